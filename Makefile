@@ -1,0 +1,74 @@
+# Every tool is a Go program of a pinned version, built by the Go command when it
+# is first needed. Nothing has to be installed but Go, make and git.
+
+GO            ?= go
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+GOFUMPT       := mvdan.cc/gofumpt@v0.12.0
+FUZZTIME      ?= 30s
+CORPUS        ?=
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-16s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: all
+all: check-generate lint test demo ## Everything that must pass before a change lands
+
+.PHONY: demo
+demo: ## Run the quickstart: two control planes, three authorities, typed updates
+	$(GO) run ./examples/quickstart
+
+.PHONY: test
+test: ## Run all tests with the race detector
+	$(GO) test -race ./...
+
+.PHONY: race
+race: ## Run all tests three times with the race detector
+	$(GO) test -race -count=3 ./...
+
+.PHONY: e2e
+e2e: ## Run only the tests against a real control plane
+	$(GO) test -race -count=1 ./framework/client/... ./examples/...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (30s)
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "== $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+.PHONY: bench
+bench: ## Run every benchmark once, with allocations
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+.PHONY: generate
+generate: ## Generate the code of every descriptor
+	$(GO) generate ./...
+
+.PHONY: check-generate
+check-generate: ## Fail if generated code differs from its descriptor, is missing or orphaned
+	$(GO) tool xdsgen -check ./...
+
+.PHONY: lint
+lint: ## Run the linters; the import rules are among them
+	$(GO) run $(GOLANGCI_LINT) run ./...
+
+.PHONY: fmt
+fmt: ## Format the code
+	$(GO) run $(GOFUMPT) -l -w .
+
+.PHONY: conformance
+conformance: ## Run verdicts of other clients: make conformance CORPUS=dir
+	$(GO) run ./internal/conformance -corpus '$(CORPUS)'
+
+.PHONY: vuln
+vuln: ## Look for known vulnerabilities (advisory; needs the database)
+	-$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
+
+.PHONY: tidy
+tidy: ## Tidy go.mod
+	$(GO) mod tidy
