@@ -1,0 +1,64 @@
+package xdstp
+
+import "testing"
+
+func TestEncodePath(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                         "",
+		"server.example.com":       "server.example.com",
+		"0.0.0.0:8080":             "0.0.0.0:8080",
+		"[::1]:8080":               "%5B::1%5D:8080",
+		"a/b//c":                   "a/b//c",
+		"100%":                     "100%25",
+		"%2F":                      "%252F",
+		"a?b#c d":                  "a%3Fb%23c%20d",
+		"-._~!$&'()*+,;=:@":        "-._~!$&'()*+,;=:@",
+		"\"<>\\^`{|}":              "%22%3C%3E%5C%5E%60%7B%7C%7D",
+		"é\x00\xff":                "%C3%A9%00%FF",
+		"literal first, then [one": "literal%20first,%20then%20%5Bone",
+	} {
+		if got := EncodePath(in); got != want {
+			t.Errorf("EncodePath(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestEncodeAuthority(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                      "",
+		"xds.example.com":       "xds.example.com",
+		"u@[::1]:80":            "u@[::1]:80",
+		"#.com":                 "%23.com",
+		"a/b?c%d":               "a%2Fb%3Fc%25d",
+		"-._~!$&'()*+,;=:@[] é": "-._~!$&'()*+,;=:@[]%20%C3%A9",
+	} {
+		got := EncodeAuthority(in)
+		if got != want {
+			t.Errorf("EncodeAuthority(%q) = %q, want %q", in, got, want)
+		}
+		if n := parse(t, "xdstp://"+got+"/t/i"); n.Authority() != in || n.String() != "xdstp://"+got+"/t/i" {
+			t.Errorf("the authority %q comes back as %q in %q", in, n.Authority(), n)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	for _, tt := range []struct{ template, value, want string }{
+		{"%s", "[::1]:80", "[::1]:80"},
+		{"grpc/server?address=%s", "[::]:80", "grpc/server?address=[::]:80"},
+		{"no token", "x", "no token"},
+		{"xdstp://e/t/no-token", "x", "xdstp://e/t/no-token"},
+		{"xdstp://e/t/%s", "[::1]:80", "xdstp://e/t/%5B::1%5D:80"},
+		{"xdstp://e/t/%s", "a/b?c", "xdstp://e/t/a/b%3Fc"},
+		{"xdstp://e/t/%s/%s?k=%s", "a b", "xdstp://e/t/a%20b/a%20b?k=a%20b"},
+		{"xdstp:%s", "[", "xdstp:%5B"},
+		{"XDSTP://e/t/%s", "[", "XDSTP://e/t/["},
+		{"%s-%s", "%s", "%s-%s"}, // what is put in is not expanded again
+		{"100%-%s", "x", "100%-x"},
+		{"", "x", ""},
+	} {
+		if got := Expand(tt.template, tt.value); got != tt.want {
+			t.Errorf("Expand(%q, %q) = %q, want %q", tt.template, tt.value, got, tt.want)
+		}
+	}
+}

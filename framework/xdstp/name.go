@@ -1,0 +1,138 @@
+package xdstp
+
+import (
+	"iter"
+	"strings"
+)
+
+// Name is the name of one xDS resource or glob collection, in canonical form.
+//
+// Names are small, immutable and comparable: two of them are == if and only if
+// they name the same thing, so they work as map keys. The zero Name is no name.
+type Name struct {
+	s string
+	// What the parts of an xdstp name end at in s; all zero in an old-style name,
+	// so that it never equals a new-style one with the same text.
+	authorityEnd, typeEnd, pathEnd uint16
+}
+
+// String returns the canonical form: what goes on the wire and keys a cache. It
+// has no directives. It is "" for the zero Name.
+func (n Name) String() string { return n.s }
+
+// MarshalText returns the canonical form, so that names are readable in JSON and
+// in structured logs. It never fails.
+func (n Name) MarshalText() ([]byte, error) { return []byte(n.s), nil }
+
+// IsZero reports whether n is the zero Name, which names nothing.
+func (n Name) IsZero() bool { return n.s == "" }
+
+// IsXdstp reports whether n is a new-style name.
+func (n Name) IsXdstp() bool { return n.typeEnd != 0 }
+
+// Authority returns the authority, percent-decoded, or "" if it is empty. That is
+// the key into the authorities of a bootstrap file (gRFC A47). It means nothing
+// for an old-style name: ask IsXdstp first.
+func (n Name) Authority() string {
+	if !n.IsXdstp() {
+		return ""
+	}
+	return decode(n.s[len(prefix):n.authorityEnd])
+}
+
+// Type returns the resource type in the name, percent-decoded, for example
+// "envoy.config.cluster.v3.Cluster". It is "" for an old-style name.
+func (n Name) Type() string {
+	if !n.IsXdstp() {
+		return ""
+	}
+	return decode(n.s[n.authorityEnd+1 : n.typeEnd])
+}
+
+// ID returns what follows the type in the path, canonical and still
+// percent-encoded, because an escaped '/' means something else than a literal
+// one. It is "" if there is none. Of an old-style name it is the whole name.
+func (n Name) ID() string {
+	switch {
+	case !n.IsXdstp():
+		return n.s
+	case n.pathEnd == n.typeEnd:
+		return ""
+	}
+	return n.s[n.typeEnd+1 : n.pathEnd]
+}
+
+// Params yields the context parameters, percent-decoded, sorted by key, each key
+// once. An old-style name has none.
+func (n Name) Params() iter.Seq2[string, string] {
+	return func(yield func(key, value string) bool) {
+		for rest := n.query(); rest != ""; {
+			var piece string
+			piece, rest, _ = strings.Cut(rest, "&")
+			key, value, _ := strings.Cut(piece, "=")
+			if !yield(decode(key), decode(value)) {
+				return
+			}
+		}
+	}
+}
+
+// query returns the parameters as they stand in the name, without the '?'.
+func (n Name) query() string {
+	if !n.IsXdstp() || int(n.pathEnd) == len(n.s) {
+		return ""
+	}
+	return n.s[n.pathEnd+1:]
+}
+
+// CheckType reports whether n can name a resource of the protobuf message with
+// this full name, such as "envoy.config.cluster.v3.Cluster". The type in a
+// new-style name (or glob) must be that message (TP1), and there must be an id.
+// An old-style name says nothing about its type and fits every message. The error
+// is an [*Error].
+func (n Name) CheckType(message string) error {
+	switch {
+	case n.IsZero():
+		return failure("name", "", "must not be empty")
+	case !n.IsXdstp():
+		return nil
+	case n.Type() != message:
+		return failure("type", n.Type(), "must be "+message+", the type that is asked for")
+	case n.ID() == "":
+		return failure("id", "", "must not be empty: "+shorten(n.s)+" names no resource")
+	}
+	return nil
+}
+
+// IsCollection reports whether n names a list collection: a resource of a type
+// that is named <T>Collection, by TP1's convention. It contains or lists the
+// resources of type T.
+func (n Name) IsCollection() bool {
+	element, ok := strings.CutSuffix(n.Type(), "Collection")
+	return ok && element != "" && !strings.HasSuffix(element, ".")
+}
+
+// IsGlob reports whether n names a glob collection (TP1): its id is "*" or ends
+// in "/*".
+func (n Name) IsGlob() bool {
+	return n.pathEnd > n.typeEnd && strings.HasSuffix(n.s[:n.pathEnd], "/*")
+}
+
+// Contains reports whether member belongs to the glob collection n.
+//
+// Authority, type and context parameters must be the same, and the id of member
+// must be that of n with one segment in place of the '*'. Globs do not reach
+// deeper: TP1 speaks of resources that share a directory to which "/*" is
+// appended. Envoy (which finds the glob of a resource by cutting its id after
+// the last '/') and diderot read it like this too. So ".../foo/*" contains
+// ".../foo/bar" but not ".../foo/bar/baz". An encoded '/' is part of a segment.
+//
+// A glob is no member of a glob, and an old-style name is no member of anything.
+func (n Name) Contains(member Name) bool {
+	if !n.IsGlob() || !member.IsXdstp() || member.IsGlob() || n.query() != member.query() {
+		return false
+	}
+	directory := n.s[:n.pathEnd-1] // with the authority and type, up to the last '/'
+	segment, ok := strings.CutPrefix(member.s[:member.pathEnd], directory)
+	return ok && !strings.Contains(segment, "/")
+}
