@@ -1,0 +1,118 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// The kinds of errors that callers tell apart with errors.Is.
+var (
+	// ErrNotConfigured is returned by Load if the environment names no bootstrap.
+	ErrNotConfigured = errors.New("bootstrap: " + EnvFile + " and " + EnvContent +
+		` = ""; one must be set, to the path of a bootstrap file or to its content`)
+	// ErrUnknownAuthority is what an UnknownAuthorityError is.
+	ErrUnknownAuthority = errors.New("bootstrap: unknown authority")
+	// ErrNoServers is returned for an old-style name if only authorities have servers.
+	ErrNoServers = errors.New("bootstrap: xds_servers = missing; must be set to use old-style names")
+	// ErrNoServerTemplate is returned if there is no template for the names of
+	// server-side listeners (gRFC A36, A47).
+	ErrNoServerTemplate = errors.New("bootstrap: server_listener_resource_name_template = missing; " +
+		"must be set to create an xDS-enabled server")
+)
+
+// Error is one problem of a bootstrap configuration, or of a name or target that
+// is used with it. It never contains a configuration of credentials.
+type Error struct {
+	// Source is the file or environment variable, or "".
+	Source string
+	// Path is where the problem is, such as `authorities["x"].xds_servers[0].server_uri`.
+	Path string
+	// Value is what is there, quoted if it is text, shortened if it is long; of a
+	// value with the wrong type only what kind of value it is.
+	Value string
+	// Rule is what must be there.
+	Rule string
+	// Err is the cause, or nil.
+	Err error
+}
+
+// Error returns "bootstrap: source: path = value; rule: cause" without the parts
+// that are empty.
+func (e *Error) Error() string {
+	var out strings.Builder
+	out.WriteString("bootstrap: ")
+	if e.Source != "" {
+		out.WriteString(e.Source + ": ")
+	}
+	if e.Path != "" {
+		out.WriteString(e.Path + " = ")
+	}
+	out.WriteString(e.Value + "; " + e.Rule)
+	if e.Err != nil {
+		out.WriteString(": " + e.Err.Error())
+	}
+	return out.String()
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// UnknownAuthorityError says that a name or target has an authority that the
+// bootstrap does not have (gRFC A47). It is an ErrUnknownAuthority.
+type UnknownAuthorityError struct {
+	// Authority is the one that is missing, decoded.
+	Authority string
+	// Known are those that exist, sorted.
+	Known []string
+}
+
+// Error names the authority and those that exist.
+func (e *UnknownAuthorityError) Error() string {
+	rule := "there are no authorities"
+	if len(e.Known) > 0 {
+		rule = fmt.Sprintf("must be one of %q", e.Known)
+	}
+	return fmt.Sprintf("bootstrap: authorities[%q] = missing; %s", e.Authority, rule)
+}
+
+// Is reports whether target is ErrUnknownAuthority.
+func (e *UnknownAuthorityError) Is(target error) bool { return target == ErrUnknownAuthority }
+
+// problems collects what is wrong with one configuration.
+type problems struct {
+	source string
+	list   []error
+	paths  map[string]bool
+}
+
+// add reports a problem, unless there is one at the same path, or at one that
+// contains it: then this one is only a consequence.
+func (p *problems) add(path, value, rule string) { p.addCause(path, value, rule, nil) }
+
+func (p *problems) addCause(path, value, rule string, cause error) {
+	if p.paths[""] || p.paths[path] {
+		return
+	}
+	for i, c := range path {
+		if (c == '.' || c == '[') && p.paths[path[:i]] {
+			return
+		}
+	}
+	if p.paths == nil {
+		p.paths = make(map[string]bool)
+	}
+	p.paths[path] = true
+	p.list = append(p.list, &Error{Source: p.source, Path: path, Value: value, Rule: rule, Err: cause})
+}
+
+func (p *problems) err() error { return errors.Join(p.list...) }
+
+// text quotes s for an Error, and shortens it.
+func text(s string) string {
+	const limit = 96
+	if len(s) > limit {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:limit], ""))
+	}
+	return fmt.Sprintf("%q", s)
+}

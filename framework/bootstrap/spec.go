@@ -1,0 +1,94 @@
+package bootstrap
+
+import (
+	"encoding/json"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+)
+
+// Spec is a bootstrap configuration as plain values, for [New]. It has the fields
+// of the file, and marshals to and from it. An empty template is one that is not set.
+type Spec struct {
+	// Servers are the servers for old-style names and for the authorities that have
+	// none of their own, most preferred first (gRFC A27, A71).
+	Servers []ServerSpec `json:"xds_servers,omitempty"`
+	// Node says who the client is (A27). The client adds its user agent and features.
+	Node *corev3.Node `json:"-"`
+	// Authorities are the authorities of new-style names, by decoded name (A47).
+	Authorities map[string]AuthoritySpec `json:"authorities,omitempty"`
+	// ClientDefaultListenerTemplate makes the listener name for a target without an
+	// authority (A47). Its default is "%s".
+	ClientDefaultListenerTemplate string `json:"client_default_listener_resource_name_template,omitempty"`
+	// ServerListenerTemplate makes the listener name for a server (A36, A47). There is
+	// no default.
+	ServerListenerTemplate string `json:"server_listener_resource_name_template,omitempty"`
+	// CertificateProviders are the plugin instances that resources may name (A29).
+	CertificateProviders map[string]CertificateProvider `json:"certificate_providers,omitempty"`
+}
+
+// AuthoritySpec is the entry of one authority (gRFC A47).
+type AuthoritySpec struct {
+	// ClientListenerTemplate makes the listener name for a target with this authority.
+	// It must start with "xdstp://", the percent-encoded authority and "/". Its default
+	// is that, "envoy.config.listener.v3.Listener/%s" appended.
+	ClientListenerTemplate string `json:"client_listener_resource_name_template,omitempty"`
+	// Servers are the servers of the authority, most preferred first. If there are
+	// none, those of the Spec are used.
+	Servers []ServerSpec `json:"xds_servers,omitempty"`
+}
+
+// ServerSpec is one server entry (gRFC A27, A30, A47, A97).
+type ServerSpec struct {
+	// URI is the gRPC target of the server. Required.
+	URI string `json:"server_uri"`
+	// ChannelCreds are channel credentials; the first supported type is used. Required.
+	ChannelCreds []CredsSpec `json:"channel_creds"`
+	// CallCreds are call credentials; all supported types are used.
+	CallCreds []CredsSpec `json:"call_creds,omitempty"`
+	// Features are what the server supports; see the Feature constants. Entries may be
+	// of any JSON type, and those that are not known are ignored.
+	Features []any `json:"server_features,omitempty"`
+}
+
+// CredsSpec is one entry of a list of credentials.
+type CredsSpec struct {
+	// Type names the credentials. Required.
+	Type string `json:"type"`
+	// Config is a JSON object, or nil if the type needs none.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// CertificateProvider is one plugin instance (gRFC A29). It is kept as it is, also
+// if nothing knows the plugin.
+type CertificateProvider struct {
+	// PluginName names the implementation, such as "file_watcher". Required.
+	PluginName string `json:"plugin_name"`
+	// Config is a JSON object, or nil.
+	Config json.RawMessage `json:"config,omitempty"`
+}
+
+// MarshalJSON returns the bootstrap file that says what s says.
+func (s Spec) MarshalJSON() ([]byte, error) {
+	type fields Spec // without this method
+	file := struct {
+		fields
+		Node json.RawMessage `json:"node,omitempty"`
+	}{fields: fields(s)}
+	if s.Node != nil {
+		node, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s.Node)
+		if err != nil {
+			return nil, err
+		}
+		file.Node = node
+	}
+	return json.Marshal(file)
+}
+
+// UnmarshalJSON reads a bootstrap file without judging more than the types of its
+// values. The error has all problems, each an [*Error].
+func (s *Spec) UnmarshalJSON(data []byte) error {
+	var p problems
+	*s = decodeSpec(&p, data, true)
+	return p.err()
+}
