@@ -1,0 +1,66 @@
+package resource
+
+import (
+	"context"
+	"iter"
+
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A Client gives access to resources of any registered type. The generated
+// functions of a plugin are its typed views; call those where the type is known.
+// All methods are safe for concurrent use.
+type Client interface {
+	// ParseName makes a name of s as this client reads it: with federation
+	// switched off (gRFC A47), every name is an old-style one.
+	ParseName(s string) (xdstp.Name, error)
+
+	// Subscribe calls w, never concurrently with itself, with every newest
+	// state of the resource until cancel is called. After cancel has returned,
+	// no new call starts. An error means that nothing was subscribed to: the
+	// name is malformed or of another type, its authority is unknown, the type
+	// is not registered, or the client is closed.
+	Subscribe(t *Type, name string, w Watcher[Update]) (cancel func(), err error)
+
+	// Observe subscribes as Subscribe does, for a caller that asks for the
+	// newest state when it is ready for it.
+	Observe(t *Type, name string) (Observation, error)
+
+	// Shard is the cache in which the resources of the type and authority of
+	// name are kept; nil when there is no such type or authority.
+	Shard(t *Type, name xdstp.Name) Shard
+
+	// Shards yields the caches of all authorities for a type.
+	Shards(t *Type) iter.Seq[Shard]
+
+	// Types are the types that the client was created with.
+	Types() *Set
+}
+
+// An Observation is a subscription whose owner asks for states.
+type Observation interface {
+	// Next waits until there is a state that was not returned yet, and returns
+	// the newest; states in between are not seen. It fails with ctx's error, or
+	// ErrClosed when the client was closed or Stop was called. Only one Next
+	// may run at a time.
+	Next(ctx context.Context) (State, error)
+	// Stop ends the subscription. It may be called more than once.
+	Stop()
+}
+
+// A Watcher is told what becomes of one resource (gRFC A88). Its methods are
+// never called concurrently with each other and never while the client holds a
+// lock; they may block without holding anything up but themselves, and may
+// start and cancel other subscriptions. A watcher that is slow misses the
+// states in between, never the newest.
+type Watcher[U any] interface {
+	// Changed brings a resource to use from now on. Any earlier error is over.
+	Changed(u U)
+	// Failed says why there is no usable resource. One that was brought before
+	// is not to be used any longer.
+	Failed(err error)
+	// Ambient brings trouble that leaves the last resource valid: the control
+	// plane cannot be reached, it sent a version that was rejected, or it says
+	// that the resource is gone. A nil error says that the trouble is over.
+	Ambient(err error)
+}

@@ -1,0 +1,136 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// TypeURLPrefix stands before the message's full name in every type URL.
+const TypeURLPrefix = "type.googleapis.com/"
+
+// Contract1RerunGoGenerateIfMissing is the compile-time handshake between this
+// package and generated code: generated code of another contract names another
+// constant, and the compiler's error says what to run.
+const Contract1RerunGoGenerateIfMissing = 1
+
+// A Type is a resource type as the framework sees it. Generated packages hold
+// one; it is never changed after registration.
+type Type struct {
+	// Name is the full name of the message, as in
+	// "envoy.config.cluster.v3.Cluster".
+	Name string
+	// Complete says that a state-of-the-world response names every resource
+	// that is subscribed to, so that absence deletes. By the specification that
+	// is so for Listener and Cluster only.
+	Complete bool
+	// PeekName reads the resource's name from its encoded message without
+	// decoding the rest. Nil for messages that carry no name; those need the
+	// wrapper envoy.service.discovery.v3.Resource.
+	PeekName func(body []byte) (string, error)
+	// Decode decodes and validates one encoded message. It may keep body, which
+	// nobody changes afterwards, but not dc. An error is a [*ValidationError]
+	// or says why the bytes cannot be parsed.
+	Decode func(dc *DecodeContext, body []byte) (Update, error)
+	// NewShard makes an empty shard for the updates of one authority.
+	NewShard func() Shard
+}
+
+// URL is the type URL that requests and responses carry.
+func (t *Type) URL() string { return TypeURLPrefix + t.Name }
+
+// ShortName is the last part of the message's name, for messages to people:
+// "Cluster".
+func (t *Type) ShortName() string { return t.Name[strings.LastIndexByte(t.Name, '.')+1:] }
+
+func (t *Type) check() error {
+	switch {
+	case t.Name == "":
+		return errors.New("resource: Type.Name is empty; it must be the message's full name")
+	case t.Decode == nil:
+		return fmt.Errorf("resource: Type.Decode of %s is nil", t.Name)
+	case t.NewShard == nil:
+		return fmt.Errorf("resource: Type.NewShard of %s is nil", t.Name)
+	}
+	return nil
+}
+
+// A Registrar takes the types of a program. Registration cannot fail at the
+// call: whatever is wrong is kept and reported when the registrar is frozen.
+type Registrar interface {
+	Register(t *Type)
+}
+
+// A Shard keeps the updates of one type and one authority. The client's event
+// loop is the only writer; Load, Len, All and Referrers may be called from any
+// goroutine at any time and take no lock that a writer holds.
+type Shard interface {
+	Load(name xdstp.Name) (Update, bool)
+	Store(u Update)
+	Delete(name xdstp.Name)
+	Len() int
+	// All yields what was stored at some moment during the iteration, in no
+	// particular order.
+	All() iter.Seq[Update]
+	// Referrers yields the updates that refer to r.
+	Referrers(r Ref) iter.Seq[Update]
+}
+
+// A Set is the frozen set of a program's types. It is immutable.
+type Set struct {
+	types  []*Type // ordered by name
+	byName map[string]*Type
+}
+
+// NewSet makes a set. Types with the same name, and types that lack what the
+// framework needs, are errors; all of them are reported.
+func NewSet(types ...*Type) (*Set, error) {
+	s := &Set{byName: make(map[string]*Type, len(types))}
+	var errs []error
+	for _, t := range types {
+		if err := t.check(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, ok := s.byName[t.Name]; ok {
+			errs = append(errs, fmt.Errorf("resource: type %s is there twice", t.Name))
+			continue
+		}
+		s.byName[t.Name] = t
+		s.types = append(s.types, t)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	slices.SortFunc(s.types, func(a, b *Type) int { return strings.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// Lookup finds a type by its message's full name.
+func (s *Set) Lookup(name string) (*Type, bool) {
+	t, ok := s.byName[name]
+	return t, ok
+}
+
+// LookupURL finds a type by its type URL. The part before the last slash is
+// not looked at: the message's name is what identifies a type.
+func (s *Set) LookupURL(url string) (*Type, bool) {
+	i := strings.LastIndexByte(url, '/')
+	if i < 0 {
+		return nil, false
+	}
+	return s.Lookup(url[i+1:])
+}
+
+// Index is the position of t in All, or -1 when it is not in the set.
+func (s *Set) Index(t *Type) int { return slices.Index(s.types, t) }
+
+// Len is the number of types.
+func (s *Set) Len() int { return len(s.types) }
+
+// All yields the types, ordered by name.
+func (s *Set) All() iter.Seq2[int, *Type] { return slices.All(s.types) }

@@ -1,0 +1,85 @@
+package resource
+
+import (
+	"iter"
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// An Update is one decoded and validated resource. Implementations are
+// immutable: every method may be called from any goroutine.
+type Update interface {
+	// Name is the resource's canonical name.
+	Name() xdstp.Name
+	// Version is the version that the control plane gave the response (or, in
+	// the delta protocol, the resource) in which these bytes first arrived.
+	Version() string
+	// Raw is the encoded message as received. The caller must not change it.
+	Raw() []byte
+	// Server is the entry of the bootstrap file that the resource came from.
+	Server() *bootstrap.Server
+	// Refs are the resources that this one names, in the order of their first
+	// mention and without duplicates. Those of inlined resources are included.
+	Refs() iter.Seq[Ref]
+}
+
+// A Ref names another resource: a cluster its endpoints, a route its clusters.
+type Ref struct {
+	// Type is the full name of the message, as in
+	// "envoy.config.endpoint.v3.ClusterLoadAssignment".
+	Type string
+	// Name is the resource's canonical name.
+	Name xdstp.Name
+}
+
+// String returns "type name" for logs.
+func (r Ref) String() string { return r.Type + " " + r.Name.String() }
+
+// Meta is what every update carries besides its fields. Generated updates hold
+// one, made by [DecodeContext.Meta], and forward to it.
+type Meta struct {
+	name    xdstp.Name
+	version string
+	raw     []byte
+	server  *bootstrap.Server
+	refs    []Ref
+}
+
+// Name is the resource's canonical name.
+func (m *Meta) Name() xdstp.Name { return m.name }
+
+// Version is the version in which these bytes first arrived.
+func (m *Meta) Version() string { return m.version }
+
+// Raw is the encoded message as received.
+func (m *Meta) Raw() []byte { return m.raw }
+
+// Server is the entry of the bootstrap file that the resource came from.
+func (m *Meta) Server() *bootstrap.Server { return m.server }
+
+// Refs are the resources that this one names.
+func (m *Meta) Refs() iter.Seq[Ref] { return slices.Values(m.refs) }
+
+// addRef remembers r unless it is known. Updates name few resources, so a scan
+// is cheaper than a map until it is not.
+func (m *Meta) addRef(r Ref) {
+	if !slices.Contains(m.refs, r) {
+		m.refs = append(m.refs, r)
+	}
+}
+
+// State is what a watcher knows of a resource at one moment (gRFC A88).
+//
+//	Update, nil   the resource, valid
+//	Update, Err   the resource stays valid; Err is an ambient error
+//	nil, Err      there is no usable resource, for the reason Err
+//	nil, nil      nothing is known yet
+type State struct {
+	Update Update
+	Err    error
+}
+
+// Known reports whether there is anything to tell a watcher.
+func (s State) Known() bool { return s.Update != nil || s.Err != nil }

@@ -1,0 +1,95 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestPathSpellsOut(t *testing.T) {
+	var root *Path
+	endpoints := root.Item("endpoints", 3)
+	host := endpoints.Item("lb_endpoints", 0)
+	leaf := host.Field("health_status")
+	if got := leaf.String(); got != "endpoints[3].lb_endpoints[0].health_status" {
+		t.Errorf("path = %q", got)
+	}
+	if got := root.String(); got != "" {
+		t.Errorf("root = %q", got)
+	}
+}
+
+func TestViolationsPrintPathValueAndRule(t *testing.T) {
+	var root *Path
+	var v Violations
+	if v.Err() != nil {
+		t.Fatal("no violation, but an error")
+	}
+	v.Add(root.Field("interval"), -time.Second, "must be at least 0s")
+	v.Add(root.Field("name"), "", "must be set")
+	v.Add(root.Field("locality"), nil, "must be set")
+	v.Add(root.Field("long"), strings.Repeat("x", 1000), "must be short")
+	v.Add(Path{}, nil, "must be something")
+	err := v.Err()
+	want := `interval = -1s; must be at least 0s, and name = ""; must be set, and locality; must be set, and long = "` +
+		strings.Repeat("x", maxShown) + `"…; must be short, and must be something`
+	if err.Error() != want {
+		t.Errorf("error = %s\nwant    %s", err, want)
+	}
+}
+
+func TestNestedViolationsKeepTheirPaths(t *testing.T) {
+	var root *Path
+	var inner, outer Violations
+	inner.Add(root.Field("weight"), 0, "must be at least 1")
+	inner.Add(Path{}, nil, "must be whole")
+	outer.AddError(root.Item("routes", 1), inner.Err())
+	outer.AddError(root.Field("policy"), errors.New("unknown"))
+	want := "routes[1].weight = 0; must be at least 1, and routes[1]; must be whole, and policy; unknown"
+	if got := outer.Err().Error(); got != want {
+		t.Errorf("error = %s\nwant    %s", got, want)
+	}
+}
+
+func TestViolationsAreBounded(t *testing.T) {
+	var root *Path
+	var v, w Violations
+	for i := range MaxViolations + 5 {
+		v.Add(root.Item("x", i), i, "must not be")
+	}
+	w.AddError(root.Field("y"), v.Err())
+	w.AddError(root.Field("z"), v.Err())
+	var got *ValidationError
+	if !errors.As(w.Err(), &got) || len(got.Violations) != MaxViolations || got.More != 10+MaxViolations {
+		t.Errorf("kept %d, and %d more", len(got.Violations), got.More)
+	}
+	if !strings.HasSuffix(w.Err().Error(), fmt.Sprintf(", and %d more", got.More)) {
+		t.Errorf("error = …%s", w.Err().Error()[len(w.Err().Error())-40:])
+	}
+}
+
+// Descending without a violation must not allocate: decoders do it for every
+// element.
+func TestPathsStayOnTheStack(t *testing.T) {
+	var v Violations
+	check := func(p *Path, weight int) {
+		if weight < 1 {
+			v.Add(p.Field("weight"), weight, "must be at least 1")
+		}
+	}
+	allocs := testing.AllocsPerRun(100, func() {
+		var root *Path
+		for i := range 10 {
+			outer := root.Item("endpoints", i)
+			for j := range 10 {
+				inner := outer.Item("lb_endpoints", j)
+				check(&inner, j+1)
+			}
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
