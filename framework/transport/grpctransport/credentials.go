@@ -1,0 +1,79 @@
+package grpctransport
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/google"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/credentials/jwt"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+)
+
+// ChannelCredentials builds the credentials of one server from the "config" of
+// its entry in the bootstrap file, which is nil when there is none. Release, if
+// not nil, is called when the connection is closed.
+type ChannelCredentials func(config json.RawMessage) (b credentials.Bundle, release func(), err error)
+
+func builtinChannelCredentials() map[string]ChannelCredentials {
+	return map[string]ChannelCredentials{
+		"insecure": func(json.RawMessage) (credentials.Bundle, func(), error) {
+			return insecure.NewBundle(), nil, nil
+		},
+		"google_default": func(json.RawMessage) (credentials.Bundle, func(), error) {
+			return google.NewDefaultCredentials(), nil, nil
+		},
+		"tls": newTLS,
+	}
+}
+
+// dialCredentials are the credentials of an entry as dial options.
+type dialCredentials struct {
+	options []grpc.DialOption
+	release func()
+}
+
+func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, error) {
+	selected := server.ChannelCreds()
+	build, ok := t.channel[selected.Type()]
+	if !ok {
+		return dialCredentials{}, fmt.Errorf("channel_creds type %q is not known; add it with WithChannelCredentials", selected.Type())
+	}
+	bundle, release, err := build(selected.Config())
+	if err != nil {
+		return dialCredentials{}, fmt.Errorf("channel_creds type %q: %w", selected.Type(), err)
+	}
+	if release == nil {
+		release = func() {}
+	}
+	d := dialCredentials{options: []grpc.DialOption{grpc.WithCredentialsBundle(bundle)}, release: release}
+	for _, c := range server.CallCreds() {
+		perRPC, err := newCallCredentials(c)
+		if err != nil {
+			release()
+			return dialCredentials{}, fmt.Errorf("call_creds type %q: %w", c.Type(), err)
+		}
+		// gRFC A97: call credentials are not used on a channel without security.
+		if bundle.TransportCredentials().Info().SecurityProtocol != "insecure" {
+			d.options = append(d.options, grpc.WithPerRPCCredentials(perRPC))
+		}
+	}
+	return d, nil
+}
+
+func newCallCredentials(c bootstrap.Creds) (credentials.PerRPCCredentials, error) {
+	if c.Type() != "jwt_token_file" {
+		return nil, errors.New("is not known; the only one is jwt_token_file")
+	}
+	var config struct {
+		File string `json:"jwt_token_file"`
+	}
+	if err := json.Unmarshal(c.Config(), &config); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	return jwt.NewTokenFileCallCredentials(config.File)
+}

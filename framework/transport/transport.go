@@ -1,0 +1,42 @@
+package transport
+
+import (
+	"context"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+)
+
+// Methods of the xDS services, as streams are opened with.
+const (
+	MethodADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+)
+
+// A Transport makes connections to control planes. Its methods may be called
+// from any goroutine.
+type Transport interface {
+	// Dial returns a connection to a server, with the server's credentials. It
+	// does not wait for the network; it fails only when the entry cannot be
+	// used at all, as with credentials that cannot be built.
+	Dial(server *bootstrap.Server) (Conn, error)
+}
+
+// A Conn is a connection, or what makes connections when streams need them.
+type Conn interface {
+	// OpenStream opens a bidirectional stream of the method. It waits while the
+	// connection is being made and fails, with the reason, once it is known
+	// that it cannot be (gRFC A57). The stream ends with ctx.
+	OpenStream(ctx context.Context, method string) (Stream, error)
+	// Close ends the connection and every stream on it.
+	Close() error
+}
+
+// A Stream carries encoded protobuf messages. One goroutine may send while
+// another receives.
+type Stream interface {
+	// Send hands a message to the network. It may block for flow control. The
+	// caller does not touch msg again.
+	Send(msg []byte) error
+	// Receive waits for a message. The caller owns it. io.EOF says that the
+	// server ended the stream without an error.
+	Receive() ([]byte, error)
+}
