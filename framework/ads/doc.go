@@ -1,0 +1,31 @@
+// Package ads is one ADS stream, as a state machine without I/O.
+//
+// The machine [SotW] speaks the state-of-the-world variant of the xDS transport
+// protocol. It is told what happens, by [Event] values and the time at which
+// they happened, and answers with what to do, as [Effect] values. Whoever drives
+// it opens streams, sends requests and reads responses; the machine decides
+// when, and what stands in them.
+//
+// # What it owns
+//
+// The names that are subscribed to per type, the last accepted version per type
+// (which outlives streams), the nonce per type and stream, the backoff between
+// streams, and the pace of requests.
+//
+// # Pace
+//
+// A state-of-the-world request carries every name of its type. Sent at each new
+// subscription, the bytes on the wire grow with the square of their number. The
+// machine keeps at most one request in flight to the network, and lets a pause
+// follow that is in proportion to the names it carried, unless as many names
+// again are waiting. A burst of subscriptions so becomes a handful of requests,
+// and a steady stream of them costs bytes in proportion to the names.
+//
+// # Rules
+//
+// xDS protocol: the node stands in a stream's first request only; a response is
+// accepted or rejected as a whole, the version moves only when it is accepted;
+// every request lists all names. A list without names never opens a type on a
+// stream, since that would mean a wildcard. gRFC A57: a stream that ends after a
+// response is no error, and backoff starts over.
+package ads

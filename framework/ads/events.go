@@ -1,0 +1,82 @@
+package ads
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// An Event is something that happened to a stream or is asked of it.
+type Event interface{ event() }
+
+type (
+	// Subscribe asks for a resource.
+	Subscribe struct {
+		Type *resource.Type
+		Name string // canonical
+	}
+	// Unsubscribe asks for a resource no longer.
+	Unsubscribe struct {
+		Type *resource.Type
+		Name string
+	}
+	// Opened says that the stream asked for by Open is there.
+	Opened struct{}
+	// Written says that the request of the last Send has left.
+	Written struct{}
+	// Received brings a response whose resources have been looked at.
+	Received struct {
+		Type    *resource.Type
+		Version string
+		Nonce   string
+		Reject  string // not empty: why the response is rejected
+	}
+	// Closed says that the stream ended or could not be opened.
+	Closed struct{ Err error }
+	// Turn ends a batch of events: what accumulated may be sent. It is also the
+	// event to bring when the time of NextDeadline has come.
+	Turn struct{}
+)
+
+func (Subscribe) event()   {}
+func (Unsubscribe) event() {}
+func (Opened) event()      {}
+func (Written) event()     {}
+func (Received) event()    {}
+func (Closed) event()      {}
+func (Turn) event()        {}
+
+// An Effect is something to do, in the order given.
+type Effect interface{ effect() }
+
+type (
+	// Open a stream; answer with Opened or Closed.
+	Open struct{}
+	// Send a request on the stream; answer with Written, or with Closed when the
+	// stream broke.
+	Send struct {
+		Type    *resource.Type
+		Version string
+		Nonce   string
+		Names   []string // not to be changed
+		Reject  string
+		First   bool // of its stream: it carries the node
+	}
+	// Asked says that the names have now left on this stream for the first
+	// time: the time in which the control plane should answer begins (gRFC A57).
+	Asked struct {
+		Type  *resource.Type
+		Names []string
+	}
+	// Lost says that the stream is gone: nothing is awaited until it is there
+	// again. Err is nil when the stream had brought a response, which makes its
+	// end no error (gRFC A57).
+	Lost struct{ Err error }
+	// Healthy says that the control plane can be reached: it answered, or the
+	// stream has been up for a while.
+	Healthy struct{}
+)
+
+func (Open) effect()    {}
+func (Send) effect()    {}
+func (Asked) effect()   {}
+func (Lost) effect()    {}
+func (Healthy) effect() {}

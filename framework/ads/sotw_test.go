@@ -1,0 +1,383 @@
+package ads
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+var (
+	clusters  = &resource.Type{Name: "envoy.config.cluster.v3.Cluster", Complete: true}
+	endpoints = &resource.Type{Name: "envoy.config.endpoint.v3.ClusterLoadAssignment"}
+)
+
+// A rig drives a machine by hand, with a clock of its own.
+type rig struct {
+	t   *testing.T
+	m   *SotW
+	now time.Time
+}
+
+func newRig(t *testing.T) *rig {
+	return &rig{t: t, m: NewSotW(Config{Random: func() float64 { return 0.5 }}), now: time.Unix(0, 0)}
+}
+
+// do handles events and returns copies of the effects of all of them.
+func (r *rig) do(events ...Event) []Effect {
+	var effects []Effect
+	for _, ev := range events {
+		effects = append(effects, r.m.Handle(ev, r.now)...)
+	}
+	return effects
+}
+
+// open subscribes to nothing and brings a stream up on which names are awaited.
+func (r *rig) open(t *resource.Type, names ...string) Send {
+	r.t.Helper()
+	for _, n := range names {
+		r.do(Subscribe{t, n})
+	}
+	if e := r.do(Turn{}); len(e) != 1 || e[0] != (Open{}) {
+		r.t.Fatalf("effects of the first turn = %v, want Open", e)
+	}
+	r.do(Opened{})
+	return r.sent()
+}
+
+// sent takes a turn that must send, and lets the request leave.
+func (r *rig) sent() Send {
+	r.t.Helper()
+	for _, e := range r.do(Turn{}) {
+		if s, ok := e.(Send); ok {
+			r.do(Written{})
+			slices.Sort(s.Names)
+			return s
+		}
+	}
+	r.t.Fatal("the turn sent nothing")
+	return Send{}
+}
+
+func (r *rig) silent() {
+	r.t.Helper()
+	for _, e := range r.do(Turn{}) {
+		if s, ok := e.(Send); ok {
+			r.t.Fatalf("the turn sent %+v, want nothing", s)
+		}
+	}
+}
+
+func (r *rig) pass(d time.Duration) { r.now = r.now.Add(d) }
+
+func TestNothingOpensBeforeSomethingIsWanted(t *testing.T) {
+	r := newRig(t)
+	if e := r.do(Turn{}); len(e) != 0 {
+		t.Fatalf("effects = %v, want none", e)
+	}
+	if at, ok := r.m.NextDeadline(); ok {
+		t.Fatalf("NextDeadline = %v, want none", at)
+	}
+}
+
+func TestOneRequestForABurst(t *testing.T) {
+	r := newRig(t)
+	var names []string
+	for i := range 10000 {
+		names = append(names, fmt.Sprintf("c%05d", i))
+	}
+	first := r.open(clusters, names...)
+	if len(first.Names) != 10000 || !first.First || first.Nonce != "" || first.Version != "" {
+		t.Errorf("first request: %d names, First %v, nonce %q, version %q", len(first.Names), first.First, first.Nonce, first.Version)
+	}
+	r.silent()
+}
+
+func TestOneRequestInFlightAtATime(t *testing.T) {
+	r := newRig(t)
+	r.do(Subscribe{clusters, "c"}, Subscribe{endpoints, "e"}, Turn{}, Opened{})
+	if n := len(r.do(Turn{}, Turn{})); n != 1 {
+		t.Fatalf("%d effects before the first request has left, want 1", n)
+	}
+	r.do(Written{})
+	second := r.sent()
+	if second.Type != endpoints || second.First {
+		t.Errorf("second request = %+v, want endpoints without the node", second)
+	}
+}
+
+func TestAckCarriesVersionNonceAndNames(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a", "b")
+	r.do(Received{Type: clusters, Version: "7", Nonce: "n1"})
+	ack := r.sent()
+	if ack.Version != "7" || ack.Nonce != "n1" || ack.Reject != "" || len(ack.Names) != 2 {
+		t.Errorf("ack = %+v", ack)
+	}
+	r.silent()
+}
+
+func TestNackKeepsTheAcceptedVersion(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1"})
+	r.sent()
+	r.do(Received{Type: clusters, Version: "2", Nonce: "n2", Reject: "a: bad"})
+	nack := r.sent()
+	if nack.Version != "1" || nack.Nonce != "n2" || nack.Reject != "a: bad" {
+		t.Errorf("nack = %+v", nack)
+	}
+	r.do(Received{Type: clusters, Version: "3", Nonce: "n3"})
+	if ack := r.sent(); ack.Reject != "" || ack.Version != "3" {
+		t.Errorf("ack after nack = %+v", ack)
+	}
+}
+
+func TestNewNamesWaitInProportionToTheList(t *testing.T) {
+	r := newRig(t)
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprint(i))
+	}
+	r.open(clusters, names...)
+	r.do(Subscribe{clusters, "late"})
+	r.silent()
+	at, ok := r.m.NextDeadline()
+	if want := r.now.Add(10 * time.Millisecond); !ok || !at.Equal(want) {
+		t.Fatalf("NextDeadline = %v %v, want %v", at, ok, want)
+	}
+	r.now = at
+	if s := r.sent(); len(s.Names) != 1001 {
+		t.Errorf("%d names, want 1001", len(s.Names))
+	}
+}
+
+func TestAsManyNewNamesDoNotWait(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a", "b")
+	r.do(Subscribe{clusters, "c"})
+	r.silent()
+	r.do(Subscribe{clusters, "d"})
+	if s := r.sent(); !slices.Equal(s.Names, []string{"a", "b", "c", "d"}) {
+		t.Errorf("names = %v", s.Names)
+	}
+}
+
+// Names that come one by one must not cost the square of their number: 20,000
+// requests would hold 200 million names.
+func TestBytesAreLinearInNames(t *testing.T) {
+	for _, c := range []struct {
+		every time.Duration // between two watches
+		most  int           // names sent for each name watched
+	}{
+		{10 * time.Microsecond, 3},
+		{100 * time.Microsecond, 12},
+		{time.Millisecond, 102},
+	} {
+		for _, n := range []int{1000, 10000} {
+			r := newRig(t)
+			r.open(clusters, "first")
+			sent := 0
+			for i := range n {
+				r.do(Subscribe{clusters, fmt.Sprint(i)})
+				r.pass(c.every)
+				for _, e := range r.do(Turn{}) {
+					if s, ok := e.(Send); ok {
+						sent += len(s.Names)
+						r.do(Written{})
+					}
+				}
+			}
+			if sent > c.most*n {
+				t.Errorf("a watch every %v: %d names sent for %d watches, want at most %d each", c.every, sent, n, c.most)
+			}
+		}
+	}
+}
+
+func TestDroppedNameIsSeenDroppedBeforeItIsTakenAgain(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a", "b")
+	r.do(Unsubscribe{clusters, "a"}, Subscribe{clusters, "a"})
+	r.pass(time.Second)
+	if s := r.sent(); !slices.Equal(s.Names, []string{"b"}) {
+		t.Errorf("first request = %v, want [b]", s.Names)
+	}
+	r.pass(time.Second)
+	if s := r.sent(); !slices.Equal(s.Names, []string{"a", "b"}) {
+		t.Errorf("second request = %v, want [a b]", s.Names)
+	}
+	r.pass(time.Second)
+	r.silent()
+}
+
+func TestNameDroppedBeforeItWasSentLeavesNoTrace(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a", "b")
+	r.do(Subscribe{clusters, "x"}, Unsubscribe{clusters, "x"})
+	r.pass(time.Second)
+	if s := r.sent(); !slices.Equal(s.Names, []string{"a", "b"}) {
+		t.Errorf("names = %v", s.Names)
+	}
+}
+
+func TestEmptyListUnsubscribesButNeverOpensAType(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Subscribe{endpoints, "e"}, Unsubscribe{endpoints, "e"}, Unsubscribe{clusters, "a"})
+	r.pass(time.Second)
+	s := r.sent()
+	if s.Type != clusters || len(s.Names) != 0 {
+		t.Errorf("request = %+v, want an empty list of clusters", s)
+	}
+	r.silent()
+	// A type that was never asked for on this stream is not answered either.
+	r.do(Received{Type: endpoints, Version: "1", Nonce: "n"})
+	r.silent()
+}
+
+func TestStillAcksWhenNothingIsWantedAnyLonger(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Unsubscribe{clusters, "a"}, Received{Type: clusters, Version: "1", Nonce: "n"})
+	if s := r.sent(); s.Nonce != "n" || s.Version != "1" || len(s.Names) != 0 {
+		t.Errorf("ack = %+v", s)
+	}
+}
+
+func TestNewStreamKeepsVersionsAndForgetsNonces(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Version: "5", Nonce: "n"})
+	r.sent()
+	r.do(Unsubscribe{clusters, "a"}, Subscribe{clusters, "a"}, Subscribe{clusters, "b"})
+	lost := r.do(Closed{errors.New("boom")})
+	if len(lost) != 1 || lost[0] != (Lost{}) {
+		t.Fatalf("effects = %v, want Lost without an error: there was a response", lost)
+	}
+	at, ok := r.m.NextDeadline()
+	if want := r.now.Add(time.Second); !ok || !at.Equal(want) {
+		t.Fatalf("NextDeadline = %v %v, want %v", at, ok, want)
+	}
+	r.now = at
+	r.do(Turn{}, Opened{})
+	s := r.sent()
+	if !s.First || s.Version != "5" || s.Nonce != "" || !slices.Equal(s.Names, []string{"a", "b"}) {
+		t.Errorf("first request of the new stream = %+v", s)
+	}
+	r.silent()
+}
+
+func TestBackoffGrowsAndStartsOverAfterAResponse(t *testing.T) {
+	r := newRig(t)
+	r.do(Subscribe{clusters, "a"}, Turn{})
+	var waits []time.Duration
+	for range 13 {
+		e := r.do(Closed{errors.New("refused")})
+		if l, ok := e[0].(Lost); !ok || l.Err == nil {
+			t.Fatalf("effects = %v, want Lost with the error", e)
+		}
+		at, _ := r.m.NextDeadline()
+		waits = append(waits, at.Sub(r.now).Round(time.Millisecond))
+		r.now = at
+		if e := r.do(Turn{}); len(e) != 1 {
+			t.Fatalf("effects = %v, want Open", e)
+		}
+	}
+	want := []time.Duration{1000, 1600, 2560, 4096, 6554, 10486, 16777, 26844, 42950, 68719, 109951, 120000, 120000}
+	for i := range want {
+		if waits[i] != want[i]*time.Millisecond {
+			t.Fatalf("waits = %v", waits)
+		}
+	}
+	r.do(Opened{}, Turn{}, Written{}, Received{Type: clusters, Version: "1", Nonce: "n"}, Closed{})
+	if at, _ := r.m.NextDeadline(); at.Sub(r.now) != time.Second {
+		t.Errorf("wait after a response = %v, want 1s", at.Sub(r.now))
+	}
+}
+
+func TestJitterStaysWithinItsShareAndMax(t *testing.T) {
+	b := DefaultBackoff
+	if d := b.delay(1, func() float64 { return 0 }); d != 800*time.Millisecond {
+		t.Errorf("least first delay = %v", d)
+	}
+	if d := b.delay(1, func() float64 { return 1 }); d != 1200*time.Millisecond {
+		t.Errorf("greatest first delay = %v", d)
+	}
+	if d := b.delay(1000, func() float64 { return 1 }); d != 120*time.Second {
+		t.Errorf("greatest delay = %v", d)
+	}
+}
+
+func TestCloseWithoutResponseAndErrorIsAnError(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	e := r.do(Closed{})
+	if l, ok := e[0].(Lost); !ok || l.Err == nil {
+		t.Errorf("effects = %v, want Lost with an error", e)
+	}
+}
+
+func TestAskedNamesEachNewNameOncePerStream(t *testing.T) {
+	r := newRig(t)
+	asked := func(events ...Event) (names []string) {
+		for _, e := range r.do(events...) {
+			if a, ok := e.(Asked); ok {
+				names = append(names, a.Names...)
+			}
+		}
+		return names
+	}
+	r.do(Subscribe{clusters, "a"}, Turn{}, Opened{})
+	if n := asked(Turn{}); n != nil {
+		t.Fatalf("asked %v before the request has left", n)
+	}
+	if n := asked(Written{}); !slices.Equal(n, []string{"a"}) {
+		t.Fatalf("asked %v, want [a]", n)
+	}
+	r.do(Subscribe{clusters, "b"})
+	r.pass(time.Second)
+	if n := asked(Turn{}, Written{}); !slices.Equal(n, []string{"b"}) {
+		t.Fatalf("asked %v, want [b]", n)
+	}
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n"})
+	if n := asked(Turn{}, Written{}); n != nil {
+		t.Fatalf("an ack asked %v", n)
+	}
+	r.do(Closed{})
+	r.pass(time.Minute)
+	r.do(Turn{}, Opened{})
+	n := asked(Turn{}, Written{})
+	slices.Sort(n)
+	if !slices.Equal(n, []string{"a", "b"}) {
+		t.Fatalf("a new stream asked %v, want [a b]", n)
+	}
+}
+
+func TestHealthyAfterAResponseOrOnceSettled(t *testing.T) {
+	healthy := func(effects []Effect) bool { return slices.Contains(effects, Effect(Healthy{})) }
+	r := newRig(t)
+	r.open(clusters, "a")
+	if healthy(r.do(Turn{})) {
+		t.Error("healthy at once")
+	}
+	if !healthy(r.do(Received{Type: clusters, Nonce: "n"})) {
+		t.Error("not healthy after a response")
+	}
+	r = newRig(t)
+	r.open(clusters, "a")
+	at, ok := r.m.NextDeadline()
+	if !ok || at.Sub(r.now) != time.Second {
+		t.Fatalf("NextDeadline = %v %v, want in 1s", at, ok)
+	}
+	r.now = at
+	if !healthy(r.do(Turn{})) {
+		t.Error("not healthy after a quiet second")
+	}
+	if healthy(r.do(Turn{})) {
+		t.Error("healthy was told twice")
+	}
+}
