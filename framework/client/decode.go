@@ -1,0 +1,159 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/cache"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+var (
+	errNoName = errors.New("it has no name")
+	errTwice  = errors.New("it is listed twice in one response; the specification allows a name once")
+)
+
+// decode reads the resources of a response, off the loop. A resource whose bytes
+// are cached is not decoded: its result is the cached update itself, which the
+// loop recognises. ok is false for a type that is not registered; such a
+// response is neither accepted nor rejected.
+func (ch *channel) decode(resp *transport.Response) (d decoded, ok bool) {
+	t, ok := ch.client.types.LookupURL(resp.TypeURL)
+	if !ok {
+		return decoded{}, false
+	}
+	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce}
+	var rejected rejections
+	at := make(map[xdstp.Name]int) // into d.results
+	for res := range resp.Resources() {
+		rejected.total++
+		name, err := ch.name(t, res)
+		if err != nil {
+			rejected.add(t, rejected.total, res.Name, err)
+			continue
+		}
+		if first, twice := at[name]; twice {
+			if d.results[first].Err == nil {
+				d.results[first] = authority.Result{Name: name, Err: errTwice}
+			}
+			rejected.add(t, rejected.total, name.String(), errTwice)
+			continue
+		}
+		at[name] = len(d.results)
+		u, err := ch.update(t, name, res, resp.Version)
+		if err != nil {
+			rejected.add(t, rejected.total, name.String(), err)
+		}
+		d.results = append(d.results, authority.Result{Name: name, Update: u, Err: err})
+	}
+	d.reject = rejected.String()
+	return d, true
+}
+
+// name finds the canonical name of a resource: that of its wrapper, or else the
+// one its message carries. A resource that cannot be read has its wrapper's.
+func (ch *channel) name(t *resource.Type, res transport.Resource) (xdstp.Name, error) {
+	s := res.Name
+	if s == "" {
+		switch {
+		case res.Err != nil:
+			return xdstp.Name{}, res.Err
+		case transport.MessageName(res.TypeURL) != t.Name:
+			return xdstp.Name{}, wrongType(t, res)
+		case t.PeekName == nil:
+			return xdstp.Name{}, fmt.Errorf("%w; a %s needs the wrapper envoy.service.discovery.v3.Resource", errNoName, t.Name)
+		}
+		var err error
+		if s, err = t.PeekName(res.Body); err != nil {
+			return xdstp.Name{}, resource.Unparseable(t.Name, err)
+		}
+		if s == "" {
+			return xdstp.Name{}, errNoName
+		}
+	}
+	n, err := ch.client.config.ParseName(s)
+	if err != nil {
+		return xdstp.Name{}, err
+	}
+	return n, n.CheckType(t.Name)
+}
+
+// update returns the cached update of these bytes, or decodes them. The bytes
+// of the response are let go of, those of the resource are kept.
+func (ch *channel) update(t *resource.Type, name xdstp.Name, res transport.Resource, version string) (resource.Update, error) {
+	switch {
+	case res.Err != nil:
+		return nil, res.Err
+	case transport.MessageName(res.TypeURL) != t.Name:
+		return nil, wrongType(t, res)
+	}
+	if shard := ch.client.Shard(t, name); shard != nil {
+		if u, ok := cache.Unchanged(shard, name, res.Body, ch.server); ok {
+			return u, nil
+		}
+	}
+	return decodeSafely(t, &resource.DecodeContext{
+		Name: name, Version: version, Server: ch.server,
+		Bootstrap: ch.client.config, Types: ch.client.types,
+	}, slices.Clone(res.Body))
+}
+
+// decodeSafely makes a panic of a decoder or hook an error of that resource.
+func decodeSafely(t *resource.Type, dc *resource.DecodeContext, body []byte) (u resource.Update, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			u, err = nil, fmt.Errorf("its decoder panicked: %v", p)
+		}
+	}()
+	return t.Decode(dc, body)
+}
+
+func wrongType(t *resource.Type, res transport.Resource) error {
+	return fmt.Errorf("it is a %q in a response of type %q", res.TypeURL, t.URL())
+}
+
+// maxReject bounds the message of a rejection, in bytes; what does not fit is
+// counted.
+const maxReject = 8 << 10
+
+// rejections is what a NACK tells the control plane.
+type rejections struct {
+	b     strings.Builder
+	count int
+	total int // resources in the response
+	left  int // rejected resources that the message does not name
+}
+
+func (r *rejections) add(t *resource.Type, number int, name string, err error) {
+	r.count++
+	who := fmt.Sprintf("%s %q", t.ShortName(), name)
+	if name == "" {
+		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
+	}
+	line := fmt.Sprintf("%s: %v", who, err)
+	if r.b.Len()+len(line) > maxReject && r.b.Len() > 0 {
+		r.left++
+		return
+	}
+	if r.b.Len() > 0 {
+		r.b.WriteString("; ")
+	}
+	r.b.WriteString(strings.ToValidUTF8(line, "\uFFFD"))
+}
+
+// String is empty when nothing was rejected.
+func (r *rejections) String() string {
+	if r.count == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%d of %d resources rejected: %s", r.count, r.total, r.b.String())
+	if r.left > 0 {
+		s += fmt.Sprintf("; and %d more", r.left)
+	}
+	return s
+}

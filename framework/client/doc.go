@@ -1,0 +1,38 @@
+// Package client is the xDS client: it drives the state machines of the
+// framework, and is the only package that puts them together.
+//
+// # A client
+//
+// [New] makes a [Client] of a bootstrap configuration (gRFC A27, gRFC A47) and a
+// frozen set of resource types. Programs use it through the generated functions
+// of a type's package:
+//
+//	for update, err := range cluster.Watch(ctx, c, "xdstp://east.example/envoy.config.cluster.v3.Cluster/checkout") {
+//
+// # One loop
+//
+// One goroutine, the event loop, owns the authorities and the streams' machines.
+// Everything else sends it events: subscriptions come from the program, responses
+// from the reading goroutine of a stream, which has decoded, validated and
+// compared them before. Nothing waits for the loop but a reader, and the loop
+// waits for nothing: it neither sends, nor calls a watcher, nor takes a lock that
+// is held during either.
+//
+// # Watchers
+//
+// Each subscription has a mailbox for the newest state. Callbacks run on a few
+// worker goroutines; a watcher that blocks keeps its own mailbox waiting, and
+// soon nothing else.
+//
+// # Connections
+//
+// A [Pool] owns the connections to control planes, one for each server entry
+// that differs in anything that matters, however many authorities name it. A
+// Client is one scope: one cache and one stream per server. Clients that are
+// given the same pool share its connections.
+//
+// # Lifetime
+//
+// Close ends everything that New started. Only goroutines inside a watcher's own
+// code may outlive it.
+package client

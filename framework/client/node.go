@@ -1,0 +1,35 @@
+package client
+
+import (
+	"fmt"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+)
+
+// UserAgent and UserAgentVersion are what the node calls its client.
+const (
+	UserAgent        = "xdsforge"
+	UserAgentVersion = "0.1.0"
+)
+
+// clientFeatures are what control planes may rely on: overprovisioning factors
+// are not used (gRFC A27), and resources may come in a wrapper that names them.
+func clientFeatures() []string {
+	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw"}
+}
+
+// encodeNode is the node that a stream's first request carries.
+func encodeNode(config *bootstrap.Config) ([]byte, error) {
+	node := config.Node()
+	node.UserAgentName = UserAgent
+	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: UserAgentVersion}
+	node.ClientFeatures = append(node.ClientFeatures, clientFeatures()...)
+	b, err := proto.Marshal(node)
+	if err != nil {
+		return nil, fmt.Errorf("client: encoding the node: %w", err)
+	}
+	return b, nil
+}

@@ -1,0 +1,127 @@
+package client
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+)
+
+// DefaultIdleTime is how long a connection that nobody uses is kept: 10 min
+// (gRFC A47 expects 5 to 15).
+const DefaultIdleTime = 10 * time.Minute
+
+// A Pool owns connections to control planes. Server entries that are equal by
+// their key share one (gRFC A47); a connection is made when it is first needed,
+// and closed when nobody has used it for the idle time. A Pool is safe for
+// concurrent use.
+type Pool struct {
+	transport transport.Transport
+	idle      time.Duration
+
+	mu     sync.Mutex
+	conns  map[string]*pooled
+	closed bool
+}
+
+type pooled struct {
+	conn  transport.Conn
+	users int
+	uses  int         // how often it was acquired, to tell an idle time from the next
+	timer *time.Timer // runs while there are no users
+}
+
+// A PoolOption sets up a [Pool].
+type PoolOption func(*Pool)
+
+// PoolTransport sets how the pool reaches control planes. The default is
+// grpctransport.New().
+func PoolTransport(t transport.Transport) PoolOption { return func(p *Pool) { p.transport = t } }
+
+// PoolIdleTime sets how long an unused connection is kept. Zero closes it at
+// once; the default is [DefaultIdleTime].
+func PoolIdleTime(d time.Duration) PoolOption { return func(p *Pool) { p.idle = d } }
+
+// NewPool returns a pool without connections. Close it after the clients that
+// use it.
+func NewPool(opts ...PoolOption) *Pool {
+	p := &Pool{idle: DefaultIdleTime, conns: make(map[string]*pooled)}
+	for _, o := range opts {
+		o(p)
+	}
+	if p.transport == nil {
+		p.transport = grpctransport.New()
+	}
+	return p
+}
+
+// acquire returns the connection to a server, and what to call when it is no
+// longer used.
+func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, func(), error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, nil, fmt.Errorf("client: pool: %w", resource.ErrClosed)
+	}
+	key := server.Key()
+	c, ok := p.conns[key]
+	if !ok {
+		conn, err := p.transport.Dial(server)
+		if err != nil {
+			return nil, nil, err
+		}
+		c = &pooled{conn: conn}
+		p.conns[key] = c
+	}
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.users++
+	c.uses++
+	return c.conn, sync.OnceFunc(func() { p.release(key, c) }), nil
+}
+
+func (p *Pool) release(key string, c *pooled) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c.users--
+	if c.users > 0 || p.closed {
+		return
+	}
+	uses := c.uses
+	c.timer = time.AfterFunc(p.idle, func() { p.retire(key, c, uses) })
+}
+
+// retire closes a connection whose idle time is over, unless it was used again.
+func (p *Pool) retire(key string, c *pooled, uses int) {
+	p.mu.Lock()
+	if c.uses != uses || p.closed {
+		p.mu.Unlock()
+		return
+	}
+	delete(p.conns, key)
+	p.mu.Unlock()
+	_ = c.conn.Close() // nobody is left who could be told
+}
+
+// Close closes every connection. Streams that are still open end with an error.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	conns := p.conns
+	p.conns, p.closed = nil, true
+	p.mu.Unlock()
+	var first error
+	for _, c := range conns {
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		if err := c.conn.Close(); err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,139 @@
+package client
+
+import (
+	"context"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A subscription is one watcher of one resource, with the mailbox for what it is
+// to be told: one state, the newest.
+type subscription struct {
+	client    *Client
+	authority *authorityScope
+	typ       *resource.Type
+	name      xdstp.Name
+
+	watcher resource.Watcher[resource.Update] // for Subscribe
+	told    resource.State                    // what watcher knows; its worker's
+	ready   chan struct{}                     // for Observe: has a token when state is fresh
+
+	mu     sync.Mutex
+	state  resource.State
+	fresh  bool // state has not been taken yet
+	active bool // a worker has, or will have, this subscription
+	closed bool
+}
+
+// Notify implements authority.Watcher. The loop calls it.
+func (s *subscription) Notify(st resource.State) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.state, s.fresh = st, true
+	start := s.watcher != nil && !s.active
+	s.active = s.active || start
+	s.mu.Unlock()
+	if s.ready != nil {
+		s.signal()
+	}
+	if start {
+		s.client.workers.run(s)
+	}
+}
+
+func (s *subscription) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the mailbox. When there is nothing in it, the worker is done.
+func (s *subscription) take() (resource.State, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fresh || s.closed || s.client.closed() {
+		s.active = false
+		return resource.State{}, false
+	}
+	s.fresh = false
+	return s.state, true
+}
+
+func (s *subscription) open() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && !s.client.closed()
+}
+
+// deliver tells the watcher until it knows the newest state.
+func (s *subscription) deliver() {
+	for {
+		next, ok := s.take()
+		if !ok {
+			return
+		}
+		last := s.told
+		s.told = next
+		if next.Update == nil {
+			s.watcher.Failed(next.Err)
+			continue
+		}
+		changed := next.Update != last.Update
+		if changed {
+			s.watcher.Changed(next.Update)
+		}
+		// Changed has cleared an earlier error already.
+		if next.Err != nil || !changed && last.Err != nil {
+			if s.open() {
+				s.watcher.Ambient(next.Err)
+			}
+		}
+	}
+}
+
+// Next implements resource.Observation.
+func (s *subscription) Next(ctx context.Context) (resource.State, error) {
+	for {
+		s.mu.Lock()
+		if s.closed || s.client.closed() {
+			s.mu.Unlock()
+			return resource.State{}, resource.ErrClosed
+		}
+		if s.fresh {
+			st := s.state
+			s.fresh = false
+			s.mu.Unlock()
+			return st, nil
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.ready:
+		case <-s.client.done:
+		case <-ctx.Done():
+			return resource.State{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Stop implements resource.Observation and is the cancel of Subscribe. No
+// callback starts after it has returned.
+func (s *subscription) Stop() {
+	s.mu.Lock()
+	stopped := s.closed
+	s.closed = true
+	s.state, s.fresh = resource.State{}, false
+	s.mu.Unlock()
+	if stopped {
+		return
+	}
+	if s.ready != nil {
+		s.signal()
+	}
+	s.client.loop.post(unwatched{s})
+}

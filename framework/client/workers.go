@@ -1,0 +1,81 @@
+package client
+
+import (
+	"runtime"
+	"sync"
+	"time"
+)
+
+// stuckAfter is how long all workers may be inside watchers' code while others
+// wait, before one more is started.
+const stuckAfter = 10 * time.Millisecond
+
+// workers run the callbacks of subscriptions. There are as many goroutines as
+// processors while there is something to do, and none otherwise. When watchers
+// block, further goroutines take over what waits, so that a watcher that never
+// returns costs itself and a goroutine.
+type workers struct {
+	mu      sync.Mutex
+	queue   []*subscription
+	running int
+	spare   int  // of those running, how many may be stuck
+	started int  // subscriptions taken from the queue so far
+	armed   bool // the timer that looks for stuck workers runs
+}
+
+// run lets a worker deliver what is in the subscription's mailbox.
+func (w *workers) run(s *subscription) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = append(w.queue, s)
+	if w.running-w.spare < runtime.GOMAXPROCS(0) {
+		w.running++
+		go w.work()
+		return
+	}
+	w.arm()
+}
+
+func (w *workers) work() {
+	for {
+		w.mu.Lock()
+		if len(w.queue) == 0 {
+			w.running--
+			w.spare = min(w.spare, w.running)
+			w.mu.Unlock()
+			return
+		}
+		s := w.queue[0]
+		w.queue[0] = nil
+		w.queue = w.queue[1:]
+		if len(w.queue) == 0 {
+			w.queue = nil
+		}
+		w.started++
+		w.mu.Unlock()
+		s.deliver()
+	}
+}
+
+// arm starts the timer that looks for stuck workers. w.mu is held.
+func (w *workers) arm() {
+	if w.armed {
+		return
+	}
+	w.armed = true
+	started := w.started
+	time.AfterFunc(stuckAfter, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.armed = false
+		if len(w.queue) == 0 {
+			return
+		}
+		if w.started == started {
+			w.spare++
+			w.running++
+			go w.work()
+		}
+		w.arm()
+	})
+}

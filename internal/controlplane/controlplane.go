@@ -1,0 +1,211 @@
+// Package controlplane runs go-control-plane's real ADS server on loopback, and
+// tells what reached it: connections, requests, rejections.
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/proto"
+)
+
+// A Server is a control plane. It keeps any resource of the types that it was
+// started with, under the name it is given.
+type Server struct {
+	caches  map[string]*cachev3.LinearCache // by type URL
+	options []grpc.ServerOption
+	addr    string
+	gate    gate
+
+	mu       sync.Mutex
+	changed  *sync.Cond
+	conns    int
+	streams  int
+	requests []*discoveryv3.DiscoveryRequest
+
+	stop func()
+}
+
+// Start serves the types with the given full message names on a free port of
+// 127.0.0.1, until Stop.
+func Start(messages []string, opts ...grpc.ServerOption) (*Server, error) {
+	s := &Server{caches: make(map[string]*cachev3.LinearCache), options: opts, addr: "127.0.0.1:0"}
+	s.changed = sync.NewCond(&s.mu)
+	s.gate.cond = sync.NewCond(&s.gate.mu)
+	for _, m := range messages {
+		url := "type.googleapis.com/" + m
+		s.caches[url] = cachev3.NewLinearCache(url)
+	}
+	if err := s.Restart(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Restart serves on the same address again, after a Stop. What the server holds
+// has outlived it.
+func (s *Server) Restart() error {
+	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.addr)
+	if err != nil {
+		return fmt.Errorf("controlplane: %w", err)
+	}
+	s.addr = lis.Addr().String()
+	mux := &cachev3.MuxCache{
+		Classify:      func(r *cachev3.Request) string { return r.GetTypeUrl() },
+		ClassifyDelta: func(r *cachev3.DeltaRequest) string { return r.GetTypeUrl() },
+		Caches:        make(map[string]cachev3.Cache),
+	}
+	for url, c := range s.caches {
+		mux.Caches[url] = c
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g := grpc.NewServer(append([]grpc.ServerOption{grpc.StreamInterceptor(s.intercept)}, s.options...)...)
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, mux, nil))
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = g.Serve(&listener{Listener: lis, server: s}) // ends with Stop
+	}()
+	s.stop = func() {
+		cancel()
+		g.Stop()
+		<-served
+	}
+	return nil
+}
+
+// Stop closes the listener and every connection.
+func (s *Server) Stop() {
+	s.gate.release()
+	s.stop()
+}
+
+// Addr is "127.0.0.1:port".
+func (s *Server) Addr() string { return s.addr }
+
+// Set adds or replaces a resource.
+func (s *Server) Set(name string, m proto.Message) error {
+	return s.Update(map[string]proto.Message{name: m})
+}
+
+// Update adds or replaces several resources in one go.
+func (s *Server) Update(resources map[string]proto.Message) error {
+	byType := make(map[string]map[string]types.Resource)
+	for name, m := range resources {
+		url := "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
+		if byType[url] == nil {
+			byType[url] = make(map[string]types.Resource)
+		}
+		byType[url][name] = m
+	}
+	for url, rs := range byType {
+		c, ok := s.caches[url]
+		if !ok {
+			return fmt.Errorf("controlplane: %s is not served", url)
+		}
+		if err := c.UpdateResources(rs, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete removes a resource of the type with the given full message name.
+func (s *Server) Delete(message, name string) error {
+	c, ok := s.caches["type.googleapis.com/"+message]
+	if !ok {
+		return fmt.Errorf("controlplane: %s is not served", message)
+	}
+	return c.DeleteResource(name)
+}
+
+// intercept notes each stream and, before the server adds to them, its requests.
+func (s *Server) intercept(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	s.note(func() { s.streams++ })
+	return handler(srv, recordingStream{ss, s})
+}
+
+type recordingStream struct {
+	grpc.ServerStream
+	server *Server
+}
+
+// RecvMsg implements [grpc.ServerStream].
+func (r recordingStream) RecvMsg(m any) error {
+	if err := r.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	if req, ok := m.(*discoveryv3.DiscoveryRequest); ok {
+		req = proto.CloneOf(req)
+		r.server.note(func() { r.server.requests = append(r.server.requests, req) })
+	}
+	return nil
+}
+
+func (s *Server) note(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+	s.changed.Broadcast()
+}
+
+// Connections is the number of connections accepted so far.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.conns
+}
+
+// Streams is the number of ADS streams opened so far.
+func (s *Server) Streams() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.streams
+}
+
+// Requests are the requests that arrived so far, of all streams.
+func (s *Server) Requests() []*discoveryv3.DiscoveryRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]*discoveryv3.DiscoveryRequest(nil), s.requests...)
+}
+
+// Rejections are the messages of the NACKs that arrived so far.
+func (s *Server) Rejections() []string {
+	var out []string
+	for _, r := range s.Requests() {
+		if d := r.GetErrorDetail(); d != nil {
+			out = append(out, d.GetMessage())
+		}
+	}
+	return out
+}
+
+// ErrNoRequest is what AwaitRequest returns when ctx ends first.
+var ErrNoRequest = errors.New("controlplane: no such request arrived")
+
+// AwaitRequest waits for a request that matches, past ones included.
+func (s *Server) AwaitRequest(ctx context.Context, match func(*discoveryv3.DiscoveryRequest) bool) (*discoveryv3.DiscoveryRequest, error) {
+	defer context.AfterFunc(ctx, func() { s.note(func() {}) })()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := 0; ; {
+		for ; i < len(s.requests); i++ {
+			if match(s.requests[i]) {
+				return s.requests[i], nil
+			}
+		}
+		if ctx.Err() != nil {
+			return nil, ErrNoRequest
+		}
+		s.changed.Wait()
+	}
+}
