@@ -1,0 +1,80 @@
+package registry
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"runtime"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// ErrFrozen is the error of a registration after Freeze.
+var ErrFrozen = errors.New("registry: frozen; register before Freeze")
+
+// A Registry collects resource types until it is frozen. It implements
+// [resource.Registrar] and is safe for concurrent use.
+type Registry struct {
+	mu     sync.Mutex
+	types  []*resource.Type
+	origin map[string]string // of each type, by its name
+	frozen *resource.Set
+	errs   []error
+}
+
+var _ resource.Registrar = (*Registry)(nil)
+
+// New returns an empty registry.
+func New() *Registry { return &Registry{origin: make(map[string]string)} }
+
+// Register adds a type. A type whose name is taken already, and one that comes
+// after Freeze, are errors that Freeze returns; a duplicate names both origins.
+func (r *Registry) Register(t *resource.Type) {
+	from := origin()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case t == nil:
+		r.errs = append(r.errs, fmt.Errorf("registry: a nil type was registered by %s", from))
+	case r.frozen != nil:
+		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, t.Name, from))
+	case r.origin[t.Name] != "":
+		r.errs = append(r.errs, fmt.Errorf("registry: type %s is registered twice: by %s, and by %s", t.Name, r.origin[t.Name], from))
+	default:
+		r.origin[t.Name] = from
+		r.types = append(r.types, t)
+	}
+}
+
+// Freeze returns the set of all types, or everything that is wrong with the
+// registrations. It may be called again; after it succeeded it returns the same
+// set, or the errors of registrations that came too late.
+func (r *Registry) Freeze() (*resource.Set, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := errors.Join(r.errs...); err != nil {
+		return nil, err
+	}
+	if r.frozen == nil {
+		set, err := resource.NewSet(r.types...)
+		if err != nil {
+			return nil, err
+		}
+		r.frozen = set
+	}
+	return r.frozen, nil
+}
+
+// origin describes who calls Register: the function, which for generated code is
+// the Register of its package, and the place that called that one.
+func origin() string {
+	pcs := make([]uintptr, 2)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
+	registrar, more := frames.Next()
+	if !more {
+		return registrar.Function
+	}
+	caller, _ := frames.Next()
+	return fmt.Sprintf("%s (called at %s:%d)", registrar.Function, path.Base(caller.File), caller.Line)
+}
