@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The exit codes.
+const (
+	exitOK       = 0
+	exitDisagree = 1
+	exitBroken   = 2 // arguments, the corpus or the table
+)
+
+// runner judges the rows of one file of the corpus.
+type runner struct {
+	file  string
+	judge func(row []byte) (verdict, error)
+}
+
+func runners() []runner {
+	return []runner{
+		{"xdstp_names.jsonl", judgeName},
+		{"resource_templates.jsonl", judgeTemplate},
+		{"bootstrap.jsonl", judgeBootstrap},
+	}
+}
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("conformance", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	corpus := flags.String("corpus", "", "the `folder` of the corpus")
+	table := flags.String("table", "docs/conformance.md", "the `file` with the table of disagreements")
+	if err := flags.Parse(args); err != nil {
+		return exitBroken
+	}
+	if *corpus == "" {
+		fmt.Fprintln(stdout, "conformance: no corpus was given (-corpus DIR): nothing is compared")
+		return exitOK
+	}
+	if _, err := os.Stat(*corpus); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stdout, "conformance: there is no folder %s: nothing is compared\n", *corpus)
+		return exitOK
+	}
+	known, err := readTable(*table)
+	if err != nil {
+		fmt.Fprintf(stderr, "conformance: %v\n", err)
+		return exitBroken
+	}
+	wrong := 0
+	for _, r := range runners() {
+		result, err := runFile(r, filepath.Join(*corpus, r.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			fmt.Fprintf(stdout, "%s: not in this corpus\n", r.file)
+			continue
+		}
+		if err != nil {
+			fmt.Fprintf(stderr, "conformance: %v\n", err)
+			return exitBroken
+		}
+		wrong += result.print(stdout, known)
+	}
+	if wrong > 0 {
+		fmt.Fprintf(stdout, "FAIL: %d rows are not as %s says\n", wrong, *table)
+		return exitDisagree
+	}
+	return exitOK
+}
