@@ -1,0 +1,165 @@
+package descriptor
+
+// Kind is what a key's value must be.
+type Kind int
+
+// The kinds.
+const (
+	KindText     Kind = iota // text that is not empty
+	KindChoice               // one of Key.Choices
+	KindFlag                 // true or false
+	KindTrue                 // true
+	KindSize                 // a whole number that is not negative
+	KindName                 // an exported Go identifier
+	KindFunc                 // a Go identifier
+	KindMessage              // the full name of a protobuf message
+	KindMessages             // one such name, or a list of them
+	KindPath                 // a dotted path
+	KindPaths                // one path, or a list of them
+	KindUnique               // true, or a list of paths
+	KindValues               // "all", or a list of names of enum values
+	KindLiteral              // a scalar
+	KindLiterals             // one scalar, or a list of them
+	KindPairs                // a mapping of paths to scalars
+	KindMapping              // the mapping Key.Of
+	KindList                 // a list of the mapping Key.Of
+	KindNamed                // a mapping of exported Go identifiers to the mapping Key.Of
+)
+
+// Key is one key of one mapping.
+type Key struct {
+	Name     string
+	Kind     Kind
+	Of       string   // the mapping of KindMapping, KindList and KindNamed
+	Choices  []string // of KindChoice
+	Required bool
+	Group    string   // the keys of one group exclude each other
+	With     []string // makes sense only beside one of these keys
+	Doc      string
+}
+
+// Mapping is one kind of YAML mapping.
+type Mapping struct {
+	Name string
+	Doc  string
+	Keys []Key
+	Need string // one key of this group must be there
+}
+
+// Language is the descriptor language. The first mapping is the whole document.
+func Language() []Mapping {
+	return []Mapping{
+		documentMapping(), resourceMapping(), fieldMapping(), pickMapping(), caseMapping(), structMapping(),
+		keepMapping(), ruleMapping(), condMapping(), refMapping(), hookMapping(),
+	}
+}
+
+func documentMapping() Mapping {
+	return Mapping{Name: "descriptor", Doc: "One resource type.", Keys: []Key{
+		{Name: "version", Kind: KindChoice, Choices: []string{"v1"}, Required: true, Doc: "The version of the language."},
+		{Name: "resource", Kind: KindMapping, Of: "resource", Required: true, Doc: "What message is described."},
+		{Name: "fields", Kind: KindList, Of: "field", Required: true, Doc: "The fields of the update, in the order in which they are read."},
+		{Name: "structs", Kind: KindNamed, Of: "struct", Doc: "The structs that fields are made of, by their Go names."},
+		{Name: "rules", Kind: KindList, Of: "rule", Doc: "What a resource must fulfil. Paths start at its message."},
+		{Name: "refs", Kind: KindList, Of: "ref", Doc: "Which fields name other resources."},
+		{Name: "hooks", Kind: KindList, Of: "hook", Doc: "Hand-written functions that look at the whole resource."},
+	}}
+}
+
+func resourceMapping() Mapping {
+	return Mapping{Name: "resource", Doc: "What message is described.", Keys: []Key{
+		{Name: "message", Kind: KindMessage, Required: true, Doc: "The message's full name."},
+		{Name: "go", Kind: KindText, Doc: "The import path of the message's Go package. Known without it for envoy.*, xds.*, udpa.* and google.protobuf.*."},
+		{Name: "name", Kind: KindText, Required: true, Doc: "The string field that carries the resource's name, or `wrapper` where the message has none."},
+		{Name: "sotw", Kind: KindChoice, Choices: []string{"complete", "partial"}, Required: true, Doc: "`complete`: a state-of-the-world response names every resource, so that absence deletes (Listener and Cluster). `partial`: absence says nothing."},
+		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How bytes are read. `message`, the default, unmarshals the message."},
+		{Name: "doc", Kind: KindText, Doc: "The doc comment of Update."},
+	}}
+}
+
+func fieldMapping() Mapping {
+	return Mapping{Name: "field", Doc: "One field of the update or of a struct. Its type is inferred unless a key says what becomes of the value.", Keys: []Key{
+		{Name: "name", Kind: KindName, Required: true, Doc: "The Go name."},
+		{Name: "doc", Kind: KindText, Doc: "The doc comment."},
+		{Name: "from", Kind: KindPaths, Doc: "Where the value stands: a path from the message at hand, or several whose values are concatenated. A path through repeated fields gives all of their values."},
+		{Name: "pick", Kind: KindMapping, Of: "pick", With: []string{"from"}, Doc: "`from` is a repeated message, and the first element that fits is taken."},
+		{Name: "then", Kind: KindPath, With: []string{"pick"}, Doc: "Where the value stands in the picked element."},
+		{Name: "as", Kind: KindText, Group: "value", With: []string{"from"}, Doc: "A conversion: per_million, host_port, addr_port or server_entry."},
+		{Name: "struct", Kind: KindName, Group: "value", Doc: "The message becomes this struct; the zero value when it is absent."},
+		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "The repeated message becomes a slice of this struct."},
+		{Name: "enum", Kind: KindValues, Group: "value", With: []string{"from"}, Doc: "The enum becomes Go constants: `all` values, or those listed. Another number is a violation."},
+		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value that any number outside of `enum` counts as, so that it is no violation."},
+		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface: the first case that applies, nil when none does."},
+		{Name: "any", Kind: KindMessage, With: []string{"struct", "each"}, Doc: "The value is a google.protobuf.Any that must hold this message."},
+		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is a resource of this registered type, inlined; the Go type is resource.Update."},
+		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function makes the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
+		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`."},
+		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook makes, or the name of the type of an enum or oneof (by default the field's)."},
+		{Name: "optional", Kind: KindTrue, Doc: "A pointer, nil when the value is absent."},
+		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},
+	}}
+}
+
+func pickMapping() Mapping {
+	return Mapping{Name: "pick", Doc: "Chooses the first fitting element of a repeated message.", Keys: []Key{
+		{Name: "equals", Kind: KindPairs, Required: true, Doc: "Paths of the element, and the values they must have."},
+	}}
+}
+
+func caseMapping() Mapping {
+	return Mapping{Name: "case", Doc: "One alternative of a oneof. Cases are tried in their order.", Need: "content", Keys: []Key{
+		{Name: "case", Kind: KindName, Required: true, Doc: "The Go type of the case; where `struct` is given, its name."},
+		{Name: "doc", Kind: KindText, Doc: "The doc comment of the type that `fields` makes."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "When the case applies; by default when the value of `from` is present."},
+		{Name: "from", Kind: KindPath, Doc: "The message that the case is made of; by default the message at hand."},
+		{Name: "any", Kind: KindMessage, With: []string{"from"}, Doc: "`from` is a google.protobuf.Any, and the case applies when it holds this message."},
+		{Name: "struct", Kind: KindName, Group: "content", Doc: "A named struct."},
+		{Name: "fields", Kind: KindList, Of: "field", Group: "content", Doc: "The fields of a struct of this case alone."},
+		{Name: "hook", Kind: KindFunc, Group: "content", Doc: "A hand-written function makes the value, and its type is hand-written too."},
+		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`."},
+	}}
+}
+
+func structMapping() Mapping {
+	return Mapping{Name: "struct", Doc: "A named struct, made of one message.", Keys: []Key{
+		{Name: "doc", Kind: KindText, Doc: "The doc comment."},
+		{Name: "message", Kind: KindMessage, Doc: "The message's full name; inferred from where the struct is used."},
+		{Name: "comparable", Kind: KindTrue, Doc: "States that == compares it, so that it may be a key of a map."},
+		{Name: "keep_if", Kind: KindMapping, Of: "keep_if", Doc: "Which elements are kept where `each` uses the struct. It is looked at first: nothing else of a dropped element is read or checked."},
+		{Name: "fields", Kind: KindList, Of: "field", Required: true, Doc: "The fields, in the order in which they are read."},
+		{Name: "rules", Kind: KindList, Of: "rule", Doc: "What the message must fulfil wherever the struct is made of one. Paths start at that message."},
+	}}
+}
+
+func keepMapping() Mapping {
+	return Mapping{Name: "keep_if", Doc: "Which elements of a repeated message are kept.", Need: "keep", Keys: []Key{
+		{Name: "positive", Kind: KindName, Group: "keep", Doc: "Those whose Go field is above zero."},
+		{Name: "present", Kind: KindPath, Group: "keep", Doc: "Those that have a value at this path of the message."},
+		{Name: "non_empty", Kind: KindName, Group: "keep", Doc: "Those whose Go field has an element or a character."},
+	}}
+}
+
+func condMapping() Mapping {
+	return Mapping{Name: "when", Doc: "A condition: all of its parts must hold.", Keys: []Key{
+		{Name: "present", Kind: KindPaths, Doc: "There is a value at each of these paths."},
+		{Name: "absent", Kind: KindPaths, Doc: "There is no value at any of these paths."},
+		{Name: "equals", Kind: KindPairs, Doc: "Paths and the values they must have."},
+		{Name: "xdstp_name", Kind: KindFlag, Doc: "Whether the resource's name is an xdstp name."},
+	}}
+}
+
+func refMapping() Mapping {
+	return Mapping{Name: "ref", Doc: "A field that names another resource.", Keys: []Key{
+		{Name: "to", Kind: KindMessage, Required: true, Doc: "The full name of the other resource's message."},
+		{Name: "from", Kind: KindPath, Required: true, Doc: "A path of Go fields from the update, through slices, pointers and cases of oneofs, to a string or strings."},
+	}}
+}
+
+func hookMapping() Mapping {
+	return Mapping{Name: "hook", Doc: "A hand-written function that looks at the whole resource.", Need: "hook", Keys: []Key{
+		{Name: "validate", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, resource.Path, *<message>, *resource.Violations), called after the rules of the same message."},
+		{Name: "finish", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only when nothing was wrong before."},
+		{Name: "at", Kind: KindPath, With: []string{"validate"}, Doc: "The message to look at, each of them when the path is repeated; by default the resource's."},
+		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message whose values are given to the hook in its place."},
+	}}
+}

@@ -1,0 +1,23 @@
+package descriptor
+
+func ruleMapping() Mapping {
+	return Mapping{Name: "rule", Doc: "One thing that a resource must fulfil: a path, one kind of rule, and perhaps a condition.", Keys: []Key{
+		{Name: "at", Kind: KindPath, Doc: "What the rule is about; by default the message at hand. A path that starts with an upper-case letter is one of Go fields, and is checked after everything was read."},
+		{Name: "required", Kind: KindTrue, Group: "kind", Doc: "There must be a value."},
+		{Name: "unset", Kind: KindTrue, Group: "kind", Doc: "There must be no value."},
+		{Name: "in", Kind: KindLiterals, Group: "kind", Doc: "The value must be one of these."},
+		{Name: "not_in", Kind: KindLiterals, Group: "kind", Doc: "The value must be none of these."},
+		{Name: "min", Kind: KindLiteral, Doc: "The number, duration or sum must be at least this."},
+		{Name: "max", Kind: KindLiteral, Doc: "The number, duration or sum must be at most this."},
+		{Name: "min_len", Kind: KindSize, Doc: "There must be at least as many elements, or bytes of a text."},
+		{Name: "max_len", Kind: KindSize, Doc: "There must be at most as many elements, or bytes of a text."},
+		{Name: "unique", Kind: KindUnique, Group: "kind", Doc: "No two elements may be equal, or equal in all of these paths."},
+		{Name: "across", Kind: KindChoice, Choices: []string{"resource"}, With: []string{"unique"}, Doc: "`resource`: unique among all values that the path reaches, not only within one repeated field."},
+		{Name: "one_of", Kind: KindPaths, Group: "kind", Doc: "Exactly one of these fields of the message must have a value."},
+		{Name: "any_type", Kind: KindMessages, Group: "kind", Doc: "The google.protobuf.Any must hold one of these messages."},
+		{Name: "sum", Kind: KindPath, Group: "kind", Doc: "The sum of this path over all elements must be within `min` and `max`."},
+		{Name: "group_by", Kind: KindPath, With: []string{"sum"}, Doc: "Elements that are equal in this path have a sum of their own."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The rule counts only when this holds. Paths start where `at` starts; what they share with it is the same element."},
+		{Name: "why", Kind: KindText, Doc: "What demands it (\"A47\"); shown with a violation."},
+	}}
+}

@@ -1,0 +1,98 @@
+package gen_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+
+	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/model"
+	"github.com/xdsforge/xdsforge/gen/protoindex"
+)
+
+// loadFor loads an index of the messages that descriptors name.
+func loadFor(t testing.TB, descriptors ...[]byte) *protoindex.Index {
+	t.Helper()
+	c := protoindex.Config{Dir: "."}
+	for _, data := range descriptors {
+		bag := new(diag.Bag)
+		if d := descriptor.Parse(data, bag); bag.Len() == 0 {
+			c.Wants = append(c.Wants, model.Messages(d)...)
+		}
+	}
+	index, err := protoindex.Load(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return index
+}
+
+// part is one file of an archive.
+func part(t *testing.T, a *txtar.Archive, name string) []byte {
+	t.Helper()
+	for _, f := range a.Files {
+		if f.Name == name {
+			return f.Data
+		}
+	}
+	t.Fatalf("the case has no file %s", name)
+	return nil
+}
+
+// Every code has a case whose first line says what is wrong. With UPDATE set in
+// the environment the cases are written anew; read what they say then.
+func TestDiagnostics(t *testing.T) {
+	files, err := filepath.Glob("testdata/diag/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := make(map[string]*txtar.Archive)
+	var all [][]byte
+	for _, file := range files {
+		a, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cases[file] = a
+		all = append(all, part(t, a, "resource.yaml"))
+	}
+	index := loadFor(t, all...)
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			a := cases[file]
+			_, err := gen.Generate(t.Context(), gen.Input{
+				Descriptors: []gen.Descriptor{{Path: "resource.yaml", Data: part(t, a, "resource.yaml")}}, Index: index,
+			})
+			var faults diag.Errors
+			if !errors.As(err, &faults) {
+				t.Fatalf("error %v; want diagnostics", err)
+			}
+			got := faults.Error() + "\n"
+			if code, _, _ := strings.Cut(strings.TrimSuffix(filepath.Base(file), ".txtar"), "_"); !strings.Contains(got, "["+code+"]") {
+				t.Errorf("%s is not among\n%s", code, got)
+			}
+			if os.Getenv("UPDATE") != "" {
+				a.Files[1].Data = []byte(got)
+				if err := os.WriteFile(file, txtar.Format(a), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(part(t, a, "want")), got); diff != "" {
+				t.Errorf("diagnostics (-want +got):\n%s", diff)
+			}
+		})
+	}
+	for _, c := range diag.Codes() {
+		if _, ok := cases["testdata/diag/"+string(c.Code)+".txtar"]; !ok {
+			t.Errorf("no case for %s: %s", c.Code, c.Meaning)
+		}
+	}
+}

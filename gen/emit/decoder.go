@@ -1,0 +1,222 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/model"
+)
+
+// decoder writes the functions that make an update of a message.
+func (e *emitter) decoder() []jen.Code {
+	var out []jen.Code
+	if e.pkg.NameField != nil {
+		out = append(out, e.peekName())
+	}
+	out = append(out, e.hookTypes()...)
+	fields := e.decodeUpdate()
+	out = append(out, e.decode())
+	if fields != nil {
+		out = append(out, fields)
+	}
+	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+		if s != e.pkg.Update {
+			out = append(out, e.decodeStruct(s))
+		}
+		for _, o := range s.Oneofs() {
+			out = append(out, e.decodeOneof(o))
+		}
+	}
+	for _, enum := range e.pkg.Enums {
+		out = append(out, e.decodeEnum(enum))
+	}
+	for _, s := range e.pkg.Picks {
+		out = append(out, e.pick(s))
+	}
+	return out
+}
+
+// peekName writes the function that reads the name of an encoded resource.
+func (e *emitter) peekName() jen.Code {
+	return jen.Add(comment("peekName reads the resource's name, the field "+string(e.pkg.NameField.Desc.Name())+", from its encoded message.")).Line().
+		Func().Id("peekName").Params(jen.Id("body").Index().Byte()).Params(jen.String(), jen.Error()).Block(
+		jen.Return(e.resource("PeekString").Call(jen.Id("body"), jen.Lit(int(e.pkg.NameField.Desc.Number())))),
+	)
+}
+
+// decode writes the function that the framework calls.
+func (e *emitter) decode() jen.Code {
+	body := []jen.Code{
+		jen.Id("m").Op(":=").New(e.ident(e.pkg.Message.GoIdent)),
+		jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
+			jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
+		),
+		jen.Id("u").Op(":=").Op("&").Id("Update").Values(jen.Id("meta").Op(":").Id("dc").Dot("Meta").Call(jen.Id("body"))),
+	}
+	steps, violations := e.decodeSteps()
+	if violations {
+		body = append(body, jen.Id("v").Op(":=").New(e.resource("Violations")))
+	}
+	body = append(body, steps...)
+	if violations {
+		body = append(body, jen.If(jen.Id("err").Op(":=").Id("v").Dot("Err").Call(), jen.Id("err").Op("!=").Nil()).Block(
+			jen.Return(jen.Nil(), jen.Id("err")),
+		))
+	}
+	return jen.Func().Id("decode").Params(jen.Id("dc").Op("*").Add(e.resource("DecodeContext")), jen.Id("body").Index().Byte()).
+		Params(e.resource("Update"), jen.Error()).Block(append(body, jen.Return(jen.Id("u"), jen.Nil()))...)
+}
+
+// decodeSteps are rules, fields, rules about Go fields and finish hooks, in this
+// order.
+func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
+	call := func(fn *jen.Statement, u uses, arg string) {
+		var args []jen.Code
+		if u.dc {
+			args = append(args, jen.Id("dc"))
+		}
+		args = append(args, jen.Id(arg))
+		if u.violations {
+			args = append(args, jen.Id("v"))
+		}
+		violations = violations || u.violations
+		steps = append(steps, fn.Call(args...))
+	}
+	if e.pkg.Update.Rules != nil {
+		call(jen.Id("validate"), e.uses["validate"], "m")
+	}
+	if len(e.pkg.Update.Fields) > 0 {
+		call(jen.Id("u").Dot("decode"), e.uses["decode"], "m")
+	}
+	if len(e.pkg.GoChecks) > 0 {
+		call(jen.Id("validateUpdate"), e.uses["validateUpdate"], "u")
+	}
+	for _, h := range e.pkg.Finish {
+		violations = true
+		steps = append(steps, jen.If(jen.Id("v").Dot("Err").Call().Op("==").Nil()).Block(
+			jen.Id(h).Call(jen.Id("dc"), jen.Id("u"), jen.Id("v")),
+		))
+	}
+	return steps, violations
+}
+
+// decodeUpdate writes the method that fills the update's fields.
+func (e *emitter) decodeUpdate() jen.Code {
+	if len(e.pkg.Update.Fields) == 0 {
+		return nil
+	}
+	f := e.fn("decode", true)
+	var body []jen.Code
+	for _, field := range e.pkg.Update.Fields {
+		body = append(body, f.field(jen.Id("u"), field)...)
+	}
+	body = f.prelude(body)
+	u := f.done()
+	return jen.Add(comment("decode reads the fields of the update.")).Line().
+		Func().Params(jen.Id("u").Op("*").Id("Update")).Id("decode").
+		Params(f.params(u, "m", e.message(e.pkg.Message))...).Block(body...)
+}
+
+// decodeStruct writes the function that makes a struct of its message.
+func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
+	f := e.fn("decode"+s.Name, false)
+	doc, result := "decode"+s.Name+" reads one "+s.Name+".", jen.Id(s.Name)
+	var body []jen.Code
+	if s.Keep != nil {
+		doc = "decode" + s.Name + " reads one " + s.Name + ", and reports whether it is kept."
+		result = jen.Params(jen.Id(s.Name), jen.Bool())
+	}
+	if values, ok := f.literalFields(s); ok {
+		body = []jen.Code{jen.Return(jen.Id(s.Name).Add(multiline(values...)))}
+	} else {
+		body = f.structBody(s)
+	}
+	u, m := f.done(), "m"
+	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
+		m = "_"
+	}
+	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(f.params(u, m, e.message(s.Message))...).Add(result).Block(body...)
+}
+
+// literalFields are the elements of a composite literal of s, where one
+// expression makes each field and nothing else is to be done.
+func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
+	if s.Keep != nil || s.Rules != nil {
+		return nil, false
+	}
+	before := *f.self
+	used := f.used
+	var out []jen.Code
+	for _, field := range s.Fields {
+		x, ok := f.expr(field)
+		if !ok {
+			*f.self, f.used = before, used
+			return nil, false
+		}
+		out = append(out, jen.Id(field.Name).Op(":").Add(x))
+	}
+	return out, true
+}
+
+// structBody reads a struct field by field. What decides whether an element is
+// kept comes first.
+func (f *fn) structBody(s *model.Struct) []jen.Code {
+	target := jen.Id("s")
+	body := []jen.Code{jen.Var().Id("s").Id(s.Name)}
+	var first *model.Field
+	if k := s.Keep; k != nil {
+		var drop jen.Code
+		switch {
+		case k.Present != nil:
+			drop = f.presence(jen.Id("m"), k.Present.Path, false)
+		case k.Positive != nil:
+			first = k.Positive
+			drop = jen.Id("s").Dot(first.Name).Op(positiveDrop(first)).Lit(0)
+		default:
+			first = k.NonEmpty
+			drop = jen.Len(jen.Id("s").Dot(first.Name)).Op("==").Lit(0)
+		}
+		if first != nil {
+			body = append(body, f.field(target, first)...)
+		}
+		body = append(body, jen.If(drop).Block(jen.Return(jen.Id("s"), jen.False())))
+	}
+	if s.Rules != nil {
+		pre, call := f.call(s.Rules.Func, f.here(), jen.Id("m"))
+		body = append(append(body, pre...), call)
+	}
+	for _, field := range s.Fields {
+		if field != first {
+			body = append(body, f.field(target, field)...)
+		}
+	}
+	if s.Keep != nil {
+		return append(body, jen.Return(jen.Id("s"), jen.True()))
+	}
+	return append(body, jen.Return(jen.Id("s")))
+}
+
+// positiveDrop is the comparison with zero that drops: no unsigned number is
+// below it.
+func positiveDrop(f *model.Field) string {
+	switch f.Class() {
+	case model.Uint32, model.Uint64:
+		return "=="
+	default:
+		return "<="
+	}
+}
+
+// pick writes the function that chooses an element of a repeated message.
+func (e *emitter) pick(s model.Step) jen.Code {
+	f := e.fn(s.Pick.Func, false)
+	m := e.message(s.Field.Message)
+	return jen.Add(comment(s.Pick.Func+" chooses the first element that fits.")).Line().
+		Func().Id(s.Pick.Func).Params(jen.Id("list").Index().Add(m)).Add(m).Block(
+		jen.For(jen.List(jen.Id("_"), jen.Id("x")).Op(":=").Range().Id("list")).Block(
+			jen.If(and(f.conds(jen.Id("x"), model.Cond{Tests: s.Pick.Tests})...)).Block(jen.Return(jen.Id("x"))),
+		),
+		jen.Return(jen.Nil()),
+	)
+}

@@ -1,0 +1,40 @@
+package gen_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/xdsforge/xdsforge/gen"
+)
+
+// What is wrong with a descriptor comes as diagnostics, what is right as files.
+func ExampleGenerate() {
+	const head = `version: v1
+resource: {message: envoy.config.cluster.v3.Cluster, name: name, sotw: complete}
+fields:
+`
+	for _, field := range []string{
+		"  - {name: Service, from: eds_cluster_config.service_nam}\n",
+		"  - {name: Service, from: eds_cluster_config.service_name}\n",
+	} {
+		files, err := gen.Generate(context.Background(), gen.Input{
+			Descriptors: []gen.Descriptor{{Path: "resource.yaml", Data: []byte(head + field)}},
+		})
+		if err != nil {
+			fmt.Println(err)
+			continue
+		}
+		for _, f := range files {
+			fmt.Println(filepath.Base(f.Path))
+		}
+	}
+	// Output:
+	// resource.yaml:4:27: unknown field "service_nam" in Cluster.EdsClusterConfig (did you mean "service_name"?) [XG012]
+	// update.gen.go
+	// watcher.gen.go
+	// decoder.gen.go
+	// shard.gen.go
+	// register.gen.go
+	// conformance_gen_test.go
+}

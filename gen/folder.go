@@ -1,0 +1,114 @@
+package gen
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/modfile"
+
+	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/emit"
+)
+
+// module is the Go module that a folder is in.
+type module struct {
+	root string // its folder; empty: there is none
+	path string
+}
+
+// moduleOf finds the go.mod above a folder.
+func moduleOf(dir string) (module, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return module{}, fmt.Errorf("gen: %w", err)
+	}
+	for {
+		data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return module{root: dir, path: modfile.ModulePath(data)}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return module{}, fmt.Errorf("gen: %w", err)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return module{}, nil
+		}
+		dir = parent
+	}
+}
+
+// importPath is the import path of the package in a folder of the module; empty
+// where there is no module.
+func (m module) importPath(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil || m.root == "" {
+		return ""
+	}
+	rel, err := filepath.Rel(m.root, abs)
+	if err != nil {
+		return ""
+	}
+	return path.Join(m.path, filepath.ToSlash(rel))
+}
+
+// packageName is the name of the Go package in a folder: what its hand-written
+// files say, or else the folder's name.
+func packageName(dir string, bag *diag.Bag) string {
+	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
+	slices.Sort(names)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") || generatedName(filepath.Base(name)) {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
+		if err == nil {
+			return f.Name.Name
+		}
+	}
+	abs, err := filepath.Abs(dir)
+	if name := filepath.Base(abs); err == nil && token.IsIdentifier(name) {
+		return name
+	}
+	bag.AddHint(diag.Pos{}, diag.BadIdentifier, "add a doc.go with a package clause", "the folder's name is no name for a Go package")
+	return ""
+}
+
+func generatedName(name string) bool {
+	return strings.HasSuffix(name, ".gen.go") || strings.HasSuffix(name, "_gen_test.go")
+}
+
+// Orphans finds the files beside a descriptor that were generated from it and
+// are not among files. Files without the generator's header are nobody's orphans.
+func Orphans(descriptor string, files []File) ([]string, error) {
+	dir := filepath.Dir(descriptor)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	header := []byte(emit.Header(filepath.Base(descriptor)) + "\n")
+	var orphans []string
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		if !generatedName(e.Name()) || slices.ContainsFunc(files, func(f File) bool { return f.Path == file }) {
+			continue
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("gen: %w", err)
+		}
+		if bytes.HasPrefix(data, header) {
+			orphans = append(orphans, file)
+		}
+	}
+	return orphans, nil
+}

@@ -1,0 +1,52 @@
+package gen_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+// FuzzGenerate holds the generator to what it promises for any descriptor: it
+// does not panic, its diagnostics point into the file, and without a diagnostic
+// there is code that could be formatted.
+func FuzzGenerate(f *testing.F) {
+	var all [][]byte
+	for _, d := range goldens(f) {
+		all = append(all, d.Data)
+	}
+	files, err := filepath.Glob("testdata/diag/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, txtar.Parse(data).Files[0].Data)
+	}
+	for _, data := range all {
+		f.Add(data)
+	}
+	index := loadFor(f, all...)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		_, err := gen.Generate(t.Context(), gen.Input{Descriptors: []gen.Descriptor{{Path: "resource.yaml", Data: data}}, Index: index})
+		var faults diag.Errors
+		if err != nil && !errors.As(err, &faults) {
+			t.Fatalf("no diagnostic: %v", err)
+		}
+		lines := bytes.Split(data, []byte("\n"))
+		for _, d := range faults {
+			if d.Line < 1 || d.Line > len(lines) || d.Column < 1 || d.Column > len(lines[d.Line-1])+1 {
+				t.Errorf("%v: the file has %d lines", d, len(lines))
+			}
+		}
+	})
+}

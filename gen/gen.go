@@ -1,0 +1,142 @@
+package gen
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/emit"
+	"github.com/xdsforge/xdsforge/gen/model"
+	"github.com/xdsforge/xdsforge/gen/protoindex"
+)
+
+// Input is what to generate from.
+type Input struct {
+	Descriptors []Descriptor
+	// Sets are encoded google.protobuf.FileDescriptorSet messages whose files win
+	// over those of Go packages.
+	Sets [][]byte
+	// Index is used for all descriptors in the place of what would be loaded. It
+	// must hold the messages that they name.
+	Index *protoindex.Index
+}
+
+// Descriptor is one resource.yaml. The generated files stand beside it.
+type Descriptor struct {
+	Path string // as diagnostics are to show it
+	Data []byte
+}
+
+// File is a generated file.
+type File struct {
+	Path string // beside its descriptor
+	Data []byte
+}
+
+// unit is a descriptor on its way.
+type unit struct {
+	in     Descriptor
+	bag    *diag.Bag
+	tree   *descriptor.Descriptor
+	module module
+}
+
+// Generate makes the files of all descriptors, or none. An error that is a
+// [diag.Errors] says what is wrong with the descriptors; any other means that the
+// Go toolchain could not be asked or the generator is broken.
+func Generate(ctx context.Context, in Input) ([]File, error) {
+	units, err := parse(in.Descriptors)
+	if err != nil {
+		return nil, err
+	}
+	indexes, err := load(ctx, in, units)
+	if err != nil {
+		return nil, err
+	}
+	var files []File
+	var faults diag.Errors
+	for _, u := range units {
+		if u.bag.Len() == 0 {
+			generated, err := u.generate(indexes[u.module.root])
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, generated...)
+		}
+		faults = append(faults, u.bag.Errors()...)
+	}
+	if len(faults) > 0 {
+		return nil, faults.Sort()
+	}
+	return files, nil
+}
+
+// parse reads the descriptors and finds out where each of them lives.
+func parse(in []Descriptor) ([]*unit, error) {
+	var units []*unit
+	folders := make(map[string]string)
+	for _, d := range in {
+		u := &unit{in: d, bag: &diag.Bag{File: d.Path}}
+		var err error
+		if u.module, err = moduleOf(filepath.Dir(d.Path)); err != nil {
+			return nil, err
+		}
+		u.tree = descriptor.Parse(d.Data, u.bag)
+		if other, ok := folders[filepath.Dir(d.Path)]; ok {
+			u.bag.Add(diag.Pos{}, diag.NameClash, "the code of %s goes into the same folder", other)
+		}
+		folders[filepath.Dir(d.Path)] = d.Path
+		units = append(units, u)
+	}
+	return units, nil
+}
+
+// load makes one index for each module.
+func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.Index, error) {
+	indexes := make(map[string]*protoindex.Index)
+	configs := make(map[string]*protoindex.Config)
+	var roots []string
+	for _, u := range units {
+		root := u.module.root
+		if in.Index != nil {
+			indexes[root] = in.Index
+			continue
+		}
+		if configs[root] == nil {
+			configs[root] = &protoindex.Config{Dir: filepath.Dir(u.in.Path), Sets: in.Sets}
+			roots = append(roots, root)
+		}
+		if u.bag.Len() == 0 {
+			configs[root].Wants = append(configs[root].Wants, model.Messages(u.tree)...)
+		}
+	}
+	for _, root := range roots {
+		index, err := protoindex.Load(ctx, *configs[root])
+		if err != nil {
+			return nil, fmt.Errorf("gen: %w", err)
+		}
+		indexes[root] = index
+	}
+	return indexes, nil
+}
+
+// generate makes the files of one descriptor. Faults are in its bag.
+func (u *unit) generate(index *protoindex.Index) ([]File, error) {
+	dir := filepath.Dir(u.in.Path)
+	name := packageName(dir, u.bag)
+	pkg := model.Build(u.tree, name, index, u.bag)
+	if u.bag.Len() > 0 {
+		return nil, nil
+	}
+	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
+	if err != nil {
+		return nil, fmt.Errorf("gen: %s: %w", u.in.Path, err)
+	}
+	files := make([]File, len(emitted))
+	for i, f := range emitted {
+		files[i] = File{Path: filepath.Join(dir, f.Name), Data: f.Data}
+	}
+	return files, nil
+}

@@ -1,0 +1,194 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/protoindex"
+)
+
+// updateName is the Go name of the struct that a descriptor's fields make.
+const updateName = "Update"
+
+// A builder makes a package of a descriptor. Structs are built when they are
+// first used, since only that says what message they are made of.
+type builder struct {
+	bag     *diag.Bag
+	index   *protoindex.Index
+	desc    *descriptor.Descriptor
+	pkg     *Package
+	structs map[string]*Struct
+	enums   map[string]*Enum
+	waiting []waiting
+}
+
+// waiting is a struct whose fields are still to be built.
+type waiting struct {
+	s      *Struct
+	fields []descriptor.Field
+	decl   *descriptor.Struct // nil: the update, or a case's own struct
+}
+
+// Build makes the model of d, whose generated code goes into the Go package
+// name. Faults are noted in bag; the model is of use only where there were none.
+func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *diag.Bag) *Package {
+	b := &builder{
+		bag: bag, index: index, desc: d,
+		pkg: &Package{
+			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
+		},
+		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
+	}
+	m, ok := b.message(d.Resource.Message)
+	if !ok {
+		return b.pkg
+	}
+	b.pkg.Message = m
+	b.nameField(d.Resource.Name)
+	if d.Resource.Decoder.Value == "wire" {
+		bag.AddHint(d.Resource.Decoder.Pos, diag.NoWireDecoder, "leave the key out, or say message", "decoder: wire is not there yet")
+	}
+	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: m}
+	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})
+	for len(b.waiting) > 0 {
+		next := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.fill(next)
+	}
+	b.unused()
+	b.recursion()
+	b.comparability()
+	b.rules(b.pkg.Update, d.Rules, d.Hooks)
+	b.refs(d.Refs)
+	b.clashes()
+	return b.pkg
+}
+
+// Messages are the messages that d names, as [protoindex.Load] wants them.
+func Messages(d *descriptor.Descriptor) []protoindex.Want {
+	wants := []protoindex.Want{{Message: d.Resource.Message.Value, GoPackage: d.Resource.Go.Value}}
+	add := func(t descriptor.Text) {
+		if t.Given() && !slices.ContainsFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value }) {
+			wants = append(wants, protoindex.Want{Message: t.Value})
+		}
+	}
+	var fields func([]descriptor.Field)
+	fields = func(list []descriptor.Field) {
+		for _, f := range list {
+			add(f.Any)
+			for _, c := range f.Oneof {
+				add(c.Any)
+				fields(c.Fields)
+			}
+		}
+	}
+	fields(d.Fields)
+	for _, s := range d.Structs {
+		fields(s.Fields)
+	}
+	return wants
+}
+
+// message finds a message of the index.
+func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
+	m, err := b.index.Message(t.Value)
+	if err == nil {
+		return m, true
+	}
+	code, hint := diag.NoMessage, ""
+	if errors.Is(err, protoindex.ErrNoGoPackage) {
+		code = diag.NoGoPackage
+	} else {
+		hint = diag.Suggest(t.Value, b.index.Names())
+	}
+	b.bag.AddHint(t.Pos, code, hint, "%v", err)
+	return nil, false
+}
+
+func (b *builder) nameField(t descriptor.Text) {
+	if t.Value == "wrapper" && !slices.ContainsFunc(b.pkg.Message.Fields, func(f *protogen.Field) bool { return f.Desc.Name() == "wrapper" }) {
+		return
+	}
+	p, ok := b.path(t, b.pkg.Message)
+	if !ok {
+		return
+	}
+	if len(p.Steps) != 1 || p.Class() != String || p.Wrapper() || p.Many() {
+		b.bag.AddHint(t.Pos, diag.WrongShape, "say wrapper where the message has no name of its own", "the name must be a string field of %s itself", Short(b.pkg.Message))
+		return
+	}
+	b.pkg.NameField = p.Leaf()
+}
+
+// use is the struct of the given name, made of m.
+func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
+	i := slices.IndexFunc(b.desc.Structs, func(s descriptor.Struct) bool { return s.Name.Value == t.Value })
+	if i < 0 {
+		names := make([]string, len(b.desc.Structs))
+		for i, s := range b.desc.Structs {
+			names[i] = s.Name.Value
+		}
+		b.bag.AddHint(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value)
+		return nil, false
+	}
+	decl := &b.desc.Structs[i]
+	s, ok := b.structs[t.Value]
+	if !ok {
+		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, declaredComparable: decl.Comparable.Pos}
+		b.structs[t.Value] = s
+		b.pkg.Structs = append(b.pkg.Structs, s)
+		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})
+		if want := cmp.Or(decl.Message.Value, string(m.Desc.FullName())); want != string(m.Desc.FullName()) {
+			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared to be made of %s, here is a %s", s.Name, want, m.Desc.FullName())
+		}
+	} else if s.Message.Desc.FullName() != m.Desc.FullName() {
+		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is made of %s elsewhere, here is a %s", s.Name, s.Message.Desc.FullName(), m.Desc.FullName())
+	}
+	return s, true
+}
+
+// fill builds the fields of a struct, and what else is declared of it.
+func (b *builder) fill(w waiting) {
+	for i := range w.fields {
+		if f, ok := b.field(w.s, &w.fields[i]); ok {
+			w.s.Fields = append(w.s.Fields, f)
+		} else {
+			w.s.faulty = append(w.s.faulty, w.fields[i].Name.Value)
+		}
+	}
+	b.fieldClashes(w.s, w.fields)
+	if w.decl == nil {
+		return
+	}
+	if w.decl.KeepIf != nil {
+		w.s.Keep = b.keep(w.s, w.decl.KeepIf)
+	}
+	b.rules(w.s, w.decl.Rules, nil)
+}
+
+// unused notes structs that no other struct and not the update mentions.
+func (b *builder) unused() {
+	for i, s := range b.desc.Structs {
+		used := mentions(b.desc.Fields, s.Name.Value)
+		for j, other := range b.desc.Structs {
+			used = used || i != j && mentions(other.Fields, s.Name.Value)
+		}
+		if !used {
+			b.bag.Add(s.Name.Pos, diag.UnusedStruct, "nothing uses struct %s", s.Name.Value)
+		}
+	}
+}
+
+func mentions(fields []descriptor.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f descriptor.Field) bool {
+		return f.Struct.Value == name || f.Each.Value == name || slices.ContainsFunc(f.Oneof, func(c descriptor.Case) bool {
+			return c.Struct.Value == name || mentions(c.Fields, name)
+		})
+	})
+}

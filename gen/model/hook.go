@@ -1,0 +1,116 @@
+package model
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+// GoType is a type that a descriptor names.
+type GoType struct {
+	Expr     ast.Expr
+	Packages map[string]string // import paths by the name that Expr uses
+	Basic    bool              // predeclared, and comparable with ==
+}
+
+// hook builds a hand-written function that makes a value. Without needs it is
+// given the values of from, and without those the message at hand.
+func (b *builder) hook(m *protogen.Message, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) (Hook, bool) {
+	h := Hook{Func: name.Value, Needs: from}
+	if len(needs) > 0 {
+		var ok bool
+		if h.Needs, ok = b.needs(needs, m); !ok {
+			return h, false
+		}
+	}
+	for _, p := range h.Needs {
+		if p.ManyInside() {
+			b.bag.AddHint(name.Pos, diag.WrongShape, "give it the repeated message", "hook %s needs %s, which leads through a repeated field", h.Func, p)
+			return h, false
+		}
+	}
+	if !typ.Given() {
+		b.bag.Add(name.Pos, diag.MissingKey, "hook %s has no key \"type\": what does it make?", h.Func)
+		return h, false
+	}
+	var ok bool
+	h.Type, ok = b.goType(typ)
+	return h, ok
+}
+
+// needs resolves what a hook is given.
+func (b *builder) needs(texts []descriptor.Text, m *protogen.Message) ([]Path, bool) {
+	var paths []Path
+	for _, t := range texts {
+		p, ok := b.fieldPath(t, m)
+		if !ok {
+			return nil, false
+		}
+		paths = append(paths, p)
+	}
+	return paths, true
+}
+
+// goType reads a Go type: made of pointers, slices, arrays and maps of
+// predeclared types, types of the package itself, and types of known packages.
+func (b *builder) goType(t descriptor.Text) (GoType, bool) {
+	out := GoType{Packages: make(map[string]string)}
+	e, err := parser.ParseExpr(t.Value)
+	if err != nil {
+		b.bag.Add(t.Pos, diag.BadGoType, "type = %q; must be a Go type", t.Value)
+		return out, false
+	}
+	out.Expr = e
+	if id, ok := e.(*ast.Ident); ok {
+		out.Basic = slices.Contains(basicTypes(), id.Name)
+	}
+	return out, b.typeExpr(t, e, out.Packages)
+}
+
+func basicTypes() []string {
+	return []string{
+		"bool", "byte", "float32", "float64", "int", "int8", "int16", "int32", "int64",
+		"rune", "string", "uint", "uint8", "uint16", "uint32", "uint64",
+	}
+}
+
+func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]string) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return true
+	case *ast.StarExpr:
+		return b.typeExpr(t, e.X, packages)
+	case *ast.MapType:
+		return b.typeExpr(t, e.Key, packages) && b.typeExpr(t, e.Value, packages)
+	case *ast.ArrayType:
+		if lit, ok := e.Len.(*ast.BasicLit); e.Len == nil || ok && lit.Kind == token.INT {
+			return b.typeExpr(t, e.Elt, packages)
+		}
+	case *ast.SelectorExpr:
+		if id, ok := e.X.(*ast.Ident); ok {
+			path, known := knownPackages()[id.Name]
+			if !known {
+				b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the package of the hook, and name that", "type = %q; package %s is not known", t.Value, id.Name)
+				return false
+			}
+			packages[id.Name] = path
+			return true
+		}
+	}
+	b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the package of the hook, and name that", "type = %q; must be made of names, pointers, slices, arrays and maps", t.Value)
+	return false
+}
+
+// knownPackages are the packages whose types a hook may make without an alias.
+func knownPackages() map[string]string {
+	return map[string]string{
+		"time": "time", "netip": "net/netip", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
+		"resource": Framework + "resource", "xdstp": Framework + "xdstp", "bootstrap": Framework + "bootstrap",
+	}
+}

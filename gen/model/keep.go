@@ -1,0 +1,75 @@
+package model
+
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+func (b *builder) keep(s *Struct, d *descriptor.Keep) *Keep {
+	named := func(t descriptor.Text, fits func(*Field) bool, what string) *Field {
+		for _, f := range s.Fields {
+			if f.Name == t.Value {
+				if fits(f) {
+					return f
+				}
+				b.bag.Add(t.Pos, diag.BadKeep, "field %s of %s is not %s", f.Name, s.Name, what)
+				return nil
+			}
+		}
+		b.unknownField(t, t.Value, s)
+		return nil
+	}
+	switch {
+	case d.Positive.Given():
+		if f := named(d.Positive, (*Field).number, "a number or duration"); f != nil {
+			return &Keep{Positive: f}
+		}
+	case d.NonEmpty.Given():
+		if f := named(d.NonEmpty, (*Field).hasLen, "a list, a map or text"); f != nil {
+			return &Keep{NonEmpty: f}
+		}
+	case d.Present.Given():
+		if p, ok := b.path(d.Present, s.Message); ok && b.single(d.Present, p) {
+			return &Keep{Present: &Test{Kind: Present, Path: p}}
+		}
+	}
+	return nil
+}
+
+// unknownField notes that s has no field of this name, unless it has one that
+// something was said of already.
+func (b *builder) unknownField(t descriptor.Text, name string, s *Struct) {
+	if !slices.Contains(s.faulty, name) {
+		b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, fieldNames(s)), "unknown field %q in %s", name, s.Name)
+	}
+}
+
+func (f *Field) number() bool {
+	v, ok := f.Value.(Plain)
+	return ok && !f.List && !f.Optional && (v.Class.Number() || v.Class == Duration)
+}
+
+func (f *Field) hasLen() bool {
+	if f.List {
+		return true
+	}
+	switch v := f.Value.(type) {
+	case Plain:
+		return !f.Optional && (v.Class == String || v.Class == Bytes || v.Class == JSON)
+	case MapOf:
+		return true
+	case Converted:
+		return v.Conversion.Type == "string"
+	}
+	return false
+}
+
+func fieldNames(s *Struct) []string {
+	names := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		names[i] = f.Name
+	}
+	return names
+}

@@ -1,0 +1,120 @@
+package model
+
+import (
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+// Package is the model of one descriptor.
+type Package struct {
+	Name      string // of the Go package
+	Source    string // the descriptor's file name
+	Message   *protogen.Message
+	NameField *protogen.Field // nil: the wrapper names the resource
+	Complete  bool            // a state-of-the-world response names every resource
+	Update    *Struct
+	Structs   []*Struct // all others, in the order in which they are first used
+	Enums     []*Enum
+	Oneofs    []*Oneof
+	Picks     []Step // repeated messages of which one element is taken
+	GoChecks  []*GoCheck
+	Finish    []string // hooks
+	Inlined   []string // full names of the messages that are inlined resources
+
+	// GoName is the name of a Go package of messages, by its import path.
+	GoName func(importPath string) (string, bool)
+
+	pickPos []diag.Pos
+}
+
+// Struct is a Go struct that is made of one message.
+type Struct struct {
+	diag.Pos
+	Name       string
+	Doc        string
+	Message    *protogen.Message
+	Fields     []*Field
+	Keep       *Keep
+	Rules      *Scope // nil: none
+	Comparable bool   // == compares it
+	Cases      []*Oneof
+
+	declaredComparable diag.Pos
+	faulty             []string // names of fields that could not be built
+}
+
+// Keep says which elements of a repeated message are kept. One of its parts is
+// there.
+type Keep struct {
+	Present  *Test
+	Positive *Field
+	NonEmpty *Field
+}
+
+// Field is one field of a struct.
+type Field struct {
+	diag.Pos
+	Name     string
+	Doc      string
+	Paths    []Path // where the value stands; several are concatenated
+	Value    Value
+	List     bool     // a slice of values
+	Optional bool     // a pointer
+	Default  *Literal // nil: none
+	SelfName bool     // the default is the resource's name
+	Ref      string   // full name of the message that the field names resources of
+}
+
+// Enum is a Go type with constants.
+type Enum struct {
+	diag.Pos
+	Name      string
+	Enum      *protogen.Enum
+	Values    []EnumValue
+	Otherwise *EnumValue // nil: another number is a violation
+}
+
+// EnumValue is one constant.
+type EnumValue struct {
+	Name  string // of the constant
+	Value *protogen.EnumValue
+}
+
+// Oneof is a closed Go interface.
+type Oneof struct {
+	diag.Pos
+	Name    string
+	Doc     string
+	Message *protogen.Message // the message at hand
+	Cases   []*Case
+}
+
+// Case is one alternative of a oneof.
+type Case struct {
+	diag.Pos
+	Type   string  // the Go type
+	Struct *Struct // nil: a hook makes it
+	Path   *Path   // the message it is made of; nil: the message at hand
+	Any    *protogen.Message
+	When   Cond // when there is none, the case always applies
+	Hook   *Hook
+}
+
+// Hook is a hand-written function that makes a value.
+type Hook struct {
+	Func  string
+	Needs []Path // empty: the message at hand
+	Type  GoType
+}
+
+// Oneofs are the oneofs of the struct's fields.
+func (s *Struct) Oneofs() []*Oneof {
+	var out []*Oneof
+	for _, f := range s.Fields {
+		if v, ok := f.Value.(OneofOf); ok {
+			out = append(out, v.Oneof)
+		}
+	}
+	return out
+}

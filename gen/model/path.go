@@ -1,0 +1,134 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+)
+
+// A Path leads from a message to a value in it. The empty path is the message.
+type Path struct {
+	From  *protogen.Message
+	Steps []Step
+}
+
+// A Step is one field of a path, or the oneof at its end.
+type Step struct {
+	Field *protogen.Field // nil: a oneof
+	Oneof *protogen.Oneof
+	Pick  *Pick // of a repeated message, take the first element that fits
+}
+
+// Pick chooses one element of a repeated message.
+type Pick struct {
+	Func  string // the name of the function that does
+	Tests []Test
+}
+
+// Repeated reports whether the step leads to any number of values.
+func (s Step) Repeated() bool { return s.Field != nil && s.Field.Desc.IsList() && s.Pick == nil }
+
+// Name is the step's name in protobuf.
+func (s Step) Name() string {
+	if s.Field == nil {
+		return string(s.Oneof.Desc.Name())
+	}
+	return string(s.Field.Desc.Name())
+}
+
+// String is the path as it is written.
+func (p Path) String() string {
+	names := make([]string, len(p.Steps))
+	for i, s := range p.Steps {
+		names[i] = s.Name()
+	}
+	return strings.Join(names, ".")
+}
+
+// Last is the last step; the path must not be empty.
+func (p Path) Last() Step { return p.Steps[len(p.Steps)-1] }
+
+// Oneof is the oneof that the path leads to, or nil.
+func (p Path) Oneof() *protogen.Oneof {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	return p.Last().Oneof
+}
+
+// Leaf is the field that the path leads to, or nil.
+func (p Path) Leaf() *protogen.Field {
+	if len(p.Steps) == 0 {
+		return nil
+	}
+	return p.Last().Field
+}
+
+// Message is the message that the path leads to, or nil.
+func (p Path) Message() *protogen.Message {
+	switch {
+	case len(p.Steps) == 0:
+		return p.From
+	case p.Leaf() == nil || p.Leaf().Desc.IsMap():
+		return nil
+	}
+	return p.Leaf().Message
+}
+
+// Many reports whether the path leads through or to a repeated field.
+func (p Path) Many() bool { return p.lastRepeated() >= 0 }
+
+// ManyInside reports whether the path leads through a repeated field.
+func (p Path) ManyInside() bool {
+	return len(p.Steps) > 0 && Path{Steps: p.Steps[:len(p.Steps)-1]}.Many()
+}
+
+// ToList reports whether the last step is repeated.
+func (p Path) ToList() bool { return len(p.Steps) > 0 && p.Last().Repeated() }
+
+// lastRepeated is the index of the last repeated step, or -1.
+func (p Path) lastRepeated() int {
+	for i, v := range slices.Backward(p.Steps) {
+		if v.Repeated() {
+			return i
+		}
+	}
+	return -1
+}
+
+// Split cuts the path behind its first repeated step. Without one, all of it is
+// rest.
+func (p Path) Split() (head, rest Path, ok bool) {
+	for i, s := range p.Steps {
+		if s.Repeated() {
+			head = Path{From: p.From, Steps: p.Steps[:i+1]}
+			return head, Path{From: s.Field.Message, Steps: p.Steps[i+1:]}, true
+		}
+	}
+	return Path{}, p, false
+}
+
+// Parent is the path without its last step.
+func (p Path) Parent() Path { return Path{From: p.From, Steps: p.Steps[:len(p.Steps)-1]} }
+
+// Class is what kind of value the path leads to, elements of a list each.
+func (p Path) Class() Class {
+	if len(p.Steps) == 0 {
+		return Message
+	}
+	return classOf(p.Leaf())
+}
+
+// Wrapper reports whether the value is one of google.protobuf's wrappers.
+func (p Path) Wrapper() bool { return len(p.Steps) > 0 && isWrapper(p.Leaf()) }
+
+// Presence reports whether the absence of the value can be told from its zero.
+func (p Path) Presence() bool {
+	return len(p.Steps) == 0 || p.Oneof() != nil || p.Leaf().Desc.HasPresence()
+}
+
+// Short is a message's name without its package, for messages to people.
+func Short(m *protogen.Message) string {
+	return strings.TrimPrefix(string(m.Desc.FullName()), string(m.Desc.ParentFile().Package())+".")
+}

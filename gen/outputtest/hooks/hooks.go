@@ -1,0 +1,85 @@
+package hooks
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+)
+
+// Everything is a type of the package's own.
+type Everything struct {
+	Name string
+	Part *testpb.Part
+}
+
+// Equal compares the messages as messages.
+func (e *Everything) Equal(o *Everything) bool {
+	return e.Name == o.Name && proto.Equal(e.Part, o.Part)
+}
+
+func upper(_ *resource.DecodeContext, text string) (string, error) {
+	if text == "" {
+		return "", errors.New("must not be empty")
+	}
+	return strings.ToUpper(text), nil
+}
+
+func spread(_ *resource.DecodeContext, numbers []uint32, color testpb.Color, limits map[string]uint32, part *testpb.Part, colors []testpb.Color) (map[string][]time.Duration, error) {
+	if len(limits) > len(numbers) {
+		return nil, errors.New("has more limits than numbers")
+	}
+	out := map[string][]time.Duration{color.String(): nil, part.GetId(): nil}
+	for _, c := range colors {
+		for _, n := range numbers {
+			out[c.String()] = append(out[c.String()], time.Duration(n))
+		}
+	}
+	return out, nil
+}
+
+func all(dc *resource.DecodeContext, m *testpb.Thing) (*Everything, error) {
+	if m.GetBig() < 0 {
+		return nil, errors.New("is less than nothing")
+	}
+	return &Everything{Name: dc.Name.String(), Part: m.GetPart()}, nil
+}
+
+func size(_ *resource.DecodeContext, n uint32) (int, error) {
+	if n > 9 {
+		return 0, errors.New("is too large")
+	}
+	return int(n), nil
+}
+
+func validateThing(dc *resource.DecodeContext, p resource.Path, m *testpb.Thing, v *resource.Violations) {
+	if m.GetName() != dc.Name.String() {
+		v.Add(p, nil, "must arrive under its name")
+	}
+	if m.GetSmall() < 0 {
+		v.Add(p.Field("small"), m.GetSmall(), "must not be negative")
+	}
+}
+
+func validatePart(_ *resource.DecodeContext, p resource.Path, m *testpb.Part, v *resource.Violations) {
+	if m.GetGroup() == 0 {
+		v.Add(p.Field("group"), m.GetGroup(), "must be in a group")
+	}
+}
+
+func validateSizes(_ *resource.DecodeContext, p resource.Path, label string, parts []*testpb.Part, v *resource.Violations) {
+	if len(label) < len(parts) {
+		v.Add(p, label, "must be longer than there are parts")
+	}
+}
+
+func finish(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+	if u.Upper == "LAST" {
+		v.Add(resource.Path{}, nil, "was last")
+	}
+	u.Upper += " of " + dc.Name.String()
+}

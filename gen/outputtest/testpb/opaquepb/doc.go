@@ -1,0 +1,3 @@
+// Package opaquepb has a message with protobuf's opaque API, for the tests of
+// the generator.
+package opaquepb

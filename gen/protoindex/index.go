@@ -1,0 +1,182 @@
+package protoindex
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/types/descriptorpb"
+)
+
+// Want is a message that is asked for.
+type Want struct {
+	Message   string // full name
+	GoPackage string // import path; empty where [GoPackage] knows it
+}
+
+// Config says what to load.
+type Config struct {
+	// Dir is where the Go toolchain is asked: its module decides which
+	// packages there are, and in which versions.
+	Dir string
+	// Wants are the messages that will be looked up. What they refer to is
+	// loaded with them.
+	Wants []Want
+	// Sets are encoded google.protobuf.FileDescriptorSet messages. Their files
+	// win over those of Go packages.
+	Sets [][]byte
+}
+
+// Index is what is known of messages. It is immutable.
+type Index struct {
+	messages map[string]*protogen.Message
+	problems map[string]error  // by message: why it is not there
+	goNames  map[string]string // by import path: the name of the Go package
+	names    []string
+}
+
+// A file is a proto file and the Go package that was made of it.
+type file struct {
+	proto      *descriptorpb.FileDescriptorProto
+	importPath string
+	name       string // of the package; may be empty
+	inSet      bool   // it came from a descriptor set
+}
+
+// ErrNoGoPackage says that it is not known which Go package a message is in, or the
+// package cannot be had.
+var ErrNoGoPackage = errors.New("no Go package")
+
+// Load finds the wanted messages. A message that cannot be found is no error
+// here but one of [Index.Message]; an error means that the Go toolchain cannot
+// be asked or a descriptor set cannot be read.
+func Load(ctx context.Context, c Config) (*Index, error) {
+	x := &Index{messages: make(map[string]*protogen.Message), problems: make(map[string]error), goNames: make(map[string]string)}
+	files := make(map[string]file) // by proto path
+	for i, data := range c.Sets {
+		if err := readSet(data, files); err != nil {
+			return nil, fmt.Errorf("protoindex: descriptor set %d: %w", i, err)
+		}
+	}
+	if err := x.readPackages(ctx, c, files); err != nil {
+		return nil, err
+	}
+	defined := definedIn(files)
+	x.names = slices.Sorted(maps.Keys(defined))
+	complete := make(map[string]file)
+	for _, w := range c.Wants {
+		if _, ok := defined[w.Message]; !ok {
+			x.fail(w.Message, fmt.Errorf("there is no message %s", w.Message))
+			continue
+		}
+		if f := files[defined[w.Message]]; w.GoPackage != "" && w.GoPackage != f.importPath {
+			if !f.inSet {
+				x.fail(w.Message, fmt.Errorf("%s is in Go package %s, not in %s", w.Message, f.importPath, w.GoPackage))
+				continue
+			}
+			f.importPath, f.name = w.GoPackage, ""
+			files[defined[w.Message]] = f
+		}
+		if err := closure(files, defined[w.Message], complete); err != nil {
+			x.fail(w.Message, err)
+		}
+	}
+	if err := x.compile(complete); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// readPackages adds the files of the wanted messages' Go packages.
+func (x *Index) readPackages(ctx context.Context, c Config, files map[string]file) error {
+	inSets := definedIn(files)
+	packages := make(map[string][]string) // import path -> wanted messages
+	for _, w := range c.Wants {
+		if _, ok := inSets[w.Message]; ok {
+			continue
+		}
+		path := w.GoPackage
+		if path == "" {
+			path, _ = GoPackage(w.Message)
+		}
+		if path == "" {
+			x.fail(w.Message, fmt.Errorf("%w is known for %s", ErrNoGoPackage, w.Message))
+			continue
+		}
+		packages[path] = append(packages[path], w.Message)
+	}
+	if len(packages) == 0 {
+		return nil
+	}
+	listed, err := list(ctx, c.Dir, slices.Sorted(maps.Keys(packages)))
+	if err != nil {
+		return err
+	}
+	found := readStatic(listed)
+	missing := notDefined(packages, found)
+	for _, p := range listed {
+		if wanted := packages[p.ImportPath]; len(wanted) > 0 && p.Error != nil {
+			delete(missing, p.ImportPath)
+			for _, m := range wanted {
+				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.Error.text()))
+			}
+		}
+	}
+	if len(missing) > 0 {
+		for path, err := range probe(ctx, c.Dir, slices.Sorted(maps.Keys(missing)), found) {
+			for _, m := range packages[path] {
+				x.fail(m, err)
+			}
+		}
+	}
+	for path, f := range found {
+		if _, ok := files[path]; !ok {
+			files[path] = f
+		}
+	}
+	return nil
+}
+
+// notDefined are the packages of which a wanted message is not among files.
+func notDefined(packages map[string][]string, files map[string]file) map[string]bool {
+	defined := definedIn(files)
+	out := make(map[string]bool)
+	for path, wanted := range packages {
+		for _, m := range wanted {
+			if _, ok := defined[m]; !ok {
+				out[path] = true
+			}
+		}
+	}
+	return out
+}
+
+// fail notes why a message is not there. The first reason is kept.
+func (x *Index) fail(message string, err error) {
+	if _, ok := x.problems[message]; !ok {
+		x.problems[message] = err
+	}
+}
+
+// Message finds a message by its full name.
+func (x *Index) Message(name string) (*protogen.Message, error) {
+	if m, ok := x.messages[name]; ok {
+		return m, nil
+	}
+	return nil, cmp.Or(x.problems[name], fmt.Errorf("message %s was not asked for", name))
+}
+
+// GoName is the name of the Go package with the given import path, where
+// messages or enums of it were loaded.
+func (x *Index) GoName(importPath string) (string, bool) {
+	name, ok := x.goNames[importPath]
+	return name, ok
+}
+
+// Names are the full names of all messages that were seen, sorted. They may be
+// more than those that can be looked up.
+func (x *Index) Names() []string { return x.names }

@@ -1,0 +1,90 @@
+package protoindex
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// GoPackage is the import path of the Go package that a message is in, where
+// that follows from the message's name: for envoy.*, xds.*, udpa.* and
+// google.protobuf.*.
+func GoPackage(message string) (string, bool) {
+	var parts []string
+	for part := range strings.SplitSeq(message, ".") {
+		if part == "" || unicode.IsUpper(rune(part[0])) {
+			break
+		}
+		parts = append(parts, part)
+	}
+	path := strings.Join(parts, "/")
+	switch parts = append(parts, ""); parts[0] {
+	case "envoy":
+		return "github.com/envoyproxy/go-control-plane/" + path, true
+	case "xds", "udpa":
+		return "github.com/cncf/xds/go/" + path, true
+	case "google":
+		name, ok := wellKnown()[strings.TrimPrefix(message, "google.protobuf.")]
+		return "google.golang.org/protobuf/types/known/" + name, ok
+	}
+	return "", false
+}
+
+func wellKnown() map[string]string {
+	return map[string]string{
+		"Any": "anypb", "Duration": "durationpb", "Empty": "emptypb", "FieldMask": "fieldmaskpb",
+		"Struct": "structpb", "Value": "structpb", "ListValue": "structpb", "Timestamp": "timestamppb",
+		"BoolValue": "wrapperspb", "BytesValue": "wrapperspb", "DoubleValue": "wrapperspb",
+		"FloatValue": "wrapperspb", "Int32Value": "wrapperspb", "Int64Value": "wrapperspb",
+		"StringValue": "wrapperspb", "UInt32Value": "wrapperspb", "UInt64Value": "wrapperspb",
+	}
+}
+
+// goPackage is what `go list` says of a package.
+type goPackage struct {
+	ImportPath string
+	Dir        string
+	Name       string
+	GoFiles    []string
+	Standard   bool
+	Error      *listError
+}
+
+type listError struct{ Err string }
+
+// text is the toolchain's message on one line: it says what to run.
+func (e *listError) text() string {
+	return strings.Join(strings.Fields(e.Err), " ")
+}
+
+// list asks the Go toolchain for packages and all that they import, in the
+// order of dependency.
+func list(ctx context.Context, dir string, paths []string) ([]goPackage, error) {
+	args := slices.Concat([]string{"list", "-e", "-deps", "-json=ImportPath,Dir,Name,GoFiles,Standard,Error", "--"}, paths)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // import paths, behind the end of flags
+	cmd.Dir = dir
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("protoindex: go list in %s: %w: %s", dir, err, strings.TrimSpace(stderr.String()))
+	}
+	var packages []goPackage
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		switch err := dec.Decode(&p); {
+		case errors.Is(err, io.EOF):
+			return packages, nil
+		case err != nil:
+			return nil, fmt.Errorf("protoindex: go list: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}

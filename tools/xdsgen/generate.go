@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/xdsforge/xdsforge/gen"
+)
+
+// generate writes the files of the descriptors in the arguments. It prints
+// nothing; the result is always true.
+func (o *options) generate(ctx context.Context, _ io.Writer) (bool, error) {
+	in, err := o.input(o.args)
+	if err != nil {
+		return false, err
+	}
+	files, err := gen.Generate(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	var orphans []string
+	for _, d := range in.Descriptors {
+		found, err := gen.Orphans(d.Path, files)
+		if err != nil {
+			return false, err
+		}
+		orphans = append(orphans, found...)
+	}
+	if err := writeAll(files); err != nil {
+		return false, err
+	}
+	for _, path := range orphans {
+		if err := os.Remove(path); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// writeAll writes all files, or none: each is written beside its place first,
+// and moved there when all of them are written. What was moved is put back when
+// a later move fails.
+func writeAll(files []gen.File) error {
+	temporary := make([]string, 0, len(files))
+	defer func() {
+		for _, name := range temporary {
+			os.Remove(name) // gone already where it was moved
+		}
+	}()
+	for _, f := range files {
+		name, err := writeBeside(f)
+		if name != "" {
+			temporary = append(temporary, name)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	var undo []func() error
+	for i, f := range files {
+		back, err := move(temporary[i], f.Path)
+		if err != nil {
+			for _, u := range undo {
+				err = errors.Join(err, u())
+			}
+			return err
+		}
+		undo = append(undo, back)
+	}
+	return nil
+}
+
+// move renames a file, and returns what puts back the one that it took the place
+// of.
+func move(from, to string) (undo func() error, err error) {
+	old, err := os.ReadFile(to)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		undo = func() error { return os.Remove(to) }
+	case err != nil:
+		return nil, err
+	default:
+		undo = func() error { return os.WriteFile(to, old, 0o644) } //nolint:gosec // source code
+	}
+	return undo, os.Rename(from, to)
+}
+
+func writeBeside(f gen.File) (name string, err error) {
+	w, err := os.CreateTemp(filepath.Dir(f.Path), ".xdsgen-*")
+	if err != nil {
+		return "", err
+	}
+	if _, err := w.Write(f.Data); err != nil {
+		w.Close() // the first error counts
+		return w.Name(), err
+	}
+	if err := w.Close(); err != nil {
+		return w.Name(), err
+	}
+	return w.Name(), os.Chmod(w.Name(), 0o644) //nolint:gosec // source code
+}

@@ -1,0 +1,175 @@
+// Command xdsgen generates the Go code of xDS resource types from their
+// descriptors.
+//
+//	xdsgen [-descriptor_set file.binpb] [-format text|json] resource.yaml...
+//	xdsgen -check [-descriptor_set file.binpb] [-format text|json] [folder | folder/...]...
+//
+// The first form writes the generated files beside each descriptor: all of them,
+// or, where anything is wrong with any descriptor, none. Files that were
+// generated from a descriptor before and are not any longer are deleted; a file
+// without the header of generated code is never touched.
+//
+// The second form writes nothing. It generates every resource.yaml in the given
+// folders, below them where a folder ends in /..., by default "./...", and prints
+// as a unified diff what differs from the files that are there. It names files
+// that are missing and orphans.
+//
+// A package has one line that runs the first form:
+//
+//	//go:generate go tool xdsgen resource.yaml
+//
+// # Messages
+//
+// Facts about protobuf messages come from the Go packages that the descriptor's
+// module can import: nothing but the Go toolchain is needed, and no network
+// where the modules are in the cache.
+//
+//	-descriptor_set file   take messages from an encoded FileDescriptorSet as
+//	                       `protoc --include_imports -o file` writes it; may be
+//	                       given more than once
+//
+// # Diagnostics
+//
+// Whatever is wrong is reported at once, on standard error, one fault a line:
+//
+//	plugins/cluster/resource.yaml:14:9: unknown field "service_nam" in Cluster.EdsClusterConfig (did you mean "service_name"?) [XG012]
+//
+//	-format json           print a JSON array of objects with file, line, column,
+//	                       code, message and, where there is one, hint
+//
+// # Exit codes
+//
+//	0  everything was generated, or is as it must be
+//	1  something is wrong with a descriptor, or -check found a difference
+//	2  wrong usage, or the files or the Go toolchain could not be used
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+// The exit codes.
+const (
+	exitOK    = 0
+	exitWrong = 1
+	exitUsage = 2
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// options are what the command line says.
+type options struct {
+	check  bool
+	format string
+	sets   []string
+	args   []string
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseArgs(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		return exitUsage
+	}
+	command := o.generate
+	if o.check {
+		command = o.compare
+	}
+	same, err := command(ctx, stdout)
+	var faults diag.Errors
+	switch {
+	case errors.As(err, &faults):
+		o.report(stderr, faults)
+		return exitWrong
+	case err != nil:
+		fmt.Fprintln(stderr, "xdsgen:", err)
+		return exitUsage
+	case !same:
+		return exitWrong
+	}
+	return exitOK
+}
+
+func parseArgs(args []string, stderr io.Writer) (*options, error) {
+	o := new(options)
+	flags := flag.NewFlagSet("xdsgen", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprint(stderr, "usage: xdsgen [flags] resource.yaml...\n       xdsgen -check [flags] [folder | folder/...]...\n")
+		flags.PrintDefaults()
+	}
+	flags.BoolVar(&o.check, "check", false, "compare with what is there, and write nothing")
+	flags.StringVar(&o.format, "format", "text", "of diagnostics: `text or json`")
+	flags.Func("descriptor_set", "take messages from a FileDescriptorSet in `file`; may be repeated", func(s string) error {
+		o.sets = append(o.sets, s)
+		return nil
+	})
+	if err := flags.Parse(args); err != nil {
+		return nil, err
+	}
+	o.args = flags.Args()
+	var err error
+	switch {
+	case o.format != "text" && o.format != "json":
+		err = fmt.Errorf("-format = %q; must be text or json", o.format)
+	case !o.check && len(o.args) == 0:
+		err = errors.New("no descriptor was given")
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "xdsgen:", err)
+		flags.Usage()
+	}
+	return o, err
+}
+
+// input reads descriptors and descriptor sets.
+func (o *options) input(paths []string) (gen.Input, error) {
+	var in gen.Input
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return in, err
+		}
+		in.Descriptors = append(in.Descriptors, gen.Descriptor{Path: path, Data: data})
+	}
+	for _, path := range o.sets {
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return in, err
+		}
+		in.Sets = append(in.Sets, data)
+	}
+	return in, nil
+}
+
+// report prints diagnostics in the format that was asked for.
+func (o *options) report(w io.Writer, faults diag.Errors) {
+	if o.format == "text" {
+		fmt.Fprintln(w, faults.Error())
+		return
+	}
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(faults); err != nil {
+		fmt.Fprintln(w, strings.TrimSpace(err.Error()))
+	}
+}
