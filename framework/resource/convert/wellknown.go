@@ -1,0 +1,99 @@
+package convert
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Duration is d. One that is malformed, or beyond the 292 years of a
+// [time.Duration], is a violation.
+func Duration(p resource.Path, d *durationpb.Duration, v *resource.Violations) time.Duration {
+	if d == nil {
+		return 0
+	}
+	if d.CheckValid() != nil || d.GetSeconds() > math.MaxInt64/int64(time.Second)-1 || d.GetSeconds() < math.MinInt64/int64(time.Second)+1 {
+		v.Add(p, seconds(d.GetSeconds()), "must be a duration of at most 292 years")
+		return 0
+	}
+	return d.AsDuration()
+}
+
+// seconds is a time that Go has no value for, as messages show it.
+type seconds int64
+
+func (s seconds) String() string { return strconv.FormatInt(int64(s), 10) + "s" }
+
+// Timestamp is t in UTC. One that is malformed is a violation.
+func Timestamp(p resource.Path, t *timestamppb.Timestamp, v *resource.Violations) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	if t.CheckValid() != nil {
+		v.Add(p, seconds(t.GetSeconds()), "must be a time between the years 1 and 9999")
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+// Slice is an empty slice with room for n elements; nil where n is 0.
+func Slice[T any](n int) []T {
+	if n == 0 {
+		return nil
+	}
+	return make([]T, 0, n)
+}
+
+// Or is the value of a wrapper, or otherwise where there is none.
+func Or[T any, W interface {
+	comparable
+	GetValue() T
+}](w W, otherwise T) T {
+	var none W
+	if w == none {
+		return otherwise
+	}
+	return w.GetValue()
+}
+
+// Is reports whether x, the value of a protobuf oneof, is the member whose
+// wrapper is T.
+func Is[T any](x any) bool {
+	_, ok := x.(T)
+	return ok
+}
+
+// OpenAny reads the message in a into m and reports whether it could. Another
+// message than m, and bytes that are none, are violations.
+func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
+		v.Add(p, string(a.MessageName()), "must be a "+string(want))
+		return false
+	}
+	if err := proto.Unmarshal(a.GetValue(), m); err != nil {
+		v.AddError(p, resource.Unparseable(string(a.MessageName()), err))
+		return false
+	}
+	return true
+}
+
+// Inline decodes a resource of a registered type that m carries, and adds its
+// refs to meta. An absent message is nil.
+func Inline(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, m proto.Message, v *resource.Violations) resource.Update {
+	if !m.ProtoReflect().IsValid() {
+		return nil
+	}
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		v.AddError(p, err)
+		return nil
+	}
+	return dc.Inline(meta, v, p, string(m.ProtoReflect().Descriptor().FullName()), body)
+}

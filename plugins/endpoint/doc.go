@@ -1,0 +1,15 @@
+// Package endpoint is the resource type
+// envoy.config.endpoint.v3.ClusterLoadAssignment (EDS): where the traffic of one
+// cluster can go.
+//
+// What gRFC A27 demands is checked: every locality that has weight has an id, no
+// two have the same id and priority, priorities leave out no number, no address
+// is there twice, no weight is zero, and no sum of weights exceeds a uint32. A
+// locality without weight gets no traffic; it is left out, and nothing in it is
+// looked at.
+//
+// Addresses are strings that net.Dial takes, since clients in use accept any
+// host there, not only IP addresses.
+package endpoint
+
+//go:generate go tool xdsgen resource.yaml

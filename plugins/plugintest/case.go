@@ -1,0 +1,149 @@
+package plugintest
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A testCase is one file of testdata.
+type testCase struct {
+	name    string
+	message proto.Message
+	body    []byte
+	want    []string // "ok", or violations
+	refs    []string
+	hasRefs bool
+}
+
+// readCase reads a file of testdata.
+func (k *kit) readCase(t *testing.T, file string) *testCase {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &testCase{message: k.Message()}
+	for _, f := range archive.Files {
+		switch f.Name {
+		case "resource.json":
+			if err := protojson.Unmarshal(f.Data, c.message); err != nil {
+				t.Fatalf("resource.json: %v", err)
+			}
+		case "name":
+			c.name = strings.TrimSpace(string(f.Data))
+		case "want":
+			c.want = lines(f.Data)
+		case "refs":
+			c.refs, c.hasRefs = lines(f.Data), true
+		default:
+			t.Fatalf("unknown file %q; there are resource.json, name, want and refs", f.Name)
+		}
+	}
+	if len(c.want) == 0 {
+		t.Fatal("the case says nothing in want: it must be ok, or violations")
+	}
+	if c.body, err = (proto.MarshalOptions{Deterministic: true}).Marshal(c.message); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func lines(data []byte) []string {
+	if s := strings.TrimSpace(string(data)); s != "" {
+		return strings.Split(s, "\n")
+	}
+	return nil
+}
+
+// testVerdict decodes a case and compares what comes of it.
+func (k *kit) testVerdict(t *testing.T, c *testCase) {
+	t.Helper()
+	before := bytes.Clone(c.body)
+	u, err := k.decode(c.name, c.body)
+	if !bytes.Equal(before, c.body) {
+		t.Error("the decoder changed the bytes that it was given")
+	}
+	if diff := cmp.Diff(c.want, verdict(err)); diff != "" {
+		t.Fatalf("verdict (-want +got):\n%s", diff)
+	}
+	if err != nil {
+		return
+	}
+	if c.hasRefs {
+		var refs []string
+		for r := range u.Refs() {
+			refs = append(refs, r.String())
+		}
+		if diff := cmp.Diff(c.refs, refs); diff != "" {
+			t.Errorf("refs (-want +got):\n%s", diff)
+		}
+	}
+	k.testUpdate(t, c, u)
+}
+
+// verdict is an error as a case writes it.
+func verdict(err error) []string {
+	if err == nil {
+		return []string{"ok"}
+	}
+	var invalid *resource.ValidationError
+	if !errors.As(err, &invalid) {
+		return strings.Split(err.Error(), "\n")
+	}
+	var out []string
+	for _, v := range invalid.Violations {
+		out = append(out, v.String())
+	}
+	return out
+}
+
+// testUpdate holds an update to the laws.
+func (k *kit) testUpdate(t *testing.T, c *testCase, u resource.Update) {
+	t.Helper()
+	if !bytes.Equal(u.Raw(), c.body) {
+		t.Errorf("Raw() = %x; the bytes were %x", u.Raw(), c.body)
+	}
+	if u.Version() != version || u.Server() != k.server {
+		t.Errorf("Version() = %q, Server() = %v; must be those of the context", u.Version(), u.Server())
+	}
+	if u.Name().IsZero() {
+		t.Error("the update has no name")
+	}
+	if first, second := slices.Collect(u.Refs()), slices.Collect(u.Refs()); !slices.Equal(first, second) {
+		t.Errorf("Refs() yields %v, and then %v", first, second)
+	}
+	k.testProto(t, c, u)
+	again, err := k.decode(c.name, bytes.Clone(c.body))
+	if err != nil {
+		t.Fatalf("decoding again: %v", err)
+	}
+	testEqual(t, u, again)
+}
+
+// testProto compares the message that the update gives back, where it has the
+// method of generated updates.
+func (k *kit) testProto(t *testing.T, c *testCase, u resource.Update) {
+	t.Helper()
+	method := reflect.ValueOf(u).MethodByName("Proto")
+	if !method.IsValid() {
+		return
+	}
+	out := method.Call(nil)
+	if len(out) != 2 || !out[1].IsNil() {
+		t.Fatalf("Proto() returns %v; must return the message and no error", out)
+	}
+	if m, ok := reflect.TypeAssert[proto.Message](out[0]); !ok || !proto.Equal(m, c.message) {
+		t.Errorf("Proto() = %v; the message was %v", out[0], c.message)
+	}
+}
