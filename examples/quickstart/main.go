@@ -1,0 +1,132 @@
+// Command quickstart shows what xdsforge does, in one process: two control
+// planes on loopback, a client that is configured by both, and what reaches it
+// when resources come, change, break and go.
+//
+//	go run ./examples/quickstart
+//
+// It ends by itself within seconds, with exit code 0 only if it saw everything
+// that it tells of. Read chapters.go for how a program uses the client.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/plugins/standard"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// timeout is how long the whole story may take.
+const timeout = 12 * time.Second
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "quickstart:", err)
+		cancel()
+		os.Exit(1) //nolint:gocritic // cancel has been called
+	}
+}
+
+// A stage is what the chapters play on.
+type stage struct {
+	teller
+	a, b   *controlplane.Server
+	config *bootstrap.Config
+	client *client.Client
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	began := time.Now()
+	s := &stage{teller: teller{out: out}}
+	s.title("xdsforge quickstart: one program, configured by two control planes")
+
+	if s.a, err = controlplane.Start(messages()); err != nil { //nolint:contextcheck // it ends with Stop
+		return err
+	}
+	defer s.a.Stop()
+	if s.b, err = controlplane.Start(messages()); err != nil { //nolint:contextcheck // likewise
+		return err
+	}
+	defer s.b.Stop()
+	if err := s.publish(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "xdsforge-quickstart-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // at worst an empty folder stays
+	if err := s.start(filepath.Join(dir, "bootstrap.json")); err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := s.client.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+
+	for _, chapter := range []func(context.Context) error{
+		s.targets, s.references, s.connections, s.liveChange, s.badResource, s.removal,
+	} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	s.title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
+	return nil
+}
+
+// start writes a bootstrap file and makes a client of it. This is all the set-up
+// that a program needs.
+func (s *stage) start(path string) error {
+	s.chapter("Two control planes and a bootstrap file")
+	if err := os.WriteFile(path, bootstrapFile(s.a.Addr(), s.b.Addr()), 0o600); err != nil {
+		return err
+	}
+	config, err := bootstrap.LoadFile(path)
+	if err != nil {
+		return err
+	}
+
+	reg := registry.New()
+	standard.Register(reg) // Listener, RouteConfiguration, Cluster, ClusterLoadAssignment
+	types, err := reg.Freeze()
+	if err != nil {
+		return err
+	}
+
+	if s.client, err = client.New(config, types); err != nil {
+		return err
+	}
+	s.config = config
+	s.line("A  %s  speaks for east.example and for names without an authority", s.a.Addr())
+	s.line("B  %s  speaks for west.example and south.example, and has fail_on_data_errors", s.b.Addr())
+	s.seen("the client is configured; it has connected to nobody yet: %d and %d connections", s.a.Connections(), s.b.Connections())
+	return nil
+}
+
+// bootstrapFile is what an operator would write: gRPC's bootstrap format (gRFC
+// A27) with authorities (gRFC A47).
+func bootstrapFile(a, b string) []byte {
+	serverA := fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}`, a)
+	serverB := fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}], "server_features": ["fail_on_data_errors"]}`, b)
+	return fmt.Appendf(nil, `{
+  "node": {"id": "quickstart", "cluster": "examples"},
+  "xds_servers": [%[1]s],
+  "authorities": {
+    "east.example":  {"xds_servers": [%[1]s]},
+    "west.example":  {"xds_servers": [%[2]s]},
+    "south.example": {"xds_servers": [%[2]s]}
+  }
+}
+`, serverA, serverB)
+}

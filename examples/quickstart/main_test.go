@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestTheStoryIsSeenToItsEnd(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	var out strings.Builder
+	if err := run(ctx, &out); err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	for _, want := range []string{
+		"→ " + checkoutListener,
+		"connections accepted: 1 by A, 1 by B: 2 in all",
+		"u.Localities[0].Endpoints[2]",
+		"lb_policy = MAGLEV",
+		"the error is ambient",
+		"the watch has failed",
+		"Everything was seen",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the story lacks %q", want)
+		}
+	}
+	if strings.Contains(out.String(), "\x1b[") {
+		t.Error("there is colour although this is no terminal")
+	}
+}
+
+func TestTheStoryEndsWithItsTime(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	var out strings.Builder
+	if err := run(ctx, &out); err == nil || strings.Contains(out.String(), "Everything was seen") {
+		t.Errorf("error = %v; want one, for nothing can be seen in no time", err)
+	}
+}
