@@ -147,10 +147,11 @@ func roundTrip(ctx context.Context, c transport.Conn) (*discoveryv3.DiscoveryRes
 
 func TestBytesGoThrough(t *testing.T) {
 	lis := listen(t)
-	serve(t, lis, &echo{filling: 5 << 20}) // more than grpc-go's default limit
+	const large = 100 << 20 // as a response with every resource of a large deployment
+	serve(t, lis, &echo{filling: large})
 	c := dial(t, New(), entry(t, lis.Addr().String(), "insecure", ""))
 	resp, err := roundTrip(testContext(t), c)
-	if err != nil || resp.GetVersionInfo() != "v" || len(resp.GetNonce()) != 5<<20 {
+	if err != nil || resp.GetVersionInfo() != "v" || len(resp.GetNonce()) != large {
 		t.Errorf("answer of %d bytes, %v", len(resp.GetNonce()), err)
 	}
 }

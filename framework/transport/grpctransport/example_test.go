@@ -1,0 +1,27 @@
+package grpctransport_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+)
+
+// A transport with a dialer of the program's own, shared by all clients of a pool.
+func ExampleNew() {
+	pool := client.NewPool(client.PoolTransport(grpctransport.New(
+		grpctransport.WithMaxReceiveSize(64<<20),
+		grpctransport.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", addr)
+		})),
+	)))
+	// Give it to client.New with client.WithPool, and close it after the clients.
+	if err := pool.Close(); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+}
