@@ -3,10 +3,13 @@ package grpctransport
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strconv"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -22,10 +25,30 @@ const defaultRefresh = 10 * time.Minute
 // tlsConfig is the config of the tls channel credentials (gRFC A65). Without
 // files, the system's roots decide and no client certificate is presented.
 type tlsConfig struct {
-	CertificateFile   string          `json:"certificate_file"`
-	PrivateKeyFile    string          `json:"private_key_file"`
-	CACertificateFile string          `json:"ca_certificate_file"`
-	RefreshInterval   json.RawMessage `json:"refresh_interval"`
+	CertificateFile   string `json:"certificate_file"`
+	PrivateKeyFile    string `json:"private_key_file"`
+	CACertificateFile string `json:"ca_certificate_file"`
+	RefreshInterval   string `json:"refresh_interval"`
+}
+
+// readable reports what is wrong with the files now. A provider would try again at
+// its next interval, and say nothing to the handshakes that wait for it.
+func (c *tlsConfig) readable() error {
+	if c.CertificateFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.CertificateFile, c.PrivateKeyFile); err != nil {
+			return fmt.Errorf("config: certificate_file = %q, private_key_file = %q; must be a certificate and its key: %w", c.CertificateFile, c.PrivateKeyFile, err)
+		}
+	}
+	if c.CACertificateFile != "" {
+		roots, err := os.ReadFile(c.CACertificateFile)
+		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(roots) {
+			err = errors.New("there is none in it")
+		}
+		if err != nil {
+			return fmt.Errorf("config: ca_certificate_file = %q; must hold certificates: %w", c.CACertificateFile, err)
+		}
+	}
+	return nil
 }
 
 func newTLS(raw json.RawMessage) (credentials.Bundle, func(), error) {
@@ -39,15 +62,18 @@ func newTLS(raw json.RawMessage) (credentials.Bundle, func(), error) {
 		return nil, nil, errors.New("config: certificate_file and private_key_file must be given together")
 	}
 	refresh := defaultRefresh
-	if len(c.RefreshInterval) > 0 {
+	if c.RefreshInterval != "" {
 		var d durationpb.Duration
-		if err := protojson.Unmarshal(c.RefreshInterval, &d); err != nil {
-			return nil, nil, fmt.Errorf("config: refresh_interval = %s; must be a duration such as \"600s\": %w", c.RefreshInterval, err)
+		if err := protojson.Unmarshal([]byte(strconv.Quote(c.RefreshInterval)), &d); err != nil {
+			return nil, nil, fmt.Errorf("config: refresh_interval = %q; must be a duration such as \"600s\": %w", c.RefreshInterval, err)
 		}
-		refresh = d.AsDuration()
+		refresh = d.AsDuration() // above zero, as package bootstrap has checked
 	}
 	if c.CertificateFile == "" && c.CACertificateFile == "" {
 		return bundle{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})}, nil, nil
+	}
+	if err := c.readable(); err != nil {
+		return nil, nil, err
 	}
 	provider, err := pemfile.NewProvider(pemfile.Options{
 		CertFile:        c.CertificateFile,

@@ -1,18 +1,12 @@
 package grpctransport
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/transport"
@@ -85,103 +79,9 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
 	c := &conn{target: server.URI(), options: opts, release: creds.release}
-	if c.client, err = c.dial(); err != nil {
+	if err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
 	}
 	return c, nil
-}
-
-// A conn is a ClientConn, replaced when it has failed.
-type conn struct {
-	target  string
-	options []grpc.DialOption
-	release func()
-
-	mu     sync.Mutex
-	client *grpc.ClientConn // nil once closed
-}
-
-func (c *conn) dial() (*grpc.ClientConn, error) {
-	client, err := grpc.NewClient(c.target, c.options...)
-	if err != nil {
-		return nil, fmt.Errorf("grpctransport: server %s: %w", c.target, err)
-	}
-	return client, nil
-}
-
-var errClosed = errors.New("grpctransport: the connection is closed")
-
-// ready returns a ClientConn that is not in its own backoff. One that is has no
-// streams, so that nobody loses anything with it.
-func (c *conn) ready() (*grpc.ClientConn, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client == nil {
-		return nil, errClosed
-	}
-	if c.client.GetState() == connectivity.TransientFailure {
-		fresh, err := c.dial()
-		if err != nil {
-			return nil, err
-		}
-		_ = c.client.Close() // it fails only when closed twice
-		c.client = fresh
-	}
-	return c.client, nil
-}
-
-// OpenStream implements [transport.Conn].
-func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	client, err := c.ready()
-	if err != nil {
-		return nil, err
-	}
-	s, err := client.NewStream(ctx, &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}, method)
-	if err != nil {
-		return nil, plain(err)
-	}
-	return stream{s}, nil
-}
-
-// Close implements [transport.Conn].
-func (c *conn) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.client == nil {
-		return nil
-	}
-	err := c.client.Close()
-	c.client = nil
-	c.release()
-	return err
-}
-
-type stream struct{ grpc.ClientStream }
-
-// Send implements [transport.Stream]. When the stream has ended, the reason is
-// what Receive returns.
-func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
-
-// Receive implements [transport.Stream].
-func (s stream) Receive() ([]byte, error) {
-	var msg []byte
-	if err := s.RecvMsg(&msg); err != nil {
-		if errors.Is(err, io.EOF) {
-			return nil, io.EOF
-		}
-		return nil, plain(err)
-	}
-	return msg, nil
-}
-
-// plain keeps what a status error says and takes its type away: a control
-// plane's status must not be found in an error chain and become that of a call
-// (gRFC A54).
-func plain(err error) error {
-	if err == nil {
-		return nil
-	}
-	s := status.Convert(err)
-	return fmt.Errorf("%s: %s", s.Code(), s.Message())
 }

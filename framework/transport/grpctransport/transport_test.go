@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -134,7 +135,7 @@ func roundTrip(ctx context.Context, c transport.Conn) (*discoveryv3.DiscoveryRes
 		return nil, err
 	}
 	req := transport.Request{Version: "v"}
-	if err := s.Send(req.Encode()); err != nil {
+	if err := s.Send(req.Encode()); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	b, err := s.Receive()
@@ -203,6 +204,113 @@ func TestStreamsFailFastAndComeBackWithoutBackoff(t *testing.T) {
 	if waited := time.Since(began); waited > 900*time.Millisecond {
 		t.Errorf("the stream waited %v for grpc-go's backoff", waited)
 	}
+}
+
+// wait serves streams that end only with their connections.
+type wait struct {
+	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
+}
+
+func (wait) StreamAggregatedResources(s discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+	if err := s.Send(&discoveryv3.DiscoveryResponse{}); err != nil {
+		return err
+	}
+	<-s.Context().Done()
+	return nil
+}
+
+// openStream opens a stream and waits until the server knows of it. What is sent
+// to ended is why the stream ended.
+func openStream(ctx context.Context, t *testing.T, c transport.Conn) (ended <-chan error) {
+	t.Helper()
+	s, err := c.OpenStream(ctx, transport.MethodADS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Receive(); err != nil {
+		t.Fatal(err)
+	}
+	ch := make(chan error, 1)
+	go func() {
+		_, err := s.Receive()
+		ch <- err
+	}()
+	return ch
+}
+
+// A server that goes away lets its streams end by themselves. Whoever cannot open
+// another one must not end those.
+func TestStreamsOfADrainingServerLiveOn(t *testing.T) {
+	lis := listen(t)
+	g := grpc.NewServer()
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, wait{})
+	drained := make(chan struct{})
+	go func() { _ = g.Serve(lis) }()
+	c := dial(t, New(), entry(t, lis.Addr().String(), "insecure", ""))
+	ctx := testContext(t)
+	ended := openStream(ctx, t, c)
+	go func() {
+		defer close(drained)
+		g.GracefulStop()
+	}()
+	for failed := 0; failed < 3 && ctx.Err() == nil; { // before it goes away, they succeed
+		if _, err := c.OpenStream(ctx, transport.MethodADS); err != nil {
+			failed++
+		}
+	}
+	select {
+	case err := <-ended:
+		t.Fatalf("the stream was ended: %v", err)
+	default:
+	}
+	g.Stop()
+	if err := <-ended; err == nil {
+		t.Error("the stream outlived its server")
+	}
+	<-drained
+}
+
+// A server may limit the streams of a connection, and grpc-go then just waits.
+func TestFurtherConnectionWhereStreamsAreLimited(t *testing.T) {
+	lis := &countingListener{Listener: listen(t)}
+	g := grpc.NewServer(grpc.MaxConcurrentStreams(2))
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, wait{})
+	go func() { _ = g.Serve(lis) }()
+	t.Cleanup(g.Stop)
+	c := dial(t, New(), entry(t, lis.Addr().String(), "insecure", ""))
+	ctx := testContext(t)
+	first, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := openStream(first, t, c)
+	for range 2 {
+		openStream(ctx, t, c)
+	}
+	if n := lis.accepted.Load(); n != 2 {
+		t.Errorf("%d connections for three streams, two on each; want 2", n)
+	}
+	cancel() // makes room on the first connection
+	if err := <-ended; err == nil {
+		t.Error("a cancelled stream goes on")
+	}
+	openStream(ctx, t, c)
+	openStream(ctx, t, c)
+	if n := lis.accepted.Load(); n != 2 {
+		t.Errorf("%d connections for four streams, two on each; want 2", n)
+	}
+}
+
+type countingListener struct {
+	net.Listener
+	accepted atomic.Int32
+}
+
+// Accept implements [net.Listener].
+func (l *countingListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err == nil {
+		l.accepted.Add(1)
+	}
+	return c, err
 }
 
 func TestClosedConn(t *testing.T) {
@@ -344,6 +452,9 @@ func TestCredentialsThatCannotBeBuilt(t *testing.T) {
 	for _, c := range []struct{ typ, config, want string }{
 		{"mine", "", "WithChannelCredentials"},
 		{"tls", `{"ca_certificate_file": "/nowhere/ca.pem", "refresh_interval": "soon"}`, "refresh_interval"},
+		{"tls", `{"ca_certificate_file": "/nowhere/ca.pem", "refresh_interval": null}`, "/nowhere/ca.pem: no such file"},
+		{"tls", `{"ca_certificate_file": "` + os.DevNull + `"}`, "there is none in it"},
+		{"tls", `{"certificate_file": "/nowhere/cert.pem", "private_key_file": "/nowhere/key.pem"}`, "/nowhere/cert.pem: no such file"},
 	} {
 		creds := bootstrap.CredsSpec{Type: c.typ}
 		if c.config != "" {

@@ -1,0 +1,181 @@
+package grpctransport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// patience is how long the creation of a stream may block on a connection that is
+// ready and has others, before the server's limit on concurrent streams is taken
+// to be reached. grpc-go does not tell.
+const patience = time.Second
+
+var (
+	errClosed = errors.New("grpctransport: the connection is closed")
+	errFull   = errors.New("grpctransport: the server allows no further stream on the connection")
+)
+
+// A conn is a ClientConn for as long as that works, and takes no new streams, and
+// others beside it or in its place otherwise.
+type conn struct {
+	target  string
+	options []grpc.DialOption
+	release func()
+
+	mu     sync.Mutex
+	links  []*link
+	closed bool
+}
+
+// A link is one ClientConn. What it counts is guarded by its conn's mutex.
+type link struct {
+	client        *grpc.ClientConn
+	opening, open int  // streams
+	full          bool // no further stream until one has ended
+	failed        bool // no further stream: it would meet grpc-go's backoff
+}
+
+func (l *link) usable() bool { return !l.full && !l.failed }
+
+// dial adds a link.
+func (c *conn) dial() error {
+	client, err := grpc.NewClient(c.target, c.options...)
+	if err != nil {
+		return fmt.Errorf("grpctransport: server %s: %w", c.target, err)
+	}
+	c.links = append(c.links, &link{client: client})
+	return nil
+}
+
+// update changes what the mutex guards, and closes the links that this makes
+// superfluous: those without streams, but the one that the next stream will be on.
+func (c *conn) update(change func()) {
+	c.mu.Lock()
+	change()
+	next := slices.IndexFunc(c.links, (*link).usable)
+	var kept, superfluous []*link
+	for i, l := range c.links {
+		if i == next || l.opening+l.open > 0 {
+			kept = append(kept, l)
+		} else {
+			superfluous = append(superfluous, l)
+		}
+	}
+	c.links = kept
+	c.mu.Unlock()
+	for _, l := range superfluous {
+		_ = l.client.Close() // it fails only when closed twice
+	}
+}
+
+// OpenStream implements [transport.Conn].
+func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
+	for {
+		l, err := c.next()
+		if err != nil {
+			return nil, err
+		}
+		s, err := c.openOn(ctx, l, method)
+		if !errors.Is(err, errFull) {
+			return s, err
+		}
+	}
+}
+
+// next returns the link that a new stream is to be on.
+func (c *conn) next() (l *link, err error) {
+	c.update(func() {
+		if c.closed {
+			err = errClosed
+			return
+		}
+		for _, l := range c.links {
+			l.failed = l.failed || l.client.GetState() == connectivity.TransientFailure
+		}
+		if !slices.ContainsFunc(c.links, (*link).usable) {
+			err = c.dial()
+		}
+		if i := slices.IndexFunc(c.links, (*link).usable); i >= 0 {
+			l = c.links[i]
+			l.opening++
+		}
+	})
+	return l, err
+}
+
+// openOn opens a stream, or fails with errFull.
+func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.Stream, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	type result struct {
+		stream grpc.ClientStream
+		err    error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		desc := &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}
+		s, err := l.client.NewStream(ctx, desc, method)
+		opened <- result{s, err}
+	}()
+	ticker := time.NewTicker(patience)
+	defer ticker.Stop()
+	for {
+		select {
+		case r := <-opened:
+			if r.err != nil {
+				c.update(func() {
+					l.opening--
+					l.failed = l.failed || ctx.Err() == nil && l.client.GetState() != connectivity.Ready
+				})
+				end(r.err)
+				return nil, plain(r.err)
+			}
+			c.update(func() { l.opening, l.open = l.opening-1, l.open+1 })
+			context.AfterFunc(ctx, func() {
+				c.update(func() { l.open, l.full = l.open-1, false })
+			})
+			return stream{r.stream, end}, nil
+		case <-ticker.C:
+			if c.isFull(l) {
+				end(errFull)
+				<-opened
+				c.update(func() { l.opening-- })
+				return nil, errFull
+			}
+		}
+	}
+}
+
+// isFull decides about a link on which the creation of a stream blocks. One
+// without streams blocks for another reason.
+func (c *conn) isFull(l *link) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.full = l.open > 0 && l.client.GetState() == connectivity.Ready
+	return l.full
+}
+
+// Close implements [transport.Conn].
+func (c *conn) Close() error {
+	c.mu.Lock()
+	closed, links := c.closed, c.links
+	c.closed, c.links = true, nil
+	c.mu.Unlock()
+	if closed {
+		return nil
+	}
+	var errs []error
+	for _, l := range links {
+		errs = append(errs, l.client.Close())
+	}
+	c.release()
+	return errors.Join(errs...)
+}

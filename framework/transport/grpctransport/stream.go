@@ -1,0 +1,41 @@
+package grpctransport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/status"
+)
+
+type stream struct {
+	grpc.ClientStream
+	end context.CancelCauseFunc
+}
+
+// Send implements [transport.Stream]. It fails with io.EOF when the stream has
+// ended; the reason is what Receive returns.
+func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
+
+// Receive implements [transport.Stream].
+func (s stream) Receive() ([]byte, error) {
+	var msg []byte
+	if err := s.RecvMsg(&msg); err != nil {
+		s.end(err)
+		return nil, plain(err)
+	}
+	return msg, nil
+}
+
+// plain keeps what a status error says and takes its type away: a control
+// plane's status must not be found in an error chain and become that of a call
+// (gRFC A54).
+func plain(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	s := status.Convert(err)
+	return fmt.Errorf("%s: %s", s.Code(), s.Message())
+}
