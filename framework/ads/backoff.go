@@ -3,16 +3,31 @@ package ads
 import "time"
 
 // Backoff is the pause between streams, as gRPC's connection backoff has it
-// (gRFC A57).
+// (gRFC A57). For a Base or Max that is not positive, and a Factor below 1, that of
+// [DefaultBackoff] is used.
 type Backoff struct {
 	Base   time.Duration // after the first failure, and after a stream that brought a response
 	Factor float64       // growth per failure
-	Jitter float64       // share by which a pause is longer or shorter at random
+	Jitter float64       // share by which a pause is longer or shorter at random; 0 to 1
 	Max    time.Duration
 }
 
 // DefaultBackoff is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.
 var DefaultBackoff = Backoff{Base: time.Second, Factor: 1.6, Jitter: 0.2, Max: 120 * time.Second}
+
+func (b Backoff) withDefaults() Backoff {
+	if b.Base <= 0 {
+		b.Base = DefaultBackoff.Base
+	}
+	if b.Factor < 1 {
+		b.Factor = DefaultBackoff.Factor
+	}
+	if b.Max <= 0 {
+		b.Max = max(b.Base, DefaultBackoff.Max)
+	}
+	b.Jitter = min(max(b.Jitter, 0), 1)
+	return b
+}
 
 // delay is the pause after the given number of failures in a row.
 func (b Backoff) delay(failures int, random func() float64) time.Duration {

@@ -73,6 +73,10 @@ type (
 	// Healthy says that the control plane can be reached: it answered, or the
 	// stream has been up for a while.
 	Healthy struct{}
+	// Idle says that nothing is wanted: the stream, if there is one, is to be
+	// closed, the connection is not needed, and what Lost said before is out of
+	// date. The next Subscribe leads to Open.
+	Idle struct{}
 )
 
 func (Open) effect()    {}
@@ -80,3 +84,4 @@ func (Send) effect()    {}
 func (Asked) effect()   {}
 func (Lost) effect()    {}
 func (Healthy) effect() {}
+func (Idle) effect()    {}

@@ -10,7 +10,7 @@ import (
 
 // A Config sets a machine's times. The zero value of a field means its default.
 type Config struct {
-	// Backoff is the pause between streams; DefaultBackoff if its Base is zero.
+	// Backoff is the pause between streams.
 	Backoff Backoff
 	// PausePerName is how long new names wait after a request, for each name it
 	// held. 10 µs by default: nothing that a person or a handful of watches
@@ -19,19 +19,26 @@ type Config struct {
 	// Settle is how long a stream must be up before the control plane counts as
 	// reachable although it has nothing to say. 1 s by default.
 	Settle time.Duration
+	// Linger is how long a stream on which nothing is wanted any longer is kept.
+	// 1 min by default.
+	Linger time.Duration
 	// Random returns numbers in [0, 1) for jitter; math/rand/v2 by default.
 	Random func() float64
 }
 
 func (c Config) withDefaults() Config {
-	if c.Backoff.Base == 0 {
+	if c.Backoff == (Backoff{}) {
 		c.Backoff = DefaultBackoff
 	}
+	c.Backoff = c.Backoff.withDefaults()
 	if c.PausePerName == 0 {
 		c.PausePerName = 10 * time.Microsecond
 	}
 	if c.Settle == 0 {
 		c.Settle = time.Second
+	}
+	if c.Linger == 0 {
+		c.Linger = time.Minute
 	}
 	if c.Random == nil {
 		c.Random = rand.Float64
@@ -68,6 +75,8 @@ type SotW struct {
 	answered bool     // the stream brought a response
 	healthy  bool     // Healthy was told for this stream
 	writing  *pending // the request that has not left yet
+
+	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
 
 	effects []Effect
 }
@@ -114,10 +123,11 @@ func (m *SotW) NextDeadline() (at time.Time, ok bool) {
 	switch m.state {
 	case idle, opening:
 	case waiting:
-		if m.wanted() {
-			earliest(m.retryAt)
-		}
+		earliest(m.retryAt)
 	case open:
+		if !m.unwanted.IsZero() {
+			earliest(m.unwanted.Add(m.config.Linger))
+		}
 		if !m.healthy {
 			earliest(m.openedAt.Add(m.config.Settle))
 		}
@@ -131,6 +141,10 @@ func (m *SotW) NextDeadline() (at time.Time, ok bool) {
 	}
 	return at, ok
 }
+
+// Asked reports whether a request for the type was sent on this stream. What a
+// response of another type brings is not to be used.
+func (m *SotW) Asked(t *resource.Type) bool { return m.of(t).opened }
 
 func (m *SotW) emit(e Effect) { m.effects = append(m.effects, e) }
 
@@ -158,16 +172,44 @@ func (m *SotW) turn(now time.Time) {
 	switch m.state {
 	case opening:
 	case idle, waiting:
-		if m.wanted() && !now.Before(m.retryAt) {
+		switch {
+		case now.Before(m.retryAt):
+		case m.wanted():
 			m.state = opening
 			m.emit(Open{})
+		case m.state == waiting:
+			m.rest()
 		}
 	case open:
+		if m.lingered(now) {
+			m.rest()
+			return
+		}
 		if !m.healthy && !now.Before(m.openedAt.Add(m.config.Settle)) {
 			m.setHealthy()
 		}
 		m.send(now)
 	}
+}
+
+// lingered reports whether nothing has been wanted on the stream for long enough.
+func (m *SotW) lingered(now time.Time) bool {
+	switch {
+	case m.wanted():
+		m.unwanted = time.Time{}
+	case m.unwanted.IsZero():
+		m.unwanted = now
+	default:
+		return !now.Before(m.unwanted.Add(m.config.Linger))
+	}
+	return false
+}
+
+// rest makes do without a stream until something is wanted.
+func (m *SotW) rest() {
+	m.state = idle
+	m.reset()
+	m.emit(Idle{})
 }
 
 // send lets one request leave if none is on its way, types taking turns.
@@ -232,10 +274,16 @@ func (m *SotW) closed(err error, now time.Time) {
 		m.failures++
 		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))
 	}
-	m.state, m.writing = waiting, nil
-	m.nodeSent, m.answered, m.healthy = false, false, false
+	m.state = waiting
+	m.reset()
+	m.emit(Lost{Err: err})
+}
+
+// reset forgets what belongs to a stream that is gone.
+func (m *SotW) reset() {
+	m.nodeSent, m.answered, m.healthy, m.writing = false, false, false, nil
+	m.unwanted = time.Time{}
 	for _, s := range m.types {
 		s.reset()
 	}
-	m.emit(Lost{Err: err})
 }

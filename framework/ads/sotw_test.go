@@ -312,12 +312,86 @@ func TestJitterStaysWithinItsShareAndMax(t *testing.T) {
 	}
 }
 
+func TestBackoffWithGapsIsNoHotLoop(t *testing.T) {
+	half := func() float64 { return 0.5 }
+	for _, b := range []struct {
+		given  Backoff
+		first  time.Duration
+		second time.Duration
+	}{
+		{Backoff{}, time.Second, 1600 * time.Millisecond},
+		{Backoff{Base: 2 * time.Second}, 2 * time.Second, 3200 * time.Millisecond},
+		{Backoff{Max: time.Second}, time.Second, time.Second},
+		{Backoff{Base: time.Hour, Factor: 2}, time.Hour, time.Hour},
+		{Backoff{Base: -1, Factor: -1, Jitter: -1, Max: -1}, time.Second, 1600 * time.Millisecond},
+		{Backoff{Jitter: 7}, time.Second, 1600 * time.Millisecond},
+	} {
+		got := Config{Backoff: b.given}.withDefaults().Backoff
+		if got.delay(1, half) != b.first || got.delay(2, half) != b.second {
+			t.Errorf("%+v: pauses %v and %v, want %v and %v", b.given, got.delay(1, half), got.delay(2, half), b.first, b.second)
+		}
+		if least := got.delay(1, func() float64 { return 0 }); least < 0 {
+			t.Errorf("%+v: a pause of %v", b.given, least)
+		}
+	}
+}
+
 func TestCloseWithoutResponseAndErrorIsAnError(t *testing.T) {
 	r := newRig(t)
 	r.open(clusters, "a")
 	e := r.do(Closed{})
 	if l, ok := e[0].(Lost); !ok || l.Err == nil {
 		t.Errorf("effects = %v, want Lost with an error", e)
+	}
+}
+
+func TestStreamOnWhichNothingIsWantedIsLetGo(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n"})
+	r.sent()
+	r.pass(time.Second)
+	r.do(Unsubscribe{clusters, "a"})
+	r.sent()
+	r.pass(59 * time.Second)
+	r.do(Subscribe{clusters, "a"}) // in time: the minute starts over
+	r.sent()
+	r.pass(time.Second)
+	r.do(Unsubscribe{clusters, "a"})
+	r.sent()
+	at, ok := r.m.NextDeadline()
+	if !ok || at.Sub(r.now) != time.Minute {
+		t.Fatalf("NextDeadline = %v %v, want in a minute", at, ok)
+	}
+	r.now = at
+	if e := r.do(Turn{}); len(e) != 1 || e[0] != (Idle{}) {
+		t.Fatalf("effects = %v, want Idle", e)
+	}
+	if at, ok := r.m.NextDeadline(); ok {
+		t.Errorf("NextDeadline = %v; nothing is awaited", at)
+	}
+	if s := r.open(clusters, "a"); !s.First || s.Nonce != "" || s.Version != "" {
+		t.Errorf("first request of the next stream = %+v; want the node, no nonce, and no version of what was let go", s)
+	}
+}
+
+func TestNothingIsTriedAgainWhenNothingIsWanted(t *testing.T) {
+	r := newRig(t)
+	r.do(Subscribe{clusters, "a"}, Turn{}, Closed{errors.New("refused")}, Unsubscribe{clusters, "a"})
+	at, _ := r.m.NextDeadline()
+	if e := r.do(Turn{}); len(e) != 0 {
+		t.Errorf("effects within the pause = %v, want none", e)
+	}
+	r.now = at
+	if e := r.do(Turn{}); len(e) != 1 || e[0] != (Idle{}) {
+		t.Errorf("effects after the pause = %v, want Idle", e)
+	}
+	if e := r.do(Subscribe{clusters, "a"}, Turn{}); len(e) != 1 || e[0] != (Open{}) {
+		t.Errorf("effects = %v, want Open at once", e)
+	}
+	r.do(Closed{errors.New("refused")})
+	if at, _ := r.m.NextDeadline(); at.Sub(r.now) != 1600*time.Millisecond {
+		t.Errorf("pause = %v; want it to have grown, no stream brought a response (gRFC A57)", at.Sub(r.now))
 	}
 }
 

@@ -130,5 +130,8 @@ func (s *subscriptions) reset() {
 	s.nonce, s.reject = "", ""
 	s.opened, s.answer, s.list = false, false, nil
 	s.changed = len(s.names) > 0
+	if !s.changed {
+		s.version = "" // whoever has nothing left has no version of it
+	}
 	s.pauseUntil = time.Time{}
 }

@@ -37,12 +37,18 @@ type (
 	Response struct {
 		Type    *resource.Type
 		Results []Result
+		// Unnamed says that there are resources whose names cannot be read. What
+		// is missing from Results may be one of them.
+		Unnamed bool
 	}
 	// Lost says that the stream is gone; Err, when it is not nil, that the
 	// control plane cannot be reached.
 	Lost struct{ Err error }
 	// Healthy says that the control plane can be reached.
 	Healthy struct{}
+	// Idle says that nobody has asked the control plane for anything lately, so
+	// that nothing is known of whether it can be reached.
+	Idle struct{}
 	// Tick says that the time of NextDeadline has come.
 	Tick struct{}
 )
@@ -61,6 +67,7 @@ func (Asked) event()    {}
 func (Response) event() {}
 func (Lost) event()     {}
 func (Healthy) event()  {}
+func (Idle) event()     {}
 func (Tick) event()     {}
 
 // An Effect is something to do, in the order given.

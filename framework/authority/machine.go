@@ -66,6 +66,8 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 		m.lost(ev.Err)
 	case Healthy:
 		m.healthy()
+	case Idle:
+		m.down = nil
 	case Tick:
 		m.tick(now)
 	}

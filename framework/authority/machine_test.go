@@ -97,7 +97,9 @@ func (r *rig) update(s, body string) resource.Update {
 }
 
 // respond brings a response with the given results.
-func (r *rig) respond(typ *resource.Type, results ...Result) { r.do(Response{typ, results}) }
+func (r *rig) respond(typ *resource.Type, results ...Result) {
+	r.do(Response{Type: typ, Results: results})
+}
 
 func ok(u resource.Update) Result { return Result{Name: u.Name(), Update: u} }
 
@@ -274,6 +276,17 @@ func TestAbsenceRemovesWhatWasReceivedOfCompleteTypes(t *testing.T) {
 	a.wants(t, 3, u, nil)
 }
 
+func TestAbsenceSaysNothingBesideUnreadableNames(t *testing.T) {
+	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
+	a := r.watch(complete, "a")
+	u := r.update("a", "1")
+	r.respond(complete, ok(u))
+	r.do(Response{Type: complete, Unnamed: true})
+	a.wants(t, 1, u, nil)
+	r.respond(complete)
+	a.wants(t, 2, nil, resource.ErrRemoved)
+}
+
 func TestTimerRunsFromTheRequestOn(t *testing.T) {
 	r := newRig(t)
 	w := r.watch(partial, "a")
@@ -363,6 +376,14 @@ func TestLosingTheControlPlane(t *testing.T) {
 	}
 	r.do(Healthy{})
 	cached.wants(t, 3, u, nil)
+}
+
+func TestOldTroubleIsForgotten(t *testing.T) {
+	r := newRig(t)
+	r.do(Lost{errors.New("refused")})
+	r.watch(partial, "a").wants(t, 1, nil, resource.ErrTransport)
+	r.do(Idle{})
+	r.watch(partial, "b").wants(t, 0, nil, nil)
 }
 
 func TestStoppedTimersLeaveTheQueue(t *testing.T) {

@@ -34,7 +34,7 @@ func (m *Machine) response(ev Response) {
 			m.accept(r, shard, res.Update)
 		}
 	}
-	if ev.Type.Complete {
+	if ev.Type.Complete && !ev.Unnamed {
 		for _, r := range records {
 			if r.seen != m.responses && r.seen != 0 {
 				m.remove(r, shard)

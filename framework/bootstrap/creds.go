@@ -80,7 +80,9 @@ func checkTLS(o object) {
 		o.p.add(o.path+".certificate_file", "missing", "must be set, as private_key_file is (gRFC A65)")
 	}
 	interval := o.text("refresh_interval")
-	if v, _ := o.field("refresh_interval"); interval != "" && protojson.Unmarshal(v.raw, new(durationpb.Duration)) != nil {
-		o.p.add(v.path, text(interval), `must be a duration such as "600s" (gRFC A65)`)
+	v, _ := o.field("refresh_interval")
+	var d durationpb.Duration
+	if interval != "" && (protojson.Unmarshal(v.raw, &d) != nil || d.AsDuration() <= 0) {
+		o.p.add(v.path, text(interval), `must be a duration above zero such as "600s" (gRFC A65)`)
 	}
 }

@@ -63,6 +63,16 @@ func (ch *channel) send(e ads.Send) {
 	ch.stream.out <- req.Encode()
 }
 
+// rest ends the stream and gives the connection back until they are needed again.
+func (ch *channel) rest() {
+	if ch.stream != nil {
+		ch.log(slog.LevelInfo, "stream ended: nothing is watched")
+		ch.stream.cancel()
+		ch.stream = nil
+	}
+	ch.letGo()
+}
+
 func (ch *channel) letGo() {
 	if ch.conn != nil {
 		ch.release()

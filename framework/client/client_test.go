@@ -211,6 +211,9 @@ func TestMisuseIsAnswered(t *testing.T) {
 		{"another type's name", clusters, xdstpName("east.example", endpointName, "x"), clusterName},
 		{"an unknown authority", clusters, xdstpName("north.example", clusterName, "x"), "east.example"},
 	} {
+		if _, err := c.Subscribe(m.typ, m.name, recorder{}); err == nil || !strings.Contains(err.Error(), m.want) {
+			t.Errorf("subscribing to %s: error = %v, want %q in it", m.what, err, m.want)
+		}
 		if _, err := c.Observe(m.typ, m.name); err == nil || !strings.Contains(err.Error(), m.want) {
 			t.Errorf("watching %s: error = %v, want %q in it", m.what, err, m.want)
 		}
@@ -227,6 +230,12 @@ func TestMisuseIsAnswered(t *testing.T) {
 	}
 	if _, err := c.Observe(clusters, xdstpName("north.example", clusterName, "x")); !errors.Is(err, bootstrap.ErrUnknownAuthority) {
 		t.Errorf("error = %v, want ErrUnknownAuthority", err)
+	}
+	if _, err := c.Subscribe(clusters, "a", nil); err == nil {
+		t.Error("Subscribe took a nil watcher")
+	}
+	if _, err := resource.Subscribe[*update](c, clusters, "a", nil); err == nil {
+		t.Error("resource.Subscribe took a nil watcher")
 	}
 	if s.Connections() != 0 {
 		t.Errorf("%d connections for watches that never were", s.Connections())

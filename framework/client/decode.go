@@ -16,6 +16,7 @@ import (
 var (
 	errNoName = errors.New("it has no name")
 	errTwice  = errors.New("it is listed twice in one response; the specification allows a name once")
+	errNotIt  = errors.New("its decoder returned no update of that name")
 )
 
 // decode reads the resources of a response, off the loop. A resource whose bytes
@@ -34,6 +35,7 @@ func (ch *channel) decode(resp *transport.Response) (d decoded, ok bool) {
 		rejected.total++
 		name, err := ch.name(t, res)
 		if err != nil {
+			d.unnamed = true
 			rejected.add(t, rejected.total, res.Name, err)
 			continue
 		}
@@ -68,8 +70,9 @@ func (ch *channel) name(t *resource.Type, res transport.Resource) (xdstp.Name, e
 		case t.PeekName == nil:
 			return xdstp.Name{}, fmt.Errorf("%w; a %s needs the wrapper envoy.service.discovery.v3.Resource", errNoName, t.Name)
 		}
+		peek := func() (string, error) { return t.PeekName(res.Body) }
 		var err error
-		if s, err = t.PeekName(res.Body); err != nil {
+		if s, err = safely(peek); err != nil {
 			return xdstp.Name{}, resource.Unparseable(t.Name, err)
 		}
 		if s == "" {
@@ -97,29 +100,53 @@ func (ch *channel) update(t *resource.Type, name xdstp.Name, res transport.Resou
 			return u, nil
 		}
 	}
-	return decodeSafely(t, &resource.DecodeContext{
+	dc := &resource.DecodeContext{
 		Name: name, Version: version, Server: ch.server,
 		Bootstrap: ch.client.config, Types: ch.client.types,
-	}, slices.Clone(res.Body))
+	}
+	body := slices.Clone(res.Body)
+	return safely(func() (resource.Update, error) {
+		u, err := t.Decode(dc, body)
+		if err == nil && (u == nil || u.Name() != name) { // a nil pointer panics
+			err = errNotIt
+		}
+		if err != nil {
+			return nil, err
+		}
+		return u, nil
+	})
 }
 
-// decodeSafely makes a panic of a decoder or hook an error of that resource.
-func decodeSafely(t *resource.Type, dc *resource.DecodeContext, body []byte) (u resource.Update, err error) {
+// safely makes a panic of a plugin's code, whatever a control plane has to send to
+// cause it, an error of that resource.
+func safely[T any](read func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			u, err = nil, fmt.Errorf("its decoder panicked: %v", p)
+			var none T
+			v, err = none, fmt.Errorf("its decoder panicked: %s", clip(fmt.Sprint(p), maxQuoted))
 		}
 	}()
-	return t.Decode(dc, body)
+	return read()
 }
 
 func wrongType(t *resource.Type, res transport.Resource) error {
-	return fmt.Errorf("it is a %q in a response of type %q", res.TypeURL, t.URL())
+	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL, maxQuoted), t.URL())
 }
 
-// maxReject bounds the message of a rejection, in bytes; what does not fit is
-// counted.
-const maxReject = 8 << 10
+// What errors may hold of what a control plane sent, in bytes: text that is
+// quoted, and the message of a rejection. What does not fit into that is counted.
+const (
+	maxQuoted = 1 << 10
+	maxReject = 8 << 10
+)
+
+// clip cuts s to a length.
+func clip(s string, length int) string {
+	if len(s) <= length {
+		return s
+	}
+	return strings.ToValidUTF8(s[:length], "") + "…"
+}
 
 // rejections is what a NACK tells the control plane.
 type rejections struct {
@@ -131,11 +158,11 @@ type rejections struct {
 
 func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.count++
-	who := fmt.Sprintf("%s %q", t.ShortName(), name)
+	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name, maxQuoted))
 	if name == "" {
 		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
 	}
-	line := fmt.Sprintf("%s: %v", who, err)
+	line := clip(fmt.Sprintf("%s: %v", who, err), maxReject)
 	if r.b.Len()+len(line) > maxReject && r.b.Len() > 0 {
 		r.left++
 		return

@@ -61,11 +61,15 @@ func (e received) apply(l *loop, now time.Time) {
 	if !e.s.current() {
 		return
 	}
-	r := e.response
-	l.toStream(e.s.channel, ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}, now)
-	for _, a := range e.s.channel.authorities {
+	ch, r := e.s.channel, e.response
+	asked := ch.machine.Asked(r.typ)
+	l.toStream(ch, ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}, now)
+	if !asked {
+		return
+	}
+	for _, a := range ch.authorities {
 		if results := r.of(l.client, a); len(results) > 0 || r.typ.Complete {
-			l.toAuthority(a, authority.Response{Type: r.typ, Results: results}, now)
+			l.toAuthority(a, authority.Response{Type: r.typ, Results: results, Unnamed: r.unnamed}, now)
 		}
 	}
 }
@@ -77,6 +81,7 @@ type decoded struct {
 	nonce   string
 	reject  string // not empty: why it is rejected
 	results []authority.Result
+	unnamed bool // there are resources whose names cannot be read; results lacks them
 }
 
 // of returns the results that belong to an authority. A resource of an authority

@@ -34,7 +34,13 @@ const (
 var (
 	clusters = &resource.Type{
 		Name: clusterName, Complete: true, Decode: decodeCluster, NewShard: newShard,
-		PeekName: func(b []byte) (string, error) { return resource.PeekString(b, 1) },
+		PeekName: func(b []byte) (string, error) {
+			name, err := resource.PeekString(b, 1)
+			if name == "panic" {
+				panic("a name")
+			}
+			return name, err
+		},
 	}
 	endpoints = &resource.Type{
 		Name: endpointName, Decode: decodeEndpoint, NewShard: newShard,
@@ -55,8 +61,18 @@ func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	if err := proto.Unmarshal(body, m); err != nil {
 		return nil, resource.Unparseable(clusterName, err)
 	}
-	if m.GetAltStatName() == "panic" {
+	switch m.GetAltStatName() {
+	case "panic":
 		panic("alt_stat_name")
+	case "wordy":
+		return nil, errors.New(strings.Repeat("word ", 1<<20))
+	case "nothing":
+		return nil, nil //nolint:nilnil // a faulty plugin
+	case "another":
+		m.Name += " too"
+		n, err := dc.ParseName(m.GetName())
+		other := resource.DecodeContext{Name: n, Server: dc.Server}
+		return &update{Meta: other.Meta(body)}, err
 	}
 	var v resource.Violations
 	if m.GetLbPolicy() == clusterv3.Cluster_MAGLEV {

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"errors"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -23,22 +24,25 @@ func anyOf(t testing.TB, m proto.Message) *anypb.Any {
 	return a
 }
 
-// startFake answers the first request with a response, and hands out the requests.
-func startFake(t *testing.T, responses ...*discoveryv3.DiscoveryResponse) (addr string, requests <-chan *discoveryv3.DiscoveryRequest) {
+// startFake answers the first request for as many names with the responses, and
+// hands out the requests.
+func startFake(t *testing.T, names int, responses ...*discoveryv3.DiscoveryResponse) (addr string, requests <-chan *discoveryv3.DiscoveryRequest) {
 	t.Helper()
 	ch := make(chan *discoveryv3.DiscoveryRequest, 100)
 	s, err := fakeads.Start(func(stream fakeads.Stream) error {
-		for i := 0; ; i++ {
+		for answered := false; ; {
 			req, err := stream.Recv()
 			if err != nil {
 				return err
 			}
 			ch <- req
-			if i == 0 {
-				for _, r := range responses {
-					if err := stream.Send(r); err != nil {
-						return err
-					}
+			if answered || len(req.GetResourceNames()) < names {
+				continue
+			}
+			answered = true
+			for _, r := range responses {
+				if err := stream.Send(r); err != nil {
+					return err
 				}
 			}
 		}
@@ -77,11 +81,16 @@ func TestBadResourcesInAResponse(t *testing.T) {
 		{"another type's xdstp name", []*anypb.Any{anyOf(t, cluster(xdstpName("", endpointName, "x"), "x"))}, endpointName, nil},
 		{"listed twice", []*anypb.Any{anyOf(t, cluster("bad", "1")), anyOf(t, cluster("bad", "2"))}, `Cluster "bad": it is listed twice`, resource.ErrInvalid},
 		{"a decoder that panics", []*anypb.Any{anyOf(t, cluster("bad", "panic"))}, `Cluster "bad": its decoder panicked: alt_stat_name`, resource.ErrInvalid},
+		{"a decoder that returns nothing", []*anypb.Any{anyOf(t, cluster("bad", "nothing"))}, `Cluster "bad": its decoder returned no update of that name`, resource.ErrInvalid},
+		{"a decoder that returns another", []*anypb.Any{anyOf(t, cluster("bad", "another"))}, `Cluster "bad": its decoder returned no update of that name`, resource.ErrInvalid},
+		{"a peeker that panics", []*anypb.Any{anyOf(t, cluster("panic", ""))}, "Cluster number 2: not a " + clusterName + ": its decoder panicked: a name", nil},
+		{"of a type with a long name", []*anypb.Any{wrapped("bad", &anypb.Any{TypeUrl: "x/" + strings.Repeat("y", 5<<20)})}, `Cluster "bad": it is a "x/yyy`, resource.ErrInvalid},
+		{"with a long name", []*anypb.Any{wrapped(strings.Repeat("n", 5<<20), anyOf(t, cluster("bad", "")))}, "must not be longer than 8192 bytes", nil},
 	} {
 		t.Run(b.what, func(t *testing.T) {
 			resources := append([]*anypb.Any{anyOf(t, cluster("good", "1"))}, b.bad...)
 			resources = append(resources, anyOf(t, cluster("good too", "1")))
-			addr, requests := startFake(t, &discoveryv3.DiscoveryResponse{
+			addr, requests := startFake(t, 3, &discoveryv3.DiscoveryResponse{
 				VersionInfo: "1", Nonce: "n", TypeUrl: clusterURL, Resources: resources,
 			})
 			c := newClient(t, oneServer(t, addr))
@@ -91,7 +100,9 @@ func TestBadResourcesInAResponse(t *testing.T) {
 			good.value("1")
 			too.value("1")
 			if b.kind != nil {
-				bad.failed(b.kind)
+				if msg := bad.failed(b.kind); len(msg) > 10<<10 {
+					t.Errorf("the error has %d bytes", len(msg))
+				}
 			}
 			receive(ctx, t, "the first request", requests)
 			nack := receive(ctx, t, "the answer", requests)
@@ -108,8 +119,50 @@ func TestBadResourcesInAResponse(t *testing.T) {
 	}
 }
 
+// What cannot be read may be what seems to be missing.
+func TestUnreadableNameIsNoRemoval(t *testing.T) {
+	a, b := anyOf(t, cluster("a", "1")), anyOf(t, cluster("b", "1"))
+	unreadable := &anypb.Any{TypeUrl: clusterURL, Value: []byte{0x0a, 0xff}}
+	responses := make(chan []*anypb.Any, 1)
+	s, err := fakeads.Start(func(stream fakeads.Stream) error {
+		for version := 1; ; version++ {
+			select {
+			case resources := <-responses:
+				if err := stream.Send(&discoveryv3.DiscoveryResponse{
+					VersionInfo: strconv.Itoa(version), Nonce: strconv.Itoa(version), TypeUrl: clusterURL, Resources: resources,
+				}); err != nil {
+					return err
+				}
+			case <-stream.Context().Done():
+				return nil
+			}
+			if _, err := stream.Recv(); err != nil {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	c := newClient(t, oneServer(t, s.Addr(), "fail_on_data_errors"))
+	ctx := testContext(t)
+	one, two := follow(ctx, t, c, clusters, "a"), follow(ctx, t, c, clusters, "b")
+	responses <- []*anypb.Any{a, b}
+	one.value("1")
+	two.value("1")
+	responses <- []*anypb.Any{anyOf(t, cluster("b", "2")), unreadable}
+	two.value("2")
+	follow(ctx, t, c, clusters, "b").value("2") // the loop is done with the response
+	if _, ok := resource.LookupString[*update](c, clusters, "a"); !ok {
+		t.Error("a cluster that the response did not name was dropped, beside one that it did not name either")
+	}
+	responses <- []*anypb.Any{b}
+	one.failed(resource.ErrRemoved)
+}
+
 func TestResponsesNobodyAskedFor(t *testing.T) {
-	addr, requests := startFake(t,
+	addr, requests := startFake(t, 1,
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n1", TypeUrl: "type.googleapis.com/test.Unknown", Resources: []*anypb.Any{{TypeUrl: "type.googleapis.com/test.Unknown"}}},
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n2", TypeUrl: resource.TypeURLPrefix + endpointName, Resources: []*anypb.Any{anyOf(t, assignment("stranger"))}},
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n3", TypeUrl: "", Resources: nil},
@@ -162,11 +215,11 @@ func TestStatusOfTheControlPlaneDoesNotLeak(t *testing.T) {
 }
 
 func TestALongRejectionIsCutShort(t *testing.T) {
-	resources := make([]*anypb.Any, 0, 1000)
-	for range 1000 {
+	resources := []*anypb.Any{anyOf(t, cluster("a", "wordy"))}
+	for len(resources) < 1000 {
 		resources = append(resources, &anypb.Any{TypeUrl: clusterURL, Value: []byte{0xff}})
 	}
-	addr, requests := startFake(t, &discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n", TypeUrl: clusterURL, Resources: resources})
+	addr, requests := startFake(t, 1, &discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n", TypeUrl: clusterURL, Resources: resources})
 	c := newClient(t, oneServer(t, addr))
 	ctx := testContext(t)
 	follow(ctx, t, c, clusters, "a")

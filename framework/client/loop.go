@@ -73,12 +73,12 @@ func (l *loop) run() {
 		case <-l.wake:
 		case <-timer.C:
 		}
-		clear(batch)
 		batch = l.take(batch[:0])
 		now := time.Now()
 		for _, ev := range batch {
 			ev.apply(l, now)
 		}
+		clear(batch) // no response may live on in an old event
 		l.turn(now)
 		if at, ok := l.nextDeadline(); ok {
 			timer.Reset(time.Until(at))
@@ -144,6 +144,9 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 			l.toAuthorities(ch, authority.Lost{Err: e.Err}, now)
 		case ads.Healthy:
 			l.toAuthorities(ch, authority.Healthy{}, now)
+		case ads.Idle:
+			ch.rest()
+			l.toAuthorities(ch, authority.Idle{}, now)
 		}
 	}
 }

@@ -17,8 +17,8 @@ type subscription struct {
 	name      xdstp.Name
 
 	watcher resource.Watcher[resource.Update] // for Subscribe
-	told    resource.State                    // what watcher knows; its worker's
 	ready   chan struct{}                     // for Observe: has a token when state is fresh
+	told    resource.State                    // what was taken last; the taker's
 
 	mu     sync.Mutex
 	state  resource.State
@@ -53,16 +53,19 @@ func (s *subscription) signal() {
 	}
 }
 
-// take empties the mailbox. When there is nothing in it, the worker is done.
-func (s *subscription) take() (resource.State, bool) {
+// take empties the mailbox. There is no news in a state that was taken before, as
+// when an error came and went in between. Without news, the worker is done.
+func (s *subscription) take() (next, last resource.State, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.fresh || s.closed || s.client.closed() {
-		s.active = false
-		return resource.State{}, false
-	}
+	news = s.fresh && !s.closed && !s.client.closed() && s.state != s.told
 	s.fresh = false
-	return s.state, true
+	if !news {
+		s.active = false
+		return next, last, false
+	}
+	last, s.told = s.told, s.state
+	return s.told, last, true
 }
 
 func (s *subscription) open() bool {
@@ -74,12 +77,10 @@ func (s *subscription) open() bool {
 // deliver tells the watcher until it knows the newest state.
 func (s *subscription) deliver() {
 	for {
-		next, ok := s.take()
-		if !ok {
+		next, last, news := s.take()
+		if !news {
 			return
 		}
-		last := s.told
-		s.told = next
 		if next.Update == nil {
 			s.watcher.Failed(next.Err)
 			continue
@@ -100,23 +101,19 @@ func (s *subscription) deliver() {
 // Next implements resource.Observation.
 func (s *subscription) Next(ctx context.Context) (resource.State, error) {
 	for {
-		s.mu.Lock()
-		if s.closed || s.client.closed() {
-			s.mu.Unlock()
+		switch {
+		case !s.open():
 			return resource.State{}, resource.ErrClosed
+		case ctx.Err() != nil:
+			return resource.State{}, context.Cause(ctx)
 		}
-		if s.fresh {
-			st := s.state
-			s.fresh = false
-			s.mu.Unlock()
-			return st, nil
+		if next, _, news := s.take(); news {
+			return next, nil
 		}
-		s.mu.Unlock()
 		select {
 		case <-s.ready:
 		case <-s.client.done:
 		case <-ctx.Done():
-			return resource.State{}, context.Cause(ctx)
 		}
 	}
 }

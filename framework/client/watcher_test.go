@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -141,6 +142,26 @@ func TestBlockedWatcherHoldsUpNobody(t *testing.T) {
 	}
 }
 
+func TestManyBlockedWatchersHoldUpNobody(t *testing.T) {
+	s := startServer(t)
+	set(t, s, "a", cluster("a", "1"))
+	c := newClient(t, oneServer(t, s.Addr()))
+	ctx := testContext(t)
+	follow(ctx, t, c, clusters, "a").value("1")
+	release := make(chan struct{})
+	defer close(release)
+	for range 5000 { // one more worker at a time would take minutes
+		if _, err := c.Subscribe(clusters, "a", recorder{changed: func(resource.Update) { <-release }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(chan string, 1)
+	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(u resource.Update) { got <- tag(u) }}); err != nil {
+		t.Fatal(err)
+	}
+	receive(ctx, t, "a watcher behind blocked ones", got)
+}
+
 func TestSlowWatcherSeesTheNewest(t *testing.T) {
 	s := startServer(t)
 	set(t, s, "a", cluster("a", "0"))
@@ -162,6 +183,48 @@ func TestSlowWatcherSeesTheNewest(t *testing.T) {
 	close(goOn)
 	if got := receive(ctx, t, "the next value", values); got != "3" {
 		t.Errorf("a slow watcher got %s, want the newest, 3", got)
+	}
+}
+
+// What came and went while nobody looked is no news.
+func TestStateThatIsKnownIsNotYieldedAgain(t *testing.T) {
+	s := startServer(t)
+	set(t, s, "a", cluster("a", "1"))
+	c := newClient(t, oneServer(t, s.Addr()))
+	ctx := testContext(t)
+	sleepy, witness := follow(ctx, t, c, clusters, "a"), follow(ctx, t, c, clusters, "a")
+	sleepy.value("1")
+	witness.value("1")
+	bad := cluster("a", "2")
+	bad.LbPolicy = 5 // MAGLEV
+	set(t, s, "a", bad)
+	witness.ambient(resource.ErrInvalid)
+	set(t, s, "a", cluster("a", "1")) // the bytes from before
+	witness.value("1")
+	follow(ctx, t, c, clusters, "a").value("1") // the loop is done with it
+	soon, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if st, err := sleepy.o.Next(soon); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Next = %v, %v; nothing is new", st, err)
+	}
+}
+
+func TestWatchEndsWithItsContextWhateverIsNew(t *testing.T) {
+	s := startServer(t)
+	set(t, s, "a", cluster("a", "1"))
+	c := newClient(t, oneServer(t, s.Addr()))
+	ctx, cancel := context.WithCancel(testContext(t))
+	defer cancel()
+	steps := 0
+	for _, err := range resource.Watch[*update](ctx, c, clusters, "a") {
+		steps++
+		if err != nil || steps > 1 {
+			t.Fatal("the watch goes on after its context has ended")
+		}
+		set(t, s, "a", cluster("a", "2"))
+		follow(testContext(t), t, c, clusters, "a").value("2")
+		follow(testContext(t), t, c, clusters, "a").value("2") // the loop is done with it
+		cancel()
 	}
 }
 

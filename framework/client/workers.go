@@ -7,7 +7,7 @@ import (
 )
 
 // stuckAfter is how long all workers may be inside watchers' code while others
-// wait, before one more is started.
+// wait, before more are started.
 const stuckAfter = 10 * time.Millisecond
 
 // workers run the callbacks of subscriptions. There are as many goroutines as
@@ -72,9 +72,13 @@ func (w *workers) arm() {
 			return
 		}
 		if w.started == started {
-			w.spare++
-			w.running++
-			go w.work()
+			// Twice as many each time: a thousand that block are soon passed.
+			more := min(max(1, w.spare), len(w.queue))
+			w.spare += more
+			w.running += more
+			for range more {
+				go w.work()
+			}
 		}
 		w.arm()
 	})

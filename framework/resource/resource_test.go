@@ -142,9 +142,9 @@ func TestInlineTakesOverRefsAndViolations(t *testing.T) {
 
 func TestNewSetReportsEverything(t *testing.T) {
 	decode := func(*DecodeContext, []byte) (Update, error) { return nil, ErrInvalid }
-	_, err := NewSet(newType("", decode), newType("a", nil), newType("b", decode), newType("b", decode), &Type{Name: "c", Decode: decode})
-	if err == nil || strings.Count(err.Error(), "\n") != 3 {
-		t.Errorf("error = %v, want four lines", err)
+	_, err := NewSet(newType("", decode), newType("a", nil), newType("b", decode), newType("b", decode), &Type{Name: "c", Decode: decode}, nil)
+	if err == nil || strings.Count(err.Error(), "\n") != 4 {
+		t.Errorf("error = %v, want five lines", err)
 	}
 	set, err := NewSet(newType("z", decode), newType("a", decode))
 	if err != nil {

@@ -49,6 +49,8 @@ func (t *Type) ShortName() string { return t.Name[strings.LastIndexByte(t.Name, 
 
 func (t *Type) check() error {
 	switch {
+	case t == nil:
+		return errors.New("resource: a nil Type")
 	case t.Name == "":
 		return errors.New("resource: Type.Name is empty; it must be the message's full name")
 	case t.Decode == nil:

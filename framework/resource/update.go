@@ -8,8 +8,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// An Update is one decoded and validated resource. Implementations are
-// immutable: every method may be called from any goroutine.
+// An Update is one decoded and validated resource. Implementations are pointers,
+// so that two of them can be compared by ==, to something immutable: every method
+// may be called from any goroutine.
 type Update interface {
 	// Name is the resource's canonical name.
 	Name() xdstp.Name

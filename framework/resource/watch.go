@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -47,6 +48,9 @@ func WatchRef(ctx context.Context, c Client, r Ref) iter.Seq2[Update, error] {
 
 // Subscribe calls w with every newest state of a resource until cancel.
 func Subscribe[U Update](c Client, t *Type, name string, w Watcher[U]) (cancel func(), err error) {
+	if w == nil {
+		return nil, errors.New("resource: the watcher is nil")
+	}
 	return c.Subscribe(t, name, typedWatcher[U]{w})
 }
 

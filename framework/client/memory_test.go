@@ -1,0 +1,339 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// The tests of this file are about time. They run on a clock of their own, which
+// needs a transport without a network.
+
+// memory is that transport, and the control plane behind it.
+type memory struct {
+	streams chan *memoryStream // the control plane's side of each stream
+
+	mu     sync.Mutex
+	refuse error
+	open   int // connections
+}
+
+func newMemory() *memory { return &memory{streams: make(chan *memoryStream, 10)} }
+
+func (m *memory) setRefuse(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.refuse = err
+}
+
+func (m *memory) connections() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.open
+}
+
+// Dial implements [transport.Transport].
+func (m *memory) Dial(*bootstrap.Server) (transport.Conn, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open++
+	return m, nil
+}
+
+// OpenStream implements [transport.Conn].
+func (m *memory) OpenStream(ctx context.Context, _ string) (transport.Stream, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.refuse != nil {
+		return nil, m.refuse
+	}
+	s := &memoryStream{ctx: ctx, requests: make(chan []byte), responses: make(chan []byte)}
+	m.streams <- s
+	return s, nil
+}
+
+// Close implements [transport.Conn].
+func (m *memory) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open--
+	return nil
+}
+
+type memoryStream struct {
+	ctx                 context.Context //nolint:containedctx // the stream's
+	requests, responses chan []byte
+	sending             []byte // the request that the control plane has not read, or the last one
+}
+
+// Send implements [transport.Stream]. It blocks until the control plane reads.
+func (s *memoryStream) Send(msg []byte) error {
+	s.sending = msg
+	select {
+	case s.requests <- msg:
+		return nil
+	case <-s.ctx.Done():
+		return s.ctx.Err()
+	}
+}
+
+// Receive implements [transport.Stream].
+func (s *memoryStream) Receive() ([]byte, error) {
+	select {
+	case msg, ok := <-s.responses:
+		if !ok {
+			return nil, io.EOF
+		}
+		return msg, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+func parse(t *testing.T, b []byte) *discoveryv3.DiscoveryRequest {
+	t.Helper()
+	r := new(discoveryv3.DiscoveryRequest)
+	if err := proto.Unmarshal(b, r); err != nil {
+		t.Error(err)
+	}
+	return r
+}
+
+// next is the next request.
+func (s *memoryStream) next(t *testing.T) *discoveryv3.DiscoveryRequest {
+	t.Helper()
+	return parse(t, receive(t.Context(), t, "a request", s.requests))
+}
+
+func (s *memoryStream) respond(t *testing.T, r *discoveryv3.DiscoveryResponse) {
+	t.Helper()
+	b, err := proto.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.responses <- b
+}
+
+// serve brings a resource whenever it is subscribed to, until the stream ends.
+func (s *memoryStream) serve(t *testing.T, m proto.Message) {
+	subscribed := false
+	for s.ctx.Err() == nil {
+		select {
+		case <-s.ctx.Done():
+		case b := <-s.requests:
+			r := parse(t, b)
+			if now := len(r.GetResourceNames()) > 0; now != subscribed {
+				subscribed = now
+				if now {
+					s.respond(t, &discoveryv3.DiscoveryResponse{
+						VersionInfo: "1", Nonce: "n", TypeUrl: r.GetTypeUrl(), Resources: []*anypb.Any{anyOf(t, m)},
+					})
+				}
+			}
+		}
+	}
+}
+
+// pass lets time pass, and waits until what it brings is done.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
+// newMemoryClient is a client with the default times, of one control plane.
+func newMemoryClient(t *testing.T, m *memory, types ...*resource.Type) *client.Client {
+	t.Helper()
+	set, err := resource.NewSet(types...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steady := ads.DefaultBackoff
+	steady.Jitter = 0
+	c, err := client.New(oneServer(t, "memory:1", "fail_on_data_errors"), set, client.WithTransport(m), client.WithBackoff(steady))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() }) // it returns the error of a connection, which has none
+	return c
+}
+
+func TestResourceThatNeverComesDoesNotExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := newMemoryClient(t, m, clusters)
+		began := time.Now()
+		f := follow(t.Context(), t, c, clusters, "a")
+		(<-m.streams).next(t)
+		f.failed(resource.ErrNotFound)
+		if waited := time.Since(began); waited != 15*time.Second {
+			t.Errorf("it did not exist after %v, want 15s", waited)
+		}
+	})
+}
+
+func TestWhatIsNotWatchedNeedsNoStreamAndNoConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := newMemoryClient(t, m, clusters)
+		get := func() {
+			t.Helper()
+			if _, err := resource.Get[*update](t.Context(), c, clusters, "a"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 2 {
+			var s *memoryStream
+			go func() {
+				s = <-m.streams
+				s.serve(t, cluster("a", "1"))
+			}()
+			get()
+			pass(59 * time.Second)
+			get()
+			pass(59 * time.Second)
+			if s.ctx.Err() != nil {
+				t.Fatal("the stream was ended although something was watched within a minute")
+			}
+			pass(time.Second)
+			if s.ctx.Err() == nil {
+				t.Error("a stream on which nothing is watched is kept")
+			}
+			if n := m.connections(); n != 1 {
+				t.Errorf("%d connections; want one, for the idle time", n)
+			}
+			pass(client.DefaultIdleTime)
+			if n := m.connections(); n != 0 {
+				t.Errorf("%d connections that nobody uses", n)
+			}
+		}
+	})
+}
+
+func TestTroubleOfLongAgoIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.setRefuse(errors.New("refused"))
+		c := newMemoryClient(t, m, clusters)
+		get := func() error {
+			_, err := resource.Get[*update](t.Context(), c, clusters, "a")
+			return err
+		}
+		for range 2 { // the second within the pause after the first
+			if err := get(); !errors.Is(err, resource.ErrTransport) {
+				t.Fatalf("Get = %v, want ErrTransport", err)
+			}
+		}
+		m.setRefuse(nil)
+		pass(time.Hour)
+		go func() { (<-m.streams).serve(t, cluster("a", "1")) }()
+		if err := get(); err != nil {
+			t.Errorf("Get = %v, an hour after the control plane came back", err)
+		}
+	})
+}
+
+// A response of a type that was not asked for on its stream says nothing, not even
+// by what it lacks.
+func TestResponseBeforeItsRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		listeners := &resource.Type{
+			Name: "envoy.config.listener.v3.Listener", Complete: true, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName,
+		}
+		m := newMemory()
+		c := newMemoryClient(t, m, clusters, listeners)
+		followers := map[string]*follower{
+			clusters.URL():  follow(t.Context(), t, c, clusters, "a"),
+			listeners.URL(): follow(t.Context(), t, c, listeners, "a"),
+		}
+		body, err := proto.Marshal(cluster("a", "1")) // the test's decoder takes it for either
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := <-m.streams
+		for answered := 0; answered < len(followers); {
+			if r := first.next(t); r.GetResponseNonce() == "" {
+				answered++
+				first.respond(t, &discoveryv3.DiscoveryResponse{
+					VersionInfo: "1", Nonce: "n", TypeUrl: r.GetTypeUrl(),
+					Resources: []*anypb.Any{{TypeUrl: r.GetTypeUrl(), Value: body}},
+				})
+			}
+		}
+		for _, f := range followers {
+			f.value("1")
+		}
+		close(first.responses)
+
+		second := <-m.streams
+		synctest.Wait() // one request is being sent, the other waits for it
+		for url, f := range followers {
+			if url == parse(t, second.sending).GetTypeUrl() {
+				continue
+			}
+			second.respond(t, &discoveryv3.DiscoveryResponse{VersionInfo: "2", Nonce: "m", TypeUrl: url})
+			synctest.Wait()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if s, err := f.o.Next(ctx); err == nil {
+				t.Errorf("a response to nothing was taken for a removal: %v, %v", s.Update, s.Err)
+			}
+			cancel()
+		}
+	})
+}
+
+// One state can be two calls: a late watcher is brought the resource, then the
+// trouble beside it (gRFC A88).
+func TestCancelBetweenTheCallsOfOneState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		c := newMemoryClient(t, m, clusters)
+		witness := follow(t.Context(), t, c, clusters, "a")
+		s := <-m.streams
+		go s.serve(t, cluster("a", "1"))
+		witness.value("1")
+		m.setRefuse(errors.New("refused"))
+		close(s.responses)
+		witness.ambient(resource.ErrTransport)
+		for _, cancels := range []bool{false, true} {
+			cancel := make(chan func(), 1)
+			var told []string
+			stop, err := c.Subscribe(clusters, "a", recorder{
+				changed: func(resource.Update) {
+					told = append(told, "changed")
+					if stop := <-cancel; cancels {
+						stop()
+					}
+				},
+				ambient: func(error) { told = append(told, "ambient") },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			cancel <- stop
+			synctest.Wait()
+			want := []string{"changed", "ambient"}
+			if cancels {
+				want = want[:1]
+			}
+			if !slices.Equal(told, want) {
+				t.Errorf("cancelled in between: %v; told %v, want %v", cancels, told, want)
+			}
+			stop()
+		}
+	})
+}
