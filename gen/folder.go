@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/build"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -62,12 +63,15 @@ func (m module) importPath(dir string) string {
 }
 
 // packageName is the name of the Go package in a folder: what its hand-written
-// files say, or else the folder's name.
+// files say, those that are built, or else the folder's name.
 func packageName(dir string, bag *diag.Bag) string {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	slices.Sort(names)
 	for _, name := range names {
 		if strings.HasSuffix(name, "_test.go") || generatedName(filepath.Base(name)) {
+			continue
+		}
+		if built, err := build.Default.MatchFile(filepath.Split(name)); err != nil || !built {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.PackageClauseOnly)
@@ -87,8 +91,21 @@ func generatedName(name string) bool {
 	return strings.HasSuffix(name, ".gen.go") || strings.HasSuffix(name, "_gen_test.go")
 }
 
-// Orphans finds the files beside a descriptor that were generated from it and
-// are not among files. Files without the generator's header are nobody's orphans.
+// Foreign finds the files that stand where generated ones are to go and were not
+// generated: whatever lacks the generator's header is somebody's work.
+func Foreign(files []File) []string {
+	var foreign []string
+	for _, f := range files {
+		if data, err := os.ReadFile(f.Path); err == nil && !bytes.HasPrefix(data, []byte(emit.HeaderStart)) {
+			foreign = append(foreign, f.Path)
+		}
+	}
+	return foreign
+}
+
+// Orphans finds the files beside a descriptor, which need not be there any
+// longer, that were generated from it and are not among files. Files without the
+// generator's header are nobody's orphans.
 func Orphans(descriptor string, files []File) ([]string, error) {
 	dir := filepath.Dir(descriptor)
 	entries, err := os.ReadDir(dir)

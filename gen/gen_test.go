@@ -119,6 +119,7 @@ func TestPackageName(t *testing.T) {
 		"plain":     {nil, "package plain"},
 		"with-dash": {map[string]string{"doc.go": "// Package dash is one.\npackage dash\n"}, "package dash"},
 		"tests":     {map[string]string{"a_test.go": "package other_test\n", "a.gen.go": "package old\n"}, "package tests"},
+		"tool":      {map[string]string{"a.go": "//go:build ignore\n\npackage main\n", "b.go": "package real\n"}, "package real"},
 		"dash-only": {nil, ""},
 	} {
 		t.Run(folder, func(t *testing.T) {

@@ -2,6 +2,7 @@ package descriptor
 
 import (
 	"go/token"
+	"go/types"
 	"reflect"
 	"slices"
 	"strconv"
@@ -131,12 +132,8 @@ func isSize(s string) bool {
 // isIdentifier leaves out the blank identifier, keywords, and what Go declares
 // itself: a declaration of such a name would hide it from the generated code.
 func isIdentifier(s string) bool {
-	return token.IsIdentifier(s) && s != "_" && !slices.Contains(strings.Fields(predeclared), s)
+	return token.IsIdentifier(s) && s != "_" && s != "init" && s != "main" && types.Universe.Lookup(s) == nil
 }
-
-const predeclared = `any bool byte comparable complex64 complex128 error float32 float64 int int8 int16 int32 int64
-	rune string uint uint8 uint16 uint32 uint64 uintptr true false iota nil append cap clear close complex copy delete
-	imag len make max min new panic print println real recover init main`
 
 func isExported(s string) bool { return token.IsIdentifier(s) && token.IsExported(s) }
 

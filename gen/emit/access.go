@@ -59,6 +59,17 @@ func (e *emitter) presence(m jen.Code, p model.Path, present bool) *jen.Statemen
 	return e.get(m, p).Op(op).Lit(0)
 }
 
+// readsStruct reports whether [emitter.presence] of a value looks at a field of
+// the Go struct at hand: that must not be nil then.
+func readsStruct(p model.Path) bool {
+	leaf := p.Leaf()
+	if leaf == nil || len(p.Steps) > 1 || p.Message() != nil || !leaf.Desc.HasPresence() {
+		return false
+	}
+	has, _ := leaf.MethodName("Has")
+	return has == "" && (leaf.Oneof == nil || leaf.Oneof.Desc.IsSynthetic())
+}
+
 // explicit is the presence of a scalar that protobuf keeps track of.
 func (e *emitter) explicit(m jen.Code, p model.Path, op string, not func(*jen.Statement) *jen.Statement) *jen.Statement {
 	leaf := p.Leaf()
@@ -70,7 +81,7 @@ func (e *emitter) explicit(m jen.Code, p model.Path, op string, not func(*jen.St
 	case leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic():
 		wrapper := jen.Op("*").Add(e.ident(leaf.GoIdent))
 		return not(e.convert("Is").Types(wrapper).Call(parent.Dot(oneofGetter(leaf.Oneof)).Call()))
-	case len(p.Steps) == 1:
+	case readsStruct(p):
 		return parent.Dot(leaf.GoName).Op(op).Nil()
 	}
 	field := e.get(m, p.Parent()).Dot(leaf.GoName)
@@ -181,6 +192,8 @@ func (e *emitter) literal(l model.Literal) jen.Code {
 		return jen.Op(strconv.FormatInt(v, 10))
 	case uint64:
 		return jen.Op(strconv.FormatUint(v, 10))
+	case float32:
+		return jen.Op(strconv.FormatFloat(float64(v), 'g', -1, 32))
 	case float64:
 		return jen.Op(strconv.FormatFloat(v, 'g', -1, 64))
 	default:

@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -48,12 +50,26 @@ func (f *fn) oneOfCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) 
 		}
 		broken = []jen.Code{f.convert("Count").Call(set...).Op("!=").Lit(1)}
 	}
+	if init != nil && !statesPresence(c.When, c.Path) && slices.ContainsFunc(c.Members, readsStruct) {
+		none := jen.Add(x).Op("==").Nil().Op("||").Add(and(broken...))
+		if len(conds) > 0 {
+			none = jen.Parens(none)
+		}
+		broken = []jen.Code{none}
+	}
 	body := f.violation(at, nil, rule(c))
 	cond := and(append(conds, broken...)...)
 	if init != nil {
 		return []jen.Code{jen.If(init, cond).Block(body)}
 	}
 	return []jen.Code{jen.If(cond).Block(body)}
+}
+
+// statesPresence reports whether a condition says that there is a value at p.
+func statesPresence(c model.Cond, p model.Path) bool {
+	return slices.ContainsFunc(c.Tests, func(t model.Test) bool {
+		return t.Kind == model.Present && t.Path.String() == p.String()
+	})
 }
 
 // uniqueCheck writes Unique.
@@ -83,8 +99,14 @@ func (f *fn) keyType(name string, c *model.Check) (key jen.Code, decls []jen.Cod
 		return f.pathScalar(c.Keys[0]), nil
 	}
 	var fields []jen.Code
+	taken := make(map[string]bool) // a_b.c and a.b_c look alike
 	for _, p := range c.Keys {
-		fields = append(fields, jen.Id(keyField(p)).Add(f.pathScalar(p)))
+		field := keyField(p)
+		for i := 2; taken[field]; i++ {
+			field = fmt.Sprint(keyField(p), i)
+		}
+		taken[field] = true
+		fields = append(fields, jen.Id(field).Add(f.pathScalar(p)))
 	}
 	return jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
 }
@@ -146,14 +168,16 @@ func (f *fn) sumCheck(m jen.Code, c *model.Check, at place) []jen.Code {
 	return append([]jen.Code{decl}, loop...)
 }
 
-// callCheck calls a validate hook.
-func (f *fn) callCheck(m jen.Code, c *model.Check, at place) jen.Code {
-	args := []jen.Code{f.dc(), f.path(at)}
-	for _, p := range c.Needs {
-		args = append(args, f.get(f.get(m, c.Path), p))
-	}
-	if len(c.Needs) == 0 {
-		args = append(args, f.get(m, c.Path))
-	}
-	return jen.Id(c.Hook).Call(append(args, f.v())...)
+// callCheck calls a validate hook, unless there is no message for it.
+func (f *fn) callCheck(m jen.Code, c *model.Check) []jen.Code {
+	return f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
+		args := []jen.Code{f.dc(), f.path(at)}
+		for _, p := range c.Needs {
+			args = append(args, f.get(x, p))
+		}
+		if len(c.Needs) == 0 {
+			args = append(args, x)
+		}
+		return []jen.Code{jen.Id(c.Hook).Call(append(args, f.v())...)}
+	})
 }

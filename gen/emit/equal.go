@@ -99,22 +99,30 @@ func (e *emitter) equalFunc(v model.Value) jen.Code {
 func (e *emitter) equalOneof(o *model.Oneof) jen.Code {
 	cases := make([]jen.Code, len(o.Cases))
 	for i, c := range o.Cases {
-		var equal jen.Code
-		switch {
-		case c.Struct == nil:
-			equal = e.convert("EqualValues").Call(jen.Id("a"), jen.Id("c"))
-		case c.Struct.Comparable:
-			equal = jen.Id("a").Op("==").Id("c")
-		default:
-			equal = jen.Id("a").Dot("Equal").Call(jen.Id("c"))
-		}
-		cases[i] = jen.Case(jen.Id(c.Type)).Block(
-			jen.List(jen.Id("c"), jen.Id("ok")).Op(":=").Id("b").Assert(jen.Id(c.Type)),
-			jen.Return(jen.Id("ok").Op("&&").Add(equal)),
-		)
+		cases[i] = jen.Case(jen.Id(c.Type)).Block(e.equalCase(c)...)
+	}
+	compare := jen.Switch(jen.Id("a").Op(":=").Id("a").Assert(jen.Type())).Block(cases...)
+	if len(o.Cases) == 1 {
+		c := o.Cases[0]
+		compare = jen.If(jen.List(jen.Id("a"), jen.Id("ok")).Op(":=").Id("a").Assert(jen.Id(c.Type)), jen.Id("ok")).Block(e.equalCase(c)...)
 	}
 	return jen.Func().Id("equal"+o.Name).Params(jen.List(jen.Id("a"), jen.Id("b")).Id(o.Name)).Bool().Block(
-		jen.Switch(jen.Id("a").Op(":=").Id("a").Assert(jen.Type())).Block(cases...),
+		compare,
 		jen.Return(jen.Id("a").Op("==").Id("b")),
 	)
+}
+
+// equalCase compares a, which is of the case's type, with b, which may be.
+func (e *emitter) equalCase(c *model.Case) []jen.Code {
+	equal := jen.Id("a").Dot("Equal").Call(jen.Id("c"))
+	switch {
+	case c.Struct == nil:
+		equal = e.convert("EqualValues").Call(jen.Id("a"), jen.Id("c"))
+	case c.Struct.Comparable:
+		equal = jen.Id("a").Op("==").Id("c")
+	}
+	return []jen.Code{
+		jen.List(jen.Id("c"), jen.Id("ok")).Op(":=").Id("b").Assert(jen.Id(c.Type)),
+		jen.Return(jen.Id("ok").Op("&&").Add(equal)),
+	}
 }

@@ -10,7 +10,10 @@ import (
 func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 	to := func() *jen.Statement { return jen.Add(target).Dot(d.Name) }
 	if x, ok := f.expr(d); ok {
-		return append([]jen.Code{to().Op("=").Add(x)}, f.listRefs(d, to)...)
+		return []jen.Code{to().Op("=").Add(x)}
+	}
+	if d.Ref != "" && !d.SelfName {
+		return f.refField(target, d, to)
 	}
 	switch v := d.Value.(type) {
 	case model.HookOf:
@@ -30,7 +33,7 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 // expr is the expression that makes the whole field, where there is one and no
 // statement is needed beside it.
 func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
-	if d.Optional || d.SelfName || d.Ref != "" && !d.List || len(d.Paths) > 1 {
+	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 {
 		return nil, false
 	}
 	if len(d.Paths) == 0 {
@@ -44,7 +47,7 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 		return nil, false
 	case plain && d.Default != nil && v.Wrapper:
 		return f.convert("Or").Call(x, f.literal(*d.Default)), true
-	case plain && d.Default != nil && v.Class.Scalar():
+	case plain && d.Default != nil && v.Class.Scalar() && !p.Presence():
 		return f.qual("cmp", "Or").Call(x, f.literal(*d.Default)), true
 	case plain && (v.Class == model.JSON || d.Default != nil):
 		return nil, false
@@ -124,11 +127,7 @@ func (f *fn) assign(d *model.Field, x jen.Code, at place, to func() *jen.Stateme
 		if d.Optional {
 			value = jen.New(value)
 		}
-		out := []jen.Code{to().Op("=").Add(value)}
-		if d.Ref != "" {
-			out = append(out, f.ref(d, at, jen.Op("&").Add(to())))
-		}
-		return out
+		return []jen.Code{to().Op("=").Add(value)}
 	})
 }
 
@@ -157,19 +156,30 @@ func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statemen
 	return append(pre, pass(value)...)
 }
 
+// refField fills a field that names other resources, and notes the names.
+func (f *fn) refField(target *jen.Statement, d *model.Field, to func() *jen.Statement) []jen.Code {
+	plain := *d
+	plain.Ref = ""
+	if !d.List {
+		at := f.here().below(d.Paths[0])
+		return append(f.field(target, &plain), f.ref(d, at, jen.Op("&").Add(to())))
+	}
+	if x, ok := f.expr(&plain); ok {
+		return []jen.Code{to().Op("=").Add(x), f.listRefs(d, to)}
+	}
+	return f.listField(d, to)
+}
+
 // ref notes that the value, of which ptr is the address, names another resource.
 func (f *fn) ref(d *model.Field, at place, ptr jen.Code) jen.Code {
 	return jen.Add(f.dc()).Dot("Ref").Call(f.meta(), f.v(), f.path(at), jen.Lit(d.Ref), ptr)
 }
 
 // listRefs notes the names in a list that is taken from the message as it is.
-func (f *fn) listRefs(d *model.Field, to func() *jen.Statement) []jen.Code {
-	if d.Ref == "" || !d.List {
-		return nil
-	}
+func (f *fn) listRefs(d *model.Field, to func() *jen.Statement) jen.Code {
 	p := f.here()
 	p.v.used = true
 	at := jen.Id(p.v.name).Dot("Item").Call(jen.Lit(d.Paths[0].String()), jen.Id("i"))
 	call := jen.Add(f.dc()).Dot("Ref").Call(f.meta(), f.v(), at, jen.Lit(d.Ref), jen.Op("&").Add(to()).Index(jen.Id("i")))
-	return []jen.Code{jen.For(jen.Id("i").Op(":=").Range().Add(to())).Block(call)}
+	return jen.For(jen.Id("i").Op(":=").Range().Add(to())).Block(call)
 }

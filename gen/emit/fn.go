@@ -169,15 +169,23 @@ type locals struct{ index, element string }
 
 // nested writes code one level deeper, with names that are free there.
 func (f *fn) nested(write func(locals) []jen.Code) []jen.Code {
-	levels := []locals{{"i", "x"}, {"j", "y"}, {"k", "z"}}
-	l := levels[min(f.values, len(levels)-1)]
+	l := locals{local(f.values, "i", "j", "k"), local(f.values, "x", "y", "z")}
 	f.values++
 	defer func() { f.values-- }()
 	return write(l)
 }
 
 // pathName is a free name for a path.
-func (f *fn) pathName() string { return []string{"q", "r", "w"}[min(f.paths, 2)] }
+func (f *fn) pathName() string { return local(f.paths, "q", "r", "w") }
+
+// local is the name of a variable at a depth: one of the names, and below them
+// the first with a number.
+func local(depth int, names ...string) string {
+	if depth < len(names) {
+		return names[depth]
+	}
+	return fmt.Sprint(names[0], depth+1)
+}
 
 // variable is a name, with a number where the function has it already.
 func (f *fn) variable(name string) string {

@@ -12,7 +12,20 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	if n := f.length(d.Paths); n != nil {
 		out = append(out, to().Op("=").Add(f.convert("Slice")).Types(f.valueType(d.Value)).Call(n))
 	}
+	var one []jen.Code // values that are always there, to be appended at once
+	flush := func() {
+		if len(one) > 0 {
+			out = append(out, to().Op("=").Append(append([]jen.Code{to()}, one...)...))
+			one = nil
+		}
+	}
 	for _, p := range d.Paths {
+		if !p.Many() && p.Message() == nil && d.Ref == "" {
+			_, value := f.value(d, f.get(jen.Id("m"), p), f.here().below(p))
+			one = append(one, value)
+			continue
+		}
+		flush()
 		if v, ok := d.Value.(model.Plain); ok && v.Class.Scalar() && !v.Wrapper && p.ToList() && d.Ref == "" {
 			out = append(out, f.appendList(p, to)...)
 			continue
@@ -27,6 +40,7 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 			})
 		})...)
 	}
+	flush()
 	return out
 }
 

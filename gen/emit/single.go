@@ -14,13 +14,6 @@ func (f *fn) singleField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	if d.SelfName {
 		return f.selfNamed(d, to)
 	}
-	if d.Ref != "" && !d.Optional {
-		_, value := f.value(d, f.get(m, p), at)
-		if d.Default != nil {
-			value = f.qual("cmp", "Or").Call(value, f.literal(*d.Default))
-		}
-		return []jen.Code{to().Op("=").Add(value), f.ref(d, at, jen.Op("&").Add(to()))}
-	}
 	if v, ok := d.Value.(model.Converted); ok && v.Conversion.Func == "" {
 		_, value := f.value(d, nil, at)
 		return []jen.Code{jen.If(f.presence(m, p, true)).Block(to().Op("=").Add(value))}

@@ -63,7 +63,7 @@ func (f *fn) check(m jen.Code, c *model.Check) []jen.Code {
 	case model.Sum:
 		return when(conds, f.sumCheck(m, c, at))
 	case model.Call:
-		return when(conds, []jen.Code{f.callCheck(m, c, at)})
+		return when(conds, f.callCheck(m, c))
 	default:
 		return f.valueCheck(m, c, at, conds)
 	}
@@ -117,6 +117,9 @@ func (f *fn) operand(m jen.Code, p model.Path) operand {
 // AnyType.
 func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, conds []jen.Code) []jen.Code {
 	value := f.scalar(x, p)
+	if c.Kind == model.Length && p.ToList() {
+		value = jen.Add(x)
+	}
 	shown := jen.Code(value)
 	var broken []jen.Code
 	switch c.Kind {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -101,14 +102,28 @@ func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
 	if err == nil {
 		return m, true
 	}
-	code, hint := diag.NoMessage, ""
+	code, hint := diag.NoMessage, diag.Suggest(t.Value, b.index.Names())
 	if errors.Is(err, protoindex.ErrNoGoPackage) {
-		code = diag.NoGoPackage
-	} else {
-		hint = diag.Suggest(t.Value, b.index.Names())
+		code, hint = diag.NoGoPackage, b.packageHint(t)
 	}
 	b.bag.AddHint(t.Pos, code, hint, "%v", err)
 	return nil, false
+}
+
+// packageHint says what may mend that the Go package of a message is not known: a
+// name that is nearly that of a message of the same protobuf package, or where the
+// Go package can be named.
+func (b *builder) packageHint(t descriptor.Text) string {
+	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
+	near := slices.DeleteFunc(slices.Clone(b.index.Names()), func(name string) bool {
+		rest, found := strings.CutPrefix(name, scope)
+		return !found || strings.Contains(rest, ".")
+	})
+	hint := diag.Suggest(t.Value, near)
+	if r := b.desc.Resource; hint == "" && t == r.Message && !r.Go.Given() {
+		return "say in `go` which it is in"
+	}
+	return hint
 }
 
 func (b *builder) nameField(t descriptor.Text) {

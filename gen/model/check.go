@@ -97,7 +97,7 @@ type declaration struct {
 // have one name.
 func (b *builder) clashes() {
 	var all []declaration
-	for name := range strings.FieldsSeq(fixedNames) {
+	for name := range strings.FieldsSeq(FixedNames) {
 		all = append(all, declaration{name: name, what: "what every package declares"})
 	}
 	for name := range strings.FieldsSeq(LocalNames) {
@@ -134,10 +134,11 @@ func (b *builder) clashes() {
 
 // LocalNames are the names of parameters and variables of generated code, which
 // no import and no hook may have.
-const LocalNames = `a b body c ctx dc e err i j k key list m meta n name o ok p q r s seen sum sums t u v w x y z`
+const LocalNames = `a b body c ctx dc e err i j k key list m meta n name o ok p q r s seen sum sums t u v w x y z
+	i4 i5 i6 i7 i8 i9 q4 q5 q6 q7 q8 q9 x4 x5 x6 x7 x8 x9`
 
-// fixedNames are the declarations that every package has.
-const fixedNames = `Update Watcher Watch Subscribe Get Lookup LookupString All Referring Type Register TypeURL
+// FixedNames are the declarations that every package has.
+const FixedNames = `Update Watcher Watch Subscribe Get Lookup LookupString All Referring Type Register TypeURL
 	messageName typ newShard decode peekName validate validateUpdate`
 
 func (b *builder) reportClashes(all []declaration) {
@@ -161,7 +162,7 @@ func (b *builder) reportClashes(all []declaration) {
 
 // nameScopes gives every scope the name of its function.
 func (b *builder) nameScopes(all []declaration) []declaration {
-	taken := make(map[string]bool)
+	taken := map[string]bool{"validateUpdate": true} // of the rules about Go fields
 	var name func(s *Scope, base string, pos diag.Pos)
 	name = func(s *Scope, base string, pos diag.Pos) {
 		s.Func = base

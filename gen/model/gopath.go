@@ -131,33 +131,38 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	f := p.Last()
 	class := f.Class()
 	c.Elements = f.List && (kind == In || kind == NotIn || kind == Range)
+	fine := true // what the rule is given; if not, that was said
 	switch kind {
 	case Required:
 		ok = f.CanBeEmpty()
 	case In, NotIn:
 		ok = class != NoClass && class != Bytes && class != Duration && class != Enumeration && !f.Optional
 		if ok {
-			c.Values, ok = b.literalsOf(append(slices.Clone(d.In), d.NotIn...), class, nil)
+			c.Values, fine = b.literalsOf(append(slices.Clone(d.In), d.NotIn...), class, nil)
 		}
 	case Range:
 		ok = (class.Number() || class == Duration) && !f.Optional
 		if ok {
-			c.Min, c.Max, ok = b.bounds(d, class)
+			c.Min, c.Max, fine = b.bounds(d, class)
 		}
 	case Length:
-		ok = f.hasLen()
-		c.MinLen, c.MaxLen = lengths(d)
+		if ok = f.hasLen(); ok {
+			c.MinLen, c.MaxLen, fine = b.lengths(d)
+		}
 	case Unique:
-		ok = b.goUnique(c, d)
+		if ok = b.goUnique(c, d); ok {
+			fine = b.once(d.Unique)
+		}
 	default:
 		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot be about the Go field %s; make it one about the message", d.At.Value)
 		return
 	}
-	if !ok {
+	switch {
+	case !ok:
 		b.bag.Add(d.At.Pos, diag.RuleShape, "the rule does not fit the Go field %s", d.At.Value)
-		return
+	case fine:
+		b.pkg.GoChecks = append(b.pkg.GoChecks, c)
 	}
-	b.pkg.GoChecks = append(b.pkg.GoChecks, c)
 }
 
 // goUnique resolves the keys of a unique rule, or checks that the elements

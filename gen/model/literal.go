@@ -15,9 +15,35 @@ import (
 // Literal is a value that a descriptor states.
 type Literal struct {
 	Text string // as it is shown to people
-	// Value is a bool, int64, uint64, float64, string, time.Duration or
+	// Value is a bool, int64, uint64, float32, float64, string, time.Duration or
 	// *protogen.EnumValue.
 	Value any
+}
+
+// same reports whether l and o are one value, however they are written.
+func (l Literal) same(o Literal) bool {
+	if v, ok := l.Value.(*protogen.EnumValue); ok {
+		w, ok := o.Value.(*protogen.EnumValue)
+		return ok && v.Desc.Number() == w.Desc.Number()
+	}
+	return l.Value == o.Value
+}
+
+// above reports whether l is greater than o, which is of the same class.
+func (l Literal) above(o Literal) bool {
+	switch v := l.Value.(type) {
+	case int64:
+		return v > o.Value.(int64)
+	case uint64:
+		return v > o.Value.(uint64)
+	case float32:
+		return v > o.Value.(float32)
+	case float64:
+		return v > o.Value.(float64)
+	case time.Duration:
+		return v > o.Value.(time.Duration)
+	}
+	return false
 }
 
 // literal reads t as a value of the class; enum is the type of an Enumeration.
@@ -34,6 +60,9 @@ func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code 
 	case Float, Double:
 		f, err := strconv.ParseFloat(t.Value, bits(c))
 		l.Value, ok = f, err == nil && !math.IsInf(f, 0) && !math.IsNaN(f)
+		if c == Float {
+			l.Value = float32(f)
+		}
 	case String:
 		l.Value, l.Text, ok = t.Value, strconv.Quote(t.Value), t.Tag == "!!str"
 	case Duration:
@@ -46,7 +75,11 @@ func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code 
 		return l, false
 	}
 	if !ok {
-		b.bag.Add(t.Pos, code, "%q is not %s", t.Value, c)
+		hint := ""
+		if c == Duration {
+			hint = "write it as in Go: 1m30s"
+		}
+		b.bag.AddHint(t.Pos, code, hint, "%q is not %s", t.Value, c)
 	}
 	return l, ok
 }

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"slices"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -57,11 +58,28 @@ func (b *builder) deadCase(o *Oneof, c *Case) {
 		case before.When.Empty() && before.Any == nil:
 			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s before it always does", c.Type, before.Type)
 			return
-		case before.Any != nil && c.Any == before.Any && before.Path.String() == c.Path.String() && SameCond(before.When, c.When):
-			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s takes the same message", c.Type, before.Type)
+		case before.takes(c):
+			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s before it takes all that it could", c.Type, before.Type)
 			return
 		}
 	}
+}
+
+// takes reports whether c applies wherever other, which has the same condition,
+// does. Cases that open one Any share it.
+func (c *Case) takes(other *Case) bool {
+	if !SameCond(c.When, other.When) {
+		return false
+	}
+	if c.Path == nil || c.Hook != nil {
+		return true
+	}
+	if other.Path != nil && c.Path.String() == other.Path.String() {
+		return c.Any == nil || other.Any == nil || c.Any == other.Any
+	}
+	return slices.ContainsFunc(c.When.Tests, func(t Test) bool {
+		return t.Kind == Present && t.Path.String() == c.Path.String()
+	})
 }
 
 // SameCond reports whether two conditions are the same.

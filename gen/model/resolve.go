@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -124,7 +125,7 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 	if d == nil {
 		return nil, nil, true
 	}
-	ok = true
+	ok = b.once(slices.Concat(d.Present, d.Absent))
 	add := func(kind TestKind, texts []descriptor.Text) {
 		for _, t := range texts {
 			p, fine := b.path(t, from)

@@ -3,7 +3,6 @@ package model
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -29,15 +28,18 @@ func (b *builder) ruleArguments(c *Check, d *descriptor.Rule) bool {
 	case Range:
 		c.Min, c.Max, ok = b.bounds(d, c.Path.Class())
 	case Length:
-		c.MinLen, c.MaxLen = lengths(d)
+		c.MinLen, c.MaxLen, ok = b.lengths(d)
 	case OneOf:
 		c.Members, ok = b.inner(d.OneOf, m, func(Path) bool { return true }, "")
+		ok = b.once(d.OneOf) && ok
 	case AnyType:
 		for _, t := range d.AnyType {
 			c.Types = append(c.Types, t.Value)
 		}
+		ok = b.once(d.AnyType)
 	case Unique:
 		c.Keys, ok = b.inner(uniqueKeys(d), m, isKey, "a scalar")
+		ok = b.once(d.Unique) && ok
 	case Sum:
 		c.Min, c.Max, ok = b.bounds(d, Uint64)
 		sums, fine := b.inner([]descriptor.Text{d.Sum}, m, func(p Path) bool { return p.Class() == Uint32 && !p.ToList() }, "a uint32")
@@ -78,6 +80,18 @@ func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(
 	return paths, true
 }
 
+// once checks that no two of the texts are the same.
+func (b *builder) once(texts []descriptor.Text) bool {
+	ok := true
+	for i, t := range texts {
+		if slices.ContainsFunc(texts[:i], func(o descriptor.Text) bool { return o.Value == t.Value }) {
+			b.bag.Add(t.Pos, diag.BadValue, "%s is there twice", t.Value)
+			ok = false
+		}
+	}
+	return ok
+}
+
 func (b *builder) literals(texts []descriptor.Text, p Path) ([]Literal, bool) {
 	return b.literalsOf(texts, p.Class(), p.Leaf().Enum)
 }
@@ -87,6 +101,10 @@ func (b *builder) literalsOf(texts []descriptor.Text, class Class, enum *protoge
 	ok := true
 	for i, t := range texts {
 		l, fine := b.literal(t, class, enum, diag.UnknownValue)
+		if fine && slices.ContainsFunc(out[:i], l.same) {
+			b.bag.Add(t.Pos, diag.BadValue, "value %s is there twice", t.Value)
+			fine = false
+		}
 		ok = ok && fine
 		out[i] = l
 	}
@@ -108,14 +126,27 @@ func (b *builder) bounds(d *descriptor.Rule, class Class) (lo, hi *Literal, ok b
 			*side.into, ok = &l, ok && fine
 		}
 	}
+	if ok && lo != nil && hi != nil && lo.above(*hi) {
+		b.bag.Add(d.Min.Pos, diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)
+		ok = false
+	}
 	return lo, hi, ok
 }
 
-func lengths(d *descriptor.Rule) (lo, hi int) {
+// lengths reads `min_len`, 0 where there is none, and `max_len`, else -1.
+func (b *builder) lengths(d *descriptor.Rule) (lo, hi int, ok bool) {
 	hi = -1
 	if d.MaxLen.Given() {
 		hi, _ = strconv.Atoi(d.MaxLen.Value)
 	}
-	lo, _ = strconv.Atoi(strings.TrimSpace(d.MinLen.Value))
-	return lo, hi
+	lo, _ = strconv.Atoi(d.MinLen.Value)
+	switch {
+	case d.MinLen.Given() && lo == 0:
+		b.bag.Add(d.MinLen.Pos, diag.BadValue, "min_len = 0 says nothing: no length is below that")
+		return lo, hi, false
+	case d.MaxLen.Given() && lo > hi:
+		b.bag.Add(d.MinLen.Pos, diag.BadValue, "min_len = %d is above max_len = %d", lo, hi)
+		return lo, hi, false
+	}
+	return lo, hi, true
 }

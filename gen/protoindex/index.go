@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/types/descriptorpb"
@@ -70,7 +71,7 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 	complete := make(map[string]file)
 	for _, w := range c.Wants {
 		if _, ok := defined[w.Message]; !ok {
-			x.fail(w.Message, fmt.Errorf("there is no message %s", w.Message))
+			x.fail(w.Message, noMessage(w))
 			continue
 		}
 		if f := files[defined[w.Message]]; w.GoPackage != "" && w.GoPackage != f.importPath {
@@ -81,6 +82,10 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 			f.importPath, f.name = w.GoPackage, ""
 			files[defined[w.Message]] = f
 		}
+		if strings.HasPrefix(files[defined[w.Message]].importPath, Unknown) {
+			x.fail(w.Message, unknownPackage(w.Message))
+			continue
+		}
 		if err := closure(files, defined[w.Message], complete); err != nil {
 			x.fail(w.Message, err)
 		}
@@ -89,6 +94,21 @@ func Load(ctx context.Context, c Config) (*Index, error) {
 		return nil, err
 	}
 	return x, nil
+}
+
+func unknownPackage(message string) error {
+	return fmt.Errorf("%w is known for %s", ErrNoGoPackage, message)
+}
+
+func noMessage(w Want) error {
+	path, known := w.GoPackage, true
+	if path == "" {
+		path, known = GoPackage(w.Message)
+	}
+	if !known {
+		return fmt.Errorf("there is no message %s", w.Message)
+	}
+	return fmt.Errorf("there is no message %s in Go package %s", w.Message, path)
 }
 
 // readPackages adds the files of the wanted messages' Go packages.
@@ -104,7 +124,7 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 			path, _ = GoPackage(w.Message)
 		}
 		if path == "" {
-			x.fail(w.Message, fmt.Errorf("%w is known for %s", ErrNoGoPackage, w.Message))
+			x.fail(w.Message, unknownPackage(w.Message))
 			continue
 		}
 		packages[path] = append(packages[path], w.Message)
@@ -122,7 +142,7 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 		if wanted := packages[p.ImportPath]; len(wanted) > 0 && p.Error != nil {
 			delete(missing, p.ImportPath)
 			for _, m := range wanted {
-				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.Error.text()))
+				x.fail(m, fmt.Errorf("%w for %s: %s", ErrNoGoPackage, m, p.problem()))
 			}
 		}
 	}

@@ -183,11 +183,12 @@ func TestGoPackage(t *testing.T) {
 		"udpa.type.v1.TypedStruct":                         "github.com/cncf/xds/go/udpa/type/v1",
 		"google.protobuf.UInt32Value":                      "google.golang.org/protobuf/types/known/wrapperspb",
 		"google.protobuf.Nothing":                          "",
+		"google.rpc.Status":                                "",
 		"acme.v1.Thing":                                    "",
 		"":                                                 "",
 	} {
 		got, ok := protoindex.GoPackage(message)
-		if ok != (want != "") || ok && got != want {
+		if ok != (want != "") || got != want {
 			t.Errorf("GoPackage(%q) = %q, %v; want %q", message, got, ok, want)
 		}
 	}
@@ -235,6 +236,7 @@ func TestIncompleteSet(t *testing.T) {
 	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{{
 		Name: new("a.proto"), Dependency: []string{"b.proto"}, Package: new("acme"),
 		MessageType: []*descriptorpb.DescriptorProto{{Name: new("A")}},
+		Options:     &descriptorpb.FileOptions{GoPackage: new("acme.test/a")},
 	}}})
 	if err != nil {
 		t.Fatal(err)

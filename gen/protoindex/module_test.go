@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/mod/modfile"
@@ -103,5 +104,32 @@ func TestProbe(t *testing.T) {
 	x = load(t, protoindex.Config{Dir: module(t, broken), Wants: third()})
 	if _, err := x.Message("xdsforge.test.v1.Thing"); err == nil || !bytes.Contains([]byte(err.Error()), []byte("undefined: undefined")) {
 		t.Errorf("error %v; must say what the compiler says", err)
+	}
+}
+
+// What the toolchain says of a package that cannot be had is followed by a
+// command that mends it.
+func TestMissingSum(t *testing.T) {
+	t.Setenv("GOFLAGS", "-mod=readonly")
+	t.Setenv("GOPROXY", "off")
+	dir := module(t, func(b []byte) []byte { return b })
+	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var kept []byte
+	for line := range bytes.Lines(sums) {
+		if !bytes.HasPrefix(line, []byte("github.com/envoyproxy/go-control-plane/envoy ")) || bytes.Contains(line, []byte("/go.mod ")) {
+			kept = append(kept, line...)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go.sum"), kept, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const name = "envoy.service.runtime.v3.Runtime"
+	x := load(t, protoindex.Config{Dir: dir, Wants: []protoindex.Want{{Message: name}}})
+	const want = "; to add it: go get github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
+	if _, err := x.Message(name); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("error %v\nmust end in %q", err, want)
 	}
 }

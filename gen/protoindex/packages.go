@@ -31,8 +31,9 @@ func GoPackage(message string) (string, bool) {
 	case "xds", "udpa":
 		return "github.com/cncf/xds/go/" + path, true
 	case "google":
-		name, ok := wellKnown()[strings.TrimPrefix(message, "google.protobuf.")]
-		return "google.golang.org/protobuf/types/known/" + name, ok
+		if name, ok := wellKnown()[strings.TrimPrefix(message, "google.protobuf.")]; ok {
+			return "google.golang.org/protobuf/types/known/" + name, true
+		}
 	}
 	return "", false
 }
@@ -59,9 +60,15 @@ type goPackage struct {
 
 type listError struct{ Err string }
 
-// text is the toolchain's message on one line: it says what to run.
-func (e *listError) text() string {
-	return strings.Join(strings.Fields(e.Err), " ")
+// problem is the toolchain's message about a package on one line: it says what
+// to run. Where go.sum lacks the package's module, its advice is to download that;
+// but then go.mod lacks what the module requires.
+func (p goPackage) problem() string {
+	text := strings.Join(strings.Fields(p.Error.Err), " ")
+	if before, _, found := strings.Cut(text, "; to add: go mod download "); found {
+		return before + "; to add it: go get " + p.ImportPath
+	}
+	return text
 }
 
 // list asks the Go toolchain for packages and all that they import, in the

@@ -2,11 +2,16 @@ package protoindex
 
 import (
 	"fmt"
+	"go/token"
 	"strings"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 )
+
+// Unknown starts the import paths of files whose Go package is not known. They are
+// read for their types; code that imports one cannot be built.
+const Unknown = "unknown.invalid/"
 
 // readSet adds the files of an encoded FileDescriptorSet. The Go package of a
 // file is the one of its go_package option, else the one that its messages'
@@ -22,15 +27,28 @@ func readSet(data []byte, files map[string]file) error {
 			continue
 		}
 		f := file{proto: fd, inSet: true}
-		f.importPath, f.name, _ = strings.Cut(fd.GetOptions().GetGoPackage(), ";")
+		f.importPath, f.name = goPackageOption(fd)
 		if f.importPath == "" && len(fd.GetMessageType()) > 0 {
 			f.importPath, _ = GoPackage(fd.GetPackage() + "." + fd.GetMessageType()[0].GetName())
 		}
 		if f.importPath == "" {
-			// Read for its types only; nothing that is generated imports it.
-			f.importPath = "unknown.invalid/" + strings.TrimSuffix(fd.GetName(), ".proto")
+			f.importPath = Unknown + strings.TrimSuffix(fd.GetName(), ".proto")
 		}
 		files[fd.GetName()] = f
 	}
 	return nil
+}
+
+// goPackageOption is what a file says of its Go package. A path that only says
+// where protoc is to write is no import path, and what is no identifier is left
+// for protogen to find a name.
+func goPackageOption(fd *descriptorpb.FileDescriptorProto) (path, name string) {
+	path, name, _ = strings.Cut(fd.GetOptions().GetGoPackage(), ";")
+	if strings.HasPrefix(path, ".") || !strings.ContainsAny(path, "./") {
+		path = ""
+	}
+	if !token.IsIdentifier(name) {
+		name = ""
+	}
+	return path, name
 }

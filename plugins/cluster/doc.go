@@ -3,7 +3,9 @@
 //
 // Read so far are clusters whose endpoints come from EDS (gRFC A27). A cluster
 // of another kind is rejected, and so is an LB policy beyond round robin, ring
-// hash (A42) and least request (A48).
+// hash (A42) and least request (A48). Not read, and not rejected, are transport
+// sockets (A29), outlier detection (A50), and load_balancing_policy (A52), by which
+// newer control planes say what lb_policy cannot: [Update.Proto] has them.
 //
 // An [Update] refers to the ClusterLoadAssignment that has its endpoints. A
 // cluster with an old-style name that names none means the one of its own name;

@@ -4,9 +4,10 @@
 //
 // What gRFC A27 demands is checked: every locality that has weight has an id, no
 // two have the same id and priority, priorities leave out no number, no address
-// is there twice, no weight is zero, and no sum of weights exceeds a uint32. A
-// locality without weight gets no traffic; it is left out, and nothing in it is
-// looked at.
+// is there twice, and the weights of no priority exceed a uint32. The same holds
+// for the endpoints of a locality, none of which has a weight of zero, by Envoy's
+// API. A locality without weight gets no traffic; it is left out, and nothing in
+// it is looked at.
 //
 // Addresses are strings that net.Dial takes, since clients in use accept any
 // host there, not only IP addresses.

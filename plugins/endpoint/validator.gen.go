@@ -31,7 +31,7 @@ func validateLocality(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *re
 		sum += uint64(x.GetLoadBalancingWeight().GetValue())
 	}
 	if sum > 4294967295 {
-		v.Add(p.Field("lb_endpoints"), sum, "sum of load_balancing_weight must be at most 4294967295 (A27)")
+		v.Add(p.Field("lb_endpoints"), sum, "sum of load_balancing_weight must be at most 4294967295")
 	}
 }
 
@@ -41,7 +41,7 @@ func validateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Vi
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
 	if x := m.GetLoadBalancingWeight(); x != nil && x.GetValue() < 1 {
-		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1 (A27)")
+		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1")
 	}
 }
 

@@ -2,8 +2,10 @@ package plugintest
 
 import (
 	"errors"
+	"math"
 	"net/netip"
 	"reflect"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -52,6 +54,36 @@ func TestChanges(t *testing.T) {
 	if v.Slice[0].N != 1 {
 		t.Error("the value itself was changed")
 	}
+}
+
+// Every number becomes another one.
+func TestChangeOfNumbers(t *testing.T) {
+	for _, n := range []float64{0, 1, 2, -2, math.MaxFloat64, math.Inf(1), math.NaN()} {
+		if got := changes(reflect.ValueOf(n), "n"); len(got) != 1 || got[0].value.Float() == n {
+			t.Errorf("%v became %v", n, got)
+		}
+	}
+}
+
+// demanding is an update with a hand-written type that cannot be compared with
+// what no hook makes of it.
+type demanding struct {
+	resource.Update
+	Pattern pattern
+}
+
+type pattern struct{ *regexp.Regexp }
+
+func (d *demanding) Equal(o *demanding) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
+	return d.Pattern.String() == o.Pattern.String()
+}
+
+func TestDemandingEqual(t *testing.T) {
+	p := pattern{regexp.MustCompile("a.*")}
+	testEqual(t, &demanding{Pattern: p}, &demanding{Pattern: p})
 }
 
 func TestVerdict(t *testing.T) {

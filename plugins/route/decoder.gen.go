@@ -67,10 +67,10 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 
 // decodePath finds the case that applies; nil: none does.
 func decodePath(m *routev3.Route) Path {
-	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
+	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return decodePrefix(m)
 	}
-	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) {
+	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return decodeExact(m)
 	}
 	return nil

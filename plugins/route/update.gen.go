@@ -44,7 +44,8 @@ type VirtualHost struct {
 // Route is what is done with the calls that match.
 type Route struct {
 	// What the path of the call must be. Nil is a way to match that this type does not read
-	// yet.
+	// yet: another look at the path, or one at headers, query parameters or a share of the
+	// calls.
 	Path Path
 	// Whether the case of letters matters in Path.
 	CaseSensitive bool

@@ -23,7 +23,7 @@ const descriptorName = "resource.yaml"
 // compare generates every descriptor below the arguments, prints what differs,
 // and reports whether nothing does.
 func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
-	paths, err := find(o.args)
+	folders, paths, err := find(o.args)
 	if err != nil {
 		return false, err
 	}
@@ -49,8 +49,8 @@ func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
 			same = false
 		}
 	}
-	for _, path := range paths {
-		orphans, err := gen.Orphans(path, files)
+	for _, folder := range folders {
+		orphans, err := gen.Orphans(filepath.Join(folder, descriptorName), files)
 		if err != nil {
 			return false, err
 		}
@@ -62,15 +62,16 @@ func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
 	return same, nil
 }
 
-// find lists the descriptors in folders, and below those that end in "/...".
-func find(args []string) ([]string, error) {
+// find lists the folders that are meant, with those below where an argument ends
+// in "/...", and the descriptors in them.
+func find(args []string) (folders, paths []string, err error) {
 	if len(args) == 0 {
 		args = []string{"./..."}
 	}
-	var paths []string
 	for _, arg := range args {
 		root, deep := strings.CutSuffix(filepath.ToSlash(arg), "...")
 		if !deep {
+			folders = append(folders, filepath.Clean(arg))
 			paths = append(paths, filepath.Join(arg, descriptorName))
 			continue
 		}
@@ -80,17 +81,20 @@ func find(args []string) ([]string, error) {
 				return err
 			case d.IsDir() && path != filepath.Clean(root+".") && skipped(d.Name()):
 				return filepath.SkipDir
-			case !d.IsDir() && d.Name() == descriptorName:
+			case d.IsDir():
+				folders = append(folders, path)
+			case d.Name() == descriptorName:
 				paths = append(paths, path)
 			}
 			return nil
 		})
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
+	slices.Sort(folders)
 	slices.Sort(paths)
-	return slices.Compact(paths), nil
+	return slices.Compact(folders), slices.Compact(paths), nil
 }
 
 // skipped are the folders that the Go toolchain does not look into.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/gen"
 )
@@ -22,6 +23,9 @@ func (o *options) generate(ctx context.Context, _ io.Writer) (bool, error) {
 	files, err := gen.Generate(ctx, in)
 	if err != nil {
 		return false, err
+	}
+	if foreign := gen.Foreign(files); len(foreign) > 0 {
+		return false, fmt.Errorf("would replace what it did not generate; move it away: %s", strings.Join(foreign, ", "))
 	}
 	var orphans []string
 	for _, d := range in.Descriptors {

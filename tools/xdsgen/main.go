@@ -6,13 +6,14 @@
 //
 // The first form writes the generated files beside each descriptor: all of them,
 // or, where anything is wrong with any descriptor, none. Files that were
-// generated from a descriptor before and are not any longer are deleted; a file
-// without the header of generated code is never touched.
+// generated from a descriptor before and are not any longer are deleted. A file
+// without the header of generated code is never touched: where one is in the way,
+// nothing is written.
 //
 // The second form writes nothing. It generates every resource.yaml in the given
 // folders, below them where a folder ends in /..., by default "./...", and prints
 // as a unified diff what differs from the files that are there. It names files
-// that are missing and orphans.
+// that are missing and orphans, also those whose descriptor is gone.
 //
 // A package has one line that runs the first form:
 //

@@ -39,26 +39,37 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			}
 		}
 	}
-	var seen4 convert.Seen[string]
+	type key2 struct {
+		boxLabel_  string
+		boxLabel_2 string
+	}
+	var seen4 convert.Seen[key2]
+	for i, x := range m.GetUpdate() {
+		q := p.Item("update", i)
+		if seen4.Before(key2{x.GetBox().GetLabel(), x.GetBoxLabel()}) {
+			v.Add(q, nil, "must be unique by box.label, box_label")
+		}
+	}
+	var seen5 convert.Seen[string]
 	for i, x := range m.GetBox().GetParts() {
 		q := p.Item("box.parts", i)
 		for j, y := range x.GetAliases() {
 			r := q.Item("aliases", j)
-			if seen4.Before(y) {
+			if seen5.Before(y) {
 				v.Add(r, y, "must be unique in the resource")
 			}
 		}
 	}
-	type key2 struct {
+	type key3 struct {
 		group_ uint32
 		color_ testpb.Color
 	}
-	var seen5 convert.Seen[key2]
+	var seen6 convert.Seen[key3]
 	for i, x := range m.GetBox().GetParts() {
 		q := p.Item("box.parts", i)
 		for j, y := range x.GetParts() {
 			r := q.Item("parts", j)
-			if seen5.Before(key2{y.GetGroup(), y.GetColor()}) {
+			if seen6.Before(key3{y.GetGroup(), y.GetColor()}) {
 				v.Add(r, nil, "must be unique by group, color in the resource")
 			}
 		}

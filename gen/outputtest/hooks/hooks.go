@@ -71,7 +71,11 @@ func validatePart(_ *resource.DecodeContext, p resource.Path, m *testpb.Part, v 
 	}
 }
 
+// validateSizes is not called where there is no box.
 func validateSizes(_ *resource.DecodeContext, p resource.Path, label string, parts []*testpb.Part, v *resource.Violations) {
+	if label == "" && len(parts) == 0 {
+		v.Add(p, nil, "must not be empty")
+	}
 	if len(label) < len(parts) {
 		v.Add(p, label, "must be longer than there are parts")
 	}

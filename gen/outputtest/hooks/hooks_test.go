@@ -13,7 +13,7 @@ import (
 )
 
 func TestFields(t *testing.T) {
-	part := &testpb.Part{Id: "p"}
+	part := &testpb.Part{Id: "p"} // there is no box, of which a hook would have something to say
 	u, err := plugintest.Decode(t, Type(), "", &testpb.Thing{
 		Name: "n", Text: "text", Numbers: []uint32{1, 2}, Colors: []testpb.Color{testpb.Color_COLOR_BLUE}, Part: part,
 		Parts: []*testpb.Part{{Size: 3, Group: 1}},

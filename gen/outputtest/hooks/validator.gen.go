@@ -11,7 +11,9 @@ import (
 func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	validateThing(dc, p, m, v)
-	validateSizes(dc, p.Field("box"), m.GetBox().GetLabel(), m.GetBox().GetParts(), v)
+	if x := m.GetBox(); x != nil {
+		validateSizes(dc, p.Field("box"), x.GetLabel(), x.GetParts(), v)
+	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		validateParts(dc, &q, x, v)

@@ -56,6 +56,37 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 			u.Flat = append(u.Flat, decodeID(y))
 		}
 	}
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		for j, y := range x.GetParts() {
+			r := q.Item("parts", j)
+			for k, z := range y.GetParts() {
+				w := r.Item("parts", k)
+				for i4, x4 := range z.GetParts() {
+					q4 := w.Item("parts", i4)
+					if x5 := x4.GetBox().GetPart(); x5 != nil {
+						q5 := q4.Field("box.part")
+						u.Low = append(u.Low, decodePart(&q5, x5, v))
+					}
+				}
+			}
+		}
+	}
+	for i, x := range m.GetParts() {
+		q := p.Item("parts", i)
+		for j, y := range x.GetParts() {
+			r := q.Item("parts", j)
+			for k, z := range y.GetParts() {
+				w := r.Item("parts", k)
+				for i4, x4 := range z.GetParts() {
+					q4 := w.Item("parts", i4)
+					if x5 := x4.GetAddress(); x5 != nil {
+						u.Addresses = append(u.Addresses, convert.HostPort(q4.Field("address"), x5, v))
+					}
+				}
+			}
+		}
+	}
 	u.Heavy = convert.Slice[Heavy](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)

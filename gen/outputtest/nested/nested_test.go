@@ -48,6 +48,30 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// Nothing is mixed up however deep a path leads.
+func TestDeep(t *testing.T) {
+	address := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{Address: "h"}}}
+	lowest := &testpb.Part{Address: address, Box: &testpb.Box{Part: &testpb.Part{Id: "low"}}}
+	in := func(parts ...*testpb.Part) *testpb.Part { return &testpb.Part{Parts: parts} }
+	u, err := plugintest.Decode(t, Type(), "", &testpb.Thing{Name: "n", Parts: []*testpb.Part{in(in(), in(in(), in(lowest)))}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := u.(*Update)
+	if diff := cmp.Diff([]Part{{ID: "low", Timeout: 3 * time.Second}}, got.Low); diff != "" {
+		t.Errorf("Low (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"h:0"}, got.Addresses); diff != "" {
+		t.Errorf("Addresses (-want +got):\n%s", diff)
+	}
+	address.GetSocketAddress().PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: 1 << 20}
+	_, err = plugintest.Decode(t, Type(), "", &testpb.Thing{Name: "n", Parts: []*testpb.Part{in(in(), in(in(), in(lowest)))}})
+	const want = "parts[0].parts[1].parts[1].parts[0].address.socket_address.port_value = 1048576; must be at most 65535"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+}
+
 func TestAbsent(t *testing.T) {
 	u, err := plugintest.Decode(t, Type(), "", &testpb.Thing{Name: "n"})
 	if err != nil {

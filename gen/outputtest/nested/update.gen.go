@@ -29,12 +29,15 @@ type Update struct {
 	Pointer *ID
 	Deep    ID
 	// Made of the message at hand.
-	Here    Summary
-	Parts   []Part
-	Flat    []ID
-	Heavy   []Heavy
-	Located []Located
-	Named   []Named
+	Here  Summary
+	Parts []Part
+	Flat  []ID
+	// Variables have names at any depth.
+	Low       []Part
+	Addresses []string
+	Heavy     []Heavy
+	Located   []Located
+	Named     []Named
 
 	meta resource.Meta
 }
@@ -126,6 +129,8 @@ func (u *Update) Equal(o *Update) bool {
 		u.Here.Equal(o.Here) &&
 		slices.EqualFunc(u.Parts, o.Parts, Part.Equal) &&
 		slices.Equal(u.Flat, o.Flat) &&
+		slices.EqualFunc(u.Low, o.Low, Part.Equal) &&
+		slices.Equal(u.Addresses, o.Addresses) &&
 		slices.Equal(u.Heavy, o.Heavy) &&
 		slices.Equal(u.Located, o.Located) &&
 		slices.EqualFunc(u.Named, o.Named, Named.Equal)

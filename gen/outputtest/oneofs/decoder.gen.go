@@ -126,9 +126,13 @@ func decodePlain(p *resource.Path, m *testpb.Thing, v *resource.Violations) Plai
 
 // decodeLarge reads one Large.
 func decodeLarge(m *testpb.Part) Large {
-	return Large{
-		Size: m.GetSize(),
+	var s Large
+	s.Size = m.GetSize()
+	s.Labels = convert.Slice[string](len(m.GetBox().GetParts()))
+	for _, x := range m.GetBox().GetParts() {
+		s.Labels = append(s.Labels, x.GetId())
 	}
+	return s
 }
 
 // decodeColor reads one Color.

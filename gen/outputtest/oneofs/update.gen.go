@@ -93,7 +93,8 @@ func (Plain) isShape() {}
 
 // Large is made of xdsforge.test.v1.Part.
 type Large struct {
-	Size uint32
+	Size   uint32
+	Labels []string
 }
 
 func (Large) isSizeClass() {}
@@ -162,7 +163,13 @@ func (u *Update) Equal(o *Update) bool {
 func (s Chosen) Equal(o Chosen) bool {
 	return s.ID == o.ID &&
 		slices.Equal(s.Aliases, o.Aliases) &&
-		s.Size == o.Size
+		equalSizeClass(s.Size, o.Size)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Large) Equal(o Large) bool {
+	return s.Size == o.Size &&
+		slices.Equal(s.Labels, o.Labels)
 }
 
 func equalChoice(a, b Choice) bool {
@@ -194,6 +201,14 @@ func equalShape(a, b Shape) bool {
 	case Plain:
 		c, ok := b.(Plain)
 		return ok && a == c
+	}
+	return a == b
+}
+
+func equalSizeClass(a, b SizeClass) bool {
+	if a, ok := a.(Large); ok {
+		c, ok := b.(Large)
+		return ok && a.Equal(c)
 	}
 	return a == b
 }

@@ -3,8 +3,6 @@
 package opaque
 
 import (
-	"cmp"
-
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb/opaquepb"
@@ -37,7 +35,10 @@ func (u *Update) decode(m *opaquepb.Hidden, v *resource.Violations) {
 	if m.HasMaybe() {
 		u.Maybe = new(m.GetMaybe())
 	}
-	u.Deep = cmp.Or(m.GetInner().GetMaybe(), 3)
+	u.Deep = 3
+	if m.GetInner().HasMaybe() {
+		u.Deep = m.GetInner().GetMaybe()
+	}
 	u.Words = convert.Slice[string](len(m.GetMany()))
 	for _, x := range m.GetMany() {
 		u.Words = append(u.Words, x.GetWord())

@@ -62,6 +62,12 @@ func validate(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violation
 	if x := m.GetSource(); x != nil && x.GetSelf() == nil {
 		v.Add(p.Field("source"), nil, "must have self set when source is set")
 	}
+	if x := m.GetInner().GetBox(); m.GetInner().GetAlias() != nil && (x == nil || convert.Count(x.Size != nil, x.Note != nil) != 1) {
+		v.Add(p.Field("inner.box"), nil, "must have exactly one of size, note set when inner.alias is set")
+	}
+	if x := m.GetInner().GetBox(); m.GetInner().GetAlias() != nil && x != nil && x.Note == nil {
+		v.Add(p.Field("inner.box"), nil, "must have note set when inner.alias is set and inner.box is set")
+	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		validateParts(&q, x, v)

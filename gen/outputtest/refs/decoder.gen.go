@@ -66,6 +66,10 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		q := p.Field("part")
 		u.Pointer = new(decodePart(dc, &u.meta, &q, x, v))
 	}
+	if x := m.GetInner().GetPart(); x != nil {
+		q := p.Field("inner.part")
+		u.Only = decodeOnly(dc, &u.meta, &q, x, v)
+	}
 	u.Choice = decodeChoice(dc, &u.meta, &p, m, v)
 }
 
@@ -86,6 +90,16 @@ func decodePart(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pat
 	var s Part
 	s.ID = m.GetId()
 	dc.Ref(meta, v, p.Field("id"), "xdsforge.test.v1.Part", &s.ID)
+	return s
+}
+
+// decodeOnly reads one Only.
+func decodeOnly(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Part, v *resource.Violations) Only {
+	var s Only
+	s.Names = m.GetAliases()
+	for i := range s.Names {
+		dc.Ref(meta, v, p.Item("aliases", i), "xdsforge.test.v1.Box", &s.Names[i])
+	}
 	return s
 }
 

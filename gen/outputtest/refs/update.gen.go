@@ -30,6 +30,7 @@ type Update struct {
 	Many    []string
 	Parts   []Part
 	Pointer *Part
+	Only    Only
 	Choice  Choice
 
 	meta resource.Meta
@@ -45,6 +46,11 @@ type Choice interface {
 // Part is made of xdsforge.test.v1.Part.
 type Part struct {
 	ID string
+}
+
+// Only has nothing but names.
+type Only struct {
+	Names []string
 }
 
 // Word is made of xdsforge.test.v1.Thing.
@@ -108,5 +114,11 @@ func (u *Update) Equal(o *Update) bool {
 		slices.Equal(u.Many, o.Many) &&
 		slices.Equal(u.Parts, o.Parts) &&
 		convert.EqualPointers(u.Pointer, o.Pointer, convert.Same) &&
+		u.Only.Equal(o.Only) &&
 		u.Choice == o.Choice
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Only) Equal(o Only) bool {
+	return slices.Equal(s.Names, o.Names)
 }

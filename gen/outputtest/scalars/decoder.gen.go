@@ -33,7 +33,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing) {
 	u.Big = m.GetBig()
 	u.Count = m.GetCount()
 	u.Total = m.GetTotal()
-	u.Ratio = cmp.Or(m.GetRatio(), 0.5)
+	u.Ratio = cmp.Or(m.GetRatio(), 0.1)
 	u.Precise = m.GetPrecise()
 	u.Text = cmp.Or(m.GetText(), "none")
 	u.Self = m.GetText()
@@ -51,14 +51,21 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing) {
 	if m.Maybe != nil {
 		u.Maybe = new(m.GetMaybe())
 	}
-	u.MaybeText = cmp.Or(m.GetMaybeText(), "unsaid")
+	u.MaybeText = "unsaid"
+	if m.MaybeText != nil {
+		u.MaybeText = m.GetMaybeText()
+	}
+	u.MaybeFlag = true
+	if m.MaybeFlag != nil {
+		u.MaybeFlag = m.GetMaybeFlag()
+	}
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		u.Word = new(m.GetWord())
 	}
 	if m.GetInner().GetInner() != nil && m.GetInner().GetInner().Maybe != nil {
 		u.Deep = new(m.GetInner().GetInner().GetMaybe())
 	}
-	u.Names = append(u.Names, m.GetName())
+	u.Names = append(u.Names, m.GetName(), m.GetText())
 	u.Names = append(u.Names, m.GetTags()...)
 	for _, x := range m.GetParts() {
 		u.Names = append(u.Names, x.GetAliases()...)

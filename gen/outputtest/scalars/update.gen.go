@@ -27,24 +27,26 @@ const messageName = "xdsforge.test.v1.Thing"
 type Update struct {
 	Flag bool
 	// A default stands in for zero too.
-	Small     int32
-	Big       int64
-	Count     uint32
-	Total     uint64
-	Ratio     float32
-	Precise   float64
-	Text      string
-	Self      string
-	Blob      []byte
-	Zigzag    int32
-	Fixed     uint64
-	Tags      []string
-	Numbers   []uint32
-	Blobs     [][]byte
-	Labels    map[string]string
-	Limits    map[string]uint32
-	Maybe     *uint32
+	Small   int32
+	Big     int64
+	Count   uint32
+	Total   uint64
+	Ratio   float32
+	Precise float64
+	Text    string
+	Self    string
+	Blob    []byte
+	Zigzag  int32
+	Fixed   uint64
+	Tags    []string
+	Numbers []uint32
+	Blobs   [][]byte
+	Labels  map[string]string
+	Limits  map[string]uint32
+	Maybe   *uint32
+	// Where absence can be told from zero, a default stands in for absence only.
 	MaybeText string
+	MaybeFlag bool
 	Word      *string
 	Deep      *uint32
 	// Several paths make one list.
@@ -116,6 +118,7 @@ func (u *Update) Equal(o *Update) bool {
 		maps.Equal(u.Limits, o.Limits) &&
 		convert.EqualPointers(u.Maybe, o.Maybe, convert.Same) &&
 		u.MaybeText == o.MaybeText &&
+		u.MaybeFlag == o.MaybeFlag &&
 		convert.EqualPointers(u.Word, o.Word, convert.Same) &&
 		convert.EqualPointers(u.Deep, o.Deep, convert.Same) &&
 		slices.Equal(u.Names, o.Names) &&

@@ -108,6 +108,7 @@ type Thing struct {
 	MaybeText *string           `protobuf:"bytes,19,opt,name=maybe_text,json=maybeText,proto3,oneof" json:"maybe_text,omitempty"`
 	Color     Color             `protobuf:"varint,20,opt,name=color,proto3,enum=xdsforge.test.v1.Color" json:"color,omitempty"`
 	Colors    []Color           `protobuf:"varint,21,rep,packed,name=colors,proto3,enum=xdsforge.test.v1.Color" json:"colors,omitempty"`
+	MaybeFlag *bool             `protobuf:"varint,22,opt,name=maybe_flag,json=maybeFlag,proto3,oneof" json:"maybe_flag,omitempty"`
 	// Well-known types.
 	Timeout    *durationpb.Duration      `protobuf:"bytes,30,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	Timeouts   []*durationpb.Duration    `protobuf:"bytes,31,rep,name=timeouts,proto3" json:"timeouts,omitempty"`
@@ -122,10 +123,11 @@ type Thing struct {
 	Score      *wrapperspb.DoubleValue   `protobuf:"bytes,40,opt,name=score,proto3" json:"score,omitempty"`
 	Weights    []*wrapperspb.UInt32Value `protobuf:"bytes,41,rep,name=weights,proto3" json:"weights,omitempty"`
 	// Messages.
-	Part  *Part   `protobuf:"bytes,50,opt,name=part,proto3" json:"part,omitempty"`
-	Parts []*Part `protobuf:"bytes,51,rep,name=parts,proto3" json:"parts,omitempty"`
-	Box   *Box    `protobuf:"bytes,52,opt,name=box,proto3" json:"box,omitempty"`
-	Inner *Thing  `protobuf:"bytes,53,opt,name=inner,proto3" json:"inner,omitempty"`
+	Part   *Part   `protobuf:"bytes,50,opt,name=part,proto3" json:"part,omitempty"`
+	Parts  []*Part `protobuf:"bytes,51,rep,name=parts,proto3" json:"parts,omitempty"`
+	Box    *Box    `protobuf:"bytes,52,opt,name=box,proto3" json:"box,omitempty"`
+	Inner  *Thing  `protobuf:"bytes,53,opt,name=inner,proto3" json:"inner,omitempty"`
+	Update []*Part `protobuf:"bytes,54,rep,name=update,proto3" json:"update,omitempty"`
 	// Envoy's.
 	Address   *v3.Address            `protobuf:"bytes,60,opt,name=address,proto3" json:"address,omitempty"`
 	Addresses []*v3.Address          `protobuf:"bytes,61,rep,name=addresses,proto3" json:"addresses,omitempty"`
@@ -319,6 +321,13 @@ func (x *Thing) GetColors() []Color {
 	return nil
 }
 
+func (x *Thing) GetMaybeFlag() bool {
+	if x != nil && x.MaybeFlag != nil {
+		return *x.MaybeFlag
+	}
+	return false
+}
+
 func (x *Thing) GetTimeout() *durationpb.Duration {
 	if x != nil {
 		return x.Timeout
@@ -427,6 +436,13 @@ func (x *Thing) GetBox() *Box {
 func (x *Thing) GetInner() *Thing {
 	if x != nil {
 		return x.Inner
+	}
+	return nil
+}
+
+func (x *Thing) GetUpdate() []*Part {
+	if x != nil {
+		return x.Update
 	}
 	return nil
 }
@@ -542,6 +558,7 @@ type Part struct {
 	Timeout       *durationpb.Duration    `protobuf:"bytes,8,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	Box           *Box                    `protobuf:"bytes,9,opt,name=box,proto3" json:"box,omitempty"`
 	Size          uint32                  `protobuf:"varint,10,opt,name=size,proto3" json:"size,omitempty"`
+	BoxLabel      string                  `protobuf:"bytes,11,opt,name=box_label,json=boxLabel,proto3" json:"box_label,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -646,11 +663,20 @@ func (x *Part) GetSize() uint32 {
 	return 0
 }
 
+func (x *Part) GetBoxLabel() string {
+	if x != nil {
+		return x.BoxLabel
+	}
+	return ""
+}
+
 type Box struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Label         string                 `protobuf:"bytes,1,opt,name=label,proto3" json:"label,omitempty"`
 	Part          *Part                  `protobuf:"bytes,2,opt,name=part,proto3" json:"part,omitempty"`
 	Parts         []*Part                `protobuf:"bytes,3,rep,name=parts,proto3" json:"parts,omitempty"`
+	Size          *uint32                `protobuf:"varint,4,opt,name=size,proto3,oneof" json:"size,omitempty"`
+	Note          *string                `protobuf:"bytes,5,opt,name=note,proto3,oneof" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -704,6 +730,20 @@ func (x *Box) GetParts() []*Part {
 		return x.Parts
 	}
 	return nil
+}
+
+func (x *Box) GetSize() uint32 {
+	if x != nil && x.Size != nil {
+		return *x.Size
+	}
+	return 0
+}
+
+func (x *Box) GetNote() string {
+	if x != nil && x.Note != nil {
+		return *x.Note
+	}
+	return ""
 }
 
 type Empty struct {
@@ -791,7 +831,7 @@ var File_xdsforge_test_v1_test_proto protoreflect.FileDescriptor
 
 const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\n" +
-	"\x1bxdsforge/test/v1/test.proto\x12\x10xdsforge.test.v1\x1a\"envoy/config/core/v3/address.proto\x1a(envoy/config/core/v3/config_source.proto\x1a\x1benvoy/type/v3/percent.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xad\x0f\n" +
+	"\x1bxdsforge/test/v1/test.proto\x12\x10xdsforge.test.v1\x1a\"envoy/config/core/v3/address.proto\x1a(envoy/config/core/v3/config_source.proto\x1a\x1benvoy/type/v3/percent.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x90\x10\n" +
 	"\x05Thing\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04flag\x18\x02 \x01(\bR\x04flag\x12\x14\n" +
@@ -815,7 +855,9 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\n" +
 	"maybe_text\x18\x13 \x01(\tH\x02R\tmaybeText\x88\x01\x01\x12-\n" +
 	"\x05color\x18\x14 \x01(\x0e2\x17.xdsforge.test.v1.ColorR\x05color\x12/\n" +
-	"\x06colors\x18\x15 \x03(\x0e2\x17.xdsforge.test.v1.ColorR\x06colors\x123\n" +
+	"\x06colors\x18\x15 \x03(\x0e2\x17.xdsforge.test.v1.ColorR\x06colors\x12\"\n" +
+	"\n" +
+	"maybe_flag\x18\x16 \x01(\bH\x03R\tmaybeFlag\x88\x01\x01\x123\n" +
 	"\atimeout\x18\x1e \x01(\v2\x19.google.protobuf.DurationR\atimeout\x125\n" +
 	"\btimeouts\x18\x1f \x03(\v2\x19.google.protobuf.DurationR\btimeouts\x12.\n" +
 	"\x04born\x18  \x01(\v2\x1a.google.protobuf.TimestampR\x04born\x122\n" +
@@ -833,7 +875,8 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\x04part\x182 \x01(\v2\x16.xdsforge.test.v1.PartR\x04part\x12,\n" +
 	"\x05parts\x183 \x03(\v2\x16.xdsforge.test.v1.PartR\x05parts\x12'\n" +
 	"\x03box\x184 \x01(\v2\x15.xdsforge.test.v1.BoxR\x03box\x12-\n" +
-	"\x05inner\x185 \x01(\v2\x17.xdsforge.test.v1.ThingR\x05inner\x127\n" +
+	"\x05inner\x185 \x01(\v2\x17.xdsforge.test.v1.ThingR\x05inner\x12.\n" +
+	"\x06update\x186 \x03(\v2\x16.xdsforge.test.v1.PartR\x06update\x127\n" +
 	"\aaddress\x18< \x01(\v2\x1d.envoy.config.core.v3.AddressR\aaddress\x12;\n" +
 	"\taddresses\x18= \x03(\v2\x1d.envoy.config.core.v3.AddressR\taddresses\x126\n" +
 	"\x05share\x18> \x01(\v2 .envoy.type.v3.FractionalPercentR\x05share\x12:\n" +
@@ -850,7 +893,8 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\rR\x05value:\x028\x01B\b\n" +
 	"\x06choiceB\b\n" +
 	"\x06_maybeB\r\n" +
-	"\v_maybe_text\"\x84\x03\n" +
+	"\v_maybe_textB\r\n" +
+	"\v_maybe_flag\"\xa1\x03\n" +
 	"\x04Part\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x06weight\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x06weight\x12\x14\n" +
@@ -862,11 +906,16 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\atimeout\x18\b \x01(\v2\x19.google.protobuf.DurationR\atimeout\x12'\n" +
 	"\x03box\x18\t \x01(\v2\x15.xdsforge.test.v1.BoxR\x03box\x12\x12\n" +
 	"\x04size\x18\n" +
-	" \x01(\rR\x04size\"u\n" +
+	" \x01(\rR\x04size\x12\x1b\n" +
+	"\tbox_label\x18\v \x01(\tR\bboxLabel\"\xb9\x01\n" +
 	"\x03Box\x12\x14\n" +
 	"\x05label\x18\x01 \x01(\tR\x05label\x12*\n" +
 	"\x04part\x18\x02 \x01(\v2\x16.xdsforge.test.v1.PartR\x04part\x12,\n" +
-	"\x05parts\x18\x03 \x03(\v2\x16.xdsforge.test.v1.PartR\x05parts\"\a\n" +
+	"\x05parts\x18\x03 \x03(\v2\x16.xdsforge.test.v1.PartR\x05parts\x12\x17\n" +
+	"\x04size\x18\x04 \x01(\rH\x00R\x04size\x88\x01\x01\x12\x17\n" +
+	"\x04note\x18\x05 \x01(\tH\x01R\x04note\x88\x01\x01B\a\n" +
+	"\x05_sizeB\a\n" +
+	"\x05_note\"\a\n" +
 	"\x05Empty\" \n" +
 	"\bNameless\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\rR\x05value*N\n" +
@@ -933,25 +982,26 @@ var file_xdsforge_test_v1_test_proto_depIdxs = []int32{
 	2,  // 17: xdsforge.test.v1.Thing.parts:type_name -> xdsforge.test.v1.Part
 	3,  // 18: xdsforge.test.v1.Thing.box:type_name -> xdsforge.test.v1.Box
 	1,  // 19: xdsforge.test.v1.Thing.inner:type_name -> xdsforge.test.v1.Thing
-	16, // 20: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
-	16, // 21: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
-	17, // 22: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
-	18, // 23: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
-	2,  // 24: xdsforge.test.v1.Thing.chosen:type_name -> xdsforge.test.v1.Part
-	4,  // 25: xdsforge.test.v1.Thing.nothing:type_name -> xdsforge.test.v1.Empty
-	12, // 26: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
-	0,  // 27: xdsforge.test.v1.Part.color:type_name -> xdsforge.test.v1.Color
-	2,  // 28: xdsforge.test.v1.Part.parts:type_name -> xdsforge.test.v1.Part
-	16, // 29: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
-	8,  // 30: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
-	3,  // 31: xdsforge.test.v1.Part.box:type_name -> xdsforge.test.v1.Box
-	2,  // 32: xdsforge.test.v1.Box.part:type_name -> xdsforge.test.v1.Part
-	2,  // 33: xdsforge.test.v1.Box.parts:type_name -> xdsforge.test.v1.Part
-	34, // [34:34] is the sub-list for method output_type
-	34, // [34:34] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	2,  // 20: xdsforge.test.v1.Thing.update:type_name -> xdsforge.test.v1.Part
+	16, // 21: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
+	16, // 22: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
+	17, // 23: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
+	18, // 24: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
+	2,  // 25: xdsforge.test.v1.Thing.chosen:type_name -> xdsforge.test.v1.Part
+	4,  // 26: xdsforge.test.v1.Thing.nothing:type_name -> xdsforge.test.v1.Empty
+	12, // 27: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
+	0,  // 28: xdsforge.test.v1.Part.color:type_name -> xdsforge.test.v1.Color
+	2,  // 29: xdsforge.test.v1.Part.parts:type_name -> xdsforge.test.v1.Part
+	16, // 30: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
+	8,  // 31: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
+	3,  // 32: xdsforge.test.v1.Part.box:type_name -> xdsforge.test.v1.Box
+	2,  // 33: xdsforge.test.v1.Box.part:type_name -> xdsforge.test.v1.Part
+	2,  // 34: xdsforge.test.v1.Box.parts:type_name -> xdsforge.test.v1.Part
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_xdsforge_test_v1_test_proto_init() }
@@ -965,6 +1015,7 @@ func file_xdsforge_test_v1_test_proto_init() {
 		(*Thing_Chosen)(nil),
 		(*Thing_Nothing)(nil),
 	}
+	file_xdsforge_test_v1_test_proto_msgTypes[2].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{

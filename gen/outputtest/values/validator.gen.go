@@ -66,6 +66,9 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			v.Add(q, x.AsDuration(), "must be at least 1ms")
 		}
 	}
+	if x := m.GetTimeouts(); len(x) > 2 {
+		v.Add(p.Field("timeouts"), nil, "must have at most 2 elements")
+	}
 	for i, x := range m.GetWeights() {
 		q := p.Item("weights", i)
 		if x.GetValue() > 10 {
@@ -112,6 +115,10 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 		q := p.Item("parts", i)
 		validateParts(&q, x, v)
 	}
+	for i, x := range m.GetUpdate() {
+		q := p.Item("update", i)
+		validateUpdate2(&q, x, v)
+	}
 }
 
 // validateParts checks the rules about one Part.
@@ -127,5 +134,12 @@ func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 		if x == "" {
 			v.Add(q, x, "must not be \"\"")
 		}
+	}
+}
+
+// validateUpdate2 checks the rules about one Part.
+func validateUpdate2(p *resource.Path, m *testpb.Part, v *resource.Violations) {
+	if x := m.GetSize(); x > 100 {
+		v.Add(p.Field("size"), x, "must be at most 100")
 	}
 }
