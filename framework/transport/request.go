@@ -40,18 +40,28 @@ func (r *Request) Encode() []byte {
 		b = protowire.AppendTag(b, requestNode, protowire.BytesType)
 		b = protowire.AppendBytes(b, r.Node)
 	}
-	for _, n := range r.Names {
-		b = protowire.AppendTag(b, requestNames, protowire.BytesType)
-		b = protowire.AppendString(b, n)
-	}
+	b = appendStrings(b, requestNames, r.Names)
 	b = appendString(b, requestTypeURL, r.TypeURL)
 	b = appendString(b, requestNonce, r.Nonce)
-	if r.Error != "" {
-		status := protowire.AppendTag(nil, statusCode, protowire.VarintType)
-		status = protowire.AppendVarint(status, codeInvalidArgument)
-		status = appendString(status, statusMessage, r.Error)
-		b = protowire.AppendTag(b, requestError, protowire.BytesType)
-		b = protowire.AppendBytes(b, status)
+	return appendError(b, requestError, r.Error)
+}
+
+// appendError appends why a response is rejected, as a google.rpc.Status.
+func appendError(b []byte, number protowire.Number, reason string) []byte {
+	if reason == "" {
+		return b
+	}
+	status := protowire.AppendTag(nil, statusCode, protowire.VarintType)
+	status = protowire.AppendVarint(status, codeInvalidArgument)
+	status = appendString(status, statusMessage, reason)
+	b = protowire.AppendTag(b, number, protowire.BytesType)
+	return protowire.AppendBytes(b, status)
+}
+
+func appendStrings(b []byte, number protowire.Number, list []string) []byte {
+	for _, s := range list {
+		b = protowire.AppendTag(b, number, protowire.BytesType)
+		b = protowire.AppendString(b, s)
 	}
 	return b
 }

@@ -2,14 +2,20 @@ package transport
 
 import (
 	"context"
+	"errors"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
 // Methods of the xDS services, as streams are opened with.
 const (
-	MethodADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+	MethodADS      = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
+	MethodDeltaADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 )
+
+// ErrUnimplemented is in the chain of the error with which a stream ends whose
+// method the server does not have.
+var ErrUnimplemented = errors.New("the server does not implement the method")
 
 // A Transport makes connections to control planes. Its methods may be called
 // from any goroutine.

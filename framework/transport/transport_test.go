@@ -82,7 +82,7 @@ func TestParseResponse(t *testing.T) {
 	}
 	want := []Resource{
 		{TypeURL: "type.googleapis.com/test.M", Body: []byte("plain")},
-		{Name: "named", TypeURL: "type.googleapis.com/test.M", Body: []byte("inner")},
+		{Name: "named", Aliases: []string{"x"}, Version: "9", TypeURL: "type.googleapis.com/test.M", Body: []byte("inner")},
 		{Body: []byte{}},
 	}
 	if d := cmp.Diff(want, collect(r)); d != "" {
@@ -169,9 +169,18 @@ func checkResource(t *testing.T, got Resource, a *anypb.Any) {
 		if proto.Unmarshal(a.GetValue(), &w) != nil {
 			return
 		}
-		name, inner = w.GetName(), w.GetResource()
+		if name, inner = w.GetName(), w.GetResource(); name == "" {
+			name = w.GetResourceName().GetName()
+		}
+		ttl := w.GetTtl().AsDuration()
+		if w.GetTtl().CheckValid() != nil || ttl < 0 {
+			return
+		}
+		if got.Err == nil && got.TTL != ttl {
+			t.Fatalf("TTL = %v, want %v", got.TTL, ttl)
+		}
 		if inner == nil {
-			if got.Err == nil {
+			if got.Heartbeat != (ttl > 0) || got.Heartbeat != (got.Err == nil) {
 				t.Fatalf("an empty wrapper was read as %+v", got)
 			}
 			return

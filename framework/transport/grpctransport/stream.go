@@ -7,7 +7,10 @@ import (
 	"io"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 type stream struct {
@@ -37,5 +40,8 @@ func plain(err error) error {
 		return err
 	}
 	s := status.Convert(err)
+	if s.Code() == codes.Unimplemented {
+		return fmt.Errorf("%w: %s", transport.ErrUnimplemented, s.Message())
+	}
 	return fmt.Errorf("%s: %s", s.Code(), s.Message())
 }
