@@ -1,16 +1,16 @@
 // Package ads is one ADS stream, as a state machine without I/O.
 //
-// The machine [SotW] speaks the state-of-the-world variant of the xDS transport
-// protocol. It is told what happens, by [Event] values and the time at which
+// A [Machine] speaks the state-of-the-world or the incremental (delta) variant of the
+// xDS transport protocol, or finds out which of them the server has. It is told what happens, by [Event] values and the time at which
 // they happened, and answers with what to do, as [Effect] values. Whoever drives
 // it opens streams, sends requests and reads responses; the machine decides
 // when, and what stands in them.
 //
 // # What it owns
 //
-// The names that are subscribed to per type, the last accepted version per type
-// (which outlives streams), the nonce per type and stream, the backoff between
-// streams, and the pace of requests.
+// The names that are subscribed to per type, the last accepted version per type or, in
+// the delta protocol, per resource (which outlive streams), the nonces, the backoff
+// between streams, and the pace of requests.
 //
 // # Pace
 //
@@ -25,7 +25,12 @@
 //
 // xDS protocol: the node stands in a stream's first request only; a response is
 // accepted or rejected as a whole, the version moves only when it is accepted;
-// every request lists all names. A list without names never opens a type on a
-// stream, since that would mean a wildcard. gRFC A57: a stream that ends after a
+// a name that is dropped and wanted again goes out in two requests, since a server
+// sends again only what it has seen dropped. A list without names never opens a type
+// on a stream unless the wildcard is meant. gRFC A57: a stream that ends after a
 // response is no error, and backoff starts over.
+//
+// State of the world: every request lists all names, and answers the last response.
+// Delta: requests carry what changed, each answers one response, and the first of a
+// type on a stream says which versions are held.
 package ads

@@ -18,6 +18,12 @@ type (
 		Type *resource.Type
 		Name string
 	}
+	// Forget says that the resource the server sent is not in use any longer: it
+	// was dropped, or another server's took its place.
+	Forget struct {
+		Type *resource.Type
+		Name string
+	}
 	// Opened says that the stream asked for by Open is there.
 	Opened struct{}
 	// Written says that the request of the last Send has left.
@@ -28,16 +34,34 @@ type (
 		Version string
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
+		// Accepted, Rejected and Removed are what the response said of resources,
+		// by canonical name; for the delta protocol only.
+		Accepted []Accepted
+		Rejected []string
+		Removed  []string
 	}
 	// Closed says that the stream ended or could not be opened.
-	Closed struct{ Err error }
+	Closed struct {
+		Err           error
+		Unimplemented bool // the server does not have the protocol
+	}
 	// Turn ends a batch of events: what accumulated may be sent. It is also the
 	// event to bring when the time of NextDeadline has come.
 	Turn struct{}
 )
 
+// Accepted is a resource that is taken into use.
+type Accepted struct {
+	Name    string
+	Version string
+	Aliases []string // canonical
+	// Heartbeat says that it came without a body, because it is what it was.
+	Heartbeat bool
+}
+
 func (Subscribe) event()   {}
 func (Unsubscribe) event() {}
+func (Forget) event()      {}
 func (Opened) event()      {}
 func (Written) event()     {}
 func (Received) event()    {}
@@ -48,21 +72,35 @@ func (Turn) event()        {}
 type Effect interface{ effect() }
 
 type (
-	// Open a stream; answer with Opened or Closed.
-	Open struct{}
+	// Open a stream, in place of the one there may be; answer with Opened or
+	// Closed.
+	Open struct{ Delta bool }
 	// Send a request on the stream; answer with Written, or with Closed when the
-	// stream broke.
+	// stream broke. Its slices and map are not to be changed.
 	Send struct {
-		Type    *resource.Type
+		Type   *resource.Type
+		Nonce  string
+		Reject string
+		First  bool // of its stream: it carries the node
+
+		// The state of the world.
 		Version string
-		Nonce   string
-		Names   []string // not to be changed
-		Reject  string
-		First   bool // of its stream: it carries the node
+		Names   []string
+
+		// The delta protocol.
+		Delta                  bool
+		Subscribe, Unsubscribe []string
+		Versions               map[string]string
 	}
 	// Asked says that the names have now left on this stream for the first
 	// time: the time in which the control plane should answer begins (gRFC A57).
 	Asked struct {
+		Type  *resource.Type
+		Names []string
+	}
+	// Stale says that the server does not have these resources any longer,
+	// although it did not say so after the stream came back.
+	Stale struct {
 		Type  *resource.Type
 		Names []string
 	}
@@ -82,6 +120,7 @@ type (
 func (Open) effect()    {}
 func (Send) effect()    {}
 func (Asked) effect()   {}
+func (Stale) effect()   {}
 func (Lost) effect()    {}
 func (Healthy) effect() {}
 func (Idle) effect()    {}

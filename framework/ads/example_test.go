@@ -9,9 +9,9 @@ import (
 )
 
 // The machine is told what happens and answers with what to do.
-func ExampleSotW() {
+func ExampleMachine() {
 	clusters := &resource.Type{Name: "envoy.config.cluster.v3.Cluster"}
-	m := ads.NewSotW(ads.Config{})
+	m := ads.New(ads.Config{})
 	now := time.Now()
 	for _, event := range []ads.Event{
 		ads.Subscribe{Type: clusters, Name: "checkout"},

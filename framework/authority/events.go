@@ -1,12 +1,11 @@
 package authority
 
 import (
+	"time"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
-
-// An Event is something that happened to the authority's resources.
-type Event interface{ event() }
 
 // A Watcher is whoever wants to be told of a resource. The machine only
 // remembers it and names it in Notify effects.
@@ -15,8 +14,21 @@ type Watcher interface {
 	Notify(s resource.State)
 }
 
+// A CollectionWatcher watches a wildcard or a glob collection. Notify tells it of
+// the collection as a whole: a state without an error says that it is there.
+type CollectionWatcher interface {
+	Watcher
+	// NotifyMember takes the newest state of a member. One without an update says
+	// that there is no such member, or none that can be used.
+	NotifyMember(name xdstp.Name, s resource.State)
+}
+
+// An Event is something that happened to the authority's resources.
+type Event interface{ event() }
+
 type (
-	// Watch adds a watcher of a resource. What is known is told at once.
+	// Watch adds a watcher of a resource, or a CollectionWatcher of a collection.
+	// What is known is told at once.
 	Watch struct {
 		Type    *resource.Type
 		Name    xdstp.Name
@@ -28,43 +40,70 @@ type (
 		Name    xdstp.Name
 		Watcher Watcher
 	}
-	// Asked says that the names have left on the current stream.
+	// Asked says that the names have left on the current stream of a server.
 	Asked struct {
-		Type  *resource.Type
-		Names []string
+		Server int
+		Type   *resource.Type
+		Names  []string
 	}
-	// Response brings what a response said of this authority's resources.
+	// Response brings what a server's response said of this authority's resources.
 	Response struct {
+		Server  int
 		Type    *resource.Type
 		Results []Result
-		// Unnamed says that there are resources whose names cannot be read. What
-		// is missing from Results may be one of them.
-		Unnamed bool
+		// Partial says that what is missing from Results may be there all the same:
+		// in the delta protocol, and where there are resources whose names cannot
+		// be read.
+		Partial bool
 	}
-	// Lost says that the stream is gone; Err, when it is not nil, that the
-	// control plane cannot be reached.
-	Lost struct{ Err error }
-	// Healthy says that the control plane can be reached.
-	Healthy struct{}
-	// Idle says that nobody has asked the control plane for anything lately, so
-	// that nothing is known of whether it can be reached.
-	Idle struct{}
+	// Stale says that a server does not have the resources any longer, although it
+	// did not say so.
+	Stale struct {
+		Server int
+		Type   *resource.Type
+		Names  []string
+	}
+	// Lost says that a server's stream is gone; Err, when it is not nil, that the
+	// server cannot be reached.
+	Lost struct {
+		Server int
+		Err    error
+	}
+	// Healthy says that a server can be reached.
+	Healthy struct{ Server int }
+	// Idle says that nobody has asked a server for anything lately, so that nothing
+	// is known of whether it can be reached.
+	Idle struct{ Server int }
 	// Tick says that the time of NextDeadline has come.
 	Tick struct{}
 )
 
-// A Result is one resource of a response: valid with an Update, or rejected
-// with an Err.
+// A Result is what a response says of one resource: valid with an Update, rejected
+// with an Err, Removed, an Error of the control plane's, or a Heartbeat.
 type Result struct {
-	Name   xdstp.Name
-	Update resource.Update
-	Err    error
+	Name    xdstp.Name
+	Aliases []xdstp.Name // other names that it may be watched by
+	Version string
+	Update  resource.Update
+	Err     error
+	// TTL is how long the update may be used; zero: until further notice.
+	TTL       time.Duration
+	Heartbeat bool
+	Removed   bool
+	Error     *ServerError
+}
+
+// A ServerError is why a control plane does not send a resource (xRFC TP3).
+type ServerError struct {
+	Code    int32 // of google.rpc.Code
+	Message string
 }
 
 func (Watch) event()    {}
 func (Cancel) event()   {}
 func (Asked) event()    {}
 func (Response) event() {}
+func (Stale) event()    {}
 func (Lost) event()     {}
 func (Healthy) event()  {}
 func (Idle) event()     {}
@@ -74,23 +113,40 @@ func (Tick) event()     {}
 type Effect interface{ effect() }
 
 type (
-	// Subscribe to a resource at the authority's server.
+	// Subscribe to a resource at a server.
 	Subscribe struct {
-		Type *resource.Type
-		Name string
+		Server int
+		Type   *resource.Type
+		Name   string
 	}
-	// Unsubscribe from it: nobody watches it any longer.
+	// Unsubscribe from it: nobody watches it any longer, or the server is not used
+	// any longer.
 	Unsubscribe struct {
-		Type *resource.Type
-		Name string
+		Server int
+		Type   *resource.Type
+		Name   string
+	}
+	// Forget that a server sent a resource: it is not in use any longer.
+	Forget struct {
+		Server int
+		Type   *resource.Type
+		Name   string
 	}
 	// Notify a watcher.
 	Notify struct {
 		Watcher Watcher
 		State   resource.State
 	}
+	// NotifyMember tells a watcher of a collection of a member.
+	NotifyMember struct {
+		Watcher CollectionWatcher
+		Name    xdstp.Name
+		State   resource.State
+	}
 )
 
-func (Subscribe) effect()   {}
-func (Unsubscribe) effect() {}
-func (Notify) effect()      {}
+func (Subscribe) effect()    {}
+func (Unsubscribe) effect()  {}
+func (Forget) effect()       {}
+func (Notify) effect()       {}
+func (NotifyMember) effect() {}

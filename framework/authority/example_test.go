@@ -20,7 +20,7 @@ func (printer) Notify(s resource.State) { fmt.Println("told:", s.Update, s.Err) 
 func ExampleMachine() {
 	server, _ := bootstrap.ParseServer([]byte(`{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}`))
 	types, _ := resource.NewSet(cluster.Type())
-	m := authority.New(authority.Config{Types: types, Server: server, NodeID: "web-1"})
+	m := authority.New(authority.Config{Types: types, Servers: []*bootstrap.Server{server}, NodeID: "web-1"})
 	name, _ := xdstp.Parse("checkout")
 	now := time.Now()
 

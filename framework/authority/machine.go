@@ -4,7 +4,9 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Times of the does-not-exist timer (gRFC A57, gRFC A88).
@@ -13,189 +15,209 @@ const (
 	ResourceTimeoutTransient = 30 * time.Second
 )
 
+// maxServers bounds the servers of an authority; those after them are not used.
+const maxServers = 64
+
 // A Config is what a machine is made with.
 type Config struct {
-	Types  *resource.Set
-	Server *bootstrap.Server
-	NodeID string // for errors
+	Types *resource.Set
+	// Servers are those of the authority, in the order in which they are to be
+	// used (gRFC A71). Events and effects name them by their position.
+	Servers []*bootstrap.Server
+	NodeID  string // for errors
+	// FailOnDataErrors treats every server as if it had the feature of that name.
+	FailOnDataErrors bool
 }
 
 // A Machine is one authority. It is not safe for concurrent use; its owner is
 // the client's event loop. Only the shards may be read from elsewhere.
 type Machine struct {
-	config  Config
-	shards  []resource.Shard     // by the type's index in the set
-	records []map[string]*record // likewise; by canonical name
+	config Config
+	tables []*table // by the type's index in the set
+
+	choice  *fallback.Machine
+	down    []error // by server: why it cannot be reached; nil when it can
+	watched int     // records that are subscribed to
+	// troubled says that somebody was told that no server can be reached, and not
+	// yet that this is over.
+	troubled bool
 
 	timers    timers
+	lifetimes lifetimes
 	responses uint32
-	down      error // why the control plane cannot be reached; nil when it can
+	now       time.Time // of the event at hand
 
 	effects []Effect
 }
 
 // New returns a machine without any resource.
 func New(config Config) *Machine {
-	m := &Machine{config: config}
+	config.Servers = config.Servers[:min(len(config.Servers), maxServers)]
+	m := &Machine{
+		config: config,
+		choice: fallback.New(len(config.Servers)),
+		down:   make([]error, len(config.Servers)),
+	}
 	for _, t := range config.Types.All() {
-		m.shards = append(m.shards, t.NewShard())
-		m.records = append(m.records, make(map[string]*record))
+		m.tables = append(m.tables, &table{
+			typ: t, shard: t.NewShard(), records: make(map[string]*record), aliased: make(map[xdstp.Name][]*record),
+		})
 	}
 	return m
 }
 
 // Shard is the cache of the type with the given index in the set. Any goroutine
 // may call this and read the shard.
-func (m *Machine) Shard(index int) resource.Shard { return m.shards[index] }
+func (m *Machine) Shard(index int) resource.Shard { return m.tables[index].shard }
+
+// Active is the position of the server in use; false when there is none, because
+// nothing is watched.
+func (m *Machine) Active() (int, bool) {
+	i := m.choice.Active()
+	return i, i != fallback.None
+}
 
 // Handle takes in an event and returns what to do about it. The slice is valid
 // until the next call.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	clear(m.effects) // no update may live on in an old effect
-	m.effects = m.effects[:0]
+	m.effects, m.now = m.effects[:0], now
 	switch ev := ev.(type) {
 	case Watch:
 		m.watch(ev)
 	case Cancel:
 		m.cancel(ev)
 	case Asked:
-		m.asked(ev, now)
+		m.asked(ev)
 	case Response:
 		m.response(ev)
+	case Stale:
+		m.stale(ev)
 	case Lost:
-		m.lost(ev.Err)
+		m.lost(ev.Server, ev.Err)
 	case Healthy:
-		m.healthy()
+		m.healthy(ev.Server)
 	case Idle:
-		m.down = nil
+		m.down[ev.Server] = nil
+		m.choice.Healthy(ev.Server)
 	case Tick:
-		m.tick(now)
+		m.tick()
 	}
 	return m.effects
 }
 
 // NextDeadline is when the next Tick is due.
-func (m *Machine) NextDeadline() (time.Time, bool) {
-	t, ok := m.timers.next()
-	return t.at, ok
+func (m *Machine) NextDeadline() (at time.Time, ok bool) {
+	if t, armed := m.timers.next(); armed {
+		at, ok = t.at, true
+	}
+	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].expires.Before(at)) {
+		at, ok = m.lifetimes[0].expires, true
+	}
+	return at, ok
 }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 
+func (m *Machine) table(t *resource.Type) *table { return m.tables[m.config.Types.Index(t)] }
+
 func (m *Machine) watch(ev Watch) {
-	records := m.records[m.config.Types.Index(ev.Type)]
+	t := m.table(ev.Type)
 	key := ev.Name.String()
-	r, ok := records[key]
+	r, ok := t.records[key]
 	if !ok {
-		r = &record{typ: ev.Type, name: ev.Name}
-		records[key] = r
-		m.emit(Subscribe{Type: ev.Type, Name: key})
+		r = &record{table: t, name: ev.Name}
+		t.records[key] = r
+		if r.isCollection() {
+			m.gather(r)
+		}
 	}
+	first := len(r.watchers) == 0
 	r.watchers = append(r.watchers, ev.Watcher)
+	if first {
+		m.watched++
+		for i := range m.config.Servers {
+			if m.choice.Used(i) {
+				m.emit(Subscribe{Server: i, Type: t.typ, Name: key})
+			}
+		}
+	}
+	m.choose(m.choice.Wanted(r.unknown()))
 	if s := m.told(r); s.Known() {
 		m.emit(Notify{Watcher: ev.Watcher, State: s})
 	}
+	m.introduce(r, ev.Watcher)
 }
 
 func (m *Machine) cancel(ev Cancel) {
-	i := m.config.Types.Index(ev.Type)
+	t := m.table(ev.Type)
 	key := ev.Name.String()
-	r, ok := m.records[i][key]
-	if !ok {
+	r, ok := t.records[key]
+	if !ok || len(r.watchers) == 0 {
 		return
 	}
 	r.removeWatcher(ev.Watcher)
 	if len(r.watchers) > 0 {
 		return
 	}
+	m.watched--
+	for i := range m.config.Servers {
+		if m.choice.Used(i) {
+			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: key})
+		}
+	}
+	r.timer, r.asked = 0, 0
+	if r.isCollection() {
+		m.scatter(r)
+	}
+	if r.collection == nil {
+		m.discard(r)
+	}
+	if m.watched == 0 {
+		m.choose(m.choice.Unwanted())
+	}
+}
+
+// discard forgets a record that nobody needs.
+func (m *Machine) discard(r *record) {
 	r.timer = 0
-	delete(m.records[i], key)
-	m.shards[i].Delete(ev.Name)
-	m.emit(Unsubscribe{Type: ev.Type, Name: key})
-}
-
-func (m *Machine) asked(ev Asked, now time.Time) {
-	wait := ResourceTimeout
-	if m.timerIsTransient() {
-		wait = ResourceTimeoutTransient
-	}
-	records := m.records[m.config.Types.Index(ev.Type)]
-	for _, name := range ev.Names {
-		if r, ok := records[name]; ok && r.state == Requested && r.timer == 0 {
-			m.timers.start(r, now.Add(wait))
-		}
-	}
-}
-
-func (m *Machine) tick(now time.Time) {
-	for {
-		t, ok := m.timers.next()
-		if !ok || now.Before(t.at) {
-			return
-		}
-		r := t.record
-		r.timer = 0
-		if m.timerIsTransient() {
-			r.state, r.err = Timeout, m.fault(r, resource.ErrTimeout, nil)
-		} else {
-			r.state, r.err = DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer)
-		}
-		m.tell(r)
-	}
-}
-
-func (m *Machine) lost(err error) {
-	m.timers.stopAll()
-	if err == nil || m.down != nil && m.down.Error() == err.Error() {
-		return
-	}
-	m.down = err
-	m.tellUndisturbed(func(*record) bool { return true })
-}
-
-func (m *Machine) healthy() {
-	if m.down == nil {
-		return
-	}
-	m.down = nil
-	m.tellUndisturbed(func(r *record) bool { return r.update != nil })
-}
-
-// tellUndisturbed tells the watchers of those resources that have no data error
-// of their own, which would be told in place of a transport error.
-func (m *Machine) tellUndisturbed(which func(*record) bool) {
-	for _, records := range m.records {
-		for _, r := range records {
-			if r.err == nil && which(r) {
-				m.tell(r)
-			}
-		}
-	}
+	r.table.release(r, nil)
+	m.lifetimes.set(r, time.Time{})
+	delete(r.table.records, r.name.String())
 }
 
 // told is what a watcher is to know of a resource.
 func (m *Machine) told(r *record) resource.State {
 	s := resource.State{Update: r.update, Err: r.err}
-	if s.Err == nil && m.down != nil {
-		s.Err = m.fault(r, resource.ErrTransport, m.down)
+	if s.Err == nil && m.choice.Exhausted() {
+		s.Err = m.fault(r, resource.ErrTransport, m.down[m.choice.Active()])
+		m.troubled = true
 	}
 	return s
 }
 
 func (m *Machine) tell(r *record) {
-	s := m.told(r)
-	for _, w := range r.watchers {
-		m.emit(Notify{Watcher: w, State: s})
+	if len(r.watchers) > 0 {
+		s := m.told(r)
+		for _, w := range r.watchers {
+			m.emit(Notify{Watcher: w, State: s})
+		}
+	}
+	if r.collection != nil {
+		m.tellMember(r, m.told(r))
 	}
 }
 
 func (m *Machine) fault(r *record, kind, cause error) error {
-	return &resource.Error{
-		Kind: kind, Type: r.typ.Name, Name: r.name,
-		Server: m.config.Server.URI(), NodeID: m.config.NodeID, Err: cause,
+	e := &resource.Error{Kind: kind, Type: r.table.typ.Name, Name: r.name, NodeID: m.config.NodeID, Err: cause}
+	if i := m.choice.Active(); i != fallback.None {
+		e.Server = m.config.Servers[i].URI()
 	}
+	return e
 }
 
-func (m *Machine) timerIsTransient() bool {
-	return m.config.Server.HasFeature(bootstrap.FeatureResourceTimerIsTransientError)
+// active reports whether the server in use has a feature.
+func (m *Machine) active(feature string) bool {
+	i := m.choice.Active()
+	return i != fallback.None && m.config.Servers[i].HasFeature(feature)
 }

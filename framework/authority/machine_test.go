@@ -58,7 +58,7 @@ func newRig(t *testing.T, features ...string) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, m: New(Config{Types: types, Server: server, NodeID: "node-1"}), now: time.Unix(0, 0)}
+	return &rig{t: t, m: New(Config{Types: types, Servers: []*bootstrap.Server{server}, NodeID: "node-1"}), now: time.Unix(0, 0)}
 }
 
 func name(t *testing.T, s string) xdstp.Name {
@@ -110,7 +110,7 @@ func (r *rig) bad(s, why string) Result {
 
 func (r *rig) state(typ *resource.Type, s string) State {
 	r.t.Helper()
-	rec, ok := r.m.records[r.m.config.Types.Index(typ)][s]
+	rec, ok := r.m.table(typ).records[s]
 	if !ok {
 		r.t.Fatalf("no record of %s", s)
 	}
@@ -140,7 +140,7 @@ func TestWatchersShareASubscription(t *testing.T) {
 	r := newRig(t)
 	first, second := new(watcher), new(watcher)
 	n := name(t, "a")
-	if e := r.do(Watch{complete, n, first}); len(e) != 1 || e[0] != (Subscribe{complete, "a"}) {
+	if e := r.do(Watch{complete, n, first}); len(e) != 1 || e[0] != (Subscribe{0, complete, "a"}) {
 		t.Fatalf("effects = %v, want Subscribe", e)
 	}
 	if e := r.do(Watch{complete, n, second}); len(e) != 0 {
@@ -156,7 +156,7 @@ func TestWatchersShareASubscription(t *testing.T) {
 	if r.cached(complete, "a") != u {
 		t.Error("not cached while it is watched")
 	}
-	if e := r.do(Cancel{complete, n, second}); len(e) != 1 || e[0] != (Unsubscribe{complete, "a"}) {
+	if e := r.do(Cancel{complete, n, second}); len(e) != 1 || e[0] != (Unsubscribe{0, complete, "a"}) {
 		t.Fatalf("effects of the last cancel = %v, want Unsubscribe", e)
 	}
 	if r.cached(complete, "a") != nil {
@@ -196,7 +196,7 @@ func TestLateWatcherGetsWhatIsKnown(t *testing.T) {
 	r.watch(partial, "a").wants(t, 1, u, resource.ErrInvalid)
 
 	r.watch(partial, "gone")
-	r.do(Asked{partial, []string{"gone"}})
+	r.do(Asked{0, partial, []string{"gone"}})
 	r.now = r.now.Add(ResourceTimeout)
 	r.do(Tick{})
 	r.watch(partial, "gone").wants(t, 1, nil, resource.ErrNotFound)
@@ -281,7 +281,7 @@ func TestAbsenceSaysNothingBesideUnreadableNames(t *testing.T) {
 	a := r.watch(complete, "a")
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
-	r.do(Response{Type: complete, Unnamed: true})
+	r.do(Response{Type: complete, Partial: true})
 	a.wants(t, 1, u, nil)
 	r.respond(complete)
 	a.wants(t, 2, nil, resource.ErrRemoved)
@@ -293,7 +293,7 @@ func TestTimerRunsFromTheRequestOn(t *testing.T) {
 	if at, ok := r.m.NextDeadline(); ok {
 		t.Fatalf("a timer runs before anything was asked: %v", at)
 	}
-	r.do(Asked{partial, []string{"a"}})
+	r.do(Asked{0, partial, []string{"a"}})
 	at, ok := r.m.NextDeadline()
 	if !ok || at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v %v, want in 15 s", at, ok)
@@ -316,7 +316,7 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	r := newRig(t)
 	w := r.watch(partial, "a")
 	r.watch(partial, "cached")
-	r.do(Asked{partial, []string{"a", "cached"}})
+	r.do(Asked{0, partial, []string{"a", "cached"}})
 	r.respond(partial, ok(r.update("cached", "1")))
 	r.do(Lost{})
 	if _, ok := r.m.NextDeadline(); ok {
@@ -325,7 +325,7 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	r.now = r.now.Add(time.Hour)
 	r.do(Tick{})
 	w.wants(t, 0, nil, nil)
-	r.do(Asked{partial, []string{"a", "cached"}})
+	r.do(Asked{0, partial, []string{"a", "cached"}})
 	at, _ := r.m.NextDeadline()
 	if at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
@@ -340,7 +340,7 @@ func TestTimerMeansASlowServerUnderTheFeature(t *testing.T) {
 	for _, feature := range []string{bootstrap.FeatureResourceTimerIsTransientError, bootstrap.FeatureResourceTimerIsTransientFailure} {
 		r := newRig(t, feature)
 		w := r.watch(partial, "a")
-		r.do(Asked{partial, []string{"a"}})
+		r.do(Asked{0, partial, []string{"a"}})
 		at, _ := r.m.NextDeadline()
 		if at.Sub(r.now) != ResourceTimeoutTransient {
 			t.Fatalf("%s: NextDeadline = %v, want in 30 s", feature, at)
@@ -361,11 +361,11 @@ func TestLosingTheControlPlane(t *testing.T) {
 	r.respond(partial, ok(u), r.bad("gone", "bad"))
 	r.do(Lost{}) // after a response: no error
 	cached.wants(t, 1, u, nil)
-	r.do(Lost{errors.New("refused")})
+	r.do(Lost{Err: errors.New("refused")})
 	cached.wants(t, 2, u, resource.ErrTransport)
 	waiting.wants(t, 1, nil, resource.ErrTransport)
 	gone.wants(t, 1, nil, resource.ErrInvalid) // its own error says more
-	r.do(Lost{errors.New("refused")})
+	r.do(Lost{Err: errors.New("refused")})
 	cached.wants(t, 2, u, resource.ErrTransport)
 	r.watch(partial, "late").wants(t, 1, nil, resource.ErrTransport)
 	r.do(Healthy{})
@@ -380,7 +380,7 @@ func TestLosingTheControlPlane(t *testing.T) {
 
 func TestOldTroubleIsForgotten(t *testing.T) {
 	r := newRig(t)
-	r.do(Lost{errors.New("refused")})
+	r.do(Lost{Err: errors.New("refused")})
 	r.watch(partial, "a").wants(t, 1, nil, resource.ErrTransport)
 	r.do(Idle{})
 	r.watch(partial, "b").wants(t, 0, nil, nil)
@@ -391,7 +391,7 @@ func TestStoppedTimersLeaveTheQueue(t *testing.T) {
 	for _, s := range []string{"a", "b"} {
 		r.watch(partial, s)
 	}
-	r.do(Asked{partial, []string{"a", "b"}})
+	r.do(Asked{0, partial, []string{"a", "b"}})
 	r.respond(partial, ok(r.update("a", "1")), ok(r.update("b", "1")))
 	if _, ok := r.m.NextDeadline(); ok || len(r.m.timers.queue) != 0 {
 		t.Errorf("queue = %v, want none", r.m.timers.queue)

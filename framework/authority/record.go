@@ -18,24 +18,58 @@ const (
 	Nacked
 	DoesNotExist
 	Timeout
+	ReceivedError
 )
 
 // String is the state's name as gRFC A88 spells it.
 func (s State) String() string {
-	return [...]string{"REQUESTED", "ACKED", "NACKED", "DOES_NOT_EXIST", "TIMEOUT"}[s]
+	return [...]string{"REQUESTED", "ACKED", "NACKED", "DOES_NOT_EXIST", "TIMEOUT", "RECEIVED_ERROR"}[s]
 }
 
-// A record is what is known of one watched resource.
+// A record is what is known of one resource that is watched, or that is a member of
+// a collection that is; or of such a collection itself, which never has an update.
 type record struct {
-	typ      *resource.Type
-	name     xdstp.Name
-	state    State
-	update   resource.Update // in use; nil when there is none
-	err      error           // the data error of the state; nil when Acked or Requested
-	watchers []Watcher
+	table *table
+	name  xdstp.Name
+	state State
+	err   error // the error of the state; nil when Acked or Requested
 
-	seen  uint32 // the last response that mentioned it
-	timer uint32 // the armed timer; 0 when none is
+	update  resource.Update // in use; nil when there is none
+	from    int             // the server that sent it
+	version string          // with which it was last sent
+	updated time.Time       // when it was taken into use
+
+	watchers   []Watcher
+	collection *record   // of which it is a member
+	members    []*record // of a collection; nil otherwise
+
+	seen  uint32 // the last response of the active server that mentioned it
+	asked uint64 // servers, by bit, on whose stream it has been asked for
+	timer uint32 // the armed does-not-exist timer; 0 when none is
+
+	expires time.Time // when its time to live is over; zero: never
+	place   int       // in the queue of those that expire, plus one
+}
+
+// isCollection reports whether the record is one of a wildcard or a glob.
+func (r *record) isCollection() bool { return r.name.IsGlob() || r.name.String() == resource.Wildcard }
+
+// unknown reports whether the control plane has not said anything of it yet.
+func (r *record) unknown() bool {
+	return r.update == nil && (r.state == Requested || r.state == Timeout)
+}
+
+// isStray reports whether the record is a member that only another server had.
+func (r *record) isStray() bool { return r.collection != nil && len(r.watchers) == 0 && r.seen == 0 }
+
+// askedOf reports whether the resource has been asked for on the stream of a server,
+// by its name or as a member.
+func (r *record) askedOf(server int) bool {
+	asked := r.asked
+	if r.collection != nil {
+		asked |= r.collection.asked
+	}
+	return asked&(1<<server) != 0
 }
 
 func (r *record) removeWatcher(w Watcher) {
@@ -44,49 +78,63 @@ func (r *record) removeWatcher(w Watcher) {
 	}
 }
 
-// timers are the does-not-exist timers of an authority. All of them run for the
-// same time, so that the one started first ends first: a queue. A stopped timer
-// stays in the queue until it would have ended; its number no longer is its
-// record's.
-type timers struct {
-	queue []timer
-	last  uint32
+// A table is the records of one type, beside the shard that others read.
+type table struct {
+	typ     *resource.Type
+	shard   resource.Shard
+	records map[string]*record // by canonical name
+	// aliased are the records whose update has another name than theirs, by that.
+	aliased map[xdstp.Name][]*record
 }
 
-type timer struct {
-	at     time.Time
-	record *record
-	number uint32
-}
-
-func (t *timers) start(r *record, at time.Time) {
-	t.last++
-	if t.last == 0 {
-		t.last++ // 0 means that no timer is armed
+// named calls f with the records by which a resource is watched: that of its name,
+// and those of its aliases.
+func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
+	if r, ok := t.records[name.String()]; ok {
+		f(r)
 	}
-	r.timer = t.last
-	t.queue = append(t.queue, timer{at: at, record: r, number: t.last})
-}
-
-// next is the first timer that was not stopped.
-func (t *timers) next() (timer, bool) {
-	for len(t.queue) > 0 {
-		if first := t.queue[0]; first.record.timer == first.number {
-			return first, true
-		}
-		t.queue[0] = timer{}
-		t.queue = t.queue[1:]
-	}
-	t.queue = nil
-	return timer{}, false
-}
-
-// stopAll stops every timer.
-func (t *timers) stopAll() {
-	for _, q := range t.queue {
-		if q.record.timer == q.number {
-			q.record.timer = 0
+	for _, r := range slices.Clone(t.aliased[name]) {
+		if !slices.Contains(aliases, r.name) {
+			f(r)
 		}
 	}
-	t.queue = nil
+	for _, a := range aliases {
+		if r, ok := t.records[a.String()]; ok && a != name {
+			f(r)
+		}
+	}
+}
+
+// use puts an update into use.
+func (t *table) use(r *record, u resource.Update) {
+	t.release(r, u)
+	r.update = u
+	if u.Name() != r.name {
+		t.aliased[u.Name()] = append(t.aliased[u.Name()], r)
+	}
+	if shared, ok := t.shard.Load(u.Name()); !ok || shared != u {
+		t.shard.Store(u)
+	}
+}
+
+// release makes room for another update, which may be nil.
+func (t *table) release(r *record, next resource.Update) {
+	if r.update == nil {
+		return
+	}
+	old := r.update.Name()
+	r.update = nil
+	if others := t.aliased[old]; slices.Contains(others, r) {
+		t.aliased[old] = slices.DeleteFunc(others, func(o *record) bool { return o == r })
+		if len(t.aliased[old]) == 0 {
+			delete(t.aliased, old)
+		}
+	}
+	if next != nil && next.Name() == old || len(t.aliased[old]) > 0 {
+		return
+	}
+	if same, ok := t.records[old.String()]; ok && same.update != nil {
+		return
+	}
+	t.shard.Delete(old)
 }

@@ -2,6 +2,9 @@ package authority
 
 import (
 	"errors"
+	"fmt"
+	"slices"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -9,76 +12,210 @@ import (
 
 var (
 	errNoAnswer = errors.New("the control plane did not send it in time after it was asked for")
+	errNotHere  = errors.New("the control plane that is in use now did not send it in time; another one had")
 	errAbsent   = errors.New("it is missing from a response that names every resource")
+	errSaid     = errors.New("the control plane says that it does not have it")
+	errTaken    = errors.New("the control plane took it away")
+	errStale    = errors.New("the control plane sent what it has after the stream came back, and not this")
+	errExpired  = errors.New("its time to live is over")
+	errEmpty    = errors.New("the collection is empty")
+	errEmptied  = errors.New("its collection is empty")
+)
+
+// Codes of google.rpc.Code that are data errors (gRFC A88).
+const (
+	codeNotFound         = 5
+	codePermissionDenied = 7
 )
 
 // response applies what a response said. Resources that nobody watches are
 // passed over (gRFC A27); the valid ones of a rejected response are used (gRFC
-// A46).
+// A46). What a server says that another one has taken over from is too late (gRFC
+// A71).
 func (m *Machine) response(ev Response) {
-	i := m.config.Types.Index(ev.Type)
-	records, shard := m.records[i], m.shards[i]
+	m.down[ev.Server] = nil
+	before := m.choice.Active()
+	d, counts := m.choice.Responded(ev.Server)
+	m.choose(d)
+	if !counts {
+		return
+	}
+	if m.choice.Active() != before {
+		m.switched()
+	}
+	m.relieve()
+	t := m.table(ev.Type)
 	m.responses++
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	for _, res := range ev.Results {
-		r, ok := records[res.Name.String()]
-		if !ok {
-			continue
-		}
-		r.seen = m.responses
-		if res.Err != nil {
-			m.reject(r, shard, res.Err)
-		} else {
-			m.accept(r, shard, res.Update)
-		}
+	if c, ok := t.records[resource.Wildcard]; ok && c.asked&(1<<ev.Server) != 0 {
+		m.answered(c, Acked, nil)
 	}
-	if ev.Type.Complete && !ev.Unnamed {
-		for _, r := range records {
-			if r.seen != m.responses && r.seen != 0 {
-				m.remove(r, shard)
+	for _, res := range ev.Results {
+		m.result(t, res)
+	}
+	if ev.Type.Complete && !ev.Partial {
+		for _, r := range t.records {
+			sent := r.seen != 0 || r.isStray()
+			if r.seen != m.responses && sent && r.state != ReceivedError {
+				m.remove(r, errAbsent)
 			}
 		}
 	}
 }
 
+func (m *Machine) result(t *table, res Result) {
+	c, isMember := t.collection(res.Name)
+	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil {
+		if c.name.IsGlob() {
+			m.answered(c, Acked, nil)
+		}
+		if r, ok := t.records[res.Name.String()]; !ok {
+			t.records[res.Name.String()] = &record{table: t, name: res.Name, collection: c}
+			c.members = append(c.members, t.records[res.Name.String()])
+		} else if r.collection == nil && res.Update != nil {
+			m.join(r, c)
+		}
+	}
+	t.named(res.Name, res.Aliases, func(r *record) {
+		r.seen = m.responses
+		switch {
+		case res.Error != nil:
+			m.refused(r, *res.Error)
+		case res.Removed && r.isCollection():
+			m.emptied(r)
+		case res.Removed:
+			m.remove(r, errTaken)
+		case res.Heartbeat:
+			m.beat(r, res)
+		case res.Err != nil:
+			m.reject(r, res.Err)
+		default:
+			m.accept(r, res)
+		}
+	})
+}
+
 // accept takes a valid resource into use. One that is in use already is told
 // only if that clears an error.
-func (m *Machine) accept(r *record, shard resource.Shard, u resource.Update) {
+func (m *Machine) accept(r *record, res Result) {
+	u := res.Update
 	r.timer = 0
 	news := r.update != u || r.err != nil
-	r.state, r.err = Acked, nil
-	if r.update != u {
-		r.update = u
-		shard.Store(u)
+	if r.update != nil && r.from != m.choice.Active() {
+		m.emit(Forget{Server: r.from, Type: r.table.typ, Name: r.update.Name().String()})
+		if same, ok := r.table.shard.(interface {
+			Equal(a, b resource.Update) bool
+		}); ok && r.err == nil {
+			news = !same.Equal(r.update, u)
+		}
 	}
+	r.state, r.err = Acked, nil
+	r.from, r.version = m.choice.Active(), res.Version
+	if r.update != u {
+		r.updated = m.now
+		r.table.use(r, u)
+	}
+	m.live(r, res.TTL)
 	if news {
 		m.tell(r)
 	}
 }
 
-func (m *Machine) reject(r *record, shard resource.Shard, cause error) {
-	m.dataError(r, shard, Nacked, m.fault(r, resource.ErrInvalid, cause))
+// live starts the time to live over; zero: there is none any longer.
+func (m *Machine) live(r *record, ttl time.Duration) {
+	at := time.Time{}
+	if ttl > 0 {
+		at = m.now.Add(ttl)
+	}
+	m.lifetimes.set(r, at)
 }
 
-// remove notes that a resource that was received before is gone.
-func (m *Machine) remove(r *record, shard resource.Shard) {
-	m.dataError(r, shard, DoesNotExist, m.fault(r, resource.ErrRemoved, errAbsent))
+// beat takes a heartbeat, which is about the version that is in use or about
+// nothing.
+func (m *Machine) beat(r *record, res Result) {
+	if r.update != nil && (res.Version == r.version || res.Version == "") {
+		m.live(r, res.TTL)
+	}
+}
+
+func (m *Machine) reject(r *record, cause error) {
+	m.dataError(r, Nacked, m.fault(r, resource.ErrInvalid, cause))
+}
+
+// remove notes that the control plane does not have a resource, or not any longer.
+// Only collections lose a member by that in any case.
+func (m *Machine) remove(r *record, why error) {
+	if r.update == nil && r.state == DoesNotExist {
+		return
+	}
+	err := m.fault(r, resource.ErrRemoved, why)
+	if r.update == nil && r.state != Nacked {
+		err = m.fault(r, resource.ErrNotFound, errSaid)
+	}
+	m.leave(r, err)
+	m.dataError(r, DoesNotExist, err)
+}
+
+// refused takes an error of the control plane's (xRFC TP3, gRFC A88).
+func (m *Machine) refused(r *record, e ServerError) {
+	cause := fmt.Errorf("the control plane says: %q (code %d)", e.Message, e.Code)
+	var err error
+	switch e.Code {
+	case codeNotFound:
+		kind := resource.ErrNotFound
+		if r.update != nil {
+			kind = resource.ErrRemoved
+		}
+		err = m.fault(r, kind, cause)
+		m.leave(r, err)
+	case codePermissionDenied:
+		err = m.fault(r, resource.ErrDenied, cause)
+	default:
+		m.setError(r, ReceivedError, m.fault(r, resource.ErrUnavailable, cause))
+		return
+	}
+	m.dataError(r, ReceivedError, err)
 }
 
 // dataError sets the error of a resource. What is cached stays in use, unless
 // the server is known not to alert people of such errors (gRFC A88).
-func (m *Machine) dataError(r *record, shard resource.Shard, state State, err error) {
-	r.timer = 0
-	dropped := false
-	if r.update != nil && m.config.Server.HasFeature(bootstrap.FeatureFailOnDataErrors) {
-		shard.Delete(r.name)
-		r.update, dropped = nil, true
+func (m *Machine) dataError(r *record, state State, err error) {
+	if r.update != nil && (m.config.FailOnDataErrors || m.active(bootstrap.FeatureFailOnDataErrors)) {
+		m.drop(r)
+		r.err = nil // what was ambient is a failure now, and news
 	}
+	m.setError(r, state, err)
+}
+
+// setError tells an error, unless it says nothing new.
+func (m *Machine) setError(r *record, state State, err error) {
+	r.timer = 0
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
 	r.state, r.err = state, err
-	if dropped || !known {
+	if !known {
 		m.tell(r)
+	}
+}
+
+// stale removes what a server turns out not to have.
+func (m *Machine) stale(ev Stale) {
+	if ev.Server != m.choice.Active() {
+		return
+	}
+	t := m.table(ev.Type)
+	for _, name := range ev.Names {
+		if r, ok := t.records[name]; ok {
+			m.remove(r, errStale)
+			continue
+		}
+		for n, rs := range t.aliased {
+			if n.String() == name {
+				for _, r := range slices.Clone(rs) {
+					m.remove(r, errStale)
+				}
+			}
+		}
 	}
 }

@@ -108,13 +108,21 @@ const (
 	// FeatureResourceTimerIsTransientFailure is how A88 spells
 	// FeatureResourceTimerIsTransientError in one place. The two are one feature.
 	FeatureResourceTimerIsTransientFailure = "resource_timer_is_transient_failure"
+	// FeatureTransportDelta says that the server speaks the incremental variant of
+	// the xDS transport protocol. The name is this project's.
+	FeatureTransportDelta = "xds.transport.delta"
+	// FeatureTransportAuto tries the incremental variant, and falls back on the
+	// state of the world where the server does not have it. The name is this
+	// project's.
+	FeatureTransportAuto = "xds.transport.auto"
 )
 
 // featureName returns the one spelling of a known feature.
 func featureName(name string) (canonical string, known bool) {
 	switch name {
 	case FeatureXDSV3, FeatureIgnoreResourceDeletion, FeatureTrustedXDSServer,
-		FeatureFailOnDataErrors, FeatureResourceTimerIsTransientError:
+		FeatureFailOnDataErrors, FeatureResourceTimerIsTransientError,
+		FeatureTransportDelta, FeatureTransportAuto:
 		return name, true
 	case FeatureResourceTimerIsTransientFailure:
 		return FeatureResourceTimerIsTransientError, true

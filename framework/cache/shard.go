@@ -54,6 +54,14 @@ func (s *Shard[U]) All() iter.Seq[resource.Update] {
 	}
 }
 
+// Equal reports whether two updates say the same, wherever they came from. Any
+// goroutine.
+func (s *Shard[U]) Equal(a, b resource.Update) bool {
+	x, ok := a.(interface{ Equal(u U) bool })
+	y, isU := b.(U)
+	return ok && isU && x.Equal(y)
+}
+
 // Store keeps u under its name. Writer only.
 func (s *Shard[U]) Store(u resource.Update) {
 	name := u.Name()

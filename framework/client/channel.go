@@ -2,34 +2,53 @@ package client
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// A channel is the ADS of one server entry: its machine, the authorities whose
-// resources come from it, and the stream of the moment. It belongs to the loop.
+// A channel is the ADS of one server entry: its machine, the authorities that may
+// use it, and the stream of the moment. It belongs to the loop.
 type channel struct {
-	client      *Client
-	server      *bootstrap.Server
-	machine     *ads.SotW
-	authorities []*authorityScope
+	client  *Client
+	server  *bootstrap.Server
+	machine *ads.Machine
+	users   []user
+	counts  counts
 
 	conn    transport.Conn
 	release func() // gives conn back to the pool
 	stream  *stream
 }
 
-// open starts a stream. The connection is taken from the pool when it is first
-// needed.
-func (ch *channel) open(l *loop) {
+// A user is an authority, with the position of the channel's server in its list.
+type user struct {
+	*authorityScope
+	server int
+}
+
+// tell gives every authority an event, made for it and the server's position.
+func (ch *channel) tell(l *loop, event func(server int, a *authorityScope) authority.Event, now time.Time) {
+	for _, u := range ch.users {
+		l.toAuthority(u.authorityScope, event(u.server, u.authorityScope), now)
+	}
+}
+
+// open starts a stream, in place of the one there may be. The connection is taken
+// from the pool when it is first needed.
+func (ch *channel) open(l *loop, delta bool) {
+	if ch.stream != nil {
+		ch.log(slog.LevelInfo, "stream ended: the control plane does not answer the delta protocol")
+		ch.stream.cancel()
+	}
 	s := &stream{
 		channel: ch,
 		loop:    l,
+		delta:   delta,
 		out:     make(chan []byte, 1),
 		applied: make(chan struct{}, 1),
 	}
@@ -51,14 +70,24 @@ func (ch *channel) open(l *loop) {
 // send encodes a request and gives it to the writing goroutine, which is idle:
 // the machine has one request on its way at a time.
 func (ch *channel) send(e ads.Send) {
-	req := transport.Request{
-		TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Names: e.Names, Error: e.Reject,
-	}
+	var node []byte
 	if e.First {
-		req.Node = ch.client.node
+		node = ch.client.node
 	}
 	if e.Reject != "" {
-		ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "version", e.Version, "nonce", e.Nonce, "reason", e.Reject)
+		ch.counts.rejected.Add(1)
+		ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "nonce", e.Nonce, "reason", e.Reject)
+	}
+	if e.Delta {
+		req := transport.DeltaRequest{
+			Node: node, TypeURL: e.Type.URL(), Subscribe: e.Subscribe, Unsubscribe: e.Unsubscribe,
+			Versions: e.Versions, Nonce: e.Nonce, Error: e.Reject,
+		}
+		ch.stream.out <- req.Encode()
+		return
+	}
+	req := transport.Request{
+		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Names: e.Names, Error: e.Reject,
 	}
 	ch.stream.out <- req.Encode()
 }
@@ -91,78 +120,4 @@ func (ch *channel) logLost(err error) {
 func (ch *channel) log(level slog.Level, msg string, args ...any) {
 	args = append([]any{"server", ch.server.URI(), "node", ch.client.nodeID}, args...)
 	ch.client.logger.Log(ch.client.ctx, level, msg, args...)
-}
-
-// A stream is one ADS stream, with a goroutine that reads and one that writes.
-type stream struct {
-	channel *channel
-	loop    *loop
-	ctx     context.Context
-	cancel  context.CancelFunc
-	out     chan []byte   // requests for the writing goroutine; never more than one
-	applied chan struct{} // a token when the loop has taken in the last response
-}
-
-// current reports whether the stream is its channel's. Loop only.
-func (s *stream) current() bool { return s.channel.stream == s }
-
-// resume lets the next response be read.
-func (s *stream) resume() { s.applied <- struct{}{} }
-
-func (s *stream) run(conn transport.Conn) {
-	defer s.cancel()
-	ts, err := conn.OpenStream(s.ctx, transport.MethodADS)
-	if err != nil {
-		s.loop.post(closed{s, err})
-		return
-	}
-	s.loop.post(opened{s})
-	s.channel.client.wg.Go(func() { s.write(ts) })
-	err = s.read(ts)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	s.loop.post(closed{s, err})
-}
-
-// write sends what the loop hands out. When sending fails the stream has ended,
-// and reading says why.
-func (s *stream) write(ts transport.Stream) {
-	for {
-		select {
-		case <-s.ctx.Done():
-			return
-		case msg := <-s.out:
-			if ts.Send(msg) != nil {
-				return
-			}
-			s.loop.post(written{s})
-		}
-	}
-}
-
-// read decodes responses one after another; the next is read when the loop has
-// taken in the last.
-func (s *stream) read(ts transport.Stream) error {
-	for {
-		msg, err := ts.Receive()
-		if err != nil {
-			return err
-		}
-		resp, err := transport.ParseResponse(msg)
-		if err != nil {
-			return err
-		}
-		d, ok := s.channel.decode(resp)
-		if !ok {
-			s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", resp.TypeURL)
-			continue
-		}
-		s.loop.post(received{s, d})
-		select {
-		case <-s.applied:
-		case <-s.ctx.Done():
-			return s.ctx.Err()
-		}
-	}
 }

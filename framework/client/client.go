@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -19,9 +22,13 @@ import (
 type Client struct {
 	config *bootstrap.Config
 	types  *resource.Set
-	logger *slog.Logger
-	node   []byte // encoded
-	nodeID string
+	// decoded are the types and those of their list collections.
+	decoded *resource.Set
+	logger  *slog.Logger
+	node    []byte // encoded
+	budget  time.Duration
+	slow    atomic.Uint64 // times that a watcher was not waited for any longer
+	nodeID  string
 
 	pool    *Pool
 	ownPool bool
@@ -42,20 +49,20 @@ type Client struct {
 
 var _ resource.Client = (*Client)(nil)
 
-// An authorityScope is an authority within this client, and the channel to the
-// server it uses.
+// An authorityScope is an authority within this client, and the channels to its
+// servers, in the order of the bootstrap's list (gRFC A71).
 type authorityScope struct {
-	machine *authority.Machine
-	channel *channel
+	name     string
+	machine  *authority.Machine
+	channels []*channel
 }
 
-// New returns a client that talks to nobody until something is watched. Close
-// it. An authority's resources come from the first server of its list.
+// New returns a client that talks to nobody until something is watched. Close it.
 func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client, error) {
 	if config == nil || types == nil {
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
 	}
-	var o options
+	o := options{budget: DefaultWatcherBudget}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -66,8 +73,11 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	c := &Client{
 		config: config, types: types, logger: o.logger,
 		node: node, nodeID: config.Node().GetId(),
-		pool: o.pool,
+		pool: o.pool, budget: o.budget,
 		done: make(chan struct{}),
+	}
+	if c.decoded, err = withCollections(types); err != nil {
+		return nil, err
 	}
 	if c.logger == nil {
 		c.logger = slog.New(slog.DiscardHandler)
@@ -81,32 +91,52 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads)
-	c.scopes()
+	c.scopes(o.fail)
 	c.wg.Go(c.loop.run)
 	return c, nil
 }
 
 // scopes makes the first level of the cache (gRFC A47): an entry for each
 // authority, and one for old-style names apart from the empty authority.
-func (c *Client) scopes() {
+func (c *Client) scopes(fail bool) {
 	if servers := c.config.Servers(); len(servers) > 0 {
-		c.oldStyle = c.scope(servers[0])
+		c.oldStyle = c.scope("", servers, fail)
 	}
 	c.authorities = make(map[string]*authorityScope)
 	for _, name := range c.config.Authorities() {
 		a, _ := c.config.Authority(name)
-		c.authorities[name] = c.scope(a.Servers[0])
+		c.authorities[name] = c.scope(name, a.Servers, fail)
 	}
 }
 
-func (c *Client) scope(server *bootstrap.Server) *authorityScope {
-	ch := c.loop.channel(server)
-	s := &authorityScope{
-		machine: authority.New(authority.Config{Types: c.types, Server: ch.server, NodeID: c.nodeID}),
-		channel: ch,
+func (c *Client) scope(name string, servers []*bootstrap.Server, fail bool) *authorityScope {
+	s := &authorityScope{name: name}
+	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: fail}
+	for _, server := range servers {
+		ch := c.loop.channel(server)
+		if slices.Contains(s.channels, ch) {
+			continue // the same server again is no other one to fall back on
+		}
+		ch.users = append(ch.users, user{s, len(s.channels)})
+		s.channels = append(s.channels, ch)
+		config.Servers = append(config.Servers, ch.server)
 	}
-	ch.authorities = append(ch.authorities, s)
+	s.machine = authority.New(config)
 	return s
+}
+
+// allScopes yields the authorities, that of old-style names first.
+func (c *Client) allScopes() iter.Seq[*authorityScope] {
+	return func(yield func(*authorityScope) bool) {
+		if c.oldStyle != nil && !yield(c.oldStyle) {
+			return
+		}
+		for _, a := range c.authorities {
+			if !yield(a) {
+				return
+			}
+		}
+	}
 }
 
 // find returns the authority of a name; nil when the client has none such.
@@ -128,17 +158,28 @@ func (c *Client) Subscribe(t *resource.Type, name string, w resource.Watcher[res
 	if w == nil {
 		return nil, errors.New("client: the watcher is nil")
 	}
+	if err := c.known(t); err != nil {
+		return nil, err
+	}
+	return c.subscribe(t, name, w)
+}
+
+func (c *Client) subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (cancel func(), err error) {
 	s, err := c.subscription(t, name)
 	if err != nil {
 		return nil, err
 	}
 	s.watcher = w
+	s.holder, _ = w.(resource.Holder)
 	c.loop.post(watched{s})
 	return s.Stop, nil
 }
 
 // Observe implements [resource.Client].
 func (c *Client) Observe(t *resource.Type, name string) (resource.Observation, error) {
+	if err := c.known(t); err != nil {
+		return nil, err
+	}
 	s, err := c.subscription(t, name)
 	if err != nil {
 		return nil, err
@@ -148,36 +189,52 @@ func (c *Client) Observe(t *resource.Type, name string) (resource.Observation, e
 	return s, nil
 }
 
-// subscription checks what can be checked before anything is subscribed to.
-func (c *Client) subscription(t *resource.Type, name string) (*subscription, error) {
+// known checks that a type is one of the client's.
+func (c *Client) known(t *resource.Type) error {
 	if c.closed() {
-		return nil, fmt.Errorf("client: %w", resource.ErrClosed)
+		return fmt.Errorf("client: %w", resource.ErrClosed)
 	}
 	if t == nil || c.types.Index(t) < 0 {
 		what := "nil"
 		if t != nil {
 			what = t.Name
 		}
-		return nil, fmt.Errorf("client: %w %s; register it before Freeze", resource.ErrUnknownType, what)
+		return fmt.Errorf("client: %w %s; register it before Freeze", resource.ErrUnknownType, what)
 	}
+	return nil
+}
+
+// locate finds the canonical name and the authority of a resource of a type.
+func (c *Client) locate(t *resource.Type, name string) (xdstp.Name, *authorityScope, error) {
 	n, err := c.config.ParseName(name)
-	if err != nil {
-		return nil, fmt.Errorf("client: watching a %s: %w", t.ShortName(), err)
-	}
-	if err := n.CheckType(t.Name); err != nil {
-		return nil, fmt.Errorf("client: watching a %s: %w", t.ShortName(), err)
+	if err == nil {
+		err = n.CheckType(t.Name)
 	}
 	scope := c.find(n)
-	if scope == nil {
-		_, err := c.config.ServersFor(n)
-		return nil, fmt.Errorf("client: watching a %s: %w", t.ShortName(), err)
+	if err == nil && scope == nil {
+		_, err = c.config.ServersFor(n)
+	}
+	if err != nil {
+		return xdstp.Name{}, nil, fmt.Errorf("client: watching a %s: %w", t.ShortName(), err)
+	}
+	return n, scope, nil
+}
+
+// subscription checks what can be checked before anything is subscribed to.
+func (c *Client) subscription(t *resource.Type, name string) (*subscription, error) {
+	n, scope, err := c.locate(t, name)
+	if err != nil {
+		return nil, err
+	}
+	if isCollection(n) {
+		return nil, fmt.Errorf("client: watching a %s: %q is a collection; use WatchCollection", t.ShortName(), n)
 	}
 	return &subscription{client: c, authority: scope, typ: t, name: n}, nil
 }
 
 // Shard implements [resource.Client].
 func (c *Client) Shard(t *resource.Type, name xdstp.Name) resource.Shard {
-	scope, i := c.find(name), c.types.Index(t)
+	scope, i := c.find(name), c.decoded.Index(t)
 	if scope == nil || i < 0 {
 		return nil
 	}
@@ -187,11 +244,11 @@ func (c *Client) Shard(t *resource.Type, name xdstp.Name) resource.Shard {
 // Shards implements [resource.Client].
 func (c *Client) Shards(t *resource.Type) iter.Seq[resource.Shard] {
 	return func(yield func(resource.Shard) bool) {
-		i := c.types.Index(t)
-		if i < 0 || c.oldStyle != nil && !yield(c.oldStyle.machine.Shard(i)) {
+		i := c.decoded.Index(t)
+		if i < 0 {
 			return
 		}
-		for _, a := range c.authorities {
+		for a := range c.allScopes() {
 			if !yield(a.machine.Shard(i)) {
 				return
 			}

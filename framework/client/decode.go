@@ -14,28 +14,34 @@ import (
 )
 
 var (
-	errNoName = errors.New("it has no name")
-	errTwice  = errors.New("it is listed twice in one response; the specification allows a name once")
-	errNotIt  = errors.New("its decoder returned no update of that name")
+	errNoName  = errors.New("it has no name")
+	errTwice   = errors.New("it is listed twice in one response; the specification allows a name once")
+	errTooMany = errors.New("a response holds too many resources")
+	errNotIt   = errors.New("its decoder returned no update of that name")
 )
 
 // decode reads the resources of a response, off the loop. A resource whose bytes
 // are cached is not decoded: its result is the cached update itself, which the
 // loop recognises. ok is false for a type that is not registered; such a
 // response is neither accepted nor rejected.
-func (ch *channel) decode(resp *transport.Response) (d decoded, ok bool) {
-	t, ok := ch.client.types.LookupURL(resp.TypeURL)
+func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok bool) {
+	t, ok := ch.client.decoded.LookupURL(resp.TypeURL)
 	if !ok {
 		return decoded{}, false
 	}
-	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce}
+	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: delta}
 	var rejected rejections
 	at := make(map[xdstp.Name]int) // into d.results
 	for res := range resp.Resources() {
 		rejected.total++
+		if rejected.total > maxResources {
+			d.partial = true
+			rejected.add(t, rejected.total, "", errTooMany)
+			break
+		}
 		name, err := ch.name(t, res)
 		if err != nil {
-			d.unnamed = true
+			d.partial = true
 			rejected.add(t, rejected.total, res.Name, err)
 			continue
 		}
@@ -47,14 +53,51 @@ func (ch *channel) decode(resp *transport.Response) (d decoded, ok bool) {
 			continue
 		}
 		at[name] = len(d.results)
-		u, err := ch.update(t, name, res, resp.Version)
-		if err != nil {
-			rejected.add(t, rejected.total, name.String(), err)
+		r := authority.Result{Name: name, Version: resp.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res)}
+		if delta || res.Version != "" || res.Heartbeat {
+			r.Version = res.Version
 		}
-		d.results = append(d.results, authority.Result{Name: name, Update: u, Err: err})
+		if !res.Heartbeat {
+			if r.Update, r.Err = ch.update(t, name, res, r.Version); r.Err != nil {
+				rejected.add(t, rejected.total, name.String(), r.Err)
+			}
+		}
+		d.results = append(d.results, r)
 	}
 	d.reject = rejected.String()
+	ch.absences(&d, resp)
 	return d, true
+}
+
+// absences reads what a response says of resources that are not in it. A name that
+// cannot be read is none that anybody asked for.
+func (ch *channel) absences(d *decoded, resp *transport.Response) {
+	limit := len(d.results) + maxResources
+	add := func(name string, r authority.Result) {
+		n, err := ch.client.config.ParseName(name)
+		if err == nil && n.CheckType(d.typ.Name) == nil && len(d.results) < limit {
+			r.Name = n
+			d.results = append(d.results, r)
+		}
+	}
+	for name := range resp.Removed() {
+		add(name, authority.Result{Removed: true})
+	}
+	for e := range resp.Errors() {
+		add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message, maxQuoted)}})
+	}
+}
+
+// aliases reads the other names of a resource, of which no more than a few make
+// sense.
+func (ch *channel) aliases(t *resource.Type, res transport.Resource) (names []xdstp.Name) {
+	for _, s := range res.Aliases[:min(len(res.Aliases), maxAliases)] {
+		n, err := ch.client.config.ParseName(s)
+		if err == nil && n.CheckType(t.Name) == nil {
+			names = append(names, n)
+		}
+	}
+	return names
 }
 
 // name finds the canonical name of a resource: that of its wrapper, or else the
@@ -102,7 +145,7 @@ func (ch *channel) update(t *resource.Type, name xdstp.Name, res transport.Resou
 	}
 	dc := &resource.DecodeContext{
 		Name: name, Version: version, Server: ch.server,
-		Bootstrap: ch.client.config, Types: ch.client.types,
+		Bootstrap: ch.client.config, Types: ch.client.decoded,
 	}
 	body := slices.Clone(res.Body)
 	return safely(func() (resource.Update, error) {
@@ -138,6 +181,12 @@ func wrongType(t *resource.Type, res transport.Resource) error {
 const (
 	maxQuoted = 1 << 10
 	maxReject = 8 << 10
+)
+
+// What a response may hold. Resources and names beyond are not looked at.
+const (
+	maxResources = 1 << 20
+	maxAliases   = 1 << 10
 )
 
 // clip cuts s to a length.

@@ -1,18 +1,30 @@
 package client
 
 import (
+	"errors"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 // The events of subscriptions.
 type (
 	watched   struct{ s *subscription }
 	unwatched struct{ s *subscription }
+	gathered  struct{ o *collectionSubscription }
+	scattered struct{ o *collectionSubscription }
 )
+
+func (e gathered) apply(l *loop, now time.Time) {
+	l.toAuthority(e.o.scope, authority.Watch{Type: e.o.typ, Name: e.o.name, Watcher: e.o}, now)
+}
+
+func (e scattered) apply(l *loop, now time.Time) {
+	l.toAuthority(e.o.scope, authority.Cancel{Type: e.o.typ, Name: e.o.name, Watcher: e.o}, now)
+}
 
 func (e watched) apply(l *loop, now time.Time) {
 	l.toAuthority(e.s.authority, authority.Watch{Type: e.s.typ, Name: e.s.name, Watcher: e.s}, now)
@@ -52,26 +64,31 @@ func (e written) apply(l *loop, now time.Time) {
 func (e closed) apply(l *loop, now time.Time) {
 	if e.s.current() {
 		e.s.channel.stream = nil
-		l.toStream(e.s.channel, ads.Closed{Err: e.err}, now)
+		l.toStream(e.s.channel, ads.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
 	}
 }
 
 func (e received) apply(l *loop, now time.Time) {
-	defer e.s.resume()
 	if !e.s.current() {
+		e.s.resume()
 		return
 	}
 	ch, r := e.s.channel, e.response
 	asked := ch.machine.Asked(r.typ)
-	l.toStream(ch, ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}, now)
-	if !asked {
-		return
+	l.news, l.work = false, newWork(l.client, e.s.resume)
+	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}
+	if e.s.delta {
+		r.summarise(&ev)
 	}
-	for _, a := range ch.authorities {
-		if results := r.of(l.client, a); len(results) > 0 || r.typ.Complete {
-			l.toAuthority(a, authority.Response{Type: r.typ, Results: results, Unnamed: r.unnamed}, now)
-		}
+	l.toStream(ch, ev, now)
+	if asked {
+		ch.tell(l, func(server int, a *authorityScope) authority.Event {
+			return authority.Response{Server: server, Type: r.typ, Results: r.of(l.client, a), Partial: r.partial}
+		}, now)
 	}
+	e.s.news = l.news
+	l.work.handed()
+	l.work = nil
 }
 
 // decoded is a response whose resources have been read.
@@ -81,7 +98,7 @@ type decoded struct {
 	nonce   string
 	reject  string // not empty: why it is rejected
 	results []authority.Result
-	unnamed bool // there are resources whose names cannot be read; results lacks them
+	partial bool // what results lacks may be there all the same
 }
 
 // of returns the results that belong to an authority. A resource of an authority
@@ -104,4 +121,23 @@ func (d *decoded) of(c *Client, a *authorityScope) []authority.Result {
 		}
 	}
 	return results
+}
+
+// summarise says what the delta protocol needs to remember.
+func (d *decoded) summarise(ev *ads.Received) {
+	for _, r := range d.results {
+		name := r.Name.String()
+		switch {
+		case r.Update != nil || r.Heartbeat:
+			a := ads.Accepted{Name: name, Version: r.Version, Heartbeat: r.Heartbeat}
+			for _, alias := range r.Aliases {
+				a.Aliases = append(a.Aliases, alias.String())
+			}
+			ev.Accepted = append(ev.Accepted, a)
+		case r.Removed:
+			ev.Removed = append(ev.Removed, name)
+		case r.Err != nil:
+			ev.Rejected = append(ev.Rejected, name)
+		}
+	}
 }

@@ -25,6 +25,11 @@ type loop struct {
 	mu    sync.Mutex
 	inbox []event
 	wake  chan struct{} // has a token when the inbox is not empty
+
+	// While a response is taken in: who waits for the watchers that it concerns, and
+	// whether there are any.
+	work *work
+	news bool
 }
 
 func newLoop(c *Client, config ads.Config) *loop {
@@ -38,7 +43,14 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 			return ch
 		}
 	}
-	ch := &channel{client: l.client, server: server, machine: ads.NewSotW(l.config)}
+	config := l.config
+	switch {
+	case server.HasFeature(bootstrap.FeatureTransportDelta):
+		config.Protocol = ads.Delta
+	case server.HasFeature(bootstrap.FeatureTransportAuto):
+		config.Protocol = ads.Auto
+	}
+	ch := &channel{client: l.client, server: server, machine: ads.New(config)}
 	l.channels = append(l.channels, ch)
 	return ch
 }
@@ -90,12 +102,12 @@ func (l *loop) run() {
 
 // turn lets time pass for the machines and lets the channels send.
 func (l *loop) turn(now time.Time) {
-	for _, ch := range l.channels {
-		for _, a := range ch.authorities {
-			if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
-				l.toAuthority(a, authority.Tick{}, now)
-			}
+	for a := range l.client.allScopes() {
+		if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
+			l.toAuthority(a, authority.Tick{}, now)
 		}
+	}
+	for _, ch := range l.channels {
 		l.toStream(ch, ads.Turn{}, now)
 	}
 }
@@ -108,9 +120,9 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 	}
 	for _, ch := range l.channels {
 		consider(ch.machine.NextDeadline())
-		for _, a := range ch.authorities {
-			consider(a.machine.NextDeadline())
-		}
+	}
+	for a := range l.client.allScopes() {
+		consider(a.machine.NextDeadline())
 	}
 	return earliest, ok
 }
@@ -120,11 +132,17 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 	for _, e := range a.machine.Handle(ev, now) {
 		switch e := e.(type) {
 		case authority.Subscribe:
-			l.toStream(a.channel, ads.Subscribe{Type: e.Type, Name: e.Name}, now)
+			l.toStream(a.channels[e.Server], ads.Subscribe{Type: e.Type, Name: e.Name}, now)
 		case authority.Unsubscribe:
-			l.toStream(a.channel, ads.Unsubscribe{Type: e.Type, Name: e.Name}, now)
+			l.toStream(a.channels[e.Server], ads.Unsubscribe{Type: e.Type, Name: e.Name}, now)
+		case authority.Forget:
+			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
 		case authority.Notify:
+			l.news = true
 			e.Watcher.Notify(e.State)
+		case authority.NotifyMember:
+			l.news = true
+			e.Watcher.NotifyMember(e.Name, e.State)
 		}
 	}
 }
@@ -134,25 +152,25 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 	for _, e := range ch.machine.Handle(ev, now) {
 		switch e := e.(type) {
 		case ads.Open:
-			ch.open(l)
+			ch.open(l, e.Delta)
 		case ads.Send:
 			ch.send(e)
 		case ads.Asked:
-			l.toAuthorities(ch, authority.Asked{Type: e.Type, Names: e.Names}, now)
+			ch.tell(l, func(i int, _ *authorityScope) authority.Event {
+				return authority.Asked{Server: i, Type: e.Type, Names: e.Names}
+			}, now)
+		case ads.Stale:
+			ch.tell(l, func(i int, _ *authorityScope) authority.Event {
+				return authority.Stale{Server: i, Type: e.Type, Names: e.Names}
+			}, now)
 		case ads.Lost:
 			ch.logLost(e.Err)
-			l.toAuthorities(ch, authority.Lost{Err: e.Err}, now)
+			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Lost{Server: i, Err: e.Err} }, now)
 		case ads.Healthy:
-			l.toAuthorities(ch, authority.Healthy{}, now)
+			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Healthy{Server: i} }, now)
 		case ads.Idle:
 			ch.rest()
-			l.toAuthorities(ch, authority.Idle{}, now)
+			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Idle{Server: i} }, now)
 		}
-	}
-}
-
-func (l *loop) toAuthorities(ch *channel, ev authority.Event, now time.Time) {
-	for _, a := range ch.authorities {
-		l.toAuthority(a, ev, now)
 	}
 }

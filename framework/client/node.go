@@ -18,7 +18,7 @@ const (
 // clientFeatures are what control planes may rely on: overprovisioning factors
 // are not used (gRFC A27), and resources may come in a wrapper that names them.
 func clientFeatures() []string {
-	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw"}
+	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"}
 }
 
 // encodeNode is the node that a stream's first request carries.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/transport"
@@ -12,7 +13,13 @@ type options struct {
 	transport transport.Transport
 	logger    *slog.Logger
 	ads       ads.Config
+	fail      bool
+	budget    time.Duration
 }
+
+// DefaultWatcherBudget is for how long a control plane is not read because watchers
+// are at work on what it sent last: 100 ms.
+const DefaultWatcherBudget = 100 * time.Millisecond
 
 // An Option sets up a [Client].
 type Option func(*options)
@@ -32,3 +39,17 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 // WithBackoff sets the pauses between attempts to reach a control plane. The
 // default is [ads.DefaultBackoff].
 func WithBackoff(b ads.Backoff) Option { return func(o *options) { o.ads.Backoff = b } }
+
+// WithProtocol sets the variant of the xDS transport protocol for servers whose
+// entry has neither of the features "xds.transport.delta" and
+// "xds.transport.auto". The default is [ads.StateOfTheWorld].
+func WithProtocol(p ads.Protocol) Option { return func(o *options) { o.ads.Protocol = p } }
+
+// WithFailOnDataErrors treats every server as if it had the feature
+// "fail_on_data_errors": data errors drop what is cached (gRFC A88).
+func WithFailOnDataErrors() Option { return func(o *options) { o.fail = true } }
+
+// WithWatcherBudget sets for how long a control plane may be left unread while
+// watchers are at work on its last response. Zero never waits for watchers; the
+// default is [DefaultWatcherBudget].
+func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.budget = d } }

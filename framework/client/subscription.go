@@ -17,6 +17,7 @@ type subscription struct {
 	name      xdstp.Name
 
 	watcher resource.Watcher[resource.Update] // for Subscribe
+	holder  resource.Holder                   // watcher, if it is one
 	ready   chan struct{}                     // for Observe: has a token when state is fresh
 	told    resource.State                    // what was taken last; the taker's
 
@@ -25,6 +26,8 @@ type subscription struct {
 	fresh  bool // state has not been taken yet
 	active bool // a worker has, or will have, this subscription
 	closed bool
+	work   *work // that waits for the watcher
+	holds  int   // calls that a Holder has not released
 }
 
 // Notify implements authority.Watcher. The loop calls it.
@@ -35,6 +38,10 @@ func (s *subscription) Notify(st resource.State) {
 		return
 	}
 	s.state, s.fresh = st, true
+	if w := s.client.loop.work; w != nil && s.work == nil && s.holds == 0 {
+		w.add()
+		s.work = w
+	}
 	start := s.watcher != nil && !s.active
 	s.active = s.active || start
 	s.mu.Unlock()
@@ -62,10 +69,41 @@ func (s *subscription) take() (next, last resource.State, news bool) {
 	s.fresh = false
 	if !news {
 		s.active = false
+		s.finish()
 		return next, last, false
 	}
 	last, s.told = s.told, s.state
 	return s.told, last, true
+}
+
+// finish says that the watcher is done with all that it was told. s.mu is held.
+func (s *subscription) finish() {
+	if s.work != nil {
+		s.work.done()
+		s.work = nil
+	}
+}
+
+// hold lets a Holder say when it is done with the call that follows.
+func (s *subscription) hold() {
+	if s.holder == nil {
+		return
+	}
+	s.mu.Lock()
+	w := s.work
+	s.holds++
+	s.mu.Unlock()
+	if w != nil {
+		w.add()
+	}
+	s.holder.Hold(sync.OnceFunc(func() {
+		s.mu.Lock()
+		s.holds--
+		s.mu.Unlock()
+		if w != nil {
+			w.done()
+		}
+	}))
 }
 
 func (s *subscription) open() bool {
@@ -82,16 +120,19 @@ func (s *subscription) deliver() {
 			return
 		}
 		if next.Update == nil {
+			s.hold()
 			s.watcher.Failed(next.Err)
 			continue
 		}
 		changed := next.Update != last.Update
 		if changed {
+			s.hold()
 			s.watcher.Changed(next.Update)
 		}
 		// Changed has cleared an earlier error already.
 		if next.Err != nil || !changed && last.Err != nil {
 			if s.open() {
+				s.hold()
 				s.watcher.Ambient(next.Err)
 			}
 		}
@@ -125,6 +166,7 @@ func (s *subscription) Stop() {
 	stopped := s.closed
 	s.closed = true
 	s.state, s.fresh = resource.State{}, false
+	s.finish()
 	s.mu.Unlock()
 	if stopped {
 		return

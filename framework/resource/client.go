@@ -26,6 +26,11 @@ type Client interface {
 	// newest state when it is ready for it.
 	Observe(t *Type, name string) (Observation, error)
 
+	// ObserveCollection subscribes to the [Wildcard], to a glob collection or to a
+	// list collection. Its errors are those of Subscribe, or say that the type has
+	// no such collections.
+	ObserveCollection(t *Type, name string) (CollectionObservation, error)
+
 	// Shard is the cache in which the resources of the type and authority of
 	// name are kept; nil when there is no such type or authority.
 	Shard(t *Type, name xdstp.Name) Shard
@@ -46,6 +51,15 @@ type Observation interface {
 	Next(ctx context.Context) (State, error)
 	// Stop ends the subscription. It may be called more than once.
 	Stop()
+}
+
+// A Holder is a [Watcher] that is not done with what it was told when its method
+// returns. Control planes are read only as fast as watchers work, up to a limit of
+// time; see the client's documentation.
+type Holder interface {
+	// Hold is called before each call of another method. The watcher is done with
+	// that call once it has called release, from any goroutine.
+	Hold(release func())
 }
 
 // A Watcher is told what becomes of one resource (gRFC A88). Its methods are

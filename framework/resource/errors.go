@@ -22,6 +22,12 @@ var (
 	ErrTimeout = errors.New("no answer in time")
 	// ErrInvalid: the resource arrived and was rejected.
 	ErrInvalid = errors.New("invalid")
+	// ErrDenied: the control plane says that the resource is not for this client
+	// (xRFC TP3).
+	ErrDenied = errors.New("refused by the control plane")
+	// ErrUnavailable: the control plane says that it cannot send the resource now
+	// (xRFC TP3).
+	ErrUnavailable = errors.New("not available from the control plane")
 	// ErrTransport: the control plane cannot be reached.
 	ErrTransport = errors.New("control plane unreachable")
 

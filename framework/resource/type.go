@@ -13,6 +13,10 @@ import (
 // TypeURLPrefix stands before the message's full name in every type URL.
 const TypeURLPrefix = "type.googleapis.com/"
 
+// Wildcard is the name under which everything is subscribed to that a control plane
+// has for its client.
+const Wildcard = "*"
+
 // Contract1RerunGoGenerateIfMissing is the compile-time handshake between this
 // package and generated code: generated code of another contract names another
 // constant, and the compiler's error says what to run.
@@ -28,6 +32,13 @@ type Type struct {
 	// that is subscribed to, so that absence deletes. By the specification that
 	// is so for Listener and Cluster only.
 	Complete bool
+	// Wildcard says that the type's [Wildcard] may be watched.
+	Wildcard bool
+	// Globs says that its xdstp glob collections may be watched (TP1).
+	Globs bool
+	// Collection is the full name of the message of its list collections, as in
+	// "envoy.config.cluster.v3.ClusterCollection" (TP1). Empty: it has none.
+	Collection string
 	// PeekName reads the resource's name from its encoded message without
 	// decoding the rest. Nil for messages that carry no name; those need the
 	// wrapper envoy.service.discovery.v3.Resource.

@@ -51,6 +51,9 @@ func Subscribe[U Update](c Client, t *Type, name string, w Watcher[U]) (cancel f
 	if w == nil {
 		return nil, errors.New("resource: the watcher is nil")
 	}
+	if h, ok := w.(Holder); ok {
+		return c.Subscribe(t, name, typedHolder[U]{typedWatcher[U]{w}, h})
+	}
 	return c.Subscribe(t, name, typedWatcher[U]{w})
 }
 
@@ -59,6 +62,12 @@ type typedWatcher[U Update] struct{ Watcher[U] }
 
 // Changed implements [Watcher] for any update.
 func (t typedWatcher[U]) Changed(u Update) { t.Watcher.Changed(u.(U)) }
+
+// A typedHolder is a typed watcher that is a Holder.
+type typedHolder[U Update] struct {
+	typedWatcher[U]
+	Holder
+}
 
 // Get waits for the first state of a resource and returns it: the update, even
 // when an ambient error stands beside it, or the reason why there is none. It

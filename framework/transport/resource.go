@@ -150,7 +150,8 @@ func duration(b []byte) (time.Duration, error) {
 			return 0, protowire.ParseError(size)
 		}
 		if typ == protowire.VarintType {
-			switch v, _ := protowire.ConsumeVarint(b[n:]); num {
+			v, _ := protowire.ConsumeVarint(b[n:])
+			switch int32(num) {
 			case durationSeconds:
 				seconds = int64(v) //nolint:gosec // signed numbers travel in two's complement
 			case durationNanos:

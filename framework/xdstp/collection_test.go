@@ -72,5 +72,12 @@ func TestContains(t *testing.T) {
 		if got := parse(t, tt.glob).Contains(parse(t, tt.member)); got != tt.want {
 			t.Errorf("%q contains %q: %v, want %v", tt.glob, tt.member, got, tt.want)
 		}
+		glob, ok := parse(t, tt.member).Glob()
+		if is := ok && glob == parse(t, tt.glob); is != tt.want {
+			t.Errorf("%q.Glob() = %q, %v", tt.member, glob, ok)
+		}
+		if ok && !glob.Contains(parse(t, tt.member)) {
+			t.Errorf("%q does not contain %q, of which it is the glob", glob, tt.member)
+		}
 	}
 }

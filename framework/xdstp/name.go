@@ -136,3 +136,15 @@ func (n Name) Contains(member Name) bool {
 	segment, ok := strings.CutPrefix(member.s[:member.pathEnd], directory)
 	return ok && !strings.Contains(segment, "/")
 }
+
+// Glob is the glob collection that n is a member of, as [Name.Contains] has it. Old-style
+// names and globs are members of none.
+func (n Name) Glob() (glob Name, ok bool) {
+	if !n.IsXdstp() || n.IsGlob() || n.ID() == "" {
+		return Name{}, false
+	}
+	path := n.s[:n.pathEnd]
+	g := path[:strings.LastIndexByte(path, '/')+1] + "*"
+	n.s, n.pathEnd = g+n.s[n.pathEnd:], uint16(len(g)) //nolint:gosec // within MaxLength, and one
+	return n, true
+}

@@ -18,12 +18,12 @@ var (
 // A rig drives a machine by hand, with a clock of its own.
 type rig struct {
 	t   *testing.T
-	m   *SotW
+	m   *Machine
 	now time.Time
 }
 
 func newRig(t *testing.T) *rig {
-	return &rig{t: t, m: NewSotW(Config{Random: func() float64 { return 0.5 }}), now: time.Unix(0, 0)}
+	return &rig{t: t, m: New(Config{Random: func() float64 { return 0.5 }}), now: time.Unix(0, 0)}
 }
 
 // do handles events and returns copies of the effects of all of them.
@@ -41,7 +41,7 @@ func (r *rig) open(t *resource.Type, names ...string) Send {
 	for _, n := range names {
 		r.do(Subscribe{t, n})
 	}
-	if e := r.do(Turn{}); len(e) != 1 || e[0] != (Open{}) {
+	if e := r.do(Turn{}); len(e) != 1 || e[0] != Effect(Open{Delta: r.m.Delta()}) {
 		r.t.Fatalf("effects of the first turn = %v, want Open", e)
 	}
 	r.do(Opened{})
@@ -254,7 +254,7 @@ func TestNewStreamKeepsVersionsAndForgetsNonces(t *testing.T) {
 	r.do(Received{Type: clusters, Version: "5", Nonce: "n"})
 	r.sent()
 	r.do(Unsubscribe{clusters, "a"}, Subscribe{clusters, "a"}, Subscribe{clusters, "b"})
-	lost := r.do(Closed{errors.New("boom")})
+	lost := r.do(Closed{Err: errors.New("boom")})
 	if len(lost) != 1 || lost[0] != (Lost{}) {
 		t.Fatalf("effects = %v, want Lost without an error: there was a response", lost)
 	}
@@ -276,7 +276,7 @@ func TestBackoffGrowsAndStartsOverAfterAResponse(t *testing.T) {
 	r.do(Subscribe{clusters, "a"}, Turn{})
 	var waits []time.Duration
 	for range 13 {
-		e := r.do(Closed{errors.New("refused")})
+		e := r.do(Closed{Err: errors.New("refused")})
 		if l, ok := e[0].(Lost); !ok || l.Err == nil {
 			t.Fatalf("effects = %v, want Lost with the error", e)
 		}
@@ -377,7 +377,7 @@ func TestStreamOnWhichNothingIsWantedIsLetGo(t *testing.T) {
 
 func TestNothingIsTriedAgainWhenNothingIsWanted(t *testing.T) {
 	r := newRig(t)
-	r.do(Subscribe{clusters, "a"}, Turn{}, Closed{errors.New("refused")}, Unsubscribe{clusters, "a"})
+	r.do(Subscribe{clusters, "a"}, Turn{}, Closed{Err: errors.New("refused")}, Unsubscribe{clusters, "a"})
 	at, _ := r.m.NextDeadline()
 	if e := r.do(Turn{}); len(e) != 0 {
 		t.Errorf("effects within the pause = %v, want none", e)
@@ -386,10 +386,10 @@ func TestNothingIsTriedAgainWhenNothingIsWanted(t *testing.T) {
 	if e := r.do(Turn{}); len(e) != 1 || e[0] != (Idle{}) {
 		t.Errorf("effects after the pause = %v, want Idle", e)
 	}
-	if e := r.do(Subscribe{clusters, "a"}, Turn{}); len(e) != 1 || e[0] != (Open{}) {
+	if e := r.do(Subscribe{clusters, "a"}, Turn{}); len(e) != 1 || e[0] != Effect(Open{Delta: r.m.Delta()}) {
 		t.Errorf("effects = %v, want Open at once", e)
 	}
-	r.do(Closed{errors.New("refused")})
+	r.do(Closed{Err: errors.New("refused")})
 	if at, _ := r.m.NextDeadline(); at.Sub(r.now) != 1600*time.Millisecond {
 		t.Errorf("pause = %v; want it to have grown, no stream brought a response (gRFC A57)", at.Sub(r.now))
 	}

@@ -1,0 +1,72 @@
+package ads
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// A Protocol is a variant of the xDS transport protocol, or the choice of one.
+type Protocol int
+
+const (
+	// StateOfTheWorld is the variant that every control plane has.
+	StateOfTheWorld Protocol = iota
+	// Delta is the incremental variant.
+	Delta
+	// Auto is Delta, until the server turns out not to have it: it says so, or
+	// leaves the first stream without any response. From then on it is
+	// StateOfTheWorld.
+	Auto
+)
+
+// A Config sets a machine's times. The zero value of a field means its default.
+type Config struct {
+	// Backoff is the pause between streams.
+	Backoff Backoff
+	// PausePerName is how long new names wait after a request, for each name it
+	// held. 10 µs by default: nothing that a person or a handful of watches
+	// would notice, and 100 ms after 10,000 names.
+	PausePerName time.Duration
+	// Settle is how long a stream must be up before the control plane counts as
+	// reachable although it has nothing to say. 1 s by default.
+	Settle time.Duration
+	// Linger is how long a stream on which nothing is wanted any longer is kept.
+	// 1 min by default.
+	Linger time.Duration
+	// Protocol is the variant of the xDS transport protocol.
+	Protocol Protocol
+	// Silence is how long, under [Auto], a server may leave a delta stream without
+	// any response before it is asked for the state of the world. 5 s by default.
+	Silence time.Duration
+	// Replay is how long a server that sends again what it was told is known has
+	// for all of it; what is missing then is stale. 15 s by default.
+	Replay time.Duration
+	// Random returns numbers in [0, 1) for jitter; math/rand/v2 by default.
+	Random func() float64
+}
+
+func (c Config) withDefaults() Config {
+	if c.Backoff == (Backoff{}) {
+		c.Backoff = DefaultBackoff
+	}
+	c.Backoff = c.Backoff.withDefaults()
+	if c.PausePerName == 0 {
+		c.PausePerName = 10 * time.Microsecond
+	}
+	if c.Settle == 0 {
+		c.Settle = time.Second
+	}
+	if c.Linger == 0 {
+		c.Linger = time.Minute
+	}
+	if c.Silence == 0 {
+		c.Silence = 5 * time.Second
+	}
+	if c.Replay == 0 {
+		c.Replay = 15 * time.Second
+	}
+	if c.Random == nil {
+		c.Random = rand.Float64
+	}
+	return c
+}

@@ -1,0 +1,248 @@
+package ads
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// maxAnswers bounds the responses that wait for their ACK or NACK because the
+// server does not read. The oldest are given up.
+const maxAnswers = 64
+
+// deltaNames is what the machine knows of one type in the incremental variant.
+type deltaNames struct {
+	resource *resource.Type
+	replay   time.Duration
+
+	names map[string]bool // wanted; true: a request on this stream subscribed to it
+	fresh []string        // wanted since the last request; may have names that no longer are
+
+	// dropped names were subscribed to on this stream and are not wanted any longer,
+	// but no request has said so yet. One that is wanted again waits in retaken: the
+	// two requests must not be one.
+	dropped map[string]struct{}
+	retaken map[string]struct{}
+
+	// held are the resources that the server sent and that are in use, whatever
+	// they were asked for as: itself, an alias, a collection. It outlives streams.
+	held map[string]Accepted
+	// told are those that the stream's first request mentioned, as long as the
+	// server has not. One that comes again as it was says that the server does not
+	// go by what it is told; then all of them must come, before replayed.
+	told     map[string]string
+	replayed time.Time
+
+	asked      bool // a request of this type was sent on this stream
+	answers    []answer
+	pauseUntil time.Time // before then, new names alone make no request
+	burst      int       // names in the last request
+}
+
+type answer struct{ nonce, reject string }
+
+func newDeltaNames(t *resource.Type, replay time.Duration) *deltaNames {
+	return &deltaNames{
+		resource: t, replay: replay,
+		names:   make(map[string]bool),
+		dropped: make(map[string]struct{}),
+		retaken: make(map[string]struct{}),
+		held:    make(map[string]Accepted),
+	}
+}
+
+func (s *deltaNames) typ() *resource.Type { return s.resource }
+
+func (s *deltaNames) opened() bool { return s.asked }
+
+func (s *deltaNames) wanted() bool { return len(s.names) > 0 || len(s.retaken) > 0 }
+
+func (s *deltaNames) all() []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(s.names)), maps.Keys(s.retaken))
+}
+
+func (s *deltaNames) add(name string) {
+	if _, ok := s.names[name]; ok {
+		return
+	}
+	if _, ok := s.dropped[name]; ok {
+		s.retaken[name] = struct{}{}
+		return
+	}
+	s.names[name] = false
+	s.fresh = append(s.fresh, name)
+}
+
+func (s *deltaNames) remove(name string) {
+	delete(s.retaken, name)
+	sent, ok := s.names[name]
+	if !ok {
+		return
+	}
+	if sent {
+		s.dropped[name] = struct{}{}
+	}
+	delete(s.names, name)
+	if name != resource.Wildcard && !isGlob(name) {
+		if h, ok := s.held[name]; ok && !s.covered(h) {
+			s.forget(name)
+		}
+		return
+	}
+	for n, h := range s.held {
+		if !s.covered(h) {
+			s.forget(n)
+		}
+	}
+}
+
+// covered reports whether a resource is subscribed to, under whatever name.
+func (s *deltaNames) covered(h Accepted) bool {
+	if s.has(h.Name) || s.has(resource.Wildcard) || slices.ContainsFunc(h.Aliases, s.has) {
+		return true
+	}
+	n, err := xdstp.Parse(h.Name)
+	if err != nil || !n.IsXdstp() {
+		return false
+	}
+	glob, ok := n.Glob()
+	return ok && s.has(glob.String())
+}
+
+func (s *deltaNames) has(name string) bool {
+	_, ok := s.names[name]
+	return ok
+}
+
+func isGlob(name string) bool {
+	n, err := xdstp.Parse(name)
+	return err == nil && n.IsGlob()
+}
+
+func (s *deltaNames) forget(name string) {
+	delete(s.held, name)
+	delete(s.told, name)
+}
+
+// due reports whether a request should leave now. Answers never wait.
+func (s *deltaNames) due(now time.Time) bool {
+	switch {
+	case len(s.answers) > 0:
+		return true
+	case !s.asked:
+		return len(s.names) > 0
+	case len(s.fresh) == 0 && len(s.dropped) == 0:
+		return false
+	}
+	return !now.Before(s.pauseUntil) || len(s.fresh) >= s.burst
+}
+
+func (s *deltaNames) next() (time.Time, bool) {
+	if s.asked && (len(s.fresh) > 0 || len(s.dropped) > 0) {
+		return s.pauseUntil, true
+	}
+	return s.replayed, !s.replayed.IsZero()
+}
+
+// send makes the next request: what changed since the last one, and the answer to
+// one response. The first of a stream has everything, with the versions of what is
+// held. A wildcard alone goes without names then, as every server understands it.
+func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
+	req = Send{Type: s.resource, Delta: true}
+	if len(s.answers) > 0 {
+		req.Nonce, req.Reject = s.answers[0].nonce, s.answers[0].reject
+		s.answers = s.answers[1:]
+	}
+	for _, name := range s.fresh {
+		if sent, ok := s.names[name]; ok && !sent {
+			s.names[name] = true
+			asked = append(asked, name)
+			if s.asked {
+				delete(s.told, name) // the server sends it, even if it is what it was
+			}
+		}
+	}
+	req.Subscribe, req.Unsubscribe = asked, slices.Sorted(maps.Keys(s.dropped))
+	if !s.asked {
+		s.tell()
+		req.Versions = maps.Clone(s.told)
+		if len(asked) == 1 && asked[0] == resource.Wildcard {
+			req.Subscribe = nil
+		}
+	}
+	s.asked, s.fresh, s.burst = true, nil, len(asked)
+	s.pauseUntil = now.Add(time.Duration(len(asked)) * perName)
+	clear(s.dropped)
+	s.retake()
+	return req, asked
+}
+
+// tell decides which versions a stream's first request mentions.
+func (s *deltaNames) tell() {
+	if len(s.held) == 0 {
+		return
+	}
+	s.told = make(map[string]string, len(s.held))
+	for name, h := range s.held {
+		s.told[name] = h.Version
+	}
+}
+
+func (s *deltaNames) retake() {
+	for name := range s.retaken {
+		s.add(name)
+	}
+	clear(s.retaken)
+}
+
+func (s *deltaNames) received(ev Received, now time.Time) {
+	s.answers = append(s.answers, answer{ev.Nonce, ev.Reject})
+	if extra := len(s.answers) - maxAnswers; extra > 0 {
+		s.answers = slices.Clone(s.answers[extra:])
+	}
+	for _, a := range ev.Accepted {
+		if v, ok := s.told[a.Name]; ok && v == a.Version && !a.Heartbeat && s.replayed.IsZero() {
+			s.replayed = now.Add(s.replay)
+		}
+		delete(s.told, a.Name)
+		if s.covered(a) {
+			s.held[a.Name] = a
+		}
+	}
+	for _, name := range ev.Rejected {
+		delete(s.told, name)
+	}
+	for _, name := range ev.Removed {
+		s.forget(name)
+	}
+	if len(s.told) == 0 {
+		s.replayed = time.Time{}
+	}
+}
+
+func (s *deltaNames) stale(now time.Time) []string {
+	if s.replayed.IsZero() || now.Before(s.replayed) {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(s.told))
+	for _, name := range names {
+		delete(s.held, name)
+	}
+	s.told, s.replayed = nil, time.Time{}
+	return names
+}
+
+// reset forgets what belongs to a stream that is gone.
+func (s *deltaNames) reset() {
+	clear(s.dropped)
+	s.retake()
+	s.fresh = slices.Sorted(maps.Keys(s.names))
+	for name := range s.names {
+		s.names[name] = false
+	}
+	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}
+	s.pauseUntil, s.burst = time.Time{}, 0
+}

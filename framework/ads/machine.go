@@ -1,0 +1,321 @@
+package ads
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// errSilent is the error of a stream that the server ended without an error and
+// without a response (gRFC A57 makes that a connectivity failure).
+var errSilent = errors.New("the control plane closed the stream without any response")
+
+type streamState int
+
+const (
+	idle    streamState = iota // no stream, because nothing is wanted
+	opening                    // Open was asked for
+	open
+	waiting // no stream until retryAt
+)
+
+// Machine is the stream of one server and one client. It is not safe for
+// concurrent use; its owner is the client's event loop.
+type Machine struct {
+	config Config
+	delta  bool
+	types  []names // in the order of first use
+	next   int     // the type whose turn to send it is
+
+	state    streamState
+	openedAt time.Time
+	retryAt  time.Time
+	failures int // streams in a row that brought no response
+
+	nodeSent time.Time // on this stream; zero before
+	answered bool      // the stream brought a response
+	healthy  bool      // Healthy was told for this stream
+	writing  *pending  // the request that has not left yet
+
+	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
+
+	effects []Effect
+}
+
+// names is what a machine knows of one type. It differs between the variants of
+// the protocol.
+type names interface {
+	typ() *resource.Type
+	// add and remove change what is wanted.
+	add(name string)
+	remove(name string)
+	wanted() bool
+	all() []string
+	// opened reports whether a request for the type was sent on this stream.
+	opened() bool
+	// due reports whether a request should leave now, and next when one should
+	// although nothing happens.
+	due(now time.Time) bool
+	next() (time.Time, bool)
+	// send makes the next request and returns the names that are new on this
+	// stream.
+	send(now time.Time, perName time.Duration) (req Send, asked []string)
+	received(ev Received, now time.Time)
+	// forget makes the machine say no longer that the resource is held.
+	forget(name string)
+	// stale returns what the server no longer has although it did not say so.
+	stale(now time.Time) []string
+	// reset forgets what belongs to a stream that is gone.
+	reset()
+}
+
+type pending struct {
+	typ   *resource.Type
+	asked []string
+}
+
+// New returns a machine that wants nothing yet.
+func New(config Config) *Machine {
+	return &Machine{config: config.withDefaults(), delta: config.Protocol != StateOfTheWorld}
+}
+
+// Delta reports whether the machine speaks the incremental variant.
+func (m *Machine) Delta() bool { return m.delta }
+
+// Handle takes in an event and returns what to do about it. The slice is valid
+// until the next call. Nothing is sent before a Turn, so that the events of one
+// batch share their requests.
+func (m *Machine) Handle(ev Event, now time.Time) []Effect {
+	m.effects = m.effects[:0]
+	switch ev := ev.(type) {
+	case Subscribe:
+		m.of(ev.Type).add(ev.Name)
+	case Unsubscribe:
+		m.of(ev.Type).remove(ev.Name)
+	case Forget:
+		m.of(ev.Type).forget(ev.Name)
+	case Opened:
+		m.state, m.openedAt = open, now
+	case Written:
+		m.written()
+	case Received:
+		m.received(ev, now)
+	case Closed:
+		m.closed(ev, now)
+	case Turn:
+		m.turn(now)
+	}
+	return m.effects
+}
+
+// NextDeadline is when the next Turn is due although nothing happens.
+func (m *Machine) NextDeadline() (at time.Time, ok bool) {
+	earliest := func(t time.Time) {
+		if !ok || t.Before(at) {
+			at, ok = t, true
+		}
+	}
+	switch m.state {
+	case idle, opening:
+	case waiting:
+		earliest(m.retryAt)
+	case open:
+		if !m.unwanted.IsZero() {
+			earliest(m.unwanted.Add(m.config.Linger))
+		}
+		if !m.healthy {
+			earliest(m.openedAt.Add(m.config.Settle))
+		}
+		if m.doubted() {
+			earliest(m.nodeSent.Add(m.config.Silence))
+		}
+		for _, s := range m.types {
+			if t, has := s.next(); has && (m.writing == nil || !s.due(t)) {
+				earliest(t)
+			}
+		}
+	}
+	return at, ok
+}
+
+// Asked reports whether a request for the type was sent on this stream. What a
+// response of another type brings is not to be used.
+func (m *Machine) Asked(t *resource.Type) bool { return m.of(t).opened() }
+
+func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) of(t *resource.Type) names {
+	for _, s := range m.types {
+		if s.typ() == t {
+			return s
+		}
+	}
+	s := m.newNames(t)
+	m.types = append(m.types, s)
+	return s
+}
+
+func (m *Machine) newNames(t *resource.Type) names {
+	if m.delta {
+		return newDeltaNames(t, m.config.Replay)
+	}
+	return newSotwNames(t)
+}
+
+func (m *Machine) wanted() bool { return slices.ContainsFunc(m.types, names.wanted) }
+
+// doubted reports whether the server may turn out not to have the delta protocol.
+func (m *Machine) doubted() bool {
+	return m.delta && m.config.Protocol == Auto && !m.answered && !m.nodeSent.IsZero()
+}
+
+// settleForStateOfTheWorld changes the protocol, with the same names wanted.
+func (m *Machine) settleForStateOfTheWorld() {
+	m.delta, m.config.Protocol = false, StateOfTheWorld
+	for i, old := range m.types {
+		m.types[i] = m.newNames(old.typ())
+		for _, name := range old.all() {
+			m.types[i].add(name)
+		}
+	}
+	m.reset()
+}
+
+func (m *Machine) turn(now time.Time) {
+	switch m.state {
+	case opening:
+	case idle, waiting:
+		switch {
+		case now.Before(m.retryAt):
+		case m.wanted():
+			m.open()
+		case m.state == waiting:
+			m.rest()
+		}
+	case open:
+		if m.lingered(now) {
+			m.rest()
+			return
+		}
+		if m.doubted() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
+			m.settleForStateOfTheWorld()
+			m.emit(Lost{})
+			m.open()
+			return
+		}
+		if !m.healthy && !now.Before(m.openedAt.Add(m.config.Settle)) {
+			m.setHealthy()
+		}
+		for _, s := range m.types {
+			if stale := s.stale(now); len(stale) > 0 {
+				m.emit(Stale{Type: s.typ(), Names: stale})
+			}
+		}
+		m.send(now)
+	}
+}
+
+func (m *Machine) open() {
+	m.state = opening
+	m.emit(Open{Delta: m.delta})
+}
+
+// lingered reports whether nothing has been wanted on the stream for long enough.
+func (m *Machine) lingered(now time.Time) bool {
+	switch {
+	case m.wanted():
+		m.unwanted = time.Time{}
+	case m.unwanted.IsZero():
+		m.unwanted = now
+	default:
+		return !now.Before(m.unwanted.Add(m.config.Linger))
+	}
+	return false
+}
+
+// rest makes do without a stream until something is wanted.
+func (m *Machine) rest() {
+	m.state = idle
+	m.reset()
+	m.emit(Idle{})
+}
+
+// send lets one request leave if none is on its way, types taking turns.
+func (m *Machine) send(now time.Time) {
+	if m.writing != nil {
+		return
+	}
+	for range m.types {
+		s := m.types[m.next%len(m.types)]
+		m.next++
+		if !s.due(now) {
+			continue
+		}
+		req, asked := s.send(now, m.config.PausePerName)
+		if req.First = m.nodeSent.IsZero(); req.First {
+			m.nodeSent = now
+		}
+		m.writing = &pending{typ: s.typ(), asked: asked}
+		m.emit(req)
+		return
+	}
+}
+
+func (m *Machine) written() {
+	if m.writing == nil {
+		return
+	}
+	if len(m.writing.asked) > 0 {
+		m.emit(Asked{Type: m.writing.typ, Names: m.writing.asked})
+	}
+	m.writing = nil
+}
+
+func (m *Machine) received(ev Received, now time.Time) {
+	m.answered, m.failures = true, 0
+	if !m.healthy {
+		m.setHealthy()
+	}
+	// Nobody asked on this stream otherwise; an answer would subscribe to
+	// everything.
+	if s := m.of(ev.Type); s.opened() {
+		s.received(ev, now)
+	}
+}
+
+func (m *Machine) setHealthy() {
+	m.healthy = true
+	m.emit(Healthy{})
+}
+
+func (m *Machine) closed(ev Closed, now time.Time) {
+	m.state = waiting
+	err := ev.Err
+	switch {
+	case m.answered:
+		m.failures, err = 0, nil
+		m.retryAt = now.Add(m.config.Backoff.delay(1, m.config.Random))
+	case ev.Unimplemented && m.delta && m.config.Protocol == Auto:
+		m.settleForStateOfTheWorld()
+		err = nil
+	default:
+		if err == nil {
+			err = errSilent
+		}
+		m.failures++
+		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))
+	}
+	m.reset()
+	m.emit(Lost{Err: err})
+}
+
+// reset forgets what belongs to a stream that is gone.
+func (m *Machine) reset() {
+	m.nodeSent, m.answered, m.healthy, m.writing = time.Time{}, false, false, nil
+	m.unwanted = time.Time{}
+	for _, s := range m.types {
+		s.reset()
+	}
+}

@@ -1,0 +1,105 @@
+package authority
+
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// collection finds the watched collection that a name is a member of: its glob, or,
+// for an old-style name, the wildcard.
+func (t *table) collection(name xdstp.Name) (*record, bool) {
+	key := resource.Wildcard
+	if name.IsXdstp() {
+		glob, ok := name.Glob()
+		if !ok {
+			return nil, false
+		}
+		key = glob.String()
+	}
+	c, ok := t.records[key]
+	return c, ok && c.name != name
+}
+
+// gather makes members of what is known already when a collection is first watched.
+func (m *Machine) gather(c *record) {
+	for _, r := range c.table.records {
+		if found, ok := c.table.collection(r.name); ok && found == c && r.update != nil {
+			m.join(r, c)
+		}
+	}
+}
+
+// scatter lets the members go when a collection is no longer watched.
+func (m *Machine) scatter(c *record) {
+	for _, r := range c.members {
+		if r.collection = nil; len(r.watchers) == 0 {
+			m.discard(r)
+		}
+	}
+	c.members = nil
+}
+
+func (m *Machine) join(r, c *record) {
+	r.collection = c
+	c.members = append(c.members, r)
+}
+
+// leave ends a membership. Whoever watches the resource by name still has its record.
+func (m *Machine) leave(r *record, why error) {
+	c := r.collection
+	if c == nil {
+		return
+	}
+	m.tellMember(r, resource.State{Err: why})
+	r.collection = nil
+	if i := slices.Index(c.members, r); i >= 0 {
+		c.members[i] = c.members[len(c.members)-1]
+		c.members[len(c.members)-1] = nil
+		c.members = c.members[:len(c.members)-1]
+	}
+	if len(r.watchers) == 0 {
+		m.drop(r)
+		m.discard(r)
+	}
+}
+
+// introduce tells a new watcher of a collection of the members.
+func (m *Machine) introduce(c *record, w Watcher) {
+	cw, ok := w.(CollectionWatcher)
+	if !ok {
+		return
+	}
+	for _, r := range c.members {
+		if s := m.told(r); s.Known() {
+			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
+		}
+	}
+}
+
+func (m *Machine) tellMember(r *record, s resource.State) {
+	for _, w := range r.collection.watchers {
+		if cw, ok := w.(CollectionWatcher); ok {
+			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
+		}
+	}
+}
+
+// answered notes that the control plane has said something of a collection.
+func (m *Machine) answered(c *record, state State, err error) {
+	c.timer = 0
+	news := c.state != state || (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
+	c.state, c.err = state, err
+	if news {
+		m.tell(c)
+	}
+}
+
+// emptied is what the removal of a glob collection's own name means (TP1).
+func (m *Machine) emptied(c *record) {
+	for _, r := range slices.Clone(c.members) {
+		m.remove(r, errEmptied)
+	}
+	m.answered(c, DoesNotExist, m.fault(c, resource.ErrNotFound, errEmpty))
+}

@@ -1,0 +1,199 @@
+package authority
+
+import (
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/fallback"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// choose carries out what the choice of servers comes to. A server that is to be
+// used but is known to be unreachable is passed over at once.
+func (m *Machine) choose(d fallback.Decision) {
+	for _, i := range d.Drop {
+		m.eachWatched(func(r *record) {
+			r.asked &^= 1 << i
+			m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		})
+	}
+	for _, i := range d.Use {
+		m.switched()
+		m.eachWatched(func(r *record) {
+			m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		})
+		if m.down[i] != nil {
+			m.choose(m.choice.Failed(i, m.anyUnknown()))
+		}
+	}
+}
+
+func (m *Machine) eachWatched(f func(*record)) {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if len(r.watchers) > 0 {
+				f(r)
+			}
+		}
+	}
+}
+
+// anyUnknown reports whether something is watched of which no server has said
+// anything.
+func (m *Machine) anyUnknown() bool {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if len(r.watchers) > 0 && r.unknown() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// switched begins to listen to another server: what its predecessor mentioned, it
+// did not, and what it has been asked for already it has its time for now.
+func (m *Machine) switched() {
+	m.timers.stopAll()
+	i := m.choice.Active()
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			r.seen = 0
+			if r.askedOf(i) {
+				m.await(r)
+			}
+		}
+	}
+}
+
+// await gives the server in use its time to send a resource. What it sent already
+// needs none.
+func (m *Machine) await(r *record) {
+	i := m.choice.Active()
+	sent := r.update != nil && r.from == i
+	answered := r.update == nil && r.state != Requested && r.state != Timeout
+	if sent || answered || r.timer != 0 {
+		return
+	}
+	wait := ResourceTimeout
+	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
+		wait = ResourceTimeoutTransient
+	}
+	m.timers.start(r, m.now.Add(wait))
+}
+
+func (m *Machine) asked(ev Asked) {
+	t := m.table(ev.Type)
+	for _, name := range ev.Names {
+		r, ok := t.records[name]
+		if !ok || len(r.watchers) == 0 {
+			continue
+		}
+		r.asked |= 1 << ev.Server
+		if ev.Server != m.choice.Active() {
+			continue
+		}
+		m.await(r)
+		for _, member := range r.members {
+			m.await(member)
+		}
+	}
+}
+
+func (m *Machine) tick() {
+	for {
+		t, ok := m.timers.next()
+		if !ok || m.now.Before(t.at) {
+			break
+		}
+		m.late(t.record)
+	}
+	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].expires) {
+		m.expire(m.lifetimes[0])
+	}
+}
+
+// late is what the does-not-exist timer of a record leads to.
+func (m *Machine) late(r *record) {
+	r.timer = 0
+	switch {
+	case m.active(bootstrap.FeatureResourceTimerIsTransientError):
+		m.setError(r, Timeout, m.fault(r, resource.ErrTimeout, nil))
+	case r.update != nil:
+		m.remove(r, errNotHere)
+	default:
+		m.setError(r, DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer))
+	}
+}
+
+func (m *Machine) lost(server int, err error) {
+	m.eachWatched(func(r *record) { r.asked &^= 1 << server })
+	if server == m.choice.Active() {
+		m.timers.stopAll()
+	}
+	if err == nil {
+		return
+	}
+	old := m.down[server]
+	m.down[server] = err
+	if !m.choice.Used(server) {
+		return
+	}
+	before := m.choice.Active()
+	m.choose(m.choice.Failed(server, m.anyUnknown()))
+	now := m.choice.Active()
+	known := server == now && before == now && old != nil && old.Error() == err.Error()
+	if m.choice.Exhausted() && (server == now || before != now) && !known {
+		m.tellUndisturbed(func(*record) bool { return true })
+	}
+}
+
+func (m *Machine) healthy(server int) {
+	if m.down[server] == nil {
+		return
+	}
+	m.down[server] = nil
+	m.choice.Healthy(server)
+	if server == m.choice.Active() {
+		m.relieve()
+	}
+}
+
+// relieve ends what was told of servers that cannot be reached.
+func (m *Machine) relieve() {
+	if !m.troubled || m.choice.Exhausted() {
+		return
+	}
+	m.troubled = false
+	m.tellUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
+}
+
+// tellUndisturbed tells the watchers of those resources that have no data error
+// of their own, which would be told in place of a transport error.
+func (m *Machine) tellUndisturbed(which func(*record) bool) {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if r.err == nil && which(r) {
+				m.tell(r)
+			}
+		}
+	}
+}
+
+// expire ends the use of an update whose time to live is over.
+func (m *Machine) expire(r *record) {
+	err := m.fault(r, resource.ErrRemoved, errExpired)
+	m.drop(r)
+	m.leave(r, err)
+	m.setError(r, DoesNotExist, err)
+}
+
+// drop ends the use of an update.
+func (m *Machine) drop(r *record) {
+	if r.update == nil {
+		return
+	}
+	m.emit(Forget{Server: r.from, Type: r.table.typ, Name: r.update.Name().String()})
+	r.table.release(r, nil)
+	m.lifetimes.set(r, time.Time{})
+}

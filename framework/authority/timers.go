@@ -1,0 +1,101 @@
+package authority
+
+import (
+	"container/heap"
+	"time"
+)
+
+// timers are the does-not-exist timers of an authority. All of them run for the
+// same time, so that the one started first ends first: a queue. A stopped timer
+// stays in the queue until it would have ended; its number no longer is its
+// record's.
+type timers struct {
+	queue []timer
+	last  uint32
+}
+
+type timer struct {
+	at     time.Time
+	record *record
+	number uint32
+}
+
+func (t *timers) start(r *record, at time.Time) {
+	t.last++
+	if t.last == 0 {
+		t.last++ // 0 means that no timer is armed
+	}
+	r.timer = t.last
+	t.queue = append(t.queue, timer{at: at, record: r, number: t.last})
+}
+
+// next is the first timer that was not stopped.
+func (t *timers) next() (timer, bool) {
+	for len(t.queue) > 0 {
+		if first := t.queue[0]; first.record.timer == first.number {
+			return first, true
+		}
+		t.queue[0] = timer{}
+		t.queue = t.queue[1:]
+	}
+	t.queue = nil
+	return timer{}, false
+}
+
+// stopAll stops every timer.
+func (t *timers) stopAll() {
+	for _, q := range t.queue {
+		if q.record.timer == q.number {
+			q.record.timer = 0
+		}
+	}
+	t.queue = nil
+}
+
+// lifetimes are the records whose updates expire, the next one first.
+type lifetimes []*record
+
+// set changes when a record's update expires; zero: never.
+func (l *lifetimes) set(r *record, at time.Time) {
+	r.expires = at
+	switch i := r.place - 1; {
+	case at.IsZero() && i >= 0:
+		heap.Remove(l, i)
+	case at.IsZero():
+	case i >= 0:
+		heap.Fix(l, i)
+	default:
+		heap.Push(l, r)
+	}
+}
+
+// Len implements [heap.Interface].
+func (l *lifetimes) Len() int { return len(*l) }
+
+// Less implements [heap.Interface].
+func (l *lifetimes) Less(i, j int) bool { return (*l)[i].expires.Before((*l)[j].expires) }
+
+// Swap implements [heap.Interface].
+func (l *lifetimes) Swap(i, j int) {
+	s := *l
+	s[i], s[j] = s[j], s[i]
+	s[i].place, s[j].place = i+1, j+1
+}
+
+// Push implements [heap.Interface].
+func (l *lifetimes) Push(x any) {
+	r := x.(*record)
+	*l = append(*l, r)
+	r.place = len(*l)
+}
+
+// Pop implements [heap.Interface].
+func (l *lifetimes) Pop() any {
+	s := *l
+	last := len(s) - 1
+	r := s[last]
+	s[last] = nil
+	*l = s[:last]
+	r.place = 0
+	return r
+}

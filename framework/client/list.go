@@ -1,0 +1,277 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/cache"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// withCollections adds a type for the list collections of each type that has them.
+func withCollections(types *resource.Set) (*resource.Set, error) {
+	var all []*resource.Type
+	for _, t := range types.All() {
+		all = append(all, t)
+		if t.Collection == "" {
+			continue
+		}
+		if _, registered := types.Lookup(t.Collection); registered {
+			return nil, fmt.Errorf("client: %s is registered as a type of its own; it is the list collection of %s", t.Collection, t.Name)
+		}
+		all = append(all, &resource.Type{
+			Name:     t.Collection,
+			Decode:   func(dc *resource.DecodeContext, body []byte) (resource.Update, error) { return decodeList(t, dc, body) },
+			NewShard: func() resource.Shard { return cache.NewShard[*list]() },
+		})
+	}
+	return resource.NewSet(all...)
+}
+
+// A list is a list collection: its members are inlined or located elsewhere (TP1).
+type list struct {
+	resource.Meta
+	inlined map[xdstp.Name]resource.Update
+	located []xdstp.Name
+}
+
+// listEntries is the only field of every list collection's message.
+const listEntries = 1
+
+func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	l := &list{Meta: dc.Meta(body), inlined: make(map[xdstp.Name]resource.Update)}
+	var v resource.Violations
+	var p resource.Path
+	for i, b := 0, body; len(b) > 0; {
+		num, typ, n := protowire.ConsumeField(b)
+		if n < 0 {
+			return nil, resource.Unparseable(t.Collection, protowire.ParseError(n))
+		}
+		field := b[:n]
+		b = b[n:]
+		if num != listEntries || typ != protowire.BytesType {
+			continue
+		}
+		at := p.Item("entries", i)
+		i++
+		_, _, tag := protowire.ConsumeTag(field)
+		value, _ := protowire.ConsumeBytes(field[tag:])
+		if err := l.entry(t, dc, value); err != nil {
+			v.AddError(at, err)
+		}
+	}
+	return l, v.Err()
+}
+
+func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) error {
+	e := new(xdscorev3.CollectionEntry)
+	if err := proto.Unmarshal(b, e); err != nil {
+		return resource.Unparseable("xds.core.v3.CollectionEntry", err)
+	}
+	switch e.GetResourceSpecifier().(type) {
+	case *xdscorev3.CollectionEntry_Locator:
+		n, err := located(e.GetLocator())
+		if err == nil {
+			err = n.CheckType(t.Name)
+		}
+		if err == nil && !slices.Contains(l.located, n) {
+			l.located = append(l.located, n)
+		}
+		return err
+	case *xdscorev3.CollectionEntry_InlineEntry_:
+		return l.inline(t, dc, e.GetInlineEntry())
+	}
+	return errors.New("must have a locator or an inline entry (TP1)")
+}
+
+// inline decodes an inlined member. One that carries no name gets one in the
+// directory that the collection would be.
+func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
+	a := e.GetResource()
+	if got := transport.MessageName(a.GetTypeUrl()); got != t.Name {
+		return fmt.Errorf("it is a %q in a collection of type %q", clip(got, maxQuoted), t.Name)
+	}
+	var s string
+	if t.PeekName != nil {
+		var err error
+		if s, err = t.PeekName(a.GetValue()); err != nil {
+			return resource.Unparseable(t.Name, err)
+		}
+	}
+	if s == "" {
+		s = strings.Replace(l.Name().String(), "/"+t.Collection+"/", "/"+t.Name+"/", 1)
+		path, params, _ := strings.Cut(s, "?")
+		s = path + "/" + xdstp.EncodePath(e.GetName()) + "?" + params
+	}
+	inner := *dc
+	var err error
+	if inner.Name, err = dc.ParseName(s); err != nil {
+		return err
+	}
+	if err := inner.Name.CheckType(t.Name); err != nil {
+		return err
+	}
+	if _, twice := l.inlined[inner.Name]; twice {
+		return fmt.Errorf("%q is there twice", inner.Name)
+	}
+	if inner.Version = dc.Version; e.GetVersion() != "" {
+		inner.Version = e.GetVersion()
+	}
+	u, err := t.Decode(&inner, a.GetValue())
+	if err != nil {
+		return err
+	}
+	l.inlined[inner.Name] = u
+	return nil
+}
+
+// located is the name that a locator leads to.
+func located(l *xdscorev3.ResourceLocator) (xdstp.Name, error) {
+	if l.GetScheme() != xdscorev3.ResourceLocator_XDSTP {
+		return xdstp.Name{}, fmt.Errorf("locator.scheme = %v; must be XDSTP, the only one that can be watched", l.GetScheme())
+	}
+	params := make(url.Values)
+	for k, v := range l.GetExactContext().GetParams() {
+		params.Set(k, v)
+	}
+	query := strings.ReplaceAll(params.Encode(), "+", "%20") // a '+' is no space in an xdstp name
+	return xdstp.Parse("xdstp://" + xdstp.EncodeAuthority(l.GetAuthority()) + "/" + l.GetResourceType() + "/" + xdstp.EncodePath(l.GetId()) + "?" + query)
+}
+
+// A listSubscription is a subscription to a list collection: to the list itself, and
+// to whatever it locates elsewhere.
+type listSubscription struct {
+	*box
+	typ *resource.Type
+
+	mu      sync.Mutex
+	list    *list
+	cancels map[xdstp.Name]func() // of the located members
+	cancel  func()                // of the list
+	stopped bool
+}
+
+func (c *Client) observeList(t *resource.Type, n xdstp.Name) (resource.CollectionObservation, error) {
+	collection, _ := c.decoded.Lookup(t.Collection)
+	if err := n.CheckType(t.Collection); err != nil {
+		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
+	}
+	o := &listSubscription{box: newBox(c), typ: t, cancels: make(map[xdstp.Name]func())}
+	cancel, err := c.subscribe(collection, n.String(), o)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.cancel = cancel
+	return o, nil
+}
+
+// Changed implements [resource.Watcher] for the list.
+func (o *listSubscription) Changed(u resource.Update) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.stopped {
+		return
+	}
+	o.trouble(nil)
+	next := u.(*list)
+	o.leave(next)
+	for name, member := range next.inlined {
+		o.put(name, resource.State{Update: member})
+	}
+	for _, name := range next.located {
+		if _, ok := o.cancels[name]; ok {
+			continue
+		}
+		cancel, err := o.client.subscribe(o.typ, name.String(), locatedMember{o, name})
+		if err != nil {
+			o.put(name, resource.State{Err: err})
+			continue
+		}
+		o.cancels[name] = cancel
+	}
+	o.list = next
+}
+
+// leave ends the membership of what the next list lacks.
+func (o *listSubscription) leave(next *list) {
+	if o.list == nil {
+		return
+	}
+	gone := func(name xdstp.Name) {
+		o.put(name, resource.State{Err: &resource.Error{
+			Kind: resource.ErrRemoved, Type: o.typ.Name, Name: name, Err: errNoMember,
+			Server: o.list.Server().URI(), NodeID: o.client.nodeID,
+		}})
+	}
+	for name := range o.list.inlined {
+		_, inlined := next.inlined[name]
+		if !inlined && !slices.Contains(next.located, name) {
+			gone(name)
+		}
+	}
+	for _, name := range o.list.located {
+		if slices.Contains(next.located, name) {
+			continue
+		}
+		if cancel, ok := o.cancels[name]; ok {
+			cancel()
+			delete(o.cancels, name)
+		}
+		if _, inlined := next.inlined[name]; !inlined {
+			gone(name)
+		}
+	}
+}
+
+var errNoMember = errors.New("the collection lists it no longer")
+
+// Failed implements [resource.Watcher] for the list.
+func (o *listSubscription) Failed(err error) { o.trouble(err) }
+
+// Ambient implements [resource.Watcher] for the list.
+func (o *listSubscription) Ambient(err error) { o.trouble(err) }
+
+// Stop implements [resource.CollectionObservation].
+func (o *listSubscription) Stop() {
+	if !o.stop() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stopped = true
+	o.cancel()
+	for _, cancel := range o.cancels {
+		cancel()
+	}
+}
+
+// A locatedMember watches a member that a list only names.
+type locatedMember struct {
+	list *listSubscription
+	name xdstp.Name
+}
+
+// Changed implements [resource.Watcher].
+func (m locatedMember) Changed(u resource.Update) { m.list.put(m.name, resource.State{Update: u}) }
+
+// Failed implements [resource.Watcher].
+func (m locatedMember) Failed(err error) { m.list.put(m.name, resource.State{Err: err}) }
+
+// Ambient implements [resource.Watcher].
+func (m locatedMember) Ambient(err error) {
+	if u, ok := resource.Lookup[resource.Update](m.list.client, m.list.typ, m.name); ok {
+		m.list.put(m.name, resource.State{Update: u, Err: err})
+	}
+}

@@ -1,0 +1,156 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// A stream is one ADS stream, with a goroutine that reads and one that writes.
+// Neither waits for the other.
+type stream struct {
+	channel *channel
+	loop    *loop
+	delta   bool
+	ctx     context.Context
+	cancel  context.CancelFunc
+	out     chan []byte   // requests for the writing goroutine; never more than one
+	applied chan struct{} // a token when the last response is done with
+	news    bool          // there was something new in it; set before the token
+}
+
+// counts is what went through a channel's streams.
+type counts struct {
+	opened              atomic.Uint64
+	requests, responses atomic.Uint64
+	sent, received      atomic.Uint64 // bytes
+	rejected            atomic.Uint64 // responses
+}
+
+// current reports whether the stream is its channel's. Loop only.
+func (s *stream) current() bool { return s.channel.stream == s }
+
+// resume lets the next response be read.
+func (s *stream) resume() { s.applied <- struct{}{} }
+
+func (s *stream) run(conn transport.Conn) {
+	defer s.cancel()
+	method := transport.MethodADS
+	if s.delta {
+		method = transport.MethodDeltaADS
+	}
+	ts, err := conn.OpenStream(s.ctx, method)
+	if err != nil {
+		s.loop.post(closed{s, err})
+		return
+	}
+	s.channel.counts.opened.Add(1)
+	s.loop.post(opened{s})
+	s.channel.client.wg.Go(func() { s.write(ts) })
+	err = s.read(ts)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.loop.post(closed{s, err})
+}
+
+// write sends what the loop hands out. When sending fails the stream has ended,
+// and reading says why.
+func (s *stream) write(ts transport.Stream) {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case msg := <-s.out:
+			s.channel.counts.requests.Add(1)
+			s.channel.counts.sent.Add(uint64(len(msg)))
+			if ts.Send(msg) != nil {
+				return
+			}
+			s.loop.post(written{s})
+		}
+	}
+}
+
+// read decodes responses one after another; the next is read when the loop has
+// taken in the last, and watchers have had their time.
+func (s *stream) read(ts transport.Stream) error {
+	var pace pace
+	for {
+		msg, err := ts.Receive()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		s.channel.counts.responses.Add(1)
+		s.channel.counts.received.Add(uint64(len(msg)))
+		resp, err := s.parse(msg)
+		if err != nil {
+			return err
+		}
+		d, ok := s.channel.decode(resp, s.delta)
+		if !ok {
+			s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", resp.TypeURL)
+			s.news = false
+		} else {
+			s.loop.post(received{s, d})
+			select {
+			case <-s.applied:
+			case <-s.ctx.Done():
+				return s.ctx.Err()
+			}
+		}
+		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *stream) parse(msg []byte) (*transport.Response, error) {
+	if s.delta {
+		return transport.ParseDeltaResponse(msg)
+	}
+	return transport.ParseResponse(msg)
+}
+
+// A pace bounds what a control plane costs that sends without end what is known
+// already: a fifth of one processor.
+type pace struct {
+	idle  int // responses in a row without news
+	timer *time.Timer
+}
+
+const (
+	freeResponses = 64 // without news, at full speed
+	shortestPause = time.Millisecond
+	longestPause  = time.Second
+)
+
+// wait is called after each response, with the time that it took.
+func (p *pace) wait(ctx context.Context, took time.Duration, news bool) error {
+	p.idle++
+	if news {
+		p.idle = 0
+	}
+	if p.idle <= freeResponses {
+		return nil
+	}
+	pause := min(max(4*took, shortestPause), longestPause)
+	if p.timer == nil {
+		p.timer = time.NewTimer(pause)
+	} else {
+		p.timer.Reset(pause)
+	}
+	defer p.timer.Stop()
+	select {
+	case <-p.timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
