@@ -89,7 +89,7 @@ func (m *Machine) tellMember(r *record, s resource.State) {
 // answered notes that the control plane has said something of a collection.
 func (m *Machine) answered(c *record, state State, err error) {
 	c.timer = 0
-	news := c.state != state || (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
+	news := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
 	c.state, c.err = state, err
 	if news {
 		m.tell(c)

@@ -15,6 +15,7 @@
 //	Nacked         the newest version was rejected; an older one may be in use
 //	DoesNotExist   the timer fired, or the control plane removed it
 //	Timeout        the timer fired, and means a slow control plane
+//	ReceivedError  the control plane said why it does not send it (xRFC TP3)
 //
 // # Errors
 //
@@ -25,9 +26,25 @@
 // cached, a failure for what is not. An error that says nothing new is not told
 // again.
 //
+// # Servers
+//
+// An authority has an ordered list of servers, and listens to one (gRFC A71; package
+// fallback decides which). When it falls back, everything that is watched is asked for
+// again from the next server; with the first response of an earlier one, the later
+// ones are let go. What only another server had must come from the one in use within
+// the time of the does-not-exist timer.
+//
+// # Collections
+//
+// A watched wildcard or glob collection (TP1) makes its members known without their
+// being watched by name. They are cached like others, come and go by what the control
+// plane says, and are not kept in use when it removes them: being listed is all there
+// is to being a member.
+//
 // # Timers
 //
 // A resource that was asked for and does not come within 15 s does not exist
 // (gRFC A57; 30 s, and a timeout, under resource_timer_is_transient_error). The
-// time runs only while a stream is up and only for what is not cached.
+// time runs only while a stream is up and only for what is not cached. A resource with
+// a time to live is dropped when that ends without a heartbeat.
 package authority

@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -18,6 +19,13 @@ var (
 )
 
 type update struct{ resource.Meta }
+
+// Equal compares as a generated update does. A body "self" stands for one that says
+// where it came from.
+func (u *update) Equal(o *update) bool {
+	same := bytes.Equal(u.Raw(), o.Raw())
+	return same && (string(u.Raw()) != "self" || u.Server().Equal(o.Server()))
+}
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	return &update{dc.Meta(body)}, nil
@@ -45,20 +53,30 @@ type rig struct {
 
 func newRig(t *testing.T, features ...string) *rig {
 	t.Helper()
+	return newRigOf(t, newServer(t, "xds.test:1", features...))
+}
+
+func newServer(t *testing.T, uri string, features ...string) *bootstrap.Server {
+	t.Helper()
 	quoted := make([]string, len(features))
 	for i, f := range features {
 		quoted[i] = `"` + f + `"`
 	}
-	server, err := bootstrap.ParseServer([]byte(`{"server_uri": "xds.test:1", "channel_creds": [{"type": "insecure"}],
+	server, err := bootstrap.ParseServer([]byte(`{"server_uri": "` + uri + `", "channel_creds": [{"type": "insecure"}],
 		"server_features": [` + strings.Join(quoted, ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return server
+}
+
+func newRigOf(t *testing.T, servers ...*bootstrap.Server) *rig {
+	t.Helper()
 	types, err := resource.NewSet(complete, partial)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &rig{t: t, m: New(Config{Types: types, Servers: []*bootstrap.Server{server}, NodeID: "node-1"}), now: time.Unix(0, 0)}
+	return &rig{t: t, m: New(Config{Types: types, Servers: servers, NodeID: "node-1"}), now: time.Unix(0, 0)}
 }
 
 func name(t *testing.T, s string) xdstp.Name {
@@ -74,8 +92,12 @@ func name(t *testing.T, s string) xdstp.Name {
 func (r *rig) do(ev Event) []Effect {
 	var rest []Effect
 	for _, e := range r.m.Handle(ev, r.now) {
-		if n, ok := e.(Notify); ok {
+		switch n := e.(type) {
+		case Notify:
 			n.Watcher.Notify(n.State)
+			continue
+		case NotifyMember:
+			n.Watcher.NotifyMember(n.Name, n.State)
 			continue
 		}
 		rest = append(rest, e)

@@ -1,0 +1,190 @@
+package authority
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A gatherer remembers what it was told last of a collection and its members.
+type gatherer struct {
+	watcher
+	members map[string]resource.State
+	told    int
+}
+
+// NotifyMember implements [CollectionWatcher].
+func (g *gatherer) NotifyMember(n xdstp.Name, s resource.State) {
+	g.told++
+	g.members[n.String()] = s
+}
+
+func (r *rig) gather(typ *resource.Type, s string) *gatherer {
+	r.t.Helper()
+	g := &gatherer{members: make(map[string]resource.State)}
+	r.do(Watch{typ, name(r.t, s), g})
+	return g
+}
+
+func (g *gatherer) wantsMember(t *testing.T, s string, u resource.Update, kind error) {
+	t.Helper()
+	m, ok := g.members[s]
+	if !ok || m.Update != u || kind == nil && m.Err != nil || kind != nil && !errors.Is(m.Err, kind) {
+		t.Errorf("member %s = %v, want %v, %v", s, m, u, kind)
+	}
+}
+
+func (r *rig) size(typ *resource.Type) int { return r.m.Shard(r.m.config.Types.Index(typ)).Len() }
+
+func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
+	r := newRig(t)
+	g := &gatherer{members: make(map[string]resource.State)}
+	r.expect("0+*", Watch{complete, name(t, "*"), g})
+	r.do(Asked{0, complete, []string{"*"}})
+	a, b := r.update("a", "1"), r.update("b", "1")
+	r.respond(complete, ok(a), r.bad("b", "bad"))
+	if _, armed := r.m.NextDeadline(); armed {
+		t.Error("the timer of the wildcard still runs")
+	}
+	g.wantsMember(t, "a", a, nil)
+	g.wantsMember(t, "b", nil, resource.ErrInvalid)
+	r.respond(complete, ok(a), ok(b))
+	g.wantsMember(t, "b", b, nil)
+	if g.told != 3 {
+		t.Errorf("told %d times, want 3: a did not change", g.told)
+	}
+	late := r.gather(complete, "*")
+	late.wantsMember(t, "a", a, nil)
+	late.wantsMember(t, "b", b, nil)
+	named := new(watcher)
+	r.expect("0+a", Watch{complete, name(t, "a"), named})
+	named.wants(t, 1, a, nil)
+	r.respond(complete)
+	g.wantsMember(t, "a", nil, resource.ErrRemoved)
+	g.wantsMember(t, "b", nil, resource.ErrRemoved)
+	named.wants(t, 2, a, resource.ErrRemoved) // by its name, it stays in use (gRFC A88)
+	if r.size(complete) != 1 {
+		t.Errorf("%d cached, want the one that is watched", r.size(complete))
+	}
+	r.respond(complete, ok(a), ok(b))
+	g.wantsMember(t, "a", a, nil)
+	g.wantsMember(t, "b", b, nil)
+	r.expect("", Cancel{complete, name(t, "*"), g})
+	r.expect("0-*", Cancel{complete, name(t, "*"), late})
+	if r.size(complete) != 1 || r.cached(complete, "a") != a {
+		t.Error("want the one that is watched by its name")
+	}
+	r.expect("0-a", Cancel{complete, name(t, "a"), named})
+	if len(r.m.table(complete).records) != 0 || r.size(complete) != 0 {
+		t.Error("something is left")
+	}
+}
+
+func TestWildcardOfDelta(t *testing.T) {
+	r := newRig(t)
+	g := r.gather(partial, "*")
+	r.do(Asked{0, partial, []string{"*"}})
+	r.delta() // there is nothing: an answer
+	if _, armed := r.m.NextDeadline(); armed || r.state(partial, "*") != Acked {
+		t.Error("an empty response does not answer the wildcard")
+	}
+	a := r.update("a", "1")
+	r.delta(ok(a))
+	r.delta()
+	g.wantsMember(t, "a", a, nil)
+	x := r.update("xdstp://e/test.Partial/x", "1")
+	r.delta(ok(x)) // of another kind of name, that nobody asked for
+	if len(g.members) != 1 {
+		t.Errorf("members = %v", g.members)
+	}
+	r.delta(r.removed("a"))
+	g.wantsMember(t, "a", nil, resource.ErrRemoved)
+	if r.size(partial) != 0 {
+		t.Error("a removed member is cached")
+	}
+}
+
+func TestGlobCollection(t *testing.T) {
+	const glob, one, two, deep = "xdstp://e/test.Partial/g/*", "xdstp://e/test.Partial/g/1", "xdstp://e/test.Partial/g/2", "xdstp://e/test.Partial/g/h/1"
+	r := newRig(t)
+	first := r.watch(partial, one)
+	u, v := r.update(one, "1"), r.update(two, "1")
+	r.delta(ok(u))
+	g := r.gather(partial, glob)
+	g.wantsMember(t, one, u, nil) // what is known is told at once
+	r.do(Asked{0, partial, []string{glob}})
+	r.delta(ok(v), ok(r.update(deep, "1")))
+	g.wantsMember(t, two, v, nil)
+	if len(g.members) != 2 {
+		t.Errorf("members = %v", g.members)
+	}
+	if _, armed := r.m.NextDeadline(); armed {
+		t.Error("the collection's timer still runs")
+	}
+	r.delta(Result{Name: name(t, two), Error: &ServerError{Code: 14}})
+	g.wantsMember(t, two, v, resource.ErrUnavailable)
+	r.delta(Result{Name: name(t, glob), Error: &ServerError{Code: 7, Message: "no"}})
+	g.wants(t, 1, nil, resource.ErrDenied)
+	r.delta(ok(v))
+	g.wantsMember(t, two, v, nil)
+	g.wants(t, 2, nil, nil)
+	r.delta(r.removed(glob)) // it is empty (TP1)
+	g.wants(t, 3, nil, resource.ErrNotFound)
+	g.wantsMember(t, one, nil, resource.ErrRemoved)
+	g.wantsMember(t, two, nil, resource.ErrRemoved)
+	first.wants(t, 2, u, resource.ErrRemoved)
+	if r.size(partial) != 1 {
+		t.Errorf("%d cached, want the one that is watched", r.size(partial))
+	}
+}
+
+func TestCollectionThatIsNotAnswered(t *testing.T) {
+	r := newRig(t)
+	g := r.gather(partial, "xdstp://e/test.Partial/*")
+	r.do(Asked{0, partial, []string{"xdstp://e/test.Partial/*"}})
+	r.now = r.now.Add(ResourceTimeout)
+	r.do(Tick{})
+	g.wants(t, 1, nil, resource.ErrNotFound)
+	r.do(Lost{Err: errRefused})
+	r.gather(partial, "xdstp://e/test.Partial/x/*").wants(t, 1, nil, resource.ErrTransport)
+}
+
+// Members that only the fallback had leave when the primary is back.
+func TestMembersOfAnotherServer(t *testing.T) {
+	for _, typ := range []*resource.Type{complete, partial} {
+		r := newFallbackRig(t)
+		g := r.gather(typ, "*")
+		r.do(Lost{Server: 0, Err: errRefused})
+		a, b := r.update("a", "1"), r.update("b", "1")
+		r.do(Response{Server: 1, Type: typ, Results: []Result{ok(a), ok(b)}, Partial: !typ.Complete})
+		g.wantsMember(t, "b", b, nil)
+		r.do(Asked{0, typ, []string{"*"}})
+		c := r.update("a", "2")
+		r.do(Response{Server: 0, Type: typ, Results: []Result{ok(c)}, Partial: !typ.Complete})
+		r.now = r.now.Add(ResourceTimeout)
+		r.do(Tick{})
+		g.wantsMember(t, "a", c, nil)
+		g.wantsMember(t, "b", nil, resource.ErrRemoved)
+		if r.size(typ) != 1 {
+			t.Errorf("%d cached, want one", r.size(typ))
+		}
+	}
+}
+
+func TestMembersExpire(t *testing.T) {
+	r := newRig(t)
+	g := r.gather(partial, "*")
+	a := r.update("a", "1")
+	res := ok(a)
+	res.TTL = time.Minute
+	r.delta(res)
+	r.now = r.now.Add(time.Minute)
+	r.do(Tick{})
+	g.wantsMember(t, "a", nil, resource.ErrRemoved)
+	if _, armed := r.m.NextDeadline(); armed || len(r.m.table(partial).records) != 1 {
+		t.Error("an expired member is still there")
+	}
+}
