@@ -1,0 +1,83 @@
+package memoryads
+
+import (
+	"maps"
+	"slices"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// check notes what is wrong with a request. It is called before the request takes
+// effect; t is nil for the first request of a type on the stream.
+func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
+	for _, n := range r.GetResourceNamesSubscribe() {
+		if slices.Contains(r.GetResourceNamesUnsubscribe(), n) {
+			p.stream.violation("%s: %q is subscribed to and unsubscribed from in one request", h.URL, n)
+		}
+	}
+	p.checkAnswer(h, t, r)
+	if t == nil {
+		p.checkFirst(h, r)
+		return
+	}
+	if len(r.GetInitialResourceVersions()) > 0 {
+		p.stream.violation("%s: initial_resource_versions in a later request", h.URL)
+	}
+	if r.GetResponseNonce() == "" && len(r.GetResourceNamesSubscribe())+len(r.GetResourceNamesUnsubscribe()) == 0 {
+		p.stream.violation("%s: a request that says nothing", h.URL)
+	}
+}
+
+// checkAnswer is for the nonce: it stands in the one ACK or NACK of a response,
+// and nowhere else.
+func (p *delta) checkAnswer(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
+	nonce := r.GetResponseNonce()
+	switch {
+	case nonce == "" && r.GetErrorDetail() != nil:
+		p.stream.violation("%s: a rejection without a nonce", h.URL)
+	case nonce == "" || t != nil && slices.Contains(t.open, nonce):
+	case t != nil && t.everSent[nonce]:
+		p.stream.violation("%s: response %s is answered twice", h.URL, nonce)
+	default:
+		p.stream.violation("%s: nonce %q, which was not sent on this stream", h.URL, nonce)
+	}
+}
+
+// checkFirst is for the first request of a type on the stream.
+func (p *delta) checkFirst(h *holdings, r *discoveryv3.DeltaDiscoveryRequest) {
+	record, names := &p.stream.server.record, r.GetResourceNamesSubscribe()
+	if everything := len(names) == 0 || slices.Contains(names, wildcard); everything && !h.Wildcard {
+		p.stream.violation("%s: a subscription to everything", h.URL)
+	}
+	subscribed := make(map[string]bool)
+	for _, n := range names {
+		subscribed[n] = true
+	}
+	for _, n := range names {
+		k := key(h.URL, n)
+		if record.learned[k] && !record.explicit[k] && covered(subscribed, n) {
+			p.stream.violation("%s: %q is subscribed to by name, but was only learned from a wildcard or glob", h.URL, n)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(r.GetInitialResourceVersions())) {
+		v := r.GetInitialResourceVersions()[n]
+		if !record.sent[key(h.URL, n+" "+v)] {
+			p.stream.violation("%s: initial version %q of %q, which was never sent", h.URL, v, n)
+		}
+		if len(names) > 0 && !(&deltaType{subscribed: subscribed}).wants(h, n) {
+			p.stream.violation("%s: an initial version of %q, which is not subscribed to", h.URL, n)
+		}
+	}
+}
+
+// unanswered implements protocol.
+func (p *delta) unanswered() (nonces []string) {
+	for _, t := range p.types {
+		for _, n := range t.open {
+			if t.received[n] {
+				nonces = append(nonces, n)
+			}
+		}
+	}
+	return nonces
+}

@@ -1,0 +1,60 @@
+package memoryads
+
+// faults are what a server does wrong at the moment.
+type faults struct {
+	refuse       error            // not nil: streams cannot be opened
+	failing      map[string]error // by method: what new streams end with
+	silent       map[string]bool  // by method: nothing is answered
+	deaf         bool             // requests are not read
+	holding      bool             // responses are not sent
+	omitRemovals bool             // delta: see OmitRemovals
+}
+
+// alter changes the faults and has blocked streams look again.
+func (s *Server) alter(f func(*faults)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.faults)
+	s.wake()
+}
+
+// Refuse has attempts to open a stream fail with err; nil ends that.
+func (s *Server) Refuse(err error) { s.alter(func(f *faults) { f.refuse = err }) }
+
+// Cut ends all streams with err; nil ends them as a server does that has nothing
+// more to say. Responses that wait are lost.
+func (s *Server) Cut(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.end(func(*stream) bool { return true }, err)
+}
+
+// Fail has streams of a method that are opened from now on end with err before
+// anything is received, as those of a method that a server does not have; nil
+// ends that.
+func (s *Server) Fail(method string, err error) {
+	s.alter(func(f *faults) { f.failing[method] = err })
+}
+
+// Silence has the server read the requests of a method and answer none of them.
+// What was asked meanwhile stays unanswered when that ends.
+func (s *Server) Silence(method string, on bool) {
+	s.alter(func(f *faults) { f.silent[method] = on })
+}
+
+// StopReading keeps requests from being read: sending blocks.
+func (s *Server) StopReading() { s.alter(func(f *faults) { f.deaf = true }) }
+
+// ResumeReading ends StopReading.
+func (s *Server) ResumeReading() { s.alter(func(f *faults) { f.deaf = false }) }
+
+// Hold keeps responses back: receiving blocks.
+func (s *Server) Hold() { s.alter(func(f *faults) { f.holding = true }) }
+
+// Release ends Hold; the responses that were held back are sent in their order.
+func (s *Server) Release() { s.alter(func(f *faults) { f.holding = false }) }
+
+// OmitRemovals has the server do as some do in the delta protocol: a removal is
+// told only on the streams that saw the resource. One that vanished between two
+// streams, or never was, is passed over in silence.
+func (s *Server) OmitRemovals(on bool) { s.alter(func(f *faults) { f.omitRemovals = on }) }

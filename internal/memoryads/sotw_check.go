@@ -1,0 +1,83 @@
+package memoryads
+
+import (
+	"slices"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// check notes what is wrong with a request, and what it answers. It is called
+// before the request takes effect.
+func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) {
+	if sorted := slices.Sorted(slices.Values(r.GetResourceNames())); len(slices.Compact(sorted)) < len(r.GetResourceNames()) {
+		p.stream.violation("%s: a name is listed twice", h.URL)
+	}
+	if t.last == nil {
+		p.checkFirst(h, t, r)
+		return
+	}
+	p.checkAnswer(h, t, r)
+	if t.last.GetResponseNonce() == r.GetResponseNonce() && t.last.GetVersionInfo() == r.GetVersionInfo() &&
+		sameNames(t.last, r) && r.GetErrorDetail() == nil && t.last.GetErrorDetail() == nil {
+		p.stream.violation("%s: a request that says what the last one said (nonce %q)", h.URL, r.GetResponseNonce())
+	}
+}
+
+// checkFirst is for the first request of a type on the stream.
+func (p *sotw) checkFirst(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) {
+	if n := r.GetResponseNonce(); n != "" {
+		p.stream.violation("%s: nonce %q in the first request of a stream", h.URL, n)
+	}
+	if r.GetErrorDetail() != nil {
+		p.stream.violation("%s: a rejection in the first request of a stream", h.URL)
+	}
+	everything := len(r.GetResourceNames()) == 0 || slices.Contains(r.GetResourceNames(), wildcard)
+	if everything && !h.Wildcard {
+		p.stream.violation("%s: a subscription to everything", h.URL)
+	}
+	if v := r.GetVersionInfo(); v != "" && !p.stream.server.record.sent[key(h.URL, v)] {
+		p.stream.violation("%s: version %q, which was never sent", h.URL, v)
+	}
+	t.accepted = r.GetVersionInfo()
+}
+
+// checkAnswer is for the nonce and the version: an ACK has the version of the
+// response, everything else the version that was accepted last.
+func (p *sotw) checkAnswer(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) {
+	nonce, rejects := r.GetResponseNonce(), r.GetErrorDetail() != nil
+	version, sent := t.versions[nonce]
+	switch {
+	case nonce == "" && rejects:
+		p.stream.violation("%s: a rejection without a nonce", h.URL)
+	case nonce == "":
+	case !sent:
+		p.stream.violation("%s: nonce %q, which was not sent on this stream", h.URL, nonce)
+	case nonce != t.answered && !rejects:
+		t.accepted, t.answered = version, nonce
+	case nonce != t.answered:
+		t.answered = nonce
+	case rejects && t.last.GetErrorDetail() == nil:
+		p.stream.violation("%s: a rejection of response %s, which was accepted before", h.URL, nonce)
+	}
+	if v := r.GetVersionInfo(); v != t.accepted {
+		p.stream.violation("%s: version %q with nonce %q; want the accepted one, %q", h.URL, v, nonce, t.accepted)
+	}
+}
+
+func sameNames(a, b *discoveryv3.DiscoveryRequest) bool {
+	sorted := func(r *discoveryv3.DiscoveryRequest) []string {
+		return slices.Sorted(slices.Values(r.GetResourceNames()))
+	}
+	return slices.Equal(sorted(a), sorted(b))
+}
+
+// unanswered implements protocol. An answer to a response answers the earlier
+// ones of its type.
+func (p *sotw) unanswered() (nonces []string) {
+	for _, t := range p.types {
+		if t.received != t.answered {
+			nonces = append(nonces, t.received)
+		}
+	}
+	return nonces
+}

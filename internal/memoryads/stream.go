@@ -1,0 +1,128 @@
+package memoryads
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// A protocol is one variant of xDS on one stream. The server's mutex is held
+// during its methods.
+type protocol interface {
+	// read takes a request in and answers it.
+	read(raw []byte)
+	// change says that resources were set or deleted.
+	change(h *holdings, names []string)
+	// heartbeat says that resources are still valid.
+	heartbeat(h *holdings, names []string)
+	// unanswered are the nonces of responses that wait for their ACK or NACK.
+	unanswered() []string
+}
+
+// A stream is the client's end of an ADS stream.
+type stream struct {
+	ctx      context.Context //nolint:containedctx // the stream's
+	server   *Server
+	conn     *conn
+	method   string
+	number   int // counted over all streams of the server, from 1
+	protocol protocol
+
+	begun bool // a request was read
+	out   []response
+	ended bool
+	err   error
+}
+
+// A response waits to be received.
+type response struct {
+	raw      []byte
+	received func()
+}
+
+// Send implements [transport.Stream]. It returns when the server has read the
+// request; its answers can be received then.
+func (st *stream) Send(msg []byte) error {
+	return st.await(func() bool {
+		if st.server.faults.deaf {
+			return false
+		}
+		st.protocol.read(msg)
+		st.server.wake()
+		return true
+	})
+}
+
+// Receive implements [transport.Stream].
+func (st *stream) Receive() (raw []byte, err error) {
+	err = st.await(func() bool {
+		if st.server.faults.holding || len(st.out) == 0 {
+			return false
+		}
+		next := st.out[0]
+		st.out = st.out[1:]
+		next.received()
+		raw = next.raw
+		return true
+	})
+	return raw, err
+}
+
+// await tries until it succeeds or the stream ends.
+func (st *stream) await(try func() bool) error {
+	for {
+		ready, changed, err := st.attempt(try)
+		if ready || err != nil {
+			return err
+		}
+		select {
+		case <-changed:
+		case <-st.ctx.Done():
+			return st.ctx.Err()
+		}
+	}
+}
+
+func (st *stream) attempt(try func() bool) (ready bool, changed <-chan struct{}, err error) {
+	s := st.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case st.ctx.Err() != nil:
+		return false, nil, st.ctx.Err()
+	case st.ended && st.err == nil:
+		return false, nil, io.EOF
+	case st.ended:
+		return false, nil, st.err
+	}
+	return try(), s.changed, nil
+}
+
+// respond queues a response.
+func (st *stream) respond(m proto.Message, received func()) {
+	raw, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("memoryads: %v", err)) // the server made the message itself
+	}
+	st.out = append(st.out, response{raw, received})
+}
+
+func (st *stream) silent() bool { return st.server.faults.silent[st.method] }
+
+// begin notes a request, and checks what is the same in both variants.
+func (st *stream) begin(m proto.Message, node *corev3.Node) {
+	st.server.requests = append(st.server.requests, m)
+	if st.begun == (node != nil) {
+		st.violation("a node in a stream's request: %t; want it in the first, and in no other", node != nil)
+	}
+	st.begun = true
+}
+
+// violation keeps what the client does wrong.
+func (st *stream) violation(format string, args ...any) {
+	where := fmt.Sprintf("stream %d: ", st.number)
+	st.server.record.violations = append(st.server.record.violations, where+fmt.Sprintf(format, args...))
+}
