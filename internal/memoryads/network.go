@@ -10,12 +10,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// The methods that a server knows.
-const (
-	MethodSotW  = transport.MethodADS
-	MethodDelta = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
-)
-
 var errClosed = errors.New("memoryads: the connection is closed")
 
 // A Network has servers by their URI. It implements [transport.Transport].
@@ -58,9 +52,9 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	s.lastOpened = time.Now()
 	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened}
 	switch method {
-	case MethodSotW:
+	case transport.MethodADS:
 		st.protocol = &sotw{stream: st, types: make(map[string]*sotwType)}
-	case MethodDelta:
+	case transport.MethodDeltaADS:
 		st.protocol = &delta{stream: st, types: make(map[string]*deltaType)}
 	default:
 		return nil, fmt.Errorf("memoryads: no method %q", method)

@@ -21,6 +21,7 @@ type sotwType struct {
 	names    map[string]bool   // subscribed to; "*" for everything
 	accepted string            // the version that the client has
 	versions map[string]string // by the nonces that were sent
+	order    []string          // of those nonces
 	nonce    string            // sent last
 	received string            // nonce of the last response that the client took
 	answered string            // nonce that it answered last
@@ -128,7 +129,7 @@ func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) {
 	}
 	nonce := p.stream.server.nonce()
 	r.Nonce = nonce
-	t.nonce, t.versions[nonce] = nonce, r.GetVersionInfo()
+	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
 	p.stream.respond(r, func() { t.received = nonce })
 }

@@ -17,10 +17,6 @@ func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) 
 		return
 	}
 	p.checkAnswer(h, t, r)
-	if t.last.GetResponseNonce() == r.GetResponseNonce() && t.last.GetVersionInfo() == r.GetVersionInfo() &&
-		sameNames(t.last, r) && r.GetErrorDetail() == nil && t.last.GetErrorDetail() == nil {
-		p.stream.violation("%s: a request that says what the last one said (nonce %q)", h.URL, r.GetResponseNonce())
-	}
 }
 
 // checkFirst is for the first request of a type on the stream.
@@ -55,7 +51,7 @@ func (p *sotw) checkAnswer(h *holdings, t *sotwType, r *discoveryv3.DiscoveryReq
 	case nonce != t.answered && !rejects:
 		t.accepted, t.answered = version, nonce
 	case nonce != t.answered:
-		t.answered = nonce
+		t.skipTo(nonce, r.GetVersionInfo())
 	case rejects && t.last.GetErrorDetail() == nil:
 		p.stream.violation("%s: a rejection of response %s, which was accepted before", h.URL, nonce)
 	}
@@ -64,11 +60,14 @@ func (p *sotw) checkAnswer(h *holdings, t *sotwType, r *discoveryv3.DiscoveryReq
 	}
 }
 
-func sameNames(a, b *discoveryv3.DiscoveryRequest) bool {
-	sorted := func(r *discoveryv3.DiscoveryRequest) []string {
-		return slices.Sorted(slices.Values(r.GetResourceNames()))
+// skipTo notes the answer to a response. Of those between the one that was answered
+// last and this one, the client may have accepted any without a word.
+func (t *sotwType) skipTo(nonce, version string) {
+	skipped := t.order[slices.Index(t.order, t.answered)+1 : slices.Index(t.order, nonce)]
+	if slices.ContainsFunc(skipped, func(n string) bool { return t.versions[n] == version }) {
+		t.accepted = version
 	}
-	return slices.Equal(sorted(a), sorted(b))
+	t.answered = nonce
 }
 
 // unanswered implements protocol. An answer to a response answers the earlier

@@ -1,0 +1,117 @@
+package client_test
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// check compares what there is with the model. What is in use has to be right at
+// any time; errors have, at rest.
+func (w *modelWorld) check(rest bool) {
+	w.hasty()
+	for _, one := range w.gone {
+		if v := one.view(); v.wrong != "" {
+			w.failf("watcher %d, which is cancelled: %s", one.number, v.wrong)
+		}
+	}
+	if rest {
+		w.learn()
+	}
+	for _, one := range w.watchers {
+		w.checkWatcher(one, rest)
+	}
+	for _, k := range w.keys {
+		w.checkCache(k)
+	}
+	for i, s := range w.servers {
+		for _, v := range s.Violations() {
+			w.failf("server %d: %s", i, v)
+		}
+		if known := w.model.servers[i]; rest && !known.deaf {
+			for _, u := range s.Unanswered() {
+				w.failf("server %d: unanswered at rest: %s", i, u)
+			}
+		}
+	}
+}
+
+// hasty has the model know of the watchers that cancelled in a callback.
+func (w *modelWorld) hasty() {
+	for i := 0; i < len(w.watchers); i++ {
+		if one := w.watchers[i]; one.hasty && one.view().ended {
+			w.told("watcher %d: has cancelled", one.number)
+			w.forget(one)
+			i--
+		}
+	}
+}
+
+func (w *modelWorld) checkWatcher(one *modelWatcher, rest bool) {
+	v, b := one.view(), w.model.beliefs[one.key]
+	switch {
+	case v.wrong != "":
+		w.failf("watcher %d: %s", one.number, v.wrong)
+	case v.blocked || b.vague:
+	case v.value != b.value:
+		w.failf("watcher %d has %q, want %q", one.number, v.value, b.value)
+	case rest && !w.fits(one.key, b, v):
+		w.failf("watcher %d has %q and %v, want %q and %v (connected %t)", one.number, v.value, v.err, b.value, b.kind, w.model.server(one.key).connected)
+	}
+}
+
+// fits reports whether an error is what it should be at rest.
+func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
+	got := kindOf(v.err)
+	switch {
+	case b.kind != nil:
+		return got == b.kind
+	case !w.model.server(k).connected:
+		return got == resource.ErrTransport
+	case b.value != "":
+		return got == nil
+	}
+	// Nothing is known. What was told of the control plane is not taken back.
+	return got == nil || got == resource.ErrTransport
+}
+
+func (w *modelWorld) checkCache(k modelKey) {
+	b := w.model.beliefs[k]
+	if b != nil && b.vague {
+		return
+	}
+	want, got := "", ""
+	if b != nil {
+		want = b.value
+	}
+	if u, ok := resource.LookupString[*update](w.client, k.typ, k.name); ok {
+		got = u.tag
+	}
+	if got != want {
+		w.failf("cached under %s: %q, want %q", k.name, got, want)
+	}
+}
+
+// learn takes over what came of a burst, if it can be: the control plane has had
+// its say.
+func (w *modelWorld) learn() {
+	for _, one := range w.watchers {
+		b, s, v := w.model.beliefs[one.key], w.model.server(one.key), one.view()
+		if !b.vague || v.blocked || !s.connected || s.deaf || s.holding {
+			continue
+		}
+		c, kind := s.holds[one.key], kindOf(v.err)
+		switch {
+		case c.bad:
+			if kind != resource.ErrInvalid {
+				w.failf("watcher %d has %v, want %v", one.number, v.err, resource.ErrInvalid)
+			}
+		case c.value != "":
+			if v.value != c.value || kind != nil {
+				w.failf("watcher %d has %q and %v after a burst, want %q", one.number, v.value, v.err, c.value)
+			}
+		case v.value == "" && kind == nil || v.value != "" && one.key.typ.Complete && kind != resource.ErrRemoved:
+			w.failf("watcher %d has %q and %v after a burst, but there is nothing", one.number, v.value, v.err)
+		}
+		b.vague, b.value, b.kind = false, v.value, kind
+		b.seen = v.value != "" || kind == resource.ErrInvalid || kind == resource.ErrRemoved
+	}
+}

@@ -1,0 +1,179 @@
+package client_test
+
+import (
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A modelKey is one resource. Its name says which authority it belongs to.
+type modelKey struct {
+	typ       *resource.Type
+	authority string
+	name      string
+}
+
+// content is what a control plane holds under a key: a valid value, an invalid
+// one, or nothing.
+type content struct {
+	value string // empty: there is nothing
+	bad   bool
+}
+
+// A belief is what a client that watches a key has to make of what it was told.
+type belief struct {
+	value string // in use; empty when there is none
+	kind  error  // of the error of the resource itself; nil when there is none
+	seen  bool   // the control plane has had something to say of it
+	asked time.Time
+	// A burst leaves open what a client saw of it.
+	vague bool
+}
+
+// A server, as the model knows it.
+type modelServer struct {
+	holds      map[modelKey]content
+	up         bool // streams can be opened
+	deaf       bool // requests are not read
+	holding    bool // responses are not sent
+	connected  bool // there was a stream when it was last looked at
+	stream     int  // its number
+	subscribed map[modelKey]bool
+	unread     map[modelKey]bool // of those, which a request that was not read has dropped
+	withheld   []func()          // what responses that are held back will bring about
+}
+
+// A model is what is known of everything.
+type model struct {
+	servers     []*modelServer
+	authorities map[string][]int
+	beliefs     map[modelKey]*belief
+	dropsErrors bool // fail_on_data_errors
+	patient     bool // resource_timer_is_transient_error
+}
+
+// server is the one that an authority uses.
+func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities[k.authority][0]] }
+
+// watch says that somebody watches a key from now on.
+func (m *model) watch(k modelKey) {
+	if m.beliefs[k] == nil {
+		m.beliefs[k] = &belief{}
+	}
+}
+
+// unwatch says that nobody does any longer.
+func (m *model) unwatch(k modelKey) {
+	delete(m.beliefs, k)
+	if s := m.server(k); s.deaf {
+		s.unread[k] = true
+	} else {
+		delete(s.subscribed, k)
+	}
+}
+
+// put changes what a server holds, and tells whoever asked it.
+func (m *model) put(s *modelServer, k modelKey, c content) {
+	s.holds[k] = c
+	if s.subscribed[k] {
+		m.respond(s, k)
+	}
+}
+
+// respond sends a resource; of a complete type, all.
+func (m *model) respond(s *modelServer, because modelKey) {
+	for k := range s.subscribed {
+		if k == because || k.typ == because.typ && k.typ.Complete {
+			m.bring(s, k, s.holds[k])
+		}
+	}
+}
+
+// bring has the client hear of a content, now or when the server is no longer
+// holding responses back.
+func (m *model) bring(s *modelServer, k modelKey, c content) {
+	hear := func() {
+		if b := m.beliefs[k]; b != nil {
+			m.hear(k, b, c)
+		}
+	}
+	if s.holding {
+		s.withheld = append(s.withheld, hear)
+		return
+	}
+	hear()
+}
+
+// hear changes a belief by what the control plane says in a state-of-the-world
+// response: of a complete type, absence removes what was there before.
+func (m *model) hear(k modelKey, b *belief, c content) {
+	switch {
+	case c.value != "" && !c.bad:
+		b.value, b.kind, b.seen = c.value, nil, true
+	case c.bad:
+		b.kind, b.seen = resource.ErrInvalid, true
+		m.drop(b)
+	case k.typ.Complete && b.seen:
+		b.kind = resource.ErrRemoved
+		m.drop(b)
+	}
+}
+
+func (m *model) drop(b *belief) {
+	if m.dropsErrors {
+		b.value = ""
+	}
+}
+
+// subscribe has a server read which keys are watched, and answer.
+func (m *model) subscribe(s *modelServer, now time.Time) {
+	if !s.connected || s.deaf {
+		return
+	}
+	for k := range s.unread {
+		delete(s.subscribed, k)
+	}
+	clear(s.unread)
+	for k, b := range m.beliefs {
+		if m.server(k) == s && !s.subscribed[k] {
+			s.subscribed[k] = true
+			b.asked = now
+			m.respond(s, k)
+		}
+	}
+}
+
+// look takes note of whether there is a stream, and of the time that has passed.
+func (m *model) look(s *modelServer, open bool, stream int, since, now time.Time) {
+	m.expire(s, now)
+	if s.connected && (!open || stream != s.stream) {
+		s.connected, s.withheld = false, nil
+		clear(s.subscribed)
+		clear(s.unread)
+		for k, b := range m.beliefs {
+			if m.server(k) == s {
+				b.asked = time.Time{}
+			}
+		}
+	}
+	if open && !s.connected {
+		s.connected, s.stream = true, stream
+		m.subscribe(s, since)
+		m.expire(s, now)
+	}
+}
+
+// expire has resources that were asked for and did not come not exist. Only while
+// the stream is up does the time run.
+func (m *model) expire(s *modelServer, now time.Time) {
+	wait := 15 * time.Second
+	kind := resource.ErrNotFound
+	if m.patient {
+		wait, kind = 30*time.Second, resource.ErrTimeout
+	}
+	for k, b := range m.beliefs {
+		if m.server(k) == s && !b.seen && b.kind == nil && !b.asked.IsZero() && now.Sub(b.asked) >= wait {
+			b.kind = kind
+		}
+	}
+}

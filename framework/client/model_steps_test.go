@@ -1,0 +1,242 @@
+package client_test
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
+
+// The steps of a sequence, each with how often it comes. A step that cannot be
+// taken does nothing.
+var modelMoves = []struct {
+	weight int
+	move   func(*modelWorld)
+}{
+	{24, (*modelWorld).watch},
+	{12, (*modelWorld).unwatch},
+	{18, (*modelWorld).update},
+	{4, (*modelWorld).same},
+	{8, (*modelWorld).spoil},
+	{10, (*modelWorld).remove},
+	{5, (*modelWorld).cut},
+	{3, (*modelWorld).stop},
+	{5, (*modelWorld).start},
+	{2, (*modelWorld).hold},
+	{4, (*modelWorld).unhold},
+	{2, (*modelWorld).deafen},
+	{4, (*modelWorld).listen},
+	{4, (*modelWorld).wakeUp},
+	{8, (*modelWorld).burst},
+}
+
+func (w *modelWorld) anyMove() func(*modelWorld) {
+	total := 0
+	for _, m := range modelMoves {
+		total += m.weight
+	}
+	n := w.rng.IntN(total)
+	for _, m := range modelMoves {
+		if n -= m.weight; n < 0 {
+			return m.move
+		}
+	}
+	return nil
+}
+
+// step lets something happen, and some time pass: none to speak of, a little, or as
+// much as it takes.
+func (w *modelWorld) step() {
+	w.anyMove()(w)
+	w.pass(100 * time.Millisecond) // slow watchers cost others a moment
+	w.check(false)
+	switch w.rng.IntN(8) {
+	case 0:
+		w.told("settle")
+		w.settle()
+	case 1, 2:
+		// Sums of these are no time that means something.
+		d := []time.Duration{317, 2713, 7919, 16127}[w.rng.IntN(4)] * time.Millisecond
+		w.told("%v pass", d)
+		w.pass(d)
+		w.check(false)
+	}
+}
+
+func (w *modelWorld) anyKey() modelKey { return w.keys[w.rng.IntN(len(w.keys))] }
+
+// anyServer is one that an authority of the key may use.
+func (w *modelWorld) anyServer(k modelKey) int {
+	servers := w.column.layout.authorities[k.authority]
+	return servers[w.rng.IntN(len(servers))]
+}
+
+func (w *modelWorld) watch() { w.watchKey(w.anyKey()) }
+
+func (w *modelWorld) watchKey(k modelKey) {
+	one := &modelWatcher{key: k, number: len(w.watchers) + len(w.gone), ready: make(chan struct{})}
+	switch w.rng.IntN(8) {
+	case 0:
+		one.slow = make(chan struct{})
+	case 1:
+		one.hasty = true
+	}
+	w.told("watcher %d: watch %s %s (slow %t, hasty %t)", one.number, k.typ.Name, k.name, one.slow != nil, one.hasty)
+	var err error
+	if one.cancel, err = w.client.Subscribe(k.typ, k.name, one); err != nil {
+		w.failf("Subscribe: %v", err)
+		return
+	}
+	close(one.ready)
+	w.watchers = append(w.watchers, one)
+	w.model.watch(k)
+	w.model.subscribe(w.model.server(k), time.Now())
+}
+
+func (w *modelWorld) unwatch() {
+	if len(w.watchers) > 0 {
+		w.unwatchOne(w.watchers[w.rng.IntN(len(w.watchers))])
+	}
+}
+
+func (w *modelWorld) unwatchOne(one *modelWatcher) {
+	w.told("watcher %d: cancel", one.number)
+	one.stop()
+	w.forget(one)
+}
+
+// forget has the model know that a watcher is gone.
+func (w *modelWorld) forget(one *modelWatcher) {
+	w.watchers = slices.DeleteFunc(w.watchers, func(other *modelWatcher) bool { return other == one })
+	w.gone = append(w.gone, one)
+	if !slices.ContainsFunc(w.watchers, func(other *modelWatcher) bool { return other.key == one.key }) {
+		w.model.unwatch(one.key)
+	}
+}
+
+func (w *modelWorld) update() {
+	w.values++
+	w.put(w.anyKey(), content{value: "v" + strconv.Itoa(w.values)})
+}
+
+func (w *modelWorld) spoil() {
+	w.values++
+	w.put(w.anyKey(), content{value: "bad" + strconv.Itoa(w.values), bad: true})
+}
+
+func (w *modelWorld) remove() { w.put(w.anyKey(), content{}) }
+
+// same sends again what was in use before, such as after a rejection.
+func (w *modelWorld) same() {
+	k := w.anyKey()
+	if b := w.model.beliefs[k]; b != nil && b.value != "" {
+		w.put(k, content{value: b.value})
+	}
+}
+
+func (w *modelWorld) put(k modelKey, c content) {
+	i := w.anyServer(k)
+	w.told("server %d: %s %s = %q", i, k.typ.Name, k.name, c.value)
+	if c.value == "" {
+		w.servers[i].Delete(k.typ.URL(), k.name)
+	} else {
+		w.servers[i].Set(k.typ.URL(), memoryads.Resource{Name: k.name, Body: []byte(k.name + "|" + c.value)})
+	}
+	w.model.put(w.model.servers[i], k, c)
+}
+
+func (w *modelWorld) cut() {
+	i, err := w.rng.IntN(len(w.servers)), w.ending()
+	w.told("server %d: its streams end: %v", i, err)
+	w.servers[i].Cut(err)
+}
+
+func (w *modelWorld) stop() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: stops", i)
+	w.servers[i].Refuse(errors.New("connection refused"))
+	w.servers[i].Cut(w.ending())
+}
+
+func (w *modelWorld) start() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: starts", i)
+	w.servers[i].Refuse(nil)
+}
+
+func (w *modelWorld) hold() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: holds responses back", i)
+	w.servers[i].Hold()
+	w.model.servers[i].holding = true
+}
+
+func (w *modelWorld) unhold() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: sends responses", i)
+	w.servers[i].Release()
+	s := w.model.servers[i]
+	s.holding = false
+	for _, hear := range s.withheld {
+		hear()
+	}
+	s.withheld = nil
+}
+
+func (w *modelWorld) deafen() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: stops reading", i)
+	w.servers[i].StopReading()
+	w.model.servers[i].deaf = true
+}
+
+func (w *modelWorld) listen() {
+	i := w.rng.IntN(len(w.servers))
+	w.told("server %d: reads", i)
+	w.servers[i].ResumeReading()
+	w.model.servers[i].deaf = false
+	w.model.subscribe(w.model.servers[i], time.Now())
+}
+
+// wakeUp lets a slow watcher go on.
+func (w *modelWorld) wakeUp() {
+	for _, one := range w.watchers {
+		if one.slow != nil && one.view().blocked {
+			w.told("watcher %d: goes on", one.number)
+			w.release(one)
+			return
+		}
+	}
+}
+
+// burst lets several things happen at once. What a client sees of them on the way
+// is open, but not what it has in the end.
+func (w *modelWorld) burst() {
+	w.told("at once:")
+	touched := make(map[modelKey]int)
+	for range 2 + w.rng.IntN(4) {
+		k := w.keys[w.rng.IntN(min(2, len(w.keys)))]
+		touched[k]++
+		switch w.rng.IntN(6) {
+		case 0, 1:
+			w.watchKey(k)
+		case 2, 3:
+			if i := slices.IndexFunc(w.watchers, func(one *modelWatcher) bool { return one.key == k }); i >= 0 {
+				w.unwatchOne(w.watchers[i])
+			}
+		case 4:
+			w.values++
+			w.put(k, content{value: "v" + strconv.Itoa(w.values)})
+		case 5:
+			w.put(k, content{})
+		}
+	}
+	for k, n := range touched {
+		if b := w.model.beliefs[k]; b != nil && n > 1 {
+			b.vague = true
+		}
+	}
+	w.settle()
+}

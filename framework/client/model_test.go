@@ -1,0 +1,154 @@
+package client_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The model is what caches and watchers have to hold, in maps. Random events go to
+// it and to a client with its control planes; whenever everything is at rest, the
+// two have to agree, and the control planes must have nothing to complain about.
+//
+// A run depends on its seed only. To see one again:
+//
+//	go test ./framework/client -run TestModel -model.seed=7
+var (
+	modelSequences = flag.Int("model.sequences", 20_000, "number of random sequences that TestModel runs")
+	modelFirst     = flag.Uint64("model.first", 0, "first seed; the others follow")
+	modelSeed      = flag.Uint64("model.seed", 0, "run this sequence only, and tell its steps")
+)
+
+// modelSteps is how many events a sequence has.
+const modelSteps = 12
+
+func TestModel(t *testing.T) {
+	if *modelSeed != 0 {
+		s := &sequence{seed: *modelSeed, steps: modelSteps, tell: t.Logf}
+		s.run(t)
+		t.Log(s.column())
+		if s.failure != "" {
+			t.Fatal(s.failure)
+		}
+		return
+	}
+	first := *modelFirst
+	if first == 0 {
+		first = 1
+	}
+	var next, events atomic.Uint64
+	began := time.Now()
+	t.Run("sequences", func(t *testing.T) {
+		for range runtime.GOMAXPROCS(0) {
+			t.Run("", func(t *testing.T) {
+				t.Parallel()
+				for !t.Failed() {
+					i := next.Add(1) - 1
+					if i >= uint64(*modelSequences) { //nolint:gosec // a count
+						return
+					}
+					s := &sequence{seed: first + i, steps: modelSteps}
+					s.run(t)
+					events.Add(uint64(s.done)) //nolint:gosec // a count
+					if s.failure != "" {
+						t.Error(shrink(t, s))
+					}
+				}
+			})
+		}
+	})
+	t.Logf("seeds from %d: %d sequences, %d events, %v", first, min(next.Load(), uint64(*modelSequences)), events.Load(), time.Since(began).Round(time.Second)) //nolint:gosec // a count
+}
+
+// shrink finds the shortest beginning of a sequence that fails.
+func shrink(t *testing.T, failed *sequence) string {
+	shortest := failed
+	for steps := range failed.steps {
+		var told strings.Builder
+		s := &sequence{seed: failed.seed, steps: steps, tell: func(format string, args ...any) {
+			fmt.Fprintf(&told, "    "+format+"\n", args...)
+		}}
+		if s.run(t); s.failure != "" {
+			shortest = s
+			return fmt.Sprintf("seed %d (%s) fails after %d of %d steps:\n%s  %s", s.seed, s.column(), steps, failed.steps, told.String(), s.failure)
+		}
+	}
+	return fmt.Sprintf("seed %d (%s): %s", shortest.seed, shortest.column(), shortest.failure)
+}
+
+// A sequence is one random run.
+type sequence struct {
+	seed  uint64
+	steps int
+	tell  func(format string, args ...any)
+
+	done    int    // steps taken
+	failure string // what did not fit; empty if everything did
+}
+
+// A column is a protocol and a layout of control planes. Every sequence belongs to
+// the column that its seed chooses.
+type modelColumn struct {
+	protocol modelProtocol
+	layout   modelLayout
+}
+
+// A protocol is chosen by a feature of the servers.
+type modelProtocol struct {
+	name    string
+	feature string
+}
+
+// A layout says which of the servers an authority may use, in their order.
+type modelLayout struct {
+	name        string
+	servers     int
+	authorities map[string][]int // "" is for old-style names
+}
+
+var (
+	modelSotW = modelProtocol{"sotw", ""}
+
+	modelOne        = modelLayout{"one server", 1, map[string][]int{"": {0}}}
+	modelFederation = modelLayout{"federation", 2, map[string][]int{"": {0}, "east.example": {0}, "west.example": {1}}}
+
+	modelColumns = []modelColumn{
+		{modelSotW, modelOne},
+		{modelSotW, modelFederation},
+	}
+)
+
+func (s *sequence) column() string {
+	c := modelColumns[s.seed%uint64(len(modelColumns))]
+	return c.protocol.name + ", " + c.layout.name
+}
+
+// run runs the sequence on a clock of its own. It fails t only for what the model
+// does not see coming, such as goroutines that are left over.
+func (s *sequence) run(t *testing.T) {
+	defer func() {
+		if p := recover(); p != nil {
+			panic(fmt.Sprintf("seed %d: %v", s.seed, p))
+		}
+	}()
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(s.seed, 0))
+		w := newModelWorld(t, modelColumns[s.seed%uint64(len(modelColumns))], rng)
+		w.tell = s.tell
+		for s.done < s.steps && w.failure == "" {
+			w.step()
+			s.done++
+		}
+		if w.failure == "" {
+			w.settle()
+		}
+		w.close()
+		s.failure = w.failure
+	})
+}

@@ -1,0 +1,111 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A modelWatcher keeps what it was told last. It can be slow: then it is inside
+// its first callback until it is let go; or hasty: then it cancels in it.
+type modelWatcher struct {
+	key    modelKey
+	number int
+	slow   chan struct{} // not nil: blocks callbacks until it is closed
+	hasty  bool
+	ready  chan struct{} // closed when cancel is set
+	cancel func()
+
+	mu      sync.Mutex
+	value   string
+	err     error
+	calls   int
+	blocked bool
+	ended   bool   // cancelled: no callback may start
+	wrong   string // what must not have been
+}
+
+// Changed implements [resource.Watcher].
+func (w *modelWatcher) Changed(u resource.Update) {
+	w.called(func() {
+		value := tag(u)
+		if w.calls > 0 && w.value == value && w.err == nil {
+			w.wrong = fmt.Sprintf("Changed(%s), which was in use already", value)
+		}
+		w.value, w.err = value, nil
+	})
+}
+
+// Failed implements [resource.Watcher].
+func (w *modelWatcher) Failed(err error) { w.called(func() { w.value, w.err = "", err }) }
+
+// Ambient implements [resource.Watcher].
+func (w *modelWatcher) Ambient(err error) {
+	w.called(func() {
+		if w.value == "" {
+			w.wrong = fmt.Sprintf("Ambient(%v) without a value", err)
+		}
+		w.err = err
+	})
+}
+
+func (w *modelWatcher) called(note func()) {
+	<-w.ready
+	w.mu.Lock()
+	if w.ended {
+		w.wrong = "a callback after cancel"
+	}
+	note()
+	w.calls++
+	cancels := w.hasty && !w.ended
+	w.ended = w.ended || cancels
+	w.blocked = w.slow != nil
+	w.mu.Unlock()
+	if cancels {
+		w.cancel()
+	}
+	if w.slow != nil {
+		<-w.slow
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.blocked = false
+}
+
+// stop cancels the watch. A callback that has begun may go on.
+func (w *modelWatcher) stop() {
+	w.cancel()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
+
+// What is known of a watcher at one moment.
+type modelView struct {
+	value   string
+	err     error
+	calls   int
+	blocked bool
+	ended   bool
+	wrong   string
+}
+
+func (w *modelWatcher) view() modelView {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return modelView{w.value, w.err, w.calls, w.blocked, w.ended, w.wrong}
+}
+
+// kindOf is the kind of an error that a watcher was told.
+func kindOf(err error) error {
+	for _, kind := range []error{
+		resource.ErrInvalid, resource.ErrRemoved, resource.ErrNotFound, resource.ErrTimeout, resource.ErrTransport,
+	} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	return err
+}

@@ -1,0 +1,210 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
+
+// The types of the model. A resource is its name, a bar, and its value.
+var (
+	modelComplete = modelType("model.Complete", true)
+	modelPartial  = modelType("model.Partial", false)
+	modelTypes    = []*resource.Type{modelComplete, modelPartial}
+)
+
+func modelType(name string, complete bool) *resource.Type {
+	return &resource.Type{
+		Name: name, Complete: complete, NewShard: newShard,
+		PeekName: func(b []byte) (string, error) {
+			name, _, _ := strings.Cut(string(b), "|")
+			return name, nil
+		},
+		Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+			_, value, _ := strings.Cut(string(body), "|")
+			if strings.HasPrefix(value, "bad") {
+				return nil, errors.New(value)
+			}
+			return &update{dc.Meta(body), value}, nil
+		},
+	}
+}
+
+// A modelWorld is a client with its control planes, its watchers, and the model.
+type modelWorld struct {
+	t       *testing.T
+	rng     *rand.Rand
+	column  modelColumn
+	model   *model
+	client  *client.Client
+	servers []*memoryads.Server
+	keys    []modelKey
+
+	watchers []*modelWatcher // those that were not cancelled
+	gone     []*modelWatcher // the others
+	values   int             // counts, so that every value is new
+
+	failure string
+	tell    func(format string, args ...any)
+}
+
+func newModelWorld(t *testing.T, column modelColumn, rng *rand.Rand) *modelWorld {
+	w := &modelWorld{
+		t: t, rng: rng, column: column,
+		model: &model{
+			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief),
+			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
+		},
+	}
+	network := make(memoryads.Network)
+	specs := make([]bootstrap.ServerSpec, column.layout.servers)
+	for i := range specs {
+		uri := fmt.Sprintf("memory:%d", i)
+		specs[i] = server(uri, w.features()...)
+		network[uri] = memoryads.NewServer(
+			memoryads.Type{URL: modelComplete.URL(), Complete: true}, memoryads.Type{URL: modelPartial.URL()},
+		)
+		w.servers = append(w.servers, network[uri])
+		w.model.servers = append(w.model.servers, &modelServer{
+			up: true, holds: make(map[modelKey]content), subscribed: make(map[modelKey]bool), unread: make(map[modelKey]bool),
+		})
+	}
+	spec := bootstrap.Spec{Authorities: make(map[string]bootstrap.AuthoritySpec)}
+	for name, servers := range column.layout.authorities {
+		var own []bootstrap.ServerSpec
+		for _, i := range servers {
+			own = append(own, specs[i])
+		}
+		if name == "" {
+			spec.Servers = own
+		} else {
+			spec.Authorities[name] = bootstrap.AuthoritySpec{Servers: own}
+		}
+	}
+	w.keys = modelKeys(column.layout)
+	types, err := resource.NewSet(modelTypes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steady := ads.DefaultBackoff
+	steady.Jitter = 0
+	w.client, err = client.New(config(t, spec), types, client.WithTransport(network), client.WithBackoff(steady))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// features are those of every server.
+func (w *modelWorld) features() (features []any) {
+	if f := w.column.protocol.feature; f != "" {
+		features = append(features, f)
+	}
+	if w.model.dropsErrors {
+		features = append(features, bootstrap.FeatureFailOnDataErrors)
+	}
+	if w.model.patient {
+		features = append(features, bootstrap.FeatureResourceTimerIsTransientError)
+	}
+	return features
+}
+
+// modelKeys are few, so that events meet.
+func modelKeys(layout modelLayout) (keys []modelKey) {
+	for _, authority := range []string{"", "east.example", "west.example"} {
+		if _, ok := layout.authorities[authority]; !ok {
+			continue
+		}
+		for _, typ := range modelTypes {
+			for _, id := range []string{"a", "b", "c"}[:4-len(layout.authorities)] {
+				name := id
+				if authority != "" {
+					name = xdstpName(authority, typ.Name, id)
+				}
+				keys = append(keys, modelKey{typ, authority, name})
+			}
+		}
+	}
+	return keys
+}
+
+// close ends the client while watchers may still be blocked.
+func (w *modelWorld) close() {
+	if err := w.client.Close(); err != nil {
+		w.failf("Close: %v", err)
+	}
+	for _, all := range [][]*modelWatcher{w.watchers, w.gone} {
+		for _, one := range all {
+			w.release(one)
+		}
+	}
+	synctest.Wait()
+}
+
+func (w *modelWorld) release(one *modelWatcher) {
+	if one.slow != nil {
+		select {
+		case <-one.slow:
+		default:
+			close(one.slow)
+		}
+	}
+}
+
+// told notes a step for whoever wants to read them.
+func (w *modelWorld) told(format string, args ...any) {
+	if w.tell != nil {
+		w.tell(format, args...)
+	}
+}
+
+// failf notes the first thing that does not fit.
+func (w *modelWorld) failf(format string, args ...any) {
+	if w.failure == "" {
+		w.failure = fmt.Sprintf(format, args...)
+	}
+}
+
+// pass lets time pass, and the model know of it.
+func (w *modelWorld) pass(d time.Duration) {
+	pass(d)
+	now := time.Now()
+	for i, s := range w.servers {
+		stream, since := s.Opened()
+		w.model.look(w.model.servers[i], s.Open() > 0, stream, since, now)
+		w.model.subscribe(w.model.servers[i], now)
+	}
+}
+
+// settle waits until nothing more comes of what has happened, and compares.
+func (w *modelWorld) settle() {
+	for before := -1; before != w.streams(); {
+		before = w.streams()
+		w.pass(31 * time.Second)
+	}
+	w.check(true)
+}
+
+func (w *modelWorld) streams() (n int) {
+	for _, s := range w.servers {
+		opened, _ := s.Opened()
+		n += opened
+	}
+	return n
+}
+
+// ways in which a stream ends.
+func (w *modelWorld) ending() error {
+	return []error{nil, errors.New("connection reset"), io.ErrUnexpectedEOF}[w.rng.IntN(3)]
+}
