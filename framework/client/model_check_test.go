@@ -62,15 +62,15 @@ func (w *modelWorld) checkWatcher(one *modelWatcher, rest bool) {
 func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
 	got := kindOf(v.err)
 	switch {
-	case b.kind != nil:
+	case b.kind != noError:
 		return got == b.kind
 	case !w.model.server(k).connected:
-		return got == resource.ErrTransport
+		return got == isTransport
 	case b.value != "":
-		return got == nil
+		return got == noError
 	}
 	// Nothing is known. What was told of the control plane is not taken back.
-	return got == nil || got == resource.ErrTransport
+	return got == noError || got == isTransport
 }
 
 func (w *modelWorld) checkCache(k modelKey) {
@@ -101,17 +101,17 @@ func (w *modelWorld) learn() {
 		c, kind := s.holds[one.key], kindOf(v.err)
 		switch {
 		case c.bad:
-			if kind != resource.ErrInvalid {
-				w.failf("watcher %d has %v, want %v", one.number, v.err, resource.ErrInvalid)
+			if kind != isInvalid {
+				w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
 			}
 		case c.value != "":
-			if v.value != c.value || kind != nil {
+			if v.value != c.value || kind != noError {
 				w.failf("watcher %d has %q and %v after a burst, want %q", one.number, v.value, v.err, c.value)
 			}
-		case v.value == "" && kind == nil || v.value != "" && one.key.typ.Complete && kind != resource.ErrRemoved:
+		case v.value == "" && kind == noError || v.value != "" && one.key.typ.Complete && kind != isRemoved:
 			w.failf("watcher %d has %q and %v after a burst, but there is nothing", one.number, v.value, v.err)
 		}
 		b.vague, b.value, b.kind = false, v.value, kind
-		b.seen = v.value != "" || kind == resource.ErrInvalid || kind == resource.ErrRemoved
+		b.seen = v.value != "" || kind == isInvalid || kind == isRemoved
 	}
 }

@@ -22,9 +22,9 @@ type content struct {
 
 // A belief is what a client that watches a key has to make of what it was told.
 type belief struct {
-	value string // in use; empty when there is none
-	kind  error  // of the error of the resource itself; nil when there is none
-	seen  bool   // the control plane has had something to say of it
+	value string    // in use; empty when there is none
+	kind  modelKind // of the error of the resource itself; nil when there is none
+	seen  bool      // the control plane has had something to say of it
 	asked time.Time
 	// A burst leaves open what a client saw of it.
 	vague bool
@@ -109,12 +109,12 @@ func (m *model) bring(s *modelServer, k modelKey, c content) {
 func (m *model) hear(k modelKey, b *belief, c content) {
 	switch {
 	case c.value != "" && !c.bad:
-		b.value, b.kind, b.seen = c.value, nil, true
+		b.value, b.kind, b.seen = c.value, noError, true
 	case c.bad:
-		b.kind, b.seen = resource.ErrInvalid, true
+		b.kind, b.seen = isInvalid, true
 		m.drop(b)
 	case k.typ.Complete && b.seen:
-		b.kind = resource.ErrRemoved
+		b.kind = isRemoved
 		m.drop(b)
 	}
 }
@@ -167,12 +167,12 @@ func (m *model) look(s *modelServer, open bool, stream int, since, now time.Time
 // the stream is up does the time run.
 func (m *model) expire(s *modelServer, now time.Time) {
 	wait := 15 * time.Second
-	kind := resource.ErrNotFound
+	kind := isNotFound
 	if m.patient {
-		wait, kind = 30*time.Second, resource.ErrTimeout
+		wait, kind = 30*time.Second, isTimeout
 	}
 	for k, b := range m.beliefs {
-		if m.server(k) == s && !b.seen && b.kind == nil && !b.asked.IsZero() && now.Sub(b.asked) >= wait {
+		if m.server(k) == s && !b.seen && b.kind == noError && !b.asked.IsZero() && now.Sub(b.asked) >= wait {
 			b.kind = kind
 		}
 	}

@@ -50,12 +50,12 @@ func TestModel(t *testing.T) {
 				t.Parallel()
 				for !t.Failed() {
 					i := next.Add(1) - 1
-					if i >= uint64(*modelSequences) { //nolint:gosec // a count
+					if i >= uint64(*modelSequences) {
 						return
 					}
 					s := &sequence{seed: first + i, steps: modelSteps}
 					s.run(t)
-					events.Add(uint64(s.done)) //nolint:gosec // a count
+					events.Add(uint64(s.done))
 					if s.failure != "" {
 						t.Error(shrink(t, s))
 					}
@@ -63,23 +63,22 @@ func TestModel(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("seeds from %d: %d sequences, %d events, %v", first, min(next.Load(), uint64(*modelSequences)), events.Load(), time.Since(began).Round(time.Second)) //nolint:gosec // a count
+	t.Logf("seeds from %d: %d sequences, %d events, %v", first, min(next.Load(), uint64(*modelSequences)), events.Load(), time.Since(began).Round(time.Second))
 }
 
 // shrink finds the shortest beginning of a sequence that fails.
 func shrink(t *testing.T, failed *sequence) string {
-	shortest := failed
 	for steps := range failed.steps {
 		var told strings.Builder
 		s := &sequence{seed: failed.seed, steps: steps, tell: func(format string, args ...any) {
 			fmt.Fprintf(&told, "    "+format+"\n", args...)
 		}}
-		if s.run(t); s.failure != "" {
-			shortest = s
+		s.run(t)
+		if s.failure != "" {
 			return fmt.Sprintf("seed %d (%s) fails after %d of %d steps:\n%s  %s", s.seed, s.column(), steps, failed.steps, told.String(), s.failure)
 		}
 	}
-	return fmt.Sprintf("seed %d (%s): %s", shortest.seed, shortest.column(), shortest.failure)
+	return fmt.Sprintf("seed %d (%s): %s", failed.seed, failed.column(), failed.failure)
 }
 
 // A sequence is one random run.

@@ -98,14 +98,34 @@ func (w *modelWatcher) view() modelView {
 	return modelView{w.value, w.err, w.calls, w.blocked, w.ended, w.wrong}
 }
 
+// A modelKind is what an error says.
+type modelKind string
+
+const (
+	noError     modelKind = ""
+	isInvalid   modelKind = "invalid"
+	isRemoved   modelKind = "removed"
+	isNotFound  modelKind = "not found"
+	isTimeout   modelKind = "timeout"
+	isTransport modelKind = "transport"
+	isUnknown   modelKind = "of no kind"
+)
+
 // kindOf is the kind of an error that a watcher was told.
-func kindOf(err error) error {
-	for _, kind := range []error{
-		resource.ErrInvalid, resource.ErrRemoved, resource.ErrNotFound, resource.ErrTimeout, resource.ErrTransport,
-	} {
-		if errors.Is(err, kind) {
-			return kind
-		}
+func kindOf(err error) modelKind {
+	switch {
+	case err == nil:
+		return noError
+	case errors.Is(err, resource.ErrInvalid):
+		return isInvalid
+	case errors.Is(err, resource.ErrRemoved):
+		return isRemoved
+	case errors.Is(err, resource.ErrNotFound):
+		return isNotFound
+	case errors.Is(err, resource.ErrTimeout):
+		return isTimeout
+	case errors.Is(err, resource.ErrTransport):
+		return isTransport
 	}
-	return err
+	return isUnknown
 }

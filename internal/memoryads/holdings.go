@@ -96,9 +96,3 @@ func covers(name, member string) bool {
 	n, err := xdstp.Parse(name)
 	return err == nil && n.Contains(m)
 }
-
-// isGlob reports whether name is that of a glob collection (xRFC TP1).
-func isGlob(name string) bool {
-	n, err := xdstp.Parse(name)
-	return err == nil && n.IsGlob()
-}
