@@ -29,7 +29,11 @@ func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
 		w.named(n, k, v)
 	case KindPairs:
 		v.Set(reflect.ValueOf(w.pairs(n, k)))
-	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
+	case KindLiterals:
+		i := slices.IndexFunc(ValueKinds(), func(v ValueKind) bool { return v.Name == k.Name })
+		rule := ValueRule{Kind: ValueKinds()[i], Values: w.texts(n, k)}
+		v.Set(reflect.Append(v, reflect.ValueOf(rule)))
+	case KindPaths, KindMessages, KindUnique, KindValues:
 		v.Set(reflect.ValueOf(w.texts(n, k)))
 	case KindFlag, KindTrue:
 		v.Set(reflect.ValueOf(w.flag(n, k)))

@@ -19,7 +19,7 @@ const (
 	KindUnique               // true, or a list of paths
 	KindValues               // "all", or a list of names of enum values
 	KindLiteral              // a scalar
-	KindLiterals             // one scalar, or a list of them
+	KindLiterals             // one scalar, or a list of them: of a [ValueKind]
 	KindPairs                // a mapping of paths to scalars
 	KindMapping              // the mapping Key.Of
 	KindList                 // a list of the mapping Key.Of
@@ -84,7 +84,7 @@ func fieldMapping() Mapping {
 		{Name: "from", Kind: KindPaths, Doc: "Where the value stands: a path from the message at hand, or several whose values are concatenated. A path through repeated fields gives all of their values."},
 		{Name: "pick", Kind: KindMapping, Of: "pick", With: []string{"from"}, Doc: "`from` is a repeated message, and the first element that fits is taken."},
 		{Name: "then", Kind: KindPath, With: []string{"pick"}, Doc: "Where the value stands in the picked element."},
-		{Name: "as", Kind: KindText, Group: "value", With: []string{"from"}, Doc: "A conversion: per_million, host_port, addr_port or server_entry."},
+		{Name: "as", Kind: KindChoice, Choices: conversionNames(), Group: "value", With: []string{"from"}, Doc: "A conversion of the table below."},
 		{Name: "struct", Kind: KindName, Group: "value", Doc: "The message becomes this struct; the zero value when it is absent."},
 		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "The repeated message becomes a slice of this struct."},
 		{Name: "enum", Kind: KindValues, Group: "value", With: []string{"from"}, Doc: "The enum becomes Go constants: `all` values, or those listed. Another number is a violation."},

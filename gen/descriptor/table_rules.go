@@ -1,12 +1,40 @@
 package descriptor
 
+// Operand is what a [ValueKind] can look at.
+type Operand int
+
+// The operands.
+const (
+	Scalars Operand = iota // a bool, number, string or enum
+	Texts                  // a string
+)
+
+// ValueKind is a kind of rule that compares a value with those it states. A
+// further kind is a row of [ValueKinds] and what package emit writes for it.
+type ValueKind struct {
+	Name  string // its key
+	Takes Operand
+	Doc   string
+}
+
+// ValueKinds is the table of the rules that compare values.
+func ValueKinds() []ValueKind {
+	return []ValueKind{
+		{Name: "in", Takes: Scalars, Doc: "The value must be one of these."},
+		{Name: "not_in", Takes: Scalars, Doc: "The value must be none of these."},
+	}
+}
+
 func ruleMapping() Mapping {
-	return Mapping{Name: "rule", Doc: "One thing that a resource must fulfil: a path, one kind of rule, and perhaps a condition.", Keys: []Key{
+	m := Mapping{Name: "rule", Doc: "One thing that a resource must fulfil: a path, one kind of rule, and perhaps a condition.", Keys: []Key{
 		{Name: "at", Kind: KindPath, Doc: "What the rule is about; by default the message at hand. A path that starts with an upper-case letter is one of Go fields, and is checked after everything was read."},
 		{Name: "required", Kind: KindTrue, Group: "kind", Doc: "There must be a value."},
 		{Name: "unset", Kind: KindTrue, Group: "kind", Doc: "There must be no value."},
-		{Name: "in", Kind: KindLiterals, Group: "kind", Doc: "The value must be one of these."},
-		{Name: "not_in", Kind: KindLiterals, Group: "kind", Doc: "The value must be none of these."},
+	}}
+	for _, v := range ValueKinds() {
+		m.Keys = append(m.Keys, Key{Name: v.Name, Kind: KindLiterals, Group: "kind", Doc: v.Doc})
+	}
+	m.Keys = append(m.Keys, []Key{
 		{Name: "min", Kind: KindLiteral, Doc: "The number, duration or sum must be at least this."},
 		{Name: "max", Kind: KindLiteral, Doc: "The number, duration or sum must be at most this."},
 		{Name: "min_len", Kind: KindSize, Doc: "There must be at least as many elements, or bytes of a text."},
@@ -19,5 +47,6 @@ func ruleMapping() Mapping {
 		{Name: "group_by", Kind: KindPath, With: []string{"sum"}, Doc: "Elements that are equal in this path have a sum of their own."},
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The rule counts only when this holds. Paths start where `at` starts; what they share with it is the same element."},
 		{Name: "why", Kind: KindText, Doc: "What demands it (\"A47\"); shown with a violation."},
-	}}
+	}...)
+	return m
 }

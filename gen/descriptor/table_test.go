@@ -27,7 +27,13 @@ func TestTableAndTree(t *testing.T) {
 		}
 		var tags []string
 		for field := range reflect.TypeOf(tree).Fields() {
-			if tag := field.Tag.Get("key"); tag != "" && tag != "." {
+			switch tag := field.Tag.Get("key"); tag {
+			case "", ".":
+			case "*":
+				for _, v := range ValueKinds() {
+					tags = append(tags, v.Name)
+				}
+			default:
 				tags = append(tags, tag)
 			}
 		}

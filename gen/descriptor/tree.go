@@ -110,23 +110,28 @@ type Keep struct {
 // Rule is one thing that a resource must fulfil.
 type Rule struct {
 	diag.Pos
-	At       Text   `key:"at"`
-	Required Flag   `key:"required"`
-	Unset    Flag   `key:"unset"`
-	In       []Text `key:"in"`
-	NotIn    []Text `key:"not_in"`
-	Min      Text   `key:"min"`
-	Max      Text   `key:"max"`
-	MinLen   Text   `key:"min_len"`
-	MaxLen   Text   `key:"max_len"`
-	Unique   []Text `key:"unique"` // one "true", or paths
-	Across   Text   `key:"across"`
-	OneOf    []Text `key:"one_of"`
-	AnyType  []Text `key:"any_type"`
-	Sum      Text   `key:"sum"`
-	GroupBy  Text   `key:"group_by"`
-	When     *Cond  `key:"when"`
-	Why      Text   `key:"why"`
+	At       Text        `key:"at"`
+	Required Flag        `key:"required"`
+	Unset    Flag        `key:"unset"`
+	Values   []ValueRule `key:"*"` // of a kind of [ValueKinds]; one, since kinds exclude each other
+	Min      Text        `key:"min"`
+	Max      Text        `key:"max"`
+	MinLen   Text        `key:"min_len"`
+	MaxLen   Text        `key:"max_len"`
+	Unique   []Text      `key:"unique"` // one "true", or paths
+	Across   Text        `key:"across"`
+	OneOf    []Text      `key:"one_of"`
+	AnyType  []Text      `key:"any_type"`
+	Sum      Text        `key:"sum"`
+	GroupBy  Text        `key:"group_by"`
+	When     *Cond       `key:"when"`
+	Why      Text        `key:"why"`
+}
+
+// ValueRule is one kind of [ValueKinds] with the values that it states.
+type ValueRule struct {
+	Kind   ValueKind
+	Values []Text
 }
 
 // Cond holds when all of its parts hold.

@@ -88,8 +88,15 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 	}
 }
 
+// empty reports whether nothing was written, as where all lines of a list are
+// comments. It stands for a list without elements.
+func empty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
 // list reads a list of mappings into the slice v.
 func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
+	if empty(n) {
+		return
+	}
 	if n.Kind != yaml.SequenceNode {
 		w.bag.Add(position(n), diag.WrongType, "%s must be a list, is %s", k.Name, describe(n))
 		return
@@ -102,6 +109,9 @@ func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
 
 // named reads a mapping of names to mappings into the slice v.
 func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
+	if empty(n) {
+		return
+	}
 	if n.Kind != yaml.MappingNode {
 		w.bag.Add(position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
 		return
@@ -130,15 +140,20 @@ func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
 	return out
 }
 
-// field is the field of the tree's struct v that takes a key's value. That
-// there is one for every key of the table is tested.
+// field is the field of the tree's struct v that takes a key's value: its own, or
+// the one for the kinds of [ValueKinds]. That there is one for every key of the
+// table is tested.
 func field(v reflect.Value, key string) reflect.Value {
+	var values reflect.Value
 	for i := range v.NumField() {
-		if v.Type().Field(i).Tag.Get("key") == key {
+		switch v.Type().Field(i).Tag.Get("key") {
+		case key:
 			return v.Field(i)
+		case "*":
+			values = v.Field(i)
 		}
 	}
-	return reflect.Value{}
+	return values
 }
 
 func find(m Mapping, key string) (Key, bool) {

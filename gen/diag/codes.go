@@ -63,7 +63,7 @@ func Codes() []Info {
 		{UnknownStruct, "There is no struct of this name."},
 		{UnusedStruct, "Nothing uses the struct."},
 		{StructMessage, "A struct is made of two different messages."},
-		{Conversion, "There is no such conversion, or it does not take the value."},
+		{Conversion, "The conversion does not take the value."},
 		{BadDefault, "The default is no value of the field's type, or the field can have none."},
 		{UnknownValue, "The enum has no value of this name, or the scalar cannot have this one."},
 		{DeadCase, "A case of a oneof can never apply."},

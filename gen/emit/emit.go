@@ -11,17 +11,18 @@ import (
 	"github.com/dave/jennifer/jen"
 	"mvdan.cc/gofumpt/format"
 
+	"github.com/xdsforge/xdsforge/gen/descriptor"
 	"github.com/xdsforge/xdsforge/gen/model"
 	"github.com/xdsforge/xdsforge/gen/protoindex"
 )
 
 // The import paths that generated code uses.
 const (
-	resourcePkg   = model.Framework + "resource"
-	convertPkg    = model.Framework + "resource/convert"
-	xdstpPkg      = model.Framework + "xdstp"
-	bootstrapPkg  = model.Framework + "bootstrap"
-	cachePkg      = model.Framework + "cache"
+	resourcePkg   = descriptor.Framework + "resource"
+	convertPkg    = descriptor.Framework + "resource/convert"
+	xdstpPkg      = descriptor.Framework + "xdstp"
+	bootstrapPkg  = descriptor.Framework + "bootstrap"
+	cachePkg      = descriptor.Framework + "cache"
 	plugintestPkg = "github.com/xdsforge/xdsforge/plugins/plugintest"
 	protoPkg      = "google.golang.org/protobuf/proto"
 )

@@ -35,8 +35,8 @@ func (f *fn) goCheck(c *model.GoCheck) []jen.Code {
 			if last.Class() == model.String && !last.List {
 				shown = jen.Lit("")
 			}
-		case model.In, model.NotIn:
-			broken = f.among(x, c.Values, c.Kind == model.NotIn)
+		case model.Compare:
+			broken = comparisons()[c.Compare].broken(f.emitter, x, c.Values)
 		case model.Range:
 			broken = f.outside(x, c.Min, c.Max, false)
 		case model.Length:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/xdsforge/xdsforge/gen/descriptor"
 	"github.com/xdsforge/xdsforge/gen/model"
 )
 
@@ -44,7 +45,7 @@ func (e *emitter) valueType(v model.Value) *jen.Statement {
 	panic(fmt.Sprintf("emit: no Go type for %T", v))
 }
 
-func (e *emitter) conversionType(c model.Conversion) *jen.Statement {
+func (e *emitter) conversionType(c descriptor.Conversion) *jen.Statement {
 	t := jen.Id(c.Type)
 	if c.Package != "" {
 		t = e.qual(c.Package, c.Type)

@@ -69,7 +69,7 @@ func (f *fn) check(m jen.Code, c *model.Check) []jen.Code {
 	}
 }
 
-// valueCheck writes In, NotIn, Range, Length and AnyType.
+// valueCheck writes Compare, Range, Length and AnyType.
 func (f *fn) valueCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) []jen.Code {
 	if c.Elements {
 		loop := f.nested(func(l locals) []jen.Code {
@@ -113,7 +113,7 @@ func (f *fn) operand(m jen.Code, p model.Path) operand {
 	return o
 }
 
-// compare writes a check of the value x: one of In, NotIn, Range, Length and
+// compare writes a check of the value x: one of Compare, Range, Length and
 // AnyType.
 func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, conds []jen.Code) []jen.Code {
 	value := f.scalar(x, p)
@@ -128,8 +128,8 @@ func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, c
 		for _, t := range c.Types {
 			broken = append(broken, jen.Add(x).Dot("MessageName").Call().Op("!=").Lit(t))
 		}
-	case model.In, model.NotIn:
-		broken = []jen.Code{f.among(value, c.Values, c.Kind == model.NotIn)}
+	case model.Compare:
+		broken = []jen.Code{comparisons()[c.Compare].broken(f.emitter, value, c.Values)}
 	case model.Range:
 		broken = []jen.Code{f.outside(value, c.Min, c.Max, len(conds) > 0)}
 	case model.Length:
@@ -144,25 +144,6 @@ func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, c
 		return []jen.Code{jen.If(and(append(conds, broken...)...)).Block(body)}
 	}
 	return []jen.Code{jen.If(init, and(append(conds, broken...)...)).Block(body)}
-}
-
-// among compares a value with others: whether it is one of them, or none.
-func (e *emitter) among(value jen.Code, list []model.Literal, is bool) *jen.Statement {
-	join := "&&"
-	if is {
-		join = "||"
-	}
-	out := jen.Null()
-	for i, l := range list {
-		if i > 0 {
-			out.Op(join)
-		}
-		out.Add(e.is(value, l, is))
-	}
-	if is && len(list) > 1 {
-		return jen.Parens(out)
-	}
-	return out
 }
 
 // outside is the condition that a value is below one bound or above another.

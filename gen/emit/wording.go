@@ -21,10 +21,8 @@ func wording(c *model.Check) string {
 		return "must be set"
 	case model.Unset:
 		return "must not be set"
-	case model.In:
-		return oneOf(texts(c.Values))
-	case model.NotIn:
-		return noneOf(texts(c.Values))
+	case model.Compare:
+		return comparisons()[c.Compare].wording(texts(c.Values))
 	case model.Range:
 		return between("must be", c.Min, c.Max)
 	case model.Length:
@@ -59,10 +57,8 @@ func goWording(c *model.GoCheck) string {
 	switch c.Kind {
 	case model.Required:
 		text = "must be set"
-	case model.In:
-		text = oneOf(texts(c.Values))
-	case model.NotIn:
-		text = noneOf(texts(c.Values))
+	case model.Compare:
+		text = comparisons()[c.Compare].wording(texts(c.Values))
 	case model.Range:
 		text = between("must be", c.Min, c.Max)
 	case model.Length:
@@ -77,20 +73,6 @@ func goWording(c *model.GoCheck) string {
 	default:
 	}
 	return withReason(text, model.Cond{Xdstp: c.Xdstp}, c.Why)
-}
-
-func oneOf(values []string) string {
-	if len(values) == 1 {
-		return "must be " + values[0]
-	}
-	return "must be one of " + strings.Join(values, ", ")
-}
-
-func noneOf(values []string) string {
-	if len(values) == 1 {
-		return "must not be " + values[0]
-	}
-	return "must be none of " + strings.Join(values, ", ")
 }
 
 func between(subject string, lo, hi *model.Literal) string {

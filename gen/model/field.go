@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
@@ -150,21 +151,14 @@ func (b *builder) inferred(f *Field, d *descriptor.Field) (Value, bool) {
 }
 
 func (b *builder) converted(f *Field, d *descriptor.Field) (Value, bool) {
-	var names []string
-	for _, c := range Conversions() {
-		names = append(names, c.Name)
-		if c.Name != d.As.Value {
-			continue
-		}
-		m := f.Paths[0].Message()
-		if m == nil || m.Desc.FullName() != c.Takes || f.List && c.Func == "" {
-			b.bag.Add(d.As.Pos, diag.Conversion, "conversion %s reads the message %s, and %s is none", c.Name, c.Takes, d.From[0].Value)
-			return nil, false
-		}
-		return Converted{c}, true
+	conversions := descriptor.Conversions()
+	c := conversions[slices.IndexFunc(conversions, func(c descriptor.Conversion) bool { return c.Name == d.As.Value })]
+	m := f.Paths[0].Message()
+	if m == nil || m.Desc.FullName() != c.Takes || f.List && c.Func == "" {
+		b.bag.Add(d.As.Pos, diag.Conversion, "conversion %s reads the message %s, and %s is none", c.Name, c.Takes, d.From[0].Value)
+		return nil, false
 	}
-	b.bag.AddHint(d.As.Pos, diag.Conversion, diag.Suggest(d.As.Value, names), "unknown conversion %q", d.As.Value)
-	return nil, false
+	return Converted{c}, true
 }
 
 func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, bool) {

@@ -97,12 +97,13 @@ func (b *builder) refs(refs []descriptor.Ref) {
 
 // GoCheck is a rule about the fields of the update.
 type GoCheck struct {
-	Kind     RuleKind // Required, In, NotIn, Range, Length or Unique
+	Kind     RuleKind // Required, Compare, Range, Length or Unique
 	Path     GoPath
 	Elements bool  // Path leads to a slice, and each element is looked at
 	Xdstp    *bool // only where the resource's name is an xdstp name, or is not
 	Why      string
 
+	Compare        string // Compare: the name of its kind
 	Values         []Literal
 	Min, Max       *Literal
 	MinLen, MaxLen int
@@ -130,15 +131,16 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	}
 	f := p.Last()
 	class := f.Class()
-	c.Elements = f.List && (kind == In || kind == NotIn || kind == Range)
+	c.Elements = f.List && (kind == Compare || kind == Range)
 	fine := true // what the rule is given; if not, that was said
 	switch kind {
 	case Required:
 		ok = f.CanBeEmpty()
-	case In, NotIn:
-		ok = class != NoClass && class != Bytes && class != Duration && class != Enumeration && !f.Optional
-		if ok {
-			c.Values, fine = b.literalsOf(append(slices.Clone(d.In), d.NotIn...), class, nil)
+	case Compare:
+		ok, _ = operand(d.Values[0].Kind, class)
+		if ok = ok && class != Enumeration && !f.Optional; ok {
+			c.Compare = d.Values[0].Kind.Name
+			c.Values, fine = b.literalsOf(d.Values[0].Values, class, nil)
 		}
 	case Range:
 		ok = (class.Number() || class == Duration) && !f.Optional

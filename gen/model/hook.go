@@ -111,6 +111,6 @@ func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]st
 func knownPackages() map[string]string {
 	return map[string]string{
 		"time": "time", "netip": "net/netip", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
-		"resource": Framework + "resource", "xdstp": Framework + "xdstp", "bootstrap": Framework + "bootstrap",
+		"resource": descriptor.Framework + "resource", "xdstp": descriptor.Framework + "xdstp", "bootstrap": descriptor.Framework + "bootstrap",
 	}
 }

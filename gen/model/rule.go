@@ -14,8 +14,7 @@ type RuleKind int
 const (
 	Required RuleKind = iota
 	Unset
-	In
-	NotIn
+	Compare // one of descriptor.ValueKinds
 	Range
 	Length
 	Unique
@@ -35,7 +34,8 @@ type Check struct {
 	Stated   Cond // the whole condition as it was stated
 	Why      string
 
-	Values   []Literal // In, NotIn
+	Compare  string    // Compare: the name of its kind
+	Values   []Literal // Compare
 	Min, Max *Literal  // Range, Sum
 	MinLen   int       // Length; 0: none
 	MaxLen   int       // Length; -1: none
@@ -96,8 +96,7 @@ func (b *builder) ruleKind(d *descriptor.Rule) (RuleKind, bool) {
 	}{
 		{Required, d.Required.Line > 0},
 		{Unset, d.Unset.Line > 0},
-		{In, len(d.In) > 0},
-		{NotIn, len(d.NotIn) > 0},
+		{Compare, len(d.Values) > 0},
 		{Range, (d.Min.Given() || d.Max.Given()) && !d.Sum.Given()},
 		{Length, d.MinLen.Given() || d.MaxLen.Given()},
 		{Unique, len(d.Unique) > 0},
@@ -152,7 +151,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 		if p.ToList() && kind != OneOf {
 			enter--
 		}
-		c.Elements = p.ToList() && (kind == In || kind == NotIn || kind == Range || kind == AnyType)
+		c.Elements = p.ToList() && (kind == Compare || kind == Range || kind == AnyType)
 	}
 	b.place(root, c, enter, tests, xdstp)
 }
@@ -162,8 +161,8 @@ func (b *builder) fits(c *Check, d *descriptor.Rule) bool {
 	p, class := c.Path, c.Path.Class()
 	ok, what := true, ""
 	switch c.Kind {
-	case In, NotIn:
-		ok, what = class.Key(), "a bool, number, string or enum"
+	case Compare:
+		ok, what = operand(d.Values[0].Kind, class)
 	case Range:
 		ok, what = class.Number() || class == Duration, "a number or Duration"
 	case Length:

@@ -23,8 +23,9 @@ func (b *builder) ruleArguments(c *Check, d *descriptor.Rule) bool {
 	m := c.Path.Message()
 	ok := true
 	switch c.Kind {
-	case In, NotIn:
-		c.Values, ok = b.literals(append(slices.Clone(d.In), d.NotIn...), c.Path)
+	case Compare:
+		c.Compare = d.Values[0].Kind.Name
+		c.Values, ok = b.literalsOf(d.Values[0].Values, c.Path.Class(), c.Path.Leaf().Enum)
 	case Range:
 		c.Min, c.Max, ok = b.bounds(d, c.Path.Class())
 	case Length:
@@ -92,8 +93,13 @@ func (b *builder) once(texts []descriptor.Text) bool {
 	return ok
 }
 
-func (b *builder) literals(texts []descriptor.Text, p Path) ([]Literal, bool) {
-	return b.literalsOf(texts, p.Class(), p.Leaf().Enum)
+// operand reports whether a kind of comparison takes values of the class, and
+// what it takes.
+func operand(k descriptor.ValueKind, class Class) (ok bool, what string) {
+	if k.Takes == descriptor.Texts {
+		return class == String, "a string"
+	}
+	return class.Key(), "a bool, number, string or enum"
 }
 
 func (b *builder) literalsOf(texts []descriptor.Text, class Class, enum *protogen.Enum) ([]Literal, bool) {

@@ -2,7 +2,8 @@ package model
 
 import (
 	"google.golang.org/protobuf/compiler/protogen"
-	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
 )
 
 // Value is what becomes of the value of a field: one of the types below.
@@ -19,7 +20,7 @@ type Plain struct {
 type MapOf struct{ Key, Elem Class }
 
 // Converted is a value of a closed table of conversions.
-type Converted struct{ Conversion Conversion }
+type Converted struct{ Conversion descriptor.Conversion }
 
 // StructOf is a struct, perhaps of a message in an Any.
 type StructOf struct {
@@ -47,43 +48,6 @@ func (EnumOf) isValue()    {}
 func (OneofOf) isValue()   {}
 func (InlineOf) isValue()  {}
 func (HookOf) isValue()    {}
-
-// Conversion is one row of the table of `as`.
-type Conversion struct {
-	Name    string                // in the descriptor
-	Takes   protoreflect.FullName // the message it reads
-	Func    string                // of package convert; empty: the value is the server entry
-	Package string                // of the Go type; empty: it is predeclared
-	Type    string
-	Pointer bool
-	Doc     string
-}
-
-// Conversions is the table of `as`.
-func Conversions() []Conversion {
-	return []Conversion{
-		{
-			Name: "per_million", Takes: "envoy.type.v3.FractionalPercent", Func: "PerMillion", Type: "uint32",
-			Doc: "A fraction, in parts of a million; what is more than everything is everything.",
-		},
-		{
-			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string",
-			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name.",
-		},
-		{
-			Name: "addr_port", Takes: "envoy.config.core.v3.Address", Func: "AddrPort", Package: "net/netip", Type: "AddrPort",
-			Doc: "The IP address and port of a socket address; a host that is no IP address is a violation.",
-		},
-		{
-			Name: "server_entry", Takes: "envoy.config.core.v3.SelfConfigSource", Type: "Server",
-			Package: Framework + "bootstrap", Pointer: true,
-			Doc: "The server entry that the resource came from, nil when the message is absent.",
-		},
-	}
-}
-
-// Framework is where the packages stand that generated code imports.
-const Framework = "github.com/xdsforge/xdsforge/framework/"
 
 // Comparable reports whether == compares fields of this value.
 func (f *Field) Comparable() bool {

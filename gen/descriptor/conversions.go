@@ -1,0 +1,49 @@
+package descriptor
+
+import "google.golang.org/protobuf/reflect/protoreflect"
+
+// Framework is where the packages stand that generated code imports.
+const Framework = "github.com/xdsforge/xdsforge/framework/"
+
+// Conversion is one row of the table of `as`.
+type Conversion struct {
+	Name    string                // in the descriptor
+	Takes   protoreflect.FullName // the message it reads
+	Func    string                // of package convert; empty: the value is the server entry
+	Package string                // of the Go type; empty: it is predeclared
+	Type    string
+	Pointer bool
+	Doc     string
+}
+
+// Conversions is the table of `as`.
+func Conversions() []Conversion {
+	return []Conversion{
+		{
+			Name: "per_million", Takes: "envoy.type.v3.FractionalPercent", Func: "PerMillion", Type: "uint32",
+			Doc: "A fraction, in parts of a million; what is more than everything is everything.",
+		},
+		{
+			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string",
+			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name.",
+		},
+		{
+			Name: "addr_port", Takes: "envoy.config.core.v3.Address", Func: "AddrPort", Package: "net/netip", Type: "AddrPort",
+			Doc: "The IP address and port of a socket address; a host that is no IP address is a violation.",
+		},
+		{
+			Name: "server_entry", Takes: "envoy.config.core.v3.SelfConfigSource", Type: "Server",
+			Package: Framework + "bootstrap", Pointer: true,
+			Doc: "The server entry that the resource came from, nil when the message is absent.",
+		},
+	}
+}
+
+// conversionNames are the names of [Conversions].
+func conversionNames() []string {
+	var names []string
+	for _, c := range Conversions() {
+		names = append(names, c.Name)
+	}
+	return names
+}
