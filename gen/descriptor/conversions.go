@@ -41,9 +41,10 @@ func Conversions() []Conversion {
 
 // conversionNames are the names of [Conversions].
 func conversionNames() []string {
-	var names []string
-	for _, c := range Conversions() {
-		names = append(names, c.Name)
+	conversions := Conversions()
+	names := make([]string, len(conversions))
+	for i, c := range conversions {
+		names[i] = c.Name
 	}
 	return names
 }

@@ -91,6 +91,7 @@ func fieldMapping() Mapping {
 		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value that any number outside of `enum` counts as, so that it is no violation."},
 		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface: the first case that applies, nil when none does."},
 		{Name: "any", Kind: KindMessage, With: []string{"struct", "each"}, Doc: "The value is a google.protobuf.Any that must hold this message."},
+		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is a resource of this registered type, inlined; the Go type is resource.Update."},
 		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function makes the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
 		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`."},
@@ -99,6 +100,8 @@ func fieldMapping() Mapping {
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},
 	}}
 }
+
+const typedStructDoc = "The Any may also hold an xds.type.v3.TypedStruct or a udpa.type.v1.TypedStruct that stands for the message: its value is the message in JSON."
 
 func pickMapping() Mapping {
 	return Mapping{Name: "pick", Doc: "Chooses the first fitting element of a repeated message.", Keys: []Key{
@@ -113,6 +116,7 @@ func caseMapping() Mapping {
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "When the case applies; by default when the value of `from` is present."},
 		{Name: "from", Kind: KindPath, Doc: "The message that the case is made of; by default the message at hand."},
 		{Name: "any", Kind: KindMessage, With: []string{"from"}, Doc: "`from` is a google.protobuf.Any, and the case applies when it holds this message."},
+		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "struct", Kind: KindName, Group: "content", Doc: "A named struct."},
 		{Name: "fields", Kind: KindList, Of: "field", Group: "content", Doc: "The fields of a struct of this case alone."},
 		{Name: "hook", Kind: KindFunc, Group: "content", Doc: "A hand-written function makes the value, and its type is hand-written too."},

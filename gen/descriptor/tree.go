@@ -59,6 +59,7 @@ type Field struct {
 	Otherwise Text   `key:"otherwise"`
 	Oneof     []Case `key:"oneof"`
 	Any       Text   `key:"any"`
+	Typed     Flag   `key:"typed_struct"`
 	Resource  Text   `key:"resource"`
 	Hook      Text   `key:"hook"`
 	Needs     []Text `key:"needs"`
@@ -81,6 +82,7 @@ type Case struct {
 	When   *Cond   `key:"when"`
 	From   Text    `key:"from"`
 	Any    Text    `key:"any"`
+	Typed  Flag    `key:"typed_struct"`
 	Struct Text    `key:"struct"`
 	Fields []Field `key:"fields"`
 	Hook   Text    `key:"hook"`

@@ -95,6 +95,7 @@ func empty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag()
 // list reads a list of mappings into the slice v.
 func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
 	if empty(n) {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 		return
 	}
 	if n.Kind != yaml.SequenceNode {

@@ -175,7 +175,7 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 			drop = jen.Id("s").Dot(first.Name).Op(positiveDrop(first)).Lit(0)
 		default:
 			first = k.NonEmpty
-			drop = jen.Len(jen.Id("s").Dot(first.Name)).Op("==").Lit(0)
+			drop = f.goEmpty(first, jen.Id("s").Dot(first.Name))
 		}
 		if first != nil {
 			body = append(body, f.field(target, first)...)

@@ -40,19 +40,23 @@ func (e *emitter) equalFields(s *model.Struct, receiver string) jen.Code {
 
 // comparable reports whether == compares values of the field.
 func (e *emitter) comparable(f *model.Field) bool {
-	return f.Comparable() && !f.List && !f.Optional
+	return f.Comparable() && !f.List && !f.IsMap() && !f.Optional
 }
 
 // equalField compares two values of a field.
 func (e *emitter) equalField(f *model.Field, a, b *jen.Statement) jen.Code {
 	one := *f
-	one.List, one.Optional = false, false
+	one.List, one.Key, one.Optional = false, model.NoClass, false
 	plain := e.comparable(&one)
 	switch {
 	case f.List && plain:
 		return e.qual("slices", "Equal").Call(a, b)
 	case f.List:
 		return e.qual("slices", "EqualFunc").Call(a, b, e.equalFunc(f.Value))
+	case f.IsMap() && plain:
+		return e.qual("maps", "Equal").Call(a, b)
+	case f.IsMap():
+		return e.qual("maps", "EqualFunc").Call(a, b, e.equalFunc(f.Value))
 	case f.Optional && plain:
 		return e.convert("EqualPointers").Call(a, b, e.convert("Same"))
 	case f.Optional:
@@ -63,8 +67,6 @@ func (e *emitter) equalField(f *model.Field, a, b *jen.Statement) jen.Code {
 	switch v := f.Value.(type) {
 	case model.StructOf, model.Converted:
 		return a.Dot("Equal").Call(b)
-	case model.MapOf:
-		return e.qual("maps", "Equal").Call(a, b)
 	case model.Plain:
 		if v.Class == model.Timestamp {
 			return a.Dot("Equal").Call(b)

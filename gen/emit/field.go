@@ -21,8 +21,11 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 	case model.OneofOf:
 		return f.assign(d, jen.Id("m"), f.here(), to)
 	}
-	if d.List {
+	switch {
+	case d.List:
 		return f.listField(d, to)
+	case d.IsMap():
+		return f.mapField(d, to)
 	}
 	if d.Paths == nil {
 		return f.assign(d, jen.Id("m"), f.here(), to)
@@ -43,13 +46,13 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 	x := f.get(jen.Id("m"), p)
 	v, plain := d.Value.(model.Plain)
 	switch {
-	case p.ManyInside(), d.List && (!plain || !v.Class.Scalar() || v.Wrapper):
+	case p.ManyInside(), (d.List || d.IsMap()) && (!plain || !v.Class.Scalar() || v.Wrapper):
 		return nil, false
 	case plain && d.Default != nil && v.Wrapper:
 		return f.convert("Or").Call(x, f.literal(*d.Default)), true
 	case plain && d.Default != nil && v.Class.Scalar() && !p.Presence():
 		return f.qual("cmp", "Or").Call(x, f.literal(*d.Default)), true
-	case plain && (v.Class == model.JSON || d.Default != nil):
+	case plain && (v.Class == model.JSON || v.Class == model.JSONList || d.Default != nil):
 		return nil, false
 	}
 	switch v := d.Value.(type) {
@@ -62,7 +65,7 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 	case model.HookOf:
 		return nil, false
 	}
-	if d.List {
+	if d.List || d.IsMap() {
 		return x, true
 	}
 	_, out := f.value(d, x, f.here().below(p))
@@ -91,6 +94,10 @@ func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value 
 			return nil, f.converted("Timestamp", x, at)
 		case model.JSON:
 			return nil, jen.Add(x).Dot("AsMap").Call()
+		case model.JSONValue:
+			return nil, jen.Add(x).Dot("AsInterface").Call()
+		case model.JSONList:
+			return nil, jen.Add(x).Dot("AsSlice").Call()
 		default:
 			if v.Wrapper {
 				return nil, jen.Add(x).Dot("GetValue").Call()
@@ -114,6 +121,14 @@ func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value 
 		return nil, f.convert("Inline").Call(f.dc(), f.meta(), f.path(at), x, f.v())
 	}
 	return nil, jen.Add(x)
+}
+
+// opener is the function that opens an Any.
+func opener(typed bool) string {
+	if typed {
+		return "OpenTyped"
+	}
+	return "OpenAny"
 }
 
 // converted calls a function of package convert.
@@ -142,7 +157,7 @@ func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statemen
 			body := f.store(inner, jen.Id(opened), at, pass)
 			return []jen.Code{
 				jen.Id(opened).Op(":=").New(f.ident(s.Any.GoIdent)),
-				jen.If(f.convert("OpenAny").Call(f.path(at), x, jen.Id(opened), f.v())).Block(body...),
+				jen.If(f.convert(opener(s.Typed)).Call(f.path(at), x, jen.Id(opened), f.v())).Block(body...),
 			}
 		})
 	}

@@ -76,11 +76,10 @@ func (f *fn) goUnique(c *model.GoCheck) []jen.Code {
 
 // goEmpty is the condition that a field has the value that means nothing.
 func (f *fn) goEmpty(d *model.Field, x *jen.Statement) jen.Code {
-	_, isMap := d.Value.(model.MapOf)
 	switch class := d.Class(); {
-	case d.List || isMap || class == model.Bytes || class == model.JSON:
+	case d.List || d.IsMap() || class == model.Bytes || class == model.JSON || class == model.JSONList:
 		return jen.Len(x).Op("==").Lit(0)
-	case d.Optional || class == model.NoClass:
+	case d.Optional || class == model.NoClass || class == model.JSONValue:
 		return jen.Add(x).Op("==").Nil()
 	case class == model.String:
 		return jen.Add(x).Op("==").Lit("")
@@ -109,6 +108,14 @@ func (f *fn) goEach(x *jen.Statement, steps []model.GoStep, at place, last bool,
 			inner := f.goCase(jen.Id(l.element), steps[0].Case, place{v: item}, rest)
 			f.paths--
 			return []jen.Code{f.goLoop(l, x, at, item, inner, d)}
+		})
+	case d.IsMap() && !end:
+		return f.nested(func(l locals) []jen.Code {
+			item := &pathVar{name: f.pathName()}
+			f.paths++
+			inner := f.goCase(jen.Id(l.element), steps[0].Case, place{v: item}, rest)
+			f.paths--
+			return []jen.Code{f.mapLoop(l, x, at, item, inner)}
 		})
 	case d.Optional && !end:
 		return f.nested(func(l locals) []jen.Code {

@@ -133,9 +133,12 @@ func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
 			names[i] = string(c.Any.Desc.FullName())
 			clauses[i] = jen.Case(jen.Lit(names[i])).Block(f.openCase(c, at)...)
 		}
-		found := jen.Id("x").Dot("MessageName").Call()
-		clauses[len(cases)] = jen.Default().Block(f.violation(at, jen.String().Call(jen.Add(found)), "must be one of "+strings.Join(names, ", ")))
-		body = []jen.Code{jen.Switch(found).Block(clauses...)}
+		found := jen.String().Call(jen.Id("x").Dot("MessageName").Call())
+		if slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }) {
+			found = f.convert("TypedName").Call(jen.Id("x"))
+		}
+		clauses[len(cases)] = jen.Default().Block(f.violation(at, jen.Id("name"), "must be one of "+strings.Join(names, ", ")))
+		body = []jen.Code{jen.Switch(jen.Id("name").Op(":=").Add(found), jen.Id("name")).Block(clauses...)}
 	}
 	if !last {
 		body = append(body, jen.Return(jen.Nil()))
@@ -148,6 +151,6 @@ func (f *fn) openCase(c *model.Case, at place) []jen.Code {
 	pre, value := f.call("decode"+c.Struct.Name, at, jen.Id("y"))
 	return []jen.Code{
 		jen.Id("y").Op(":=").New(f.ident(c.Any.GoIdent)),
-		jen.If(f.convert("OpenAny").Call(f.path(at), jen.Id("x"), jen.Id("y"), f.v())).Block(append(pre, jen.Return(value))...),
+		jen.If(f.convert(opener(c.Typed)).Call(f.path(at), jen.Id("x"), jen.Id("y"), f.v())).Block(append(pre, jen.Return(value))...),
 	}
 }

@@ -16,6 +16,8 @@ func (e *emitter) goType(f *model.Field) *jen.Statement {
 	switch {
 	case f.List:
 		return jen.Index().Add(t)
+	case f.IsMap():
+		return jen.Map(e.classType(f.Key)).Add(t)
 	case f.Optional:
 		return jen.Op("*").Add(t)
 	}
@@ -27,8 +29,6 @@ func (e *emitter) valueType(v model.Value) *jen.Statement {
 	switch v := v.(type) {
 	case model.Plain:
 		return e.classType(v.Class)
-	case model.MapOf:
-		return jen.Map(e.classType(v.Key)).Add(e.classType(v.Elem))
 	case model.Converted:
 		return e.conversionType(v.Conversion)
 	case model.StructOf:
@@ -64,6 +64,10 @@ func (e *emitter) classType(c model.Class) *jen.Statement {
 		return e.qual("time", "Time")
 	case model.JSON:
 		return jen.Map(jen.String()).Any()
+	case model.JSONValue:
+		return jen.Any()
+	case model.JSONList:
+		return jen.Index().Any()
 	case model.Bytes:
 		return jen.Index().Byte()
 	default:

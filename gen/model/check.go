@@ -33,7 +33,7 @@ func (b *builder) recursion() {
 			return
 		}
 		for _, f := range s.Fields {
-			if v, ok := f.Value.(StructOf); ok && !f.List && !f.Optional {
+			if v, ok := f.Value.(StructOf); ok && !f.List && !f.IsMap() && !f.Optional {
 				visit(v.Struct, append(above, s))
 			}
 		}

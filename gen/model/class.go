@@ -25,7 +25,9 @@ const (
 	Enumeration
 	Duration
 	Timestamp
-	JSON // google.protobuf.Struct
+	JSON      // google.protobuf.Struct
+	JSONValue // google.protobuf.Value
+	JSONList  // google.protobuf.ListValue
 	Any
 	Map
 	Message // any other
@@ -35,7 +37,7 @@ const (
 func (c Class) String() string {
 	return [...]string{
 		"a oneof", "a bool", "an int32", "an int64", "a uint32", "a uint64", "a float", "a double", "a string", "bytes",
-		"an enum", "a Duration", "a Timestamp", "a Struct", "an Any", "a map", "a message",
+		"an enum", "a Duration", "a Timestamp", "a Struct", "a Value", "a ListValue", "an Any", "a map", "a message",
 	}[c]
 }
 
@@ -74,6 +76,10 @@ func messageClass(name protoreflect.FullName) Class {
 		return Timestamp
 	case "google.protobuf.Struct":
 		return JSON
+	case "google.protobuf.Value":
+		return JSONValue
+	case "google.protobuf.ListValue":
+		return JSONList
 	case "google.protobuf.Any":
 		return Any
 	}

@@ -12,9 +12,9 @@ func (b *builder) optional(f *Field, d *descriptor.Field) bool {
 	ok := false
 	switch f.Value.(type) {
 	case Plain:
-		ok = !f.List && f.Paths[0].Presence()
+		ok = !f.List && !f.IsMap() && f.Paths[0].Presence()
 	case StructOf:
-		ok = !f.List && f.Paths != nil
+		ok = !f.List && !f.IsMap() && f.Paths != nil
 	}
 	if !ok {
 		b.bag.Add(d.Optional.Pos, diag.WrongShape, "field %s cannot be optional: its absence is nil already, or cannot be told from its zero", f.Name)
@@ -28,7 +28,7 @@ func (b *builder) defaults(f *Field, d *descriptor.Field) bool {
 	}
 	v, ok := f.Value.(Plain)
 	switch {
-	case !ok || f.List || f.Optional:
+	case !ok || f.List || f.IsMap() || f.Optional:
 		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: only one scalar or duration that is not optional can", f.Name)
 		return false
 	case v.Class == Bool && !f.Paths[0].Presence():

@@ -18,11 +18,11 @@ func (b *builder) enum(f *Field, d *descriptor.Field) (*Enum, bool) {
 	if !b.typeName(d.Type) {
 		return nil, false
 	}
-	if f.Paths[0].Class() != Enumeration {
-		b.bag.Add(d.Enum[0].Pos, diag.WrongShape, "%s is %s, not an enum", d.From[0].Value, f.Paths[0].Class())
+	if c := f.element().Class(); c != Enumeration {
+		b.bag.Add(d.Enum[0].Pos, diag.WrongShape, "%s is %s, not an enum", d.From[0].Value, c)
 		return nil, false
 	}
-	source := f.Paths[0].Leaf().Enum
+	source := f.element().Leaf().Enum
 	e := &Enum{Pos: d.Name.Pos, Name: cmp.Or(d.Type.Value, d.Name.Value), Enum: source}
 	values, ok := b.enumValues(d.Enum, source)
 	if !ok {

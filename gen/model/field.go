@@ -21,6 +21,13 @@ func (b *builder) field(s *Struct, d *descriptor.Field) (*Field, bool) {
 	for _, p := range paths {
 		f.List = f.List || len(paths) > 1 || p.Many()
 	}
+	if len(paths) > 0 && paths[0].Class() == Map && !d.Hook.Given() {
+		if f.List {
+			b.bag.AddHint(d.From[0].Pos, diag.WrongShape, "write a hook", "%s leads to many maps, and a field is one", d.From[0].Value)
+			return nil, false
+		}
+		f.Key = kindClass(paths[0].Leaf().Message.Fields[0].Desc.Kind())
+	}
 	f.Value, ok = b.fieldValue(s, f, d)
 	if !ok {
 		return nil, false
@@ -121,30 +128,23 @@ func (b *builder) fieldValue(s *Struct, f *Field, d *descriptor.Field) (Value, b
 }
 
 func (b *builder) inferred(f *Field, d *descriptor.Field) (Value, bool) {
-	p := f.Paths[0]
-	leaf := p.Leaf()
+	p := f.element()
 	c := p.Class()
 	wrong := func(hint, what string) (Value, bool) {
 		b.bag.AddHint(d.From[0].Pos, diag.WrongShape, hint, "%s is %s, which has no Go type of its own", d.From[0].Value, what)
 		return nil, false
 	}
+	key := "struct"
+	if f.List || f.IsMap() {
+		key = "each"
+	}
 	switch c {
 	case Message:
-		key := "struct"
-		if f.List {
-			key = "each"
-		}
-		return wrong("say in `"+key+"` what it becomes", "a "+Short(leaf.Message))
+		return wrong("say in `"+key+"` what it becomes", "a "+Short(p.Message()))
 	case Any:
-		return wrong("say in `any` and `struct` what it holds and becomes", "an Any")
+		return wrong("say in `any` and `"+key+"` what it holds and becomes", "an Any")
 	case Enumeration:
 		return wrong("say `enum: all`, or list its values", "an enum")
-	case Map:
-		key, elem := kindClass(leaf.Message.Fields[0].Desc.Kind()), classOf(leaf.Message.Fields[1])
-		if f.List || !elem.Scalar() || elem == Bytes || isWrapper(leaf.Message.Fields[1]) {
-			return wrong("write a hook", "a map of what is no scalar, or one of many maps")
-		}
-		return MapOf{Key: key, Elem: elem}, true
 	default:
 		return Plain{Class: c, Wrapper: p.Wrapper()}, true
 	}
@@ -153,8 +153,8 @@ func (b *builder) inferred(f *Field, d *descriptor.Field) (Value, bool) {
 func (b *builder) converted(f *Field, d *descriptor.Field) (Value, bool) {
 	conversions := descriptor.Conversions()
 	c := conversions[slices.IndexFunc(conversions, func(c descriptor.Conversion) bool { return c.Name == d.As.Value })]
-	m := f.Paths[0].Message()
-	if m == nil || m.Desc.FullName() != c.Takes || f.List && c.Func == "" {
+	m := f.element().Message()
+	if m == nil || m.Desc.FullName() != c.Takes || (f.List || f.IsMap()) && c.Func == "" {
 		b.bag.Add(d.As.Pos, diag.Conversion, "conversion %s reads the message %s, and %s is none", c.Name, c.Takes, d.From[0].Value)
 		return nil, false
 	}
@@ -164,12 +164,12 @@ func (b *builder) converted(f *Field, d *descriptor.Field) (Value, bool) {
 func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, bool) {
 	m, name := s.Message, d.Struct
 	if len(f.Paths) > 0 {
-		m = f.Paths[0].Message()
+		m = f.element().Message()
 	}
 	v := StructOf{}
 	switch {
 	case d.Any.Given():
-		if len(f.Paths) == 0 || f.Paths[0].Class() != Any {
+		if len(f.Paths) == 0 || f.element().Class() != Any {
 			b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` opens a google.protobuf.Any, and there is none")
 			return nil, false
 		}
@@ -177,17 +177,17 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 		if m, ok = b.message(d.Any); !ok {
 			return nil, false
 		}
-		v.Any = m
+		v.Any, v.Typed = m, d.Typed.Value
 	case m == nil:
-		b.bag.Add(d.From[0].Pos, diag.WrongShape, "%s is %s, a struct is made of a message", d.From[0].Value, f.Paths[0].Class())
+		b.bag.Add(d.From[0].Pos, diag.WrongShape, "%s is %s, a struct is made of a message", d.From[0].Value, f.element().Class())
 		return nil, false
 	}
 	if d.Each.Given() {
 		name = d.Each
 	}
-	if f.List != d.Each.Given() {
+	if many := f.List || f.IsMap(); many != d.Each.Given() {
 		hint := "use `struct`"
-		if f.List {
+		if many {
 			hint = "use `each`"
 		}
 		b.bag.AddHint(name.Pos, diag.WrongShape, hint, "%s: one value and many are not the same", d.From[0].Value)

@@ -22,9 +22,9 @@ type GoStep struct {
 // Last is the field that the path leads to.
 func (p GoPath) Last() *Field { return p.Steps[len(p.Steps)-1].Field }
 
-// Many reports whether the path leads through a slice.
+// Many reports whether the path leads through a slice or map.
 func (p GoPath) Many() bool {
-	return slices.ContainsFunc(p.Steps, func(s GoStep) bool { return s.Field.List })
+	return slices.ContainsFunc(p.Steps, func(s GoStep) bool { return s.Field.List || s.Field.IsMap() })
 }
 
 // goPath resolves a path of Go fields from s.
@@ -85,7 +85,7 @@ func (b *builder) refs(refs []descriptor.Ref) {
 		f := p.Last()
 		v, plain := f.Value.(Plain)
 		switch {
-		case !plain || v.Class != String || f.Optional:
+		case !plain || v.Class != String || f.Optional || f.IsMap():
 			b.bag.Add(d.From.Pos, diag.BadRef, "%s is no string, and a name of a resource is one", d.From.Value)
 		case f.Ref != "" && f.Ref != d.To.Value:
 			b.bag.Add(d.To.Pos, diag.BadRef, "%s names a %s already", d.From.Value, f.Ref)
@@ -131,6 +131,9 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	}
 	f := p.Last()
 	class := f.Class()
+	if f.IsMap() { // a rule is about all of it
+		class = NoClass
+	}
 	c.Elements = f.List && (kind == Compare || kind == Range)
 	fine := true // what the rule is given; if not, that was said
 	switch kind {
@@ -171,7 +174,7 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 // themselves can be compared.
 func (b *builder) goUnique(c *GoCheck, d *descriptor.Rule) bool {
 	f := c.Path.Last()
-	if !f.List && (!c.Across || !c.Path.Many()) {
+	if f.IsMap() || !f.List && (!c.Across || !c.Path.Many()) {
 		return false
 	}
 	keys := uniqueKeys(d)
@@ -198,11 +201,11 @@ func (b *builder) goUnique(c *GoCheck, d *descriptor.Rule) bool {
 func (f *Field) CanBeEmpty() bool {
 	switch v := f.Value.(type) {
 	case StructOf, HookOf:
-		return f.List || f.Optional
+		return f.List || f.Optional || f.IsMap()
 	case Plain:
-		return f.List || f.Optional || v.Class != Timestamp
+		return f.List || f.Optional || f.IsMap() || v.Class != Timestamp
 	case Converted:
-		return f.List || v.Conversion.Pointer || f.Class() != NoClass
+		return f.List || f.IsMap() || v.Conversion.Pointer || f.Class() != NoClass
 	}
 	return true
 }

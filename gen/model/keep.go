@@ -48,18 +48,16 @@ func (b *builder) unknownField(t descriptor.Text, name string, s *Struct) {
 
 func (f *Field) number() bool {
 	v, ok := f.Value.(Plain)
-	return ok && !f.List && !f.Optional && (v.Class.Number() || v.Class == Duration)
+	return ok && !f.List && !f.IsMap() && !f.Optional && (v.Class.Number() || v.Class == Duration)
 }
 
 func (f *Field) hasLen() bool {
-	if f.List {
+	if f.List || f.IsMap() {
 		return true
 	}
 	switch v := f.Value.(type) {
 	case Plain:
-		return !f.Optional && (v.Class == String || v.Class == Bytes || v.Class == JSON)
-	case MapOf:
-		return true
+		return !f.Optional && (v.Class == String || v.Class == Bytes || v.Class == JSON || v.Class == JSONList)
 	case Converted:
 		return v.Conversion.Type == "string"
 	}

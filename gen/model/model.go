@@ -60,10 +60,24 @@ type Field struct {
 	Paths    []Path // where the value stands; several are concatenated
 	Value    Value
 	List     bool     // a slice of values
+	Key      Class    // a map of values: the class of its keys; else NoClass
 	Optional bool     // a pointer
 	Default  *Literal // nil: none
 	SelfName bool     // the default is the resource's name
 	Ref      string   // full name of the message that the field names resources of
+}
+
+// IsMap reports whether the field is a map of values.
+func (f *Field) IsMap() bool { return f.Key != NoClass }
+
+// element is where one value stands: of a map, in its entry.
+func (f *Field) element() Path {
+	p := f.Paths[0]
+	if !f.IsMap() {
+		return p
+	}
+	entry := p.Leaf().Message
+	return Path{From: entry, Steps: []Step{{Field: entry.Fields[1]}}}
 }
 
 // Enum is a Go type with constants.
@@ -97,6 +111,7 @@ type Case struct {
 	Struct *Struct // nil: a hook makes it
 	Path   *Path   // the message it is made of; nil: the message at hand
 	Any    *protogen.Message
+	Typed  bool // a TypedStruct may stand for the message in the Any
 	When   Cond // when there is none, the case always applies
 	Hook   *Hook
 }

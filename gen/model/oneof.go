@@ -146,6 +146,7 @@ func (b *builder) caseMessage(s *Struct, c *Case, d *descriptor.Case) (*protogen
 		b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` opens a google.protobuf.Any, and %s is %s", d.From.Value, p.Class())
 		return nil, false
 	case d.Any.Given():
+		c.Typed = d.Typed.Value
 		c.Any, ok = b.message(d.Any)
 		return c.Any, ok
 	case p.Message() == nil && !d.Hook.Given():

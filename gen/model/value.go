@@ -16,9 +16,6 @@ type Plain struct {
 	Wrapper bool
 }
 
-// MapOf is a map of scalars.
-type MapOf struct{ Key, Elem Class }
-
 // Converted is a value of a closed table of conversions.
 type Converted struct{ Conversion descriptor.Conversion }
 
@@ -26,6 +23,7 @@ type Converted struct{ Conversion descriptor.Conversion }
 type StructOf struct {
 	Struct *Struct
 	Any    *protogen.Message // nil: the message itself
+	Typed  bool              // a TypedStruct may stand for the message in the Any
 }
 
 // EnumOf is one of the constants of an enum.
@@ -41,7 +39,6 @@ type InlineOf struct{ Message *protogen.Message }
 type HookOf struct{ Hook Hook }
 
 func (Plain) isValue()     {}
-func (MapOf) isValue()     {}
 func (Converted) isValue() {}
 func (StructOf) isValue()  {}
 func (EnumOf) isValue()    {}
@@ -51,7 +48,7 @@ func (HookOf) isValue()    {}
 
 // Comparable reports whether == compares fields of this value.
 func (f *Field) Comparable() bool {
-	if f.List || f.Optional {
+	if f.List || f.Optional || f.IsMap() {
 		return false
 	}
 	switch v := f.Value.(type) {

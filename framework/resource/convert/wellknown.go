@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -68,20 +67,6 @@ func Or[T any, W interface {
 func Is[T any](x any) bool {
 	_, ok := x.(T)
 	return ok
-}
-
-// OpenAny reads the message in a into m and reports whether it could. Another
-// message than m, and bytes that are none, are violations.
-func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
-	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
-		v.Add(p, string(a.MessageName()), "must be a "+string(want))
-		return false
-	}
-	if err := proto.Unmarshal(a.GetValue(), m); err != nil {
-		v.AddError(p, resource.Unparseable(string(a.MessageName()), err))
-		return false
-	}
-	return true
 }
 
 // Inline decodes a resource of a registered type that m carries, and adds its

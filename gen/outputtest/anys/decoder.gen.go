@@ -61,7 +61,7 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 // decodeSeveral finds the case that applies; nil: none does.
 func decodeSeveral(p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
 	if x := m.GetInner().GetExtension(); x != nil && m.GetInner().GetFlag() {
-		switch x.MessageName() {
+		switch name := string(x.MessageName()); name {
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
 			if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
@@ -73,7 +73,7 @@ func decodeSeveral(p *resource.Path, m *testpb.Thing, v *resource.Violations) Se
 				return decodeYes(y)
 			}
 		default:
-			v.Add(p.Field("inner.extension"), string(x.MessageName()), "must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
+			v.Add(p.Field("inner.extension"), name, "must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
 		}
 	}
 	return nil

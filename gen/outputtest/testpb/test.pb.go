@@ -782,6 +782,179 @@ func (*Empty) Descriptor() ([]byte, []int) {
 	return file_xdsforge_test_v1_test_proto_rawDescGZIP(), []int{3}
 }
 
+// Table has a map of every kind.
+type Table struct {
+	state         protoimpl.MessageState            `protogen:"open.v1"`
+	Name          string                            `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Counts        map[string]uint64                 `protobuf:"bytes,2,rep,name=counts,proto3" json:"counts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Blobs         map[string][]byte                 `protobuf:"bytes,3,rep,name=blobs,proto3" json:"blobs,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Colors        map[string]Color                  `protobuf:"bytes,4,rep,name=colors,proto3" json:"colors,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value,enum=xdsforge.test.v1.Color"`
+	Parts         map[uint32]*Part                  `protobuf:"bytes,5,rep,name=parts,proto3" json:"parts,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Boxes         map[string]*Box                   `protobuf:"bytes,6,rep,name=boxes,proto3" json:"boxes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Timeouts      map[string]*durationpb.Duration   `protobuf:"bytes,7,rep,name=timeouts,proto3" json:"timeouts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Times         map[bool]*timestamppb.Timestamp   `protobuf:"bytes,8,rep,name=times,proto3" json:"times,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Weights       map[int64]*wrapperspb.UInt32Value `protobuf:"bytes,9,rep,name=weights,proto3" json:"weights,omitempty" protobuf_key:"varint,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Extensions    map[string]*anypb.Any             `protobuf:"bytes,10,rep,name=extensions,proto3" json:"extensions,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Addresses     map[string]*v3.Address            `protobuf:"bytes,11,rep,name=addresses,proto3" json:"addresses,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Settings      map[string]*structpb.Struct       `protobuf:"bytes,12,rep,name=settings,proto3" json:"settings,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Values        map[string]*structpb.Value        `protobuf:"bytes,13,rep,name=values,proto3" json:"values,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Tables        []*Table                          `protobuf:"bytes,14,rep,name=tables,proto3" json:"tables,omitempty"`
+	Value         *structpb.Value                   `protobuf:"bytes,15,opt,name=value,proto3" json:"value,omitempty"`
+	List          *structpb.ListValue               `protobuf:"bytes,16,opt,name=list,proto3" json:"list,omitempty"`
+	Several       []*structpb.Value                 `protobuf:"bytes,17,rep,name=several,proto3" json:"several,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Table) Reset() {
+	*x = Table{}
+	mi := &file_xdsforge_test_v1_test_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Table) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Table) ProtoMessage() {}
+
+func (x *Table) ProtoReflect() protoreflect.Message {
+	mi := &file_xdsforge_test_v1_test_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Table.ProtoReflect.Descriptor instead.
+func (*Table) Descriptor() ([]byte, []int) {
+	return file_xdsforge_test_v1_test_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Table) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Table) GetCounts() map[string]uint64 {
+	if x != nil {
+		return x.Counts
+	}
+	return nil
+}
+
+func (x *Table) GetBlobs() map[string][]byte {
+	if x != nil {
+		return x.Blobs
+	}
+	return nil
+}
+
+func (x *Table) GetColors() map[string]Color {
+	if x != nil {
+		return x.Colors
+	}
+	return nil
+}
+
+func (x *Table) GetParts() map[uint32]*Part {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *Table) GetBoxes() map[string]*Box {
+	if x != nil {
+		return x.Boxes
+	}
+	return nil
+}
+
+func (x *Table) GetTimeouts() map[string]*durationpb.Duration {
+	if x != nil {
+		return x.Timeouts
+	}
+	return nil
+}
+
+func (x *Table) GetTimes() map[bool]*timestamppb.Timestamp {
+	if x != nil {
+		return x.Times
+	}
+	return nil
+}
+
+func (x *Table) GetWeights() map[int64]*wrapperspb.UInt32Value {
+	if x != nil {
+		return x.Weights
+	}
+	return nil
+}
+
+func (x *Table) GetExtensions() map[string]*anypb.Any {
+	if x != nil {
+		return x.Extensions
+	}
+	return nil
+}
+
+func (x *Table) GetAddresses() map[string]*v3.Address {
+	if x != nil {
+		return x.Addresses
+	}
+	return nil
+}
+
+func (x *Table) GetSettings() map[string]*structpb.Struct {
+	if x != nil {
+		return x.Settings
+	}
+	return nil
+}
+
+func (x *Table) GetValues() map[string]*structpb.Value {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
+func (x *Table) GetTables() []*Table {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+func (x *Table) GetValue() *structpb.Value {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+func (x *Table) GetList() *structpb.ListValue {
+	if x != nil {
+		return x.List
+	}
+	return nil
+}
+
+func (x *Table) GetSeveral() []*structpb.Value {
+	if x != nil {
+		return x.Several
+	}
+	return nil
+}
+
 // Nameless is a message that the wrapper names.
 type Nameless struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -792,7 +965,7 @@ type Nameless struct {
 
 func (x *Nameless) Reset() {
 	*x = Nameless{}
-	mi := &file_xdsforge_test_v1_test_proto_msgTypes[4]
+	mi := &file_xdsforge_test_v1_test_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -804,7 +977,7 @@ func (x *Nameless) String() string {
 func (*Nameless) ProtoMessage() {}
 
 func (x *Nameless) ProtoReflect() protoreflect.Message {
-	mi := &file_xdsforge_test_v1_test_proto_msgTypes[4]
+	mi := &file_xdsforge_test_v1_test_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -817,7 +990,7 @@ func (x *Nameless) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Nameless.ProtoReflect.Descriptor instead.
 func (*Nameless) Descriptor() ([]byte, []int) {
-	return file_xdsforge_test_v1_test_proto_rawDescGZIP(), []int{4}
+	return file_xdsforge_test_v1_test_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Nameless) GetValue() uint32 {
@@ -916,7 +1089,68 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\x04note\x18\x05 \x01(\tH\x01R\x04note\x88\x01\x01B\a\n" +
 	"\x05_sizeB\a\n" +
 	"\x05_note\"\a\n" +
-	"\x05Empty\" \n" +
+	"\x05Empty\"\x9f\x0f\n" +
+	"\x05Table\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12;\n" +
+	"\x06counts\x18\x02 \x03(\v2#.xdsforge.test.v1.Table.CountsEntryR\x06counts\x128\n" +
+	"\x05blobs\x18\x03 \x03(\v2\".xdsforge.test.v1.Table.BlobsEntryR\x05blobs\x12;\n" +
+	"\x06colors\x18\x04 \x03(\v2#.xdsforge.test.v1.Table.ColorsEntryR\x06colors\x128\n" +
+	"\x05parts\x18\x05 \x03(\v2\".xdsforge.test.v1.Table.PartsEntryR\x05parts\x128\n" +
+	"\x05boxes\x18\x06 \x03(\v2\".xdsforge.test.v1.Table.BoxesEntryR\x05boxes\x12A\n" +
+	"\btimeouts\x18\a \x03(\v2%.xdsforge.test.v1.Table.TimeoutsEntryR\btimeouts\x128\n" +
+	"\x05times\x18\b \x03(\v2\".xdsforge.test.v1.Table.TimesEntryR\x05times\x12>\n" +
+	"\aweights\x18\t \x03(\v2$.xdsforge.test.v1.Table.WeightsEntryR\aweights\x12G\n" +
+	"\n" +
+	"extensions\x18\n" +
+	" \x03(\v2'.xdsforge.test.v1.Table.ExtensionsEntryR\n" +
+	"extensions\x12D\n" +
+	"\taddresses\x18\v \x03(\v2&.xdsforge.test.v1.Table.AddressesEntryR\taddresses\x12A\n" +
+	"\bsettings\x18\f \x03(\v2%.xdsforge.test.v1.Table.SettingsEntryR\bsettings\x12;\n" +
+	"\x06values\x18\r \x03(\v2#.xdsforge.test.v1.Table.ValuesEntryR\x06values\x12/\n" +
+	"\x06tables\x18\x0e \x03(\v2\x17.xdsforge.test.v1.TableR\x06tables\x12,\n" +
+	"\x05value\x18\x0f \x01(\v2\x16.google.protobuf.ValueR\x05value\x12.\n" +
+	"\x04list\x18\x10 \x01(\v2\x1a.google.protobuf.ListValueR\x04list\x120\n" +
+	"\aseveral\x18\x11 \x03(\v2\x16.google.protobuf.ValueR\aseveral\x1a9\n" +
+	"\vCountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"BlobsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value:\x028\x01\x1aR\n" +
+	"\vColorsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\x0e2\x17.xdsforge.test.v1.ColorR\x05value:\x028\x01\x1aP\n" +
+	"\n" +
+	"PartsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\rR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.xdsforge.test.v1.PartR\x05value:\x028\x01\x1aO\n" +
+	"\n" +
+	"BoxesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12+\n" +
+	"\x05value\x18\x02 \x01(\v2\x15.xdsforge.test.v1.BoxR\x05value:\x028\x01\x1aV\n" +
+	"\rTimeoutsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12/\n" +
+	"\x05value\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05value:\x028\x01\x1aT\n" +
+	"\n" +
+	"TimesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\bR\x03key\x120\n" +
+	"\x05value\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05value:\x028\x01\x1aX\n" +
+	"\fWeightsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\x03R\x03key\x122\n" +
+	"\x05value\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x05value:\x028\x01\x1aS\n" +
+	"\x0fExtensionsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12*\n" +
+	"\x05value\x18\x02 \x01(\v2\x14.google.protobuf.AnyR\x05value:\x028\x01\x1a[\n" +
+	"\x0eAddressesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x123\n" +
+	"\x05value\x18\x02 \x01(\v2\x1d.envoy.config.core.v3.AddressR\x05value:\x028\x01\x1aT\n" +
+	"\rSettingsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12-\n" +
+	"\x05value\x18\x02 \x01(\v2\x17.google.protobuf.StructR\x05value:\x028\x01\x1aQ\n" +
+	"\vValuesEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.google.protobuf.ValueR\x05value:\x028\x01\" \n" +
 	"\bNameless\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\rR\x05value*N\n" +
 	"\x05Color\x12\x15\n" +
@@ -939,69 +1173,110 @@ func file_xdsforge_test_v1_test_proto_rawDescGZIP() []byte {
 }
 
 var file_xdsforge_test_v1_test_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_xdsforge_test_v1_test_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_xdsforge_test_v1_test_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_xdsforge_test_v1_test_proto_goTypes = []any{
 	(Color)(0),                     // 0: xdsforge.test.v1.Color
 	(*Thing)(nil),                  // 1: xdsforge.test.v1.Thing
 	(*Part)(nil),                   // 2: xdsforge.test.v1.Part
 	(*Box)(nil),                    // 3: xdsforge.test.v1.Box
 	(*Empty)(nil),                  // 4: xdsforge.test.v1.Empty
-	(*Nameless)(nil),               // 5: xdsforge.test.v1.Nameless
-	nil,                            // 6: xdsforge.test.v1.Thing.LabelsEntry
-	nil,                            // 7: xdsforge.test.v1.Thing.LimitsEntry
-	(*durationpb.Duration)(nil),    // 8: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),  // 9: google.protobuf.Timestamp
-	(*structpb.Struct)(nil),        // 10: google.protobuf.Struct
-	(*anypb.Any)(nil),              // 11: google.protobuf.Any
-	(*wrapperspb.UInt32Value)(nil), // 12: google.protobuf.UInt32Value
-	(*wrapperspb.BoolValue)(nil),   // 13: google.protobuf.BoolValue
-	(*wrapperspb.StringValue)(nil), // 14: google.protobuf.StringValue
-	(*wrapperspb.DoubleValue)(nil), // 15: google.protobuf.DoubleValue
-	(*v3.Address)(nil),             // 16: envoy.config.core.v3.Address
-	(*v31.FractionalPercent)(nil),  // 17: envoy.type.v3.FractionalPercent
-	(*v3.ConfigSource)(nil),        // 18: envoy.config.core.v3.ConfigSource
+	(*Table)(nil),                  // 5: xdsforge.test.v1.Table
+	(*Nameless)(nil),               // 6: xdsforge.test.v1.Nameless
+	nil,                            // 7: xdsforge.test.v1.Thing.LabelsEntry
+	nil,                            // 8: xdsforge.test.v1.Thing.LimitsEntry
+	nil,                            // 9: xdsforge.test.v1.Table.CountsEntry
+	nil,                            // 10: xdsforge.test.v1.Table.BlobsEntry
+	nil,                            // 11: xdsforge.test.v1.Table.ColorsEntry
+	nil,                            // 12: xdsforge.test.v1.Table.PartsEntry
+	nil,                            // 13: xdsforge.test.v1.Table.BoxesEntry
+	nil,                            // 14: xdsforge.test.v1.Table.TimeoutsEntry
+	nil,                            // 15: xdsforge.test.v1.Table.TimesEntry
+	nil,                            // 16: xdsforge.test.v1.Table.WeightsEntry
+	nil,                            // 17: xdsforge.test.v1.Table.ExtensionsEntry
+	nil,                            // 18: xdsforge.test.v1.Table.AddressesEntry
+	nil,                            // 19: xdsforge.test.v1.Table.SettingsEntry
+	nil,                            // 20: xdsforge.test.v1.Table.ValuesEntry
+	(*durationpb.Duration)(nil),    // 21: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),  // 22: google.protobuf.Timestamp
+	(*structpb.Struct)(nil),        // 23: google.protobuf.Struct
+	(*anypb.Any)(nil),              // 24: google.protobuf.Any
+	(*wrapperspb.UInt32Value)(nil), // 25: google.protobuf.UInt32Value
+	(*wrapperspb.BoolValue)(nil),   // 26: google.protobuf.BoolValue
+	(*wrapperspb.StringValue)(nil), // 27: google.protobuf.StringValue
+	(*wrapperspb.DoubleValue)(nil), // 28: google.protobuf.DoubleValue
+	(*v3.Address)(nil),             // 29: envoy.config.core.v3.Address
+	(*v31.FractionalPercent)(nil),  // 30: envoy.type.v3.FractionalPercent
+	(*v3.ConfigSource)(nil),        // 31: envoy.config.core.v3.ConfigSource
+	(*structpb.Value)(nil),         // 32: google.protobuf.Value
+	(*structpb.ListValue)(nil),     // 33: google.protobuf.ListValue
 }
 var file_xdsforge_test_v1_test_proto_depIdxs = []int32{
-	6,  // 0: xdsforge.test.v1.Thing.labels:type_name -> xdsforge.test.v1.Thing.LabelsEntry
-	7,  // 1: xdsforge.test.v1.Thing.limits:type_name -> xdsforge.test.v1.Thing.LimitsEntry
+	7,  // 0: xdsforge.test.v1.Thing.labels:type_name -> xdsforge.test.v1.Thing.LabelsEntry
+	8,  // 1: xdsforge.test.v1.Thing.limits:type_name -> xdsforge.test.v1.Thing.LimitsEntry
 	0,  // 2: xdsforge.test.v1.Thing.color:type_name -> xdsforge.test.v1.Color
 	0,  // 3: xdsforge.test.v1.Thing.colors:type_name -> xdsforge.test.v1.Color
-	8,  // 4: xdsforge.test.v1.Thing.timeout:type_name -> google.protobuf.Duration
-	8,  // 5: xdsforge.test.v1.Thing.timeouts:type_name -> google.protobuf.Duration
-	9,  // 6: xdsforge.test.v1.Thing.born:type_name -> google.protobuf.Timestamp
-	9,  // 7: xdsforge.test.v1.Thing.births:type_name -> google.protobuf.Timestamp
-	10, // 8: xdsforge.test.v1.Thing.settings:type_name -> google.protobuf.Struct
-	11, // 9: xdsforge.test.v1.Thing.extension:type_name -> google.protobuf.Any
-	11, // 10: xdsforge.test.v1.Thing.extensions:type_name -> google.protobuf.Any
-	12, // 11: xdsforge.test.v1.Thing.weight:type_name -> google.protobuf.UInt32Value
-	13, // 12: xdsforge.test.v1.Thing.enabled:type_name -> google.protobuf.BoolValue
-	14, // 13: xdsforge.test.v1.Thing.alias:type_name -> google.protobuf.StringValue
-	15, // 14: xdsforge.test.v1.Thing.score:type_name -> google.protobuf.DoubleValue
-	12, // 15: xdsforge.test.v1.Thing.weights:type_name -> google.protobuf.UInt32Value
+	21, // 4: xdsforge.test.v1.Thing.timeout:type_name -> google.protobuf.Duration
+	21, // 5: xdsforge.test.v1.Thing.timeouts:type_name -> google.protobuf.Duration
+	22, // 6: xdsforge.test.v1.Thing.born:type_name -> google.protobuf.Timestamp
+	22, // 7: xdsforge.test.v1.Thing.births:type_name -> google.protobuf.Timestamp
+	23, // 8: xdsforge.test.v1.Thing.settings:type_name -> google.protobuf.Struct
+	24, // 9: xdsforge.test.v1.Thing.extension:type_name -> google.protobuf.Any
+	24, // 10: xdsforge.test.v1.Thing.extensions:type_name -> google.protobuf.Any
+	25, // 11: xdsforge.test.v1.Thing.weight:type_name -> google.protobuf.UInt32Value
+	26, // 12: xdsforge.test.v1.Thing.enabled:type_name -> google.protobuf.BoolValue
+	27, // 13: xdsforge.test.v1.Thing.alias:type_name -> google.protobuf.StringValue
+	28, // 14: xdsforge.test.v1.Thing.score:type_name -> google.protobuf.DoubleValue
+	25, // 15: xdsforge.test.v1.Thing.weights:type_name -> google.protobuf.UInt32Value
 	2,  // 16: xdsforge.test.v1.Thing.part:type_name -> xdsforge.test.v1.Part
 	2,  // 17: xdsforge.test.v1.Thing.parts:type_name -> xdsforge.test.v1.Part
 	3,  // 18: xdsforge.test.v1.Thing.box:type_name -> xdsforge.test.v1.Box
 	1,  // 19: xdsforge.test.v1.Thing.inner:type_name -> xdsforge.test.v1.Thing
 	2,  // 20: xdsforge.test.v1.Thing.update:type_name -> xdsforge.test.v1.Part
-	16, // 21: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
-	16, // 22: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
-	17, // 23: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
-	18, // 24: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
+	29, // 21: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
+	29, // 22: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
+	30, // 23: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
+	31, // 24: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
 	2,  // 25: xdsforge.test.v1.Thing.chosen:type_name -> xdsforge.test.v1.Part
 	4,  // 26: xdsforge.test.v1.Thing.nothing:type_name -> xdsforge.test.v1.Empty
-	12, // 27: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
+	25, // 27: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
 	0,  // 28: xdsforge.test.v1.Part.color:type_name -> xdsforge.test.v1.Color
 	2,  // 29: xdsforge.test.v1.Part.parts:type_name -> xdsforge.test.v1.Part
-	16, // 30: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
-	8,  // 31: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
+	29, // 30: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
+	21, // 31: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
 	3,  // 32: xdsforge.test.v1.Part.box:type_name -> xdsforge.test.v1.Box
 	2,  // 33: xdsforge.test.v1.Box.part:type_name -> xdsforge.test.v1.Part
 	2,  // 34: xdsforge.test.v1.Box.parts:type_name -> xdsforge.test.v1.Part
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	9,  // 35: xdsforge.test.v1.Table.counts:type_name -> xdsforge.test.v1.Table.CountsEntry
+	10, // 36: xdsforge.test.v1.Table.blobs:type_name -> xdsforge.test.v1.Table.BlobsEntry
+	11, // 37: xdsforge.test.v1.Table.colors:type_name -> xdsforge.test.v1.Table.ColorsEntry
+	12, // 38: xdsforge.test.v1.Table.parts:type_name -> xdsforge.test.v1.Table.PartsEntry
+	13, // 39: xdsforge.test.v1.Table.boxes:type_name -> xdsforge.test.v1.Table.BoxesEntry
+	14, // 40: xdsforge.test.v1.Table.timeouts:type_name -> xdsforge.test.v1.Table.TimeoutsEntry
+	15, // 41: xdsforge.test.v1.Table.times:type_name -> xdsforge.test.v1.Table.TimesEntry
+	16, // 42: xdsforge.test.v1.Table.weights:type_name -> xdsforge.test.v1.Table.WeightsEntry
+	17, // 43: xdsforge.test.v1.Table.extensions:type_name -> xdsforge.test.v1.Table.ExtensionsEntry
+	18, // 44: xdsforge.test.v1.Table.addresses:type_name -> xdsforge.test.v1.Table.AddressesEntry
+	19, // 45: xdsforge.test.v1.Table.settings:type_name -> xdsforge.test.v1.Table.SettingsEntry
+	20, // 46: xdsforge.test.v1.Table.values:type_name -> xdsforge.test.v1.Table.ValuesEntry
+	5,  // 47: xdsforge.test.v1.Table.tables:type_name -> xdsforge.test.v1.Table
+	32, // 48: xdsforge.test.v1.Table.value:type_name -> google.protobuf.Value
+	33, // 49: xdsforge.test.v1.Table.list:type_name -> google.protobuf.ListValue
+	32, // 50: xdsforge.test.v1.Table.several:type_name -> google.protobuf.Value
+	0,  // 51: xdsforge.test.v1.Table.ColorsEntry.value:type_name -> xdsforge.test.v1.Color
+	2,  // 52: xdsforge.test.v1.Table.PartsEntry.value:type_name -> xdsforge.test.v1.Part
+	3,  // 53: xdsforge.test.v1.Table.BoxesEntry.value:type_name -> xdsforge.test.v1.Box
+	21, // 54: xdsforge.test.v1.Table.TimeoutsEntry.value:type_name -> google.protobuf.Duration
+	22, // 55: xdsforge.test.v1.Table.TimesEntry.value:type_name -> google.protobuf.Timestamp
+	25, // 56: xdsforge.test.v1.Table.WeightsEntry.value:type_name -> google.protobuf.UInt32Value
+	24, // 57: xdsforge.test.v1.Table.ExtensionsEntry.value:type_name -> google.protobuf.Any
+	29, // 58: xdsforge.test.v1.Table.AddressesEntry.value:type_name -> envoy.config.core.v3.Address
+	23, // 59: xdsforge.test.v1.Table.SettingsEntry.value:type_name -> google.protobuf.Struct
+	32, // 60: xdsforge.test.v1.Table.ValuesEntry.value:type_name -> google.protobuf.Value
+	61, // [61:61] is the sub-list for method output_type
+	61, // [61:61] is the sub-list for method input_type
+	61, // [61:61] is the sub-list for extension type_name
+	61, // [61:61] is the sub-list for extension extendee
+	0,  // [0:61] is the sub-list for field type_name
 }
 
 func init() { file_xdsforge_test_v1_test_proto_init() }
@@ -1022,7 +1297,7 @@ func file_xdsforge_test_v1_test_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_xdsforge_test_v1_test_proto_rawDesc), len(file_xdsforge_test_v1_test_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,83 @@
+package convert
+
+import (
+	"strings"
+
+	udpav1 "github.com/cncf/xds/go/udpa/type/v1"
+	xdsv3 "github.com/cncf/xds/go/xds/type/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// OpenAny reads the message in a into m and reports whether it could. Another
+// message than m, and bytes that are none, are violations.
+func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
+		v.Add(p, string(a.MessageName()), "must be a "+string(want))
+		return false
+	}
+	if err := proto.Unmarshal(a.GetValue(), m); err != nil {
+		v.AddError(p, resource.Unparseable(string(a.MessageName()), err))
+		return false
+	}
+	return true
+}
+
+// OpenTyped is [OpenAny] that also takes a TypedStruct of either kind whose type
+// URL names m's message: its value is the message in the JSON of protobuf (gRFC
+// A39). A value that is not, as one with a field that the message lacks, is a
+// violation.
+func OpenTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+	name, value, ok := typedStruct(a)
+	if !ok {
+		return OpenAny(p, a, m, v)
+	}
+	if want := string(m.ProtoReflect().Descriptor().FullName()); name != want {
+		v.Add(p.Field("type_url"), name, "must be a "+want)
+		return false
+	}
+	data, err := protojson.Marshal(value)
+	if err == nil {
+		err = protojson.Unmarshal(data, m)
+	}
+	if err != nil {
+		v.AddError(p.Field("value"), resource.Unparseable(name, err))
+		return false
+	}
+	return true
+}
+
+// TypedName is the full name of the message in a, or of the one that a
+// TypedStruct in a stands for.
+func TypedName(a *anypb.Any) string {
+	if name, _, ok := typedStruct(a); ok {
+		return name
+	}
+	return string(a.MessageName())
+}
+
+// typedStruct opens a where it holds a TypedStruct that can be read.
+func typedStruct(a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
+	var typed interface {
+		proto.Message
+		GetTypeUrl() string
+		GetValue() *structpb.Struct
+	}
+	switch a.MessageName() {
+	case "xds.type.v3.TypedStruct":
+		typed = new(xdsv3.TypedStruct)
+	case "udpa.type.v1.TypedStruct":
+		typed = new(udpav1.TypedStruct)
+	default:
+		return "", nil, false
+	}
+	if proto.Unmarshal(a.GetValue(), typed) != nil {
+		return "", nil, false
+	}
+	url := typed.GetTypeUrl()
+	return url[strings.LastIndexByte(url, '/')+1:], typed.GetValue(), true
+}
