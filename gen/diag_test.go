@@ -34,8 +34,18 @@ func loadFor(t testing.TB, descriptors ...[]byte) *protoindex.Index {
 	return index
 }
 
+// diagCase is the descriptor of a case.
+func diagCase(t testing.TB, file string) []byte {
+	t.Helper()
+	a, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return part(t, a, "resource.yaml")
+}
+
 // part is one file of an archive.
-func part(t *testing.T, a *txtar.Archive, name string) []byte {
+func part(t testing.TB, a *txtar.Archive, name string) []byte {
 	t.Helper()
 	for _, f := range a.Files {
 		if f.Name == name {

@@ -3,11 +3,8 @@ package gen_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"testing"
-
-	"golang.org/x/tools/txtar"
 
 	"github.com/xdsforge/xdsforge/gen"
 	"github.com/xdsforge/xdsforge/gen/diag"
@@ -26,11 +23,7 @@ func FuzzGenerate(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		all = append(all, txtar.Parse(data).Files[0].Data)
+		all = append(all, diagCase(f, file))
 	}
 	for _, data := range all {
 		f.Add(data)

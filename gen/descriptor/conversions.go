@@ -1,6 +1,10 @@
 package descriptor
 
-import "google.golang.org/protobuf/reflect/protoreflect"
+import (
+	"path"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
 
 // Framework is where the packages stand that generated code imports.
 const Framework = "github.com/xdsforge/xdsforge/framework/"
@@ -14,6 +18,18 @@ type Conversion struct {
 	Type    string
 	Pointer bool
 	Doc     string
+}
+
+// GoType is the type that the conversion makes, as Go code names it.
+func (c Conversion) GoType() string {
+	name := c.Type
+	if c.Package != "" {
+		name = path.Base(c.Package) + "." + name
+	}
+	if c.Pointer {
+		name = "*" + name
+	}
+	return name
 }
 
 // Conversions is the table of `as`.

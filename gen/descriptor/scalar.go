@@ -3,6 +3,7 @@ package descriptor
 import (
 	"go/token"
 	"go/types"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -128,9 +129,12 @@ func scalarKinds() map[Kind]scalarKind {
 	}
 }
 
+// maxLength bounds lengths that a descriptor states.
+const maxLength = math.MaxInt32
+
 func isSize(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 31)
-	return err == nil
+	n, err := strconv.ParseUint(s, 10, 64)
+	return err == nil && n <= maxLength
 }
 
 // isIdentifier leaves out the blank identifier, keywords, and what Go declares

@@ -86,7 +86,7 @@ func fieldMapping() Mapping {
 		{Name: "then", Kind: KindPath, With: []string{"pick"}, Doc: "Where the value stands in the picked element."},
 		{Name: "as", Kind: KindChoice, Choices: conversionNames(), Group: "value", With: []string{"from"}, Doc: "A conversion of the table below."},
 		{Name: "struct", Kind: KindName, Group: "value", Doc: "The message becomes this struct; the zero value when it is absent."},
-		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "The repeated message becomes a slice of this struct."},
+		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "The repeated message becomes a slice of this struct, a map of messages a map."},
 		{Name: "enum", Kind: KindValues, Group: "value", With: []string{"from"}, Doc: "The enum becomes Go constants: `all` values, or those listed. Another number is a violation."},
 		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value that any number outside of `enum` counts as, so that it is no violation."},
 		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface: the first case that applies, nil when none does."},

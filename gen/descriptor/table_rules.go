@@ -9,6 +9,14 @@ const (
 	Texts                  // a string
 )
 
+// String says in words what an operand is.
+func (o Operand) String() string {
+	if o == Texts {
+		return "a string"
+	}
+	return "a bool, number, string or enum"
+}
+
 // ValueKind is a kind of rule that compares a value with those it states. A
 // further kind is a row of [ValueKinds] and what package emit writes for it.
 type ValueKind struct {

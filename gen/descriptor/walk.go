@@ -3,7 +3,6 @@ package descriptor
 import (
 	"reflect"
 	"slices"
-	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -171,18 +170,6 @@ func names(m Mapping) []string {
 		out[i] = k.Name
 	}
 	return out
-}
-
-// either joins words to `"a", "b" or "c"`.
-func either(words []string) string {
-	quoted := make([]string, len(words))
-	for i, s := range words {
-		quoted[i] = `"` + s + `"`
-	}
-	if len(quoted) == 1 {
-		return quoted[0]
-	}
-	return strings.Join(quoted[:len(quoted)-1], ", ") + " or " + quoted[len(quoted)-1]
 }
 
 // describe says what a node is, for messages.

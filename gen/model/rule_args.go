@@ -97,9 +97,9 @@ func (b *builder) once(texts []descriptor.Text) bool {
 // what it takes.
 func operand(k descriptor.ValueKind, class Class) (ok bool, what string) {
 	if k.Takes == descriptor.Texts {
-		return class == String, "a string"
+		return class == String, k.Takes.String()
 	}
-	return class.Key(), "a bool, number, string or enum"
+	return class.Key(), k.Takes.String()
 }
 
 func (b *builder) literalsOf(texts []descriptor.Text, class Class, enum *protogen.Enum) ([]Literal, bool) {

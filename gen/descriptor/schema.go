@@ -1,0 +1,166 @@
+package descriptor
+
+import (
+	"encoding/json"
+	"fmt"
+	"go/token"
+	"go/types"
+	"slices"
+)
+
+// SchemaID is where the published schema is found.
+const SchemaID = "https://raw.githubusercontent.com/xdsforge/xdsforge/main/docs/resource.schema.json"
+
+// node is a part of a JSON Schema.
+type node = map[string]any
+
+// Schema is the language as a JSON Schema (draft 7), for editors that complete
+// and check descriptors. It says of a document what [Parse] says, but for keys
+// that are there twice: those no schema sees.
+func Schema() ([]byte, error) {
+	definitions := make(node)
+	for _, m := range Language() {
+		definitions[m.Name] = mappingSchema(m)
+	}
+	root := Language()[0]
+	out, err := json.MarshalIndent(node{
+		"$schema":     "http://json-schema.org/draft-07/schema#",
+		"$id":         SchemaID,
+		"title":       "xdsforge resource descriptor",
+		"description": root.Doc,
+		"$ref":        "#/definitions/" + root.Name,
+		"definitions": definitions,
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("descriptor: %w", err)
+	}
+	return append(out, '\n'), nil
+}
+
+// mappingSchema is one mapping of the language.
+func mappingSchema(m Mapping) node {
+	properties, required := make(node), []string{}
+	beside := make(node) // by key: what must, and must not, stand beside it
+	for _, k := range m.Keys {
+		s := keySchema(k)
+		s["description"] = k.Doc
+		properties[k.Name] = s
+		if k.Required {
+			required = append(required, k.Name)
+		}
+		if conds := besideSchema(m, k); len(conds) > 0 {
+			beside[k.Name] = node{"allOf": conds}
+		}
+	}
+	out := node{"type": "object", "description": m.Doc, "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	if len(beside) > 0 {
+		out["dependencies"] = beside
+	}
+	if m.Need != "" {
+		out["anyOf"] = requireOne(group(m, m.Need, ""))
+	}
+	return out
+}
+
+// besideSchema is what k demands of the other keys of its mapping.
+func besideSchema(m Mapping, k Key) []node {
+	var conds []node
+	if len(k.With) > 0 {
+		conds = append(conds, node{"anyOf": requireOne(k.With)})
+	}
+	if others := group(m, k.Group, k.Name); k.Group != "" && len(others) > 0 {
+		conds = append(conds, node{"not": node{"anyOf": requireOne(others)}})
+	}
+	return conds
+}
+
+// group is the names of the keys of a group, but for one.
+func group(m Mapping, name, but string) []string {
+	var out []string
+	for _, k := range m.Keys {
+		if k.Group == name && k.Name != but {
+			out = append(out, k.Name)
+		}
+	}
+	return out
+}
+
+// requireOne is one alternative for each key: that it is there.
+func requireOne(keys []string) []node {
+	out := make([]node, len(keys))
+	for i, k := range keys {
+		out[i] = node{"required": []string{k}}
+	}
+	return out
+}
+
+// keySchema is what a key's value must be.
+func keySchema(k Key) node {
+	ref := node{"$ref": "#/definitions/" + k.Of}
+	switch k.Kind {
+	case KindChoice:
+		return node{"enum": k.Choices}
+	case KindFlag:
+		return node{"type": "boolean"}
+	case KindMapping:
+		return node{"allOf": []node{ref}}
+	case KindList:
+		return node{"type": []string{"array", "null"}, "items": ref}
+	case KindNamed:
+		return node{"type": []string{"object", "null"}, "propertyNames": scalarSchema(KindName), "additionalProperties": ref}
+	case KindPairs:
+		return node{"type": "object", "propertyNames": scalarSchema(KindPath), "additionalProperties": scalarSchema(KindLiteral)}
+	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
+		one, many := elementKinds(k.Kind)
+		return node{"anyOf": []node{scalarSchema(one), {"type": "array", "minItems": 1, "items": scalarSchema(many)}}}
+	default:
+		return scalarSchema(k.Kind)
+	}
+}
+
+// The identifiers of Go and of protobuf, as regular expressions.
+const (
+	identifierPattern = `[\p{L}_][\p{L}\p{Nd}_]*`
+	exportedPattern   = `\p{Lu}[\p{L}\p{Nd}_]*`
+	protoPattern      = `[A-Za-z_][A-Za-z0-9_]*`
+)
+
+// scalarSchema is a kind of scalar.
+func scalarSchema(k Kind) node {
+	text := func(pattern string) node { return node{"type": "string", "pattern": pattern} }
+	switch k {
+	case KindTrue:
+		return node{"const": true}
+	case KindSize:
+		return node{"type": "integer", "minimum": 0, "maximum": maxLength}
+	case KindName:
+		return text("^" + exportedPattern + "$")
+	case KindFunc:
+		s := text("^" + identifierPattern + "$")
+		s["not"] = node{"enum": reserved()}
+		return s
+	case KindMessage:
+		return text(`^` + protoPattern + `(\.` + protoPattern + `)+$`)
+	case KindPath:
+		return text(`^` + protoPattern + `(\.` + protoPattern + `)*$`)
+	case KindLiteral:
+		return node{"type": []string{"string", "number", "boolean"}}
+	default:
+		return text(`\S`)
+	}
+}
+
+// reserved are the identifiers that a function of a descriptor cannot have.
+func reserved() []string {
+	out := slices.Concat([]string{"_", "init", "main"}, types.Universe.Names())
+	for t := token.BREAK; t <= token.VAR; t++ {
+		if t.IsKeyword() {
+			out = append(out, t.String())
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,69 @@
+package gen
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+// referenceHead starts the reference.
+const referenceHead = `# The descriptor language
+
+Every mapping and key of a ` + "`resource.yaml`" + `, every kind of rule, every conversion and every diagnostic. How they work
+together is told in [plugin-authors.md](plugin-authors.md). This file is made of the generator's own tables, as is the
+[JSON Schema](resource.schema.json), with which editors complete and check a descriptor whose first line is
+
+` + "```yaml" + `
+# yaml-language-server: $schema=` + descriptor.SchemaID + `
+` + "```" + `
+
+Keys of one group ("at most one of these") exclude each other. A list of mappings may be empty.
+`
+
+// Reference is the reference of the language, in Markdown.
+func Reference() []byte {
+	var b bytes.Buffer
+	b.WriteString(referenceHead)
+	for _, m := range descriptor.Language() {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", m.Name, m.Doc)
+		table(&b, "key", "value", "beside other keys", "meaning")
+		for _, k := range m.Keys {
+			row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
+		}
+	}
+	b.WriteString("\n## Rules that compare values\n\nThey are about one value; of a list, about each element.\n\n")
+	table(&b, "kind", "takes", "demands")
+	for _, k := range descriptor.ValueKinds() {
+		row(&b, "`"+k.Name+"`", k.Takes.String(), k.Doc)
+	}
+	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")
+	table(&b, "name", "reads", "makes", "meaning")
+	for _, c := range descriptor.Conversions() {
+		row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
+	}
+	b.WriteString("\n## Diagnostics\n\nEach is reported as `file:line:column: message (hint) [code]`. Codes never change their meaning.\n\n")
+	table(&b, "code", "meaning")
+	for _, c := range diag.Codes() {
+		row(&b, string(c.Code), c.Meaning)
+	}
+	return b.Bytes()
+}
+
+// table starts a table.
+func table(b *bytes.Buffer, columns ...string) {
+	row(b, columns...)
+	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
+}
+
+// row adds a row to a table. Pipes would end its cells, and what is in angles
+// would be HTML.
+func row(b *bytes.Buffer, cells ...string) {
+	escape := strings.NewReplacer("|", `\|`, "<", "&lt;")
+	for _, c := range cells {
+		b.WriteString("| " + escape.Replace(c) + " ")
+	}
+	b.WriteString("|\n")
+}

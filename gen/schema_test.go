@@ -1,0 +1,216 @@
+package gen_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v4"
+
+	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
+)
+
+const schemaFile = "../docs/resource.schema.json"
+
+// The published schema is the one that the language gives. With UPDATE set in
+// the environment it is written anew.
+func TestPublishedSchema(t *testing.T) {
+	want, err := descriptor.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	published(t, schemaFile, want)
+}
+
+// The same for the reference.
+func TestPublishedReference(t *testing.T) {
+	published(t, "../docs/descriptor.md", gen.Reference())
+}
+
+// published compares a file with what it must hold, or writes it.
+func published(t *testing.T, file string, want []byte) {
+	t.Helper()
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s is not what the tables of the generator give; run UPDATE=1 go test ./gen", file)
+	}
+}
+
+// schema compiles the language's schema.
+func schema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	data, err := descriptor.Schema()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource(descriptor.SchemaID, doc); err != nil {
+		t.Fatal(err)
+	}
+	s, err := c.Compile(descriptor.SchemaID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// everything is a descriptor that has every key of the language.
+func everything(t *testing.T) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/everything.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range descriptor.Language() {
+		for _, k := range m.Keys {
+			if !regexp.MustCompile(`\b` + k.Name + `:`).Match(data) {
+				t.Errorf("everything.yaml lacks the key %q of %s", k.Name, m.Name)
+			}
+		}
+	}
+	return data
+}
+
+// A corpus is descriptors of every kind: right ones, wrong ones, and one in which
+// one thing is changed.
+func corpus(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := mutations(t, everything(t))
+	for _, d := range goldens(t) {
+		all[d.Path] = d.Data
+	}
+	for i, text := range guideDescriptors(t) {
+		all[fmt.Sprint("guide ", i+1)] = []byte(text)
+	}
+	files, err := filepath.Glob("testdata/diag/*.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		all[file] = diagCase(t, file)
+	}
+	return all
+}
+
+// Schema and walker say the same of every descriptor.
+func TestSchemaAndWalker(t *testing.T) {
+	s := schema(t)
+	verdicts := make(map[bool]int)
+	for name, data := range corpus(t) {
+		bag := new(diag.Bag)
+		descriptor.Parse(data, bag)
+		faults := bag.Errors()
+		if slices.ContainsFunc(faults, func(d diag.Diagnostic) bool {
+			// What is no document, or has a key twice, never comes before a schema.
+			return d.Code == diag.Syntax || d.Code == diag.DuplicateKey || strings.Contains(d.Message, "alias")
+		}) {
+			continue
+		}
+		var doc any
+		if err := yaml.Unmarshal(data, &doc); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		err := s.Validate(doc)
+		if (err == nil) != (len(faults) == 0) {
+			t.Errorf("%s:\nwalker: %v\nschema: %v", name, faults, err)
+		}
+		verdicts[err == nil]++
+	}
+	t.Logf("%d right and %d wrong descriptors", verdicts[true], verdicts[false])
+	if verdicts[true] < 100 || verdicts[false] < 1000 {
+		t.Errorf("%d right and %d wrong descriptors are too few", verdicts[true], verdicts[false])
+	}
+}
+
+// mutations are copies of a descriptor in which one node is another, one key has
+// another name, or one entry is gone.
+func mutations(t *testing.T, data []byte) map[string][]byte {
+	t.Helper()
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	out := make(map[string][]byte)
+	note := func(what string, n *yaml.Node) {
+		text, err := yaml.Marshal(&doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[fmt.Sprintf("%s at %d:%d", what, n.Line, n.Column)] = text
+	}
+	var visit func(n *yaml.Node, key bool)
+	visit = func(n *yaml.Node, key bool) {
+		replace(n, key, note)
+		if n.Kind == yaml.MappingNode {
+			shuffle(n, note)
+		}
+		for i, c := range n.Content {
+			visit(c, n.Kind == yaml.MappingNode && i%2 == 0)
+		}
+	}
+	visit(doc.Content[0], false)
+	return out
+}
+
+// replace puts nodes of every kind in the place of n; keys are texts.
+func replace(n *yaml.Node, key bool, note func(string, *yaml.Node)) {
+	old := *n
+	scalar := func(tag, value string) yaml.Node { return yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
+	for what, other := range map[string]yaml.Node{
+		"null": scalar("!!null", "null"), "true": scalar("!!bool", "true"), "false": scalar("!!bool", "false"),
+		"a number": scalar("!!int", "3"), "a negative number": scalar("!!int", "-3"), "a fraction": scalar("!!float", "1.5"),
+		"no text": scalar("!!str", ""), "a blank": scalar("!!str", " "), "a name": scalar("!!str", "Name"), "a word": scalar("!!str", "word"),
+		"a keyword": scalar("!!str", "func"), "a type": scalar("!!str", "string"), "a path": scalar("!!str", "a.B_c"), "no path": scalar("!!str", "a..b"),
+		"a list": {Kind: yaml.SequenceNode, Tag: "!!seq"}, "a mapping": {Kind: yaml.MappingNode, Tag: "!!map"},
+		"a list of texts": {Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{{Kind: yaml.ScalarNode, Tag: "!!str", Value: "a"}}},
+	} {
+		if key && other.Tag != "!!str" {
+			continue
+		}
+		*n = other
+		note(what, &old)
+	}
+	*n = old
+}
+
+// shuffle takes each entry of a mapping away, renames its key, and moves it to
+// every other key of the language.
+func shuffle(n *yaml.Node, note func(string, *yaml.Node)) {
+	entries := n.Content
+	for i := 0; i+1 < len(entries); i += 2 {
+		n.Content = slices.Delete(slices.Clone(entries), i, i+2)
+		note("an entry less", entries[i])
+		n.Content = entries
+		old := entries[i].Value
+		for _, m := range descriptor.Language() {
+			for _, k := range m.Keys {
+				if !slices.ContainsFunc(entries, func(e *yaml.Node) bool { return e.Value == k.Name }) {
+					entries[i].Value = k.Name
+					note("key "+old+" called", entries[i])
+				}
+			}
+		}
+		entries[i].Value = old
+	}
+}
