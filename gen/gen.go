@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -47,30 +48,60 @@ type unit struct {
 // [diag.Errors] says what is wrong with the descriptors; any other means that the
 // Go toolchain could not be asked or the generator is broken.
 func Generate(ctx context.Context, in Input) ([]File, error) {
-	units, err := parse(in.Descriptors)
+	var files []File
+	err := eachModel(ctx, in, func(u *unit, pkg *model.Package) error {
+		generated, err := u.emit(pkg)
+		files = append(files, generated...)
+		return err
+	})
 	if err != nil {
 		return nil, err
+	}
+	return files, nil
+}
+
+// Explain says, for people, what [Generate] makes of the descriptors: every field
+// with its Go type and the path that it comes from, rules, and the hooks that must
+// be written. Errors are those of Generate.
+func Explain(ctx context.Context, in Input) ([]byte, error) {
+	var out [][]byte
+	err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) error {
+		text, err := emit.Explain(pkg)
+		out = append(out, text)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Join(out, []byte("\n")), nil
+}
+
+// eachModel resolves all descriptors and passes on those without faults.
+func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) error) error {
+	units, err := parse(in.Descriptors)
+	if err != nil {
+		return err
 	}
 	indexes, err := load(ctx, in, units)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var files []File
 	var faults diag.Errors
 	for _, u := range units {
 		if u.bag.Len() == 0 {
-			generated, err := u.generate(indexes[u.module.root])
-			if err != nil {
-				return nil, err
+			pkg := u.resolve(indexes[u.module.root])
+			if u.bag.Len() == 0 {
+				if err := pass(u, pkg); err != nil {
+					return fmt.Errorf("gen: %s: %w", u.in.Path, err)
+				}
 			}
-			files = append(files, generated...)
 		}
 		faults = append(faults, u.bag.Errors()...)
 	}
 	if len(faults) > 0 {
-		return nil, faults.Sort()
+		return faults.Sort()
 	}
-	return files, nil
+	return nil
 }
 
 // parse reads the descriptors and finds out where each of them lives.
@@ -122,21 +153,18 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 	return indexes, nil
 }
 
-// generate makes the files of one descriptor. Faults are in its bag.
-func (u *unit) generate(index *protoindex.Index) ([]File, error) {
+// resolve makes the model of a descriptor. Faults are in its bag.
+func (u *unit) resolve(index *protoindex.Index) *model.Package {
+	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), index, u.bag)
+}
+
+// emit makes the files of one descriptor.
+func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
-	name := packageName(dir, u.bag)
-	pkg := model.Build(u.tree, name, index, u.bag)
-	if u.bag.Len() > 0 {
-		return nil, nil
-	}
 	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
-	if err != nil {
-		return nil, fmt.Errorf("gen: %s: %w", u.in.Path, err)
-	}
 	files := make([]File, len(emitted))
 	for i, f := range emitted {
 		files[i] = File{Path: filepath.Join(dir, f.Name), Data: f.Data}
 	}
-	return files, nil
+	return files, err
 }

@@ -50,7 +50,7 @@ type Target struct {
 
 // Files writes the code of p.
 func Files(p *model.Package, to Target) ([]File, error) {
-	e := &emitter{pkg: p, uses: make(map[string]uses), imports: make(map[string]bool)}
+	e := newEmitter(p)
 	var bodies []artefact
 	for e.changed = true; e.changed; {
 		e.changed = false
@@ -81,6 +81,10 @@ type emitter struct {
 	uses    map[string]uses // by function: which parameters it has
 	changed bool            // uses grew since the last round
 	imports map[string]bool
+}
+
+func newEmitter(p *model.Package) *emitter {
+	return &emitter{pkg: p, uses: make(map[string]uses), imports: make(map[string]bool)}
 }
 
 // An artefact is the declarations of one file.

@@ -73,7 +73,7 @@ func (b *builder) fieldClashes(s *Struct, fields []descriptor.Field) {
 	seen := make(map[string]diag.Pos)
 	methods := []string{"Equal"}
 	if s.Name == updateName {
-		methods = []string{"Equal", "Name", "Proto", "Raw", "Refs", "Server", "Version"}
+		methods = updateMethods()
 	}
 	for _, d := range fields {
 		name := d.Name.Value
@@ -84,6 +84,11 @@ func (b *builder) fieldClashes(s *Struct, fields []descriptor.Field) {
 		}
 		seen[name] = d.Name.Pos
 	}
+}
+
+// updateMethods are the methods that every update has.
+func updateMethods() []string {
+	return []string{"Equal", "Name", "Proto", "Raw", "Refs", "Server", "Version"}
 }
 
 // A declaration of the generated package.

@@ -19,6 +19,18 @@ type GoStep struct {
 	Case  *Case
 }
 
+// String is the path as it is written.
+func (p GoPath) String() string {
+	var names []string
+	for _, s := range p.Steps {
+		names = append(names, s.Field.Name)
+		if s.Case != nil {
+			names = append(names, s.Case.Type)
+		}
+	}
+	return strings.Join(names, ".")
+}
+
 // Last is the field that the path leads to.
 func (p GoPath) Last() *Field { return p.Steps[len(p.Steps)-1].Field }
 

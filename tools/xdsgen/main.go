@@ -3,6 +3,9 @@
 //
 //	xdsgen [-descriptor_set file.binpb] [-format text|json] resource.yaml...
 //	xdsgen -check [-descriptor_set file.binpb] [-format text|json] [folder | folder/...]...
+//	xdsgen new [-descriptor_set file.binpb] [-go import/path] message [folder]
+//	xdsgen explain [-descriptor_set file.binpb] [-format text|json] resource.yaml...
+//	xdsgen schema
 //
 // The first form writes the generated files beside each descriptor: all of them,
 // or, where anything is wrong with any descriptor, none. Files that were
@@ -18,6 +21,20 @@
 // A package has one line that runs the first form:
 //
 //	//go:generate go tool xdsgen resource.yaml
+//
+// # Starting, and looking
+//
+// xdsgen new starts a package for the message with the given full name, in the
+// given folder or the one at hand: a descriptor with every field of the message as
+// a comment, a file for hooks, a doc.go with the line above, a test and a case for
+// it. What it writes generates and passes as it is. It replaces no file. -go says
+// which Go package the message is in, where that does not follow from its name.
+//
+// xdsgen explain prints what would be generated: every field with its Go type and
+// the path that its value comes from, the rules, and the hooks that must be
+// written.
+//
+// xdsgen schema prints the JSON Schema of descriptors, for editors.
 //
 // # Messages
 //
@@ -52,6 +69,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
 	"strings"
@@ -74,12 +92,16 @@ func main() {
 	os.Exit(code)
 }
 
+// A command does what was asked for, and reports whether all is as it must be.
+type command func(o *options, ctx context.Context, stdout io.Writer) (bool, error)
+
 // options are what the command line says.
 type options struct {
-	check  bool
-	format string
-	sets   []string
-	args   []string
+	command command
+	format  string
+	goPath  string
+	sets    []string
+	args    []string
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -90,11 +112,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return exitUsage
 	}
-	command := o.generate
-	if o.check {
-		command = o.compare
-	}
-	same, err := command(ctx, stdout)
+	same, err := o.command(o, ctx, stdout)
 	var faults diag.Errors
 	switch {
 	case errors.As(err, &faults):
@@ -109,16 +127,47 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
+const usage = `usage: xdsgen [flags] resource.yaml...
+       xdsgen -check [flags] [folder | folder/...]...
+       xdsgen new [flags] message [folder]
+       xdsgen explain [flags] resource.yaml...
+       xdsgen schema
+`
+
+// A mode is what the command is called for.
+type mode struct {
+	run         command
+	least, most int // arguments
+}
+
+// modes are the modes by the word that stands first, or the flag.
+func modes() map[string]mode {
+	return map[string]mode{
+		"":        {(*options).generate, 1, math.MaxInt},
+		"-check":  {(*options).compare, 0, math.MaxInt},
+		"new":     {(*options).scaffold, 1, 2},
+		"explain": {(*options).explain, 1, math.MaxInt},
+		"schema":  {(*options).schema, 0, 0},
+	}
+}
+
 func parseArgs(args []string, stderr io.Writer) (*options, error) {
-	o := new(options)
+	o, m := new(options), modes()[""]
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		if named, ok := modes()[args[0]]; ok {
+			m, args = named, args[1:]
+		}
+	}
+	check := false
 	flags := flag.NewFlagSet("xdsgen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
-		fmt.Fprint(stderr, "usage: xdsgen [flags] resource.yaml...\n       xdsgen -check [flags] [folder | folder/...]...\n")
+		fmt.Fprint(stderr, usage)
 		flags.PrintDefaults()
 	}
-	flags.BoolVar(&o.check, "check", false, "compare with what is there, and write nothing")
+	flags.BoolVar(&check, "check", false, "compare with what is there, and write nothing")
 	flags.StringVar(&o.format, "format", "text", "of diagnostics: `text or json`")
+	flags.StringVar(&o.goPath, "go", "", "for new: the `import path` of the message's Go package")
 	flags.Func("descriptor_set", "take messages from a FileDescriptorSet in `file`; may be repeated", func(s string) error {
 		o.sets = append(o.sets, s)
 		return nil
@@ -126,13 +175,18 @@ func parseArgs(args []string, stderr io.Writer) (*options, error) {
 	if err := flags.Parse(args); err != nil {
 		return nil, err
 	}
-	o.args = flags.Args()
+	if check {
+		m = modes()["-check"]
+	}
+	o.command, o.args = m.run, flags.Args()
 	var err error
 	switch {
 	case o.format != "text" && o.format != "json":
 		err = fmt.Errorf("-format = %q; must be text or json", o.format)
-	case !o.check && len(o.args) == 0:
-		err = errors.New("no descriptor was given")
+	case len(o.args) < m.least:
+		err = errors.New("no descriptor, or message, was given")
+	case len(o.args) > m.most:
+		err = fmt.Errorf("too many arguments: %s", strings.Join(o.args, " "))
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "xdsgen:", err)

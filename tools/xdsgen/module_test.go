@@ -46,6 +46,9 @@ func copyModule(root, dir string) error {
 			return err
 		}
 	}
+	if err := mod.AddTool(self + "/tools/xdsgen"); err != nil {
+		return err
+	}
 	if err := mod.AddModuleStmt("example.test/script"); err != nil {
 		return err
 	}

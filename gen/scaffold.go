@@ -1,0 +1,114 @@
+package gen
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"go/token"
+	"path"
+	"path/filepath"
+	"strings"
+	"text/template"
+
+	"google.golang.org/protobuf/compiler/protogen"
+	"mvdan.cc/gofumpt/format"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/model"
+	"github.com/xdsforge/xdsforge/gen/protoindex"
+)
+
+// Start says what to start a package for.
+type Start struct {
+	Message   string   // full name
+	GoPackage string   // import path; empty where it follows from the name, or a set says it
+	Folder    string   // where the package goes
+	Sets      [][]byte // as in [Input]
+}
+
+// Scaffold starts the package of a resource type: a descriptor with every field
+// of the message as a comment, a file for hooks, a doc.go that generates, a test
+// and a case for it. What is made of it as it stands passes its tests. Nothing is
+// written.
+func Scaffold(ctx context.Context, s Start) ([]File, error) {
+	m, err := moduleOf(s.Folder)
+	if err != nil {
+		return nil, err
+	}
+	index, err := protoindex.Load(ctx, protoindex.Config{
+		Dir: s.Folder, Sets: s.Sets, Wants: []protoindex.Want{{Message: s.Message, GoPackage: s.GoPackage}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	message, err := index.Message(s.Message)
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	d := newDraft(s, message)
+	d.GoName, _ = index.GoName(d.GoPath)
+	var files []File
+	for name, text := range scaffoldFiles() {
+		data, err := d.render(name, text, m)
+		if err != nil {
+			return nil, fmt.Errorf("gen: %s: %w", name, err)
+		}
+		files = append(files, File{Path: filepath.Join(s.Folder, strings.Replace(name, "package", d.Package, 1)), Data: data})
+	}
+	sortFiles(files)
+	return files, nil
+}
+
+// A draft is what the files of a started package are made of.
+type draft struct {
+	Package   string // name
+	Message   string // full name
+	Short     string // the last part of it
+	GoPackage string // what the descriptor has to say of it; empty: nothing
+	GoPath    string // import path of the message's package
+	GoName    string // name of that package
+	GoType    string // the message's Go type in it
+	NameField string // empty: there is none
+	Complete  bool
+	Schema    string
+	Fields    []model.Suggestion
+	Structs   []model.SuggestedStruct
+}
+
+func newDraft(s Start, m *protogen.Message) *draft {
+	d := &draft{
+		Message: s.Message, Short: string(m.Desc.Name()), GoPackage: s.GoPackage,
+		GoPath: string(m.GoIdent.GoImportPath), GoType: m.GoIdent.GoName, Schema: descriptor.SchemaID,
+		Complete: s.Message == "envoy.config.listener.v3.Listener" || s.Message == "envoy.config.cluster.v3.Cluster",
+	}
+	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
+	d.NameField, d.Fields, d.Structs = model.Suggest(m)
+	return d
+}
+
+// folderName is the name of the package in a folder: the folder's, where that is
+// one.
+func folderName(folder, otherwise string) string {
+	abs, err := filepath.Abs(folder)
+	if name := filepath.Base(abs); err == nil && token.IsIdentifier(name) {
+		return name
+	}
+	return otherwise
+}
+
+// render makes one file.
+func (d *draft) render(name, text string, m module) ([]byte, error) {
+	t, err := template.New(name).Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, d); err != nil {
+		return nil, err
+	}
+	if path.Ext(name) != ".go" {
+		return b.Bytes(), nil
+	}
+	return format.Source(b.Bytes(), format.Options{LangVersion: "go1.26", ModulePath: cmp.Or(m.path, "main")})
+}

@@ -1,0 +1,57 @@
+package gen_test
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/gen"
+)
+
+// Every line that a new descriptor has as a comment is right, but those of an
+// Any, of which nobody knows what it holds.
+func TestScaffold(t *testing.T) {
+	const own = "github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	comment := regexp.MustCompile(`(?m)^ {2}# `)
+	for message, path := range map[string]string{
+		"xdsforge.test.v1.Thing":                                own,
+		"xdsforge.test.v1.Table":                                own,
+		"xdsforge.test.v1.Nameless":                             own,
+		"xdsforge.test.opaque.v1.Hidden":                        own + "/opaquepb",
+		"envoy.config.cluster.v3.Cluster":                       "",
+		"envoy.config.listener.v3.Listener":                     "",
+		"envoy.config.endpoint.v3.LbEndpoint":                   "",
+		"envoy.extensions.transport_sockets.tls.v3.Secret":      "",
+		"envoy.extensions.filters.http.router.v3.Router":        "",
+		"envoy.config.route.v3.ScopedRouteConfiguration":        "",
+		"envoy.config.endpoint.v3.ClusterLoadAssignment.Policy": "",
+		"envoy.service.runtime.v3.Runtime":                      "",
+		"google.protobuf.Struct":                                "",
+		"xds.type.v3.TypedStruct":                               "",
+		"udpa.type.v1.TypedStruct":                              "",
+	} {
+		t.Run(message, func(t *testing.T) {
+			files, err := gen.Scaffold(t.Context(), gen.Start{Message: message, GoPackage: path, Folder: "outputtest"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range files {
+				if filepath.Base(f.Path) != "resource.yaml" {
+					continue
+				}
+				var lines []string
+				for line := range strings.Lines(string(f.Data)) {
+					if !strings.Contains(line, "any: ") {
+						lines = append(lines, comment.ReplaceAllString(line, "  "))
+					}
+				}
+				text := []byte(strings.Join(lines, ""))
+				in := gen.Input{Descriptors: []gen.Descriptor{{Path: "outputtest/scalars/resource.yaml", Data: text}}}
+				if _, err := gen.Generate(t.Context(), in); err != nil || !strings.Contains(string(text), "\n  - {name: ") {
+					t.Errorf("%v\n%s", err, text)
+				}
+			}
+		})
+	}
+}

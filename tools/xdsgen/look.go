@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+)
+
+// explain prints what would be generated from the descriptors in the arguments.
+func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
+	in, err := o.input(o.args)
+	if err != nil {
+		return false, err
+	}
+	text, err := gen.Explain(ctx, in)
+	if err != nil {
+		return false, err
+	}
+	_, err = stdout.Write(text)
+	return true, err
+}
+
+// schema prints the language as a JSON Schema.
+func (o *options) schema(_ context.Context, stdout io.Writer) (bool, error) {
+	text, err := descriptor.Schema()
+	if err != nil {
+		return false, err
+	}
+	_, err = stdout.Write(text)
+	return true, err
+}

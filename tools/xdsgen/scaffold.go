@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/gen"
+)
+
+// scaffold starts a package for the message that is the first argument, in the
+// folder that is the second.
+func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) {
+	folder := "."
+	if len(o.args) > 1 {
+		folder = o.args[1]
+	}
+	in, err := o.input(nil)
+	if err != nil {
+		return false, err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // source code
+		return false, err
+	}
+	files, err := gen.Scaffold(ctx, gen.Start{Message: o.args[0], GoPackage: o.goPath, Folder: folder, Sets: in.Sets})
+	if err != nil {
+		return false, err
+	}
+	var taken []string
+	for _, f := range files {
+		if _, err := os.Lstat(f.Path); err == nil {
+			taken = append(taken, f.Path)
+		}
+	}
+	if len(taken) > 0 {
+		return false, fmt.Errorf("would replace %s", strings.Join(taken, ", "))
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "testdata"), 0o755); err != nil { //nolint:gosec // source code
+		return false, err
+	}
+	if err := writeAll(files); err != nil {
+		return false, err
+	}
+	for _, f := range files {
+		fmt.Fprintln(stdout, f.Path)
+	}
+	return true, nil
+}
