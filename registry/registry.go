@@ -13,20 +13,35 @@ import (
 // ErrFrozen is the error of a registration after Freeze.
 var ErrFrozen = errors.New("registry: frozen; register before Freeze")
 
-// A Registry collects resource types until it is frozen. It implements
-// [resource.Registrar] and is safe for concurrent use.
+// A Registry collects resource types and extensions until it is frozen. It
+// implements [resource.Registrar] and is safe for concurrent use.
 type Registry struct {
-	mu     sync.Mutex
-	types  []*resource.Type
-	origin map[string]string // of each type, by its name
-	frozen *resource.Set
-	errs   []error
+	profile resource.Profile
+
+	mu         sync.Mutex
+	types      []*resource.Type
+	extensions []resource.Extension
+	origin     map[string]string // of each type and extension, by what it is found by
+	frozen     *resource.Set
+	errs       []error
 }
 
 var _ resource.Registrar = (*Registry)(nil)
 
+// An Option changes what New returns.
+type Option func(*Registry)
+
+// WithProfile sets how strictly resources are read; gRPC's profile is the default.
+func WithProfile(p resource.Profile) Option { return func(r *Registry) { r.profile = p } }
+
 // New returns an empty registry.
-func New() *Registry { return &Registry{origin: make(map[string]string)} }
+func New(opts ...Option) *Registry {
+	r := &Registry{origin: make(map[string]string)}
+	for _, o := range opts {
+		o(r)
+	}
+	return r
+}
 
 // Register adds a type. A type whose name is taken already, and one that comes
 // after Freeze, are errors that Freeze returns; a duplicate names both origins.
@@ -47,7 +62,34 @@ func (r *Registry) Register(t *resource.Type) {
 	}
 }
 
-// Freeze returns the set of all types, or everything that is wrong with the
+// Extend adds an extension: an HTTP filter, an LB policy, a cluster specifier
+// plugin, a kind of metadata or a certificate provider. What is wrong with it is an
+// error that Freeze returns; a duplicate names both origins.
+func (r *Registry) Extend(e resource.Extension) {
+	from := origin()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := resource.CheckExtension(e); err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%w, by %s", err, from))
+		return
+	}
+	if r.frozen != nil {
+		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, resource.ExtensionNames(e), from))
+		return
+	}
+	for _, name := range resource.ExtensionNames(e) {
+		if r.origin[name] != "" {
+			r.errs = append(r.errs, fmt.Errorf("registry: %s is registered twice: by %s, and by %s", name, r.origin[name], from))
+			return
+		}
+	}
+	for _, name := range resource.ExtensionNames(e) {
+		r.origin[name] = from
+	}
+	r.extensions = append(r.extensions, e)
+}
+
+// Freeze returns the set of all types and extensions, or everything that is wrong with the
 // registrations. It may be called again; after it succeeded it returns the same
 // set, or the errors of registrations that came too late.
 func (r *Registry) Freeze() (*resource.Set, error) {
@@ -61,7 +103,9 @@ func (r *Registry) Freeze() (*resource.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.frozen = set
+		if r.frozen, err = set.Extend(r.profile, r.extensions...); err != nil {
+			return nil, err
+		}
 	}
 	return r.frozen, nil
 }

@@ -72,10 +72,12 @@ func (t *Type) check() error {
 	return nil
 }
 
-// A Registrar takes the types of a program. Registration cannot fail at the
-// call: whatever is wrong is kept and reported when the registrar is frozen.
+// A Registrar takes the types and extensions of a program. Registration cannot
+// fail at the call: whatever is wrong is kept and reported when the registrar is
+// frozen.
 type Registrar interface {
 	Register(t *Type)
+	Extend(e Extension)
 }
 
 // A Shard keeps the updates of one type and one authority. The client's event
@@ -93,13 +95,15 @@ type Shard interface {
 	Referrers(r Ref) iter.Seq[Update]
 }
 
-// A Set is the frozen set of a program's types. It is immutable.
+// A Set is the frozen set of a program's types and extensions. It is immutable.
 type Set struct {
-	types  []*Type // ordered by name
-	byName map[string]*Type
+	types      []*Type // ordered by name
+	byName     map[string]*Type
+	extensions map[extensionKey]Extension
+	profile    Profile
 }
 
-// NewSet makes a set. Types with the same name, and types that lack what the
+// NewSet makes a set without extensions. Types with the same name, and types that lack what the
 // framework needs, are errors; all of them are reported.
 func NewSet(types ...*Type) (*Set, error) {
 	s := &Set{byName: make(map[string]*Type, len(types))}

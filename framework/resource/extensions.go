@@ -1,0 +1,142 @@
+package resource
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Profile is how strictly resources are read.
+type Profile uint8
+
+// The profiles. The zero value is gRPC's.
+const (
+	// GRPC rejects what the gRFCs say must be rejected.
+	GRPC Profile = iota
+	// Envoy is for proxies that are not gRPC: what the messages' own rules
+	// (protoc-gen-validate) allow is accepted, and extensions that nobody
+	// registered are kept as they came.
+	Envoy
+)
+
+// String is "gRPC" or "Envoy".
+func (p Profile) String() string {
+	if p == Envoy {
+		return "Envoy"
+	}
+	return "gRPC"
+}
+
+// Extend returns a set with the same types, a profile, and extensions beside those
+// it has. Two extensions that are found by the same name in the same place, and
+// extensions that lack what the framework needs, are errors; all are reported.
+func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
+	out := *s
+	out.profile = profile
+	out.extensions = make(map[extensionKey]Extension, len(s.extensions)+len(extensions))
+	maps.Copy(out.extensions, s.extensions)
+	var errs []error
+	for _, e := range extensions {
+		if err := CheckExtension(e); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, k := range e.keys() {
+			if _, ok := out.extensions[k]; ok {
+				errs = append(errs, fmt.Errorf("resource: %s is there twice", k))
+			}
+			out.extensions[k] = e
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// CheckExtension says what an extension lacks, for implementers of [Registrar].
+func CheckExtension(e Extension) error {
+	if e == nil {
+		return errors.New("resource: a nil extension")
+	}
+	return e.check()
+}
+
+// ExtensionNames are what an extension is found by, each with the place where it
+// plugs in: "HTTP filter acme.Filter". They are what must not be registered twice.
+func ExtensionNames(e Extension) []string {
+	keys := e.keys()
+	names := make([]string, 0, len(keys))
+	for _, k := range keys {
+		names = append(names, k.String())
+	}
+	return names
+}
+
+// Profile is how strictly resources are read.
+func (s *Set) Profile() Profile {
+	if s == nil {
+		return GRPC
+	}
+	return s.profile
+}
+
+// HTTPFilter finds an HTTP filter by the message of its configuration or override.
+func (s *Set) HTTPFilter(message string) (*HTTPFilter, bool) {
+	return find[*HTTPFilter](s, pointHTTPFilter, message)
+}
+
+// LBPolicy finds an LB policy by the message of its configuration.
+func (s *Set) LBPolicy(message string) (*LBPolicy, bool) {
+	return find[*LBPolicy](s, pointLBPolicy, message)
+}
+
+// ClusterSpecifier finds a cluster specifier plugin by the message of its
+// configuration.
+func (s *Set) ClusterSpecifier(message string) (*ClusterSpecifier, bool) {
+	return find[*ClusterSpecifier](s, pointClusterSpecifier, message)
+}
+
+// MetadataKind finds a kind of metadata by its message.
+func (s *Set) MetadataKind(message string) (*MetadataKind, bool) {
+	return find[*MetadataKind](s, pointMetadata, message)
+}
+
+// CertificateProvider finds a certificate provider plugin by its name in the
+// bootstrap.
+func (s *Set) CertificateProvider(plugin string) (*CertificateProvider, bool) {
+	return find[*CertificateProvider](s, pointCertificates, plugin)
+}
+
+// find looks an extension up. A nil set has none.
+func find[E Extension](s *Set, point, name string) (E, bool) {
+	var none E
+	if s == nil {
+		return none, false
+	}
+	e, ok := s.extensions[extensionKey{point, name}].(E)
+	return e, ok
+}
+
+// CertificateProvider says why the certificate provider instance with a name cannot
+// be used: the bootstrap does not have it, nobody registered its plugin, or its
+// configuration is invalid. Nil: it can (gRFC A29).
+func (dc *DecodeContext) CertificateProvider(instance string) error {
+	if dc.Bootstrap == nil {
+		return errNoInstance
+	}
+	p, ok := dc.Bootstrap.CertificateProviders()[instance]
+	if !ok {
+		return errNoInstance
+	}
+	plugin, ok := dc.Types.CertificateProvider(p.PluginName)
+	if !ok {
+		return fmt.Errorf("is of the plugin %q, which must be registered", p.PluginName)
+	}
+	if plugin.Check == nil {
+		return nil
+	}
+	return plugin.Check(p.Config)
+}
+
+var errNoInstance = errors.New("must be one of the bootstrap's certificate_providers (A29)")

@@ -1,0 +1,118 @@
+package resource
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/types/known/anypb"
+)
+
+// maxLBDepth is how many LB policies may be nested (gRFC A52).
+const maxLBDepth = 16
+
+// An LBConfig is an LB policy of gRPC with its configuration, as a service config
+// has them.
+type LBConfig struct {
+	// Name is the policy's, such as "round_robin". Empty: there is no policy.
+	Name string
+	// Config is its configuration, a JSON object.
+	Config json.RawMessage
+}
+
+// MarshalJSON writes what a service config calls a list of LB configs, with one
+// entry: [{"round_robin":{}}].
+func (c LBConfig) MarshalJSON() ([]byte, error) {
+	return json.Marshal([]map[string]json.RawMessage{{c.Name: c.Config}})
+}
+
+// NewLBConfig makes the configuration of a policy of any value that becomes a JSON
+// object.
+func NewLBConfig(name string, config any) (LBConfig, error) {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return LBConfig{}, fmt.Errorf("resource: configuration of %s: %w", name, err)
+	}
+	return LBConfig{Name: name, Config: text}, nil
+}
+
+// An LBPolicy makes an LB policy known (gRFC A52).
+type LBPolicy struct {
+	// Config is the full name of the message that configures it. For a policy
+	// that is configured by a TypedStruct, it is the name in there.
+	Config string
+	// Convert validates a configuration and says it in gRPC's terms. It calls
+	// children for the policies in it. Nil is a policy whose name in gRPC is
+	// Config, and whose configuration is what the TypedStruct has.
+	Convert func(c TypedConfig, children LBChildren) (LBConfig, error)
+}
+
+// LBChildren converts the policies below another: the first of those that are
+// known. It fails when none is, or when they are nested too deeply.
+type LBChildren func(policies []*anypb.Any) (LBConfig, error)
+
+func (p *LBPolicy) keys() []extensionKey { return []extensionKey{{pointLBPolicy, p.Config}} }
+
+func (p *LBPolicy) check() error {
+	if p == nil || p.Config == "" {
+		return errors.New("resource: an LBPolicy needs Config")
+	}
+	return nil
+}
+
+// LBPolicy converts the first of the policies that is known, each given as its
+// typed_config. It is an error when none is, when the first one known is invalid,
+// and when more than 16 are nested (gRFC A52). A [*ValidationError] has paths that
+// start with "policies".
+func (dc *DecodeContext) LBPolicy(policies []*anypb.Any) (LBConfig, error) {
+	return dc.lbPolicy(policies, 1)
+}
+
+func (dc *DecodeContext) lbPolicy(policies []*anypb.Any, depth int) (LBConfig, error) {
+	if depth > maxLBDepth {
+		return LBConfig{}, fmt.Errorf("must not nest more than %d policies (A52)", maxLBDepth)
+	}
+	var unknown []string
+	for i, a := range policies {
+		c, err := OpenTypedConfig(a)
+		if err != nil {
+			return LBConfig{}, at(policyPath(i), err)
+		}
+		p, ok := dc.Types.LBPolicy(c.Message)
+		if !ok {
+			unknown = append(unknown, c.Message)
+			continue
+		}
+		config, err := dc.convert(p, c, depth)
+		return config, at(policyPath(i), err)
+	}
+	var v Violations
+	v.Add((*Path)(nil).Field("policies"), unknown, "must have a policy that is registered (A52)")
+	return LBConfig{}, v.Err()
+}
+
+func (dc *DecodeContext) convert(p *LBPolicy, c TypedConfig, depth int) (LBConfig, error) {
+	if p.Convert != nil {
+		return p.Convert(c, func(policies []*anypb.Any) (LBConfig, error) { return dc.lbPolicy(policies, depth+1) })
+	}
+	if c.Fields == nil {
+		return LBConfig{}, errors.New("must be in a TypedStruct (A52)")
+	}
+	return NewLBConfig(p.Config, c.Fields)
+}
+
+func policyPath(i int) Path {
+	policies := (*Path)(nil).Item("policies", i)
+	extension := policies.Field("typed_extension_config")
+	return extension.Field("typed_config")
+}
+
+// at puts an error below a path; nil stays nil.
+func at(p Path, err error) error {
+	if err == nil {
+		return nil
+	}
+	var v Violations
+	v.AddError(p, err)
+	return v.Err()
+}

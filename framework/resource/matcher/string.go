@@ -1,0 +1,132 @@
+package matcher
+
+import (
+	"regexp"
+	"strings"
+
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Kind is what a [String] compares.
+type Kind uint8
+
+// The kinds.
+const (
+	Any      Kind = iota // matches everything
+	Exact                // the whole text
+	Prefix               // how it starts
+	Suffix               // how it ends
+	Contains             // a part of it
+	Regex                // the whole text, by a regular expression
+)
+
+// A String matches text (gRFC A63). The zero value matches everything.
+type String struct {
+	Kind Kind
+	// Text is what is compared, or the regular expression as it was given. With
+	// IgnoreCase it is in lower case.
+	Text string
+	// IgnoreCase says that the case of letters does not matter; it has no
+	// meaning for regular expressions.
+	IgnoreCase bool
+
+	re *regexp.Regexp
+}
+
+// Match reports whether text matches. It allocates only where the case is ignored
+// and text has letters in upper case.
+func (s *String) Match(text string) bool {
+	if s.IgnoreCase && s.Kind != Regex {
+		text = strings.ToLower(text)
+	}
+	switch s.Kind {
+	case Exact:
+		return text == s.Text
+	case Prefix:
+		return strings.HasPrefix(text, s.Text)
+	case Suffix:
+		return strings.HasSuffix(text, s.Text)
+	case Contains:
+		return strings.Contains(text, s.Text)
+	case Regex:
+		return s.re.MatchString(text)
+	default:
+		return true
+	}
+}
+
+// Equal reports whether both match alike.
+func (s String) Equal(o String) bool {
+	return s.Kind == o.Kind && s.Text == o.Text && s.IgnoreCase == o.IgnoreCase
+}
+
+// NewString makes a matcher of a StringMatcher. Its pattern must be set; an empty
+// prefix, suffix or part, which would match everything, is an error (the message's
+// own rules).
+func NewString(m *matcherv3.StringMatcher) (String, error) {
+	var root *resource.Path
+	switch p := m.GetMatchPattern().(type) {
+	case *matcherv3.StringMatcher_Exact:
+		return fold(Exact, p.Exact, m.GetIgnoreCase()), nil
+	case *matcherv3.StringMatcher_Prefix:
+		return filled(root.Field("prefix"), fold(Prefix, p.Prefix, m.GetIgnoreCase()))
+	case *matcherv3.StringMatcher_Suffix:
+		return filled(root.Field("suffix"), fold(Suffix, p.Suffix, m.GetIgnoreCase()))
+	case *matcherv3.StringMatcher_Contains:
+		return filled(root.Field("contains"), fold(Contains, p.Contains, m.GetIgnoreCase()))
+	case *matcherv3.StringMatcher_SafeRegex:
+		return newRegex(root.Field("safe_regex"), p.SafeRegex)
+	}
+	return String{}, violation(root.Field("match_pattern"), nil, "must have exactly one of exact, prefix, suffix, safe_regex, contains set (A63)")
+}
+
+func fold(k Kind, text string, ignoreCase bool) String {
+	if ignoreCase {
+		text = strings.ToLower(text)
+	}
+	return String{Kind: k, Text: text, IgnoreCase: ignoreCase}
+}
+
+// filled demands that there is something to compare.
+func filled(p resource.Path, s String) (String, error) {
+	if s.Text == "" {
+		return String{}, violation(p, "", "must not be empty")
+	}
+	return s, nil
+}
+
+func newRegex(p resource.Path, m *matcherv3.RegexMatcher) (String, error) {
+	re, err := Compile(m.GetRegex())
+	if err != nil {
+		return String{}, violation(p.Field("regex"), m.GetRegex(), err.Error())
+	}
+	return String{Kind: Regex, Text: m.GetRegex(), re: re}, nil
+}
+
+// Compile makes a regular expression that must match everything, as Envoy's do. The
+// error says what is wrong with it.
+func Compile(regex string) (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(regex); err != nil {
+		return nil, regexError{err}
+	}
+	return regexp.Compile(`\A(?:` + regex + `)\z`)
+}
+
+// regexError says what is wrong with a regular expression.
+type regexError struct{ err error }
+
+func (b regexError) Error() string {
+	return "must be an RE2 regular expression: " + strings.TrimPrefix(b.err.Error(), "error parsing regexp: ")
+}
+
+// Unwrap is the error of package regexp.
+func (b regexError) Unwrap() error { return b.err }
+
+// violation is an error of one value.
+func violation(p resource.Path, value any, rule string) error {
+	var v resource.Violations
+	v.Add(p, value, rule)
+	return v.Err()
+}

@@ -1,0 +1,73 @@
+package resource
+
+import (
+	"errors"
+	"strings"
+
+	xdstypev3 "github.com/cncf/xds/go/xds/type/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// A TypedConfig is the configuration of an extension, taken out of its
+// google.protobuf.Any, and out of the TypedStruct in which it may stand there.
+type TypedConfig struct {
+	// Message is the full name of the message that the configuration is.
+	Message string
+	// Fields are what a TypedStruct has; nil where the message is encoded.
+	Fields *structpb.Struct
+
+	encoded []byte
+}
+
+// OpenTypedConfig finds out what an Any configures. A xds.type.v3.TypedStruct and
+// an udpa.type.v1.TypedStruct stand for the message that they name (gRFCs A39, A52).
+func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
+	if a == nil {
+		return TypedConfig{}, errors.New("must be set")
+	}
+	c := TypedConfig{Message: messageOf(a.GetTypeUrl()), encoded: a.GetValue()}
+	switch c.Message {
+	case "xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct": // they are encoded alike
+		typed := new(xdstypev3.TypedStruct)
+		if err := proto.Unmarshal(a.GetValue(), typed); err != nil {
+			return TypedConfig{}, Unparseable(c.Message, err)
+		}
+		c = TypedConfig{Message: messageOf(typed.GetTypeUrl()), Fields: typed.GetValue()}
+		if c.Fields == nil {
+			c.Fields = new(structpb.Struct)
+		}
+	}
+	if c.Message == "" {
+		return TypedConfig{}, errors.New("type_url = \"\"; must name a message")
+	}
+	return c, nil
+}
+
+// Unmarshal reads the configuration into m, whichever form it has. The error says
+// that the bytes, or the fields of the TypedStruct, are no such message.
+func (c TypedConfig) Unmarshal(m proto.Message) error {
+	want := string(m.ProtoReflect().Descriptor().FullName())
+	if c.Message != want {
+		return errors.New("is a " + c.Message + "; must be a " + want)
+	}
+	if c.Fields == nil {
+		if err := proto.Unmarshal(c.encoded, m); err != nil {
+			return Unparseable(want, err)
+		}
+		return nil
+	}
+	text, err := protojson.Marshal(c.Fields)
+	if err == nil {
+		err = protojson.Unmarshal(text, m)
+	}
+	if err != nil {
+		return Unparseable(want, err)
+	}
+	return nil
+}
+
+// messageOf is the name of the message that a type URL ends with.
+func messageOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }

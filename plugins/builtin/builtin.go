@@ -1,0 +1,26 @@
+// Package builtin registers the extensions that come with the framework: HTTP
+// filters, LB policies, kinds of metadata and certificate providers.
+package builtin
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/certprovider"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
+	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
+	"github.com/xdsforge/xdsforge/plugins/metadata"
+)
+
+// Register makes the built-in extensions known.
+func Register(r resource.Registrar) {
+	r.Extend(router.Filter())
+	r.Extend(fault.Filter())
+	r.Extend(rbac.Filter())
+	r.Extend(gcpauthn.Filter())
+	r.Extend(gcpauthn.Metadata())
+	r.Extend(metadata.Address())
+	r.Extend(certprovider.FileWatcher())
+	lbpolicy.Register(r)
+}

@@ -1,0 +1,131 @@
+// Package fault is the fault injection filter (gRFC A33) of clients: its
+// configuration, read and validated.
+package fault
+
+import (
+	"time"
+
+	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
+)
+
+// A Config says which calls are made to fail or wait. The two are decided apart.
+type Config struct {
+	Delay *Delay // nil: none waits
+	Abort *Abort // nil: none fails
+	// MaxActive is how many calls may be made to wait or fail at a time; nil: any
+	// number.
+	MaxActive *uint32
+}
+
+// A Delay makes calls wait.
+type Delay struct {
+	PerMillion uint32
+	// Duration is how long; where FromHeaders, the call's header
+	// x-envoy-fault-delay-request says it.
+	Duration    time.Duration
+	FromHeaders bool
+}
+
+// An Abort makes calls fail.
+type Abort struct {
+	PerMillion uint32
+	// Code is the gRPC status code to fail with; where FromHeaders, the call's
+	// headers x-envoy-fault-abort-grpc-request and x-envoy-fault-abort-request
+	// say it.
+	Code        uint32
+	FromHeaders bool
+}
+
+// Filter is the fault injection filter. Its overrides are configurations too.
+func Filter() *resource.HTTPFilter {
+	const message = "envoy.extensions.filters.http.fault.v3.HTTPFault"
+	return &resource.HTTPFilter{
+		Config: message, Override: message, Sides: resource.ClientSide,
+		Parse: parse, ParseOverride: parse,
+	}
+}
+
+func parse(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+	m := new(faultv3.HTTPFault)
+	if err := c.Unmarshal(m); err != nil {
+		return nil, err
+	}
+	var v resource.Violations
+	var root *resource.Path
+	out := Config{
+		Delay: readDelay(root.Field("delay"), m.GetDelay(), &v),
+		Abort: readAbort(root.Field("abort"), m.GetAbort(), &v),
+	}
+	if m.GetMaxActiveFaults() != nil {
+		out.MaxActive = &m.MaxActiveFaults.Value
+	}
+	return out, v.Err()
+}
+
+func readDelay(p resource.Path, m *commonfaultv3.FaultDelay, v *resource.Violations) *Delay {
+	if m == nil {
+		return nil
+	}
+	d := &Delay{PerMillion: convert.PerMillion(p.Field("percentage"), m.GetPercentage(), v)}
+	switch s := m.GetFaultDelaySecifier().(type) {
+	case *commonfaultv3.FaultDelay_FixedDelay:
+		if d.Duration = convert.Duration(p.Field("fixed_delay"), s.FixedDelay, v); d.Duration < 0 {
+			v.Add(p.Field("fixed_delay"), d.Duration, "must be at least 0s (A33)")
+		}
+	case *commonfaultv3.FaultDelay_HeaderDelay_:
+		d.FromHeaders = true
+	default:
+		v.Add(p, nil, "must have exactly one of fixed_delay, header_delay set (A33)")
+	}
+	return d
+}
+
+func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *Abort {
+	if m == nil {
+		return nil
+	}
+	a := &Abort{PerMillion: convert.PerMillion(p.Field("percentage"), m.GetPercentage(), v)}
+	switch e := m.GetErrorType().(type) {
+	case *faultv3.FaultAbort_HttpStatus:
+		if e.HttpStatus < 200 || e.HttpStatus > 599 {
+			v.Add(p.Field("http_status"), e.HttpStatus, "must be between 200 and 599 (A33)")
+		}
+		a.Code = codeOf(e.HttpStatus)
+	case *faultv3.FaultAbort_GrpcStatus:
+		if a.Code = e.GrpcStatus; a.Code > 16 {
+			v.Add(p.Field("grpc_status"), a.Code, "must be a gRPC status code (A33)")
+		}
+	case *faultv3.FaultAbort_HeaderAbort_:
+		a.FromHeaders = true
+	default:
+		v.Add(p, nil, "must have exactly one of http_status, grpc_status, header_abort set (A33)")
+	}
+	return a
+}
+
+// codeOf is the gRPC status code that an HTTP status stands for where no other is
+// there (grpc/doc/http-grpc-status-mapping.md). That of 200 is UNKNOWN, too.
+func codeOf(status uint32) uint32 {
+	const (
+		unknown, permissionDenied, unimplemented = 2, 7, 12
+		internal, unavailable, unauthenticated   = 13, 14, 16
+	)
+	switch status {
+	case 400:
+		return internal
+	case 401:
+		return unauthenticated
+	case 403:
+		return permissionDenied
+	case 404:
+		return unimplemented
+	case 429, 502, 503, 504:
+		return unavailable
+	default:
+		return unknown
+	}
+}

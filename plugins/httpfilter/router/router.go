@@ -1,0 +1,24 @@
+// Package router is the router filter (gRFC A39): the terminal filter that sends a
+// call to what its route says. None of its fields means anything to gRPC.
+package router
+
+import (
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Config is the configuration of the filter, which says nothing.
+type Config struct{}
+
+// Filter is the router filter.
+func Filter() *resource.HTTPFilter {
+	return &resource.HTTPFilter{
+		Config:   "envoy.extensions.filters.http.router.v3.Router",
+		Sides:    resource.ClientSide | resource.ServerSide,
+		Terminal: true,
+		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+			return Config{}, c.Unmarshal(new(routerv3.Router))
+		},
+	}
+}
