@@ -3,17 +3,44 @@
 package cluster
 
 import (
+	"time"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
 func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
+
+// The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, *clusterv3.Cluster) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
+
+var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = clientTLS // hook of field TLS
+
+var _ func(*resource.DecodeContext, *corev3.TransportSocket) (bool, error) = httpProxy // hook of field HTTPProxy
+
+var _ func(*resource.DecodeContext, *corev3.TransportSocket) (string, error) = transportSocket // hook of field TransportSocket
+
+var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = reportMetrics // hook of field ReportMetrics
+
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
+
+var _ func(*resource.DecodeContext, *endpointv3.ClusterLoadAssignment) (string, error) = dnsTarget // hook of field Target
+
+var _ func(*resource.DecodeContext, *clusterv3.Cluster_CustomClusterType) ([]string, error) = aggregated // hook of field Clusters
+
+var _ func(*resource.DecodeContext, *durationpb.Duration, *durationpb.Duration) (time.Duration, error) = maxEjectionTime // hook of field MaxEjectionTime
+
+var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateGRPC // hook that validates Cluster
+
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(clusterv3.Cluster)
@@ -24,6 +51,9 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	v := new(resource.Violations)
 	validate(dc, m, v)
 	u.decode(dc, m, v)
+	if v.Err() == nil {
+		refAggregated(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -33,26 +63,134 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 // decode reads the fields of the update.
 func (u *Update) decode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.ServiceName = m.GetEdsClusterConfig().GetServiceName()
-	if u.ServiceName == "" && !dc.Name.IsXdstp() {
-		u.ServiceName = dc.Name.String()
+	u.Discovery = decodeDiscovery(dc, &u.meta, &p, m, v)
+	if x, err := lbPolicy(dc, m); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.LBPolicy = x
 	}
-	dc.Ref(&u.meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment", &u.ServiceName)
-	u.LBPolicy = decodeLBPolicy(p.Field("lb_policy"), m.GetLbPolicy(), v)
 	u.MaxRequests = convert.Or(pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests(), 1024)
+	if x := m.GetOutlierDetection(); x != nil {
+		q := p.Field("outlier_detection")
+		u.OutlierDetection = new(decodeOutlierDetection(dc, &q, x, v))
+	}
+	if x, err := clientTLS(dc, m.GetTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		u.TLS = x
+	}
+	if x, err := httpProxy(dc, m.GetTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		u.HTTPProxy = x
+	}
+	if x, err := transportSocket(dc, m.GetTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		u.TransportSocket = x
+	}
 	if m.GetLrsServer().GetSelf() != nil {
 		u.LoadReports = dc.Server
 	}
+	if x, err := reportMetrics(dc, m.GetLrsReportEndpointMetrics()); err != nil {
+		v.AddError(p.Field("lrs_report_endpoint_metrics"), err)
+	} else {
+		u.ReportMetrics = x
+	}
+	if x, err := metadata(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		u.Metadata = x
+	}
 }
 
-// decodeLBPolicy reads one LBPolicy.
-func decodeLBPolicy(p resource.Path, x clusterv3.Cluster_LbPolicy, v *resource.Violations) LBPolicy {
-	switch x {
-	case clusterv3.Cluster_ROUND_ROBIN, clusterv3.Cluster_RING_HASH, clusterv3.Cluster_LEAST_REQUEST:
-	default:
-		v.Add(p, x, "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST")
+// decodeDiscovery finds the case that applies; nil: none does.
+func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Discovery {
+	if m.GetType() == clusterv3.Cluster_EDS {
+		return decodeEDS(dc, meta, p, m, v)
 	}
-	return LBPolicy(x)
+	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+		return decodeLogicalDNS(dc, p, m, v)
+	}
+	if m.GetClusterType() != nil {
+		return decodeAggregate(dc, p, m, v)
+	}
+	return nil
+}
+
+// decodeEDS reads one EDS.
+func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) EDS {
+	var s EDS
+	s.ServiceName = m.GetEdsClusterConfig().GetServiceName()
+	if s.ServiceName == "" && !dc.Name.IsXdstp() {
+		s.ServiceName = dc.Name.String()
+	}
+	dc.Ref(meta, v, p.Field("eds_cluster_config.service_name"), "envoy.config.endpoint.v3.ClusterLoadAssignment", &s.ServiceName)
+	return s
+}
+
+// decodeLogicalDNS reads one LogicalDNS.
+func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) LogicalDNS {
+	var s LogicalDNS
+	if x, err := dnsTarget(dc, m.GetLoadAssignment()); err != nil {
+		v.AddError(p.Field("load_assignment"), err)
+	} else {
+		s.Target = x
+	}
+	return s
+}
+
+// decodeAggregate reads one Aggregate.
+func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Aggregate {
+	var s Aggregate
+	if x, err := aggregated(dc, m.GetClusterType()); err != nil {
+		v.AddError(p.Field("cluster_type"), err)
+	} else {
+		s.Clusters = x
+	}
+	return s
+}
+
+// decodeOutlierDetection reads one OutlierDetection.
+func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.OutlierDetection, v *resource.Violations) OutlierDetection {
+	var s OutlierDetection
+	s.Interval = 10 * time.Second
+	if x := m.GetInterval(); x != nil {
+		s.Interval = convert.Duration(p.Field("interval"), x, v)
+	}
+	s.BaseEjectionTime = 30 * time.Second
+	if x := m.GetBaseEjectionTime(); x != nil {
+		s.BaseEjectionTime = convert.Duration(p.Field("base_ejection_time"), x, v)
+	}
+	if x, err := maxEjectionTime(dc, m.GetMaxEjectionTime(), m.GetBaseEjectionTime()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.MaxEjectionTime = x
+	}
+	s.MaxEjectionPercent = convert.Or(m.GetMaxEjectionPercent(), 10)
+	s.SuccessRate = decodeSuccessRate(m)
+	s.FailurePercentage = decodeFailurePercentage(m)
+	return s
+}
+
+// decodeSuccessRate reads one SuccessRate.
+func decodeSuccessRate(m *clusterv3.OutlierDetection) SuccessRate {
+	return SuccessRate{
+		Enforcement:   convert.Or(m.GetEnforcingSuccessRate(), 100),
+		StdevFactor:   convert.Or(m.GetSuccessRateStdevFactor(), 1900),
+		MinimumHosts:  convert.Or(m.GetSuccessRateMinimumHosts(), 5),
+		RequestVolume: convert.Or(m.GetSuccessRateRequestVolume(), 100),
+	}
+}
+
+// decodeFailurePercentage reads one FailurePercentage.
+func decodeFailurePercentage(m *clusterv3.OutlierDetection) FailurePercentage {
+	return FailurePercentage{
+		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
+		Threshold:     convert.Or(m.GetFailurePercentageThreshold(), 85),
+		MinimumHosts:  convert.Or(m.GetFailurePercentageMinimumHosts(), 5),
+		RequestVolume: convert.Or(m.GetFailurePercentageRequestVolume(), 50),
+	}
 }
 
 // pickMaxRequests chooses the first element that fits.

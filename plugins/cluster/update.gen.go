@@ -4,10 +4,12 @@ package cluster
 
 import (
 	"iter"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -21,33 +23,105 @@ const messageName = "envoy.config.cluster.v3.Cluster"
 //
 // It is immutable and safe to share.
 type Update struct {
-	// The resource that has the endpoints; the cluster's own name unless it says another.
-	ServiceName string
-	// How an endpoint is chosen.
-	LBPolicy LBPolicy
+	// Where the endpoints come from. Nil, which only profile Envoy accepts, is a way that this
+	// type does not know.
+	Discovery Discovery
+	// How an endpoint is chosen, in gRPC's terms (A52). It counts for what the cluster's calls
+	// go to; that of an aggregate counts for nothing (A75).
+	LBPolicy resource.LBConfig
 	// How many calls may be in flight (A32).
 	MaxRequests uint32
+	// When endpoints are not used for a while; nil: never (A50).
+	OutlierDetection *OutlierDetection
+	// How connections are secured, where the program wants the control plane to say it; nil:
+	// it does not (A29).
+	TLS *TLS
+	// Endpoints that name a proxy are reached through it (A86).
+	HTTPProxy bool
+	// The message that configures the transport socket; empty: there is none. In profile
+	// Envoy, it may be one that TLS does not tell of.
+	TransportSocket string
 	// Where load is reported to: the server that the cluster came from; nil: nowhere (A47).
 	LoadReports *bootstrap.Server
+	// Which of the endpoints' own metrics go into load reports (A85).
+	ReportMetrics MetricPropagation
+	// By name (A83).
+	Metadata map[string]resource.Metadatum
 
 	meta resource.Meta
 }
 
 var _ resource.Update = (*Update)(nil)
 
-// LBPolicy is a value of envoy.config.cluster.v3.Cluster.LbPolicy.
-type LBPolicy int32
+// Discovery is [EDS], [LogicalDNS] or [Aggregate].
+type Discovery interface {
+	isDiscovery()
+}
 
-// The values of LBPolicy.
-const (
-	LBPolicyRoundRobin   = LBPolicy(clusterv3.Cluster_ROUND_ROBIN)
-	LBPolicyRingHash     = LBPolicy(clusterv3.Cluster_RING_HASH)
-	LBPolicyLeastRequest = LBPolicy(clusterv3.Cluster_LEAST_REQUEST)
-)
+// EDS is a resource that has the endpoints (A27).
+type EDS struct {
+	// The resource; the cluster's own name unless it says another.
+	ServiceName string
+}
 
-// String is the name that envoy.config.cluster.v3.Cluster.LbPolicy gives the value.
-func (x LBPolicy) String() string {
-	return clusterv3.Cluster_LbPolicy(x).String()
+func (EDS) isDiscovery() {}
+
+// LogicalDNS is a name whose addresses are one endpoint (A37).
+type LogicalDNS struct {
+	// The name and port to resolve, as "host:port".
+	Target string
+}
+
+func (LogicalDNS) isDiscovery() {}
+
+// Aggregate is other clusters, each used when those before it fail (A37).
+type Aggregate struct {
+	// The resources that are the clusters, first choice first. None where profile Envoy
+	// accepts a cluster of another custom type.
+	Clusters []string
+}
+
+func (Aggregate) isDiscovery() {}
+
+// OutlierDetection is when endpoints are ejected for doing worse than others (A50).
+type OutlierDetection struct {
+	// Between two looks at the endpoints.
+	Interval time.Duration
+	// How long an endpoint is ejected, times how often it was.
+	BaseEjectionTime time.Duration
+	// The most that comes to; 300 s or BaseEjectionTime, whatever is larger, unless the
+	// cluster says another.
+	MaxEjectionTime time.Duration
+	// How many endpoints of a hundred may be ejected.
+	MaxEjectionPercent uint32
+	// Ejects those whose success rate is far below the others'.
+	SuccessRate SuccessRate
+	// Ejects those that fail too often.
+	FailurePercentage FailurePercentage
+}
+
+// SuccessRate ejects by the distance of a success rate from the mean (A50).
+type SuccessRate struct {
+	// The chance of a hundred that an endpoint is really ejected; 0 turns this off.
+	Enforcement uint32
+	// How many thousandths of a standard deviation are too far.
+	StdevFactor uint32
+	// How many endpoints must have enough calls.
+	MinimumHosts uint32
+	// How many calls of an interval are enough.
+	RequestVolume uint32
+}
+
+// FailurePercentage ejects by the share of calls that failed (A50).
+type FailurePercentage struct {
+	// The chance of a hundred that an endpoint is really ejected; 0 turns this off.
+	Enforcement uint32
+	// How many failures of a hundred calls are too many.
+	Threshold uint32
+	// How many endpoints must have enough calls.
+	MinimumHosts uint32
+	// How many calls of an interval are enough.
+	RequestVolume uint32
 }
 
 // Name is the resource's canonical name.
@@ -90,8 +164,44 @@ func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o
 	}
-	return u.ServiceName == o.ServiceName &&
-		u.LBPolicy == o.LBPolicy &&
+	return equalDiscovery(u.Discovery, o.Discovery) &&
+		convert.EqualValues(u.LBPolicy, o.LBPolicy) &&
 		u.MaxRequests == o.MaxRequests &&
-		u.LoadReports.Equal(o.LoadReports)
+		convert.EqualPointers(u.OutlierDetection, o.OutlierDetection, OutlierDetection.Equal) &&
+		convert.EqualValues(u.TLS, o.TLS) &&
+		u.HTTPProxy == o.HTTPProxy &&
+		u.TransportSocket == o.TransportSocket &&
+		u.LoadReports.Equal(o.LoadReports) &&
+		convert.EqualValues(u.ReportMetrics, o.ReportMetrics) &&
+		convert.EqualValues(u.Metadata, o.Metadata)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Aggregate) Equal(o Aggregate) bool {
+	return convert.EqualValues(s.Clusters, o.Clusters)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s OutlierDetection) Equal(o OutlierDetection) bool {
+	return s.Interval == o.Interval &&
+		s.BaseEjectionTime == o.BaseEjectionTime &&
+		convert.EqualValues(s.MaxEjectionTime, o.MaxEjectionTime) &&
+		s.MaxEjectionPercent == o.MaxEjectionPercent &&
+		s.SuccessRate == o.SuccessRate &&
+		s.FailurePercentage == o.FailurePercentage
+}
+
+func equalDiscovery(a, b Discovery) bool {
+	switch a := a.(type) {
+	case EDS:
+		c, ok := b.(EDS)
+		return ok && a == c
+	case LogicalDNS:
+		c, ok := b.(LogicalDNS)
+		return ok && a == c
+	case Aggregate:
+		c, ok := b.(Aggregate)
+		return ok && a.Equal(c)
+	}
+	return a == b
 }

@@ -4,6 +4,8 @@ package cluster
 
 import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 )
@@ -11,19 +13,59 @@ import (
 // validate checks the rules about one Cluster.
 func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
 	var p resource.Path // the message itself
-	if !convert.Is[*clusterv3.Cluster_Type](m.GetClusterDiscoveryType()) {
-		v.Add(p.Field("type"), nil, "must be set")
-	}
-	if x, ok := m.GetClusterDiscoveryType().(*clusterv3.Cluster_Type); ok && x.Type != clusterv3.Cluster_EDS {
-		v.Add(p.Field("type"), x.Type, "must be EDS")
-	}
-	if x := m.GetEdsClusterConfig().GetEdsConfig(); m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
-	}
 	if dc.Name.IsXdstp() && m.GetType() == clusterv3.Cluster_EDS && m.GetEdsClusterConfig().GetServiceName() == "" {
 		v.Add(p.Field("eds_cluster_config.service_name"), "", "must be set when the resource's name is xdstp and type is EDS (A47)")
 	}
-	if x := m.GetLrsServer(); x != nil && x.GetSelf() == nil {
-		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
+	if x := m.GetLoadAssignment().GetEndpoints(); m.GetType() == clusterv3.Cluster_LOGICAL_DNS && len(x) != 1 {
+		v.Add(p.Field("load_assignment.endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
+	}
+	if x := m.GetOutlierDetection().GetInterval(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("outlier_detection.interval"), x.AsDuration(), "must be at least 0s (A50)")
+	}
+	if x := m.GetOutlierDetection().GetBaseEjectionTime(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("outlier_detection.base_ejection_time"), x.AsDuration(), "must be at least 0s (A50)")
+	}
+	if x := m.GetOutlierDetection().GetMaxEjectionTime(); x != nil && x.AsDuration() < 0 {
+		v.Add(p.Field("outlier_detection.max_ejection_time"), x.AsDuration(), "must be at least 0s (A50)")
+	}
+	if x := m.GetOutlierDetection().GetMaxEjectionPercent(); x != nil && x.GetValue() > 100 {
+		v.Add(p.Field("outlier_detection.max_ejection_percent"), x.GetValue(), "must be at most 100 (A50)")
+	}
+	if x := m.GetOutlierDetection().GetEnforcingSuccessRate(); x != nil && x.GetValue() > 100 {
+		v.Add(p.Field("outlier_detection.enforcing_success_rate"), x.GetValue(), "must be at most 100 (A50)")
+	}
+	if x := m.GetOutlierDetection().GetFailurePercentageThreshold(); x != nil && x.GetValue() > 100 {
+		v.Add(p.Field("outlier_detection.failure_percentage_threshold"), x.GetValue(), "must be at most 100 (A50)")
+	}
+	if x := m.GetOutlierDetection().GetEnforcingFailurePercentage(); x != nil && x.GetValue() > 100 {
+		v.Add(p.Field("outlier_detection.enforcing_failure_percentage"), x.GetValue(), "must be at most 100 (A50)")
+	}
+	validateGRPC(dc, p, m, v)
+	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+		for i, x := range m.GetLoadAssignment().GetEndpoints() {
+			q := p.Item("load_assignment.endpoints", i)
+			validateLoadAssignmentEndpoints(&q, x, v)
+		}
+	}
+}
+
+// validateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
+func validateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+	if x := m.GetLbEndpoints(); len(x) != 1 {
+		v.Add(p.Field("lb_endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
+	}
+	for i, x := range m.GetLbEndpoints() {
+		q := p.Item("lb_endpoints", i)
+		validateLoadAssignmentEndpointsLbEndpoints(&q, x, v)
+	}
+}
+
+// validateLoadAssignmentEndpointsLbEndpoints checks the rules about one LbEndpoint.
+func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+	if m.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == "" {
+		v.Add(p.Field("endpoint.address.socket_address.address"), "", "must be set when type is LOGICAL_DNS (A37)")
+	}
+	if !convert.Is[*corev3.SocketAddress_PortValue](m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier()) {
+		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
 	}
 }

@@ -1,0 +1,149 @@
+package cluster_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"path/filepath"
+	"testing"
+	"time"
+
+	_ "github.com/cncf/xds/go/udpa/type/v1" // for prototext
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			plugincase.Run(t, cluster.Type(), func() proto.Message { return new(clusterv3.Cluster) }, file)
+		})
+	}
+}
+
+const eds = `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } `
+
+func decode(t *testing.T, text string, opts ...plugincase.Option) *cluster.Update {
+	t.Helper()
+	m := new(clusterv3.Cluster)
+	if err := prototext.Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+	u, err := plugincase.Decode(t, cluster.Type(), m, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.(*cluster.Update)
+}
+
+func TestDiscovery(t *testing.T) {
+	dns := `name: "c" type: LOGICAL_DNS load_assignment { endpoints { lb_endpoints { endpoint { address { socket_address { address: "a.example" port_value: 80 } } } } } }`
+	aggregate := `name: "c" cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: "a" clusters: "b" } } }`
+	for text, want := range map[string]cluster.Discovery{
+		eds:       cluster.EDS{ServiceName: "c"},
+		dns:       cluster.LogicalDNS{Target: "a.example:80"},
+		aggregate: cluster.Aggregate{Clusters: []string{"a", "b"}},
+	} {
+		if diff := cmp.Diff(want, decode(t, text).Discovery); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestOutlierDetectionDefaults(t *testing.T) {
+	want := &cluster.OutlierDetection{
+		Interval: 10 * time.Second, BaseEjectionTime: 30 * time.Second, MaxEjectionTime: 300 * time.Second, MaxEjectionPercent: 10,
+		SuccessRate:       cluster.SuccessRate{Enforcement: 100, StdevFactor: 1900, MinimumHosts: 5, RequestVolume: 100},
+		FailurePercentage: cluster.FailurePercentage{Threshold: 85, MinimumHosts: 5, RequestVolume: 50},
+	}
+	if diff := cmp.Diff(want, decode(t, eds+`outlier_detection {}`).OutlierDetection); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := decode(t, eds).OutlierDetection; got != nil {
+		t.Errorf("without outlier_detection: %+v", got)
+	}
+	if got := decode(t, eds+`outlier_detection { base_ejection_time { seconds: 400 } }`).OutlierDetection.MaxEjectionTime; got != 400*time.Second {
+		t.Errorf("the longest ejection is %v; must not be below one ejection", got)
+	}
+}
+
+func TestLBPolicy(t *testing.T) {
+	const custom = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "type.googleapis.com/myorg.Lb" value { fields { key: "n" value { number_value: 2 } } } } } } }
+		policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst] { shuffle_address_list: true } } } } }`
+	const subset = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.random_subsetting.v3.RandomSubsetting] { subset_size { value: 3 }
+		child_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin] { } } } } } } } } } }`
+	const weighted = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/udpa.type.v1.TypedStruct] {
+		type_url: "type.googleapis.com/envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin"
+		value { fields { key: "weight_update_period" value { string_value: "0.010s" } } fields { key: "error_utilization_penalty" value { number_value: 0 } } } } } } } }`
+	register := plugincase.Extend(func(r resource.Registrar) { r.Extend(&resource.LBPolicy{Config: "myorg.Lb"}) })
+	for _, test := range []struct {
+		name, text, want string
+		opts             []plugincase.Option
+	}{
+		{"nothing said", "", `[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}]`, nil},
+		{"least request", "lb_policy: LEAST_REQUEST", `[{"xds_wrr_locality_experimental":{"childPolicy":[{"least_request_experimental":{"choiceCount":2}}]}}]`, nil},
+		{"ring hash", "lb_policy: RING_HASH", `[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}]`, nil},
+		{"a policy of somebody's own that is registered", custom, `[{"myorg.Lb":{"n":2}}]`, []plugincase.Option{register}},
+		{"and one that is not", custom, `[{"pick_first":{"shuffleAddressList":true}}]`, nil},
+		{"subsetting", subset, `[{"random_subsetting_experimental":{"childPolicy":[{"round_robin":{}}],"subsetSize":3}}]`, nil},
+		{"a known policy in the older TypedStruct", weighted, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100s","errorUtilizationPenalty":0}}]`, nil},
+	} {
+		got, err := json.Marshal(decode(t, eds+test.text, test.opts...).LBPolicy)
+		if err != nil || string(got) != test.want {
+			t.Errorf("%s: %s, %v\nwant %s", test.name, got, err, test.want)
+		}
+	}
+}
+
+func TestTLS(t *testing.T) {
+	const socket = `[type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] { sni: "s" auto_host_sni: true
+		common_tls_context { tls_certificate_provider_instance { instance_name: "identity" certificate_name: "i" } validation_context { ca_certificate_provider_instance { instance_name: "roots" certificate_name: "r" } } } }`
+	want := &cluster.TLS{
+		Identity: tlscontext.Instance{Provider: "identity", Certificate: "i"}, Roots: tlscontext.Instance{Provider: "roots", Certificate: "r"},
+		SNI: "s", AutoHostSNI: true,
+	}
+	direct := decode(t, eds+`transport_socket { typed_config { `+socket+` } }`)
+	if diff := cmp.Diff(want, direct.TLS); diff != "" || direct.HTTPProxy {
+		t.Errorf("TLS, through a proxy: %v (-want +got):\n%s", direct.HTTPProxy, diff)
+	}
+	proxied := decode(t, eds+`transport_socket { typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport] { transport_socket { typed_config { `+socket+` } } } } }`)
+	if diff := cmp.Diff(want, proxied.TLS); diff != "" || !proxied.HTTPProxy {
+		t.Errorf("TLS, through a proxy: %v (-want +got):\n%s", proxied.HTTPProxy, diff)
+	}
+	other := decode(t, `name: "c" type: EDS transport_socket { typed_config { [type.googleapis.com/envoy.config.core.v3.Address] {} } }`, plugincase.Profile(resource.Envoy))
+	if other.TLS != nil || other.TransportSocket != "envoy.config.core.v3.Address" {
+		t.Errorf("an unknown socket in profile Envoy: %v, %q", other.TLS, other.TransportSocket)
+	}
+}
+
+func TestReportsAndMetadata(t *testing.T) {
+	u := decode(t, eds+`lrs_server { self {} } lrs_report_endpoint_metrics: "named_metrics.b" lrs_report_endpoint_metrics: "named_metrics.a" lrs_report_endpoint_metrics: "cpu_utilization" lrs_report_endpoint_metrics: "newer"
+		metadata { filter_metadata { key: "com.google.csm.telemetry_labels" value { fields { key: "service_name" value { string_value: "s" } } fields { key: "service_namespace" value { bool_value: true } } } }
+			filter_metadata { key: "proxy" value { } } typed_filter_metadata { key: "proxy" value { [type.googleapis.com/envoy.config.core.v3.Address] { socket_address { address: "10.0.0.1" port_value: 80 } } } }
+			typed_filter_metadata { key: "unknown" value { [type.googleapis.com/envoy.config.cluster.v3.Cluster] {} } } }`)
+	if diff := cmp.Diff(cluster.MetricPropagation{CPU: true, Named: []string{"a", "b"}}, u.ReportMetrics); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if got := u.Metadata["proxy"]; got.Message != "envoy.config.core.v3.Address" || got.Value != netip.MustParseAddrPort("10.0.0.1:80") || len(u.Metadata) != 2 {
+		t.Errorf("metadata %+v", u.Metadata)
+	}
+	if u.TelemetryLabel("service_name") != "s" || u.TelemetryLabel("service_namespace") != "" {
+		t.Errorf("labels %q, %q", u.TelemetryLabel("service_name"), u.TelemetryLabel("service_namespace"))
+	}
+	if u.LoadReports == nil || !u.LoadReports.Equal(u.Server()) {
+		t.Errorf("load is reported to %v; must be where the cluster came from (A47)", u.LoadReports)
+	}
+	if all := decode(t, eds+`lrs_report_endpoint_metrics: "named_metrics.*" lrs_report_endpoint_metrics: "named_metrics.a"`).ReportMetrics; !all.AllNamed || all.Named != nil {
+		t.Errorf("all named metrics: %+v", all)
+	}
+}

@@ -1,0 +1,136 @@
+package cluster
+
+import (
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	aggregatev3 "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/aggregate/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+)
+
+// TLS is how the cluster's connections are secured (A29).
+type TLS = tlscontext.Client
+
+// validateGRPC checks what gRPC demands and other proxies do not.
+func validateGRPC(dc *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		return
+	}
+	switch d := m.GetClusterDiscoveryType().(type) {
+	case nil:
+		v.Add(p.Field("type"), nil, "must be set")
+	case *clusterv3.Cluster_Type:
+		if d.Type != clusterv3.Cluster_EDS && d.Type != clusterv3.Cluster_LOGICAL_DNS {
+			v.Add(p.Field("type"), d.Type, "must be one of EDS, LOGICAL_DNS (A37)")
+		}
+		if source := m.GetEdsClusterConfig().GetEdsConfig(); d.Type == clusterv3.Cluster_EDS && source.GetAds() == nil && source.GetSelf() == nil {
+			v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
+		}
+	}
+	if len(m.GetTransportSocketMatches()) > 0 {
+		v.Add(p.Field("transport_socket_matches"), nil, "must not be set; gRPC has one transport_socket a cluster (A29)")
+	}
+	if lrs := m.GetLrsServer(); lrs != nil && lrs.GetSelf() == nil {
+		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
+	}
+}
+
+// aggregated are the clusters of an aggregate one (A37).
+func aggregated(dc *resource.DecodeContext, m *clusterv3.Cluster_CustomClusterType) ([]string, error) {
+	config := new(aggregatev3.ClusterConfig)
+	c, err := resource.OpenTypedConfig(m.GetTypedConfig())
+	if err == nil {
+		if c.Message != string(config.ProtoReflect().Descriptor().FullName()) && dc.Types.Profile() == resource.Envoy {
+			return nil, nil
+		}
+		err = c.Unmarshal(config)
+	}
+	var v resource.Violations
+	p := (*resource.Path)(nil).Field("typed_config")
+	switch {
+	case err != nil:
+		v.AddError(p, err)
+	case len(config.GetClusters()) == 0:
+		v.Add(p.Field("clusters"), nil, "must not be empty (A37)")
+	}
+	return config.GetClusters(), v.Err()
+}
+
+// refAggregated notes the clusters to which an aggregate one refers.
+func refAggregated(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+	a, ok := u.Discovery.(Aggregate)
+	if !ok {
+		return
+	}
+	config := (*resource.Path)(nil).Field("cluster_type.typed_config")
+	for i := range a.Clusters {
+		dc.Ref(&u.meta, v, config.Item("clusters", i), messageName, &a.Clusters[i])
+	}
+}
+
+// dnsTarget is the one address of a load assignment; the rules say that it is there.
+func dnsTarget(_ *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment) (string, error) {
+	var root *resource.Path
+	var v resource.Violations
+	for i, locality := range m.GetEndpoints() {
+		for j, e := range locality.GetLbEndpoints() {
+			locality := root.Item("endpoints", i)
+			endpoint := locality.Item("lb_endpoints", j)
+			return convert.HostPort(endpoint.Field("endpoint.address"), e.GetEndpoint().GetAddress(), &v), v.Err()
+		}
+	}
+	return "", nil
+}
+
+// defaultMaxEjectionTime is what a cluster need not say (A50).
+const defaultMaxEjectionTime = 300 * time.Second
+
+// maxEjectionTime is the longest ejection: what the cluster says, or else 300 s or
+// one ejection, whatever is larger. That both are durations is said elsewhere.
+func maxEjectionTime(_ *resource.DecodeContext, longest, base *durationpb.Duration) (time.Duration, error) {
+	if longest == nil {
+		return max(defaultMaxEjectionTime, base.AsDuration()), nil
+	}
+	var v resource.Violations
+	return convert.Duration((*resource.Path)(nil).Field("max_ejection_time"), longest, &v), v.Err()
+}
+
+// clientTLS is what TLS is read of the transport socket. A proxy that is not gRPC
+// may have other sockets.
+func clientTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, error) {
+	tls, err := tlscontext.ForClient(dc, s)
+	if err != nil && dc.Types.Profile() == resource.Envoy {
+		return nil, nil //nolint:nilnil // TransportSocket says that there is something
+	}
+	return tls, err
+}
+
+// httpProxy tells a transport socket that uses proxies; what is wrong with it is
+// clientTLS's to say.
+func httpProxy(_ *resource.DecodeContext, s *corev3.TransportSocket) (bool, error) { //nolint:unparam // the type of a hook
+	_, proxied, err := tlscontext.Inner(s)
+	return err == nil && proxied, nil
+}
+
+// transportSocket names the message that configures the transport socket.
+func transportSocket(_ *resource.DecodeContext, s *corev3.TransportSocket) (string, error) { //nolint:unparam // the type of a hook
+	if s == nil {
+		return "", nil
+	}
+	c, err := resource.OpenTypedConfig(s.GetTypedConfig())
+	if err != nil {
+		return "", nil //nolint:nilerr // clientTLS says what is wrong
+	}
+	return c.Message, nil
+}
+
+// metadata reads the cluster's metadata (A83).
+func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resource.Metadatum, error) {
+	return dc.Metadata(m)
+}

@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// lbPolicy says in gRPC's terms how the cluster balances: by load_balancing_policy
+// (A52), or where that is not there, by lb_policy. What a proxy that is not gRPC
+// cannot say so is no policy.
+func lbPolicy(dc *resource.DecodeContext, m *clusterv3.Cluster) (resource.LBConfig, error) {
+	var v resource.Violations
+	var root *resource.Path
+	var c resource.LBConfig
+	if lb := m.GetLoadBalancingPolicy(); lb != nil {
+		candidates := make([]*anypb.Any, 0, len(lb.GetPolicies()))
+		for _, p := range lb.GetPolicies() {
+			candidates = append(candidates, p.GetTypedExtensionConfig().GetTypedConfig())
+		}
+		var err error
+		if c, err = dc.LBPolicy(candidates); err != nil {
+			v.AddError(root.Field("load_balancing_policy"), err)
+		}
+	} else {
+		c = legacyPolicy(m, &v)
+	}
+	if dc.Types.Profile() == resource.Envoy {
+		return c, nil
+	}
+	return c, v.Err()
+}
+
+// legacyPolicy is the policy of lb_policy and the configuration that goes with it.
+func legacyPolicy(m *clusterv3.Cluster, v *resource.Violations) resource.LBConfig {
+	var root *resource.Path
+	switch m.GetLbPolicy() {
+	case clusterv3.Cluster_ROUND_ROBIN:
+		return inLocality("round_robin", struct{}{}, v)
+	case clusterv3.Cluster_LEAST_REQUEST:
+		count := uint32(2)
+		if c := m.GetLeastRequestLbConfig().GetChoiceCount(); c != nil {
+			count = c.GetValue()
+		}
+		if count < 2 {
+			v.Add(root.Field("least_request_lb_config.choice_count"), count, "must be at least 2 (A48)")
+		}
+		return inLocality("least_request_experimental", map[string]uint32{"choiceCount": count}, v)
+	case clusterv3.Cluster_RING_HASH:
+		return ringHash(m.GetRingHashLbConfig(), v)
+	default:
+		v.Add(root.Field("lb_policy"), m.GetLbPolicy(), "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST")
+		return resource.LBConfig{}
+	}
+}
+
+// maxRingSize is the most entries of a ring, and what there may be unless the
+// cluster says less (A42).
+const maxRingSize = 8 << 20
+
+func ringHash(m *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
+	p := (*resource.Path)(nil).Field("ring_hash_lb_config")
+	low, high := uint64(1024), uint64(maxRingSize)
+	if s := m.GetMinimumRingSize(); s != nil {
+		low = s.GetValue()
+	}
+	if s := m.GetMaximumRingSize(); s != nil {
+		high = s.GetValue()
+	}
+	if m.GetHashFunction() != clusterv3.Cluster_RingHashLbConfig_XX_HASH {
+		v.Add(p.Field("hash_function"), m.GetHashFunction(), "must be XX_HASH (A42)")
+	}
+	if high > maxRingSize {
+		v.Add(p.Field("maximum_ring_size"), high, "must be at most 8388608 (A42)")
+	}
+	if low > high {
+		v.Add(p.Field("minimum_ring_size"), low, "must not be above maximum_ring_size (A42)")
+	}
+	return lbConfig("ring_hash_experimental", map[string]uint64{"minRingSize": low, "maxRingSize": high}, v)
+}
+
+// inLocality is a policy that picks within a locality, after one was chosen by
+// weight (A52).
+func inLocality(name string, config any, v *resource.Violations) resource.LBConfig {
+	child := lbConfig(name, config, v)
+	return lbConfig("xds_wrr_locality_experimental", map[string]any{"childPolicy": child}, v)
+}
+
+func lbConfig(name string, config any, v *resource.Violations) resource.LBConfig {
+	c, err := resource.NewLBConfig(name, config)
+	if err != nil {
+		v.AddError(resource.Path{}, err)
+	}
+	return c
+}
