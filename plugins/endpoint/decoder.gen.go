@@ -16,6 +16,10 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
+
+var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey // hook of field HashKey
+
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validatePriorities // hook that validates ClusterLoadAssignment
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
@@ -26,7 +30,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(dc, m, v)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	validateUpdate(u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -35,7 +39,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Drops = convert.Slice[Drop](len(m.GetPolicy().GetDropOverloads()))
 	for i, x := range m.GetPolicy().GetDropOverloads() {
@@ -45,7 +49,7 @@ func (u *Update) decode(m *endpointv3.ClusterLoadAssignment, v *resource.Violati
 	u.Localities = convert.Slice[Locality](len(m.GetEndpoints()))
 	for i, x := range m.GetEndpoints() {
 		q := p.Item("endpoints", i)
-		if y, ok := decodeLocality(&q, x, v); ok {
+		if y, ok := decodeLocality(dc, &q, x, v); ok {
 			u.Localities = append(u.Localities, y)
 		}
 	}
@@ -60,7 +64,7 @@ func decodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_Dro
 }
 
 // decodeLocality reads one Locality, and reports whether it is kept.
-func decodeLocality(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
+func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
 	if s.Weight == 0 {
@@ -74,7 +78,12 @@ func decodeLocality(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *reso
 	s.Endpoints = convert.Slice[Endpoint](len(m.GetLbEndpoints()))
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
-		s.Endpoints = append(s.Endpoints, decodeEndpoint(&q, x, v))
+		s.Endpoints = append(s.Endpoints, decodeEndpoint(dc, &q, x, v))
+	}
+	if x, err := metadata(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		s.Metadata = x
 	}
 	return s, true
 }
@@ -89,7 +98,7 @@ func decodeLocalityID(m *corev3.Locality) LocalityID {
 }
 
 // decodeEndpoint reads one Endpoint.
-func decodeEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
+func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
 	var s Endpoint
 	validateEndpoint(p, m, v)
 	s.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
@@ -105,6 +114,16 @@ func decodeEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Viol
 	s.Health = decodeHealth(m.GetHealthStatus())
 	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
 	s.Hostname = m.GetEndpoint().GetHostname()
+	if x, err := hashKey(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		s.HashKey = x
+	}
+	if x, err := metadata(dc, m.GetMetadata()); err != nil {
+		v.AddError(p.Field("metadata"), err)
+	} else {
+		s.Metadata = x
+	}
 	return s
 }
 

@@ -9,6 +9,9 @@
 // API. A locality without weight gets no traffic; it is left out, and nothing in
 // it is looked at.
 //
+// An endpoint may have several addresses (A61), a key that a ring places it by (A76),
+// a hostname (A81), and metadata that names a proxy (A86).
+//
 // Addresses are strings that net.Dial takes, since clients in use accept any
 // host there, not only IP addresses.
 package endpoint

@@ -1,8 +1,10 @@
 package endpoint
 
 import (
+	"net/netip"
 	"slices"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -30,4 +32,28 @@ func validatePriorities(_ *resource.DecodeContext, p resource.Path, m *endpointv
 	if int64(highest) >= int64(len(seen)) || slices.Contains(seen[:highest], false) {
 		v.Add(p.Field("endpoints.priority"), highest, "must not leave out a lower number (A27)")
 	}
+}
+
+// metadata reads the metadata of a locality or an endpoint (A86).
+func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resource.Metadatum, error) {
+	return dc.Metadata(m)
+}
+
+// hashKey is what the metadata of an endpoint says a ring places it by (A76).
+func hashKey(_ *resource.DecodeContext, m *corev3.Metadata) (string, error) { //nolint:unparam // the type of a hook
+	return m.GetFilterMetadata()["envoy.lb"].GetFields()["hash_key"].GetStringValue(), nil
+}
+
+// proxyKey is the metadata that has the address of a proxy (A86).
+const proxyKey = "envoy.http11_proxy_transport_socket.proxy_address"
+
+// Proxy is the HTTP proxy through which an endpoint of the locality is reached, where
+// its cluster wants proxies to be used (A86): the endpoint's, or else the locality's.
+// Not valid: there is none.
+func (l *Locality) Proxy(e *Endpoint) netip.AddrPort {
+	if a, ok := e.Metadata[proxyKey].Value.(netip.AddrPort); ok {
+		return a
+	}
+	a, _ := l.Metadata[proxyKey].Value.(netip.AddrPort)
+	return a
 }

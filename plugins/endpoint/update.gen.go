@@ -10,6 +10,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -51,6 +52,8 @@ type Locality struct {
 	Priority uint32
 	// In the order of the control plane.
 	Endpoints []Endpoint
+	// By name (A83, A86).
+	Metadata map[string]resource.Metadatum
 }
 
 // LocalityID says where a locality is. It may key a map.
@@ -71,8 +74,13 @@ type Endpoint struct {
 	Health Health
 	// The share of the locality's traffic.
 	Weight uint32
-	// The name to use in its place, if any.
+	// The name of the endpoint, if it has one: the authority of calls that are rewritten for
+	// it (A81), and the SNI of its connections (A101).
 	Hostname string
+	// What a ring places it by, instead of its address; empty: the address (A76).
+	HashKey string
+	// By name (A83, A86).
+	Metadata map[string]resource.Metadatum
 }
 
 // Health is a value of envoy.config.core.v3.HealthStatus.
@@ -140,7 +148,8 @@ func (s Locality) Equal(o Locality) bool {
 	return s.Weight == o.Weight &&
 		s.ID == o.ID &&
 		s.Priority == o.Priority &&
-		slices.EqualFunc(s.Endpoints, o.Endpoints, Endpoint.Equal)
+		slices.EqualFunc(s.Endpoints, o.Endpoints, Endpoint.Equal) &&
+		convert.EqualValues(s.Metadata, o.Metadata)
 }
 
 // Equal reports whether the fields of s and o are equal.
@@ -148,5 +157,7 @@ func (s Endpoint) Equal(o Endpoint) bool {
 	return slices.Equal(s.Addresses, o.Addresses) &&
 		s.Health == o.Health &&
 		s.Weight == o.Weight &&
-		s.Hostname == o.Hostname
+		s.Hostname == o.Hostname &&
+		s.HashKey == o.HashKey &&
+		convert.EqualValues(s.Metadata, o.Metadata)
 }

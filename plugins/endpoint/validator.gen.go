@@ -43,6 +43,18 @@ func validateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Vi
 	if x := m.GetLoadBalancingWeight(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1")
 	}
+	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
+		q := p.Item("endpoint.additional_addresses", i)
+		validateEndpointEndpointAdditionalAddresses(&q, x, v)
+	}
+}
+
+// validateEndpointEndpointAdditionalAddresses checks the rules about one
+// Endpoint.AdditionalAddress.
+func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations) {
+	if m.GetAddress() == nil {
+		v.Add(p.Field("address"), nil, "must be set (A61)")
+	}
 }
 
 // validateUpdate checks the rules about the fields of the update.

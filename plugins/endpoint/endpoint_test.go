@@ -1,0 +1,71 @@
+package endpoint_test
+
+import (
+	"net/netip"
+	"testing"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+func TestCases(t *testing.T) {
+	plugincase.Run(t, endpoint.Type(), func() proto.Message { return new(endpointv3.ClusterLoadAssignment) }, "testdata/cases/rules.txtar")
+}
+
+func decode(t *testing.T, text string) *endpoint.Update {
+	t.Helper()
+	m := new(endpointv3.ClusterLoadAssignment)
+	if err := prototext.Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+	u, err := plugincase.Decode(t, endpoint.Type(), m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.(*endpoint.Update)
+}
+
+func TestDropsHaveEveryDenominator(t *testing.T) {
+	u := decode(t, `cluster_name: "c" policy {
+		drop_overloads { category: "a" drop_percentage { numerator: 3 } }
+		drop_overloads { category: "b" drop_percentage { numerator: 3 denominator: TEN_THOUSAND } }
+		drop_overloads { category: "c" drop_percentage { numerator: 3 denominator: MILLION } }
+		drop_overloads { category: "d" drop_percentage { numerator: 101 } } }`)
+	want := []endpoint.Drop{{Category: "a", PerMillion: 30_000}, {Category: "b", PerMillion: 300}, {Category: "c", PerMillion: 3}, {Category: "d", PerMillion: 1_000_000}}
+	if diff := cmp.Diff(want, u.Drops); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// What an endpoint says of itself, and the proxy that it inherits.
+func TestEndpoints(t *testing.T) {
+	const proxy = `typed_filter_metadata { key: "envoy.http11_proxy_transport_socket.proxy_address" value { [type.googleapis.com/envoy.config.core.v3.Address] { socket_address { address: "10.0.0.9" port_value: 3128 } } } }`
+	u := decode(t, `cluster_name: "c"
+		endpoints { locality { zone: "none" } lb_endpoints { } }
+		endpoints { locality { zone: "a" } load_balancing_weight { value: 1 } metadata { `+proxy+` }
+			lb_endpoints { health_status: DEGRADED endpoint { hostname: "h" address { socket_address { address: "::1" port_value: 2 } } additional_addresses { address { socket_address { address: "10.0.0.1" port_value: 2 } } } }
+				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { string_value: "k" } } } } } }
+			lb_endpoints { health_status: DRAINING endpoint { address { socket_address { address: "10.0.0.2" port_value: 2 } } }
+				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { number_value: 1 } } } } `+proxy+` } } }
+		endpoints { locality { zone: "b" } load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "10.0.0.3" port_value: 2 } } } } }`)
+	if len(u.Localities) != 2 {
+		t.Fatalf("%d localities; must be those with weight", len(u.Localities))
+	}
+	a, b := &u.Localities[0], &u.Localities[1]
+	first, second := &a.Endpoints[0], &a.Endpoints[1]
+	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, first.Addresses); diff != "" || first.Hostname != "h" || first.HashKey != "k" || first.Weight != 1 {
+		t.Errorf("the first is %+v", first)
+	}
+	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey != "" {
+		t.Errorf("health %v, %v; hash key %q", first.Health, second.Health, second.HashKey)
+	}
+	want := netip.MustParseAddrPort("10.0.0.9:3128")
+	if a.Proxy(first) != want || a.Proxy(second) != want || b.Proxy(&b.Endpoints[0]).IsValid() {
+		t.Errorf("proxies %v, %v, %v", a.Proxy(first), a.Proxy(second), b.Proxy(&b.Endpoints[0]))
+	}
+}
