@@ -28,6 +28,11 @@ func runners() []runner {
 		{"xdstp_names.jsonl", judgeName},
 		{"resource_templates.jsonl", judgeTemplate},
 		{"bootstrap.jsonl", judgeBootstrap},
+		{"cds.jsonl", judgeResource},
+		{"eds.jsonl", judgeResource},
+		{"lb_policy.jsonl", judgePolicy},
+		{"tls_context.jsonl", judgeTLS},
+		{"http_filter_config.jsonl", judgeFilter},
 	}
 }
 

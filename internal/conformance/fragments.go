@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
+)
+
+// fragmentRow is a row of lb_policy, tls_context and http_filter_config: a part of a
+// resource.
+type fragmentRow struct {
+	resourceRow
+	ServiceConfig string `json:"want_service_config"`
+	ServerSide    bool   `json:"server_side"`
+	Filter        string
+}
+
+// judgePolicy runs a load_balancing_policy, and compares the service config that
+// comes of it.
+func judgePolicy(line []byte) (v verdict, err error) {
+	var row fragmentRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return v, err
+	}
+	dc, err := row.context()
+	if err != nil {
+		return v, err
+	}
+	m := new(clusterv3.LoadBalancingPolicy)
+	if err := proto.Unmarshal(row.Body, m); err != nil {
+		return v, err
+	}
+	config, err := dc.LBPolicy(lbpolicy.Candidates(m))
+	if !v.compareOK(row.WantOK, err) {
+		return v, nil
+	}
+	text, err := json.Marshal(config)
+	if err != nil {
+		return v, err
+	}
+	var theirs, ours any
+	if err := json.Unmarshal([]byte(row.ServiceConfig), &theirs); err != nil {
+		return v, err
+	}
+	if err := json.Unmarshal(text, &ours); err != nil {
+		return v, err
+	}
+	v.compare("service config", theirs, ours)
+	return v, nil
+}
+
+// judgeTLS runs a CommonTlsContext within the transport socket of a cluster or a
+// filter chain.
+func judgeTLS(line []byte) (v verdict, err error) {
+	var row fragmentRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return v, err
+	}
+	dc, err := row.context()
+	if err != nil {
+		return v, err
+	}
+	common := new(tlsv3.CommonTlsContext)
+	if err := proto.Unmarshal(row.Body, common); err != nil {
+		return v, err
+	}
+	var m proto.Message = &tlsv3.UpstreamTlsContext{CommonTlsContext: common}
+	if row.ServerSide {
+		m = &tlsv3.DownstreamTlsContext{CommonTlsContext: common}
+	}
+	config, err := anypb.New(m)
+	if err != nil {
+		return v, err
+	}
+	socket := &corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}}
+	if row.ServerSide {
+		_, err = tlscontext.ForServer(dc, socket)
+	} else {
+		_, err = tlscontext.ForClient(dc, socket)
+	}
+	v.compareOK(row.WantOK, err)
+	return v, nil
+}
+
+// judgeFilter runs the configuration of an HTTP filter.
+func judgeFilter(line []byte) (v verdict, err error) {
+	var row fragmentRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return v, err
+	}
+	switch row.Filter {
+	case "extauthz", "extproc":
+		v.notAsked = "the gRFC of " + row.Filter + " is a draft"
+		return v, nil
+	}
+	if row.Body == nil {
+		v.notAsked = "a peer's API was called with a configuration of another type"
+		return v, nil
+	}
+	dc, err := row.context()
+	if err != nil {
+		return v, err
+	}
+	c, err := resource.OpenTypedConfig(&anypb.Any{TypeUrl: row.TypeURL, Value: row.Body})
+	if err != nil {
+		return v, err
+	}
+	filter, ok := dc.Types.HTTPFilter(c.Message)
+	if !ok {
+		v.differences = append(v.differences, "there is no filter "+row.Filter)
+		return v, nil
+	}
+	_, err = filter.Parse(dc, c)
+	v.compareOK(row.WantOK, err)
+	return v, nil
+}
