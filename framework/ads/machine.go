@@ -84,6 +84,15 @@ func New(config Config) *Machine {
 // Delta reports whether the machine speaks the incremental variant.
 func (m *Machine) Delta() bool { return m.delta }
 
+// Status is how the machine stands, for people: whether a stream is open, is being
+// opened, or is not tried again before retryAt.
+func (m *Machine) Status() (isOpen, isOpening bool, retryAt time.Time) {
+	if m.state == waiting {
+		retryAt = m.retryAt
+	}
+	return m.state == open, m.state == opening, retryAt
+}
+
 // Handle takes in an event and returns what to do about it. The slice is valid
 // until the next call. Nothing is sent before a Turn, so that the events of one
 // batch share their requests.

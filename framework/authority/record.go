@@ -39,6 +39,9 @@ type record struct {
 	version string          // with which it was last sent
 	updated time.Time       // when it was taken into use
 
+	rejected   string // the version that was rejected last
+	rejectedAt time.Time
+
 	watchers   []Watcher
 	collection *record   // of which it is a member
 	members    []*record // of a collection; nil otherwise

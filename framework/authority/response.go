@@ -90,6 +90,7 @@ func (m *Machine) result(t *table, res Result) {
 		case res.Heartbeat:
 			m.beat(r, res)
 		case res.Err != nil:
+			r.rejected, r.rejectedAt = res.Version, m.now
 			m.reject(r, res.Err)
 		default:
 			m.accept(r, res)

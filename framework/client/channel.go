@@ -23,6 +23,8 @@ type channel struct {
 	conn    transport.Conn
 	release func() // gives conn back to the pool
 	stream  *stream
+	err     error // why the server could last not be reached
+	errAt   time.Time
 }
 
 // A user is an authority, with the position of the channel's server in its list.
@@ -109,11 +111,12 @@ func (ch *channel) letGo() {
 	}
 }
 
-func (ch *channel) logLost(err error) {
+func (ch *channel) lost(err error, now time.Time) {
 	if err == nil {
 		ch.log(slog.LevelInfo, "stream closed by the control plane")
 		return
 	}
+	ch.err, ch.errAt = err, now
 	ch.log(slog.LevelWarn, "control plane unreachable", "error", err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -59,6 +60,7 @@ type box struct {
 	order  []xdstp.Name
 	states map[xdstp.Name]resource.State
 	told   map[xdstp.Name]resource.State
+	since  time.Time // for how long there has been something new
 	work   *work
 }
 
@@ -76,11 +78,19 @@ func (b *box) put(name xdstp.Name, s resource.State) {
 	if b.closed {
 		return
 	}
+	b.started()
 	if _, waits := b.states[name]; !waits {
 		b.order = append(b.order, name)
 	}
 	b.states[name] = s
 	b.signal()
+}
+
+// started notes when the first of what is new came. b.mu is held.
+func (b *box) started() {
+	if !b.fresh && len(b.order) == 0 {
+		b.since = time.Now()
+	}
 }
 
 // trouble takes what is new of the collection as a whole; nil ends earlier trouble.
@@ -90,6 +100,7 @@ func (b *box) trouble(err error) {
 	if b.closed {
 		return
 	}
+	b.started()
 	b.err, b.fresh = err, err != nil
 	b.signal()
 }
@@ -159,6 +170,16 @@ func (b *box) Next(ctx context.Context) (resource.CollectionState, error) {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// behind is for how long something new has waited to be taken.
+func (b *box) behind(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.fresh && len(b.order) == 0 {
+		return 0
+	}
+	return now.Sub(b.since)
 }
 
 // stop reports whether it was the first to be called.

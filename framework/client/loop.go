@@ -164,7 +164,7 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 				return authority.Stale{Server: i, Type: e.Type, Names: e.Names}
 			}, now)
 		case ads.Lost:
-			ch.logLost(e.Err)
+			ch.lost(e.Err, now)
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Lost{Server: i, Err: e.Err} }, now)
 		case ads.Healthy:
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Healthy{Server: i} }, now)

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -23,8 +24,9 @@ type subscription struct {
 
 	mu     sync.Mutex
 	state  resource.State
-	fresh  bool // state has not been taken yet
-	active bool // a worker has, or will have, this subscription
+	fresh  bool      // state has not been taken yet
+	since  time.Time // for how long it has not
+	active bool      // a worker has, or will have, this subscription
 	closed bool
 	work   *work // that waits for the watcher
 	holds  int   // calls that a Holder has not released
@@ -36,6 +38,9 @@ func (s *subscription) Notify(st resource.State) {
 	if s.closed {
 		s.mu.Unlock()
 		return
+	}
+	if !s.fresh {
+		s.since = time.Now()
 	}
 	s.state, s.fresh = st, true
 	if w := s.client.loop.work; w != nil && s.work == nil && s.holds == 0 {
@@ -104,6 +109,16 @@ func (s *subscription) hold() {
 			w.done()
 		}
 	}))
+}
+
+// behind is for how long something new has waited to be taken.
+func (s *subscription) behind(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fresh {
+		return 0
+	}
+	return now.Sub(s.since)
 }
 
 func (s *subscription) open() bool {

@@ -32,6 +32,9 @@ type Resource struct {
 	// TTL is how long a client may use the resource without hearing of it
 	// again; zero for ever.
 	TTL time.Duration
+	// Wrapped sends the name beside the body also in the state of the world, for
+	// messages that carry none.
+	Wrapped bool
 	// Error, in place of a body, is why there is no resource (xRFC TP3).
 	Error *rpcstatus.Status
 

@@ -19,6 +19,7 @@ type sotw struct {
 type sotwType struct {
 	last     *discoveryv3.DiscoveryRequest
 	names    map[string]bool   // subscribed to; "*" for everything
+	explicit bool              // a request had names
 	accepted string            // the version that the client has
 	versions map[string]string // by the nonces that were sent
 	order    []string          // of those nonces
@@ -55,10 +56,11 @@ func (p *sotw) read(raw []byte) {
 	}
 }
 
-// subscribe replaces the names, and returns those that are new. A first request
-// without names asks for everything.
+// subscribe replaces the names, and returns those that are new. Without names, a
+// request asks for everything, unless one on the stream had names.
 func (t *sotwType) subscribe(names []string) (added []string) {
-	if t.names == nil && len(names) == 0 {
+	t.explicit = t.explicit || len(names) > 0
+	if !t.explicit {
 		names = []string{wildcard}
 	}
 	now := make(map[string]bool)
@@ -153,7 +155,7 @@ func covered(names map[string]bool, member string) bool {
 // more to say than its bytes. A heartbeat has no body.
 func (r *Resource) any(typeURL string, body bool) *anypb.Any {
 	plain := &anypb.Any{TypeUrl: typeURL, Value: r.Body}
-	if body && r.TTL == 0 && len(r.Aliases) == 0 {
+	if body && r.TTL == 0 && len(r.Aliases) == 0 && !r.Wrapped {
 		return plain
 	}
 	wrapped, err := anypb.New(r.wrapper(typeURL, body))

@@ -1,0 +1,107 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
+)
+
+// Snapshot takes a picture of the client. It fails with ctx's error, or with
+// ErrClosed.
+func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
+	reply := make(chan status.Snapshot, 1)
+	c.loop.post(pictured{reply})
+	select {
+	case s := <-reply:
+		return s, nil
+	case <-c.done:
+		return status.Snapshot{}, fmt.Errorf("client: %w", resource.ErrClosed)
+	case <-ctx.Done():
+		return status.Snapshot{}, context.Cause(ctx)
+	}
+}
+
+// pictured asks the loop for a snapshot.
+type pictured struct{ reply chan<- status.Snapshot }
+
+func (e pictured) apply(l *loop, now time.Time) {
+	c := l.client
+	s := status.Snapshot{Taken: now, NodeID: c.nodeID, SlowWatchers: c.slow.Load()}
+	for _, ch := range l.channels {
+		s.Servers = append(s.Servers, ch.picture())
+	}
+	for a := range c.allScopes() {
+		s.Authorities = append(s.Authorities, a.picture(a == c.oldStyle))
+		for e := range a.machine.Entries() {
+			s.Resources = append(s.Resources, picture(e, a.name, now))
+		}
+	}
+	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
+		switch {
+		case a.OldStyle:
+			return -1
+		case b.OldStyle:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	slices.SortFunc(s.Resources, func(a, b status.Resource) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name.String(), b.Name.String()))
+	})
+	e.reply <- s
+}
+
+func (ch *channel) picture() status.Server {
+	isOpen, isOpening, retryAt := ch.machine.Status()
+	state := status.Idle
+	switch {
+	case isOpen:
+		state = status.Connected
+	case isOpening:
+		state = status.Connecting
+	case !retryAt.IsZero():
+		state = status.Waiting
+	}
+	n := &ch.counts
+	return status.Server{
+		Entry: ch.server, State: state, Delta: ch.machine.Delta(), RetryAt: retryAt, Err: ch.err, ErrAt: ch.errAt,
+		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
+		Rejected: n.rejected.Load(), Sent: n.sent.Load(), Received: n.received.Load(),
+	}
+}
+
+func (a *authorityScope) picture(oldStyle bool) status.Authority {
+	s := status.Authority{Name: a.name, OldStyle: oldStyle}
+	for _, ch := range a.channels {
+		s.Servers = append(s.Servers, ch.server)
+	}
+	if i, ok := a.machine.Active(); ok {
+		s.Active = s.Servers[i]
+	}
+	return s
+}
+
+func picture(e authority.Entry, name string, now time.Time) status.Resource {
+	r := status.Resource{
+		Type: e.Type.Name, Name: e.Name, Authority: name, State: e.State.String(),
+		Update: e.Update, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err,
+		RejectedVersion: e.RejectedVersion, RejectedAt: e.RejectedAt, Collection: e.Collection,
+	}
+	for _, w := range e.Watchers {
+		var behind time.Duration
+		if w, ok := w.(interface {
+			behind(now time.Time) time.Duration
+		}); ok {
+			behind = w.behind(now)
+		}
+		r.Watchers = append(r.Watchers, status.Watcher{Behind: behind})
+	}
+	return r
+}
