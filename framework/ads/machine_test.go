@@ -219,9 +219,7 @@ func TestNameDroppedBeforeItWasSentLeavesNoTrace(t *testing.T) {
 	r.open(clusters, "a", "b")
 	r.do(Subscribe{clusters, "x"}, Unsubscribe{clusters, "x"})
 	r.pass(time.Second)
-	if s := r.sent(); !slices.Equal(s.Names, []string{"a", "b"}) {
-		t.Errorf("names = %v", s.Names)
-	}
+	r.silent()
 }
 
 func TestEmptyListUnsubscribesButNeverOpensAType(t *testing.T) {

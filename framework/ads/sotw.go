@@ -28,7 +28,6 @@ type sotwNames struct {
 
 	asked   bool     // a request of this type was sent on this stream
 	legacy  bool     // all of them asked for the wildcard, by having no names
-	changed bool     // names differ from the last request
 	unsent  int      // names that no request on this stream held
 	answer  bool     // the last response waits for its ACK or NACK
 	reject  string   // not empty: it is a NACK
@@ -64,7 +63,6 @@ func (s *sotwNames) add(name string) {
 	s.names = append(s.names, name)
 	s.sent = append(s.sent, false)
 	s.unsent++
-	s.changed = true
 }
 
 func (s *sotwNames) remove(name string) {
@@ -83,8 +81,10 @@ func (s *sotwNames) remove(name string) {
 	s.at[s.names[i]] = i
 	s.names, s.sent = s.names[:last], s.sent[:last]
 	delete(s.at, name)
-	s.changed = true
 }
+
+// changed reports whether the names differ from those of the last request.
+func (s *sotwNames) changed() bool { return s.unsent > 0 || len(s.dropped) > 0 }
 
 func (s *sotwNames) all() []string {
 	return append(slices.Clone(s.names), slices.Collect(maps.Keys(s.retaken))...)
@@ -95,7 +95,7 @@ func (s *sotwNames) due(now time.Time) bool {
 	switch {
 	case s.answer:
 		return true
-	case !s.changed:
+	case !s.changed():
 		return false
 	case !s.asked:
 		return len(s.names) > 0 // an empty first list would mean a wildcard
@@ -103,7 +103,7 @@ func (s *sotwNames) due(now time.Time) bool {
 	return !now.Before(s.pauseUntil) || s.unsent >= len(s.list)
 }
 
-func (s *sotwNames) next() (time.Time, bool) { return s.pauseUntil, s.changed && s.asked }
+func (s *sotwNames) next() (time.Time, bool) { return s.pauseUntil, s.asked && s.changed() }
 
 // send makes the next request. A wildcard alone goes without names, as every server
 // understands it. To unsubscribe from that takes a request that spells it out, since
@@ -114,7 +114,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 		s.legacy = false
 		return s.request([]string{resource.Wildcard}), nil
 	}
-	if s.changed || s.list == nil {
+	if s.changed() || s.list == nil {
 		s.list = slices.Clone(s.names)
 		s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
 		asked = make([]string, 0, s.unsent)
@@ -130,7 +130,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 		list = nil
 	}
 	req = s.request(list)
-	s.asked, s.changed, s.unsent = true, false, 0
+	s.asked, s.unsent = true, 0
 	clear(s.dropped)
 	for name := range s.retaken {
 		s.add(name)
@@ -170,8 +170,7 @@ func (s *sotwNames) reset() {
 	s.unsent = len(s.names)
 	s.nonce, s.reject = "", ""
 	s.asked, s.legacy, s.answer, s.list = false, false, false, nil
-	s.changed = len(s.names) > 0
-	if !s.changed {
+	if len(s.names) == 0 {
 		s.version = "" // whoever has nothing left has no version of it
 	}
 	s.pauseUntil = time.Time{}

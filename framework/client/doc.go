@@ -22,14 +22,23 @@
 //
 // Each subscription has a mailbox for the newest state. Callbacks run on a few
 // worker goroutines; a watcher that blocks keeps its own mailbox waiting, and
-// soon nothing else.
+// soon nothing else. A stream is read again when the watchers that its last response
+// concerned are done, or when their budget is over ([WithWatcherBudget]); a watcher
+// is done when it returns, when an iteration asks for more, or, for a
+// [resource.Holder], when it says so.
+//
+// # Protocols and servers
+//
+// A server is spoken to in the state-of-the-world or the incremental variant of the
+// protocol; its entry decides, or [WithProtocol]. An authority uses the first of its
+// servers that can be reached (gRFC A71).
 //
 // # Connections
 //
 // A [Pool] owns the connections to control planes, one for each server entry
 // that differs in anything that matters, however many authorities name it. A
 // Client is one scope: one cache and one stream per server. Clients that are
-// given the same pool share its connections.
+// given the same pool share its connections, and fall back apart.
 //
 // # Lifetime
 //

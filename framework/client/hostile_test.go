@@ -232,3 +232,19 @@ func TestALongRejectionIsCutShort(t *testing.T) {
 		t.Errorf("error_detail has %d bytes: %.80s…%s", len(m), m, m[max(0, len(m)-40):])
 	}
 }
+
+// A version or nonce of any length is a control plane's own business; it costs what it
+// has, and no more.
+func TestLongVersionAndNonce(t *testing.T) {
+	long := strings.Repeat("v", 1<<20)
+	addr, requests := startFake(t, 1, &discoveryv3.DiscoveryResponse{
+		VersionInfo: long, Nonce: long, TypeUrl: clusterURL, Resources: []*anypb.Any{anyOf(t, cluster("a", "1"))},
+	})
+	c := newClient(t, oneServer(t, addr))
+	ctx := testContext(t)
+	follow(ctx, t, c, clusters, "a").value("1")
+	receive(ctx, t, "the first request", requests)
+	if ack := receive(ctx, t, "the answer", requests); ack.GetVersionInfo() != long || ack.GetResponseNonce() != long || ack.GetErrorDetail() != nil {
+		t.Errorf("ack = %d bytes of version, %d of nonce, %v", len(ack.GetVersionInfo()), len(ack.GetResponseNonce()), ack.GetErrorDetail())
+	}
+}

@@ -1,0 +1,137 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
+
+// A server that allows one stream on a connection gets another connection for the
+// second scope; grpc-go alone would wait for ever.
+func TestScopesShareAServerOfOneStream(t *testing.T) {
+	s, err := controlplane.Start([]string{clusterName, endpointName}, grpc.MaxConcurrentStreams(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	set(t, s, "a", cluster("a", "1"))
+	pool := client.NewPool()
+	defer func() {
+		if err := pool.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	cfg := oneServer(t, s.Addr())
+	one, two := newClient(t, cfg, client.WithPool(pool)), newClient(t, cfg, client.WithPool(pool))
+	ctx := testContext(t)
+	follow(ctx, t, one, clusters, "a").value("1")
+	f := follow(ctx, t, two, clusters, "a")
+	f.value("1")
+	if s.Connections() != 2 || s.Streams() != 2 {
+		t.Errorf("%d connections, %d streams; want two of each", s.Connections(), s.Streams())
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	set(t, s, "a", cluster("a", "2"))
+	f.value("2")
+}
+
+// One process may have several scopes. Each falls back when it has to, whatever the
+// others do (gRFC A71).
+func TestScopesFallBackApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		network := make(memoryads.Network)
+		for _, uri := range []string{"memory:1", "memory:2"} {
+			network[uri] = memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})
+			network[uri].Set(things.URL(), thing("a", uri), thing("b", uri))
+		}
+		pool := client.NewPool(client.PoolTransport(network))
+		spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1"), server("memory:2")}}
+		scope := func() *client.Client {
+			c, err := client.New(config(t, spec), types, client.WithPool(pool))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = c.Close() })
+			return c
+		}
+		one, two := scope(), scope()
+		content, needy := follow(t.Context(), t, one, things, "a"), follow(t.Context(), t, two, things, "a")
+		content.value("memory:1")
+		needy.value("memory:1")
+		network["memory:1"].Refuse(errors.New("refused"))
+		network["memory:1"].Cut(errors.New("cut"))
+		content.ambient(resource.ErrTransport)
+		needy.ambient(resource.ErrTransport)
+		missing := follow(t.Context(), t, two, things, "b")
+		missing.value("memory:2")
+		needy.value("memory:2")
+		if n := network["memory:2"].Open(); n != 1 {
+			t.Errorf("%d streams to the second server; want that of the scope that needs it", n)
+		}
+		network["memory:1"].Refuse(nil)
+		content.value("memory:1") // the end of the trouble
+		needy.value("memory:1")
+		missing.value("memory:1")
+		synctest.Wait()
+		pass(2 * time.Minute)
+		if n := network["memory:2"].Open(); n != 0 {
+			t.Errorf("%d streams to the second server, which nobody needs any longer", n)
+		}
+	})
+}
+
+// Close does not wait for watchers that never return, nor for servers that never
+// answer.
+func TestCloseIsQuick(t *testing.T) {
+	s := startServer(t)
+	set(t, s, "a", cluster("a", "1"))
+	dead, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = dead.Close() }()
+	c := newClient(t, config(t, bootstrap.Spec{
+		Servers:     []bootstrap.ServerSpec{server(s.Addr())},
+		Authorities: map[string]bootstrap.AuthoritySpec{"dead.example": {Servers: []bootstrap.ServerSpec{server(dead.Addr().String())}}},
+	}))
+	in, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(resource.Update) {
+		close(in)
+		<-release
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	iteration := make(chan struct{})
+	go func() {
+		defer close(iteration)
+		for range resource.Watch[*update](context.Background(), c, clusters, xdstpName("dead.example", clusterName, "x")) { //nolint:revive // it ends with Close
+		}
+	}()
+	receive(testContext(t), t, "the watcher", in)
+	began := time.Now()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("Close took %v", took)
+	}
+	<-iteration
+}
