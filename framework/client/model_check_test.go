@@ -78,40 +78,19 @@ func (w *modelWorld) checkCache(k modelKey) {
 	if b != nil && b.vague {
 		return
 	}
-	want, got := "", ""
+	want := ""
 	if b != nil {
 		want = b.value
 	}
-	if u, ok := resource.LookupString[*update](w.client, k.typ, k.name); ok {
-		got = u.tag
-	}
-	if got != want {
+	if got := w.cached(k); got != want {
 		w.failf("cached under %s: %q, want %q", k.name, got, want)
 	}
 }
 
-// learn takes over what came of a burst, if it can be: the control plane has had
-// its say.
-func (w *modelWorld) learn() {
-	for _, one := range w.watchers {
-		b, s, v := w.model.beliefs[one.key], w.model.server(one.key), one.view()
-		if !b.vague || v.blocked || !s.connected || s.deaf || s.holding {
-			continue
-		}
-		c, kind := s.holds[one.key], kindOf(v.err)
-		switch {
-		case c.bad:
-			if kind != isInvalid {
-				w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
-			}
-		case c.value != "":
-			if v.value != c.value || kind != noError {
-				w.failf("watcher %d has %q and %v after a burst, want %q", one.number, v.value, v.err, c.value)
-			}
-		case v.value == "" && kind == noError || v.value != "" && one.key.typ.Complete && kind != isRemoved:
-			w.failf("watcher %d has %q and %v after a burst, but there is nothing", one.number, v.value, v.err)
-		}
-		b.vague, b.value, b.kind = false, v.value, kind
-		b.seen = v.value != "" || kind == isInvalid || kind == isRemoved
+func (w *modelWorld) cached(k modelKey) string {
+	u, ok := resource.LookupString[*update](w.client, k.typ, k.name)
+	if !ok {
+		return ""
 	}
+	return u.tag
 }

@@ -26,7 +26,8 @@ type belief struct {
 	kind  modelKind // of the error of the resource itself; nil when there is none
 	seen  bool      // the control plane has had something to say of it
 	asked time.Time
-	// A burst leaves open what a client saw of it.
+	// What a client has seen of it is open: after a burst, and where another server
+	// may have had a say.
 	vague bool
 }
 
@@ -50,17 +51,22 @@ type model struct {
 	beliefs     map[modelKey]*belief
 	dropsErrors bool // fail_on_data_errors
 	patient     bool // resource_timer_is_transient_error
+	delta       bool // the incremental protocol
 }
 
-// server is the one that an authority uses.
+// server is the first one of an authority.
 func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities[k.authority][0]] }
 
 // watch says that somebody watches a key from now on.
 func (m *model) watch(k modelKey) {
 	if m.beliefs[k] == nil {
-		m.beliefs[k] = &belief{}
+		m.beliefs[k] = &belief{vague: m.loose(k)}
 	}
 }
+
+// loose reports whether a key has several servers. Which of them has had its say in
+// what order is left open for it; what it is at rest is not.
+func (m *model) loose(k modelKey) bool { return len(m.authorities[k.authority]) > 1 }
 
 // unwatch says that nobody does any longer.
 func (m *model) unwatch(k modelKey) {
@@ -80,10 +86,11 @@ func (m *model) put(s *modelServer, k modelKey, c content) {
 	}
 }
 
-// respond sends a resource; of a complete type, all.
+// respond sends a resource; of a complete type, all, unless only differences are
+// sent.
 func (m *model) respond(s *modelServer, because modelKey) {
 	for k := range s.subscribed {
-		if k == because || k.typ == because.typ && k.typ.Complete {
+		if k == because || k.typ == because.typ && k.typ.Complete && !m.delta {
 			m.bring(s, k, s.holds[k])
 		}
 	}
@@ -104,8 +111,9 @@ func (m *model) bring(s *modelServer, k modelKey, c content) {
 	hear()
 }
 
-// hear changes a belief by what the control plane says in a state-of-the-world
-// response: of a complete type, absence removes what was there before.
+// hear changes a belief by what the control plane says. Its absence is said in a
+// delta response; in the state of the world, it removes what was there before from a
+// complete type.
 func (m *model) hear(k modelKey, b *belief, c content) {
 	switch {
 	case c.value != "" && !c.bad:
@@ -113,8 +121,12 @@ func (m *model) hear(k modelKey, b *belief, c content) {
 	case c.bad:
 		b.kind, b.seen = isInvalid, true
 		m.drop(b)
-	case k.typ.Complete && b.seen:
-		b.kind = isRemoved
+	case !m.delta && !(k.typ.Complete && b.seen):
+	case b.value == "" && (b.kind == isRemoved || b.kind == isNotFound):
+	case b.value == "" && b.kind != isInvalid:
+		b.kind, b.seen = isNotFound, true
+	default:
+		b.kind, b.seen = isRemoved, true
 		m.drop(b)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
@@ -50,7 +51,7 @@ func (w *modelWorld) anyMove() func(*modelWorld) {
 // much as it takes.
 func (w *modelWorld) step() {
 	w.anyMove()(w)
-	w.pass(100 * time.Millisecond) // slow watchers cost others a moment
+	w.pass(client.DefaultWatcherBudget * 3) // slow watchers cost others a moment
 	w.check(false)
 	switch w.rng.IntN(8) {
 	case 0:

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
 // The model is what caches and watchers have to hold, in maps. Random events go to
@@ -112,14 +114,20 @@ type modelLayout struct {
 }
 
 var (
-	modelSotW = modelProtocol{"sotw", ""}
+	modelSotW  = modelProtocol{"sotw", ""}
+	modelDelta = modelProtocol{"delta", bootstrap.FeatureTransportDelta}
 
 	modelOne        = modelLayout{"one server", 1, map[string][]int{"": {0}}}
 	modelFederation = modelLayout{"federation", 2, map[string][]int{"": {0}, "east.example": {0}, "west.example": {1}}}
+	modelFallback   = modelLayout{"fallback", 2, map[string][]int{"": {0, 1}}}
 
 	modelColumns = []modelColumn{
 		{modelSotW, modelOne},
 		{modelSotW, modelFederation},
+		{modelSotW, modelFallback},
+		{modelDelta, modelOne},
+		{modelDelta, modelFederation},
+		{modelDelta, modelFallback},
 	}
 )
 

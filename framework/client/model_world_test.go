@@ -65,6 +65,7 @@ func newModelWorld(t *testing.T, column modelColumn, rng *rand.Rand) *modelWorld
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
+			delta: column.protocol == modelDelta,
 		},
 	}
 	network := make(memoryads.Network)

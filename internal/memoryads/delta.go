@@ -99,6 +99,14 @@ func (t *deltaType) wants(h *holdings, name string) bool {
 	return ok && slices.ContainsFunc(r.Aliases, func(alias string) bool { return t.subscribed[alias] })
 }
 
+// names implements protocol.
+func (p *delta) names() (names []string) {
+	for _, t := range p.types {
+		names = slices.AppendSeq(names, maps.Keys(t.subscribed))
+	}
+	return names
+}
+
 // change implements protocol.
 func (p *delta) change(h *holdings, names []string) {
 	t, ok := p.types[h.URL]
@@ -170,7 +178,7 @@ func (a *answer) name(name string, first, omitRemovals bool) {
 		a.add(r)
 	}
 	_, has := a.t.has[name]
-	if len(found) == 0 && name != wildcard && (has || !omitRemovals) {
+	if len(found) == 0 && name != wildcard && (!omitRemovals || has && !first) {
 		a.remove(name) // of a glob, too: that is an empty collection (xRFC TP1)
 	}
 }

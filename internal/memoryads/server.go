@@ -130,6 +130,25 @@ func (s *Server) Opened() (streams int, last time.Time) {
 	return s.opened, s.lastOpened
 }
 
+// Heard reports whether a response was received on a stream that is open.
+func (s *Server) Heard() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.streams, func(st *stream) bool { return st.heard })
+}
+
+// Subscribed are the names that are subscribed to on the streams that are open, of
+// all types.
+func (s *Server) Subscribed() (names []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.streams {
+		names = append(names, st.protocol.names()...)
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Connections is the number of connections that are open now.
 func (s *Server) Connections() int {
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package memoryads
 
 import (
+	"maps"
 	"slices"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -71,6 +72,14 @@ func (t *sotwType) subscribe(names []string) (added []string) {
 	}
 	t.names = now
 	return added
+}
+
+// names implements protocol.
+func (p *sotw) names() (names []string) {
+	for _, t := range p.types {
+		names = slices.AppendSeq(names, maps.Keys(t.names))
+	}
+	return names
 }
 
 // change implements protocol.

@@ -18,6 +18,8 @@ type protocol interface {
 	change(h *holdings, names []string)
 	// heartbeat says that resources are still valid.
 	heartbeat(h *holdings, names []string)
+	// names are those that are subscribed to, of all types.
+	names() []string
 	// unanswered are the nonces of responses that wait for their ACK or NACK.
 	unanswered() []string
 }
@@ -32,6 +34,7 @@ type stream struct {
 	protocol protocol
 
 	begun bool // a request was read
+	heard bool // a response was received
 	out   []response
 	ended bool
 	err   error
@@ -65,6 +68,7 @@ func (st *stream) Receive() (raw []byte, err error) {
 		next := st.out[0]
 		st.out = st.out[1:]
 		next.received()
+		st.heard = true
 		raw = next.raw
 		return true
 	})

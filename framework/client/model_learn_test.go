@@ -1,0 +1,79 @@
+package client_test
+
+import "slices"
+
+// learn takes over what came of what was left open, after looking whether it can be:
+// whatever happened on the way, the control plane has had its say.
+func (w *modelWorld) learn() {
+	for _, one := range w.watchers {
+		b, v := w.model.beliefs[one.key], one.view()
+		if !b.vague || v.blocked {
+			continue
+		}
+		if got := w.cached(one.key); got != v.value {
+			w.failf("watcher %d has %q, but %q is cached", one.number, v.value, got)
+		}
+		i := w.active(one.key)
+		s, kind := w.model.servers[i], kindOf(v.err)
+		if w.model.dropsErrors && v.value != "" && (kind == isInvalid || kind == isRemoved || kind == isNotFound) {
+			w.failf("watcher %d still has %q beside %v", one.number, v.value, v.err)
+		}
+		switch {
+		case !s.connected:
+			w.checkUnreachable(one, kind)
+		case s.deaf || s.holding:
+		default:
+			w.checkLearned(one, v, s.holds[one.key])
+			b.vague, b.value, b.kind = w.model.loose(one.key), v.value, kind
+			b.seen = v.value != "" || kind == isInvalid || kind == isRemoved || kind == isNotFound && w.model.delta
+		}
+	}
+}
+
+// active is the server that a key's authority has to be using: the first, unless the
+// next one has been subscribed to. That must have been for want of the first, and is
+// over when that has said anything (gRFC A71).
+func (w *modelWorld) active(k modelKey) int {
+	servers := w.model.authorities[k.authority]
+	for n, i := range servers[:len(servers)-1] {
+		next := servers[n+1]
+		if !slices.Contains(w.servers[next].Subscribed(), k.name) {
+			return i
+		}
+		if w.servers[i].Heard() {
+			w.failf("server %d is in use, although server %d has answered", next, i)
+		}
+	}
+	return servers[len(servers)-1]
+}
+
+// checkUnreachable is for a resource whose server is not there, and neither is one to
+// fall back to.
+func (w *modelWorld) checkUnreachable(one *modelWatcher, kind modelKind) {
+	if kind == noError && !w.model.loose(one.key) {
+		w.failf("watcher %d has no error, but nobody is reached", one.number)
+	}
+	if v := one.view(); v.value == "" && (kind == noError || kind == isTransport) {
+		for _, i := range w.model.authorities[one.key.authority] {
+			if s := w.model.servers[i]; s.connected && !s.deaf {
+				w.failf("watcher %d has nothing, and server %d is not asked", one.number, i)
+			}
+		}
+	}
+}
+
+func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
+	kind := kindOf(v.err)
+	switch {
+	case c.bad:
+		if kind != isInvalid {
+			w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
+		}
+	case c.value != "":
+		if v.value != c.value || kind != noError {
+			w.failf("watcher %d has %q and %v, want %q", one.number, v.value, v.err, c.value)
+		}
+	case v.value == "" && kind == noError || v.value != "" && kind == noError && (one.key.typ.Complete || w.model.delta):
+		w.failf("watcher %d has %q and %v, but there is nothing", one.number, v.value, v.err)
+	}
+}
