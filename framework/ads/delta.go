@@ -18,8 +18,9 @@ type deltaNames struct {
 	resource *resource.Type
 	replay   time.Duration
 
-	names map[string]bool // wanted; true: a request on this stream subscribed to it
-	fresh []string        // wanted since the last request; may have names that no longer are
+	names  map[string]bool // wanted; true: a request on this stream subscribed to it
+	fresh  []string        // wanted since the last request; may have names that no longer are
+	unsent int             // names that no request on this stream held
 
 	// dropped names were subscribed to on this stream and are not wanted any longer,
 	// but no request has said so yet. One that is wanted again waits in retaken: the
@@ -74,6 +75,7 @@ func (s *deltaNames) add(name string) {
 	}
 	s.names[name] = false
 	s.fresh = append(s.fresh, name)
+	s.unsent++
 }
 
 func (s *deltaNames) remove(name string) {
@@ -84,6 +86,8 @@ func (s *deltaNames) remove(name string) {
 	}
 	if sent {
 		s.dropped[name] = struct{}{}
+	} else {
+		s.unsent--
 	}
 	delete(s.names, name)
 	if name != resource.Wildcard && !isGlob(name) {
@@ -134,14 +138,17 @@ func (s *deltaNames) due(now time.Time) bool {
 		return true
 	case !s.asked:
 		return len(s.names) > 0
-	case len(s.fresh) == 0 && len(s.dropped) == 0:
+	case !s.changed():
 		return false
 	}
-	return !now.Before(s.pauseUntil) || len(s.fresh) >= s.burst
+	return !now.Before(s.pauseUntil) || s.unsent >= s.burst
 }
 
+// changed reports whether there is something to say beside answers.
+func (s *deltaNames) changed() bool { return s.unsent > 0 || len(s.dropped) > 0 }
+
 func (s *deltaNames) next() (time.Time, bool) {
-	if s.asked && (len(s.fresh) > 0 || len(s.dropped) > 0) {
+	if s.asked && s.changed() {
 		return s.pauseUntil, true
 	}
 	return s.replayed, !s.replayed.IsZero()
@@ -173,7 +180,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 			req.Subscribe = nil
 		}
 	}
-	s.asked, s.fresh, s.burst = true, nil, len(asked)
+	s.asked, s.fresh, s.unsent, s.burst = true, nil, 0, len(asked)
 	s.pauseUntil = now.Add(time.Duration(len(asked)) * perName)
 	clear(s.dropped)
 	s.retake()
@@ -244,5 +251,6 @@ func (s *deltaNames) reset() {
 		s.names[name] = false
 	}
 	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}
+	s.unsent = len(s.names)
 	s.pauseUntil, s.burst = time.Time{}, 0
 }

@@ -26,12 +26,12 @@ type sotwNames struct {
 	version string // last accepted; outlives streams
 	nonce   string // of the last response on this stream
 
-	asked   bool     // a request of this type was sent on this stream
-	legacy  bool     // all of them asked for the wildcard, by having no names
-	unsent  int      // names that no request on this stream held
-	answer  bool     // the last response waits for its ACK or NACK
-	reject  string   // not empty: it is a NACK
-	list    []string // names as last sent; shared with requests, never written to
+	asked  bool     // a request of this type was sent on this stream
+	legacy bool     // all of them asked for the wildcard, by having no names
+	unsent int      // names that no request on this stream held
+	answer bool     // the last response waits for its ACK or NACK
+	reject string   // not empty: it is a NACK
+	list   []string // names as last sent; shared with requests, never written to
 
 	pauseUntil time.Time // before then, new names alone make no request
 }
@@ -83,7 +83,7 @@ func (s *sotwNames) remove(name string) {
 	delete(s.at, name)
 }
 
-// changed reports whether the names differ from those of the last request.
+// changed reports whether names differ from the last request.
 func (s *sotwNames) changed() bool { return s.unsent > 0 || len(s.dropped) > 0 }
 
 func (s *sotwNames) all() []string {
@@ -103,7 +103,7 @@ func (s *sotwNames) due(now time.Time) bool {
 	return !now.Before(s.pauseUntil) || s.unsent >= len(s.list)
 }
 
-func (s *sotwNames) next() (time.Time, bool) { return s.pauseUntil, s.asked && s.changed() }
+func (s *sotwNames) next() (time.Time, bool) { return s.pauseUntil, s.changed() && s.asked }
 
 // send makes the next request. A wildcard alone goes without names, as every server
 // understands it. To unsubscribe from that takes a request that spells it out, since
