@@ -57,7 +57,7 @@ func (m *Machine) response(ev Response) {
 	}
 	if ev.Type.Complete && !ev.Partial {
 		for _, r := range t.records {
-			sent := r.seen != 0 || r.isStray()
+			sent := r.seen != 0 || r.isStray() || r.update != nil && r.from == ev.Server
 			if r.seen != m.responses && sent && r.state != ReceivedError {
 				m.remove(r, errAbsent)
 			}

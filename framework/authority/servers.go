@@ -52,7 +52,9 @@ func (m *Machine) anyUnknown() bool {
 }
 
 // switched begins to listen to another server: what its predecessor mentioned, it
-// did not, and what it has been asked for already it has its time for now.
+// did not, and what it has been asked for already it has its time for now. Errors of
+// its predecessor's say nothing of what it sent itself; in the delta protocol, it will
+// not send that again.
 func (m *Machine) switched() {
 	m.timers.stopAll()
 	i := m.choice.Active()
@@ -61,6 +63,10 @@ func (m *Machine) switched() {
 			r.seen = 0
 			if r.askedOf(i) {
 				m.await(r)
+			}
+			if r.err != nil && r.update != nil && r.from == i {
+				r.state, r.err = Acked, nil
+				m.tell(r)
 			}
 		}
 	}
