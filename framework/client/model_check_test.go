@@ -12,6 +12,7 @@ func (w *modelWorld) check(rest bool) {
 		if v := one.view(); v.wrong != "" {
 			w.failf("watcher %d, which is cancelled: %s", one.number, v.wrong)
 		}
+		one.end()
 	}
 	if rest {
 		w.learn()

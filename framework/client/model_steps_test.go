@@ -104,7 +104,7 @@ func (w *modelWorld) unwatch() {
 
 func (w *modelWorld) unwatchOne(one *modelWatcher) {
 	w.told("watcher %d: cancel", one.number)
-	one.stop()
+	one.cancel()
 	w.forget(one)
 }
 
@@ -152,6 +152,7 @@ func (w *modelWorld) cut() {
 	i, err := w.rng.IntN(len(w.servers)), w.ending()
 	w.told("server %d: its streams end: %v", i, err)
 	w.servers[i].Cut(err)
+	w.pass(0) // the model is to know when
 }
 
 func (w *modelWorld) stop() {
@@ -159,6 +160,7 @@ func (w *modelWorld) stop() {
 	w.told("server %d: stops", i)
 	w.servers[i].Refuse(errors.New("connection refused"))
 	w.servers[i].Cut(w.ending())
+	w.pass(0)
 }
 
 func (w *modelWorld) start() {
@@ -216,10 +218,8 @@ func (w *modelWorld) wakeUp() {
 // is open, but not what it has in the end.
 func (w *modelWorld) burst() {
 	w.told("at once:")
-	touched := make(map[modelKey]int)
 	for range 2 + w.rng.IntN(4) {
 		k := w.keys[w.rng.IntN(min(2, len(w.keys)))]
-		touched[k]++
 		switch w.rng.IntN(6) {
 		case 0, 1:
 			w.watchKey(k)
@@ -234,10 +234,8 @@ func (w *modelWorld) burst() {
 			w.put(k, content{})
 		}
 	}
-	for k, n := range touched {
-		if b := w.model.beliefs[k]; b != nil && n > 1 {
-			b.vague = true
-		}
+	for _, b := range w.model.beliefs {
+		b.vague = true
 	}
 	w.settle()
 }

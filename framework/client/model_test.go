@@ -70,7 +70,7 @@ func TestModel(t *testing.T) {
 
 // shrink finds the shortest beginning of a sequence that fails.
 func shrink(t *testing.T, failed *sequence) string {
-	for steps := range failed.steps {
+	for steps := range failed.steps + 1 {
 		var told strings.Builder
 		s := &sequence{seed: failed.seed, steps: steps, tell: func(format string, args ...any) {
 			fmt.Fprintf(&told, "    "+format+"\n", args...)
@@ -80,7 +80,7 @@ func shrink(t *testing.T, failed *sequence) string {
 			return fmt.Sprintf("seed %d (%s) fails after %d of %d steps:\n%s  %s", s.seed, s.column(), steps, failed.steps, told.String(), s.failure)
 		}
 	}
-	return fmt.Sprintf("seed %d (%s): %s", failed.seed, failed.column(), failed.failure)
+	return fmt.Sprintf("seed %d (%s), but not again: %s", failed.seed, failed.column(), failed.failure)
 }
 
 // A sequence is one random run.

@@ -19,9 +19,9 @@ type modelWatcher struct {
 	cancel func()
 
 	mu      sync.Mutex
-	value   string
+	update  resource.Update // brought last
+	value   string          // of it; empty when it is not in use
 	err     error
-	calls   int
 	blocked bool
 	ended   bool   // cancelled: no callback may start
 	wrong   string // what must not have been
@@ -30,11 +30,10 @@ type modelWatcher struct {
 // Changed implements [resource.Watcher].
 func (w *modelWatcher) Changed(u resource.Update) {
 	w.called(func() {
-		value := tag(u)
-		if w.calls > 0 && w.value == value && w.err == nil {
-			w.wrong = fmt.Sprintf("Changed(%s), which was in use already", value)
+		if w.update == u && w.value != "" {
+			w.wrong = fmt.Sprintf("Changed(%s), which was in use already", w.value)
 		}
-		w.value, w.err = value, nil
+		w.update, w.value, w.err = u, tag(u), nil
 	})
 }
 
@@ -58,7 +57,6 @@ func (w *modelWatcher) called(note func()) {
 		w.wrong = "a callback after cancel"
 	}
 	note()
-	w.calls++
 	cancels := w.hasty && !w.ended
 	w.ended = w.ended || cancels
 	w.blocked = w.slow != nil
@@ -74,9 +72,9 @@ func (w *modelWatcher) called(note func()) {
 	w.blocked = false
 }
 
-// stop cancels the watch. A callback that has begun may go on.
-func (w *modelWatcher) stop() {
-	w.cancel()
+// end says that the watch was cancelled long enough ago for a callback to have begun
+// that was under way.
+func (w *modelWatcher) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
@@ -86,7 +84,6 @@ func (w *modelWatcher) stop() {
 type modelView struct {
 	value   string
 	err     error
-	calls   int
 	blocked bool
 	ended   bool
 	wrong   string
@@ -95,7 +92,7 @@ type modelView struct {
 func (w *modelWatcher) view() modelView {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return modelView{w.value, w.err, w.calls, w.blocked, w.ended, w.wrong}
+	return modelView{w.value, w.err, w.blocked, w.ended, w.wrong}
 }
 
 // A modelKind is what an error says.
