@@ -72,6 +72,9 @@ func resourceMapping() Mapping {
 		{Name: "go", Kind: KindText, Doc: "The import path of the message's Go package. Known without it for envoy.*, xds.*, udpa.* and google.protobuf.*."},
 		{Name: "name", Kind: KindText, Required: true, Doc: "The string field that carries the resource's name, or `wrapper` where the message has none."},
 		{Name: "sotw", Kind: KindChoice, Choices: []string{"complete", "partial"}, Required: true, Doc: "`complete`: a state-of-the-world response names every resource, so that absence deletes (Listener and Cluster). `partial`: absence says nothing."},
+		{Name: "wildcard", Kind: KindTrue, Doc: "Everything may be watched that the control plane has for the client, under the name `*`."},
+		{Name: "globs", Kind: KindTrue, Doc: "The xdstp glob collections of the type may be watched (TP1)."},
+		{Name: "collection", Kind: KindMessage, Doc: "The full name of the message of the type's list collections, which may be watched (TP1)."},
 		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How bytes are read. `message`, the default, unmarshals the message."},
 		{Name: "doc", Kind: KindText, Doc: "The doc comment of Update."},
 	}}

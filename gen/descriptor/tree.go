@@ -36,12 +36,15 @@ type Descriptor struct {
 // Resource says what message is described.
 type Resource struct {
 	diag.Pos
-	Message Text `key:"message"`
-	Go      Text `key:"go"`
-	Name    Text `key:"name"`
-	SotW    Text `key:"sotw"`
-	Decoder Text `key:"decoder"`
-	Doc     Text `key:"doc"`
+	Message    Text `key:"message"`
+	Go         Text `key:"go"`
+	Name       Text `key:"name"`
+	SotW       Text `key:"sotw"`
+	Wildcard   Flag `key:"wildcard"`
+	Globs      Flag `key:"globs"`
+	Collection Text `key:"collection"`
+	Decoder    Text `key:"decoder"`
+	Doc        Text `key:"doc"`
 }
 
 // Field is one field of the update or of a struct.

@@ -1,6 +1,10 @@
 package emit
 
-import "github.com/dave/jennifer/jen"
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+)
 
 // watcher writes the typed views of a client.
 func (e *emitter) watcher() []jen.Code {
@@ -14,7 +18,7 @@ func (e *emitter) watcher() []jen.Code {
 		return documented(doc, jen.Func().Id(fn).Params(params...).Add(results).Block(jen.Return(call)))
 	}
 	typ := jen.Op("&").Id("typ")
-	return []jen.Code{
+	out := []jen.Code{
 		documented("A Watcher is told what becomes of one "+short+".", jen.Type().Id("Watcher").Op("=").Add(e.resource("Watcher")).Types(update())),
 		view("Watch", "Watch yields every newest state of the named "+short+" until ctx ends; see [resource.Watch].",
 			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq2").Types(update(), jen.Error()),
@@ -37,6 +41,28 @@ func (e *emitter) watcher() []jen.Code {
 			[]jen.Code{client, jen.Id("r").Add(e.resource("Ref"))}, seq(),
 			e.resource("Referring").Types(update()).Call(jen.Id("c"), typ, jen.Id("r"))),
 	}
+	if p := e.pkg; p.Wildcard || p.Globs || p.Collected != "" {
+		member := e.resource("Member").Types(update())
+		out = append(out, view("WatchCollection", "WatchCollection yields what becomes of the members of a collection: "+e.collections()+"; see [resource.WatchCollection].",
+			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq2").Types(member, jen.Error()),
+			e.resource("WatchCollection").Types(update()).Call(jen.Id("ctx"), jen.Id("c"), typ, jen.Id("name"))))
+	}
+	return out
+}
+
+// collections says which collections of the type there are.
+func (e *emitter) collections() string {
+	var out []string
+	if e.pkg.Wildcard {
+		out = append(out, "\"*\", which is all that the control plane has")
+	}
+	if e.pkg.Globs {
+		out = append(out, "an xdstp name that ends in \"/*\"")
+	}
+	if e.pkg.Collected != "" {
+		out = append(out, "the xdstp name of a "+e.pkg.Collected)
+	}
+	return strings.Join(out, ", or ")
 }
 
 // shard writes what makes the cache of one authority.
@@ -54,6 +80,17 @@ func (e *emitter) register() []jen.Code {
 	fields := []jen.Code{jen.Id("Name").Op(":").Id("messageName")}
 	if e.pkg.Complete {
 		fields = append(fields, jen.Id("Complete").Op(":").True())
+	}
+	for _, collection := range []struct {
+		name string
+		is   bool
+	}{{"Wildcard", e.pkg.Wildcard}, {"Globs", e.pkg.Globs}} {
+		if collection.is {
+			fields = append(fields, jen.Id(collection.name).Op(":").True())
+		}
+	}
+	if e.pkg.Collected != "" {
+		fields = append(fields, jen.Id("Collection").Op(":").Lit(e.pkg.Collected))
 	}
 	if e.pkg.NameField != nil {
 		fields = append(fields, jen.Id("PeekName").Op(":").Id("peekName"))

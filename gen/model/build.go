@@ -43,6 +43,7 @@ func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *
 		bag: bag, index: index, desc: d,
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
+			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value,
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
@@ -52,6 +53,7 @@ func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *
 	}
 	b.pkg.Message = m
 	b.nameField(d.Resource.Name)
+	b.collection(d.Resource.Collection)
 	if d.Resource.Decoder.Value == "wire" {
 		bag.AddHint(d.Resource.Decoder.Pos, diag.NoWireDecoder, "leave the key out, or say message", "decoder: wire is not there yet")
 	}
@@ -74,6 +76,13 @@ func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *
 // Messages are the messages that d names, as [protoindex.Load] wants them.
 func Messages(d *descriptor.Descriptor) []protoindex.Want {
 	wants := []protoindex.Want{{Message: d.Resource.Message.Value, GoPackage: d.Resource.Go.Value}}
+	if c := d.Resource.Collection; c.Given() { // it stands beside the message, unless its name says otherwise
+		path, known := protoindex.GoPackage(c.Value)
+		if !known {
+			path = d.Resource.Go.Value
+		}
+		wants = append(wants, protoindex.Want{Message: c.Value, GoPackage: path})
+	}
 	add := func(t descriptor.Text) {
 		if t.Given() && !slices.ContainsFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value }) {
 			wants = append(wants, protoindex.Want{Message: t.Value})
@@ -124,6 +133,19 @@ func (b *builder) packageHint(t descriptor.Text) string {
 		return "say in `go` which it is in"
 	}
 	return hint
+}
+
+// collection checks that a message is one of list collections (TP1).
+func (b *builder) collection(t descriptor.Text) {
+	if !t.Given() {
+		return
+	}
+	m, ok := b.message(t)
+	if ok && !slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		return f.Desc.Name() == "entries" && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry"
+	}) {
+		b.bag.Add(t.Pos, diag.WrongShape, "%s is no collection: it has no entries that are xds.core.v3.CollectionEntry", t.Value)
+	}
 }
 
 func (b *builder) nameField(t descriptor.Text) {

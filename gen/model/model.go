@@ -13,6 +13,9 @@ type Package struct {
 	Message   *protogen.Message
 	NameField *protogen.Field // nil: the wrapper names the resource
 	Complete  bool            // a state-of-the-world response names every resource
+	Wildcard  bool            // "*" may be watched
+	Globs     bool            // glob collections may be watched
+	Collected string          // full name of the message of list collections; empty: there are none
 	Update    *Struct
 	Structs   []*Struct // all others, in the order in which they are first used
 	Enums     []*Enum

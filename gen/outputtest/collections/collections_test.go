@@ -1,0 +1,10 @@
+package collections
+
+import "testing"
+
+// The framework learns which collections there are.
+func TestType(t *testing.T) {
+	if typ := Type(); !typ.Wildcard || !typ.Globs || typ.Collection != "envoy.config.cluster.v3.ClusterCollection" {
+		t.Errorf("Wildcard = %v, Globs = %v, Collection = %q; want all", typ.Wildcard, typ.Globs, typ.Collection)
+	}
+}
