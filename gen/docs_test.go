@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/gen"
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/diag"
 )
 
 // guideDescriptors are the whole descriptors in the authors' guide.
@@ -34,6 +36,43 @@ func TestGuide(t *testing.T) {
 		index := loadFor(t, []byte(text))
 		if _, err := gen.Generate(t.Context(), gen.Input{Descriptors: []gen.Descriptor{{Path: path, Data: []byte(text)}}, Index: index}); err != nil {
 			t.Errorf("descriptor %d: %v\n%s", i+1, err, text)
+		}
+	}
+}
+
+// In this repository's plugins, all that is generated says what it is.
+func TestDocumented(t *testing.T) {
+	for _, d := range goldens(t) {
+		if strings.HasPrefix(d.Path, "outputtest") {
+			continue
+		}
+		bag := &diag.Bag{File: d.Path}
+		tree := descriptor.Parse(d.Data, bag)
+		if bag.Len() > 0 {
+			t.Fatal(bag.Errors())
+		}
+		has := func(doc descriptor.Text, at diag.Pos, what, name string) {
+			if !doc.Given() {
+				t.Errorf("%s:%d: %s %s has no doc", d.Path, at.Line, what, name)
+			}
+		}
+		var fields func([]descriptor.Field)
+		fields = func(list []descriptor.Field) {
+			for _, f := range list {
+				has(f.Doc, f.Pos, "field", f.Name.Value)
+				for _, c := range f.Oneof {
+					if !c.Struct.Given() && !c.Hook.Given() {
+						has(c.Doc, c.Pos, "case", c.Case.Value)
+					}
+					fields(c.Fields)
+				}
+			}
+		}
+		has(tree.Resource.Doc, tree.Resource.Pos, "resource", tree.Resource.Message.Value)
+		fields(tree.Fields)
+		for _, s := range tree.Structs {
+			has(s.Doc, s.Name.Pos, "struct", s.Name.Value)
+			fields(s.Fields)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (f *fn) goCheck(c *model.GoCheck) []jen.Code {
 		case model.Required:
 			broken = f.goEmpty(last, x)
 			shown = nil
-			if last.Class() == model.String && !last.List {
+			if last.Class() == model.String && !last.List && !last.IsMap() {
 				shown = jen.Lit("")
 			}
 		case model.Compare:
@@ -40,8 +40,9 @@ func (f *fn) goCheck(c *model.GoCheck) []jen.Code {
 		case model.Range:
 			broken = f.outside(x, c.Min, c.Max, false)
 		case model.Length:
-			broken = f.lengthOutside(jen.Len(x), c.MinLen, c.MaxLen, false)
-			if last.List || last.Class() != model.String {
+			text := !last.List && !last.IsMap() && last.Class() == model.String
+			broken = f.lengthOutside(x, text, c.MinLen, c.MaxLen, false)
+			if !text {
 				shown = nil
 			}
 		default:

@@ -133,10 +133,11 @@ func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, c
 	case model.Range:
 		broken = []jen.Code{f.outside(value, c.Min, c.Max, len(conds) > 0)}
 	case model.Length:
-		if p.ToList() || p.Class() == model.Map || p.Class() == model.Bytes {
+		text := !p.ToList() && p.Class() == model.String
+		if !text {
 			shown = nil
 		}
-		broken = []jen.Code{f.lengthOutside(jen.Len(value), c.MinLen, c.MaxLen, len(conds) > 0)}
+		broken = []jen.Code{f.lengthOutside(value, text, c.MinLen, c.MaxLen, len(conds) > 0)}
 	default:
 	}
 	body := f.violation(at, shown, rule(c))
@@ -161,9 +162,12 @@ func (e *emitter) outside(value jen.Code, lo, hi *model.Literal, more bool) *jen
 	return out
 }
 
-// lengthOutside is [emitter.outside] for a length.
-func (e *emitter) lengthOutside(n jen.Code, lo, hi int, more bool) *jen.Statement {
+// lengthOutside is [emitter.outside] for the length of a value.
+func (e *emitter) lengthOutside(value jen.Code, text bool, lo, hi int, more bool) *jen.Statement {
+	n := jen.Len(value)
 	switch {
+	case hi < 0 && lo == 1 && text:
+		return jen.Add(value).Op("==").Lit("")
 	case hi < 0 && lo == 1:
 		return jen.Add(n).Op("==").Lit(0)
 	case hi < 0:

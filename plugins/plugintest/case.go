@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/cncf/xds/go/udpa/type/v1" // so that cases may have either TypedStruct in an Any
+	_ "github.com/cncf/xds/go/xds/type/v3"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/encoding/protojson"

@@ -90,6 +90,9 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetAlias(); x != nil && len(x.GetValue()) < 2 {
 		v.Add(p.Field("alias"), x.GetValue(), "must have at least 2 bytes")
 	}
+	if x := m.GetMaybeText(); m.MaybeText != nil && x == "" {
+		v.Add(p.Field("maybe_text"), x, "must not be empty")
+	}
 	if x := m.GetBlob(); len(x) != 2 {
 		v.Add(p.Field("blob"), nil, "must have 2 bytes")
 	}
