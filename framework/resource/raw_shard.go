@@ -1,0 +1,52 @@
+package resource
+
+import (
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A rawShard keeps updates of a [RawType]. It is simpler than those of generated
+// types, which stand in a package that imports this one, and has no refs to index.
+type rawShard struct {
+	updates sync.Map // by name
+	n       atomic.Int64
+}
+
+// Load implements [Shard].
+func (s *rawShard) Load(name xdstp.Name) (Update, bool) {
+	u, ok := s.updates.Load(name)
+	if !ok {
+		return nil, false
+	}
+	return u.(Update), true
+}
+
+// Store implements [Shard].
+func (s *rawShard) Store(u Update) {
+	if _, was := s.updates.Swap(u.Name(), u); !was {
+		s.n.Add(1)
+	}
+}
+
+// Delete implements [Shard].
+func (s *rawShard) Delete(name xdstp.Name) {
+	if _, was := s.updates.LoadAndDelete(name); was {
+		s.n.Add(-1)
+	}
+}
+
+// Len implements [Shard].
+func (s *rawShard) Len() int { return int(s.n.Load()) }
+
+// All implements [Shard].
+func (s *rawShard) All() iter.Seq[Update] {
+	return func(yield func(Update) bool) {
+		s.updates.Range(func(_, u any) bool { return yield(u.(Update)) })
+	}
+}
+
+// Referrers implements [Shard]. Whole messages refer to nothing that is known.
+func (*rawShard) Referrers(Ref) iter.Seq[Update] { return func(func(Update) bool) {} }

@@ -1,0 +1,128 @@
+package resource
+
+import (
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// validateRaw runs the validation that protoc-gen-validate wrote for a message,
+// if it did.
+func validateRaw(m proto.Message) error {
+	var err error
+	switch m := m.(type) {
+	case interface{ ValidateAll() error }:
+		err = m.ValidateAll()
+	case interface{ Validate() error }:
+		err = m.Validate()
+	}
+	if err == nil {
+		return nil
+	}
+	var v Violations
+	addRaw(&v, Path{}, m.ProtoReflect(), err)
+	return v.Err()
+}
+
+// rawError is what errors of protoc-gen-validate have in common.
+type rawError interface {
+	error
+	Field() string
+	Reason() string
+	Cause() error
+}
+
+// addRaw adds what err says of m, the message at p. Where m is not known, the
+// path is as err has it.
+func addRaw(v *Violations, p Path, m protoreflect.Message, err error) {
+	if all, ok := err.(interface{ AllErrors() []error }); ok {
+		for _, one := range all.AllErrors() {
+			addRaw(v, p, m, one)
+		}
+		return
+	}
+	e, ok := err.(rawError) //nolint:errorlint // generated code wraps none
+	if !ok {
+		v.AddError(p, err)
+		return
+	}
+	name, value := rawField(m, e.Field())
+	at := p.Field(name)
+	if cause := e.Cause(); cause != nil {
+		inner, _ := value.(protoreflect.Message)
+		addRaw(v, at, inner, cause)
+		return
+	}
+	v.Add(at, rawValue(value), e.Reason())
+}
+
+// rawField finds what protoc-gen-validate calls a field: its name in Go, perhaps
+// with an index or key behind it. The value is nil where it is not to be had.
+func rawField(m protoreflect.Message, field string) (name string, value any) {
+	goName, index, indexed := strings.Cut(strings.TrimSuffix(field, "]"), "[")
+	if m == nil {
+		return field, nil
+	}
+	same := func(name protoreflect.Name) bool {
+		return strings.EqualFold(strings.ReplaceAll(string(name), "_", ""), strings.ReplaceAll(goName, "_", ""))
+	}
+	fields, oneofs := m.Descriptor().Fields(), m.Descriptor().Oneofs()
+	for i := range fields.Len() {
+		f := fields.Get(i)
+		if !same(f.Name()) {
+			continue
+		}
+		name = string(f.Name())
+		if indexed {
+			return name + "[" + index + "]", rawElement(m.Get(f), f, index)
+		}
+		return name, m.Get(f).Interface()
+	}
+	for i := range oneofs.Len() {
+		if same(oneofs.Get(i).Name()) {
+			return string(oneofs.Get(i).Name()), nil
+		}
+	}
+	return field, nil
+}
+
+// rawElement is an element of a list, or of a map with strings for keys.
+func rawElement(value protoreflect.Value, f protoreflect.FieldDescriptor, index string) any {
+	switch {
+	case f.IsList():
+		i, err := strconv.Atoi(index)
+		if err == nil && i >= 0 && i < value.List().Len() {
+			return value.List().Get(i).Interface()
+		}
+	case f.IsMap() && f.MapKey().Kind() == protoreflect.StringKind:
+		if v := value.Map().Get(protoreflect.ValueOfString(index).MapKey()); v.IsValid() {
+			return v.Interface()
+		}
+	}
+	return nil
+}
+
+// rawValue is a value as a violation shows it: of messages only those that stand
+// for a scalar or a time.
+func rawValue(value any) any {
+	switch x := value.(type) {
+	case protoreflect.Message:
+		if !x.IsValid() {
+			return nil
+		}
+		if d, ok := x.Interface().(*durationpb.Duration); ok {
+			return d.AsDuration()
+		}
+		if fields := x.Descriptor().Fields(); x.Descriptor().FullName().Parent() == "google.protobuf" && fields.Len() == 1 && fields.Get(0).Name() == "value" {
+			return x.Get(fields.Get(0)).Interface()
+		}
+		return nil
+	case protoreflect.List, protoreflect.Map, []byte:
+		return nil
+	default:
+		return value
+	}
+}
