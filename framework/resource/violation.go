@@ -23,7 +23,8 @@ type Path struct {
 // Field is the path of a field.
 func (p *Path) Field(name string) Path { return Path{parent: p, name: name} }
 
-// Item is the path of one element of a repeated field.
+// Item is the path of one element of a repeated field. Without a name it is an
+// element of the value at p, for hooks that are given the repeated field itself.
 func (p *Path) Item(name string, i int) Path { return Path{parent: p, name: name, item: i + 1} }
 
 // String spells the path out: "endpoints[3].lb_endpoints[0].health_status".
@@ -34,10 +35,10 @@ func (p *Path) append(b []byte) []byte {
 		return b
 	}
 	b = p.parent.append(b)
-	if p.name == "" {
+	if p.name == "" && p.item == 0 {
 		return b
 	}
-	if len(b) > 0 {
+	if len(b) > 0 && p.name != "" {
 		b = append(b, '.')
 	}
 	b = append(b, p.name...)
@@ -83,14 +84,12 @@ func (v *Violations) Add(p Path, value any, rule string) {
 }
 
 // AddError notes what a hook or a conversion says of the value at p. The
-// violations of a [*ValidationError] keep their own paths, below p.
+// violations of a [*ValidationError] keep their own paths, below p; a path that
+// starts with "[" is an element of the repeated field or map at p.
 func (v *Violations) AddError(p Path, err error) {
 	if nested, ok := err.(*ValidationError); ok { //nolint:errorlint // a wrapped one has words of its own to keep
 		for _, n := range nested.Violations {
-			at := p
-			if n.Path != "" {
-				at = p.Field(n.Path)
-			}
+			at := p.below(n.Path)
 			if len(v.list) == MaxViolations {
 				v.more++
 				continue
@@ -101,6 +100,19 @@ func (v *Violations) AddError(p Path, err error) {
 		return
 	}
 	v.Add(p, nil, err.Error())
+}
+
+// below is the path of what a nested error calls by its own path: a field of the
+// value at p or, where that starts with a bracket, an element of it.
+func (p *Path) below(nested string) Path {
+	switch {
+	case nested == "":
+		return *p
+	case nested[0] == '[' && p.item == 0:
+		return Path{parent: p.parent, name: p.name + nested}
+	default:
+		return p.Field(nested)
+	}
 }
 
 // Err is nil when nothing was added, else a [*ValidationError].

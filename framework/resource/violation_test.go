@@ -16,6 +16,10 @@ func TestPathSpellsOut(t *testing.T) {
 	if got := leaf.String(); got != "endpoints[3].lb_endpoints[0].health_status" {
 		t.Errorf("path = %q", got)
 	}
+	element := root.Item("", 2)
+	if got, below := element.String(), element.Field("x"); got != "[2]" || below.String() != "[2].x" {
+		t.Errorf("an element is %q, and below it is %q", got, below.String())
+	}
 	if got := root.String(); got != "" {
 		t.Errorf("root = %q", got)
 	}
@@ -45,9 +49,12 @@ func TestNestedViolationsKeepTheirPaths(t *testing.T) {
 	var inner, outer Violations
 	inner.Add(root.Field("weight"), 0, "must be at least 1")
 	inner.Add(Path{}, nil, "must be whole")
+	inner.Add(Path{name: "[key].x"}, 1, "must be even")
 	outer.AddError(root.Item("routes", 1), inner.Err())
 	outer.AddError(root.Field("policy"), errors.New("unknown"))
-	want := "routes[1].weight = 0; must be at least 1, and routes[1]; must be whole, and policy; unknown"
+	outer.AddError(root.Field("filters"), inner.Err())
+	want := "routes[1].weight = 0; must be at least 1, and routes[1]; must be whole, and routes[1].[key].x = 1; must be even, and policy; unknown, and " +
+		"filters.weight = 0; must be at least 1, and filters; must be whole, and filters[key].x = 1; must be even"
 	if got := outer.Err().Error(); got != want {
 		t.Errorf("error = %s\nwant    %s", got, want)
 	}

@@ -28,6 +28,7 @@ func runners() []runner {
 		{"xdstp_names.jsonl", judgeName},
 		{"resource_templates.jsonl", judgeTemplate},
 		{"bootstrap.jsonl", judgeBootstrap},
+		{"rds.jsonl", judgeResource},
 		{"cds.jsonl", judgeResource},
 		{"eds.jsonl", judgeResource},
 		{"lb_policy.jsonl", judgePolicy},

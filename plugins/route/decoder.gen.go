@@ -3,10 +3,16 @@
 package route
 
 import (
+	"regexp"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -15,7 +21,37 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, []*routev3.VirtualHost) (*HostTable, error) = newHostTable // hook of field Hosts
+
+var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers // hook of field Specifiers
+
+var _ func(*resource.DecodeContext, []*routev3.Route) (*Table, error) = newTable // hook of field Table
+
+var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
+
+var _ func(*resource.DecodeContext, []*routev3.HeaderMatcher) ([]HeaderMatcher, error) = headerMatchers // hook of field Headers
+
+var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
+
+var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, *routev3.RouteAction) (string, error) = ignored // hook of field Ignored
+
+var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) = hashPolicies // hook of field HashPolicies
+
+var _ func(*resource.DecodeContext, *wrapperspb.BoolValue) (bool, error) = autoHostRewrite // hook of field AutoHostRewrite
+
+var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes // hook of field Codes
+
+var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff // hook of field BackOff
+
+var _ func(*resource.DecodeContext, *matcherv3.RegexMatcher) (*regexp.Regexp, error) = pathRegex // hook of field Pattern
+
 var _ func(*resource.DecodeContext, []*routev3.WeightedCluster_ClusterWeight) (uint32, error) = totalWeight // hook of field Total
+
+var _ func(*resource.DecodeContext, resource.Path, *routev3.Route, *resource.Violations) = validateGRPC // hook that validates Route
+
+var _ func(*resource.DecodeContext, resource.Path, *routev3.WeightedCluster, *resource.Violations) = validateTotal // hook that validates WeightedCluster
+
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(routev3.RouteConfiguration)
@@ -24,7 +60,11 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
+	validate(dc, m, v)
 	u.decode(dc, m, v)
+	if v.Err() == nil {
+		finishSpecifiers(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -39,6 +79,16 @@ func (u *Update) decode(dc *resource.DecodeContext, m *routev3.RouteConfiguratio
 		q := p.Item("virtual_hosts", i)
 		u.VirtualHosts = append(u.VirtualHosts, decodeVirtualHost(dc, &u.meta, &q, x, v))
 	}
+	if x, err := newHostTable(dc, m.GetVirtualHosts()); err != nil {
+		v.AddError(p.Field("virtual_hosts"), err)
+	} else {
+		u.Hosts = x
+	}
+	if x, err := specifiers(dc, m.GetClusterSpecifierPlugins()); err != nil {
+		v.AddError(p.Field("cluster_specifier_plugins"), err)
+	} else {
+		u.Specifiers = x
+	}
 }
 
 // decodeVirtualHost reads one VirtualHost.
@@ -52,6 +102,20 @@ func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 		q := p.Item("routes", i)
 		s.Routes = append(s.Routes, decodeRoute(dc, meta, &q, x, v))
 	}
+	if x, err := newTable(dc, m.GetRoutes()); err != nil {
+		v.AddError(p.Field("routes"), err)
+	} else {
+		s.Table = x
+	}
+	if x := m.GetRetryPolicy(); x != nil {
+		q := p.Field("retry_policy")
+		s.Retry = new(decodeRetryPolicy(dc, &q, x, v))
+	}
+	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
+		v.AddError(p.Field("typed_per_filter_config"), err)
+	} else {
+		s.Overrides = x
+	}
 	return s
 }
 
@@ -59,19 +123,63 @@ func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
 	var s Route
 	validateRoute(p, m, v)
-	s.Path = decodePath(m)
+	s.Name = m.GetName()
+	s.Path = decodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
+	if x, err := headerMatchers(dc, m.GetMatch().GetHeaders()); err != nil {
+		v.AddError(p.Field("match.headers"), err)
+	} else {
+		s.Headers = x
+	}
+	if x, err := fraction(dc, m.GetMatch().GetRuntimeFraction()); err != nil {
+		v.AddError(p.Field("match.runtime_fraction"), err)
+	} else {
+		s.PerMillion = x
+	}
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), m.GetRoute()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Ignored = x
+	}
 	s.Action = decodeAction(dc, meta, p, m, v)
+	if x := m.GetRoute().GetMaxStreamDuration().GetMaxStreamDuration(); x != nil {
+		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
+	}
+	if x := m.GetRoute().GetMaxStreamDuration().GetGrpcTimeoutHeaderMax(); x != nil {
+		s.GRPCTimeoutHeaderMax = new(convert.Duration(p.Field("route.max_stream_duration.grpc_timeout_header_max"), x, v))
+	}
+	if x := m.GetRoute().GetRetryPolicy(); x != nil {
+		q := p.Field("route.retry_policy")
+		s.Retry = new(decodeRetryPolicy(dc, &q, x, v))
+	}
+	if x, err := hashPolicies(dc, m.GetRoute().GetHashPolicy()); err != nil {
+		v.AddError(p.Field("route.hash_policy"), err)
+	} else {
+		s.HashPolicies = x
+	}
+	if x, err := autoHostRewrite(dc, m.GetRoute().GetAutoHostRewrite()); err != nil {
+		v.AddError(p.Field("route.auto_host_rewrite"), err)
+	} else {
+		s.AutoHostRewrite = x
+	}
+	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
+		v.AddError(p.Field("typed_per_filter_config"), err)
+	} else {
+		s.Overrides = x
+	}
 	return s
 }
 
 // decodePath finds the case that applies; nil: none does.
-func decodePath(m *routev3.Route) Path {
-	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+func decodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Path {
+	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
 		return decodePrefix(m)
 	}
-	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) {
 		return decodeExact(m)
+	}
+	if m.GetMatch().GetSafeRegex() != nil {
+		return decodeRegex(dc, p, m, v)
 	}
 	return nil
 }
@@ -85,7 +193,34 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 		q := p.Field("route.weighted_clusters")
 		return decodeWeightedClusters(dc, meta, &q, x, v)
 	}
+	if convert.Is[*routev3.RouteAction_ClusterHeader](m.GetRoute().GetClusterSpecifier()) {
+		return decodeClusterHeader(m)
+	}
+	if convert.Is[*routev3.RouteAction_ClusterSpecifierPlugin](m.GetRoute().GetClusterSpecifier()) {
+		return decodeSpecifier(m)
+	}
+	if m.GetNonForwardingAction() != nil {
+		return decodeNonForwarding(m)
+	}
 	return nil
+}
+
+// decodeRetryPolicy reads one RetryPolicy.
+func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) RetryPolicy {
+	var s RetryPolicy
+	validateRetryPolicy(p, m, v)
+	if x, err := retryCodes(dc, m.GetRetryOn()); err != nil {
+		v.AddError(p.Field("retry_on"), err)
+	} else {
+		s.Codes = x
+	}
+	s.MaxRetries = convert.Or(m.GetNumRetries(), 1)
+	if x, err := retryBackOff(dc, m.GetRetryBackOff()); err != nil {
+		v.AddError(p.Field("retry_back_off"), err)
+	} else {
+		s.BackOff = x
+	}
+	return s
 }
 
 // decodePrefix reads one Prefix.
@@ -100,6 +235,17 @@ func decodeExact(m *routev3.Route) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
+}
+
+// decodeRegex reads one Regex.
+func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Regex {
+	var s Regex
+	if x, err := pathRegex(dc, m.GetMatch().GetSafeRegex()); err != nil {
+		v.AddError(p.Field("match.safe_regex"), err)
+	} else {
+		s.Pattern = x
+	}
+	return s
 }
 
 // decodeCluster reads one Cluster.
@@ -129,6 +275,25 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 	return s
 }
 
+// decodeClusterHeader reads one ClusterHeader.
+func decodeClusterHeader(m *routev3.Route) ClusterHeader {
+	return ClusterHeader{
+		Name: m.GetRoute().GetClusterHeader(),
+	}
+}
+
+// decodeSpecifier reads one Specifier.
+func decodeSpecifier(m *routev3.Route) Specifier {
+	return Specifier{
+		Name: m.GetRoute().GetClusterSpecifierPlugin(),
+	}
+}
+
+// decodeNonForwarding reads one NonForwarding.
+func decodeNonForwarding(_ *routev3.Route) NonForwarding {
+	return NonForwarding{}
+}
+
 // decodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
 func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
 	var s WeightedCluster
@@ -138,5 +303,10 @@ func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *r
 	}
 	s.Name = m.GetName()
 	dc.Ref(meta, v, p.Field("name"), "envoy.config.cluster.v3.Cluster", &s.Name)
+	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
+		v.AddError(p.Field("typed_per_filter_config"), err)
+	} else {
+		s.Overrides = x
+	}
 	return s, true
 }

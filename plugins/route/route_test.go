@@ -1,47 +1,132 @@
-package route
+package route_test
 
 import (
+	"path/filepath"
 	"testing"
+	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A match on more than the path is not taken for one on the path alone.
-func TestPath(t *testing.T) {
-	prefix := func(m *routev3.RouteMatch) *routev3.RouteMatch {
-		m.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/a"}
-		return m
+func TestCases(t *testing.T) {
+	files, err := filepath.Glob("testdata/cases/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
 	}
-	exact := func(m *routev3.RouteMatch) *routev3.RouteMatch {
-		m.PathSpecifier = &routev3.RouteMatch_Path{Path: "/b"}
-		return m
-	}
-	for name, test := range map[string]struct {
-		match *routev3.RouteMatch
-		want  Path
-	}{
-		"prefix":        {prefix(&routev3.RouteMatch{}), Prefix{Value: "/a"}},
-		"exact":         {exact(&routev3.RouteMatch{}), Exact{Value: "/b"}},
-		"gRPC, ignored": {prefix(&routev3.RouteMatch{Grpc: &routev3.RouteMatch_GrpcRouteMatchOptions{}}), Prefix{Value: "/a"}},
-		"regex":         {&routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_SafeRegex{}}, nil},
-		"header":        {prefix(&routev3.RouteMatch{Headers: []*routev3.HeaderMatcher{{Name: "x"}}}), nil},
-		"parameter":     {prefix(&routev3.RouteMatch{QueryParameters: []*routev3.QueryParameterMatcher{{Name: "x"}}}), nil},
-		"share":         {exact(&routev3.RouteMatch{RuntimeFraction: &corev3.RuntimeFractionalPercent{}}), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			u, err := plugintest.Decode(t, Type(), "", &routev3.RouteConfiguration{
-				Name:         "r",
-				VirtualHosts: []*routev3.VirtualHost{{Domains: []string{"*"}, Routes: []*routev3.Route{{Match: test.match}}}},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := u.(*Update).VirtualHosts[0].Routes[0].Path; got != test.want {
-				t.Errorf("Path = %#v; want %#v", got, test.want)
-			}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			plugincase.Run(t, route.Type(), func() proto.Message { return new(routev3.RouteConfiguration) }, file)
 		})
+	}
+}
+
+// decode decodes a RouteConfiguration; text is what follows its name.
+func decode(t testing.TB, text string, opts ...plugincase.Option) *route.Update {
+	t.Helper()
+	m := new(routev3.RouteConfiguration)
+	if err := prototext.Unmarshal([]byte(`name: "r" `+text), m); err != nil {
+		t.Fatal(err)
+	}
+	u, err := plugincase.Decode(t, route.Type(), m, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.(*route.Update)
+}
+
+// one is a RouteConfiguration of one route, and first is that route.
+func one(routeText string) string {
+	return `virtual_hosts { domains: "*" routes { ` + routeText + ` } }`
+}
+
+func first(u *route.Update) *route.Route { return &u.VirtualHosts[0].Routes[0] }
+
+func TestTimeouts(t *testing.T) {
+	second := time.Second
+	var zero time.Duration
+	for text, want := range map[string][2]*time.Duration{
+		``:                       {nil, nil},
+		`max_stream_duration {}`: {nil, nil},
+		`max_stream_duration { max_stream_duration { seconds: 1 } grpc_timeout_header_max { } }`: {&second, &zero},
+	} {
+		r := first(decode(t, one(`match { prefix: "" } route { cluster: "c" `+text+` }`)))
+		if diff := cmp.Diff(want, [2]*time.Duration{r.MaxStreamDuration, r.GRPCTimeoutHeaderMax}); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestAutoHostRewriteIsForTrustedServers(t *testing.T) {
+	text := one(`match { prefix: "" } route { cluster: "c" auto_host_rewrite { value: true } }`)
+	if first(decode(t, text)).AutoHostRewrite {
+		t.Error("a server that is not trusted rewrites authorities (A81)")
+	}
+	if !first(decode(t, text, plugincase.Trusted())).AutoHostRewrite {
+		t.Error("a trusted server does not rewrite authorities (A81)")
+	}
+	if first(decode(t, one(`match { prefix: "" } route { cluster: "c" auto_host_rewrite { } }`), plugincase.Trusted())).AutoHostRewrite {
+		t.Error("authorities are rewritten though the route says not to")
+	}
+}
+
+func TestRetry(t *testing.T) {
+	u := decode(t, `virtual_hosts { domains: "*" retry_policy { retry_on: "unavailable, cancelled,5xx,cancelled" }
+		routes { match { prefix: "/a" } route { cluster: "c" } }
+		routes { match { prefix: "/b" } route { cluster: "c" retry_policy { retry_on: "5xx" num_retries { value: 3 } retry_back_off { base_interval { nanos: 1 } } } } }
+		routes { match { prefix: "/c" } route { cluster: "c" retry_policy { retry_back_off { base_interval { seconds: 1 } max_interval { seconds: 3 } } } } } }`)
+	h := &u.VirtualHosts[0]
+	for i, want := range []*route.RetryPolicy{
+		{Codes: []uint32{1, 14}, MaxRetries: 1, BackOff: route.BackOff{Base: 25 * time.Millisecond, Max: 250 * time.Millisecond}},
+		{MaxRetries: 3, BackOff: route.BackOff{Base: time.Millisecond, Max: 10 * time.Millisecond}},
+		{MaxRetries: 1, BackOff: route.BackOff{Base: time.Second, Max: 3 * time.Second}},
+	} {
+		if diff := cmp.Diff(want, h.RetryFor(&h.Routes[i])); diff != "" {
+			t.Errorf("route %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+func TestHashPolicies(t *testing.T) {
+	got := first(decode(t, one(`match { prefix: "" } route { cluster: "c"
+		hash_policy { header { header_name: "X-User" regex_rewrite { pattern { regex: "^(.)(.*)$" } substitution: "\\2$-\\1" } } terminal: true }
+		hash_policy { cookie { name: "x" } } hash_policy { filter_state { key: "other" } }
+		hash_policy { filter_state { key: "io.grpc.channel_id" } } }`))).HashPolicies
+	if len(got) != 2 || got[0].Header != "x-user" || !got[0].Terminal || got[1].Header != "" || got[1].Terminal {
+		t.Fatalf("policies %+v", got)
+	}
+	if s := got[0].Regex.ReplaceAllString("abc", got[0].Substitution); s != "bc$-a" {
+		t.Errorf("abc is rewritten to %q", s)
+	}
+}
+
+func TestSpecifiers(t *testing.T) {
+	const text = `cluster_specifier_plugins { extension { name: "p" typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/acme.Choose" value { } } } } }
+		cluster_specifier_plugins { is_optional: true extension { name: "q" typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/acme.Other" } } } }
+		virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster_specifier_plugin: "q" } } routes { match { prefix: "" } route { cluster_specifier_plugin: "p" } } }`
+	u := decode(t, text, plugincase.Extend(func(r resource.Registrar) {
+		r.Extend(&resource.ClusterSpecifier{Config: "acme.Choose", Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (resource.LBConfig, error) {
+			return resource.NewLBConfig("choose", c.Fields)
+		}})
+	}))
+	r := u.VirtualHosts[0].Match("/a/b", nil)
+	if r == nil || r.Action != (route.Specifier{Name: "p"}) || u.Specifiers["p"].Name != "choose" {
+		t.Errorf("the route to an optional plugin that nobody knows must be passed over: %+v, %+v", r, u.Specifiers)
+	}
+}
+
+func TestOverrides(t *testing.T) {
+	u := decode(t, one(`match { prefix: "" } route { cluster: "c" }
+		typed_per_filter_config { key: "f" value { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/envoy.extensions.filters.http.fault.v3.HTTPFault" value { fields { key: "max_active_faults" value { number_value: 2 } } } } } }
+		typed_per_filter_config { key: "o" value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { is_optional: true config { [type.googleapis.com/envoy.config.core.v3.Address] { } } } } }`))
+	got := first(u).Overrides
+	if len(got) != 1 || got["f"].Message != "envoy.extensions.filters.http.fault.v3.HTTPFault" || got["f"].Config == nil {
+		t.Errorf("overrides %+v", got)
 	}
 }

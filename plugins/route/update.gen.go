@@ -4,11 +4,14 @@ package route
 
 import (
 	"iter"
+	"regexp"
 	"slices"
+	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -18,12 +21,17 @@ const TypeURL = resource.TypeURLPrefix + messageName
 
 const messageName = "envoy.config.route.v3.RouteConfiguration"
 
-// Update says which cluster a call goes to.
+// Update says which cluster a call goes to. VirtualHost and Match find that out.
 //
 // It is immutable and safe to share.
 type Update struct {
 	// In the order of the control plane.
 	VirtualHosts []VirtualHost
+	// What VirtualHost looks into.
+	Hosts *HostTable
+	// The LB policies by which cluster specifier plugins choose clusters, by the names that
+	// routes use. One that is optional and that nobody registered has no name.
+	Specifiers map[string]resource.LBConfig
 
 	meta resource.Meta
 }
@@ -39,28 +47,69 @@ type VirtualHost struct {
 	Domains []string
 	// The first that matches is taken.
 	Routes []Route
+	// What Match looks into.
+	Table *Table
+	// When calls are made again; for routes that say nothing about it (A44).
+	Retry *RetryPolicy
+	// By the names of filters (A39).
+	Overrides map[string]FilterOverride
 }
 
 // Route is what is done with the calls that match.
 type Route struct {
-	// What the path of the call must be. Nil is a way to match that this type does not read
-	// yet: another look at the path, or one at headers, query parameters or a share of the
-	// calls.
+	// For people.
+	Name string
+	// What the path of the call must be. Nil, which only profile Envoy accepts, is a way to
+	// match that this type does not know; no call matches it.
 	Path Path
-	// Whether the case of letters matters in Path.
+	// Whether the case of letters matters in Path, unless that is a Regex.
 	CaseSensitive bool
-	// Where the calls go. Nil is an action that this type does not read yet.
+	// What the headers of the call must be.
+	Headers []HeaderMatcher
+	// Of a million calls that match otherwise, so many do; nil: all.
+	PerMillion *uint32
+	// Why Match passes over the route; empty: it does not.
+	Ignored string
+	// What is done with the call. Nil is an action that this type does not know; calls that
+	// match fail.
 	Action Action
+	// How long a call may take, instead of what the listener says; 0: for ever; nil: nothing
+	// is said (A31).
+	MaxStreamDuration *time.Duration
+	// The most that the call's own deadline may be, in the place of MaxStreamDuration; 0: as
+	// long as it is; nil: nothing is said (A31).
+	GRPCTimeoutHeaderMax *time.Duration
+	// When calls are made again; nil: as the virtual host says (A44).
+	Retry *RetryPolicy
+	// What the hash of a call is made of, in order; those that gRPC has not are left out
+	// (A42).
+	HashPolicies []HashPolicy
+	// The call's authority becomes the endpoint's hostname. Never, unless the server is
+	// trusted (A81).
+	AutoHostRewrite bool
+	// By the names of filters (A39).
+	Overrides map[string]FilterOverride
 }
 
-// Path is [Prefix] or [Exact].
+// Path is [Prefix], [Exact] or [Regex].
 type Path interface {
 	isPath()
 }
 
-// Action is [Cluster] or [WeightedClusters].
+// Action is [Cluster], [WeightedClusters], [ClusterHeader], [Specifier] or
+// [NonForwarding].
 type Action interface {
 	isAction()
+}
+
+// RetryPolicy is when calls are made again (A44).
+type RetryPolicy struct {
+	// The gRPC status codes that are worth another attempt; none: no call is made again.
+	Codes []uint32
+	// How many attempts there may be after the first; gRPC makes no more than four.
+	MaxRetries uint32
+	// How long to wait between attempts.
+	BackOff BackOff
 }
 
 // Prefix is how the path starts.
@@ -78,6 +127,14 @@ type Exact struct {
 }
 
 func (Exact) isPath() {}
+
+// Regex is the whole path.
+type Regex struct {
+	// Matches only the whole path.
+	Pattern *regexp.Regexp
+}
+
+func (Regex) isPath() {}
 
 // Cluster is one cluster.
 type Cluster struct {
@@ -97,12 +154,36 @@ type WeightedClusters struct {
 
 func (WeightedClusters) isAction() {}
 
+// ClusterHeader is the cluster that a header of the call names. gRPC passes over such
+// routes (A28).
+type ClusterHeader struct {
+	// The header.
+	Name string
+}
+
+func (ClusterHeader) isAction() {}
+
+// Specifier is a plugin that chooses the cluster.
+type Specifier struct {
+	// In Update.Specifiers.
+	Name string
+}
+
+func (Specifier) isAction() {}
+
+// NonForwarding is what servers do with calls (A36).
+type NonForwarding struct{}
+
+func (NonForwarding) isAction() {}
+
 // WeightedCluster is one cluster and its share.
 type WeightedCluster struct {
 	// Of WeightedClusters.Total.
 	Weight uint32
 	// The resource that is the cluster.
 	Name string
+	// By the names of filters (A39).
+	Overrides map[string]FilterOverride
 }
 
 // Name is the resource's canonical name.
@@ -145,27 +226,76 @@ func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o
 	}
-	return slices.EqualFunc(u.VirtualHosts, o.VirtualHosts, VirtualHost.Equal)
+	return slices.EqualFunc(u.VirtualHosts, o.VirtualHosts, VirtualHost.Equal) &&
+		convert.EqualValues(u.Hosts, o.Hosts) &&
+		convert.EqualValues(u.Specifiers, o.Specifiers)
 }
 
 // Equal reports whether the fields of s and o are equal.
 func (s VirtualHost) Equal(o VirtualHost) bool {
 	return s.Name == o.Name &&
 		slices.Equal(s.Domains, o.Domains) &&
-		slices.EqualFunc(s.Routes, o.Routes, Route.Equal)
+		slices.EqualFunc(s.Routes, o.Routes, Route.Equal) &&
+		convert.EqualValues(s.Table, o.Table) &&
+		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
+		convert.EqualValues(s.Overrides, o.Overrides)
 }
 
 // Equal reports whether the fields of s and o are equal.
 func (s Route) Equal(o Route) bool {
-	return s.Path == o.Path &&
+	return s.Name == o.Name &&
+		equalPath(s.Path, o.Path) &&
 		s.CaseSensitive == o.CaseSensitive &&
-		equalAction(s.Action, o.Action)
+		convert.EqualValues(s.Headers, o.Headers) &&
+		convert.EqualValues(s.PerMillion, o.PerMillion) &&
+		s.Ignored == o.Ignored &&
+		equalAction(s.Action, o.Action) &&
+		convert.EqualPointers(s.MaxStreamDuration, o.MaxStreamDuration, convert.Same) &&
+		convert.EqualPointers(s.GRPCTimeoutHeaderMax, o.GRPCTimeoutHeaderMax, convert.Same) &&
+		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
+		convert.EqualValues(s.HashPolicies, o.HashPolicies) &&
+		s.AutoHostRewrite == o.AutoHostRewrite &&
+		convert.EqualValues(s.Overrides, o.Overrides)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s RetryPolicy) Equal(o RetryPolicy) bool {
+	return convert.EqualValues(s.Codes, o.Codes) &&
+		s.MaxRetries == o.MaxRetries &&
+		convert.EqualValues(s.BackOff, o.BackOff)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Regex) Equal(o Regex) bool {
+	return convert.EqualValues(s.Pattern, o.Pattern)
 }
 
 // Equal reports whether the fields of s and o are equal.
 func (s WeightedClusters) Equal(o WeightedClusters) bool {
-	return slices.Equal(s.Clusters, o.Clusters) &&
+	return slices.EqualFunc(s.Clusters, o.Clusters, WeightedCluster.Equal) &&
 		s.Total == o.Total
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s WeightedCluster) Equal(o WeightedCluster) bool {
+	return s.Weight == o.Weight &&
+		s.Name == o.Name &&
+		convert.EqualValues(s.Overrides, o.Overrides)
+}
+
+func equalPath(a, b Path) bool {
+	switch a := a.(type) {
+	case Prefix:
+		c, ok := b.(Prefix)
+		return ok && a == c
+	case Exact:
+		c, ok := b.(Exact)
+		return ok && a == c
+	case Regex:
+		c, ok := b.(Regex)
+		return ok && a.Equal(c)
+	}
+	return a == b
 }
 
 func equalAction(a, b Action) bool {
@@ -176,6 +306,15 @@ func equalAction(a, b Action) bool {
 	case WeightedClusters:
 		c, ok := b.(WeightedClusters)
 		return ok && a.Equal(c)
+	case ClusterHeader:
+		c, ok := b.(ClusterHeader)
+		return ok && a == c
+	case Specifier:
+		c, ok := b.(Specifier)
+		return ok && a == c
+	case NonForwarding:
+		c, ok := b.(NonForwarding)
+		return ok && a == c
 	}
 	return a == b
 }

@@ -7,6 +7,34 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// validate checks the rules about one RouteConfiguration.
+func validate(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
+	var p resource.Path // the message itself
+	for i, x := range m.GetVirtualHosts() {
+		q := p.Item("virtual_hosts", i)
+		validateVirtualHosts(dc, &q, x, v)
+	}
+}
+
+// validateVirtualHosts checks the rules about one VirtualHost.
+func validateVirtualHosts(dc *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
+	for i, x := range m.GetRoutes() {
+		q := p.Item("routes", i)
+		validateVirtualHostsRoutes(dc, &q, x, v)
+	}
+}
+
+// validateVirtualHostsRoutes checks the rules about one Route.
+func validateVirtualHostsRoutes(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) {
+	if x, ok := m.GetRoute().GetClusterSpecifier().(*routev3.RouteAction_Cluster); ok && x.Cluster == "" {
+		v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
+	}
+	validateGRPC(dc, *p, m, v)
+	if x := m.GetRoute().GetWeightedClusters(); x != nil {
+		validateTotal(dc, p.Field("route.weighted_clusters"), x, v)
+	}
+}
+
 // validateVirtualHost checks the rules about one VirtualHost.
 func validateVirtualHost(p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
@@ -18,6 +46,13 @@ func validateVirtualHost(p *resource.Path, m *routev3.VirtualHost, v *resource.V
 func validateRoute(p *resource.Path, m *routev3.Route, v *resource.Violations) {
 	if m.GetMatch().GetPathSpecifier() == nil {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
+	}
+}
+
+// validateRetryPolicy checks the rules about one RetryPolicy.
+func validateRetryPolicy(p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) {
+	if x := m.GetNumRetries(); x != nil && x.GetValue() < 1 {
+		v.Add(p.Field("num_retries"), x.GetValue(), "must be at least 1 (A44)")
 	}
 }
 

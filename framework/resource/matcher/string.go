@@ -108,10 +108,20 @@ func newRegex(p resource.Path, m *matcherv3.RegexMatcher) (String, error) {
 // Compile makes a regular expression that must match everything, as Envoy's do. The
 // error says what is wrong with it.
 func Compile(regex string) (*regexp.Regexp, error) {
-	if _, err := regexp.Compile(regex); err != nil {
-		return nil, regexError{err}
+	if _, err := CompilePart(regex); err != nil {
+		return nil, err
 	}
 	return regexp.Compile(`\A(?:` + regex + `)\z`)
+}
+
+// CompilePart makes a regular expression that matches parts of a text, for what
+// replaces them.
+func CompilePart(regex string) (*regexp.Regexp, error) {
+	re, err := regexp.Compile(regex)
+	if err != nil {
+		return nil, regexError{err}
+	}
+	return re, nil
 }
 
 // regexError says what is wrong with a regular expression.

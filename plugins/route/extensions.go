@@ -1,0 +1,134 @@
+package route
+
+import (
+	"maps"
+	"slices"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A FilterOverride is the configuration of an HTTP filter for some calls, in the
+// place of what the listener says (A39).
+type FilterOverride struct {
+	// Message is the full name of the message that it was.
+	Message string
+	// Config is what the filter made of it. In profile Envoy it may be the
+	// *anypb.Any, as it came, of a filter that nobody registered.
+	Config any
+}
+
+// overrides reads the configurations of filters, by the names of filters.
+func overrides(dc *resource.DecodeContext, m map[string]*anypb.Any) (map[string]FilterOverride, error) {
+	if len(m) == 0 {
+		return nil, nil
+	}
+	var v resource.Violations
+	out := make(map[string]FilterOverride, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		o, ok, err := override(dc, m[name])
+		if err != nil {
+			v.AddError((*resource.Path)(nil).Field("["+name+"]"), err)
+		}
+		if ok {
+			out[name] = o
+		}
+	}
+	return out, v.Err()
+}
+
+const filterConfig = "envoy.config.route.v3.FilterConfig"
+
+// override reads one configuration, perhaps in a FilterConfig. Not ok: it does not
+// count, because it is optional and nobody knows the filter.
+func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bool, err error) {
+	c, err := resource.OpenTypedConfig(a)
+	if err != nil {
+		return o, false, err
+	}
+	optional := false
+	if c.Message == filterConfig {
+		m := new(routev3.FilterConfig)
+		if err := c.Unmarshal(m); err != nil {
+			return o, false, err
+		}
+		optional, a = m.GetIsOptional(), m.GetConfig()
+		if c, err = resource.OpenTypedConfig(a); err != nil {
+			return o, false, err
+		}
+	}
+	f, known := dc.Types.HTTPFilter(c.Message)
+	var v resource.Violations
+	switch {
+	case !known && optional:
+		return o, false, nil
+	case !known && dc.Types.Profile() == resource.Envoy:
+		return FilterOverride{c.Message, a}, true, nil
+	case !known:
+		v.Add(resource.Path{}, c.Message, "must be of a filter that is registered (A39)")
+		return o, false, v.Err()
+	case f.Override != c.Message:
+		v.Add(resource.Path{}, c.Message, "must be an override; it configures a filter (A39)")
+		return o, false, v.Err()
+	}
+	config, err := f.ParseOverride(dc, c)
+	return FilterOverride{c.Message, config}, err == nil, err
+}
+
+// specifiers reads the cluster specifier plugins. One that is optional and not known
+// is there without a name.
+func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) {
+	var v resource.Violations
+	var out map[string]resource.LBConfig
+	for i, m := range list {
+		p := (*resource.Path)(nil).Item("", i)
+		name := m.GetExtension().GetName()
+		if _, twice := out[name]; twice {
+			v.Add(p.Field("extension.name"), name, "must be unique")
+		}
+		c, err := resource.OpenTypedConfig(m.GetExtension().GetTypedConfig())
+		if err != nil {
+			v.AddError(p.Field("extension.typed_config"), err)
+			continue
+		}
+		var config resource.LBConfig
+		s, known := dc.Types.ClusterSpecifier(c.Message)
+		switch {
+		case known:
+			if config, err = s.Parse(dc, c); err != nil {
+				v.AddError(p.Field("extension.typed_config"), err)
+			}
+		case !m.GetIsOptional() && dc.Types.Profile() == resource.GRPC:
+			v.Add(p.Field("extension.typed_config"), c.Message, "must be of a cluster specifier plugin that is registered, or optional")
+		}
+		if out == nil {
+			out = make(map[string]resource.LBConfig, len(list))
+		}
+		out[name] = config
+	}
+	return out, v.Err()
+}
+
+// finishSpecifiers holds what routes say of plugins against the plugins that there
+// are. A route to one that is optional and not known is passed over.
+func finishSpecifiers(_ *resource.DecodeContext, u *Update, v *resource.Violations) {
+	for i := range u.VirtualHosts {
+		host := (*resource.Path)(nil).Item("virtual_hosts", i)
+		for j := range u.VirtualHosts[i].Routes {
+			r := &u.VirtualHosts[i].Routes[j]
+			s, ok := r.Action.(Specifier)
+			if !ok {
+				continue
+			}
+			switch plugin, there := u.Specifiers[s.Name]; {
+			case !there:
+				p := host.Item("routes", j)
+				v.Add(p.Field("route.cluster_specifier_plugin"), s.Name, "must be the name of one of cluster_specifier_plugins")
+			case plugin.Name == "":
+				r.Ignored = "its cluster specifier plugin is optional, and nobody registered it"
+			}
+		}
+	}
+}

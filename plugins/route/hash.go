@@ -1,0 +1,82 @@
+package route
+
+import (
+	"regexp"
+	"strings"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+)
+
+// A HashPolicy is a part of what the hash of a call is made of (A42).
+type HashPolicy struct {
+	// Header is the header, in lower case, whose value is hashed. Empty: the hash is
+	// one that all calls of a channel have.
+	Header string
+	// Regex and Substitution rewrite the value before it is hashed; nil: they do not.
+	Regex        *regexp.Regexp
+	Substitution string
+	// Terminal says that the policies after this one do not count where there is a
+	// hash already.
+	Terminal bool
+}
+
+// channelID is the one filter state that gRPC has: the channel's own (A42).
+const channelID = "io.grpc.channel_id"
+
+// hashPolicies reads the policies that gRPC has; others give no hash (A42).
+func hashPolicies(_ *resource.DecodeContext, list []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) {
+	var v resource.Violations
+	var out []HashPolicy
+	for i, m := range list {
+		switch s := m.GetPolicySpecifier().(type) {
+		case *routev3.RouteAction_HashPolicy_Header_:
+			at := (*resource.Path)(nil).Item("", i)
+			out = append(out, headerHash(at.Field("header"), s.Header, m.GetTerminal(), &v))
+		case *routev3.RouteAction_HashPolicy_FilterState_:
+			if s.FilterState.GetKey() == channelID {
+				out = append(out, HashPolicy{Terminal: m.GetTerminal()})
+			}
+		}
+	}
+	return out, v.Err()
+}
+
+func headerHash(p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {
+	out := HashPolicy{Header: strings.ToLower(m.GetHeaderName()), Terminal: terminal}
+	if out.Header == "" {
+		v.Add(p.Field("header_name"), "", "must be set (A42)")
+	}
+	rewrite := m.GetRegexRewrite()
+	if rewrite == nil {
+		return out
+	}
+	re, err := matcher.CompilePart(rewrite.GetPattern().GetRegex())
+	if err != nil {
+		v.Add(p.Field("regex_rewrite.pattern.regex"), rewrite.GetPattern().GetRegex(), err.Error())
+	}
+	out.Regex, out.Substitution = re, goTemplate(rewrite.GetSubstitution())
+	return out
+}
+
+// goTemplate makes of a substitution, in which \1 is a group, one of package regexp.
+func goTemplate(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '$':
+			b.WriteString("$$")
+		case s[i] == '\\' && i+1 < len(s) && s[i+1] >= '0' && s[i+1] <= '9':
+			i++
+			b.WriteString("${" + s[i:i+1] + "}")
+		case s[i] == '\\' && i+1 < len(s):
+			i++
+			b.WriteByte(s[i])
+		default:
+			b.WriteByte(s[i])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,133 @@
+package route
+
+import (
+	"slices"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A Table finds the routes whose path may match. It is made once, and is
+// immutable.
+type Table struct {
+	exact, exactFold map[string][]int32 // the second one by the path in lower case
+	prefixes         []prefixes
+	others           []int32 // routes that have to be tried
+}
+
+// prefixes are the routes for prefixes of one length.
+type prefixes struct {
+	length int
+	fold   bool
+	routes map[string][]int32
+}
+
+// maxPrefixes is how many lengths of prefixes are looked up; routes with others are
+// tried.
+const maxPrefixes = 24
+
+// Equal reports true: a table follows from the routes, which are compared themselves.
+func (t *Table) Equal(*Table) bool { return true }
+
+func newTable(_ *resource.DecodeContext, routes []*routev3.Route) (*Table, error) { //nolint:unparam // the type of a hook
+	t := &Table{exact: make(map[string][]int32), exactFold: make(map[string][]int32)}
+	for i, r := range routes {
+		t.add(int32(i), r.GetMatch())
+	}
+	return t, nil
+}
+
+func (t *Table) add(i int32, m *routev3.RouteMatch) {
+	fold := m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue()
+	switch p := m.GetPathSpecifier().(type) {
+	case *routev3.RouteMatch_Path:
+		if fold {
+			key := string(appendLower(nil, p.Path))
+			t.exactFold[key] = append(t.exactFold[key], i)
+		} else {
+			t.exact[p.Path] = append(t.exact[p.Path], i)
+		}
+	case *routev3.RouteMatch_Prefix:
+		t.addPrefix(i, p.Prefix, fold)
+	default:
+		t.others = append(t.others, i)
+	}
+}
+
+func (t *Table) addPrefix(i int32, prefix string, fold bool) {
+	if fold {
+		prefix = string(appendLower(nil, prefix))
+	}
+	at := slices.IndexFunc(t.prefixes, func(p prefixes) bool { return p.length == len(prefix) && p.fold == fold })
+	switch {
+	case prefix == "" || at < 0 && len(t.prefixes) == maxPrefixes:
+		t.others = append(t.others, i)
+		return
+	case at < 0:
+		at = len(t.prefixes)
+		t.prefixes = append(t.prefixes, prefixes{len(prefix), fold, make(map[string][]int32)})
+	}
+	group := t.prefixes[at].routes
+	group[prefix] = append(group[prefix], i)
+}
+
+func appendLower(b []byte, s string) []byte {
+	for i := range len(s) {
+		b = append(b, lower(s[i]))
+	}
+	return b
+}
+
+// candidates are the routes that may match a path, in their order.
+type candidates struct {
+	n     int
+	lists [maxPrefixes + 3][]int32
+}
+
+func (t *Table) candidates(path string) (c candidates) {
+	if t == nil {
+		return c
+	}
+	var buf [256]byte
+	var folded []byte
+	if len(t.exactFold) > 0 || slices.ContainsFunc(t.prefixes, func(p prefixes) bool { return p.fold }) {
+		folded = appendLower(buf[:0], path)
+	}
+	c.add(t.exact[path])
+	c.add(t.exactFold[string(folded)])
+	c.add(t.others)
+	for i := range t.prefixes {
+		switch p := &t.prefixes[i]; {
+		case len(path) < p.length:
+		case p.fold:
+			c.add(p.routes[string(folded[:p.length])])
+		default:
+			c.add(p.routes[path[:p.length]])
+		}
+	}
+	return c
+}
+
+func (c *candidates) add(list []int32) {
+	if len(list) > 0 {
+		c.lists[c.n] = list
+		c.n++
+	}
+}
+
+// next takes the first candidate that is left.
+func (c *candidates) next() (route int32, ok bool) {
+	first := -1
+	for i := range c.n {
+		if len(c.lists[i]) > 0 && (first < 0 || c.lists[i][0] < c.lists[first][0]) {
+			first = i
+		}
+	}
+	if first < 0 {
+		return 0, false
+	}
+	route = c.lists[first][0]
+	c.lists[first] = c.lists[first][1:]
+	return route, true
+}
