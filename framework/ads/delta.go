@@ -131,6 +131,11 @@ func (s *deltaNames) forget(name string) {
 	delete(s.told, name)
 }
 
+func (s *deltaNames) renew() {
+	clear(s.held)
+	clear(s.told)
+}
+
 // due reports whether a request should leave now. Answers never wait.
 func (s *deltaNames) due(now time.Time) bool {
 	switch {

@@ -246,3 +246,24 @@ func TestSotwWildcard(t *testing.T) {
 		t.Error("the wildcard was not unsubscribed from")
 	}
 }
+
+// A server that was fallen back from must not stay silent because it said everything
+// before (gRFC A71 waits for its first response).
+func TestRenewAsksAsIfForTheFirstTime(t *testing.T) {
+	r := newDeltaRig(t, Delta)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Nonce: "1", Accepted: accepted("a", "1")}, Closed{Err: errRefused})
+	r.do(Renew{})
+	r.asks(r.reopen(), "[a]", "[]", nil)
+
+	r = newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Nonce: "1", Version: "1"}, Closed{Err: errRefused}, Renew{})
+	r.now, _ = r.m.NextDeadline()
+	r.do(Turn{}, Opened{})
+	if s := r.sent(); s.Version != "" || !slices.Equal(s.Names, []string{"a"}) {
+		t.Errorf("request = %+v, want no version", s)
+	}
+}
+
+var errRefused = errors.New("refused")

@@ -24,6 +24,9 @@ type (
 		Type *resource.Type
 		Name string
 	}
+	// Renew says that nothing the server sent is relied on any longer: the next
+	// stream asks as if it were the first.
+	Renew struct{}
 	// Opened says that the stream asked for by Open is there.
 	Opened struct{}
 	// Written says that the request of the last Send has left.
@@ -62,6 +65,7 @@ type Accepted struct {
 func (Subscribe) event()   {}
 func (Unsubscribe) event() {}
 func (Forget) event()      {}
+func (Renew) event()       {}
 func (Opened) event()      {}
 func (Written) event()     {}
 func (Received) event()    {}

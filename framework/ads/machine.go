@@ -65,6 +65,8 @@ type names interface {
 	received(ev Received, now time.Time)
 	// forget makes the machine say no longer that the resource is held.
 	forget(name string)
+	// renew makes it say so of all of them.
+	renew()
 	// stale returns what the server no longer has although it did not say so.
 	stale(now time.Time) []string
 	// reset forgets what belongs to a stream that is gone.
@@ -105,6 +107,10 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 		m.of(ev.Type).remove(ev.Name)
 	case Forget:
 		m.of(ev.Type).forget(ev.Name)
+	case Renew:
+		for _, s := range m.types {
+			s.renew()
+		}
 	case Opened:
 		m.state, m.openedAt = open, now
 	case Written:

@@ -155,6 +155,8 @@ func (s *sotwNames) received(ev Received, _ time.Time) {
 // Versions are those of responses: what is held of them, the server does not ask.
 func (s *sotwNames) forget(string) {}
 
+func (s *sotwNames) renew() { s.version = "" }
+
 func (s *sotwNames) stale(time.Time) []string { return nil }
 
 // reset forgets what belongs to a stream that is gone.

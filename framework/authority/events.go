@@ -132,6 +132,10 @@ type (
 		Type   *resource.Type
 		Name   string
 	}
+	// Renew what a server is asked for when its stream is back: another server is
+	// listened to until it responds, so it must not stay silent because it said
+	// everything before.
+	Renew struct{ Server int }
 	// Notify a watcher.
 	Notify struct {
 		Watcher Watcher
@@ -148,5 +152,6 @@ type (
 func (Subscribe) effect()    {}
 func (Unsubscribe) effect()  {}
 func (Forget) effect()       {}
+func (Renew) effect()        {}
 func (Notify) effect()       {}
 func (NotifyMember) effect() {}

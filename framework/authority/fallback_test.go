@@ -27,6 +27,8 @@ func effects(list []Effect) string {
 			out = append(out, fmt.Sprintf("%d+%s", e.Server, e.Name))
 		case Unsubscribe:
 			out = append(out, fmt.Sprintf("%d-%s", e.Server, e.Name))
+		case Renew:
+			out = append(out, fmt.Sprintf("%d!", e.Server))
 		case Forget:
 			out = append(out, fmt.Sprintf("%d?%s", e.Server, e.Name))
 		}
@@ -55,12 +57,12 @@ func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	r.expect("", Lost{Err: errRefused, Server: 0}) // all is cached
 	a.wants(t, 2, u, resource.ErrTransport)
 	b := new(watcher)
-	r.expect("0+b 1+a 1+b", Watch{partial, name(t, "b"), b})
+	r.expect("0! 0+b 1+a 1+b", Watch{partial, name(t, "b"), b})
 	b.wants(t, 0, nil, nil) // somebody may still have it
 	if i, _ := r.m.Active(); i != 1 {
 		t.Errorf("active = %d, want 1", i)
 	}
-	r.expect("2+a 2+b", Lost{Err: errRefused, Server: 1})
+	r.expect("1! 2+a 2+b", Lost{Err: errRefused, Server: 1})
 	b.wants(t, 0, nil, nil)
 	r.expect("", Lost{Err: errRefused, Server: 2})
 	b.wants(t, 1, nil, resource.ErrTransport)
@@ -94,7 +96,7 @@ func TestServersThatAreDownArePassedOver(t *testing.T) {
 	r.do(Lost{Server: 0, Err: errRefused}) // another authority uses it
 	r.do(Lost{Server: 1, Err: errRefused})
 	a := new(watcher)
-	r.expect("0+a 1+a 2+a", Watch{partial, name(t, "a"), a})
+	r.expect("0! 0+a 1! 1+a 2+a", Watch{partial, name(t, "a"), a})
 	a.wants(t, 0, nil, nil)
 	r.do(Cancel{partial, name(t, "a"), a})
 	r.do(Lost{Server: 2, Err: errRefused})

@@ -134,10 +134,16 @@ func (m *Machine) live(r *record, ttl time.Duration) {
 }
 
 // beat takes a heartbeat, which is about the version that is in use or about
-// nothing.
+// nothing. One that comes when the resource has expired says that it is still there:
+// it is asked for again.
 func (m *Machine) beat(r *record, res Result) {
-	if r.update != nil && (res.Version == r.version || res.Version == "") {
+	i := m.choice.Active()
+	switch {
+	case r.update != nil && (res.Version == r.version || res.Version == ""):
 		m.live(r, res.TTL)
+	case r.update == nil && r.state == DoesNotExist && len(r.watchers) > 0:
+		m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
 	}
 }
 

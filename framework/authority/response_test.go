@@ -131,6 +131,9 @@ func TestLifetimes(t *testing.T) {
 		t.Errorf("state = %v, cached %v; want it gone", a.state, r.cached(partial, "a"))
 	}
 	deadline(0)
+	if e := effects(r.do(Response{Type: partial, Results: []Result{beat("1", time.Minute)}, Partial: true})); e != "0+a 0-a" {
+		t.Errorf("effects of a late heartbeat = %q, want that it is asked for again", e)
+	}
 
 	for i, s := range []string{"x", "y", "z"} {
 		r.watch(partial, s)

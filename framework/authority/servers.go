@@ -18,6 +18,9 @@ func (m *Machine) choose(d fallback.Decision) {
 		})
 	}
 	for _, i := range d.Use {
+		if i > 0 {
+			m.emit(Renew{Server: i - 1})
+		}
 		m.switched()
 		m.eachWatched(func(r *record) {
 			m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})

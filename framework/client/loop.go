@@ -137,6 +137,8 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			l.toStream(a.channels[e.Server], ads.Unsubscribe{Type: e.Type, Name: e.Name}, now)
 		case authority.Forget:
 			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
+		case authority.Renew:
+			l.toStream(a.channels[e.Server], ads.Renew{}, now)
 		case authority.Notify:
 			l.news = true
 			e.Watcher.Notify(e.State)
