@@ -20,22 +20,21 @@ import (
 
 // withCollections adds a type for the list collections of each type that has them.
 func withCollections(types *resource.Set) (*resource.Set, error) {
-	var all []*resource.Type
+	var lists []*resource.Type
 	for _, t := range types.All() {
-		all = append(all, t)
 		if t.Collection == "" {
 			continue
 		}
 		if _, registered := types.Lookup(t.Collection); registered {
 			return nil, fmt.Errorf("client: %s is registered as a type of its own; it is the list collection of %s", t.Collection, t.Name)
 		}
-		all = append(all, &resource.Type{
+		lists = append(lists, &resource.Type{
 			Name:     t.Collection,
 			Decode:   func(dc *resource.DecodeContext, body []byte) (resource.Update, error) { return decodeList(t, dc, body) },
 			NewShard: func() resource.Shard { return cache.NewShard[*list]() },
 		})
 	}
-	return resource.NewSet(all...)
+	return types.With(lists...)
 }
 
 // A list is a list collection: its members are inlined or located elsewhere (TP1).

@@ -140,6 +140,28 @@ func TestInlineTakesOverRefsAndViolations(t *testing.T) {
 	(&DecodeContext{}).Inline(&m, &v, at, "test.Inner", nil) // no types at all: a violation, no panic
 }
 
+// Types that are added later are read with the same extensions, and as strictly.
+func TestWithKeepsExtensions(t *testing.T) {
+	decode := func(*DecodeContext, []byte) (Update, error) { return nil, ErrInvalid }
+	base, err := NewSet(newType("a", decode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if base, err = base.Extend(Envoy, &CertificateProvider{Plugin: "p"}); err != nil {
+		t.Fatal(err)
+	}
+	more, err := base.With(newType("b", decode))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := more.CertificateProvider("p"); !ok || more.Profile() != Envoy || more.Len() != 2 || base.Len() != 1 {
+		t.Errorf("with another type: %+v, before %+v", more, base)
+	}
+	if _, err := more.With(newType("a", decode)); err == nil {
+		t.Error("a type was added twice")
+	}
+}
+
 func TestNewSetReportsEverything(t *testing.T) {
 	decode := func(*DecodeContext, []byte) (Update, error) { return nil, ErrInvalid }
 	_, err := NewSet(newType("", decode), newType("a", nil), newType("b", decode), newType("b", decode), &Type{Name: "c", Decode: decode}, nil)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -103,28 +104,34 @@ type Set struct {
 	profile    Profile
 }
 
-// NewSet makes a set without extensions. Types with the same name, and types that lack what the
-// framework needs, are errors; all of them are reported.
-func NewSet(types ...*Type) (*Set, error) {
-	s := &Set{byName: make(map[string]*Type, len(types))}
+// NewSet makes a set without extensions. Types with the same name, and types that
+// lack what the framework needs, are errors; all of them are reported.
+func NewSet(types ...*Type) (*Set, error) { return new(Set).With(types...) }
+
+// With returns a set with further types, and the same extensions. Its errors are those
+// of [NewSet].
+func (s *Set) With(types ...*Type) (*Set, error) {
+	out := *s
+	out.types, out.byName = slices.Clone(s.types), make(map[string]*Type, len(s.types)+len(types))
+	maps.Copy(out.byName, s.byName)
 	var errs []error
 	for _, t := range types {
 		if err := t.check(); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if _, ok := s.byName[t.Name]; ok {
+		if _, ok := out.byName[t.Name]; ok {
 			errs = append(errs, fmt.Errorf("resource: type %s is there twice", t.Name))
 			continue
 		}
-		s.byName[t.Name] = t
-		s.types = append(s.types, t)
+		out.byName[t.Name] = t
+		out.types = append(out.types, t)
 	}
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	slices.SortFunc(s.types, func(a, b *Type) int { return strings.Compare(a.Name, b.Name) })
-	return s, nil
+	slices.SortFunc(out.types, func(a, b *Type) int { return strings.Compare(a.Name, b.Name) })
+	return &out, nil
 }
 
 // Lookup finds a type by its message's full name.
