@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/pprof"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// A Row is one measurement and its bound.
+type Row struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit"`
+	Ours   float64 `json:"ours"`
+	Peer   float64 `json:"peer"` // the minimal client, or what the row names instead
+	Beside string  `json:"beside"`
+	Ratio  float64 `json:"ratio"`
+	Bound  float64 `json:"bound"` // of the ratio, or of Ours where Peer is 0
+	OK     bool    `json:"ok"`
+}
+
+// A measurement makes rows.
+type measurement struct {
+	name string
+	run  func(ctx context.Context) ([]Row, error)
+}
+
+func main() {
+	serve := flag.Bool("serve", false, "be the control plane (for the command itself)")
+	rows := flag.String("rows", "", "measure only the rows whose name contains this")
+	profile := flag.String("cpuprofile", "", "write a processor profile of the measurements to this file")
+	out := flag.String("json", "", "write the figures to this file too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	var err error
+	ok := true
+	if *serve {
+		err = serveCommands(ctx, os.Stdin, os.Stdout)
+	} else {
+		ok, err = profiled(*profile, func() (bool, error) { return measure(ctx, *rows, *out, os.Stdout) })
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+	}
+	if err != nil || !ok {
+		stop()
+		os.Exit(1)
+	}
+}
+
+// profiled runs f, under the profiler if there is a file for it.
+func profiled(file string, f func() (bool, error)) (bool, error) {
+	if file == "" {
+		return f()
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = out.Close() }()
+	if err := pprof.StartCPUProfile(out); err != nil {
+		return false, err
+	}
+	defer pprof.StopCPUProfile()
+	return f()
+}
+
+func measure(ctx context.Context, which, out string, w io.Writer) (bool, error) {
+	var all []Row
+	ok := true
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintf(w, "%s, %s, %d processors, %s\n\n", runtime.Version(), runtime.GOARCH, runtime.GOMAXPROCS(0), time.Now().Format(time.DateOnly))
+	fmt.Fprintln(table, "row\tours\tbeside\t\tratio\tbound\t")
+	for _, m := range measurements() {
+		if !strings.Contains(m.name, which) {
+			continue
+		}
+		rows, err := m.run(ctx)
+		if err != nil {
+			return false, fmt.Errorf("%s: %w", m.name, err)
+		}
+		for _, r := range rows {
+			r.judge()
+			ok = ok && r.OK
+			all = append(all, r)
+			fmt.Fprintln(table, r)
+		}
+		if err := table.Flush(); err != nil {
+			return false, err
+		}
+	}
+	if out == "" {
+		return ok, nil
+	}
+	data, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return false, err
+	}
+	return ok, os.WriteFile(out, append(data, '\n'), 0o644)
+}
+
+// judge fills in the ratio and whether the bound is kept.
+func (r *Row) judge() {
+	if r.Ratio = r.Ours; r.Peer > 0 {
+		r.Ratio = r.Ours / r.Peer
+	}
+	r.OK = r.Ratio <= r.Bound
+}
+
+// String is the row as a line of the table.
+func (r Row) String() string {
+	verdict := "ok"
+	if !r.OK {
+		verdict = "MISSED"
+	}
+	if r.Peer == 0 {
+		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t<= %g %s\t%s", r.Name, r.Ours, r.Unit, r.Bound, r.Unit, verdict)
+	}
+	return fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t<= %g\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, r.Bound, verdict)
+}

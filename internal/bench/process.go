@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A server is the control plane in its own process.
+type server struct {
+	addr string
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+}
+
+func startServer(ctx context.Context, resources int) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cmd: exec.CommandContext(ctx, self, "-serve")} //nolint:gosec // this program itself
+	s.cmd.Stderr = os.Stderr
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	s.out = bufio.NewReader(out)
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	if s.addr, err = s.line(); err != nil {
+		return nil, err
+	}
+	return s, s.do("fill %d", resources)
+}
+
+func (s *server) line() (string, error) {
+	line, err := s.out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the control plane's process ended: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// do gives a command and waits until it is done.
+func (s *server) do(format string, args ...any) error {
+	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
+		return err
+	}
+	_, err := s.line()
+	return err
+}
+
+func (s *server) stop() {
+	_ = s.in.Close() // ends the process
+	_ = s.cmd.Wait() // it has nothing more to say
+}
+
+// cpu is the processor time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it takes no argument that could be wrong
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// spent is the processor time that f needs, garbage that it leaves included.
+func spent(f func() error) (time.Duration, error) {
+	runtime.GC()
+	before := cpu()
+	err := f()
+	runtime.GC()
+	return cpu() - before, err
+}
+
+// median measures several times.
+func median(times int, f func(i int) (time.Duration, error)) (time.Duration, error) {
+	var all []time.Duration
+	for i := range times {
+		d, err := f(i)
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, d)
+	}
+	slices.Sort(all)
+	return all[len(all)/2], nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

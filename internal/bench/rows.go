@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+func measurements() []measurement {
+	return []measurement{
+		{"subscribe 10k+10k", subscribeRow(10_000)},
+		{"subscribe 50k+50k", subscribeRow(50_000)},
+		{"change, state of the world", changeRows},
+		{"change, delta", deltaRows},
+		{"cancel", cancelRow},
+		{"memory", memoryRow},
+		{"lookup", lookupRow},
+		{"decode", decodeRows},
+	}
+}
+
+// within runs f with a control plane that has n clusters and n assignments.
+func within(ctx context.Context, n int, f func(ctx context.Context, srv *server) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	srv, err := startServer(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer srv.stop()
+	return f(ctx, srv)
+}
+
+func subscribeRow(n int) func(context.Context) ([]Row, error) {
+	return func(ctx context.Context) ([]Row, error) {
+		spentBy := make(map[kind]time.Duration)
+		err := within(ctx, n, func(ctx context.Context, srv *server) error {
+			for _, k := range []kind{ours, plain} {
+				var err error
+				spentBy[k], err = median(3, func(int) (time.Duration, error) {
+					return spent(func() error {
+						s, err := newSubject(ctx, k, srv.addr, n, false)
+						if err != nil {
+							return err
+						}
+						defer s.stop()
+						return s.await(ctx, 0, 2*n, 0)
+					})
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return []Row{{
+			Name: fmt.Sprintf("subscribe to %d + %d, all told", n, n), Unit: "ms", Bound: 0.8,
+			Ours: milliseconds(spentBy[ours]), Peer: milliseconds(spentBy[plain]), Beside: "minimal",
+		}}, err
+	}
+}
+
+// changes is how many changes one measurement takes together.
+const changes = 20
+
+// A change is what the control plane does, and how a client knows that it has seen it.
+type change struct {
+	name    string
+	command func(i int) string
+	first   int // the watcher of resource 0; -1: none is told
+	bound   float64
+}
+
+// each measures a change for a client that watches everything.
+func each(ctx context.Context, srv *server, k kind, n int, delta bool, c change) (time.Duration, error) {
+	s, err := newSubject(ctx, k, srv.addr, n, delta)
+	if err != nil {
+		return 0, err
+	}
+	defer s.stop()
+	if err := s.await(ctx, 0, 2*n, 0); err != nil {
+		return 0, err
+	}
+	// What follows a burst: the last answers, and whatever is put off.
+	if err := srv.do("touch cluster 0"); err != nil {
+		return 0, err
+	}
+	if err := s.await(ctx, 0, 1, 1); err != nil {
+		return 0, err
+	}
+	settle := time.NewTimer(300 * time.Millisecond)
+	<-settle.C
+	s.drain()
+	return median(5, func(round int) (time.Duration, error) {
+		runtime.GC()
+		before := cpu()
+		for i := range changes {
+			at := 1 + round*changes + i
+			told := uint32(0)
+			if c.first >= 0 {
+				told = s.got[c.first+at].Load()
+			}
+			if err := srv.do("%s", c.command(at)); err != nil {
+				return 0, err
+			}
+			if c.first >= 0 {
+				if err := s.await(ctx, c.first+at, c.first+at+1, told); err != nil {
+					return 0, err
+				}
+			}
+			if err := s.answered(ctx); err != nil {
+				return 0, err
+			}
+		}
+		return (cpu() - before) / changes, nil
+	})
+}
+
+func changeRows(ctx context.Context) (rows []Row, err error) {
+	const n = 10_000
+	err = within(ctx, n, func(ctx context.Context, srv *server) error {
+		for _, c := range []change{
+			{"one cluster of 10000 changes", func(i int) string { return fmt.Sprintf("touch cluster %d", i) }, 0, 0.35},
+			{"one assignment of 10000 changes, all sent", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 0.35},
+			{"the same 10000 assignments again", func(int) string { return "again endpoint" }, -1, 0.35},
+		} {
+			mine, err := each(ctx, srv, ours, n, false, c)
+			if err != nil {
+				return err
+			}
+			peer, err := each(ctx, srv, skipping, n, false, c)
+			if err != nil {
+				return err
+			}
+			rows = append(rows, Row{Name: c.name, Unit: "ms", Ours: milliseconds(mine), Peer: milliseconds(peer), Beside: "skipping", Bound: c.bound})
+		}
+		return nil
+	})
+	return rows, err
+}
+
+func deltaRows(ctx context.Context) (rows []Row, err error) {
+	var first float64
+	for _, n := range []int{10_000, 50_000} {
+		err := within(ctx, n, func(ctx context.Context, srv *server) error {
+			c := change{"", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 1}
+			mine, err := each(ctx, srv, ours, n, true, c)
+			if err != nil {
+				return err
+			}
+			peer, err := each(ctx, srv, plain, n, true, c)
+			rows = append(rows, Row{
+				Name: fmt.Sprintf("one assignment of %d changes, delta", n), Unit: "ms", Bound: 1,
+				Ours: milliseconds(mine), Peer: milliseconds(peer), Beside: "minimal",
+			})
+			if first == 0 {
+				first = milliseconds(mine)
+			} else {
+				rows = append(rows, Row{Name: "the same", Unit: "ms", Ours: milliseconds(mine), Peer: first, Beside: "at 10000", Bound: 1.2})
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+func cancelRow(ctx context.Context) ([]Row, error) {
+	const n = 5_000
+	spentBy := make(map[kind]time.Duration)
+	err := within(ctx, n, func(ctx context.Context, srv *server) error {
+		for _, k := range []kind{ours, plain} {
+			var err error
+			spentBy[k], err = median(3, func(int) (time.Duration, error) {
+				s, err := newSubject(ctx, k, srv.addr, n, false)
+				if err != nil {
+					return 0, err
+				}
+				defer s.stop()
+				if err := s.await(ctx, 0, 2*n, 0); err != nil {
+					return 0, err
+				}
+				settle := time.NewTimer(300 * time.Millisecond)
+				<-settle.C
+				s.drain()
+				runtime.GC()
+				before := cpu()
+				s.cancel()
+				settle.Reset(300 * time.Millisecond) // for what the loop still has to do
+				<-settle.C
+				return cpu() - before, nil
+			})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return []Row{{Name: "10000 watches cancelled", Unit: "ms", Ours: milliseconds(spentBy[ours]), Peer: milliseconds(spentBy[plain]), Beside: "minimal", Bound: 10}}, err
+}
+
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func memoryRow(ctx context.Context) (rows []Row, err error) {
+	const n = 10_000
+	err = within(ctx, n, func(ctx context.Context, srv *server) error {
+		before := heap()
+		s, err := newSubject(ctx, ours, srv.addr, n, false)
+		if err != nil {
+			return err
+		}
+		defer s.stop()
+		if err := s.await(ctx, 0, 2*n, 0); err != nil {
+			return err
+		}
+		settle := time.NewTimer(500 * time.Millisecond)
+		<-settle.C
+		kept := float64(heap()-before) / (2 * n)
+		rows = []Row{{Name: "heap kept for a resource and its watcher", Unit: "B", Ours: kept, Bound: 1300}}
+		runtime.KeepAlive(s)
+		return nil
+	})
+	return rows, err
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+const nodeID = "bench"
+
+// A plane is the control plane's side: a snapshot that commands change.
+type plane struct {
+	cache     cachev3.SnapshotCache
+	clusters  []types.Resource
+	endpoints []types.Resource
+	version   map[string]int // by type URL
+}
+
+// serveCommands is the process of the control plane. A line of in is a command, each
+// is answered by a line of out:
+//
+//	fill N       N clusters and N assignments of ten endpoints; nothing is sent before
+//	touch T I    changes the resource with number I of type T ("cluster", "endpoint")
+//	again T      a new version of a type, with the resources that it had
+func serveCommands(ctx context.Context, in io.Reader, out io.Writer) error {
+	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	p := &plane{cache: cachev3.NewSnapshotCache(false, cachev3.IDHash{}, nil), version: make(map[string]int)}
+	g := grpc.NewServer()
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, p.cache, nil))
+	go func() { _ = g.Serve(lis) }()
+	defer g.Stop()
+	fmt.Fprintln(out, lis.Addr())
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		if err := p.command(ctx, strings.Fields(lines.Text())); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "done")
+	}
+	return nil
+}
+
+func (p *plane) command(ctx context.Context, words []string) error {
+	if len(words) < 2 {
+		return fmt.Errorf("what is %q?", words)
+	}
+	var i int
+	url := map[string]string{"cluster": resourcev3.ClusterType, "endpoint": resourcev3.EndpointType}[words[1]]
+	switch words[0] {
+	case "fill":
+		if _, err := fmt.Sscan(words[1], &i); err != nil {
+			return err
+		}
+		for n := range i {
+			p.clusters = append(p.clusters, newCluster(n, 1000))
+			p.endpoints = append(p.endpoints, newAssignment(n, 8000))
+		}
+	case "touch":
+		if _, err := fmt.Sscan(words[2], &i); err != nil {
+			return err
+		}
+		p.version[url]++
+		if v := p.version[url]; url == resourcev3.ClusterType {
+			p.clusters[i] = newCluster(i, uint32(1000+v)) //nolint:gosec // a small count
+		} else {
+			p.endpoints[i] = newAssignment(i, uint32(8000+v)) //nolint:gosec // a small count
+		}
+	case "again":
+		p.version[url]++
+	default:
+		return fmt.Errorf("what is %q?", words)
+	}
+	return p.publish(ctx)
+}
+
+func (p *plane) publish(ctx context.Context) error {
+	var s cachev3.Snapshot
+	for url, resources := range map[string][]types.Resource{resourcev3.ClusterType: p.clusters, resourcev3.EndpointType: p.endpoints} {
+		s.Resources[cachev3.GetResponseType(url)] = cachev3.NewResources(fmt.Sprint(p.version[url]), resources)
+	}
+	return p.cache.SetSnapshot(ctx, nodeID, &s)
+}
+
+func clusterName(i int) string { return fmt.Sprintf("cluster-%06d", i) }
+
+func serviceName(i int) string { return fmt.Sprintf("service-%06d", i) }
+
+func newCluster(i int, maxRequests uint32) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 clusterName(i),
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		ConnectTimeout:       durationpb.New(5e9),
+		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{
+			ServiceName: serviceName(i),
+			EdsConfig: &corev3.ConfigSource{
+				ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
+			},
+		},
+		CircuitBreakers: &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{MaxRequests: wrapperspb.UInt32(maxRequests)}}},
+	}
+}
+
+func newAssignment(i int, port uint32) *endpointv3.ClusterLoadAssignment {
+	locality := &endpointv3.LocalityLbEndpoints{
+		Locality: &corev3.Locality{Region: "region", Zone: "zone"}, LoadBalancingWeight: wrapperspb.UInt32(1),
+	}
+	for e := range uint32(10) {
+		locality.LbEndpoints = append(locality.LbEndpoints, &endpointv3.LbEndpoint{
+			HealthStatus: corev3.HealthStatus_HEALTHY,
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{
+				Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+					Address:       fmt.Sprintf("10.%d.%d.%d", i/65536, i/256%256, i%256),
+					PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port + 1000*e},
+				}},
+			}}},
+		})
+	}
+	return &endpointv3.ClusterLoadAssignment{ClusterName: serviceName(i), Endpoints: []*endpointv3.LocalityLbEndpoints{locality}}
+}

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
+	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/standard"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// A kind is which client is measured.
+type kind int
+
+const (
+	ours kind = iota
+	plain
+	skipping
+)
+
+// A subject is a client that is measured. It watches n clusters and n assignments.
+type subject struct {
+	got     []atomic.Uint32 // how often each was told: clusters, then assignments
+	told    chan struct{}   // has a token when something was
+	handled chan struct{}   // responses that were answered
+
+	cancels []func()
+	cancel  func() // all watches
+	stop    func()
+}
+
+func newSubject(ctx context.Context, k kind, addr string, n int, delta bool) (*subject, error) {
+	s := &subject{got: make([]atomic.Uint32, 2*n), told: make(chan struct{}, 1), handled: make(chan struct{}, 1000)}
+	if k == ours {
+		return s, s.startOurs(addr, n, delta)
+	}
+	return s, s.startMinimal(ctx, addr, n, delta, k == skipping)
+}
+
+func (s *subject) tell(i int) {
+	s.got[i].Add(1)
+	select {
+	case s.told <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until the watchers from..to were told something more than before.
+func (s *subject) await(ctx context.Context, from, to int, before uint32) error {
+	for i := from; i < to; {
+		if s.got[i].Load() > before {
+			i++
+			continue
+		}
+		select {
+		case <-s.told:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for watcher %d: %w", i, context.Cause(ctx))
+		}
+	}
+	return nil
+}
+
+// answered waits for the answer to a response.
+func (s *subject) answered(ctx context.Context) error {
+	select {
+	case <-s.handled:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// drain forgets answers.
+func (s *subject) drain() {
+	for {
+		select {
+		case <-s.handled:
+		default:
+			return
+		}
+	}
+}
+
+func (s *subject) startMinimal(ctx context.Context, addr string, n int, delta, skips bool) error {
+	ctx, cancel := context.WithCancel(ctx)
+	m, err := newMinimal(ctx, addr, skips)
+	if err != nil {
+		cancel()
+		return err
+	}
+	for i := range n {
+		m.watch(resourcev3.ClusterType, clusterName(i), func() { s.tell(i) })
+		m.watch(resourcev3.EndpointType, serviceName(i), func() { s.tell(n + i) })
+	}
+	run := m.run
+	if delta {
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(m.conn).DeltaAggregatedResources(ctx)
+		if err != nil {
+			cancel()
+			return err
+		}
+		run = func() error { return m.runDelta(stream) }
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = run() }) // it ends with ctx
+	wg.Go(func() {
+		for {
+			select {
+			case <-m.handled:
+				s.handled <- struct{}{}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	s.cancel = func() {
+		clear(m.callbacks)
+		clear(m.decoded)
+		for url := range m.names {
+			_ = m.stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: url}) // it is only the work that counts
+		}
+	}
+	s.stop = func() {
+		cancel()
+		_ = m.conn.Close()
+		wg.Wait()
+	}
+	return nil
+}
+
+// A watcher counts what it is told.
+type watcher[U resource.Update] struct{ tell func() }
+
+// Changed implements [resource.Watcher].
+func (w watcher[U]) Changed(U) { w.tell() }
+
+// Failed implements [resource.Watcher].
+func (w watcher[U]) Failed(error) {}
+
+// Ambient implements [resource.Watcher].
+func (w watcher[U]) Ambient(error) {}
+
+func standardTypes() (*resource.Set, error) {
+	reg := registry.New()
+	standard.Register(reg)
+	return reg.Freeze()
+}
+
+func (s *subject) startOurs(addr string, n int, delta bool) error {
+	set, err := standardTypes()
+	if err != nil {
+		return err
+	}
+	config, err := bootstrap.New(bootstrap.Spec{
+		Node:    &corev3.Node{Id: nodeID},
+		Servers: []bootstrap.ServerSpec{{URI: addr, ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}}},
+	})
+	if err != nil {
+		return err
+	}
+	protocol := ads.StateOfTheWorld
+	if delta {
+		protocol = ads.Delta
+	}
+	c, err := client.New(config, set, client.WithProtocol(protocol), client.WithTransport(counting{grpctransport.New(), s}))
+	if err != nil {
+		return err
+	}
+	s.stop = func() { _ = c.Close() }
+	for i := range n {
+		cancel, err := cluster.Subscribe(c, clusterName(i), watcher[*cluster.Update]{func() { s.tell(i) }})
+		if err != nil {
+			return err
+		}
+		s.cancels = append(s.cancels, cancel)
+		if cancel, err = endpoint.Subscribe(c, serviceName(i), watcher[*endpoint.Update]{func() { s.tell(n + i) }}); err != nil {
+			return err
+		}
+		s.cancels = append(s.cancels, cancel)
+	}
+	s.cancel = func() {
+		for _, cancel := range s.cancels {
+			cancel()
+		}
+	}
+	return nil
+}
+
+// counting is a transport that notes the requests that are sent, each of which, once
+// everything is watched, answers a response.
+type counting struct {
+	*grpctransport.Transport
+	subject *subject
+}
+
+type countingConn struct {
+	transport.Conn
+	subject *subject
+}
+
+type countingStream struct {
+	transport.Stream
+	subject *subject
+}
+
+// Dial implements [transport.Transport].
+func (t counting) Dial(server *bootstrap.Server) (transport.Conn, error) {
+	c, err := t.Transport.Dial(server)
+	return countingConn{c, t.subject}, err
+}
+
+// OpenStream implements [transport.Conn].
+func (c countingConn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
+	s, err := c.Conn.OpenStream(ctx, method)
+	return countingStream{s, c.subject}, err
+}
+
+// Send implements [transport.Stream].
+func (s countingStream) Send(msg []byte) error {
+	err := s.Stream.Send(msg)
+	s.subject.handled <- struct{}{}
+	return err
+}
