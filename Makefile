@@ -42,7 +42,11 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	done
 
 .PHONY: bench
-bench: ## Run every benchmark once, with allocations
+bench: ## Measure against a minimal client and print ratios; fails where a bound is missed
+	$(GO) run ./internal/bench -json bench.json
+
+.PHONY: microbench
+microbench: ## Run every benchmark once, with allocations, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: generate

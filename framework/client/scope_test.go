@@ -122,7 +122,8 @@ func TestCloseIsQuick(t *testing.T) {
 	iteration := make(chan struct{})
 	go func() {
 		defer close(iteration)
-		for range resource.Watch[*update](context.Background(), c, clusters, xdstpName("dead.example", clusterName, "x")) { //nolint:revive // it ends with Close
+		for u, err := range resource.Watch[*update](context.Background(), c, clusters, xdstpName("dead.example", clusterName, "x")) {
+			t.Errorf("the watch yielded %v, %v", u, err)
 		}
 	}()
 	receive(testContext(t), t, "the watcher", in)

@@ -140,17 +140,16 @@ func anys(m proto.Message) (bodies [][]byte, fresh []func() proto.Message, err e
 	}
 	visit = func(m protoreflect.Message) (err error) {
 		m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-			each := func(m protoreflect.Message) bool {
+			each := func(m protoreflect.Message) {
 				a, ok := m.Interface().(*anypb.Any)
 				if !ok {
 					err = visit(m)
-					return err == nil
+					return
 				}
 				inner, e := a.UnmarshalNew()
 				if err = e; err == nil {
 					err = add(inner.ProtoReflect())
 				}
-				return err == nil
 			}
 			switch {
 			case f.Message() == nil || f.IsMap():

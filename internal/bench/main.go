@@ -39,22 +39,27 @@ func main() {
 	profile := flag.String("cpuprofile", "", "write a processor profile of the measurements to this file")
 	out := flag.String("json", "", "write the figures to this file too")
 	flag.Parse()
+	run := func(ctx context.Context) (bool, error) {
+		return profiled(*profile, func() (bool, error) { return measure(ctx, *rows, *out, os.Stdout) })
+	}
+	if *serve {
+		run = func(ctx context.Context) (bool, error) { return true, serveCommands(ctx, os.Stdin, os.Stdout) }
+	}
+	os.Exit(exit(run))
+}
+
+// exit runs f until it is done or interrupted, and returns the exit code.
+func exit(f func(ctx context.Context) (bool, error)) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	var err error
-	ok := true
-	if *serve {
-		err = serveCommands(ctx, os.Stdin, os.Stdout)
-	} else {
-		ok, err = profiled(*profile, func() (bool, error) { return measure(ctx, *rows, *out, os.Stdout) })
-	}
+	ok, err := f(ctx)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 	}
 	if err != nil || !ok {
-		stop()
-		os.Exit(1)
+		return 1
 	}
+	return 0
 }
 
 // profiled runs f, under the profiler if there is a file for it.
@@ -105,7 +110,7 @@ func measure(ctx context.Context, which, out string, w io.Writer) (bool, error) 
 	if err != nil {
 		return false, err
 	}
-	return ok, os.WriteFile(out, append(data, '\n'), 0o644)
+	return ok, os.WriteFile(out, append(data, '\n'), 0o600)
 }
 
 // judge fills in the ratio and whether the bound is kept.

@@ -43,7 +43,8 @@ func startServer(ctx context.Context, resources int) (*server, error) {
 	if s.addr, err = s.line(); err != nil {
 		return nil, err
 	}
-	return s, s.do("fill %d", resources)
+	err = s.do("fill %d", resources)
+	return s, err
 }
 
 func (s *server) line() (string, error) {

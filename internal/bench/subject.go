@@ -44,10 +44,13 @@ type subject struct {
 
 func newSubject(ctx context.Context, k kind, addr string, n int, delta bool) (*subject, error) {
 	s := &subject{got: make([]atomic.Uint32, 2*n), told: make(chan struct{}, 1), handled: make(chan struct{}, 1000)}
+	var err error
 	if k == ours {
-		return s, s.startOurs(addr, n, delta)
+		err = s.startOurs(addr, n, delta)
+	} else {
+		err = s.startMinimal(ctx, addr, n, delta, k == skipping)
 	}
-	return s, s.startMinimal(ctx, addr, n, delta, k == skipping)
+	return s, err
 }
 
 func (s *subject) tell(i int) {
