@@ -217,7 +217,7 @@ func TestSnapshot(t *testing.T) {
 		follow(t.Context(), t, c, things, "a")
 		follow(t.Context(), t, c, things, "a")
 		s.Set(things.URL(), thing("b", "bad"))
-		pass(client.DefaultWatcherBudget)
+		pass(3 * client.DefaultWatcherBudget)
 		p = picture()
 		e := p.Servers[0]
 		if e.State != status.Connected || !e.Delta || e.Streams != 1 || e.Responses != 3 || e.Rejected != 1 || e.Requests < 3 || e.Sent == 0 || e.Received == 0 || e.Err != nil {
