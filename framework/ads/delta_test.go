@@ -189,15 +189,24 @@ func TestAutoSettlesForTheStateOfTheWorld(t *testing.T) {
 		t.Fatalf("effects = %v, want no error, and Open at once", e)
 	}
 
-	silent := newDeltaRig(t, Auto)
-	silent.open(clusters, "a")
-	silent.do(Received{Type: clusters, Nonce: "1"}) // an answer is an answer
-	silent.pass(time.Hour)
-	silent.do(Turn{}, Written{})
-	if !silent.m.Delta() {
+	answered := newDeltaRig(t, Auto)
+	answered.open(clusters, "a")
+	answered.do(Received{Type: clusters, Nonce: "1", Accepted: accepted("a", "1")}) // an answer is an answer
+	answered.pass(time.Hour)
+	answered.do(Turn{}, Written{})
+	answered.reopen() // what is held is told: there may be nothing to say
+	answered.pass(time.Hour)
+	answered.silent()
+	if !answered.m.Delta() {
 		t.Error("a server with the protocol was taken for one without")
 	}
-	silent.reopen()
+
+	silent := newDeltaRig(t, Auto)
+	silent.open(clusters, "a")
+	silent.do(Closed{Err: errors.New("cut")})
+	silent.pass(time.Hour)
+	silent.do(Turn{}, Opened{})
+	silent.sent()
 	silent.do(Subscribe{clusters, "b"}, Unsubscribe{clusters, "a"}, Subscribe{clusters, "a"})
 	silent.pass(5 * time.Second)
 	if e := silent.do(Turn{}); len(e) != 2 || e[0] != Effect(Lost{}) || e[1] != Effect(Open{}) {

@@ -36,6 +36,7 @@ type Machine struct {
 
 	nodeSent time.Time // on this stream; zero before
 	answered bool      // the stream brought a response
+	proven   bool      // a stream did, in the protocol that is spoken
 	healthy  bool      // Healthy was told for this stream
 	writing  *pending  // the request that has not left yet
 
@@ -181,9 +182,10 @@ func (m *Machine) newNames(t *resource.Type) names {
 
 func (m *Machine) wanted() bool { return slices.ContainsFunc(m.types, names.wanted) }
 
-// doubted reports whether the server may turn out not to have the delta protocol.
+// doubted reports whether the server may turn out not to have the delta protocol. One
+// that has answered in it may well be silent after a reconnect: it was told what is held.
 func (m *Machine) doubted() bool {
-	return m.delta && m.config.Protocol == Auto && !m.answered && !m.nodeSent.IsZero()
+	return m.delta && m.config.Protocol == Auto && !m.proven && !m.nodeSent.IsZero()
 }
 
 // settleForStateOfTheWorld changes the protocol, with the same names wanted.
@@ -289,7 +291,7 @@ func (m *Machine) written() {
 }
 
 func (m *Machine) received(ev Received, now time.Time) {
-	m.answered, m.failures = true, 0
+	m.answered, m.proven, m.failures = true, true, 0
 	if !m.healthy {
 		m.setHealthy()
 	}
