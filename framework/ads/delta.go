@@ -3,6 +3,7 @@ package ads
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -30,7 +31,8 @@ type deltaNames struct {
 
 	// held are the resources that the server sent and that are in use, whatever
 	// they were asked for as: itself, an alias, a collection. It outlives streams.
-	held map[string]Accepted
+	held    map[string]Accepted
+	aliased map[string]string // what is held, by its aliases
 	// told are those that the stream's first request mentioned, as long as the
 	// server has not. One that comes again as it was says that the server does not
 	// go by what it is told; then all of them must come, before replayed.
@@ -52,6 +54,7 @@ func newDeltaNames(t *resource.Type, replay time.Duration) *deltaNames {
 		dropped: make(map[string]struct{}),
 		retaken: make(map[string]struct{}),
 		held:    make(map[string]Accepted),
+		aliased: make(map[string]string),
 	}
 }
 
@@ -76,6 +79,11 @@ func (s *deltaNames) add(name string) {
 	s.names[name] = false
 	s.fresh = append(s.fresh, name)
 	s.unsent++
+	// Whoever wants it by this name was not told of it by another one.
+	s.forget(s.aliased[name])
+	if len(s.held[name].Aliases) > 0 {
+		s.forget(name)
+	}
 }
 
 func (s *deltaNames) remove(name string) {
@@ -91,26 +99,34 @@ func (s *deltaNames) remove(name string) {
 	}
 	delete(s.names, name)
 	if name != resource.Wildcard && !isGlob(name) {
-		if h, ok := s.held[name]; ok && !s.covered(h) {
-			s.forget(name)
-		}
+		s.settle(name)
+		s.settle(s.aliased[name])
 		return
 	}
-	for n, h := range s.held {
-		if !s.covered(h) {
-			s.forget(n)
+	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
+	for n := range s.held {
+		if strings.HasPrefix(n, prefix) {
+			s.settle(n)
 		}
 	}
 }
 
-// covered reports whether a resource is subscribed to, under whatever name.
+// settle forgets what is not subscribed to any longer.
+func (s *deltaNames) settle(name string) {
+	if h, ok := s.held[name]; ok && !s.covered(h) {
+		s.forget(name)
+	}
+}
+
+// covered reports whether a resource is subscribed to, under whatever name. New-style
+// names are members of globs only, as the authorities have it.
 func (s *deltaNames) covered(h Accepted) bool {
-	if s.has(h.Name) || s.has(resource.Wildcard) || slices.ContainsFunc(h.Aliases, s.has) {
+	if s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) {
 		return true
 	}
 	n, err := xdstp.Parse(h.Name)
 	if err != nil || !n.IsXdstp() {
-		return false
+		return s.has(resource.Wildcard)
 	}
 	glob, ok := n.Glob()
 	return ok && s.has(glob.String())
@@ -127,12 +143,39 @@ func isGlob(name string) bool {
 }
 
 func (s *deltaNames) forget(name string) {
-	delete(s.held, name)
+	s.drop(name)
 	delete(s.told, name)
+}
+
+// drop notes that a resource is not held any longer.
+func (s *deltaNames) drop(name string) {
+	for _, alias := range s.held[name].Aliases {
+		if s.aliased[alias] == name {
+			delete(s.aliased, alias)
+		}
+	}
+	delete(s.held, name)
+}
+
+// hold notes what was taken into use. A heartbeat may be of what is not: of
+// something that has expired.
+func (s *deltaNames) hold(a Accepted) {
+	if a.Heartbeat {
+		return
+	}
+	s.drop(a.Name)
+	if !s.covered(a) {
+		return
+	}
+	s.held[a.Name] = a
+	for _, alias := range a.Aliases {
+		s.aliased[alias] = a.Name
+	}
 }
 
 func (s *deltaNames) renew() {
 	clear(s.held)
+	clear(s.aliased)
 	clear(s.told)
 }
 
@@ -220,9 +263,7 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 			s.replayed = now.Add(s.replay)
 		}
 		delete(s.told, a.Name)
-		if s.covered(a) {
-			s.held[a.Name] = a
-		}
+		s.hold(a)
 	}
 	for _, name := range ev.Rejected {
 		delete(s.told, name)
@@ -241,7 +282,7 @@ func (s *deltaNames) stale(now time.Time) []string {
 	}
 	names := slices.Sorted(maps.Keys(s.told))
 	for _, name := range names {
-		delete(s.held, name)
+		s.drop(name)
 	}
 	s.told, s.replayed = nil, time.Time{}
 	return names

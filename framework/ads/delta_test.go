@@ -135,6 +135,48 @@ func TestDeltaGlobsAndAliasesAreHeld(t *testing.T) {
 	r.asks(r.reopen(), "[alias]", "[]", map[string]string{"real": "2"})
 }
 
+// What is claimed to be held and is not would never be sent again.
+func TestDeltaClaimsNothingThatIsNotHeld(t *testing.T) {
+	const member = "xdstp://e/envoy.config.cluster.v3.Cluster/m"
+	real := Accepted{Name: "real", Version: "1", Aliases: []string{"alias", "other"}}
+	for _, c := range []struct {
+		name  string
+		watch string
+		then  []Event
+		asks  string
+	}{
+		{"an alias that is not watched any longer, and is again", "alias", []Event{
+			Received{Type: clusters, Accepted: []Accepted{real}},
+			Unsubscribe{clusters, "alias"}, Closed{}, Subscribe{clusters, "alias"},
+		}, "[alias]"},
+		{"another alias", "alias", []Event{
+			Received{Type: clusters, Accepted: []Accepted{real}}, Closed{}, Subscribe{clusters, "other"},
+		}, "[alias other]"},
+		{"the name behind an alias", "alias", []Event{
+			Received{Type: clusters, Accepted: []Accepted{real}}, Closed{}, Subscribe{clusters, "real"},
+		}, "[alias real]"},
+		{"a version without the alias that is watched", "alias", []Event{
+			Received{Type: clusters, Accepted: []Accepted{real}}, Received{Type: clusters, Accepted: accepted("real", "2")}, Closed{},
+		}, "[alias]"},
+		{"a heartbeat of what has expired", "*", []Event{
+			Received{Type: clusters, Accepted: accepted("a", "1")}, Forget{clusters, "a"},
+			Received{Type: clusters, Accepted: []Accepted{{Name: "a", Version: "1", Heartbeat: true}}}, Closed{},
+		}, "[]"},
+		{"a new-style name under the wildcard", "*", []Event{
+			Received{Type: clusters, Accepted: accepted(member, "1")}, Closed{}, Subscribe{clusters, member},
+		}, "[* " + member + "]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newDeltaRig(t, Delta)
+			r.open(clusters, c.watch)
+			r.do(c.then...)
+			r.now, _ = r.m.NextDeadline()
+			r.do(Turn{}, Opened{})
+			r.asks(r.sent(), c.asks, "[]", nil)
+		})
+	}
+}
+
 // Some servers omit what was removed while nobody was connected (istio#41494). One
 // that also sends again what it was told is known does not look at that at all.
 func TestDeltaStaleAfterReconnect(t *testing.T) {
