@@ -19,9 +19,8 @@ type deltaNames struct {
 	resource *resource.Type
 	replay   time.Duration
 
-	names  map[string]bool // wanted; true: a request on this stream subscribed to it
-	fresh  []string        // wanted since the last request; may have names that no longer are
-	unsent int             // names that no request on this stream held
+	names map[string]struct{} // wanted
+	fresh map[string]struct{} // of them, those that no request on this stream held
 
 	// dropped names were subscribed to on this stream and are not wanted any longer,
 	// but no request has said so yet. One that is wanted again waits in retaken: the
@@ -50,7 +49,8 @@ type answer struct{ nonce, reject string }
 func newDeltaNames(t *resource.Type, replay time.Duration) *deltaNames {
 	return &deltaNames{
 		resource: t, replay: replay,
-		names:   make(map[string]bool),
+		names:   make(map[string]struct{}),
+		fresh:   make(map[string]struct{}),
 		dropped: make(map[string]struct{}),
 		retaken: make(map[string]struct{}),
 		held:    make(map[string]Accepted),
@@ -69,16 +69,14 @@ func (s *deltaNames) all() []string {
 }
 
 func (s *deltaNames) add(name string) {
-	if _, ok := s.names[name]; ok {
+	if s.has(name) {
 		return
 	}
 	if _, ok := s.dropped[name]; ok {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	s.names[name] = false
-	s.fresh = append(s.fresh, name)
-	s.unsent++
+	s.names[name], s.fresh[name] = struct{}{}, struct{}{}
 	// Whoever wants it by this name was not told of it by another one.
 	s.forget(s.aliased[name])
 	if len(s.held[name].Aliases) > 0 {
@@ -88,16 +86,14 @@ func (s *deltaNames) add(name string) {
 
 func (s *deltaNames) remove(name string) {
 	delete(s.retaken, name)
-	sent, ok := s.names[name]
-	if !ok {
+	if !s.has(name) {
 		return
 	}
-	if sent {
+	if _, unsent := s.fresh[name]; !unsent {
 		s.dropped[name] = struct{}{}
-	} else {
-		s.unsent--
 	}
 	delete(s.names, name)
+	delete(s.fresh, name)
 	if name != resource.Wildcard && !isGlob(name) {
 		s.settle(name)
 		s.settle(s.aliased[name])
@@ -189,11 +185,11 @@ func (s *deltaNames) due(now time.Time) bool {
 	case !s.changed():
 		return false
 	}
-	return !now.Before(s.pauseUntil) || s.unsent >= s.burst
+	return !now.Before(s.pauseUntil) || len(s.fresh) >= s.burst
 }
 
 // changed reports whether there is something to say beside answers.
-func (s *deltaNames) changed() bool { return s.unsent > 0 || len(s.dropped) > 0 }
+func (s *deltaNames) changed() bool { return len(s.fresh) > 0 || len(s.dropped) > 0 }
 
 func (s *deltaNames) next() (time.Time, bool) {
 	if s.asked && s.changed() {
@@ -211,13 +207,10 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 		req.Nonce, req.Reject = s.answers[0].nonce, s.answers[0].reject
 		s.answers = s.answers[1:]
 	}
-	for _, name := range s.fresh {
-		if sent, ok := s.names[name]; ok && !sent {
-			s.names[name] = true
-			asked = append(asked, name)
-			if s.asked {
-				delete(s.told, name) // the server sends it, even if it is what it was
-			}
+	asked = slices.Sorted(maps.Keys(s.fresh))
+	if s.asked {
+		for _, name := range asked {
+			delete(s.told, name) // the server sends it, even if it is what it was
 		}
 	}
 	req.Subscribe, req.Unsubscribe = asked, slices.Sorted(maps.Keys(s.dropped))
@@ -228,7 +221,8 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 			req.Subscribe = nil
 		}
 	}
-	s.asked, s.fresh, s.unsent, s.burst = true, nil, 0, len(asked)
+	s.asked, s.burst = true, len(asked)
+	s.fresh = make(map[string]struct{})
 	s.pauseUntil = now.Add(time.Duration(len(asked)) * perName)
 	clear(s.dropped)
 	s.retake()
@@ -292,11 +286,7 @@ func (s *deltaNames) stale(now time.Time) []string {
 func (s *deltaNames) reset() {
 	clear(s.dropped)
 	s.retake()
-	s.fresh = slices.Sorted(maps.Keys(s.names))
-	for name := range s.names {
-		s.names[name] = false
-	}
+	s.fresh = maps.Clone(s.names)
 	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}
-	s.unsent = len(s.names)
 	s.pauseUntil, s.burst = time.Time{}, 0
 }

@@ -58,6 +58,21 @@ func TestDeltaSendsDifferences(t *testing.T) {
 	r.silent()
 }
 
+// A server that does not read, or is not there, must not make names that come and go
+// pile up.
+func TestDeltaNamesThatComeAndGoLeaveNothing(t *testing.T) {
+	r := newDeltaRig(t, Delta)
+	r.open(clusters, "a")
+	for range 100 {
+		r.do(Subscribe{clusters, "b"}, Unsubscribe{clusters, "b"})
+	}
+	if n := len(r.m.of(clusters).(*deltaNames).fresh); n != 0 {
+		t.Errorf("%d names are kept", n)
+	}
+	r.pass(time.Second)
+	r.silent()
+}
+
 func TestDeltaUnsubscribeThenSubscribeAreTwoRequests(t *testing.T) {
 	r := newDeltaRig(t, Delta)
 	r.open(clusters, "a")
