@@ -210,7 +210,10 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	asked = slices.Sorted(maps.Keys(s.fresh))
 	if s.asked {
 		for _, name := range asked {
-			delete(s.told, name) // the server sends it, even if it is what it was
+			// The server sends it, even if it is what it was; of a collection, all.
+			if delete(s.told, name); name == resource.Wildcard || isGlob(name) {
+				clear(s.told)
+			}
 		}
 	}
 	req.Subscribe, req.Unsubscribe = asked, slices.Sorted(maps.Keys(s.dropped))

@@ -234,6 +234,19 @@ func TestDeltaStaleAfterReconnect(t *testing.T) {
 	if s := stale(time.Hour); s != nil {
 		t.Errorf("%v are stale", s)
 	}
+	r.reopen()
+	r.do(Subscribe{clusters, "*"})
+	r.pass(time.Second)
+	r.sent()
+	r.do(Received{Type: clusters, Nonce: "7", Accepted: accepted("a", "2")}) // as a member
+	if s := stale(time.Hour); s != nil {
+		t.Errorf("%v are stale", s)
+	}
+	r.reopen()
+	r.do(Received{Type: clusters, Nonce: "8", Accepted: accepted("a", "2"), Rejected: []string{"b"}})
+	if s := stale(time.Hour); s != nil {
+		t.Errorf("%v are stale", s)
+	}
 }
 
 func TestAutoSettlesForTheStateOfTheWorld(t *testing.T) {

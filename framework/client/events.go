@@ -136,7 +136,7 @@ func (d *decoded) summarise(ev *ads.Received) {
 			ev.Accepted = append(ev.Accepted, a)
 		case r.Removed:
 			ev.Removed = append(ev.Removed, name)
-		case r.Err != nil:
+		case r.Err != nil || r.Error != nil:
 			ev.Rejected = append(ev.Rejected, name)
 		}
 	}
