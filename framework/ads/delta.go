@@ -14,6 +14,11 @@ import (
 // server does not read. The oldest are given up.
 const maxAnswers = 64
 
+// maxRequest bounds the names and versions in one request, in bytes. Servers on gRPC
+// take messages of 4 MiB, if nobody told them otherwise; a client that holds more than
+// that could never come back.
+const maxRequest = 2 << 20
+
 // deltaNames is what the machine knows of one type in the incremental variant.
 type deltaNames struct {
 	resource *resource.Type
@@ -107,27 +112,6 @@ func (s *deltaNames) remove(name string) {
 	}
 }
 
-// settle forgets what is not subscribed to any longer.
-func (s *deltaNames) settle(name string) {
-	if h, ok := s.held[name]; ok && !s.covered(h) {
-		s.forget(name)
-	}
-}
-
-// covered reports whether a resource is subscribed to, under whatever name. New-style
-// names are members of globs only, as the authorities have it.
-func (s *deltaNames) covered(h Accepted) bool {
-	if s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) {
-		return true
-	}
-	n, err := xdstp.Parse(h.Name)
-	if err != nil || !n.IsXdstp() {
-		return s.has(resource.Wildcard)
-	}
-	glob, ok := n.Glob()
-	return ok && s.has(glob.String())
-}
-
 func (s *deltaNames) has(name string) bool {
 	_, ok := s.names[name]
 	return ok
@@ -136,43 +120,6 @@ func (s *deltaNames) has(name string) bool {
 func isGlob(name string) bool {
 	n, err := xdstp.Parse(name)
 	return err == nil && n.IsGlob()
-}
-
-func (s *deltaNames) forget(name string) {
-	s.drop(name)
-	delete(s.told, name)
-}
-
-// drop notes that a resource is not held any longer.
-func (s *deltaNames) drop(name string) {
-	for _, alias := range s.held[name].Aliases {
-		if s.aliased[alias] == name {
-			delete(s.aliased, alias)
-		}
-	}
-	delete(s.held, name)
-}
-
-// hold notes what was taken into use. A heartbeat may be of what is not: of
-// something that has expired.
-func (s *deltaNames) hold(a Accepted) {
-	if a.Heartbeat {
-		return
-	}
-	s.drop(a.Name)
-	if !s.covered(a) {
-		return
-	}
-	s.held[a.Name] = a
-	for _, alias := range a.Aliases {
-		s.aliased[alias] = a.Name
-	}
-}
-
-func (s *deltaNames) renew() {
-	clear(s.held)
-	clear(s.aliased)
-	clear(s.told)
 }
 
 // due reports whether a request should leave now. Answers never wait.
@@ -207,7 +154,9 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 		req.Nonce, req.Reject = s.answers[0].nonce, s.answers[0].reject
 		s.answers = s.answers[1:]
 	}
-	asked = slices.Sorted(maps.Keys(s.fresh))
+	room := maxRequest
+	req.Unsubscribe = fit(slices.Sorted(maps.Keys(s.dropped)), &room)
+	asked = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
 	if s.asked {
 		for _, name := range asked {
 			// The server sends it, even if it is what it was; of a collection, all.
@@ -216,38 +165,47 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 			}
 		}
 	}
-	req.Subscribe, req.Unsubscribe = asked, slices.Sorted(maps.Keys(s.dropped))
+	req.Subscribe = asked
 	if !s.asked {
-		s.tell()
+		s.tell(room)
 		req.Versions = maps.Clone(s.told)
 		if len(asked) == 1 && asked[0] == resource.Wildcard {
 			req.Subscribe = nil
 		}
 	}
 	s.asked, s.burst = true, len(asked)
-	s.fresh = make(map[string]struct{})
+	if len(asked) == len(s.fresh) {
+		s.fresh = make(map[string]struct{})
+	}
+	for _, name := range asked {
+		delete(s.fresh, name)
+	}
 	s.pauseUntil = now.Add(time.Duration(len(asked)) * perName)
-	clear(s.dropped)
+	for _, name := range req.Unsubscribe {
+		delete(s.dropped, name)
+	}
 	s.retake()
 	return req, asked
 }
 
-// tell decides which versions a stream's first request mentions.
-func (s *deltaNames) tell() {
-	if len(s.held) == 0 {
-		return
+// fit returns as many of the names as a request has room for.
+func fit(names []string, room *int) []string {
+	for i, name := range names {
+		if *room -= len(name); *room < 0 {
+			return names[:i]
+		}
 	}
-	s.told = make(map[string]string, len(s.held))
-	for name, h := range s.held {
-		s.told[name] = h.Version
-	}
+	return names
 }
 
+// retake wants those names again that were seen dropped.
 func (s *deltaNames) retake() {
 	for name := range s.retaken {
-		s.add(name)
+		if _, waits := s.dropped[name]; !waits {
+			delete(s.retaken, name)
+			s.add(name)
+		}
 	}
-	clear(s.retaken)
 }
 
 func (s *deltaNames) received(ev Received, now time.Time) {
@@ -271,18 +229,6 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	if len(s.told) == 0 {
 		s.replayed = time.Time{}
 	}
-}
-
-func (s *deltaNames) stale(now time.Time) []string {
-	if s.replayed.IsZero() || now.Before(s.replayed) {
-		return nil
-	}
-	names := slices.Sorted(maps.Keys(s.told))
-	for _, name := range names {
-		s.drop(name)
-	}
-	s.told, s.replayed = nil, time.Time{}
-	return names
 }
 
 // reset forgets what belongs to a stream that is gone.

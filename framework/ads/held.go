@@ -1,0 +1,95 @@
+package ads
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+func (s *deltaNames) forget(name string) {
+	s.drop(name)
+	delete(s.told, name)
+}
+
+// drop notes that a resource is not held any longer.
+func (s *deltaNames) drop(name string) {
+	for _, alias := range s.held[name].Aliases {
+		if s.aliased[alias] == name {
+			delete(s.aliased, alias)
+		}
+	}
+	delete(s.held, name)
+}
+
+// hold notes what was taken into use. A heartbeat may be of what is not: of
+// something that has expired.
+func (s *deltaNames) hold(a Accepted) {
+	if a.Heartbeat {
+		return
+	}
+	s.drop(a.Name)
+	if !s.covered(a) {
+		return
+	}
+	s.held[a.Name] = a
+	for _, alias := range a.Aliases {
+		s.aliased[alias] = a.Name
+	}
+}
+
+func (s *deltaNames) renew() {
+	clear(s.held)
+	clear(s.aliased)
+	clear(s.told)
+}
+
+// settle forgets what is not subscribed to any longer.
+func (s *deltaNames) settle(name string) {
+	if h, ok := s.held[name]; ok && !s.covered(h) {
+		s.forget(name)
+	}
+}
+
+// covered reports whether a resource is subscribed to, under whatever name. New-style
+// names are members of globs only, as the authorities have it.
+func (s *deltaNames) covered(h Accepted) bool {
+	if s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) {
+		return true
+	}
+	n, err := xdstp.Parse(h.Name)
+	if err != nil || !n.IsXdstp() {
+		return s.has(resource.Wildcard)
+	}
+	glob, ok := n.Glob()
+	return ok && s.has(glob.String())
+}
+
+// tell decides which versions a stream's first request mentions. What there is no
+// room for, the server sends again.
+func (s *deltaNames) tell(room int) {
+	if len(s.held) == 0 {
+		return
+	}
+	s.told = make(map[string]string, len(s.held))
+	for name, h := range s.held {
+		if room -= len(name) + len(h.Version); room < 0 {
+			return
+		}
+		s.told[name] = h.Version
+	}
+}
+
+func (s *deltaNames) stale(now time.Time) []string {
+	if s.replayed.IsZero() || now.Before(s.replayed) {
+		return nil
+	}
+	names := slices.Sorted(maps.Keys(s.told))
+	for _, name := range names {
+		s.drop(name)
+	}
+	s.told, s.replayed = nil, time.Time{}
+	return names
+}
