@@ -88,10 +88,9 @@ func (ch *channel) absences(d *decoded, resp *transport.Response) {
 	}
 }
 
-// aliases reads the other names of a resource, of which no more than a few make
-// sense.
+// aliases reads the other names of a resource.
 func (ch *channel) aliases(t *resource.Type, res transport.Resource) (names []xdstp.Name) {
-	for _, s := range res.Aliases[:min(len(res.Aliases), maxAliases)] {
+	for _, s := range res.Aliases {
 		n, err := ch.client.config.ParseName(s)
 		if err == nil && n.CheckType(t.Name) == nil {
 			names = append(names, n)
@@ -183,11 +182,9 @@ const (
 	maxReject = 8 << 10
 )
 
-// What a response may hold. Resources and names beyond are not looked at.
-const (
-	maxResources = 1 << 20
-	maxAliases   = 1 << 10
-)
+// maxResources is how many resources a response may hold, and names beside them. Those
+// beyond are not looked at.
+const maxResources = 1 << 20
 
 // clip cuts s to a length.
 func clip(s string, length int) string {

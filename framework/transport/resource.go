@@ -16,7 +16,8 @@ type Resource struct {
 	// Name is the wrapper's name; empty for a resource that came without
 	// envoy.service.discovery.v3.Resource around it.
 	Name string
-	// Aliases are other names under which it may have been asked for.
+	// Aliases are other names under which it may have been asked for; no more than
+	// make sense.
 	Aliases []string
 	// Version is the wrapper's.
 	Version string
@@ -50,6 +51,8 @@ const (
 	durationSeconds = 1
 	durationNanos   = 2
 
+	maxAliases = 1 << 10
+
 	wrapperTypeName = "envoy.service.discovery.v3.Resource"
 )
 
@@ -69,7 +72,7 @@ func (r *Response) resource(anyBytes []byte) Resource {
 func (r *Response) wrapped(b []byte) Resource {
 	var res Resource
 	var body []byte
-	present := false
+	occurrences := 0
 	err := fields(b, func(num int32, value []byte) (err error) {
 		switch num {
 		case wrapperVersion:
@@ -77,7 +80,9 @@ func (r *Response) wrapped(b []byte) Resource {
 		case wrapperName:
 			res.Name = string(value)
 		case wrapperAliases:
-			res.Aliases = append(res.Aliases, string(value))
+			if len(res.Aliases) < maxAliases {
+				res.Aliases = append(res.Aliases, string(value))
+			}
 		case wrapperResourceName:
 			if res.Name == "" {
 				res.Name, err = resourceName(value)
@@ -85,13 +90,16 @@ func (r *Response) wrapped(b []byte) Resource {
 		case wrapperTTL:
 			res.TTL, err = duration(value)
 		case wrapperResource:
-			if !present {
-				body, present = value, true
-				break
-			}
 			// Occurrences of a message field merge; for an Any the last of each
-			// of its fields wins.
-			body = append(slices.Clip(body), value...)
+			// of its fields wins. The first one is not to be written behind.
+			switch occurrences++; occurrences {
+			case 1:
+				body = value
+			case 2:
+				body = append(slices.Clip(body), value...)
+			default:
+				body = append(body, value...)
+			}
 		}
 		return err
 	})
@@ -100,7 +108,7 @@ func (r *Response) wrapped(b []byte) Resource {
 		res.Err = fmt.Errorf("not a %s: %w", wrapperTypeName, err)
 	case !utf8.ValidString(res.Name) || !utf8.ValidString(res.Version) || slices.ContainsFunc(res.Aliases, func(s string) bool { return !utf8.ValidString(s) }):
 		res = Resource{Err: errors.New("the wrapper's name, version or an alias is not UTF-8")}
-	case present:
+	case occurrences > 0:
 		res.TypeURL, res.Body, res.Err = r.unpack(body)
 	case res.TTL > 0:
 		res.Heartbeat = true

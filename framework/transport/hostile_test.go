@@ -1,0 +1,33 @@
+package transport
+
+import (
+	"bytes"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A wrapper whose only field comes over and over costs no more than its length.
+func TestWrapperOfManyParts(t *testing.T) {
+	const parts = 20_000
+	part := appendString(nil, anyTypeURL, "some.Type/with.a.name")
+	var b []byte
+	for range parts {
+		b = protowire.AppendTag(b, wrapperResource, protowire.BytesType)
+		b = protowire.AppendBytes(b, part)
+		b = appendString(b, wrapperAliases, "alias")
+	}
+	before := bytes.Clone(b)
+	var r Response
+	allocs := testing.AllocsPerRun(1, func() {
+		if res := r.wrapped(b); res.Err != nil || res.TypeURL != "some.Type/with.a.name" || len(res.Aliases) != maxAliases {
+			t.Errorf("%d aliases, type %q, %v", len(res.Aliases), res.TypeURL, res.Err)
+		}
+	})
+	if allocs > parts+maxAliases+200 { // the type URL of each part, and aliases
+		t.Errorf("%v allocations for %d parts", allocs, parts)
+	}
+	if !bytes.Equal(b, before) {
+		t.Error("what was received was written to")
+	}
+}
