@@ -25,10 +25,19 @@ func (t *table) collection(name xdstp.Name) (*record, bool) {
 // gather makes members of what is known already when a collection is first watched.
 func (m *Machine) gather(c *record) {
 	for _, r := range c.table.records {
-		if found, ok := c.table.collection(r.name); ok && found == c && r.update != nil {
+		if r.update != nil && c.contains(r.name) {
 			m.join(r, c)
 		}
 	}
+}
+
+// contains reports whether a collection has a name for a member, as table.collection
+// finds it.
+func (r *record) contains(member xdstp.Name) bool {
+	if r.name.IsGlob() {
+		return r.name.Contains(member)
+	}
+	return !member.IsXdstp() && member != r.name
 }
 
 // scatter lets the members go when a collection is no longer watched.
@@ -42,7 +51,7 @@ func (m *Machine) scatter(c *record) {
 }
 
 func (m *Machine) join(r, c *record) {
-	r.collection = c
+	r.collection, r.member = c, len(c.members)
 	c.members = append(c.members, r)
 }
 
@@ -54,11 +63,10 @@ func (m *Machine) leave(r *record, why error) {
 	}
 	m.tellMember(r, resource.State{Err: why})
 	r.collection = nil
-	if i := slices.Index(c.members, r); i >= 0 {
-		c.members[i] = c.members[len(c.members)-1]
-		c.members[len(c.members)-1] = nil
-		c.members = c.members[:len(c.members)-1]
-	}
+	last := len(c.members) - 1
+	c.members[r.member], c.members[last].member = c.members[last], r.member
+	c.members[last] = nil
+	c.members = c.members[:last]
 	if len(r.watchers) == 0 {
 		m.drop(r)
 		m.discard(r)

@@ -6,7 +6,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Times of the does-not-exist timer (gRFC A57, gRFC A88).
@@ -60,7 +59,7 @@ func New(config Config) *Machine {
 	}
 	for _, t := range config.Types.All() {
 		m.tables = append(m.tables, &table{
-			typ: t, shard: t.NewShard(), records: make(map[string]*record), aliased: make(map[xdstp.Name][]*record),
+			typ: t, shard: t.NewShard(), records: make(map[string]*record), aliased: make(map[string][]*record),
 		})
 	}
 	return m
@@ -133,7 +132,7 @@ func (m *Machine) watch(ev Watch) {
 		}
 	}
 	first := len(r.watchers) == 0
-	r.watchers = append(r.watchers, ev.Watcher)
+	r.addWatcher(ev.Watcher)
 	if first {
 		m.watched++
 		for i := range m.config.Servers {

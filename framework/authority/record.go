@@ -42,9 +42,11 @@ type record struct {
 	rejected   string // the version that was rejected last
 	rejectedAt time.Time
 
-	watchers   []Watcher
-	collection *record   // of which it is a member
-	members    []*record // of a collection; nil otherwise
+	watchers   []Watcher       // in no order that means anything
+	places     map[Watcher]int // in watchers; nil while they are few
+	collection *record         // of which it is a member
+	member     int             // its place among the members of that
+	members    []*record       // of a collection; nil otherwise
 
 	seen  uint32 // the last response of the active server that mentioned it
 	asked uint64 // servers, by bit, on whose stream it has been asked for
@@ -75,10 +77,38 @@ func (r *record) askedOf(server int) bool {
 	return asked&(1<<server) != 0
 }
 
-func (r *record) removeWatcher(w Watcher) {
-	if i := slices.Index(r.watchers, w); i >= 0 {
-		r.watchers = slices.Delete(r.watchers, i, i+1)
+// fewWatchers are as many as are searched one by one.
+const fewWatchers = 32
+
+func (r *record) addWatcher(w Watcher) {
+	r.watchers = append(r.watchers, w)
+	switch n := len(r.watchers); {
+	case r.places != nil:
+		r.places[w] = n - 1
+	case n > fewWatchers:
+		r.places = make(map[Watcher]int, n)
+		for i, w := range r.watchers {
+			r.places[w] = i
+		}
 	}
+}
+
+func (r *record) removeWatcher(w Watcher) {
+	i, ok := r.places[w]
+	if r.places == nil {
+		i = slices.Index(r.watchers, w)
+		ok = i >= 0
+	}
+	if !ok {
+		return
+	}
+	last := len(r.watchers) - 1
+	if r.places != nil {
+		r.places[r.watchers[last]] = i
+		delete(r.places, w)
+	}
+	r.watchers[i], r.watchers[last] = r.watchers[last], nil
+	r.watchers = r.watchers[:last]
 }
 
 // A table is the records of one type, beside the shard that others read.
@@ -87,7 +117,7 @@ type table struct {
 	shard   resource.Shard
 	records map[string]*record // by canonical name
 	// aliased are the records whose update has another name than theirs, by that.
-	aliased map[xdstp.Name][]*record
+	aliased map[string][]*record
 }
 
 // named calls f with the records by which a resource is watched: that of its name,
@@ -96,7 +126,7 @@ func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
 	if r, ok := t.records[name.String()]; ok {
 		f(r)
 	}
-	for _, r := range slices.Clone(t.aliased[name]) {
+	for _, r := range slices.Clone(t.aliased[name.String()]) {
 		if !slices.Contains(aliases, r.name) {
 			f(r)
 		}
@@ -113,7 +143,8 @@ func (t *table) use(r *record, u resource.Update) {
 	t.release(r, u)
 	r.update = u
 	if u.Name() != r.name {
-		t.aliased[u.Name()] = append(t.aliased[u.Name()], r)
+		key := u.Name().String()
+		t.aliased[key] = append(t.aliased[key], r)
 	}
 	if shared, ok := t.shard.Load(u.Name()); !ok || shared != u {
 		t.shard.Store(u)
@@ -126,17 +157,18 @@ func (t *table) release(r *record, next resource.Update) {
 		return
 	}
 	old := r.update.Name()
+	key := old.String()
 	r.update = nil
-	if others := t.aliased[old]; slices.Contains(others, r) {
-		t.aliased[old] = slices.DeleteFunc(others, func(o *record) bool { return o == r })
-		if len(t.aliased[old]) == 0 {
-			delete(t.aliased, old)
+	if others := t.aliased[key]; slices.Contains(others, r) {
+		t.aliased[key] = slices.DeleteFunc(others, func(o *record) bool { return o == r })
+		if len(t.aliased[key]) == 0 {
+			delete(t.aliased, key)
 		}
 	}
-	if next != nil && next.Name() == old || len(t.aliased[old]) > 0 {
+	if next != nil && next.Name() == old || len(t.aliased[key]) > 0 {
 		return
 	}
-	if same, ok := t.records[old.String()]; ok && same.update != nil {
+	if same, ok := t.records[key]; ok && same.update != nil {
 		return
 	}
 	t.shard.Delete(old)

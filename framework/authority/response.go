@@ -72,8 +72,9 @@ func (m *Machine) result(t *table, res Result) {
 			m.answered(c, Acked, nil)
 		}
 		if r, ok := t.records[res.Name.String()]; !ok {
-			t.records[res.Name.String()] = &record{table: t, name: res.Name, collection: c}
-			c.members = append(c.members, t.records[res.Name.String()])
+			r = &record{table: t, name: res.Name}
+			t.records[res.Name.String()] = r
+			m.join(r, c)
 		} else if r.collection == nil && res.Update != nil {
 			m.join(r, c)
 		}
@@ -215,14 +216,9 @@ func (m *Machine) stale(ev Stale) {
 	for _, name := range ev.Names {
 		if r, ok := t.records[name]; ok {
 			m.remove(r, errStale)
-			continue
 		}
-		for n, rs := range t.aliased {
-			if n.String() == name {
-				for _, r := range slices.Clone(rs) {
-					m.remove(r, errStale)
-				}
-			}
+		for _, r := range slices.Clone(t.aliased[name]) {
+			m.remove(r, errStale)
 		}
 	}
 }
