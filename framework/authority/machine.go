@@ -14,8 +14,8 @@ const (
 	ResourceTimeoutTransient = 30 * time.Second
 )
 
-// maxServers bounds the servers of an authority; those after them are not used.
-const maxServers = 64
+// MaxServers bounds the servers of an authority; those after them are not used.
+const MaxServers = 64
 
 // A Config is what a machine is made with.
 type Config struct {
@@ -51,7 +51,7 @@ type Machine struct {
 
 // New returns a machine without any resource.
 func New(config Config) *Machine {
-	config.Servers = config.Servers[:min(len(config.Servers), maxServers)]
+	config.Servers = config.Servers[:min(len(config.Servers), MaxServers)]
 	m := &Machine{
 		config: config,
 		choice: fallback.New(len(config.Servers)),

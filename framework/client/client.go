@@ -113,6 +113,9 @@ func (c *Client) scope(name string, servers []*bootstrap.Server, fail bool) *aut
 	s := &authorityScope{name: name}
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: fail}
 	for _, server := range servers {
+		if len(s.channels) == authority.MaxServers {
+			break // positions beyond mean nothing to the machine
+		}
 		ch := c.loop.channel(server)
 		if slices.Contains(s.channels, ch) {
 			continue // the same server again is no other one to fall back on

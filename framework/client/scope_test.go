@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"testing"
 	"testing/synctest"
@@ -10,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -137,4 +139,36 @@ func TestCloseIsQuick(t *testing.T) {
 		t.Errorf("Close took %v", took)
 	}
 	<-iteration
+}
+
+// An authority uses no more servers than it can count, whatever becomes of the others.
+func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all []bootstrap.ServerSpec
+		network := make(memoryads.Network)
+		for i := range authority.MaxServers + 1 {
+			uri := fmt.Sprintf("memory:%d", i)
+			network[uri] = memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true})
+			network[uri].Refuse(errors.New("refused"))
+			all = append(all, server(uri))
+		}
+		spec := bootstrap.Spec{Authorities: map[string]bootstrap.AuthoritySpec{
+			"all": {Servers: all}, "last": {Servers: all[authority.MaxServers:]},
+		}}
+		c, err := client.New(config(t, spec), types, client.WithTransport(network))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = c.Close() })
+		follow(t.Context(), t, c, things, "xdstp://last/test.Thing/a").failed(resource.ErrTransport)
+		follow(t.Context(), t, c, things, "xdstp://all/test.Thing/a").failed(resource.ErrTransport)
+		s, err := c.Snapshot(t.Context())
+		if err != nil || len(s.Authorities[0].Servers) != authority.MaxServers {
+			t.Errorf("%d servers, %v; want as many as can be used", len(s.Authorities[0].Servers), err)
+		}
+	})
 }
