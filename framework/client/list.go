@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -41,14 +40,14 @@ func withCollections(types *resource.Set) (*resource.Set, error) {
 type list struct {
 	resource.Meta
 	inlined map[xdstp.Name]resource.Update
-	located []xdstp.Name
+	located map[xdstp.Name]struct{}
 }
 
 // listEntries is the only field of every list collection's message.
 const listEntries = 1
 
 func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	l := &list{Meta: dc.Meta(body), inlined: make(map[xdstp.Name]resource.Update)}
+	l := &list{Meta: dc.Meta(body), inlined: make(map[xdstp.Name]resource.Update), located: make(map[xdstp.Name]struct{})}
 	var v resource.Violations
 	var p resource.Path
 	for i, b := 0, body; len(b) > 0; {
@@ -83,8 +82,8 @@ func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) err
 		if err == nil {
 			err = n.CheckType(t.Name)
 		}
-		if err == nil && !slices.Contains(l.located, n) {
-			l.located = append(l.located, n)
+		if err == nil {
+			l.located[n] = struct{}{}
 		}
 		return err
 	case *xdscorev3.CollectionEntry_InlineEntry_:
@@ -155,8 +154,8 @@ type listSubscription struct {
 
 	mu      sync.Mutex
 	list    *list
-	cancels map[xdstp.Name]func() // of the located members
-	cancel  func()                // of the list
+	located map[xdstp.Name]*locatedMember
+	cancel  func() // of the list
 	stopped bool
 }
 
@@ -165,7 +164,7 @@ func (c *Client) observeList(t *resource.Type, n xdstp.Name) (resource.Collectio
 	if err := n.CheckType(t.Collection); err != nil {
 		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
 	}
-	o := &listSubscription{box: newBox(c), typ: t, cancels: make(map[xdstp.Name]func())}
+	o := &listSubscription{box: newBox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
 	cancel, err := c.subscribe(collection, n.String(), o)
 	if err != nil {
 		return nil, err
@@ -189,16 +188,18 @@ func (o *listSubscription) Changed(u resource.Update) {
 	for name, member := range next.inlined {
 		o.put(name, resource.State{Update: member})
 	}
-	for _, name := range next.located {
-		if _, ok := o.cancels[name]; ok {
+	for name := range next.located {
+		if _, ok := o.located[name]; ok {
 			continue
 		}
-		cancel, err := o.client.subscribe(o.typ, name.String(), locatedMember{o, name})
+		m := &locatedMember{list: o, name: name}
+		cancel, err := o.client.subscribe(o.typ, name.String(), m)
 		if err != nil {
 			o.put(name, resource.State{Err: err})
 			continue
 		}
-		o.cancels[name] = cancel
+		m.cancel = cancel
+		o.located[name] = m
 	}
 	o.list = next
 }
@@ -216,17 +217,17 @@ func (o *listSubscription) leave(next *list) {
 	}
 	for name := range o.list.inlined {
 		_, inlined := next.inlined[name]
-		if !inlined && !slices.Contains(next.located, name) {
+		if _, located := next.located[name]; !inlined && !located {
 			gone(name)
 		}
 	}
-	for _, name := range o.list.located {
-		if slices.Contains(next.located, name) {
+	for name := range o.list.located {
+		if _, located := next.located[name]; located {
 			continue
 		}
-		if cancel, ok := o.cancels[name]; ok {
-			cancel()
-			delete(o.cancels, name)
+		if m, ok := o.located[name]; ok {
+			m.cancel()
+			delete(o.located, name)
 		}
 		if _, inlined := next.inlined[name]; !inlined {
 			gone(name)
@@ -251,26 +252,37 @@ func (o *listSubscription) Stop() {
 	defer o.mu.Unlock()
 	o.stopped = true
 	o.cancel()
-	for _, cancel := range o.cancels {
-		cancel()
+	for _, m := range o.located {
+		m.cancel()
 	}
 }
 
 // A locatedMember watches a member that a list only names.
 type locatedMember struct {
-	list *listSubscription
-	name xdstp.Name
+	list   *listSubscription
+	name   xdstp.Name
+	cancel func() // guarded by list.mu, as everything of the list
+}
+
+// put tells what is new, unless the list has dropped the member meanwhile: a callback
+// that had begun may outlast its cancel.
+func (m *locatedMember) put(s resource.State) {
+	m.list.mu.Lock()
+	defer m.list.mu.Unlock()
+	if m.list.located[m.name] == m {
+		m.list.put(m.name, s)
+	}
 }
 
 // Changed implements [resource.Watcher].
-func (m locatedMember) Changed(u resource.Update) { m.list.put(m.name, resource.State{Update: u}) }
+func (m *locatedMember) Changed(u resource.Update) { m.put(resource.State{Update: u}) }
 
 // Failed implements [resource.Watcher].
-func (m locatedMember) Failed(err error) { m.list.put(m.name, resource.State{Err: err}) }
+func (m *locatedMember) Failed(err error) { m.put(resource.State{Err: err}) }
 
 // Ambient implements [resource.Watcher].
-func (m locatedMember) Ambient(err error) {
+func (m *locatedMember) Ambient(err error) {
 	if u, ok := resource.Lookup[resource.Update](m.list.client, m.list.typ, m.name); ok {
-		m.list.put(m.name, resource.State{Update: u, Err: err})
+		m.put(resource.State{Update: u, Err: err})
 	}
 }
