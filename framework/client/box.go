@@ -1,0 +1,189 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A box collects what is new of a collection for whoever asks: of each member the
+// newest state.
+type box struct {
+	client *Client
+	ready  chan struct{} // has a token when there is something new
+
+	mu     sync.Mutex
+	closed bool
+	err    error
+	fresh  bool // err was not taken yet
+	states map[xdstp.Name]arrival
+	last   uint64 // number of an arrival
+	told   map[xdstp.Name]resource.State
+	since  time.Time // for how long there has been something new
+	work   *work
+}
+
+// An arrival is the newest state of a member, with the number of the first that was
+// not taken.
+type arrival struct {
+	resource.State
+	number uint64
+}
+
+func newBox(c *Client) *box {
+	return &box{
+		client: c, ready: make(chan struct{}, 1),
+		states: make(map[xdstp.Name]arrival), told: make(map[xdstp.Name]resource.State),
+	}
+}
+
+// put takes what is new of a member. One that came and went while nobody looked is no
+// news, and must not pile up.
+func (b *box) put(name xdstp.Name, s resource.State) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.started()
+	a, waits := b.states[name]
+	if !waits {
+		b.last++
+		a.number = b.last
+	}
+	a.State = s
+	b.states[name] = a
+	if _, told := b.told[name]; !told && s.Update == nil && isGone(s.Err) {
+		delete(b.states, name)
+	}
+	b.signal()
+}
+
+// started notes when the first of what is new came. b.mu is held.
+func (b *box) started() {
+	if !b.fresh && len(b.states) == 0 {
+		b.since = time.Now()
+	}
+}
+
+// trouble takes what is new of the collection as a whole; nil ends earlier trouble.
+func (b *box) trouble(err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.started()
+	b.err, b.fresh = err, err != nil
+	b.signal()
+}
+
+// waitFor lets the stream wait until the owner has looked at what is new. Loop only.
+func (b *box) waitFor(w *work) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if w != nil && b.work == nil && !b.closed {
+		w.add()
+		b.work = w
+	}
+}
+
+// signal wakes the owner. b.mu is held.
+func (b *box) signal() {
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the box.
+func (b *box) take() (s resource.CollectionState, news bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fresh {
+		s.Err, b.fresh = b.err, false
+	}
+	for _, name := range b.inOrder() {
+		next := b.states[name].State
+		if next == b.told[name] {
+			continue
+		}
+		s.Members = append(s.Members, resource.MemberState{Name: name, State: next})
+		if b.told[name] = next; next.Update == nil && isGone(next.Err) {
+			delete(b.told, name)
+		}
+	}
+	clear(b.states)
+	if news = s.Err != nil || len(s.Members) > 0; !news && b.work != nil {
+		b.work.done()
+		b.work = nil
+	}
+	return s, news
+}
+
+// inOrder is of whom there is something new, in the order in which that came first.
+func (b *box) inOrder() []xdstp.Name {
+	return slices.SortedFunc(maps.Keys(b.states), func(x, y xdstp.Name) int {
+		return cmp.Compare(b.states[x].number, b.states[y].number)
+	})
+}
+
+// Next implements [resource.CollectionObservation].
+func (b *box) Next(ctx context.Context) (resource.CollectionState, error) {
+	for {
+		b.mu.Lock()
+		closed := b.closed
+		b.mu.Unlock()
+		switch {
+		case closed || b.client.closed():
+			return resource.CollectionState{}, resource.ErrClosed
+		case ctx.Err() != nil:
+			return resource.CollectionState{}, context.Cause(ctx)
+		}
+		if s, news := b.take(); news {
+			return s, nil
+		}
+		select {
+		case <-b.ready:
+		case <-b.client.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// behind is for how long something new has waited to be taken.
+func (b *box) behind(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.fresh && len(b.states) == 0 {
+		return 0
+	}
+	return now.Sub(b.since)
+}
+
+// stop reports whether it was the first to be called.
+func (b *box) stop() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.closed = true
+	b.states, b.told = nil, nil
+	if b.work != nil {
+		b.work.done()
+		b.work = nil
+	}
+	b.signal()
+	return true
+}
+
+// isGone reports whether an error says that there is no such member.
+func isGone(err error) bool { return errors.Is(err, resource.ErrNotFound) }

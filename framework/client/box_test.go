@@ -1,0 +1,50 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A box that nobody looks into holds what there is, not what was.
+func TestBoxOfMembersThatComeAndGo(t *testing.T) {
+	name := func(i int) xdstp.Name {
+		n, err := xdstp.Parse(fmt.Sprint("member ", i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	bad, gone := resource.State{Err: errors.New("bad")}, resource.State{Err: resource.ErrRemoved}
+	b := newBox(&Client{})
+	for i := range 100 {
+		b.put(name(i), bad)
+		if i%10 != 0 {
+			b.put(name(i), gone)
+		}
+	}
+	if len(b.states) != 10 {
+		t.Errorf("%d members in the box, want the 10 that there are", len(b.states))
+	}
+	s, news := b.take()
+	if !news || len(s.Members) != 10 {
+		t.Fatalf("took %d members, want 10", len(s.Members))
+	}
+	for i, m := range s.Members {
+		if m.Name != name(10*i) || m.Err != bad.Err {
+			t.Errorf("member %d is %v", i, m)
+		}
+	}
+	b.put(name(0), gone)
+	b.put(name(10), gone)
+	b.put(name(10), bad) // as it was
+	if s, _ := b.take(); len(s.Members) != 1 || s.Members[0].Name != name(0) || s.Members[0].Err != gone.Err {
+		t.Errorf("took %v, want that the first one is gone", s.Members)
+	}
+	if len(b.told) != 9 || len(b.states) != 0 {
+		t.Errorf("%d told, %d new; want 9 and none", len(b.told), len(b.states))
+	}
+}
