@@ -74,7 +74,9 @@ func (s *subscription) take() (next, last resource.State, news bool) {
 	s.fresh = false
 	if !news {
 		s.active = false
-		s.finish()
+		if s.holds == 0 {
+			s.finish()
+		}
 		return next, last, false
 	}
 	last, s.told = s.told, s.state
@@ -95,18 +97,13 @@ func (s *subscription) hold() {
 		return
 	}
 	s.mu.Lock()
-	w := s.work
 	s.holds++
 	s.mu.Unlock()
-	if w != nil {
-		w.add()
-	}
 	s.holder.Hold(sync.OnceFunc(func() {
 		s.mu.Lock()
-		s.holds--
-		s.mu.Unlock()
-		if w != nil {
-			w.done()
+		defer s.mu.Unlock()
+		if s.holds--; s.holds == 0 && !s.active {
+			s.finish()
 		}
 	}))
 }
