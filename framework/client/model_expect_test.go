@@ -121,7 +121,7 @@ func (m *model) hear(k modelKey, b *belief, c content) {
 	case c.bad:
 		b.kind, b.seen = isInvalid, true
 		m.drop(b)
-	case !m.delta && !(k.typ.Complete && b.seen):
+	case !m.delta && (!k.typ.Complete || !b.seen):
 	case b.value == "" && (b.kind == isRemoved || b.kind == isNotFound):
 	case b.value == "" && b.kind != isInvalid:
 		b.kind, b.seen = isNotFound, true
