@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -30,6 +31,7 @@ type Server struct {
 	conns    int
 	streams  int
 	requests []*discoveryv3.DiscoveryRequest
+	deltas   []*discoveryv3.DeltaDiscoveryRequest
 
 	stop func()
 }
@@ -143,9 +145,13 @@ func (r recordingStream) RecvMsg(m any) error {
 	if err := r.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	if req, ok := m.(*discoveryv3.DiscoveryRequest); ok {
+	switch req := m.(type) {
+	case *discoveryv3.DiscoveryRequest:
 		req = proto.CloneOf(req)
 		r.server.note(func() { r.server.requests = append(r.server.requests, req) })
+	case *discoveryv3.DeltaDiscoveryRequest:
+		req = proto.CloneOf(req)
+		r.server.note(func() { r.server.deltas = append(r.server.deltas, req) })
 	}
 	return nil
 }
@@ -171,17 +177,31 @@ func (s *Server) Streams() int {
 	return s.streams
 }
 
-// Requests are the requests that arrived so far, of all streams.
+// DeltaRequests are the requests of the incremental protocol that arrived so far, of
+// all streams.
+func (s *Server) DeltaRequests() []*discoveryv3.DeltaDiscoveryRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.deltas)
+}
+
+// Requests are the requests of the state-of-the-world protocol that arrived so far,
+// of all streams.
 func (s *Server) Requests() []*discoveryv3.DiscoveryRequest {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]*discoveryv3.DiscoveryRequest(nil), s.requests...)
+	return slices.Clone(s.requests)
 }
 
 // Rejections are the messages of the NACKs that arrived so far.
 func (s *Server) Rejections() []string {
 	var out []string
 	for _, r := range s.Requests() {
+		if d := r.GetErrorDetail(); d != nil {
+			out = append(out, d.GetMessage())
+		}
+	}
+	for _, r := range s.DeltaRequests() {
 		if d := r.GetErrorDetail(); d != nil {
 			out = append(out, d.GetMessage())
 		}
