@@ -196,7 +196,7 @@ func (e *e2e) unreachable() {
 	if e.fallsBack() {
 		set(e.t, e.servers[1], "a", cluster("a", "too late"))
 		e.set(spots, "3")
-		fs[0].until("3", func(u *update, err error) bool {
+		_, _ = fs[0].until("3", func(u *update, err error) bool {
 			if u != nil && u.tag == "too late" {
 				e.t.Error("the second server's word counts although the first one is back")
 			}

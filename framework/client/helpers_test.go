@@ -156,7 +156,13 @@ func oneServer(t testing.TB, addr string, features ...any) *bootstrap.Config {
 
 func newClient(t testing.TB, c *bootstrap.Config, opts ...client.Option) *client.Client {
 	t.Helper()
-	types, err := resource.NewSet(clusters, endpoints)
+	return newClientOf(t, c, []*resource.Type{clusters, endpoints}, opts...)
+}
+
+// newClientOf is newClient for other types.
+func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Type, opts ...client.Option) *client.Client {
+	t.Helper()
+	types, err := resource.NewSet(of...)
 	if err != nil {
 		t.Fatal(err)
 	}
