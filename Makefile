@@ -5,6 +5,9 @@ GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT       := mvdan.cc/gofumpt@v0.12.0
 FUZZTIME      ?= 30s
+SEQUENCES     ?= 200000
+SEED          ?= 1
+SOAKTIME      ?= 5m
 CORPUS        ?=
 
 .DEFAULT_GOAL := help
@@ -31,6 +34,14 @@ race: ## Run all tests three times with the race detector
 .PHONY: e2e
 e2e: ## Run only the tests against a real control plane
 	$(GO) test -race -count=1 ./framework/client/... ./examples/...
+
+.PHONY: model
+model: ## Run SEQUENCES (200000) random sequences against the model, from SEED (1) on
+	$(GO) test -count=1 -timeout 60m ./framework/client -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
+
+.PHONY: soak
+soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow
+	$(GO) run ./internal/soak -time $(SOAKTIME)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
@@ -68,6 +79,10 @@ fmt: ## Format the code
 .PHONY: conformance
 conformance: ## Run verdicts of other clients: make conformance CORPUS=dir
 	$(GO) run ./internal/conformance -corpus '$(CORPUS)'
+
+.PHONY: conformance-table
+conformance-table: ## Check that every test that docs/conformance.md names exists (make test does, too)
+	$(GO) run ./internal/conformancetable
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities (advisory; needs the database)

@@ -9,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
@@ -25,6 +26,8 @@ type Server struct {
 	options []grpc.ServerOption
 	addr    string
 	gate    gate
+
+	forgetful atomic.Bool
 
 	mu       sync.Mutex
 	changed  *sync.Cond
@@ -145,6 +148,9 @@ func (r recordingStream) RecvMsg(m any) error {
 	if err := r.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
+	if r.server.forgetful.Load() {
+		return nil
+	}
 	switch req := m.(type) {
 	case *discoveryv3.DiscoveryRequest:
 		req = proto.CloneOf(req)
@@ -192,6 +198,10 @@ func (s *Server) Requests() []*discoveryv3.DiscoveryRequest {
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
+
+// ForgetRequests has the server keep no requests from now on, for tests that would
+// fill the memory with them.
+func (s *Server) ForgetRequests() { s.forgetful.Store(true) }
 
 // Rejections are the messages of the NACKs that arrived so far.
 func (s *Server) Rejections() []string {

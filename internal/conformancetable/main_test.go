@@ -1,0 +1,58 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func TestThisRepository(t *testing.T) {
+	faults, err := check(os.DirFS("../.."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range faults {
+		t.Error(f)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	const head = "# Conformance\n\n| gRFC | rule | package | test |\n|---|---|---|---|\n"
+	tests := fstest.MapFS{
+		"a/a_test.go": {Data: []byte("package a\nfunc TestA(t *testing.T) {}\nfunc helper() {}\nfunc (x X) TestM() {}\nfunc FuzzA(f *testing.F) {}\n")},
+		"b/b_test.go": {Data: []byte("package b\nfunc TestB(t *testing.T) {}\n")},
+		"c/c.go":      {Data: []byte("package c\nfunc TestC() {}\n")},
+	}
+	for table, want := range map[string]string{
+		"| A1 | a rule with `code` | `a` | `TestA`, `FuzzA` |\n":              "",
+		"| A1 | a rule | with bars | `a`, `b` | `TestB` |\n":                  "",
+		"| A1 | rule | `a` | `TestA` |\n\n| row | of | another | table |\n":   "",
+		"| A1 | rule | `a` | `TestB` |\n":                                     "conformance.md:5: there is no TestB in a",
+		"| A1 | rule | `a` | `TestA` |\n| A2 | rule | `a`, `b` | `TestX` |\n": "conformance.md:6: there is no TestX in a, b",
+		"| A1 | rule | `a` | `helper` |\n":                                    "there is no helper",
+		"| A1 | rule | `a` | `TestM` |\n":                                     "there is no TestM",
+		"| A1 | rule | `c` | `TestC` |\n":                                     "package c has no tests",
+		"| A1 | rule | `nowhere` | `TestA` |\n":                               "package nowhere has no tests",
+		"| A1 | rule | `a` | none |\n":                                        "a row names a package and a test",
+		"| A1 | rule |\n":                                                     "a row has four columns",
+	} {
+		tests[document] = &fstest.MapFile{Data: []byte(head + table)}
+		faults, err := check(tests)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(faults, "\n")
+		if (want == "") != (all == "") || !strings.Contains(all, want) {
+			t.Errorf("%s: faults %q, want %q", table, all, want)
+		}
+	}
+	tests[document] = &fstest.MapFile{Data: []byte("no table\n")}
+	if faults, err := check(tests); err != nil || len(faults) != 1 {
+		t.Errorf("faults = %q, %v; want one, for the lack of a table", faults, err)
+	}
+	delete(tests, document)
+	if _, err := check(tests); err == nil {
+		t.Error("no error without a document")
+	}
+}

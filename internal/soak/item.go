@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// An item is a resource, and the watcher of it.
+type item struct {
+	typ, name string
+	servers   []int
+	version   int // the newest one
+
+	mu  sync.Mutex
+	raw []byte // as told last; nil: there is none
+	err error
+}
+
+// Changed implements [resource.Watcher].
+func (it *item) Changed(u resource.Update) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.raw, it.err = u.Raw(), nil
+}
+
+// Failed implements [resource.Watcher].
+func (it *item) Failed(err error) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.raw, it.err = nil, err
+}
+
+// Ambient implements [resource.Watcher].
+func (it *item) Ambient(err error) {
+	it.mu.Lock()
+	defer it.mu.Unlock()
+	it.err = err
+}
+
+// lost says what the watcher or the cache lacks; nil when both have the newest
+// version.
+func (it *item) lost(c resource.Client) error {
+	it.mu.Lock()
+	raw, err := it.raw, it.err
+	it.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if v := versionOf(it.typ, raw); v != strconv.Itoa(it.version) {
+		return fmt.Errorf("%s: the watcher has version %q, want %d", it.name, v, it.version)
+	}
+	t, _ := c.Types().Lookup(it.typ)
+	u, ok := resource.LookupString[resource.Update](c, t, it.name)
+	if !ok {
+		return fmt.Errorf("%s is not cached", it.name)
+	}
+	if v := versionOf(it.typ, u.Raw()); v != strconv.Itoa(it.version) {
+		return fmt.Errorf("%s: the cache has version %q, want %d", it.name, v, it.version)
+	}
+	return nil
+}
+
+// versionOf finds the version in a resource; empty if it has none.
+func versionOf(typ string, raw []byte) string {
+	if typ == clusterType {
+		m := new(clusterv3.Cluster)
+		if proto.Unmarshal(raw, m) != nil {
+			return ""
+		}
+		return m.GetAltStatName()
+	}
+	m := new(endpointv3.ClusterLoadAssignment)
+	if proto.Unmarshal(raw, m) != nil || len(m.GetEndpoints()) == 0 {
+		return ""
+	}
+	return m.GetEndpoints()[0].GetLocality().GetZone()
+}

@@ -1,0 +1,99 @@
+// Command soak runs a client for a long time against control planes that change
+// without a pause, behind a network that breaks: three servers, four authorities, one
+// of which has a server to fall back to, both variants of the protocol.
+//
+// Now and then everything comes to rest. Then no update may have been lost: every
+// watcher and the cache have what the control planes hold. And neither goroutines nor
+// memory may have grown since the first rests. It prints what it measures, and exits
+// with 1 when something does not hold.
+//
+//	go run ./internal/soak -time 5m
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"time"
+)
+
+// A plan is what a run does.
+type plan struct {
+	time      time.Duration // of churn
+	resources int           // of all authorities and types
+	churn     int           // resources that change at a time
+	every     time.Duration // between changes
+	breaks    time.Duration // between disconnections
+	rests     time.Duration // between rests
+	patience  time.Duration // for what was sent to arrive, at rest
+}
+
+func main() {
+	p := plan{every: 100 * time.Millisecond, breaks: time.Second, patience: 30 * time.Second}
+	flag.DurationVar(&p.time, "time", 5*time.Minute, "how long to run")
+	flag.IntVar(&p.resources, "resources", 10_000, "how many resources there are; 1 % of them change every 100 ms")
+	flag.DurationVar(&p.rests, "rests", 20*time.Second, "time between rests, at which everything is compared")
+	flag.Parse()
+	p.churn = max(1, p.resources/100)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, p, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak:", err)
+		os.Exit(1)
+	}
+}
+
+// run carries out a plan; the error says what did not hold.
+func run(ctx context.Context, p plan, out io.Writer) (err error) {
+	w, err := newWorld(p.resources) //nolint:contextcheck // the control planes end with close
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closeErr := w.close(); err == nil {
+			err = closeErr
+		}
+	}()
+	var samples []sample
+	rest := func() error {
+		s, err := w.rest(ctx, p.patience)
+		if err != nil {
+			return err
+		}
+		samples = append(samples, s)
+		_, err = fmt.Fprintln(out, s)
+		return err
+	}
+	if err := rest(); err != nil {
+		return fmt.Errorf("before anything has happened: %w", err)
+	}
+	changes, breaks, rests := time.NewTicker(p.every), time.NewTicker(p.breaks), time.NewTicker(p.rests)
+	defer changes.Stop()
+	defer breaks.Stop()
+	defer rests.Stop()
+	end, cancel := context.WithTimeout(ctx, p.time)
+	defer cancel()
+	for end.Err() == nil {
+		var err error
+		select {
+		case <-changes.C:
+			err = w.change(p.churn)
+		case <-breaks.C:
+			w.disturb()
+		case <-rests.C:
+			err = rest()
+		case <-end.Done():
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := rest(); err != nil {
+		return err
+	}
+	return growth(samples)
+}
