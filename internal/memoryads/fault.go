@@ -1,5 +1,7 @@
 package memoryads
 
+import "slices"
+
 // faults are what a server does wrong at the moment.
 type faults struct {
 	refuse       error            // not nil: streams cannot be opened
@@ -58,3 +60,13 @@ func (s *Server) Release() { s.alter(func(f *faults) { f.holding = false }) }
 // told only on the streams that saw the resource. One that vanished between two
 // streams, or never was, is passed over in silence.
 func (s *Server) OmitRemovals(on bool) { s.alter(func(f *faults) { f.omitRemovals = on }) }
+
+// Inject sends bytes as they are on all streams, whatever the protocol makes of them.
+func (s *Server) Inject(raw []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.streams {
+		st.out = append(st.out, response{slices.Clone(raw), func() {}})
+	}
+	s.wake()
+}
