@@ -25,13 +25,17 @@ var modelMoves = []struct {
 	{5, (*modelWorld).cut},
 	{3, (*modelWorld).stop},
 	{5, (*modelWorld).start},
+	{5, (*modelWorld).flood},
 	{2, (*modelWorld).hold},
 	{4, (*modelWorld).unhold},
-	{2, (*modelWorld).deafen},
+	{3, (*modelWorld).deafen},
 	{4, (*modelWorld).listen},
 	{4, (*modelWorld).wakeUp},
 	{8, (*modelWorld).burst},
 }
+
+// slowness is what slow watchers may cost others.
+const slowness = 3 * client.DefaultWatcherBudget
 
 func (w *modelWorld) anyMove() func(*modelWorld) {
 	total := 0
@@ -51,7 +55,7 @@ func (w *modelWorld) anyMove() func(*modelWorld) {
 // much as it takes.
 func (w *modelWorld) step() {
 	w.anyMove()(w)
-	w.pass(client.DefaultWatcherBudget * 3) // slow watchers cost others a moment
+	w.pass(slowness)
 	w.check(false)
 	switch w.rng.IntN(8) {
 	case 0:
@@ -128,6 +132,20 @@ func (w *modelWorld) spoil() {
 }
 
 func (w *modelWorld) remove() { w.put(w.anyKey(), content{}) }
+
+// flood brings a resource that is watched several times.
+func (w *modelWorld) flood() {
+	if len(w.watchers) == 0 {
+		return
+	}
+	k := w.watchers[w.rng.IntN(len(w.watchers))].key
+	for range 3 {
+		w.values++
+		w.put(k, content{value: "v" + strconv.Itoa(w.values)})
+		w.pass(slowness)
+		w.check(false)
+	}
+}
 
 // same sends again what was in use before, such as after a rejection.
 func (w *modelWorld) same() {

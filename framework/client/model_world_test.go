@@ -177,9 +177,14 @@ func (w *modelWorld) failf(format string, args ...any) {
 	}
 }
 
-// pass lets time pass, and the model know of it.
+// pass lets time pass, and the model know of it. A stream that is new at the end gets
+// its time.
 func (w *modelWorld) pass(d time.Duration) {
+	before := w.streams()
 	pass(d)
+	if w.streams() != before {
+		pass(slowness)
+	}
 	now := time.Now()
 	for i, s := range w.servers {
 		stream, since := s.Opened()

@@ -16,11 +16,11 @@ type delta struct {
 
 // A deltaType is what a stream knows of a type.
 type deltaType struct {
-	subscribed map[string]bool   // names, aliases and globs; "*" for everything
-	has        map[string]string // by name: the version that the client has
-	open       []string          // nonces that wait for their answer
-	received   map[string]bool   // of those, the ones that the client took
-	everSent   map[string]bool   // nonces, for the words of a violation
+	subscribed map[string]bool     // names, aliases and globs; "*" for everything
+	has        map[string]string   // by name: the version that the client has
+	open       []string            // nonces that wait for their answer
+	received   map[string]bool     // of those, the ones that the client took
+	removed    map[string][]string // by nonce: the removals in the response; it has all that were sent
 }
 
 // read implements protocol.
@@ -39,13 +39,18 @@ func (p *delta) read(raw []byte) {
 	p.check(h, t, r)
 	if !known {
 		t = &deltaType{
-			subscribed: make(map[string]bool), received: make(map[string]bool), everSent: make(map[string]bool),
+			subscribed: make(map[string]bool), received: make(map[string]bool), removed: make(map[string][]string),
 			has: maps.Clone(r.GetInitialResourceVersions()),
 		}
 		if t.has == nil {
 			t.has = make(map[string]string)
 		}
 		p.types[h.URL] = t
+	}
+	for _, name := range t.removed[r.GetResponseNonce()] {
+		if _, sentAgain := t.has[name]; !sentAgain {
+			p.stream.server.record.gone[key(h.URL, name)] = true
+		}
 	}
 	t.open = slices.DeleteFunc(t.open, func(n string) bool { return n == r.GetResponseNonce() })
 	subscribe := r.GetResourceNamesSubscribe()
@@ -149,6 +154,7 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	s := p.stream.server
 	for _, res := range r.GetResources() {
 		s.record.sent[key(h.URL, res.GetName()+" "+res.GetVersion())] = true
+		delete(s.record.gone, key(h.URL, res.GetName()))
 		if !t.subscribed[res.GetName()] {
 			s.record.learned[key(h.URL, res.GetName())] = true
 		}
@@ -156,7 +162,7 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	nonce := s.nonce()
 	r.Nonce, r.SystemVersionInfo = nonce, h.state()
 	t.open = append(t.open, nonce)
-	t.everSent[nonce] = true
+	t.removed[nonce] = r.GetRemovedResources()
 	p.stream.respond(r, func() { t.received[nonce] = true })
 }
 

@@ -31,12 +31,15 @@ func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRe
 // checkAnswer is for the nonce: it stands in the one ACK or NACK of a response,
 // and nowhere else.
 func (p *delta) checkAnswer(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
-	nonce := r.GetResponseNonce()
+	nonce, sent := r.GetResponseNonce(), false
+	if t != nil {
+		_, sent = t.removed[nonce]
+	}
 	switch {
 	case nonce == "" && r.GetErrorDetail() != nil:
 		p.stream.violation("%s: a rejection without a nonce", h.URL)
 	case nonce == "" || t != nil && slices.Contains(t.open, nonce):
-	case t != nil && t.everSent[nonce]:
+	case sent:
 		p.stream.violation("%s: response %s is answered twice", h.URL, nonce)
 	default:
 		p.stream.violation("%s: nonce %q, which was not sent on this stream", h.URL, nonce)
@@ -63,6 +66,9 @@ func (p *delta) checkFirst(h *holdings, r *discoveryv3.DeltaDiscoveryRequest) {
 		v := r.GetInitialResourceVersions()[n]
 		if !record.sent[key(h.URL, n+" "+v)] {
 			p.stream.violation("%s: initial version %q of %q, which was never sent", h.URL, v, n)
+		}
+		if record.gone[key(h.URL, n)] {
+			p.stream.violation("%s: an initial version of %q, whose removal was answered", h.URL, n)
 		}
 		if len(names) > 0 && !(&deltaType{subscribed: subscribed}).wants(h, n) {
 			p.stream.violation("%s: an initial version of %q, which is not subscribed to", h.URL, n)

@@ -170,6 +170,14 @@ func TestDeltaViolations(t *testing.T) {
 			h.open(transport.MethodDeltaADS)
 			h.send(&change{Node: node(), TypeUrl: part, ResourceNamesSubscribe: []string{"b"}, InitialResourceVersions: map[string]string{"a": "1"}})
 		},
+		"whose removal was answered": func(h *hand) {
+			h.begin()
+			h.Delete(part, "a")
+			h.told("removed", nil, "a")
+			h.cancel()
+			h.open(transport.MethodDeltaADS)
+			h.send(&change{Node: node(), TypeUrl: part, ResourceNamesSubscribe: []string{"a"}, InitialResourceVersions: map[string]string{"a": "1"}})
+		},
 		"only learned": func(h *hand) {
 			h.Set(wild, plain("a")...)
 			h.send(&change{Node: node(), TypeUrl: wild})

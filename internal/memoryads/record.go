@@ -12,6 +12,7 @@ type record struct {
 	sent       map[string]bool // versions that were sent: of the type, or of a resource
 	explicit   map[string]bool // names that were subscribed to
 	learned    map[string]bool // names that were sent for a wildcard or glob
+	gone       map[string]bool // names whose removal was answered, and that were not sent since
 }
 
 func key(typeURL, s string) string { return typeURL + " " + s }

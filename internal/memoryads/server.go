@@ -31,7 +31,9 @@ func NewServer(types ...Type) *Server {
 		held:    make(map[string]*holdings),
 		changed: make(chan struct{}),
 		faults:  faults{failing: make(map[string]error), silent: make(map[string]bool)},
-		record:  record{sent: make(map[string]bool), explicit: make(map[string]bool), learned: make(map[string]bool)},
+		record: record{
+			sent: make(map[string]bool), explicit: make(map[string]bool), learned: make(map[string]bool), gone: make(map[string]bool),
+		},
 	}
 	for _, t := range types {
 		s.held[t.URL] = &holdings{Type: t, resources: make(map[string]*Resource)}
