@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -52,6 +53,9 @@ type model struct {
 	dropsErrors bool // fail_on_data_errors
 	patient     bool // resource_timer_is_transient_error
 	delta       bool // the incremental protocol
+	// murky says that several things happened at once while a control plane did not
+	// read or answer: what it was asked meanwhile is open.
+	murky bool
 }
 
 // server is the first one of an authority.
@@ -60,7 +64,7 @@ func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities
 // watch says that somebody watches a key from now on.
 func (m *model) watch(k modelKey) {
 	if m.beliefs[k] == nil {
-		m.beliefs[k] = &belief{vague: m.loose(k)}
+		m.beliefs[k] = &belief{vague: m.murky || m.loose(k)}
 	}
 }
 
@@ -135,6 +139,11 @@ func (m *model) drop(b *belief) {
 	if m.dropsErrors {
 		b.value = ""
 	}
+}
+
+// busy reports whether a control plane does not read or answer.
+func (m *model) busy() bool {
+	return slices.ContainsFunc(m.servers, func(s *modelServer) bool { return s.deaf || s.holding })
 }
 
 // subscribe has a server read which keys are watched, and answer.

@@ -5,6 +5,7 @@ import "slices"
 // learn takes over what came of what was left open, after looking whether it can be:
 // whatever happened on the way, the control plane has had its say.
 func (w *modelWorld) learn() {
+	w.model.murky = w.model.murky && w.model.busy()
 	for _, one := range w.watchers {
 		b, v := w.model.beliefs[one.key], one.view()
 		if !b.vague || v.blocked {

@@ -252,6 +252,7 @@ func (w *modelWorld) burst() {
 			w.put(k, content{})
 		}
 	}
+	w.model.murky = w.model.murky || w.model.busy()
 	for _, b := range w.model.beliefs {
 		b.vague = true
 	}

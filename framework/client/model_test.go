@@ -24,15 +24,13 @@ import (
 var (
 	modelSequences = flag.Int("model.sequences", 20_000, "number of random sequences that TestModel runs")
 	modelFirst     = flag.Uint64("model.first", 0, "first seed; the others follow")
+	modelSteps     = flag.Int("model.steps", 12, "number of events of a sequence")
 	modelSeed      = flag.Uint64("model.seed", 0, "run this sequence only, and tell its steps")
 )
 
-// modelSteps is how many events a sequence has.
-const modelSteps = 12
-
 func TestModel(t *testing.T) {
 	if *modelSeed != 0 {
-		s := &sequence{seed: *modelSeed, steps: modelSteps, tell: t.Logf}
+		s := &sequence{seed: *modelSeed, steps: *modelSteps, tell: t.Logf}
 		s.run(t)
 		t.Log(s.column())
 		if s.failure != "" {
@@ -55,7 +53,7 @@ func TestModel(t *testing.T) {
 					if i >= uint64(*modelSequences) {
 						return
 					}
-					s := &sequence{seed: first + i, steps: modelSteps}
+					s := &sequence{seed: first + i, steps: *modelSteps}
 					s.run(t)
 					events.Add(uint64(s.done))
 					if s.failure != "" {
