@@ -29,6 +29,12 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
+// Delay is the pause after the given number of failures in a row, with random numbers
+// in [0, 1) for the jitter: for streams other than ADS that keep the same pace.
+func (b Backoff) Delay(failures int, random func() float64) time.Duration {
+	return b.withDefaults().delay(failures, random)
+}
+
 // delay is the pause after the given number of failures in a row.
 func (b Backoff) delay(failures int, random func() float64) time.Duration {
 	d := float64(b.Base)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -39,6 +40,7 @@ type Client struct {
 
 	loop    *loop
 	workers workers
+	loads   loads
 
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
@@ -70,11 +72,16 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	if err != nil {
 		return nil, err
 	}
+	loadNode, err := encodeNode(config, lrs.ClientFeature)
+	if err != nil {
+		return nil, err
+	}
 	c := &Client{
 		config: config, types: types, logger: o.logger,
 		node: node, nodeID: config.Node().GetId(),
 		pool: o.pool, budget: o.budget,
-		done: make(chan struct{}),
+		done:  make(chan struct{}),
+		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}
 	if c.decoded, err = withCollections(types); err != nil {
 		return nil, err
@@ -279,6 +286,9 @@ func (c *Client) Close() error {
 		c.cancel()
 		c.wg.Wait()
 		for _, ch := range c.loop.channels {
+			ch.letGo()
+		}
+		for _, ch := range c.loop.loads {
 			ch.letGo()
 		}
 		if c.ownPool {

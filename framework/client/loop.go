@@ -7,6 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lrs"
 )
 
 // An event is something for the loop to take in. Apply runs on the loop.
@@ -21,6 +22,7 @@ type loop struct {
 	client   *Client
 	config   ads.Config
 	channels []*channel // one for each server entry; set up before run
+	loads    []*loadChannel
 
 	mu    sync.Mutex
 	inbox []event
@@ -110,6 +112,9 @@ func (l *loop) turn(now time.Time) {
 	for _, ch := range l.channels {
 		l.toStream(ch, ads.Turn{}, now)
 	}
+	for _, ch := range l.loads {
+		l.toLoad(ch, lrs.Turn{}, now)
+	}
 }
 
 func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
@@ -119,6 +124,9 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 		}
 	}
 	for _, ch := range l.channels {
+		consider(ch.machine.NextDeadline())
+	}
+	for _, ch := range l.loads {
 		consider(ch.machine.NextDeadline())
 	}
 	for a := range l.client.allScopes() {

@@ -21,12 +21,14 @@ func clientFeatures() []string {
 	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"}
 }
 
-// encodeNode is the node that a stream's first request carries.
-func encodeNode(config *bootstrap.Config) ([]byte, error) {
+// encodeNode is the node that a stream's first request carries, with the features that
+// only this kind of stream has.
+func encodeNode(config *bootstrap.Config, features ...string) ([]byte, error) {
 	node := config.Node()
 	node.UserAgentName = UserAgent
 	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: UserAgentVersion}
 	node.ClientFeatures = append(node.ClientFeatures, clientFeatures()...)
+	node.ClientFeatures = append(node.ClientFeatures, features...)
 	b, err := proto.Marshal(node)
 	if err != nil {
 		return nil, fmt.Errorf("client: encoding the node: %w", err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/lrs"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -13,6 +14,7 @@ type options struct {
 	transport transport.Transport
 	logger    *slog.Logger
 	ads       ads.Config
+	lrs       lrs.Config
 	fail      bool
 	budget    time.Duration
 }
@@ -36,9 +38,17 @@ func WithTransport(t transport.Transport) Option { return func(o *options) { o.t
 // planes at Warn, streams at Info, the rest at Debug. The default discards.
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
-// WithBackoff sets the pauses between attempts to reach a control plane. The
-// default is [ads.DefaultBackoff].
-func WithBackoff(b ads.Backoff) Option { return func(o *options) { o.ads.Backoff = b } }
+// WithBackoff sets the pauses between attempts to reach a control plane, for its
+// resources and for load reports. The default is [ads.DefaultBackoff].
+func WithBackoff(b ads.Backoff) Option {
+	return func(o *options) { o.ads.Backoff, o.lrs.Backoff = b, b }
+}
+
+// WithLoadIntervals bounds what servers may ask for as the time between load reports.
+// The default, and what a bound that is not positive means, is that of [lrs.Config].
+func WithLoadIntervals(shortest, longest time.Duration) Option {
+	return func(o *options) { o.lrs.MinInterval, o.lrs.MaxInterval = shortest, longest }
+}
 
 // WithProtocol sets the variant of the xDS transport protocol for servers whose
 // entry has neither of the features "xds.transport.delta" and

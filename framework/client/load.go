@@ -1,0 +1,193 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// remainderTime is how long load without a user is kept for a server that cannot be
+// reached.
+const remainderTime = 5 * time.Minute
+
+// loads are the stores that a client has handed out.
+type loads struct {
+	config lrs.Config
+	node   []byte // encoded
+
+	mu       sync.Mutex
+	channels map[string]*loadChannel // by the server's key; each stays until Close
+}
+
+// A loadChannel reports to one server entry what its store counts. It belongs to the
+// loop, but for the store.
+type loadChannel struct {
+	client  *Client
+	server  *bootstrap.Server
+	store   *lrs.Store
+	machine *lrs.Machine
+
+	conn    transport.Conn
+	release func() // gives conn back to the pool
+	stream  *loadStream
+}
+
+// LoadStore returns where load is counted that is to be reported to a server: the same
+// store for entries that are equal, whichever authority they came with. While the store
+// has something to report, now or later, the client keeps an LRS stream to the server,
+// on the connection that its resources come from. Close ends it without a last report.
+//
+// The error is [lrs.ErrServerNotInBootstrap] for a server that no list of the bootstrap
+// has (gRFC A47), or ErrClosed.
+func (c *Client) LoadStore(server *bootstrap.Server) (*lrs.Store, error) {
+	if err := lrs.CheckServer(c.config, server); err != nil {
+		return nil, fmt.Errorf("client: %w", err)
+	}
+	if c.closed() {
+		return nil, fmt.Errorf("client: %w", resource.ErrClosed)
+	}
+	c.loads.mu.Lock()
+	defer c.loads.mu.Unlock()
+	ch, ok := c.loads.channels[server.Key()]
+	if !ok {
+		ch = &loadChannel{client: c, server: server, machine: lrs.New(c.loads.config)}
+		ch.store = lrs.NewStore(func() { c.loop.post(filled{ch}) })
+		c.loads.channels[server.Key()] = ch
+	}
+	return ch.store, nil
+}
+
+// The events of load reporting. Those of a stream that is no longer its channel's come
+// too late to mean anything.
+type (
+	filled     struct{ ch *loadChannel }
+	loadOpened struct{ s *loadStream }
+	reported   struct{ s *loadStream }
+	instructed struct {
+		s            *loadStream
+		instructions lrs.Instructions
+	}
+	loadClosed struct {
+		s   *loadStream
+		err error
+	}
+)
+
+func (e filled) apply(l *loop, now time.Time) {
+	if !slices.Contains(l.loads, e.ch) {
+		l.loads = append(l.loads, e.ch)
+	}
+	l.weigh(e.ch, now)
+}
+
+func (e loadOpened) apply(l *loop, now time.Time) {
+	if e.s.current() {
+		l.toLoad(e.s.channel, lrs.Opened{}, now)
+	}
+}
+
+func (e reported) apply(l *loop, now time.Time) {
+	if e.s.current() {
+		l.toLoad(e.s.channel, lrs.Written{}, now)
+		l.weigh(e.s.channel, now)
+	}
+}
+
+func (e instructed) apply(l *loop, now time.Time) {
+	if e.s.current() {
+		l.toLoad(e.s.channel, lrs.Received{Instructions: e.instructions}, now)
+	}
+	e.s.resume()
+}
+
+func (e loadClosed) apply(l *loop, now time.Time) {
+	if e.s.current() {
+		e.s.channel.stream = nil
+		l.toLoad(e.s.channel, lrs.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
+		l.weigh(e.s.channel, now)
+	}
+}
+
+// weigh tells a machine whether its store has something to report.
+func (l *loop) weigh(ch *loadChannel, now time.Time) {
+	l.toLoad(ch, lrs.Want{Wanted: !ch.store.Empty()}, now)
+}
+
+// toLoad gives an event to a load channel's machine and does what it answers.
+func (l *loop) toLoad(ch *loadChannel, ev lrs.Event, now time.Time) {
+	for _, e := range ch.machine.Handle(ev, now) {
+		switch e := e.(type) {
+		case lrs.Open:
+			ch.open(l)
+		case lrs.Greet:
+			ch.stream.out <- nil
+		case lrs.Report:
+			ch.stream.out <- &e.Scope
+		case lrs.Bounded:
+			ch.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", e.Asked, "used", e.Used)
+		case lrs.Lost:
+			ch.lost(e, now)
+		case lrs.Idle:
+			ch.rest()
+		}
+	}
+}
+
+// open starts a stream.
+func (ch *loadChannel) open(l *loop) {
+	s := newLoadStream(ch, l)
+	ch.stream = s
+	conn, release, err := ch.client.pool.acquire(ch.server)
+	if err != nil {
+		s.cancel()
+		l.post(loadClosed{s, err})
+		return
+	}
+	ch.conn, ch.release = conn, release
+	ch.client.wg.Go(func() { s.run(conn) })
+}
+
+// lost gives the connection back: ADS may need it, but no pause between two attempts to
+// report does. Nobody can be told for long what is left of clusters out of use.
+func (ch *loadChannel) lost(e lrs.Lost, now time.Time) {
+	ch.letGo()
+	switch {
+	case e.Unimplemented:
+		ch.store.Forget(now)
+		ch.log(slog.LevelWarn, "the server takes no load reports", "error", e.Err, "retry_at", e.RetryAt)
+	case e.Err != nil:
+		ch.store.Forget(now.Add(-remainderTime))
+		ch.log(slog.LevelWarn, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)
+	default:
+		ch.log(slog.LevelInfo, "the server closed the stream of load reports")
+	}
+}
+
+// rest ends the stream until there is something to report again.
+func (ch *loadChannel) rest() {
+	if ch.stream != nil {
+		ch.stream.cancel()
+		ch.stream = nil
+	}
+	ch.letGo()
+}
+
+func (ch *loadChannel) letGo() {
+	if ch.conn != nil {
+		ch.release()
+		ch.conn = nil
+	}
+}
+
+func (ch *loadChannel) log(level slog.Level, msg string, args ...any) {
+	args = append([]any{"server", ch.server.URI(), "node", ch.client.nodeID}, args...)
+	ch.client.logger.Log(ch.client.ctx, level, msg, args...)
+}
