@@ -75,7 +75,7 @@ func (s *loadStream) write(ts transport.Stream) error {
 				return err
 			}
 			if ts.Send(msg) != nil {
-				return nil
+				return nil //nolint:nilerr // reading says why
 			}
 			if scope != nil {
 				cut.Commit()

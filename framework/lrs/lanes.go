@@ -68,7 +68,7 @@ type ticket struct{ lane int }
 
 func newSpread() *spread {
 	processors := min(runtime.GOMAXPROCS(0), maxLanes)
-	s := &spread{lanes: 1 << bits.Len(uint(processors-1))} //nolint:gosec // it is positive
+	s := &spread{lanes: 1 << bits.Len(uint(processors-1))}
 	s.tickets.New = func() any { return &ticket{int(s.given.Add(1)) & (s.lanes - 1)} }
 	return s
 }

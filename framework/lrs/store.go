@@ -100,13 +100,13 @@ func (s *Store) Empty() bool {
 	return len(s.clusters) == 0
 }
 
-// Forget drops, unreported, what has had no user since before a time. It is for a
+// Forget drops, unreported, what has had no user since a time or longer. It is for a
 // server that cannot be told.
 func (s *Store) Forget(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	maps.DeleteFunc(s.clusters, func(_ clusterKey, e *clusterEntry) bool {
-		return e.users == 0 && e.idle.Before(before)
+		return e.users == 0 && !e.idle.After(before)
 	})
 }
 

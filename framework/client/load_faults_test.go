@@ -1,0 +1,326 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	lrsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
+)
+
+// The tests of this file are about time and faults. They run gRPC on a clock of their own,
+// over pipes in memory.
+
+// A loadNetwork is a load reporting server in memory, the network to it, and what that does
+// to reports.
+type loadNetwork struct {
+	transport.Transport
+	register func(*grpc.Server)
+
+	mu     sync.Mutex
+	lis    *bufconn.Listener
+	server *grpc.Server
+	random *rand.Rand // nil: there are no faults
+	lost   fakelrs.Totals
+	breaks int // streams that were broken on purpose
+}
+
+func newLoadNetwork(register func(*grpc.Server)) *loadNetwork {
+	n := &loadNetwork{register: register}
+	n.Transport = grpctransport.New(grpctransport.WithDialOptions(grpc.WithContextDialer(
+		func(ctx context.Context, _ string) (net.Conn, error) {
+			n.mu.Lock()
+			lis := n.lis
+			n.mu.Unlock()
+			return lis.DialContext(ctx)
+		})))
+	n.start()
+	return n
+}
+
+func (n *loadNetwork) start() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lis, n.server = bufconn.Listen(1<<20), grpc.NewServer()
+	n.register(n.server)
+	go func(lis net.Listener, s *grpc.Server) { _ = s.Serve(lis) }(n.lis, n.server) // ends with Stop
+}
+
+func (n *loadNetwork) stop() { n.server.Stop() }
+
+// Dial implements [transport.Transport].
+func (n *loadNetwork) Dial(server *bootstrap.Server) (transport.Conn, error) {
+	c, err := n.Transport.Dial(server)
+	return lossyConn{c, n}, err
+}
+
+type lossyConn struct {
+	transport.Conn
+	network *loadNetwork
+}
+
+// OpenStream implements [transport.Conn].
+func (c lossyConn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	s, err := c.Conn.OpenStream(ctx, method)
+	return &lossyStream{Stream: s, network: c.network, broken: cancel}, err
+}
+
+type lossyStream struct {
+	transport.Stream
+	network *loadNetwork
+	broken  context.CancelFunc
+	sent    int
+}
+
+// Send implements [transport.Stream]. Of ten reports, one cannot be sent, one is lost on
+// its way and one is the last that arrives; the stream breaks each time.
+func (s *lossyStream) Send(msg []byte) error {
+	s.sent++
+	switch s.network.fate(s.sent, msg) {
+	case refused:
+		s.broken()
+		return errors.New("broken")
+	case lost:
+		s.broken()
+		return nil
+	case last:
+		err := s.Stream.Send(msg)
+		<-time.NewTimer(time.Millisecond).C // it has arrived
+		s.broken()
+		return err
+	}
+	return s.Stream.Send(msg)
+}
+
+// What becomes of a report.
+const (
+	refused = iota
+	lost
+	last
+	fine
+)
+
+// fate decides about a message. The first of a stream is no report.
+func (n *loadNetwork) fate(number int, msg []byte) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if number == 1 || n.random == nil {
+		return fine
+	}
+	fate := min(n.random.IntN(10), fine)
+	if fate != fine {
+		n.breaks++
+	}
+	if fate == lost {
+		m := new(lrsv3.LoadStatsRequest)
+		if err := proto.Unmarshal(msg, m); err == nil {
+			n.lost.Add(m.GetClusterStats())
+		}
+	}
+	return fate
+}
+
+// newLoadClient is a client with the default times, and a store of it.
+func newLoadClient(t *testing.T, n *loadNetwork) (*client.Client, *lrs.Store) {
+	t.Helper()
+	set, err := resource.NewSet(clusters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := oneServer(t, "passthrough:///memory")
+	c, err := client.New(b, set, client.WithTransport(n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, loadOf(t, c, b.Servers()[0])
+}
+
+func TestReportsAddUpToWhatWasCounted(t *testing.T) {
+	for name, seeds := range map[string][]uint64{"no stream breaks": {0}, "streams break": {1, 2, 3, 4, 5, 6, 7, 8}} {
+		t.Run(name, func(t *testing.T) {
+			for _, seed := range seeds {
+				synctest.Test(t, func(t *testing.T) { conserve(t, seed) })
+			}
+		})
+	}
+}
+
+// conserve makes calls at random for ten minutes while intervals change and, unless the
+// seed is 0, streams break and the server starts anew.
+func conserve(t *testing.T, seed uint64) {
+	random := rand.New(rand.NewPCG(seed, 0))
+	sink := fakelrs.New(5 * time.Second)
+	n := newLoadNetwork(sink.Register)
+	if seed > 0 {
+		n.random = rand.New(rand.NewPCG(seed, 1))
+	}
+	c, store := newLoadClient(t, n)
+	var want fakelrs.Totals
+	var inProgress []*lrs.Locality
+	for began := time.Now(); time.Since(began) < 10*time.Minute; {
+		pass(time.Duration(random.IntN(2000)) * time.Millisecond)
+		inProgress = traffic(store, random, inProgress, &want)
+		switch random.IntN(30) {
+		case 0:
+			sink.Instruct(time.Duration(random.IntN(20_000)) * time.Millisecond)
+		case 1:
+			if seed > 0 {
+				n.stop()
+				pass(time.Duration(random.IntN(20)) * time.Second)
+				n.start()
+			}
+		}
+	}
+	n.mu.Lock()
+	n.random = nil
+	n.mu.Unlock()
+	for _, l := range inProgress {
+		l.CallFinished(nil, nil)
+		want.Succeeded++
+	}
+	pass(10 * time.Minute)
+	if !store.Empty() {
+		t.Error("what is not used any longer, and was reported, is still there")
+	}
+	if opened, open := sink.Streams(); open != 0 || opened != 1 && seed == 0 {
+		t.Errorf("%d streams of %d are open although there is nothing to report", open, opened)
+	}
+	got := fakelrs.Sum(sink.Reports())
+	t.Logf("seed %d: %+v counted; %+v reported, %+v lost in %d broken streams, of %d messages", seed, want, got, n.lost, n.breaks, len(sink.Reports()))
+	got.Issued += n.lost.Issued
+	got.Succeeded += n.lost.Succeeded
+	got.Failed += n.lost.Failed
+	got.Dropped += n.lost.Dropped
+	if got != want {
+		t.Errorf("seed %d: reported or lost %+v; counted %+v", seed, got, want)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	n.stop()
+}
+
+// traffic makes some calls, the last of which stay in progress, and finishes old ones.
+func traffic(store *lrs.Store, random *rand.Rand, inProgress []*lrs.Locality, want *fakelrs.Totals) []*lrs.Locality {
+	if n := len(inProgress); n > 0 && random.IntN(2) == 0 {
+		inProgress[n-1].CallFinished(errors.New("failed"), nil)
+		want.Failed++
+		inProgress = inProgress[:n-1]
+	}
+	c := store.Cluster([]string{"a", "b"}[random.IntN(2)], "")
+	defer c.Release()
+	l := c.Locality(lrs.LocalityID{Zone: string(rune('a' + random.IntN(3)))}, lrs.Propagation{})
+	defer l.Release()
+	for range random.IntN(10) {
+		l.CallStarted()
+		want.Issued++
+		if random.IntN(4) == 0 {
+			inProgress = append(inProgress, l)
+			continue
+		}
+		l.CallFinished(nil, nil)
+		want.Succeeded++
+	}
+	if random.IntN(3) == 0 {
+		c.Drop("throttle")
+		want.Dropped++
+	}
+	return inProgress
+}
+
+func TestTimesOfReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := fakelrs.New(5 * time.Second)
+		n := newLoadNetwork(sink.Register)
+		c, store := newLoadClient(t, n)
+		pass(time.Hour)
+		if opened, _ := sink.Streams(); opened != 0 {
+			t.Fatal("there is a stream although nobody counts anything")
+		}
+		l := store.Cluster("c", "").Locality(lrs.LocalityID{}, lrs.Propagation{})
+		l.CallStarted()
+		began := time.Now()
+		pass(11 * time.Second)
+		sink.Instruct(time.Nanosecond) // which is too short
+		pass(2 * time.Second)
+		reports := sink.Reports()[1:]
+		last := began
+		for i, want := range []time.Duration{5, 10, 11, 12, 13} {
+			if i >= len(reports) {
+				t.Fatalf("%d reports; must be 5", len(reports))
+			}
+			stats := reports[i].Message.GetClusterStats()[0]
+			at := reports[i].At
+			if at.Sub(began) != want*time.Second || stats.GetLoadReportInterval().AsDuration() != at.Sub(last) {
+				t.Errorf("report %d after %v, of the last %v; must be after %ds", i, at.Sub(began), stats.GetLoadReportInterval().AsDuration(), want)
+			}
+			last = at
+		}
+		_ = c.Close() // the server goes first, or last
+		n.stop()
+	})
+}
+
+func TestServerWithoutLoadReportingIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		n := newLoadNetwork(func(*grpc.Server) {})
+		n.Transport = countingTransport{n.Transport, func() { asked.Add(1) }}
+		c, store := newLoadClient(t, n)
+		gone := store.Cluster("gone", "")
+		gone.Drop("")
+		gone.Release()
+		pass(time.Second)
+		if !store.Empty() {
+			t.Error("load without a user is kept for a server that takes none")
+		}
+		store.Cluster("used", "").Drop("")
+		pass(10 * time.Hour)
+		if n := asked.Load(); n < 9 || n > 12 {
+			t.Errorf("the server was asked %d times in 10 h; must be about once an hour", n)
+		}
+		_ = c.Close() // the server goes first, or last
+		n.stop()
+	})
+}
+
+// A countingTransport tells of the streams that are opened.
+type countingTransport struct {
+	transport.Transport
+	opened func()
+}
+
+// Dial implements [transport.Transport].
+func (c countingTransport) Dial(server *bootstrap.Server) (transport.Conn, error) {
+	conn, err := c.Transport.Dial(server)
+	return countingConn{conn, c.opened}, err
+}
+
+type countingConn struct {
+	transport.Conn
+	opened func()
+}
+
+// OpenStream implements [transport.Conn].
+func (c countingConn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
+	c.opened()
+	return c.Conn.OpenStream(ctx, method)
+}
