@@ -38,7 +38,9 @@ func reporting(t *testing.T, name string) memoryads.Resource {
 type loadWatcher struct{ servers *[]string }
 
 // Changed implements [clusterplugin.Watcher].
-func (w loadWatcher) Changed(u *clusterplugin.Update) { *w.servers = append(*w.servers, u.LoadReports.URI()) }
+func (w loadWatcher) Changed(u *clusterplugin.Update) {
+	*w.servers = append(*w.servers, u.LoadReports.URI())
+}
 
 // Failed implements [clusterplugin.Watcher].
 func (w loadWatcher) Failed(err error) { *w.servers = append(*w.servers, err.Error()) }
