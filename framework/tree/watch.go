@@ -29,10 +29,11 @@ func Watch(ctx context.Context, c resource.Client, t *resource.Type, name string
 
 // A follower belongs to the goroutine that iterates, but for what mu guards.
 type follower struct {
-	client  resource.Client
-	limit   int
-	nodes   map[resource.Ref]*node
-	changed chan struct{} // has a token when a state has changed
+	client   resource.Client
+	limit    int
+	tooLarge error
+	nodes    map[resource.Ref]*node
+	changed  chan struct{} // has a token when a state has changed
 
 	mu sync.Mutex // guards the nodes' states
 }
@@ -45,7 +46,10 @@ type node struct {
 }
 
 func newFollower(c resource.Client, limit int) *follower {
-	return &follower{client: c, limit: limit, nodes: make(map[resource.Ref]*node), changed: make(chan struct{}, 1)}
+	return &follower{
+		client: c, limit: limit, tooLarge: fmt.Errorf("tree: %w; at most %d", ErrTooLarge, limit),
+		nodes: make(map[resource.Ref]*node), changed: make(chan struct{}, 1),
+	}
 }
 
 func (f *follower) watch(ctx context.Context, t *resource.Type, name string, yield func(*Snapshot, error) bool) {
@@ -110,7 +114,10 @@ func (f *follower) snapshot(root resource.Ref) *Snapshot {
 	complete := true
 	seen := map[resource.Ref]bool{root: true}
 	for i := 0; i < len(s.refs); i++ { // it grows
-		state := f.state(s.refs[i])
+		state := resource.State{Err: f.tooLarge}
+		if i < f.limit {
+			state = f.state(s.refs[i])
+		}
 		complete = complete && state.Known()
 		s.states[keyOf(s.refs[i])] = state
 		if state.Update == nil {
@@ -151,19 +158,16 @@ func (f *follower) state(r resource.Ref) resource.State {
 func (f *follower) node(r resource.Ref) *node {
 	n := &node{follower: f, stop: func() {}}
 	t, ok := f.client.Types().Lookup(r.Type)
-	switch {
-	case len(f.nodes) >= f.limit:
-		n.state.Err = fmt.Errorf("tree: %w; at most %d", ErrTooLarge, f.limit)
-	case !ok:
+	if !ok {
 		n.state.Err = fmt.Errorf("tree: %w %s; register its plugin", resource.ErrUnknownType, r.Type)
-	default:
-		stop, err := f.client.Subscribe(t, r.Name.String(), n)
-		if err != nil {
-			n.state.Err = err
-		} else {
-			n.stop = stop
-		}
+		return n
 	}
+	stop, err := f.client.Subscribe(t, r.Name.String(), n)
+	if err != nil {
+		n.state.Err = err
+		return n
+	}
+	n.stop = stop
 	return n
 }
 

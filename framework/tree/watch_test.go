@@ -215,6 +215,8 @@ func TestTreesAreBounded(t *testing.T) {
 	explore(t, 3, func(w *world) {
 		w.set("root|1|a b c", "a|1|", "b|1|", "c|1|")
 		w.wants("root:1 a:1 b:1 c!the tree of resources is too large")
+		w.set("root|2|c d", "d|1|") // what was there before takes no room from it
+		w.wants("root:2 c:1 d:1")
 	})
 }
 
