@@ -1,0 +1,241 @@
+// Command httplb is an HTTP client without gRPC that finds its servers by xDS and reports
+// its load: one process with a control plane, which also takes load reports, eight HTTP
+// servers on loopback, and an [http.Client] whose [Transport] picks among them.
+//
+//	go run ./examples/httplb
+//
+// It prints the distribution that it measured beside the one configured, and ends with
+// exit code 0 only if they agree within five standard deviations, after each of three
+// configurations, and if the load that the control plane was told of is what the servers
+// have seen, exactly. transport.go and table.go are what a program takes with it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
+	"github.com/xdsforge/xdsforge/plugins/standard"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+const (
+	// timeout is how long everything may take.
+	timeout = time.Minute
+	// requests are sent for each configuration.
+	requests = 10_000
+	// interval is the time between load reports.
+	interval = time.Second
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := run(ctx, os.Stdout, requests); err != nil {
+		fmt.Fprintln(os.Stderr, "httplb:", err)
+		cancel()
+		os.Exit(1) //nolint:gocritic // cancel has been called
+	}
+}
+
+// A phase is a configuration, and what is new in it.
+type phase struct {
+	title    string
+	services []service
+}
+
+// phases are the configurations, one after another.
+func phases() []phase {
+	near := place{zone: "near", weight: 3, hosts: []host{{"near-1", 1, healthy}, {"near-2", 3, healthy}, {"near-3", 9, unhealthy}}}
+	far := place{zone: "far", weight: 1, hosts: []host{{"far-1", 1, healthy}, {"far-2", 1, healthy}}}
+	spare := place{zone: "spare", priority: 1, weight: 1, hosts: []host{{"spare-1", 1, healthy}}}
+	next := []place{{zone: "near", weight: 1, hosts: []host{{"next-1", 1, healthy}, {"next-2", 1, healthy}}}}
+	out := []phase{{
+		"three quarters of the requests go near, by the servers' weights; the next release gets a fifth; a tenth of the current one's is dropped",
+		[]service{{"current", 80, 10, "throttle", []place{near, far, spare}}, {"next", 20, 0, "", next}},
+	}}
+
+	near.hosts = []host{{"near-1", 1, healthy}, {"near-2", 3, draining}, {"near-3", 9, healthy}}
+	far.weight = 3
+	out = append(out, phase{
+		"near-2 drains, near-3 has recovered, both localities weigh the same, nothing is dropped, the releases share",
+		[]service{{"current", 50, 0, "", []place{near, far, spare}}, {"next", 50, 0, "", next}},
+	})
+
+	near.hosts = []host{{"near-1", 1, unhealthy}}
+	far.hosts = []host{{"far-1", 1, unhealthy}}
+	return append(out, phase{
+		"near and far are down: the spare takes over; the next release is taken back",
+		[]service{{"current", 100, 25, "shed", []place{near, far, spare}}},
+	})
+}
+
+// A demo is what the phases play on.
+type demo struct {
+	out       io.Writer
+	servers   servers
+	control   *controlplane.Server
+	sink      *fakelrs.Server
+	transport *Transport
+	http      *http.Client
+	requests  int
+	sent      map[string]uint64 // by who answered, of all phases
+}
+
+func run(ctx context.Context, out io.Writer, requests int) (err error) {
+	d := &demo{out: out, requests: requests, sent: make(map[string]uint64), sink: fakelrs.New(interval)}
+	d.servers, err = startServers("near-1", "near-2", "near-3", "far-1", "far-2", "spare-1", "next-1", "next-2") //nolint:contextcheck // they end with stop
+	if err != nil {
+		return err
+	}
+	defer d.servers.stop()
+	d.control, err = controlplane.Start([]string{ //nolint:contextcheck // it ends with Stop
+		"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration",
+		"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
+	}, d.sink.Option())
+	if err != nil {
+		return err
+	}
+	defer d.control.Stop()
+
+	config, err := bootstrap.Parse(fmt.Appendf(nil,
+		`{"node": {"id": "httplb"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, d.control.Addr()))
+	if err != nil {
+		return err
+	}
+	reg := registry.New()
+	standard.Register(reg)
+	types, err := reg.Freeze()
+	if err != nil {
+		return err
+	}
+	c, err := client.New(config, types)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.Close()) }()
+	base := &http.Transport{MaxIdleConnsPerHost: 16}
+	defer base.CloseIdleConnections()
+	d.transport, err = NewTransport(c, config, target, base) //nolint:contextcheck // it ends with Close
+	if err != nil {
+		return err
+	}
+	defer d.transport.Close()
+	d.http = &http.Client{Transport: d.transport}
+
+	for i, p := range phases() {
+		fmt.Fprintf(out, "\n%d. %s\n", i+1, p.title)
+		if err := d.play(ctx, p); err != nil {
+			return err
+		}
+	}
+	return d.checkLoad(ctx)
+}
+
+// play publishes a configuration, waits until it is in use, and measures.
+func (d *demo) play(ctx context.Context, p phase) error {
+	published, err := resources(p.services, d.servers.addresses())
+	if err != nil {
+		return err
+	}
+	if err := d.control.Update(published); err != nil {
+		return err
+	}
+	if err := d.transport.Wait(ctx, func(s *tree.Snapshot) bool { return has(s, published) }); err != nil {
+		return fmt.Errorf("the configuration did not arrive: %w", err)
+	}
+	before := d.servers.answers()
+	got, err := send(ctx, d.http, d.requests)
+	if err != nil {
+		return err
+	}
+	for name, after := range d.servers.answers() {
+		if n := after - before[name]; n != got[name] {
+			return fmt.Errorf("%s answered %d requests, of which %d answers arrived", name, n, got[name])
+		}
+	}
+	for name, n := range got {
+		d.sent[name] += n
+	}
+	return compare(d.out, shares(p.services), got, d.requests)
+}
+
+// has reports whether a snapshot consists of resources that were published.
+func has(s *tree.Snapshot, published map[string]proto.Message) bool {
+	if s == nil {
+		return false
+	}
+	n := 0
+	for ref, state := range s.All() {
+		want, ok := published[ref.Name.String()]
+		if !ok || state.Update == nil || !same(state.Update, want) {
+			return false
+		}
+		n++
+	}
+	return n == len(published)
+}
+
+func same(u resource.Update, want proto.Message) bool {
+	got := want.ProtoReflect().New().Interface()
+	return proto.Unmarshal(u.Raw(), got) == nil && proto.Equal(got, want)
+}
+
+// checkLoad waits for the last load report and compares all of them with what happened.
+func (d *demo) checkLoad(ctx context.Context) error {
+	var want fakelrs.Totals
+	for name, n := range d.sent {
+		if _, isServer := d.servers[name]; !isServer {
+			want.Dropped += n
+			continue
+		}
+		want.Issued += n
+		want.Succeeded += n
+	}
+	fmt.Fprintf(d.out, "\n%d. the load that the control plane was told of\n", len(phases())+1)
+	err := d.sink.Await(ctx, func(r []fakelrs.Report) bool {
+		got := fakelrs.Sum(r)
+		return got.Issued+got.Dropped >= want.Issued+want.Dropped && got.Succeeded >= want.Succeeded
+	})
+	reports := d.sink.Reports()
+	got := fakelrs.Sum(reports)
+	byZone := make(map[string]uint64)
+	var named, cpu float64
+	for _, r := range reports {
+		for _, c := range r.Message.GetClusterStats() {
+			for _, l := range c.GetUpstreamLocalityStats() {
+				byZone[c.GetClusterName()+" "+l.GetLocality().GetZone()] += l.GetTotalSuccessfulRequests()
+				cpu += l.GetCpuUtilization().GetTotalMetricValue()
+				for _, m := range l.GetLoadMetricStats() {
+					named += m.GetTotalMetricValue()
+				}
+			}
+		}
+	}
+	for _, zone := range slices.Sorted(maps.Keys(byZone)) {
+		fmt.Fprintf(d.out, "   %-22s %10d requests\n", zone, byZone[zone])
+	}
+	fmt.Fprintf(d.out, "   %d messages: %d requests succeeded, %d were dropped; answers %.0f, cpu %.1f\n", len(reports), got.Succeeded, got.Dropped, named, cpu)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the load was not reported in time: %w", err)
+	case got != want || uint64(named) != want.Succeeded || uint64(2*cpu) != want.Succeeded:
+		return fmt.Errorf("reported %+v, answers %v, cpu %v; must be %+v", got, named, cpu, want)
+	}
+	fmt.Fprintf(d.out, "\nEverything was measured within its tolerance, and reported exactly.\n")
+	return nil
+}

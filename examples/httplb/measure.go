@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// send sends requests, several at once, and counts the answers by server and the drops by
+// category.
+func send(ctx context.Context, c *http.Client, requests int) (map[string]uint64, error) {
+	const workers = 8
+	var (
+		wg    sync.WaitGroup
+		left  atomic.Int64
+		mu    sync.Mutex
+		count = make(map[string]uint64)
+		errs  []error
+	)
+	left.Store(int64(requests))
+	for range workers {
+		wg.Go(func() {
+			for left.Add(-1) >= 0 {
+				who, err := get(ctx, c)
+				mu.Lock()
+				if err != nil {
+					errs = append(errs, err)
+					left.Store(0)
+				}
+				count[who]++
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	return count, errors.Join(errs...)
+}
+
+// get sends a request and returns who answered.
+func get(ctx context.Context, c *http.Client) (who string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+shopHost+"/", http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	resp, err := c.Do(r)
+	var drop *DroppedError
+	switch {
+	case errors.As(err, &drop):
+		return dropsOf(drop.Category), nil
+	case err != nil:
+		return "", err
+	}
+	defer func() {
+		if e := resp.Body.Close(); err == nil {
+			err = e
+		}
+	}()
+	b, err := io.ReadAll(resp.Body)
+	return strings.TrimSpace(string(b)), err
+}
+
+// tolerance is how far a measured share may be from the configured one: five standard
+// deviations, which chance exceeds once in a million times. Nothing at all goes where
+// nothing should.
+func tolerance(share float64, requests int) float64 {
+	return 5 * math.Sqrt(share*(1-share)/float64(requests))
+}
+
+// compare prints what was measured beside what was configured, and fails if they are too
+// far apart.
+func compare(out io.Writer, want map[string]float64, got map[string]uint64, requests int) error {
+	var errs []error
+	names := maps.Clone(want)
+	for name := range got {
+		names[name] += 0
+	}
+	fmt.Fprintf(out, "   %-22s %10s %10s %10s\n", "", "configured", "measured", "tolerance")
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		share, limit := float64(got[name])/float64(requests), tolerance(want[name], requests)
+		mark := "ok"
+		if math.Abs(share-want[name]) > limit {
+			mark = "TOO FAR"
+			errs = append(errs, fmt.Errorf("%s got %.2f %% of the requests; must be %.2f ± %.2f %%", name, 100*share, 100*want[name], 100*limit))
+		}
+		fmt.Fprintf(out, "   %-22s %8.2f %% %8.2f %% %8.2f %%  %s\n", name, 100*want[name], 100*share, 100*limit, mark)
+	}
+	return errors.Join(errs...)
+}

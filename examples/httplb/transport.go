@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+)
+
+// A Transport sends HTTP requests to the endpoints of an xDS target, and counts them as
+// load. It implements [http.RoundTripper] and is safe for concurrent use.
+type Transport struct {
+	base   http.RoundTripper
+	client *client.Client
+	name   string // of the listener
+	stop   context.CancelFunc
+	done   chan struct{} // closed when nothing is followed any longer
+
+	// Requests are picked while nobody changes the table: what has been released counts
+	// no further request.
+	mu       sync.RWMutex
+	table    *table
+	snapshot *tree.Snapshot
+	changed  chan struct{} // closed and replaced with the table
+}
+
+// NewTransport follows a target such as "xds:///shop", and sends requests with base. The
+// requests' hosts and paths are matched against the target's routes.
+func NewTransport(c *client.Client, config *bootstrap.Config, target string, base http.RoundTripper) (*Transport, error) {
+	name, err := config.ClientListenerName(target)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	t := &Transport{
+		base: base, client: c, name: name.String(), stop: stop,
+		done: make(chan struct{}), changed: make(chan struct{}),
+	}
+	go t.follow(ctx)
+	return t, nil
+}
+
+func (t *Transport) follow(ctx context.Context) {
+	defer close(t.done)
+	for s, err := range tree.Watch(ctx, t.client, listener.Type(), t.name) {
+		if err != nil {
+			t.use(nil, &table{err: err})
+			continue
+		}
+		t.use(s, newTable(s, t.name, t.client, t.table)) // nobody else writes to t.table
+	}
+	t.use(nil, &table{err: errors.New("the transport is closed")})
+}
+
+func (t *Transport) use(s *tree.Snapshot, next *table) {
+	t.mu.Lock()
+	last := t.table
+	t.snapshot, t.table = s, next
+	close(t.changed)
+	t.changed = make(chan struct{})
+	t.mu.Unlock()
+	last.release()
+}
+
+// Wait waits until requests go where a snapshot says that is as it should be.
+func (t *Transport) Wait(ctx context.Context, ready func(*tree.Snapshot) bool) error {
+	for {
+		t.mu.RLock()
+		s, known, changed := t.snapshot, t.table != nil, t.changed
+		t.mu.RUnlock()
+		if known && ready(s) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// Close ends the following. Requests fail from then on.
+func (t *Transport) Close() {
+	t.stop()
+	<-t.done
+}
+
+// RoundTrip implements [http.RoundTripper]. The first requests wait for the target to be
+// known.
+func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	p, err := t.pick(r)
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as every RoundTripper must
+		}
+		return nil, fmt.Errorf("httplb: %w", err)
+	}
+	sent := r.Clone(r.Context())
+	sent.URL.Host = p.address
+	if sent.Host == "" {
+		sent.Host = r.URL.Host
+	}
+	resp, err := t.base.RoundTrip(sent)
+	if err != nil {
+		p.finish(err, nil)
+		return nil, err
+	}
+	resp.Body = &body{ReadCloser: resp.Body, finish: sync.OnceFunc(func() { p.finish(failure(resp), metrics(resp)) })}
+	return resp, nil
+}
+
+func (t *Transport) pick(r *http.Request) (*pick, error) {
+	if err := t.Wait(r.Context(), func(*tree.Snapshot) bool { return true }); err != nil {
+		return nil, err
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.table.pick(r)
+}
+
+// failure says why a response is none that the endpoint can be proud of.
+func failure(resp *http.Response) error {
+	if resp.StatusCode < http.StatusInternalServerError {
+		return nil
+	}
+	return errors.New(resp.Status)
+}
+
+// metrics are what the endpoint says of itself, in ORCA's header.
+func metrics(resp *http.Response) *lrs.Metrics {
+	text, ok := strings.CutPrefix(resp.Header.Get("Endpoint-Load-Metrics"), "JSON ")
+	if !ok {
+		return nil
+	}
+	var m orcav3.OrcaLoadReport
+	if protojson.Unmarshal([]byte(text), &m) != nil {
+		return nil
+	}
+	return &lrs.Metrics{
+		CPU: m.GetCpuUtilization(), Memory: m.GetMemUtilization(), Application: m.GetApplicationUtilization(),
+		Named: m.GetNamedMetrics(),
+	}
+}
+
+// A body tells when it has been read or given up: the request is in progress until then.
+type body struct {
+	io.ReadCloser
+	finish func()
+}
+
+// Read implements [io.Reader].
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.finish()
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *body) Close() error {
+	b.finish()
+	return b.ReadCloser.Close()
+}

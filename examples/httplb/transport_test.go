@@ -1,0 +1,216 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+	"github.com/xdsforge/xdsforge/plugins/standard"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// answers is a network on which everybody answers as the path says.
+type answers struct{}
+
+// RoundTrip implements [http.RoundTripper].
+func (answers) RoundTrip(r *http.Request) (*http.Response, error) {
+	code := http.StatusOK
+	switch r.URL.Path {
+	case "/unreachable":
+		return nil, errors.New("unreachable")
+	case "/broken":
+		code = http.StatusBadGateway
+	case "/missing":
+		code = http.StatusNotFound
+	}
+	return &http.Response{StatusCode: code, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(r.URL.Host + " " + r.Host))}, nil
+}
+
+// A setting is a transport and what is around it, on a clock of its own.
+type setting struct {
+	*testing.T
+	control   *memoryads.Server
+	client    *client.Client
+	transport *Transport
+	store     *lrs.Store
+}
+
+func set(t *testing.T, test func(s *setting)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &setting{T: t}
+		reg := registry.New()
+		standard.Register(reg)
+		types, err := reg.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var served []memoryads.Type
+		for _, typ := range types.All() {
+			served = append(served, memoryads.Type{URL: typ.URL(), Complete: typ.Complete})
+		}
+		s.control = memoryads.NewServer(served...)
+		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory:1", "channel_creds": [{"type": "insecure"}]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.client, err = client.New(config, types, client.WithTransport(memoryads.Network{"memory:1": s.control})); err != nil {
+			t.Fatal(err)
+		}
+		if s.store, err = s.client.LoadStore(config.Servers()[0]); err != nil {
+			t.Fatal(err)
+		}
+		if s.transport, err = NewTransport(s.client, config, target, answers{}); err != nil {
+			t.Fatal(err)
+		}
+		test(s)
+		s.transport.Close()
+		if err := s.client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// publish gives the control plane a service with one host, changed.
+func (s *setting) publish(change func(map[string]proto.Message)) {
+	s.Helper()
+	one := []service{{"web", 1, 0, "", []place{{zone: "z", weight: 1, hosts: []host{{"a", 1, healthy}}}}}}
+	all, err := resources(one, map[string]netip.AddrPort{"a": netip.MustParseAddrPort("10.0.0.1:80")})
+	if err != nil {
+		s.Fatal(err)
+	}
+	change(all)
+	for name, m := range all {
+		body, err := proto.Marshal(m)
+		if err != nil {
+			s.Fatal(err)
+		}
+		url := resource.TypeURLPrefix + string(m.ProtoReflect().Descriptor().FullName())
+		s.control.Set(url, memoryads.Resource{Name: name, Body: body})
+	}
+	<-time.NewTimer(time.Second).C
+	synctest.Wait()
+}
+
+func (s *setting) request(url string) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.transport.RoundTrip(r)
+}
+
+// wantLoad checks what has been counted so far.
+func (s *setting) wantLoad(succeeded, failed, inProgress, dropped uint64) {
+	s.Helper()
+	cut := s.store.Cut(lrs.Scope{All: true}, time.Now())
+	if len(cut.Stats) != 1 || len(cut.Stats[0].GetUpstreamLocalityStats()) != 1 {
+		s.Fatalf("load %v; must be of one locality", cut.Stats)
+	}
+	c := cut.Stats[0]
+	l := c.GetUpstreamLocalityStats()[0]
+	got := [4]uint64{l.GetTotalSuccessfulRequests(), l.GetTotalErrorRequests(), l.GetTotalRequestsInProgress(), c.GetTotalDroppedRequests()}
+	if want := [4]uint64{succeeded, failed, inProgress, dropped}; got != want {
+		s.Errorf("succeeded, failed, in progress, dropped = %v; must be %v", got, want)
+	}
+	if c.GetClusterName() != "web" || c.GetClusterServiceName() != "web-endpoints" || l.GetLocality().GetZone() != "z" {
+		s.Errorf("cluster %q, service %q, zone %q", c.GetClusterName(), c.GetClusterServiceName(), l.GetLocality().GetZone())
+	}
+}
+
+func TestWhatBecomesOfARequestIsItsLoad(t *testing.T) {
+	set(t, func(s *setting) {
+		s.publish(func(map[string]proto.Message) {})
+		resp, err := s.request("http://shop/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.wantLoad(0, 0, 1, 0) // until its body has been read
+		b, err := io.ReadAll(resp.Body)
+		if err != nil || string(b) != "10.0.0.1:80 shop" {
+			t.Errorf("answer %q, %v; must come from the endpoint, for the host that was asked", b, err)
+		}
+		if err := resp.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		s.wantLoad(1, 0, 0, 0)
+		for path, code := range map[string]int{"broken": http.StatusBadGateway, "missing": http.StatusNotFound} {
+			resp, err := s.request("http://shop/" + path)
+			if err != nil || resp.StatusCode != code {
+				t.Fatal(resp, err)
+			}
+			_ = resp.Body.Close() // it is not read
+		}
+		s.wantLoad(2, 1, 0, 0) // that nothing is there is no failure of the endpoint
+		if resp, err := s.request("http://shop/unreachable"); err == nil {
+			t.Error(resp.Status)
+		}
+		s.wantLoad(2, 2, 0, 0)
+	})
+}
+
+func TestRequestsBeyondTheLimitAreDropped(t *testing.T) {
+	set(t, func(s *setting) {
+		limited := func(requests uint32) func(all map[string]proto.Message) {
+			return func(all map[string]proto.Message) {
+				all["web"].(*clusterv3.Cluster).CircuitBreakers = &clusterv3.CircuitBreakers{
+					Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{MaxRequests: wrapperspb.UInt32(requests)}},
+				}
+			}
+		}
+		s.publish(limited(1))
+		first, err := s.request("http://shop/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var dropped *DroppedError
+		if _, err := s.request("http://shop/"); !errors.As(err, &dropped) || dropped.Category != "" {
+			t.Errorf("error = %v; must be a drop", err)
+		}
+		s.wantLoad(0, 0, 1, 1)
+		// What is in flight still counts when the cluster has changed.
+		s.publish(limited(2))
+		second, err := s.request("http://shop/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.request("http://shop/"); !errors.As(err, &dropped) {
+			t.Errorf("error = %v; must be a drop", err)
+		}
+		_, _ = first.Body.Close(), second.Body.Close()
+		s.wantLoad(2, 0, 0, 2)
+	})
+}
+
+func TestErrorsOfRequests(t *testing.T) {
+	set(t, func(s *setting) {
+		fails := func(url, want string) {
+			t.Helper()
+			if _, err := s.request(url); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: error = %v; must have %q", url, err, want)
+			}
+		}
+		fails("http://shop/", "does not exist") // which takes 15 s to find out
+		s.publish(func(all map[string]proto.Message) {
+			all["web-endpoints"].(*endpointv3.ClusterLoadAssignment).Endpoints[0].LbEndpoints[0].HealthStatus = draining
+		})
+		fails("http://shop/", "no endpoint can be used")
+		fails("http://another/", "no route")
+		s.transport.Close()
+		fails("http://shop/", "closed")
+	})
+}
