@@ -22,8 +22,22 @@ type DecodeContext struct {
 	// Bootstrap is the client's configuration: how names are read, which
 	// certificate providers exist. Nil reads names as with federation on.
 	Bootstrap *bootstrap.Config
-	// Types are the program's types, for resources inlined in others.
+	// Types are the program's types, for resources inlined in others, and its
+	// extensions.
 	Types *Set
+
+	side Side
+}
+
+// Side is whose HTTP filters are read (gRFC A39): the client's, unless the context
+// is one of [DecodeContext.At].
+func (dc *DecodeContext) Side() Side { return max(dc.side, ClientSide) }
+
+// At is the same context for what one side is to do.
+func (dc *DecodeContext) At(s Side) *DecodeContext {
+	out := *dc
+	out.side = s
+	return &out
 }
 
 // Meta is the metadata for an update that is decoded from body.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
+	"net/netip"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -12,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
 	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
+	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
 // fragmentRow is a row of lb_policy, tls_context and http_filter_config: a part of a
@@ -87,6 +90,46 @@ func judgeTLS(line []byte) (v verdict, err error) {
 		_, err = tlscontext.ForClient(dc, socket)
 	}
 	v.compareOK(row.WantOK, err)
+	return v, nil
+}
+
+// lookupRow is a row of filter_chain_lookup: a listener and a connection.
+type lookupRow struct {
+	resourceRow
+	Lookup struct {
+		Destination string `json:"dst_addr"`
+		Source      string `json:"src_addr"`
+		SourcePort  uint16 `json:"src_port"`
+	}
+}
+
+// judgeLookup finds the filter chain for a connection, and compares the identity that
+// it shows.
+func judgeLookup(line []byte) (v verdict, err error) {
+	var row lookupRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return v, err
+	}
+	u, err := row.decode()
+	if !v.compareOK(true, err) {
+		return v, nil
+	}
+	destination, _ := netip.ParseAddr(row.Lookup.Destination)
+	source, _ := netip.ParseAddr(row.Lookup.Source) // some are none
+	conn := listener.Conn{Local: netip.AddrPortFrom(destination, 0), Remote: netip.AddrPortFrom(source, row.Lookup.SourcePort)}
+	chain := u.(*listener.Update).FilterChain(conn)
+	err = nil
+	if chain == nil {
+		err = errors.New("no chain")
+	}
+	if !v.compareOK(row.WantOK, err) {
+		return v, nil
+	}
+	identity := ""
+	if chain.TLS != nil {
+		identity = chain.TLS.Identity.Provider
+	}
+	v.compare("identity", row.WantName, identity)
 	return v, nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/plugins/plugintest"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )
@@ -83,6 +84,22 @@ func options(text string) []Option {
 		}
 	}
 	return out
+}
+
+// Kit runs the conformance kit on the cases in dir/testdata, in a context in which
+// everything is there.
+func Kit(t *testing.T, p plugintest.Plugin, dir string) {
+	t.Helper()
+	dc := Context(t)
+	typ, decode := *p.Type, p.Type.Decode
+	typ.Decode = func(kit *resource.DecodeContext, body []byte) (resource.Update, error) {
+		full := *kit
+		full.Bootstrap, full.Types = dc.Bootstrap, dc.Types
+		return decode(&full, body)
+	}
+	p.Type = &typ
+	t.Chdir(dir)
+	plugintest.Run(t, p)
 }
 
 // An Option changes the context of a case.

@@ -17,6 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/plugintest"
 )
 
 func TestCases(t *testing.T) {
@@ -32,6 +33,14 @@ func TestCases(t *testing.T) {
 }
 
 const eds = `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } `
+
+// The laws of updates hold where everything is there, too.
+func TestKit(t *testing.T) {
+	plugincase.Kit(t, plugintest.Plugin{
+		Type: cluster.Type(), NameField: "name",
+		Message: func() proto.Message { return new(clusterv3.Cluster) },
+	}, "testdata/full")
+}
 
 func decode(t *testing.T, text string, opts ...plugincase.Option) *cluster.Update {
 	t.Helper()

@@ -118,16 +118,10 @@ func httpProxy(_ *resource.DecodeContext, s *corev3.TransportSocket) (bool, erro
 	return err == nil && proxied, nil
 }
 
-// transportSocket names the message that configures the transport socket.
+// transportSocket names the message that configures the transport socket; what is
+// wrong with that is clientTLS's to say.
 func transportSocket(_ *resource.DecodeContext, s *corev3.TransportSocket) (string, error) { //nolint:unparam // the type of a hook
-	if s == nil {
-		return "", nil
-	}
-	c, err := resource.OpenTypedConfig(s.GetTypedConfig())
-	if err != nil {
-		return "", nil //nolint:nilerr // clientTLS says what is wrong
-	}
-	return c.Message, nil
+	return tlscontext.Message(s), nil
 }
 
 // metadata reads the cluster's metadata (A83).

@@ -11,10 +11,19 @@ import (
 
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/plugintest"
 )
 
 func TestCases(t *testing.T) {
 	plugincase.Run(t, endpoint.Type(), func() proto.Message { return new(endpointv3.ClusterLoadAssignment) }, "testdata/cases/rules.txtar")
+}
+
+// The laws of updates hold where everything is there, too.
+func TestKit(t *testing.T) {
+	plugincase.Kit(t, plugintest.Plugin{
+		Type: endpoint.Type(), NameField: "cluster_name",
+		Message: func() proto.Message { return new(endpointv3.ClusterLoadAssignment) },
+	}, "testdata/full")
 }
 
 func decode(t *testing.T, text string) *endpoint.Update {

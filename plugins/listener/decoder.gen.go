@@ -3,6 +3,7 @@
 package listener
 
 import (
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	httpconnectionmanagerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -15,6 +16,23 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
+// The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, *listenerv3.Listener) (string, error) = serverAddress // hook of field Address
+
+var _ func(*resource.DecodeContext, []*listenerv3.FilterChain) (*ChainTable, error) = newChainTable // hook of field Chains
+
+var _ func(*resource.DecodeContext, *httpconnectionmanagerv3.HttpConnectionManager) (HTTPFilters, error) = httpFilters // hook of field Filters
+
+var _ func(*resource.DecodeContext, []*listenerv3.Filter) (NetworkFilters, error) = networkFilters // hook of field Filters
+
+var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = serverTLS // hook of field TLS
+
+var _ func(*resource.DecodeContext, *corev3.TransportSocket) (string, error) = transportSocket // hook of field TransportSocket
+
+var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateServer // hook that validates Listener
+
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refChains // hook that finishes the update
+
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(listenerv3.Listener)
 	if err := proto.Unmarshal(body, m); err != nil {
@@ -22,8 +40,11 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	validate(m, v)
+	validate(dc, m, v)
 	u.decode(dc, m, v)
+	if v.Err() == nil {
+		refChains(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -37,16 +58,41 @@ func (u *Update) decode(dc *resource.DecodeContext, m *listenerv3.Listener, v *r
 		y := new(httpconnectionmanagerv3.HttpConnectionManager)
 		if convert.OpenAny(p.Field("api_listener.api_listener"), x, y, v) {
 			q := p.Field("api_listener.api_listener")
-			u.API = new(decodeAPI(dc, &u.meta, &q, y, v))
+			u.API = new(decodeManager(dc, &u.meta, &q, y, v))
 		}
+	}
+	if x, err := serverAddress(dc, m); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Address = x
+	}
+	u.FilterChains = convert.Slice[FilterChain](len(m.GetFilterChains()))
+	for i, x := range m.GetFilterChains() {
+		q := p.Item("filter_chains", i)
+		u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &q, x, v))
+	}
+	if x := m.GetDefaultFilterChain(); x != nil {
+		q := p.Field("default_filter_chain")
+		u.DefaultFilterChain = new(decodeFilterChain(dc, &q, x, v))
+	}
+	if x, err := newChainTable(dc, m.GetFilterChains()); err != nil {
+		v.AddError(p.Field("filter_chains"), err)
+	} else {
+		u.Chains = x
 	}
 }
 
-// decodeAPI reads one API.
-func decodeAPI(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) API {
-	var s API
-	validateAPI(p, m, v)
+// decodeManager reads one Manager.
+func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Manager {
+	var s Manager
+	validateManager(p, m, v)
 	s.Routes = decodeRoutes(dc, meta, p, m, v)
+	if x, err := httpFilters(dc, m); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Filters = x
+	}
+	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
 }
 
@@ -60,6 +106,28 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 		return decodeInline(dc, meta, p, m, v)
 	}
 	return nil
+}
+
+// decodeFilterChain reads one FilterChain.
+func decodeFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChain, v *resource.Violations) FilterChain {
+	var s FilterChain
+	s.Name = m.GetName()
+	if x, err := networkFilters(dc, m.GetFilters()); err != nil {
+		v.AddError(p.Field("filters"), err)
+	} else {
+		s.Filters = x
+	}
+	if x, err := serverTLS(dc, m.GetTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		s.TLS = x
+	}
+	if x, err := transportSocket(dc, m.GetTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		s.TransportSocket = x
+	}
+	return s
 }
 
 // decodeRDS reads one RDS.

@@ -4,6 +4,8 @@ package listener
 
 import (
 	"iter"
+	"slices"
+	"time"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -18,28 +20,55 @@ const TypeURL = resource.TypeURLPrefix + messageName
 
 const messageName = "envoy.config.listener.v3.Listener"
 
-// Update is where a client finds the routes of a target.
+// Update is where a client finds the routes of a target, or what a server does with its
+// connections.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// What a client does with the listener (A27). Never nil yet, since no listener of servers
-	// is read.
-	API *API
+	// What a client does with the listener (A27); nil for the listener of a server.
+	API *Manager
+	// Where the server must listen, as "host:port"; empty for the listener of a client (A36).
+	Address string
+	// What a server does with connections. FilterChain finds the one for a connection.
+	FilterChains []FilterChain
+	// For connections that no other chain is for; nil: they are to be closed.
+	DefaultFilterChain *FilterChain
+	// What FilterChain looks into.
+	Chains *ChainTable
 
 	meta resource.Meta
 }
 
 var _ resource.Update = (*Update)(nil)
 
-// API is the listener of a client.
-type API struct {
-	// Where the routes are.
+// Manager is how calls are treated (an HttpConnectionManager).
+type Manager struct {
+	// Where the routes are. Nil, which only profile Envoy accepts, is in a way that this type
+	// does not know.
 	Routes Routes
+	// What calls go through, in order; the last one ends the list (A39).
+	Filters HTTPFilters
+	// How long a call may take where its route does not say; 0: for ever (A31).
+	MaxStreamDuration time.Duration
 }
 
 // Routes is [RDS] or [Inline].
 type Routes interface {
 	isRoutes()
+}
+
+// FilterChain is what a server does with some of its connections (A36).
+type FilterChain struct {
+	// For people.
+	Name string
+	// What connections go through, in order; the last one is a Manager.
+	Filters NetworkFilters
+	// How connections are secured, where the program wants the control plane to say it; nil:
+	// it does not (A29).
+	TLS *TLS
+	// The message that configures the transport socket; empty: there is none. In profile
+	// Envoy, it may be one that TLS does not tell of.
+	TransportSocket string
 }
 
 // RDS is a RouteConfiguration of its own.
@@ -98,12 +127,26 @@ func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o
 	}
-	return convert.EqualPointers(u.API, o.API, API.Equal)
+	return convert.EqualPointers(u.API, o.API, Manager.Equal) &&
+		u.Address == o.Address &&
+		slices.EqualFunc(u.FilterChains, o.FilterChains, FilterChain.Equal) &&
+		convert.EqualPointers(u.DefaultFilterChain, o.DefaultFilterChain, FilterChain.Equal) &&
+		convert.EqualValues(u.Chains, o.Chains)
 }
 
 // Equal reports whether the fields of s and o are equal.
-func (s API) Equal(o API) bool {
-	return equalRoutes(s.Routes, o.Routes)
+func (s Manager) Equal(o Manager) bool {
+	return equalRoutes(s.Routes, o.Routes) &&
+		convert.EqualValues(s.Filters, o.Filters) &&
+		s.MaxStreamDuration == o.MaxStreamDuration
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s FilterChain) Equal(o FilterChain) bool {
+	return s.Name == o.Name &&
+		convert.EqualValues(s.Filters, o.Filters) &&
+		convert.EqualValues(s.TLS, o.TLS) &&
+		s.TransportSocket == o.TransportSocket
 }
 
 // Equal reports whether the fields of s and o are equal.

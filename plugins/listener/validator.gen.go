@@ -9,21 +9,16 @@ import (
 )
 
 // validate checks the rules about one Listener.
-func validate(m *listenerv3.Listener, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Violations) {
 	var p resource.Path // the message itself
-	if m.GetApiListener().GetApiListener() == nil {
-		v.Add(p.Field("api_listener.api_listener"), nil, "must be set")
+	if m.GetApiListener() != nil && m.GetApiListener().GetApiListener() == nil {
+		v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
 	}
+	validateServer(dc, p, m, v)
 }
 
-// validateAPI checks the rules about one HttpConnectionManager.
-func validateAPI(p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) {
-	if m.GetRds() == nil && m.GetRouteConfig() == nil {
-		v.Add(*p, nil, "must have exactly one of rds, route_config set (A27)")
-	}
-	if x := m.GetRds().GetConfigSource(); m.GetRds() != nil && x.GetAds() == nil && x.GetSelf() == nil {
-		v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
-	}
+// validateManager checks the rules about one HttpConnectionManager.
+func validateManager(p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) {
 	if m.GetRds() != nil && m.GetRds().GetRouteConfigName() == "" {
 		v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
 	}

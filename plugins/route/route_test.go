@@ -12,6 +12,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/plugintest"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -25,6 +26,14 @@ func TestCases(t *testing.T) {
 			plugincase.Run(t, route.Type(), func() proto.Message { return new(routev3.RouteConfiguration) }, file)
 		})
 	}
+}
+
+// The laws of updates hold where everything is there, too.
+func TestKit(t *testing.T) {
+	plugincase.Kit(t, plugintest.Plugin{
+		Type: route.Type(), NameField: "name",
+		Message: func() proto.Message { return new(routev3.RouteConfiguration) },
+	}, "testdata/full")
 }
 
 // decode decodes a RouteConfiguration; text is what follows its name.

@@ -29,3 +29,13 @@ func Inner(s *corev3.TransportSocket) (inner *corev3.TransportSocket, proxied bo
 	}
 	return m.GetTransportSocket(), true, nil
 }
+
+// Message names the message that configures a transport socket; empty where there is
+// none that can be told.
+func Message(s *corev3.TransportSocket) string {
+	c, err := resource.OpenTypedConfig(s.GetTypedConfig())
+	if err != nil {
+		return ""
+	}
+	return c.Message
+}
