@@ -9,6 +9,7 @@ SEQUENCES     ?= 200000
 SEED          ?= 1
 SOAKTIME      ?= 5m
 CORPUS        ?=
+MUTATIONS     ?= 10000
 
 .DEFAULT_GOAL := help
 
@@ -77,8 +78,9 @@ fmt: ## Format the code
 	$(GO) run $(GOFUMPT) -l -w .
 
 .PHONY: conformance
-conformance: ## Run verdicts of other clients: make conformance CORPUS=dir
+conformance: ## Run verdicts of other clients, and mutations of their resources: make conformance CORPUS=dir
 	$(GO) run ./internal/conformance -corpus '$(CORPUS)'
+	$(GO) run ./internal/conformance -corpus '$(CORPUS)' -mutations $(MUTATIONS)
 
 .PHONY: conformance-table
 conformance-table: ## Check that every test that docs/conformance.md names exists (make test does, too)

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // Profile is how strictly resources are read.
@@ -52,6 +54,14 @@ func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
 		return nil, err
 	}
 	return &out, nil
+}
+
+// ValidateMessage adds what is wrong with a message by its own rules, which
+// protoc-gen-validate made into code: all that profile Envoy demands.
+func ValidateMessage(p Path, m proto.Message, v *Violations) {
+	if err := validateRaw(m); err != nil {
+		v.AddError(p, err)
+	}
 }
 
 // CheckExtension says what an extension lacks, for implementers of [Registrar].

@@ -17,6 +17,13 @@
 // that is; it says which. Rows about what this framework does not do are counted as
 // not asked for, with the reason.
 //
+// # Mutations
+//
+//	go run ./internal/conformance -corpus DIR -mutations 10000
+//
+// decodes so many mutations of each valid resource of the corpus. They may be wrong,
+// and must neither panic nor hang.
+//
 // # Adding a file
 //
 // A file of the corpus is one more entry in runners: its name, and a function that

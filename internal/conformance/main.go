@@ -40,6 +40,15 @@ func runners() []runner {
 	}
 }
 
+// mutators are the files whose resources are mutated.
+func mutators(n int) []runner {
+	var out []runner
+	for _, file := range []string{"lds", "filter_chain", "filter_chain_lookup", "rds", "cds", "eds"} {
+		out = append(out, runner{file + ".jsonl", judgeMutations(n)})
+	}
+	return out
+}
+
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 func run(args []string, stdout, stderr io.Writer) int {
@@ -47,6 +56,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	flags.SetOutput(stderr)
 	corpus := flags.String("corpus", "", "the `folder` of the corpus")
 	table := flags.String("table", "docs/conformance.md", "the `file` with the table of disagreements")
+	mutations := flags.Int("mutations", 0, "decode so `many` mutations of each valid resource, which must neither panic nor hang, instead of comparing verdicts")
 	if err := flags.Parse(args); err != nil {
 		return exitBroken
 	}
@@ -63,8 +73,12 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "conformance: %v\n", err)
 		return exitBroken
 	}
+	tests := runners()
+	if *mutations > 0 {
+		tests, known = mutators(*mutations), nil
+	}
 	wrong := 0
-	for _, r := range runners() {
+	for _, r := range tests {
 		result, err := runFile(r, filepath.Join(*corpus, r.file))
 		if errors.Is(err, fs.ErrNotExist) {
 			fmt.Fprintf(stdout, "%s: not in this corpus\n", r.file)

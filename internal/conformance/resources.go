@@ -95,6 +95,25 @@ func (r resourceRow) decode() (resource.Update, error) {
 	return t.Decode(dc, body)
 }
 
+// decoder decodes bytes as decode does the row's, with one context for all.
+func (r resourceRow) decoder() (func(body []byte) error, error) {
+	dc, err := r.context()
+	if err != nil {
+		return nil, err
+	}
+	t, ok := dc.Types.Lookup(r.message())
+	if !ok {
+		return nil, fmt.Errorf("there is no type %s", r.message())
+	}
+	if dc.Name, err = dc.ParseName("mutated"); err != nil {
+		return nil, err
+	}
+	return func(body []byte) error {
+		_, err := t.Decode(dc, body)
+		return err
+	}, nil
+}
+
 func judgeResource(line []byte) (v verdict, err error) {
 	var row resourceRow
 	if err := json.Unmarshal(line, &row); err != nil {

@@ -14,6 +14,8 @@ import (
 type verdict struct {
 	// notAsked is why the row is about something that this framework does not do.
 	notAsked string
+	// skip says that the row is not one to judge, and not to be counted.
+	skip bool
 	// differences are where a peer and this framework differ.
 	differences []string
 }
@@ -88,7 +90,9 @@ func runFile(r runner, path string) (result, error) {
 		if err != nil {
 			return result{}, fmt.Errorf("%s:%d: %s: %w", r.file, number, head.ID, err)
 		}
-		out.rows = append(out.rows, judged{head.ID, v})
+		if !v.skip {
+			out.rows = append(out.rows, judged{head.ID, v})
+		}
 	}
 	return out, lines.Err()
 }

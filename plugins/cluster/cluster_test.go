@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 	if diff := cmp.Diff(want, proxied.TLS); diff != "" || !proxied.HTTPProxy {
 		t.Errorf("TLS, through a proxy: %v (-want +got):\n%s", proxied.HTTPProxy, diff)
 	}
-	other := decode(t, `name: "c" type: EDS transport_socket { typed_config { [type.googleapis.com/envoy.config.core.v3.Address] {} } }`, plugincase.Profile(resource.Envoy))
+	other := decode(t, `name: "c" type: EDS transport_socket { name: "x" typed_config { [type.googleapis.com/envoy.config.core.v3.Address] {} } }`, plugincase.Profile(resource.Envoy))
 	if other.TLS != nil || other.TransportSocket != "envoy.config.core.v3.Address" {
 		t.Errorf("an unknown socket in profile Envoy: %v, %q", other.TLS, other.TransportSocket)
 	}

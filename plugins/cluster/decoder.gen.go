@@ -38,7 +38,7 @@ var _ func(*resource.DecodeContext, *clusterv3.Cluster_CustomClusterType) ([]str
 
 var _ func(*resource.DecodeContext, *durationpb.Duration, *durationpb.Duration) (time.Duration, error) = maxEjectionTime // hook of field MaxEjectionTime
 
-var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateGRPC // hook that validates Cluster
+var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateProfile // hook that validates Cluster
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
 

@@ -17,9 +17,11 @@ import (
 // TLS is how the cluster's connections are secured (A29).
 type TLS = tlscontext.Client
 
-// validateGRPC checks what gRPC demands and other proxies do not.
-func validateGRPC(dc *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
+// validateProfile checks what gRPC demands and other proxies do not, or for these, the
+// message's own rules.
+func validateProfile(dc *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {
+		resource.ValidateMessage(p, m, v)
 		return
 	}
 	switch d := m.GetClusterDiscoveryType().(type) {

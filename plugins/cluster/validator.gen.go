@@ -40,7 +40,7 @@ func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Viol
 	if x := m.GetOutlierDetection().GetEnforcingFailurePercentage(); x != nil && x.GetValue() > 100 {
 		v.Add(p.Field("outlier_detection.enforcing_failure_percentage"), x.GetValue(), "must be at most 100 (A50)")
 	}
-	validateGRPC(dc, p, m, v)
+	validateProfile(dc, p, m, v)
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
 		for i, x := range m.GetLoadAssignment().GetEndpoints() {
 			q := p.Item("load_assignment.endpoints", i)

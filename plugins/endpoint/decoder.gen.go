@@ -20,6 +20,8 @@ var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metad
 
 var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey // hook of field HashKey
 
+var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
+
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validatePriorities // hook that validates ClusterLoadAssignment
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {

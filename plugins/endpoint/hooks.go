@@ -10,10 +10,20 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// validateProfile checks, for proxies that are not gRPC, the message's own rules.
+func validateProfile(dc *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		resource.ValidateMessage(p, m, v)
+	}
+}
+
 // validatePriorities checks that the priorities of the localities that have
 // weight are 0, 1, 2, … without a gap (gRFC A27). A priority that is not below
 // the number of localities cannot be without one.
-func validatePriorities(_ *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+func validatePriorities(dc *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		return
+	}
 	var few [64]bool // most resources allocate nothing here
 	seen := few[:]
 	if n := len(m.GetEndpoints()); n > len(seen) {

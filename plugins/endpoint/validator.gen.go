@@ -18,6 +18,7 @@ func validate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v
 			v.Add(q, sum, "sum of load_balancing_weight for equal priority must be at most 4294967295 (A27)")
 		}
 	}
+	validateProfile(dc, p, m, v)
 	validatePriorities(dc, p, m, v)
 }
 

@@ -29,7 +29,7 @@ var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = ser
 
 var _ func(*resource.DecodeContext, *corev3.TransportSocket) (string, error) = transportSocket // hook of field TransportSocket
 
-var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateServer // hook that validates Listener
+var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateProfile // hook that validates Listener
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refChains // hook that finishes the update
 

@@ -13,9 +13,14 @@ import (
 // TLS is how the connections of a filter chain are secured (A29).
 type TLS = tlscontext.Server
 
-// validateServer checks what gRPC demands of the listener of a server (A36).
-func validateServer(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
-	if m.GetApiListener() != nil || dc.Types.Profile() != resource.GRPC {
+// validateProfile checks what gRPC demands of the listener of a server (A36) or, for
+// proxies that are not gRPC, the message's own rules.
+func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
+	switch {
+	case dc.Types.Profile() != resource.GRPC:
+		resource.ValidateMessage(p, m, v)
+		return
+	case m.GetApiListener() != nil:
 		return
 	}
 	if m.GetAddress() == nil {

@@ -58,7 +58,9 @@ func httpFilters(dc *resource.DecodeContext, m *hcmv3.HttpConnectionManager) (HT
 		}
 		last, lastFilter = i, f
 	}
-	if dc.Types.Profile() == resource.GRPC {
+	if dc.Types.Profile() != resource.GRPC {
+		resource.ValidateMessage(resource.Path{}, m, &v)
+	} else {
 		validateGRPC(m, &v)
 		switch {
 		case last < 0:

@@ -132,8 +132,8 @@ func TestServer(t *testing.T) {
 
 // In profile Envoy, what is not known is kept as it came.
 func TestEnvoyKeepsWhatItDoesNotKnow(t *testing.T) {
-	u := decode(t, `filter_chains { filters { name: "x" `+unknownAny+` } transport_socket { `+unknownAny+` } }
-		filter_chains { filters { name: "m" typed_config { `+managerAny+` { http_filters { name: "h" `+unknownAny+` } } } } }`, plugincase.Profile(resource.Envoy))
+	u := decode(t, `filter_chains { filters { name: "x" `+unknownAny+` } transport_socket { name: "t" `+unknownAny+` } }
+		filter_chains { filters { name: "m" typed_config { `+managerAny+` { stat_prefix: "s" rds { config_source { ads { } } route_config_name: "r" } http_filters { name: "h" `+unknownAny+` } } } } }`, plugincase.Profile(resource.Envoy))
 	first, second := u.FilterChains[0], u.FilterChains[1]
 	if first.Manager() != nil || first.Filters[0].Other == nil || first.TLS != nil || first.TransportSocket != "envoy.config.core.v3.Address" {
 		t.Errorf("the first chain is %+v", first)

@@ -14,7 +14,7 @@ func validate(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Vi
 	if m.GetApiListener() != nil && m.GetApiListener().GetApiListener() == nil {
 		v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
 	}
-	validateServer(dc, p, m, v)
+	validateProfile(dc, p, m, v)
 }
 
 // validateManager checks the rules about one HttpConnectionManager.

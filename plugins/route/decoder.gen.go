@@ -47,6 +47,8 @@ var _ func(*resource.DecodeContext, *matcherv3.RegexMatcher) (*regexp.Regexp, er
 
 var _ func(*resource.DecodeContext, []*routev3.WeightedCluster_ClusterWeight) (uint32, error) = totalWeight // hook of field Total
 
+var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, *resource.Violations) = validateProfile // hook that validates RouteConfiguration
+
 var _ func(*resource.DecodeContext, resource.Path, *routev3.Route, *resource.Violations) = validateGRPC // hook that validates Route
 
 var _ func(*resource.DecodeContext, resource.Path, *routev3.WeightedCluster, *resource.Violations) = validateTotal // hook that validates WeightedCluster

@@ -17,6 +17,13 @@ import (
 // HeaderMatcher is what a header of a call must be.
 type HeaderMatcher = matcher.Header
 
+// validateProfile checks, for proxies that are not gRPC, the message's own rules.
+func validateProfile(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteConfiguration, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		resource.ValidateMessage(p, m, v)
+	}
+}
+
 // validateGRPC checks what gRPC demands and other proxies do not.
 func validateGRPC(dc *resource.DecodeContext, p resource.Path, m *routev3.Route, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {

@@ -10,6 +10,7 @@ import (
 // validate checks the rules about one RouteConfiguration.
 func validate(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
+	validateProfile(dc, p, m, v)
 	for i, x := range m.GetVirtualHosts() {
 		q := p.Item("virtual_hosts", i)
 		validateVirtualHosts(dc, &q, x, v)
