@@ -1,8 +1,10 @@
 package registry_test
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )
@@ -23,4 +25,33 @@ func Example() {
 	// envoy.config.endpoint.v3.ClusterLoadAssignment
 	// envoy.config.listener.v3.Listener
 	// envoy.config.route.v3.RouteConfiguration
+}
+
+// A tag is what the filter acme.filters.http.Tag, configured by a TypedStruct, does:
+// calls get a header.
+type tag struct{ Header, Value string }
+
+// A filter of a program's own, which knows no message of protobuf.
+func ExampleRegistry_Extend() {
+	reg := registry.New()
+	standard.Register(reg)
+	reg.Extend(&resource.HTTPFilter{
+		Config: "acme.filters.http.Tag",
+		Sides:  resource.ClientSide,
+		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+			f := c.Fields.GetFields()
+			if f["header"].GetStringValue() == "" {
+				return nil, errors.New("must have a header")
+			}
+			return tag{f["header"].GetStringValue(), f["value"].GetStringValue()}, nil
+		},
+	})
+	types, err := reg.Freeze()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, known := types.HTTPFilter("acme.filters.http.Tag")
+	fmt.Println("listeners may have the filter:", known)
+	// Output: listeners may have the filter: true
 }

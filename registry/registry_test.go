@@ -84,3 +84,39 @@ func TestRegisterAfterFreeze(t *testing.T) {
 		t.Errorf("error = %v, want ErrFrozen with the type", err)
 	}
 }
+
+func extendHere(r *Registry)  { r.Extend(&resource.LBPolicy{Config: "test.P"}) }
+func extendThere(r *Registry) { r.Extend(&resource.LBPolicy{Config: "test.P"}) }
+
+func TestExtensions(t *testing.T) {
+	r := New(WithProfile(resource.Envoy))
+	extendHere(r)
+	r.Extend(&resource.CertificateProvider{Plugin: "test.P"}) // another place to plug in
+	set, err := r.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := set.LBPolicy("test.P"); !ok || set.Profile() != resource.Envoy {
+		t.Errorf("the policy is there: %v; the profile is %v", ok, set.Profile())
+	}
+	r.Extend(&resource.LBPolicy{Config: "test.Late"})
+	if _, err := r.Freeze(); !errors.Is(err, ErrFrozen) || !strings.Contains(err.Error(), "LB policy test.Late") {
+		t.Errorf("error = %v, want ErrFrozen with the extension", err)
+	}
+}
+
+func TestWrongExtensions(t *testing.T) {
+	r := New()
+	extendHere(r)
+	extendThere(r)
+	r.Extend(&resource.HTTPFilter{})
+	_, err := r.Freeze()
+	if err == nil {
+		t.Fatal("Freeze accepted a duplicate")
+	}
+	for _, want := range []string{"LB policy test.P is registered twice", "extendHere", "extendThere", "registry_test.go:", "HTTPFilter.Config is empty", "TestWrongExtensions"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error %q does not say %q", err, want)
+		}
+	}
+}

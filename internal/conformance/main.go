@@ -42,8 +42,9 @@ func runners() []runner {
 
 // mutators are the files whose resources are mutated.
 func mutators(n int) []runner {
-	var out []runner
-	for _, file := range []string{"lds", "filter_chain", "filter_chain_lookup", "rds", "cds", "eds"} {
+	files := []string{"lds", "filter_chain", "filter_chain_lookup", "rds", "cds", "eds"}
+	out := make([]runner, 0, len(files))
+	for _, file := range files {
 		out = append(out, runner{file + ".jsonl", judgeMutations(n)})
 	}
 	return out

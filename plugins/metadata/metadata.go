@@ -1,4 +1,3 @@
-// Package metadata has the kinds of metadata that belong to no filter.
 package metadata
 
 import (

@@ -1,0 +1,57 @@
+package fault
+
+import (
+	"testing"
+	"time"
+
+	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
+	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+func TestParse(t *testing.T) {
+	for _, test := range []struct {
+		m    *faultv3.HTTPFault
+		want Config
+	}{
+		{&faultv3.HTTPFault{}, Config{}},
+		{
+			&faultv3.HTTPFault{Delay: &commonfaultv3.FaultDelay{FaultDelaySecifier: &commonfaultv3.FaultDelay_FixedDelay{FixedDelay: durationpb.New(time.Second)}}},
+			Config{Delay: &Delay{Duration: time.Second}},
+		},
+		{
+			&faultv3.HTTPFault{
+				Delay: &commonfaultv3.FaultDelay{FaultDelaySecifier: &commonfaultv3.FaultDelay_HeaderDelay_{}},
+				Abort: &faultv3.FaultAbort{ErrorType: &faultv3.FaultAbort_HeaderAbort_{}},
+			},
+			Config{Delay: &Delay{FromHeaders: true}, Abort: &Abort{FromHeaders: true}},
+		},
+		{&faultv3.HTTPFault{Abort: &faultv3.FaultAbort{ErrorType: &faultv3.FaultAbort_GrpcStatus{GrpcStatus: 16}}}, Config{Abort: &Abort{Code: 16}}},
+	} {
+		a, err := anypb.New(test.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := resource.OpenTypedConfig(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := parse(nil, c)
+		if diff := cmp.Diff(test.want, got); diff != "" || err != nil {
+			t.Errorf("%v: %v (-want +got):\n%s", test.m, err, diff)
+		}
+	}
+}
+
+// HTTP statuses become what gRPC takes them for, that of success included (A33).
+func TestCodeOf(t *testing.T) {
+	for status, want := range map[uint32]uint32{200: 2, 400: 13, 401: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14, 500: 2} {
+		if got := codeOf(status); got != want {
+			t.Errorf("%d becomes %d; want %d", status, got, want)
+		}
+	}
+}

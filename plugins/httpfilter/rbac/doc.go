@@ -1,0 +1,3 @@
+// Package rbac is the role-based access control filter of servers (gRFC A41): its
+// configuration, validated.
+package rbac
