@@ -9,6 +9,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -64,16 +65,16 @@ type zone struct {
 
 // newTable makes a table of a snapshot. Clusters go on counting the requests that are in
 // flight where the last table counted them.
-func newTable(s *tree.Snapshot, name string, in stores, last *table) *table {
+func newTable(s *tree.Snapshot, in stores, last *table) *table {
 	t := &table{backends: make(map[string]*backend)}
-	l, err := tree.Get[*listener.Update](s, listener.Type(), name)
-	if err != nil {
-		t.err = err
+	l, ok := s.Root().(*listener.Update)
+	if !ok || l.API == nil {
+		t.err = errNoRoute
 		return t
 	}
 	switch r := l.API.Routes.(type) {
 	case listener.RDS:
-		t.routes, t.err = tree.Get[*route.Update](s, route.Type(), r.Name)
+		t.routes, t.err = referred[*route.Update](s, l, route.Type())
 	case listener.Inline:
 		t.routes, _ = r.Config.(*route.Update)
 	}
@@ -93,6 +94,17 @@ func newTable(s *tree.Snapshot, name string, in stores, last *table) *table {
 	return t
 }
 
+// referred is the resource of a type that u refers to.
+func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t *resource.Type) (U, error) {
+	for r := range u.Refs() {
+		if r.Type == t.Name {
+			return tree.Get[U](s, r)
+		}
+	}
+	var none U
+	return none, fmt.Errorf("%q refers to no %s", u.Name(), t.ShortName())
+}
+
 func (t *table) backend(name string) *backend {
 	if t == nil {
 		return nil
@@ -107,7 +119,7 @@ func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	if !ok {
 		return fmt.Errorf("cluster %q is no EDS cluster, which is all that this example has", u.Name())
 	}
-	endpoints, err := tree.Get[*endpoint.Update](s, endpoint.Type(), eds.ServiceName)
+	endpoints, err := referred[*endpoint.Update](s, u, endpoint.Type())
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (t *Transport) follow(ctx context.Context) {
 			t.use(nil, &table{err: err})
 			continue
 		}
-		t.use(s, newTable(s, t.name, t.client, t.table)) // nobody else writes to t.table
+		t.use(s, newTable(s, t.client, t.table)) // nobody else writes to t.table
 	}
 	t.use(nil, &table{err: errors.New("the transport is closed")})
 }

@@ -1,19 +1,23 @@
-// Package tree follows the references between resources: from one resource to what it
-// names, and so on, as from a listener to routes, clusters and endpoints (gRFC A74). It
-// knows no resource type; what refers to what is in each update's Refs.
+// Package tree follows references from one resource to all that it needs: from a
+// listener to its routes, from there to clusters, and to their endpoints (gRFC A74's
+// idea, for resources of any registered types).
 //
-// [Watch] yields a [Snapshot] whenever anything in the tree has changed, and only when
-// nothing in it is unknown: each resource is there, or it is known why it is not. When a
-// route is changed to name another cluster, no snapshot has the new route before the
-// cluster and its endpoints. What is no longer referred to is watched until then.
-//
-// A snapshot never changes, so that calls can read the last one without a lock, through
-// an atomic pointer:
-//
-//	for s, err := range tree.Watch(ctx, c, listener.Type(), name) {
-//		…
-//		current.Store(s)
+//	for s, err := range tree.Watch(ctx, c, listener.Type(), "web") {
+//		// s has the listener and whatever it refers to, directly or not
 //	}
 //
-//	routes, err := tree.Get[*route.Update](s, route.Type(), "checkout")
+// # Consistency
+//
+// A [Snapshot] is complete: each resource that one of its resources refers to is in it,
+// or the reason why there is none. When a resource changes and refers to others from
+// then on, the last snapshot stays the newest one until all of these are there or known
+// not to be; what it has is watched until then. So a change is seen with all that
+// comes with it, or not at all. A resource that is missing harms only what needs it;
+// without the root, there is no snapshot.
+//
+// # Shape
+//
+// References may lead to one resource from several, and round in circles: each is in
+// the snapshot once. [WithFollow] chooses which are followed, [WithLimit] bounds how
+// many resources a control plane can make a client watch.
 package tree

@@ -1,71 +1,76 @@
 package tree
 
 import (
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// ErrNotInTree is what [Get] returns for a resource that the snapshot does not refer to.
-var ErrNotInTree = errors.New("not in the tree")
-
-// A Snapshot is a resource and everything that it refers to, at one moment. It is
-// immutable.
+// A Snapshot is a resource and whatever it refers to, directly or not, at one moment.
+// It is immutable.
 type Snapshot struct {
-	refs   []resource.Ref // the root first, then in the order in which they are referred to
-	states map[key]resource.State
+	order []resource.Ref // the root first, then level by level
+	parts map[resource.Ref]part
 }
 
-// A key finds a state by what a field of an update says: the canonical name.
-type key struct{ typ, name string }
+// A part is what is known of one resource.
+type part struct {
+	update resource.Update
+	err    error // why there is no update
+}
 
-func keyOf(r resource.Ref) key { return key{r.Type, r.Name.String()} }
+// Root is the resource that references were followed from.
+func (s *Snapshot) Root() resource.Update { return s.parts[s.order[0]].update }
 
-// Root is the resource that was asked for.
-func (s *Snapshot) Root() resource.Ref { return s.refs[0] }
+// Len is how many resources there are, those that are missing included.
+func (s *Snapshot) Len() int { return len(s.order) }
 
-// All yields every resource with its state, the root first: those nearer to it come
-// before those farther away. Every state is known.
+// All yields every resource once, the root first and what is referred to after what
+// refers to it. The update is nil where the error says why there is none.
 func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 	return func(yield func(resource.Ref, resource.State) bool) {
-		for _, r := range s.refs {
-			if !yield(r, s.states[keyOf(r)]) {
+		for _, r := range s.order {
+			if p := s.parts[r]; !yield(r, resource.State{Update: p.update, Err: p.err}) {
 				return
 			}
 		}
 	}
 }
 
-// State is what is known of a resource by its canonical name, as it stands in the fields
-// of the updates that refer to it. ok is false for one that is not in the tree.
-func (s *Snapshot) State(t *resource.Type, name string) (state resource.State, ok bool) {
-	state, ok = s.states[key{t.Name, name}]
-	return state, ok
-}
-
-// Get returns a resource: the update, even when an ambient error stands beside it, or the
-// reason why there is none, or ErrNotInTree.
-func Get[U resource.Update](s *Snapshot, t *resource.Type, name string) (U, error) {
-	var none U
-	state, ok := s.State(t, name)
+// Lookup finds a resource by a reference to it. The error says why there is none; it is
+// resource.ErrNotFound too where nothing in the snapshot refers to it.
+func (s *Snapshot) Lookup(r resource.Ref) (resource.Update, error) {
+	p, ok := s.parts[r]
 	if !ok {
-		return none, fmt.Errorf("tree: %s %q: %w", t.ShortName(), name, ErrNotInTree)
+		return nil, fmt.Errorf("tree: %s: %w in this snapshot", r, resource.ErrNotFound)
 	}
-	if u, ok := state.Update.(U); ok {
-		return u, nil
-	}
-	return none, state.Err
+	return p.update, p.err
 }
 
-// same reports whether both have the same resources in the same states.
-func (s *Snapshot) same(o *Snapshot) bool {
-	if o == nil || len(s.refs) != len(o.refs) {
-		return false
+// Get is Lookup for a resource of a known type.
+func Get[U resource.Update](s *Snapshot, r resource.Ref) (U, error) {
+	var none U
+	u, err := s.Lookup(r)
+	if err != nil {
+		return none, err
 	}
-	for k, state := range s.states {
-		if other, ok := o.states[k]; !ok || other != state {
+	typed, ok := u.(U)
+	if !ok {
+		return none, fmt.Errorf("tree: %s is a %T, not a %T", r, u, none)
+	}
+	return typed, nil
+}
+
+// same reports whether both have the same updates, and nothing where the other has
+// nothing.
+func (s *Snapshot) same(o *Snapshot) bool {
+	if s == nil || o == nil || len(s.order) != len(o.order) {
+		return s == o
+	}
+	for r, p := range s.parts {
+		q, ok := o.parts[r]
+		if !ok || p.update != q.update || (p.err == nil) != (q.err == nil) || p.err != nil && p.err.Error() != q.err.Error() {
 			return false
 		}
 	}

@@ -1,0 +1,297 @@
+package tree_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/route"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// A world is a control plane and a client, on a clock of their own.
+type world struct {
+	t      *testing.T
+	server *memoryads.Server
+	client *client.Client
+}
+
+// in runs a test in a world.
+func in(t *testing.T, test func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}], "node": {"id": "n"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reg := registry.New()
+		route.Register(reg)
+		cluster.Register(reg)
+		endpoint.Register(reg)
+		types, err := reg.Freeze()
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := memoryads.NewServer(memoryads.Type{URL: route.TypeURL}, memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
+		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		test(&world{t, server, c})
+	})
+}
+
+// set publishes a message.
+func (w *world) set(url, name string, m proto.Message, format string, args ...any) {
+	w.t.Helper()
+	if err := prototext.Unmarshal(fmt.Appendf(nil, format, args...), m); err != nil {
+		w.t.Fatal(err)
+	}
+	body, err := proto.Marshal(m)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.server.Set(url, memoryads.Resource{Name: name, Body: body})
+}
+
+func (w *world) route(name string, clusters ...string) {
+	var b strings.Builder
+	for _, c := range clusters {
+		fmt.Fprintf(&b, `routes { match { prefix: "" } route { cluster: %q } } `, c)
+	}
+	w.set(route.TypeURL, name, new(routev3.RouteConfiguration), `name: %q virtual_hosts { domains: "*" %s }`, name, b.String())
+}
+
+func (w *world) cluster(name, service string) {
+	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
+}
+
+func (w *world) aggregate(name string, clusters ...string) {
+	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["%s"] } } }`, name, strings.Join(clusters, `", "`))
+}
+
+func (w *world) endpoints(name string) {
+	w.set(endpoint.TypeURL, name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q`, name)
+}
+
+// elapse lets the does-not-exist timers run out (A57).
+func (w *world) elapse() {
+	<-time.NewTimer(time.Minute).C
+	synctest.Wait()
+}
+
+// A watch is a tree that is watched.
+type watch struct {
+	w    *world
+	news chan string
+}
+
+// watch watches a tree from a route; what it yields is described in news.
+func (w *world) watch(ctx context.Context, name string, opts ...tree.Option) *watch {
+	x := &watch{w: w, news: make(chan string, 100)}
+	go func() {
+		defer close(x.news)
+		for s, err := range tree.Watch(ctx, w.client, route.Type(), name, opts...) {
+			x.news <- describe(s, err)
+		}
+	}()
+	return x
+}
+
+// describe is "route r, cluster a, endpoints a", with a ! behind what is missing.
+func describe(s *tree.Snapshot, err error) string {
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var parts []string
+	for r, state := range s.All() {
+		kind := r.Type[strings.LastIndexByte(r.Type, '.')+1:]
+		text := map[string]string{"RouteConfiguration": "route", "Cluster": "cluster", "ClusterLoadAssignment": "endpoints"}[kind] + " " + r.Name.String()
+		if state.Update == nil {
+			text += "!"
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// want waits until everything is quiet, and compares the news since the last time.
+func (x *watch) want(why string, news ...string) {
+	x.w.t.Helper()
+	synctest.Wait()
+	var got []string
+	for len(x.news) > 0 {
+		got = append(got, <-x.news)
+	}
+	if !slices.Equal(got, news) {
+		x.w.t.Errorf("%s: the news are\n%q\nwant\n%q", why, got, news)
+	}
+}
+
+func TestSnapshotsAreComplete(t *testing.T) {
+	in(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		x := w.watch(ctx, "r")
+		w.route("r", "a", "b", "a")
+		w.cluster("a", "")
+		x.want("a cluster and endpoints have not come yet")
+		w.cluster("b", "b-eu")
+		w.endpoints("b-eu")
+		x.want("endpoints have not come yet")
+		w.endpoints("a")
+		x.want("all is there", "route r, cluster a, cluster b, endpoints a, endpoints b-eu")
+		w.endpoints("b-eu") // the same bytes
+		x.want("nothing has changed")
+		w.route("r", "c")
+		x.want("the route refers to a cluster that has not come yet")
+		w.route("r", "b")
+		x.want("it refers to one that is there", "route r, cluster b, endpoints b-eu")
+		w.endpoints("a")
+		x.want("nobody needs these any longer")
+		w.elapse()
+		if names := w.server.Subscribed(); slices.Contains(names, "a") || slices.Contains(names, "c") {
+			t.Errorf("%q are still watched", names)
+		}
+		cancel()
+		synctest.Wait()
+		if _, open := <-x.news; open {
+			t.Error("the sequence goes on after its context's end")
+		}
+		w.elapse()
+		if names := w.server.Subscribed(); len(names) > 0 {
+			t.Errorf("%q are still watched", names)
+		}
+	})
+}
+
+// What is missing harms only what needs it, and is news when it comes (A37, proposal
+// 500).
+func TestMissingParts(t *testing.T) {
+	in(t, func(w *world) {
+		x := w.watch(w.t.Context(), "r")
+		w.route("r", "all")
+		w.aggregate("all", "a", "gone", "all")
+		w.cluster("a", "")
+		w.endpoints("a")
+		x.want("gone may still come")
+		w.server.Delete(cluster.TypeURL, "gone")
+		w.elapse()
+		x.want("gone is known not to be", "route r, cluster all, cluster a, cluster gone!, endpoints a")
+		w.cluster("gone", "a")
+		x.want("it came after all", "route r, cluster all, cluster a, cluster gone, endpoints a")
+		w.set(cluster.TypeURL, "a", new(clusterv3.Cluster), `name: "a"`)
+		x.want("a bad version harms nothing while there is a good one")
+		w.client.Close()
+		synctest.Wait()
+		if s, open := <-x.news; open {
+			t.Errorf("the sequence goes on after the client's end: %s", s)
+		}
+	})
+}
+
+func TestRootIsMissing(t *testing.T) {
+	in(t, func(w *world) {
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		x := w.watch(ctx, "r")
+		w.elapse()
+		x.want("there is no root", `error: RouteConfiguration "r": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]`)
+		w.route("r", "a")
+		w.cluster("a", "")
+		w.endpoints("a")
+		x.want("it came", "route r, cluster a, endpoints a")
+	})
+}
+
+func TestOptions(t *testing.T) {
+	in(t, func(w *world) {
+		w.route("r", "a", "b")
+		w.cluster("a", "")
+		w.cluster("b", "")
+		w.endpoints("a")
+		w.endpoints("b")
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		only := w.watch(ctx, "r", tree.WithFollow(func(_ resource.Update, to resource.Ref) bool { return to.Name.String() == "b" }))
+		only.want("only b is followed", "route r, cluster b, endpoints b")
+		five := w.watch(ctx, "r", tree.WithLimit(5))
+		five.want("five are allowed", "route r, cluster a, cluster b, endpoints a, endpoints b")
+		four := w.watch(ctx, "r", tree.WithLimit(4))
+		four.want("four are too few", "error: "+tree.ErrTooLarge.Error()+": 4")
+		w.route("r", "a")
+		four.want("now they are enough", "route r, cluster a, endpoints a")
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	in(t, func(w *world) {
+		for _, name := range []string{"", "xdstp://e/envoy.config.cluster.v3.Cluster/c"} {
+			n := 0
+			for s, err := range tree.Watch(w.t.Context(), w.client, route.Type(), name) {
+				n++
+				if s != nil || err == nil {
+					t.Errorf("watching %q yields %v, %v", name, s, err)
+				}
+			}
+			if n != 1 {
+				t.Errorf("watching %q yields %d times; want one error", name, n)
+			}
+		}
+	})
+}
+
+func TestLookup(t *testing.T) {
+	in(t, func(w *world) {
+		w.route("r", "a")
+		w.cluster("a", "")
+		next, stop := iter.Pull2(tree.Watch(w.t.Context(), w.client, route.Type(), "r"))
+		defer stop()
+		w.elapse()
+		w.server.Delete(endpoint.TypeURL, "a")
+		s, err, _ := next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refs []resource.Ref
+		for r := range s.All() {
+			refs = append(refs, r)
+		}
+		if s.Len() != 3 || s.Root().Name().String() != "r" || len(refs) != 3 {
+			t.Fatalf("the snapshot is %s", describe(s, nil))
+		}
+		if u, err := tree.Get[*cluster.Update](s, refs[1]); err != nil || u.Discovery != (cluster.EDS{ServiceName: "a"}) {
+			t.Errorf("the cluster is %+v, %v", u, err)
+		}
+		if _, err := tree.Get[*endpoint.Update](s, refs[1]); err == nil {
+			t.Error("a cluster is taken for endpoints")
+		}
+		if _, err := tree.Get[*endpoint.Update](s, refs[2]); !errors.Is(err, resource.ErrNotFound) {
+			t.Errorf("missing endpoints: %v", err)
+		}
+		if _, err := s.Lookup(resource.Ref{Type: "x", Name: refs[0].Name}); !errors.Is(err, resource.ErrNotFound) {
+			t.Errorf("what nothing refers to: %v", err)
+		}
+	})
+}
