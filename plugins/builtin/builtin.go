@@ -7,6 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/statefulsession"
 	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
 	"github.com/xdsforge/xdsforge/plugins/metadata"
 )
@@ -17,6 +18,7 @@ func Register(r resource.Registrar) {
 	r.Extend(fault.Filter())
 	r.Extend(rbac.Filter())
 	r.Extend(gcpauthn.Filter())
+	r.Extend(statefulsession.Filter())
 	r.Extend(gcpauthn.Metadata())
 	r.Extend(metadata.Address())
 	r.Extend(certprovider.FileWatcher())

@@ -135,6 +135,19 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+func TestOverrideHosts(t *testing.T) {
+	for text, want := range map[string]cluster.HostStatuses{
+		``:                    {Unknown: true, Healthy: true},
+		`common_lb_config {}`: {Unknown: true, Healthy: true},
+		`common_lb_config { override_host_status { } }`:                                         {},
+		`common_lb_config { override_host_status { statuses: [DRAINING, DEGRADED, HEALTHY] } }`: {Healthy: true, Draining: true},
+	} {
+		if got := decode(t, eds+text).OverrideHosts; got != want {
+			t.Errorf("%s: %+v; want %+v", text, got, want)
+		}
+	}
+}
+
 func TestReportsAndMetadata(t *testing.T) {
 	u := decode(t, eds+`lrs_server { self {} } lrs_report_endpoint_metrics: "named_metrics.b" lrs_report_endpoint_metrics: "named_metrics.a" lrs_report_endpoint_metrics: "cpu_utilization" lrs_report_endpoint_metrics: "newer"
 		metadata { filter_metadata { key: "com.google.csm.telemetry_labels" value { fields { key: "service_name" value { string_value: "s" } } fields { key: "service_namespace" value { bool_value: true } } } }

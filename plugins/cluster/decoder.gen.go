@@ -22,6 +22,8 @@ func peekName(body []byte) (string, error) {
 // The hooks are written by hand; these are the types that they must have.
 var _ func(*resource.DecodeContext, *clusterv3.Cluster) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
 
+var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
+
 var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = clientTLS // hook of field TLS
 
 var _ func(*resource.DecodeContext, *corev3.TransportSocket) (bool, error) = httpProxy // hook of field HTTPProxy
@@ -73,6 +75,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *res
 	if x := m.GetOutlierDetection(); x != nil {
 		q := p.Field("outlier_detection")
 		u.OutlierDetection = new(decodeOutlierDetection(dc, &q, x, v))
+	}
+	if x, err := overrideHosts(dc, m.GetCommonLbConfig().GetOverrideHostStatus()); err != nil {
+		v.AddError(p.Field("common_lb_config.override_host_status"), err)
+	} else {
+		u.OverrideHosts = x
 	}
 	if x, err := clientTLS(dc, m.GetTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)

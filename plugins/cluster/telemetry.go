@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -43,6 +45,21 @@ func reportMetrics(_ *resource.DecodeContext, names []string) (MetricPropagation
 		m.Named = nil
 	}
 	return m, nil
+}
+
+// HostStatuses are kinds of health, of those that gRPC knows.
+type HostStatuses struct{ Unknown, Healthy, Draining bool }
+
+// overrideHosts reads a set of kinds of health. Others are passed over; unset, it is
+// those in which endpoints get calls anyway (A55).
+func overrideHosts(_ *resource.DecodeContext, m *corev3.HealthStatusSet) (HostStatuses, error) { //nolint:unparam // the type of a hook
+	if m == nil {
+		return HostStatuses{Unknown: true, Healthy: true}, nil
+	}
+	has := func(s corev3.HealthStatus) bool { return slices.Contains(m.GetStatuses(), s) }
+	return HostStatuses{
+		Unknown: has(corev3.HealthStatus_UNKNOWN), Healthy: has(corev3.HealthStatus_HEALTHY), Draining: has(corev3.HealthStatus_DRAINING),
+	}, nil
 }
 
 // TelemetryLabel is the label that the cluster's metadata gives metrics of its

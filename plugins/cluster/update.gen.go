@@ -33,6 +33,8 @@ type Update struct {
 	MaxRequests uint32
 	// When endpoints are not used for a while; nil: never (A50).
 	OutlierDetection *OutlierDetection
+	// The health that an endpoint must have for a session to stay with it (A55).
+	OverrideHosts HostStatuses
 	// How connections are secured, where the program wants the control plane to say it; nil:
 	// it does not (A29).
 	TLS *TLS
@@ -168,6 +170,7 @@ func (u *Update) Equal(o *Update) bool {
 		convert.EqualValues(u.LBPolicy, o.LBPolicy) &&
 		u.MaxRequests == o.MaxRequests &&
 		convert.EqualPointers(u.OutlierDetection, o.OutlierDetection, OutlierDetection.Equal) &&
+		convert.EqualValues(u.OverrideHosts, o.OverrideHosts) &&
 		convert.EqualValues(u.TLS, o.TLS) &&
 		u.HTTPProxy == o.HTTPProxy &&
 		u.TransportSocket == o.TransportSocket &&

@@ -16,6 +16,8 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, *endpointv3.LedsClusterLocalityConfig) (string, error) = collection // hook of field Collection
+
 var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
 
 var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey // hook of field HashKey
@@ -23,6 +25,8 @@ var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey 
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
 
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validatePriorities // hook that validates ClusterLoadAssignment
+
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(endpointv3.ClusterLoadAssignment)
@@ -34,6 +38,9 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	validate(dc, m, v)
 	u.decode(dc, m, v)
 	validateUpdate(u, v)
+	if v.Err() == nil {
+		finishCollections(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -81,6 +88,11 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.
 	for i, x := range m.GetLbEndpoints() {
 		q := p.Item("lb_endpoints", i)
 		s.Endpoints = append(s.Endpoints, decodeEndpoint(dc, &q, x, v))
+	}
+	if x, err := collection(dc, m.GetLedsClusterLocalityConfig()); err != nil {
+		v.AddError(p.Field("leds_cluster_locality_config"), err)
+	} else {
+		s.Collection = x
 	}
 	if x, err := metadata(dc, m.GetMetadata()); err != nil {
 		v.AddError(p.Field("metadata"), err)

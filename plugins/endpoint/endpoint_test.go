@@ -51,6 +51,16 @@ func TestDropsHaveEveryDenominator(t *testing.T) {
 	}
 }
 
+// Endpoints beside a list collection do not count (A95).
+func TestCollection(t *testing.T) {
+	u := decode(t, `cluster_name: "c" endpoints { locality { zone: "a" } load_balancing_weight { value: 1 }
+		lb_endpoints { endpoint { address { socket_address { address: "10.0.0.1" port_value: 2 } } } }
+		leds_cluster_locality_config { leds_config { self { } } leds_collection_name: "xdstp://e/envoy.config.endpoint.v3.LbEndpointCollection/c?b=1&a=2" } }`)
+	if l := u.Localities[0]; l.Collection != "xdstp://e/envoy.config.endpoint.v3.LbEndpointCollection/c?a=2&b=1" || l.Endpoints != nil {
+		t.Errorf("the locality is %+v", l)
+	}
+}
+
 // What an endpoint says of itself, and the proxy that it inherits.
 func TestEndpoints(t *testing.T) {
 	const proxy = `typed_filter_metadata { key: "envoy.http11_proxy_transport_socket.proxy_address" value { [type.googleapis.com/envoy.config.core.v3.Address] { socket_address { address: "10.0.0.9" port_value: 3128 } } } }`

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -41,6 +42,43 @@ func validatePriorities(dc *resource.DecodeContext, p resource.Path, m *endpoint
 	}
 	if int64(highest) >= int64(len(seen)) || slices.Contains(seen[:highest], false) {
 		v.Add(p.Field("endpoints.priority"), highest, "must not leave out a lower number (A27)")
+	}
+}
+
+const collectionMessage = "envoy.config.endpoint.v3.LbEndpointCollection"
+
+// collection is the canonical name of the list collection that has the endpoints of a
+// locality (A95).
+func collection(dc *resource.DecodeContext, m *endpointv3.LedsClusterLocalityConfig) (string, error) {
+	if m == nil {
+		return "", nil
+	}
+	var v resource.Violations
+	var root *resource.Path
+	if m.GetLedsConfig().GetSelf() == nil && dc.Types.Profile() == resource.GRPC {
+		v.Add(root.Field("leds_config"), nil, "must have self set (A95)")
+	}
+	at, s := root.Field("leds_collection_name"), m.GetLedsCollectionName()
+	if strings.HasSuffix(s, "/*") && dc.Types.Profile() == resource.GRPC {
+		v.Add(at, s, "must be a list collection, not a glob (A95)")
+		return s, v.Err()
+	}
+	n, err := dc.ParseName(s)
+	if err == nil && dc.Types.Profile() == resource.GRPC {
+		err = n.CheckType(collectionMessage)
+	}
+	if err != nil {
+		v.Add(at, s, "must name a "+collectionMessage+": "+err.Error())
+	}
+	return n.String(), v.Err()
+}
+
+// finishCollections leaves the endpoints out that stand beside a collection (A95).
+func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violations) {
+	for i := range u.Localities {
+		if l := &u.Localities[i]; l.Collection != "" {
+			l.Endpoints = nil
+		}
 	}
 }
 

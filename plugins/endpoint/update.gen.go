@@ -52,6 +52,9 @@ type Locality struct {
 	Priority uint32
 	// In the order of the control plane.
 	Endpoints []Endpoint
+	// The list collection that has the endpoints, instead of Endpoints; empty: there is none
+	// (A95).
+	Collection string
 	// By name (A83, A86).
 	Metadata map[string]resource.Metadatum
 }
@@ -149,6 +152,7 @@ func (s Locality) Equal(o Locality) bool {
 		s.ID == o.ID &&
 		s.Priority == o.Priority &&
 		slices.EqualFunc(s.Endpoints, o.Endpoints, Endpoint.Equal) &&
+		s.Collection == o.Collection &&
 		convert.EqualValues(s.Metadata, o.Metadata)
 }
 
