@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/netip"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -132,6 +134,26 @@ func TestTLS(t *testing.T) {
 	other := decode(t, `name: "c" type: EDS transport_socket { name: "x" typed_config { [type.googleapis.com/envoy.config.core.v3.Address] {} } }`, plugincase.Profile(resource.Envoy))
 	if other.TLS != nil || other.TransportSocket != "envoy.config.core.v3.Address" {
 		t.Errorf("an unknown socket in profile Envoy: %v, %q", other.TLS, other.TransportSocket)
+	}
+}
+
+// Names to ask for are at most 255 bytes long (A101).
+func TestSNI(t *testing.T) {
+	for _, length := range []int{255, 256} {
+		m := new(clusterv3.Cluster)
+		text := eds + `transport_socket { typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
+			sni: "` + strings.Repeat("s", length) + `" common_tls_context { validation_context { system_root_certs { } } } } } }`
+		if err := prototext.Unmarshal([]byte(text), m); err != nil {
+			t.Fatal(err)
+		}
+		want := "ok"
+		if length > 255 {
+			want = `transport_socket.typed_config.sni = "` + strings.Repeat("s", 120) + `"…; must be at most 255 bytes long (A101)`
+		}
+		_, err := plugincase.Decode(t, cluster.Type(), m)
+		if got := plugincase.Verdict(err); !slices.Equal(got, []string{want}) {
+			t.Errorf("%d bytes: %q; want %q", length, got, want)
+		}
 	}
 }
 
