@@ -203,6 +203,8 @@ func TestMissingParts(t *testing.T) {
 		x.want("it came after all", "route r, cluster all, cluster a, cluster gone, endpoints a")
 		w.set(cluster.TypeURL, "a", new(clusterv3.Cluster), `name: "a"`)
 		x.want("a bad version harms nothing while there is a good one")
+		w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { }`)
+		x.want("a bad version of the root harms nothing either")
 		w.client.Close()
 		synctest.Wait()
 		if s, open := <-x.news; open {

@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -70,7 +71,7 @@ func TestEndpoints(t *testing.T) {
 			lb_endpoints { health_status: DEGRADED endpoint { hostname: "h" address { socket_address { address: "::1" port_value: 2 } } additional_addresses { address { socket_address { address: "10.0.0.1" port_value: 2 } } } }
 				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { string_value: "k" } } } } } }
 			lb_endpoints { health_status: DRAINING endpoint { address { socket_address { address: "10.0.0.2" port_value: 2 } } }
-				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { number_value: 1 } } } } `+proxy+` } } }
+				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { number_value: 1 } } } } `+strings.ReplaceAll(proxy, "10.0.0.9", "10.0.0.8")+` } } }
 		endpoints { locality { zone: "b" } load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "10.0.0.3" port_value: 2 } } } } }`)
 	if len(u.Localities) != 2 {
 		t.Fatalf("%d localities; must be those with weight", len(u.Localities))
@@ -83,8 +84,8 @@ func TestEndpoints(t *testing.T) {
 	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey != "" {
 		t.Errorf("health %v, %v; hash key %q", first.Health, second.Health, second.HashKey)
 	}
-	want := netip.MustParseAddrPort("10.0.0.9:3128")
-	if a.Proxy(first) != want || a.Proxy(second) != want || b.Proxy(&b.Endpoints[0]).IsValid() {
+	ofLocality, ofEndpoint := netip.MustParseAddrPort("10.0.0.9:3128"), netip.MustParseAddrPort("10.0.0.8:3128")
+	if a.Proxy(first) != ofLocality || a.Proxy(second) != ofEndpoint || b.Proxy(&b.Endpoints[0]).IsValid() {
 		t.Errorf("proxies %v, %v, %v", a.Proxy(first), a.Proxy(second), b.Proxy(&b.Endpoints[0]))
 	}
 }

@@ -263,6 +263,24 @@ func randomEnd(rnd *rand.Rand) netip.AddrPort {
 	return netip.AddrPortFrom(a, uint16(1+rnd.IntN(4)))
 }
 
+// A listener that means more alternatives than can be looked up is rejected before they
+// are made.
+func TestTooManyAlternatives(t *testing.T) {
+	var b strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&b, `prefix_ranges { address_prefix: "10.%d.%d.0" prefix_len { value: 24 } } source_ports: %d `, i/256, i%256, 1+i)
+	}
+	m := new(listenerv3.Listener)
+	if err := prototext.Unmarshal([]byte(`name: "l" `+chains("few", `source_ports: 1`, "many", b.String())), m); err != nil {
+		t.Fatal(err)
+	}
+	_, err := plugincase.Decode(t, listener.Type(), m)
+	want := []string{"filter_chains[1].filter_chain_match; must not have so many alternatives; a listener has at most 131072"}
+	if got := plugincase.Verdict(err); !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
 // mixed is a listener of n chains for prefixes of all lengths.
 func mixed(tb testing.TB, n int) *listener.Update {
 	tb.Helper()

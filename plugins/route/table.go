@@ -61,7 +61,7 @@ func (t *Table) addPrefix(i int32, prefix string, fold bool) {
 	}
 	at := slices.IndexFunc(t.prefixes, func(p prefixes) bool { return p.length == len(prefix) && p.fold == fold })
 	switch {
-	case prefix == "" || at < 0 && len(t.prefixes) == maxPrefixes:
+	case at < 0 && len(t.prefixes) == maxPrefixes:
 		t.others = append(t.others, i)
 		return
 	case at < 0:
