@@ -32,6 +32,12 @@
 // is read without decoding is the message's own; and no bytes, however mutated
 // or cut off, make a decoder panic. Mutations are the same in every run.
 //
+// Every case is also watched with a real client, over a control plane in memory.
+// A valid resource must come out of Watch, Get, Lookup and All as one and the same
+// update, and stay when an unreadable version follows it. For an invalid one, the
+// rejection that the control plane receives must have every violation, with path
+// and value.
+//
 // Resources that are inlined in others are read by types of the kit's own that
 // accept any message, so that no plugin needs another for its tests.
 package plugintest

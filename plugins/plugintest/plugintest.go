@@ -43,6 +43,7 @@ func Run(t *testing.T, p Plugin) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			c := k.readCase(t, file)
 			k.testVerdict(t, c)
+			k.testWatch(t, c)
 			k.testMutations(t, c)
 		})
 	}
@@ -65,21 +66,27 @@ func Decode(t testing.TB, typ *resource.Type, name string, m proto.Message) (res
 
 // decode finds out the name and decodes.
 func decode(typ *resource.Type, types *resource.Set, server *bootstrap.Server, name string, body []byte) (resource.Update, error) {
-	if name == "" {
-		if typ.PeekName == nil {
-			return nil, fmt.Errorf("plugintest: a %s carries no name, and none was given", typ.ShortName())
-		}
-		var err error
-		if name, err = typ.PeekName(body); err != nil {
-			return nil, resource.Unparseable(typ.Name, err)
-		}
-	}
-	n, err := xdstp.Parse(name)
+	n, err := resourceName(typ, name, body)
 	if err != nil {
 		return nil, err
 	}
 	dc := &resource.DecodeContext{Name: n, Version: version, Server: server, Types: types}
 	return typ.Decode(dc, body)
+}
+
+// resourceName is the given name or, where it is empty, the one that the resource
+// carries.
+func resourceName(typ *resource.Type, name string, body []byte) (xdstp.Name, error) {
+	if name == "" {
+		if typ.PeekName == nil {
+			return xdstp.Name{}, fmt.Errorf("plugintest: a %s carries no name, and none was given", typ.ShortName())
+		}
+		var err error
+		if name, err = typ.PeekName(body); err != nil {
+			return xdstp.Name{}, resource.Unparseable(typ.Name, err)
+		}
+	}
+	return xdstp.Parse(name)
 }
 
 // testServer is the server entry that all resources of the kit come from.
