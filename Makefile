@@ -11,6 +11,9 @@ SOAKTIME      ?= 5m
 CORPUS        ?=
 MUTATIONS     ?= 10000
 
+# An example that is a module of its own, as anybody's would be.
+THIRD_PARTY   := examples/thirdparty
+
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -27,6 +30,7 @@ demo: ## Run the quickstart: two control planes, three authorities, typed update
 .PHONY: test
 test: ## Run all tests with the race detector
 	$(GO) test -race ./...
+	cd $(THIRD_PARTY) && $(GO) test -race ./...
 
 .PHONY: race
 race: ## Run all tests three times with the race detector
@@ -64,14 +68,17 @@ microbench: ## Run every benchmark once, with allocations, for benchstat
 .PHONY: generate
 generate: ## Generate the code of every descriptor
 	$(GO) generate ./...
+	cd $(THIRD_PARTY) && $(GO) generate ./...
 
 .PHONY: check-generate
 check-generate: ## Fail if generated code differs from its descriptor, is missing or orphaned
 	$(GO) tool xdsgen -check ./...
+	cd $(THIRD_PARTY) && $(GO) mod tidy -diff && $(GO) tool xdsgen -check ./...
 
 .PHONY: lint
 lint: ## Run the linters; the import rules are among them
 	$(GO) run $(GOLANGCI_LINT) run ./...
+	cd $(THIRD_PARTY) && $(GO) run $(GOLANGCI_LINT) run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -91,5 +98,6 @@ vuln: ## Look for known vulnerabilities (advisory; needs the database)
 	-$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 .PHONY: tidy
-tidy: ## Tidy go.mod
+tidy: ## Tidy go.mod, and that of the example
 	$(GO) mod tidy
+	cd $(THIRD_PARTY) && $(GO) mod tidy

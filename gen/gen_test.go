@@ -18,7 +18,7 @@ import (
 func goldens(t testing.TB) []gen.Descriptor {
 	t.Helper()
 	var out []gen.Descriptor
-	for _, pattern := range []string{"outputtest/*/resource.yaml", "../plugins/*/resource.yaml"} {
+	for _, pattern := range []string{"outputtest/*/resource.yaml", "../examples/thirdparty/*/resource.yaml", "../plugins/*/resource.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(paths), err)

@@ -8,6 +8,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
@@ -106,8 +107,13 @@ func sum[T any](list []T, weight func(T) uint32) (total float64) {
 
 // resources are what a control plane has of the services, by name.
 func resources(services []service, addresses map[string]netip.AddrPort) (map[string]proto.Message, error) {
+	router, err := anypb.New(new(routerv3.Router))
+	if err != nil {
+		return nil, err
+	}
 	manager, err := anypb.New(&hcmv3.HttpConnectionManager{
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{RouteConfigName: shopRoutes, ConfigSource: self()}},
+		HttpFilters:    []*hcmv3.HttpFilter{{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
 	})
 	if err != nil {
 		return nil, err

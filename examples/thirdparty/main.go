@@ -1,0 +1,96 @@
+// Command thirdparty has a resource type of its own, in a module of its own: the
+// message is in ratelimitpb, the type in ratelimit, made by the generator of one
+// descriptor and two hooks. The command starts a control plane that serves the
+// type, watches one resource of it, and prints what becomes of it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/registry"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"example.com/acme/ratelimit"
+	"example.com/acme/ratelimitpb"
+)
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	err := run(ctx, os.Stdout)
+	cancel()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// versions are what the control plane says of the policy, one after the other.
+func versions() []*ratelimitpb.Policy {
+	return []*ratelimitpb.Policy{
+		{Name: "checkout", Limit: &ratelimitpb.Limit{PerSecond: wrapperspb.UInt32(50)}},
+		{Name: "checkout", Limit: &ratelimitpb.Limit{PerSecond: wrapperspb.UInt32(0)}},
+		{Name: "checkout", Limit: &ratelimitpb.Limit{PerSecond: wrapperspb.UInt32(80)}, Excess: &ratelimitpb.Policy_OverflowCluster{OverflowCluster: "spare"}},
+	}
+}
+
+// run prints what becomes of the policy.
+func run(ctx context.Context, w io.Writer) error {
+	policies, addr, stop, err := serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	c, err := newClient(addr)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+
+	next := versions()
+	publish := func() error {
+		policy := next[0]
+		next = next[1:]
+		return policies.UpdateResource(policy.GetName(), policy)
+	}
+	if err := publish(); err != nil {
+		return err
+	}
+	for update, err := range ratelimit.Watch(ctx, c, "checkout") {
+		switch {
+		case update == nil:
+			return err // there is no usable policy
+		case err != nil:
+			fmt.Fprintf(w, "still %d calls in a second, though: %v\n", update.Limit.PerSecond, reason(err))
+		default:
+			fmt.Fprintf(w, "%d calls in a second; then %#v\n", update.Limit.PerSecond, update.Excess)
+		}
+		if len(next) == 0 {
+			return nil
+		}
+		if err := publish(); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// newClient makes a client of the control plane that knows the type.
+func newClient(addr string) (*client.Client, error) {
+	reg := registry.New()
+	ratelimit.Register(reg)
+	types, err := reg.Freeze()
+	if err != nil {
+		return nil, err
+	}
+	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, addr))
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, types)
+}

@@ -1,0 +1,2 @@
+// Package ratelimitpb has the messages of policy.proto.
+package ratelimitpb
