@@ -188,3 +188,25 @@ func TestNewSetReportsEverything(t *testing.T) {
 		}
 	}
 }
+
+// However many refs there are, each is there once and in its place.
+func TestManyRefs(t *testing.T) {
+	dc := &DecodeContext{Name: parse(t, "x")}
+	var m Meta
+	var v Violations
+	var want []string
+	for i := range 3 * fewRefs {
+		name := fmt.Sprint("c", i)
+		want = append(want, name)
+		for _, s := range []string{name, "c0", name} {
+			dc.Ref(&m, &v, Path{}, leaf, &s)
+		}
+	}
+	var got []string
+	for r := range m.Refs() {
+		got = append(got, r.Name.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("refs = %q", got)
+	}
+}

@@ -46,6 +46,7 @@ type Meta struct {
 	raw     []byte
 	server  *bootstrap.Server
 	refs    []Ref
+	known   map[Ref]struct{} // of refs, where they are many
 }
 
 // Name is the resource's canonical name.
@@ -63,10 +64,26 @@ func (m *Meta) Server() *bootstrap.Server { return m.server }
 // Refs are the resources that this one names.
 func (m *Meta) Refs() iter.Seq[Ref] { return slices.Values(m.refs) }
 
-// addRef remembers r unless it is known. Updates name few resources, so a scan
-// is cheaper than a map until it is not.
+// fewRefs is how many refs are scanned for one. Most updates name fewer resources,
+// and need no map; a control plane may name many.
+const fewRefs = 32
+
+// addRef remembers r unless it is known.
 func (m *Meta) addRef(r Ref) {
-	if !slices.Contains(m.refs, r) {
+	if m.known == nil && len(m.refs) >= fewRefs {
+		m.known = make(map[Ref]struct{}, 2*fewRefs)
+		for _, old := range m.refs {
+			m.known[old] = struct{}{}
+		}
+	}
+	if m.known == nil {
+		if !slices.Contains(m.refs, r) {
+			m.refs = append(m.refs, r)
+		}
+		return
+	}
+	if _, ok := m.known[r]; !ok {
+		m.known[r] = struct{}{}
 		m.refs = append(m.refs, r)
 	}
 }

@@ -101,7 +101,10 @@ func totalWeight(_ *resource.DecodeContext, clusters []*routev3.WeightedCluster_
 
 // validateTotal checks that the total, where the control plane says one, is the sum
 // of the weights (A28).
-func validateTotal(_ *resource.DecodeContext, p resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+func validateTotal(dc *resource.DecodeContext, p resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		return
+	}
 	var sum uint64
 	for _, c := range m.GetClusters() {
 		sum += uint64(c.GetWeight().GetValue())

@@ -197,3 +197,15 @@ func BenchmarkMatch(b *testing.B) {
 		})
 	}
 }
+
+func BenchmarkDecode(b *testing.B) {
+	body := services(b, 5000).Raw()
+	dc := plugincase.Context(b)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, err := plugincase.DecodeBytes(dc, route.Type(), body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
