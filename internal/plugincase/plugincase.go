@@ -15,6 +15,7 @@ package plugincase
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,8 +32,20 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// Run runs the cases of a file. message makes an empty message of the type.
-func Run(t *testing.T, typ *resource.Type, message func() proto.Message, file string) {
+// Run runs the cases of all files in testdata/cases. message makes an empty message of
+// the type.
+func Run(t *testing.T, typ *resource.Type, message func() proto.Message) {
+	t.Helper()
+	files, err := filepath.Glob("testdata/cases/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { runFile(t, typ, message, file) })
+	}
+}
+
+func runFile(t *testing.T, typ *resource.Type, message func() proto.Message, file string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -134,6 +147,19 @@ func Decode(t testing.TB, typ *resource.Type, m proto.Message, opts ...Option) (
 		t.Fatal(err)
 	}
 	return DecodeBytes(Context(t, opts...), typ, body)
+}
+
+// Read reads a message from text into m, and decodes it, which must succeed.
+func Read[U resource.Update](t testing.TB, typ *resource.Type, m proto.Message, text string, opts ...Option) U {
+	t.Helper()
+	if err := prototext.Unmarshal([]byte(text), m); err != nil {
+		t.Fatal(err)
+	}
+	u, err := Decode(t, typ, m, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.(U)
 }
 
 // DecodeBytes decodes an encoded message. The context's name is used where it has

@@ -3,7 +3,6 @@ package cluster_test
 import (
 	"encoding/json"
 	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,15 +22,7 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			plugincase.Run(t, cluster.Type(), func() proto.Message { return new(clusterv3.Cluster) }, file)
-		})
-	}
+	plugincase.Run(t, cluster.Type(), func() proto.Message { return new(clusterv3.Cluster) })
 }
 
 const eds = `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } `
@@ -46,15 +37,7 @@ func TestKit(t *testing.T) {
 
 func decode(t *testing.T, text string, opts ...plugincase.Option) *cluster.Update {
 	t.Helper()
-	m := new(clusterv3.Cluster)
-	if err := prototext.Unmarshal([]byte(text), m); err != nil {
-		t.Fatal(err)
-	}
-	u, err := plugincase.Decode(t, cluster.Type(), m, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.(*cluster.Update)
+	return plugincase.Read[*cluster.Update](t, cluster.Type(), new(clusterv3.Cluster), text, opts...)
 }
 
 func TestDiscovery(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/plugincase"
@@ -16,7 +15,7 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	plugincase.Run(t, endpoint.Type(), func() proto.Message { return new(endpointv3.ClusterLoadAssignment) }, "testdata/cases/rules.txtar")
+	plugincase.Run(t, endpoint.Type(), func() proto.Message { return new(endpointv3.ClusterLoadAssignment) })
 }
 
 // The laws of updates hold where everything is there, too.
@@ -29,15 +28,7 @@ func TestKit(t *testing.T) {
 
 func decode(t *testing.T, text string) *endpoint.Update {
 	t.Helper()
-	m := new(endpointv3.ClusterLoadAssignment)
-	if err := prototext.Unmarshal([]byte(text), m); err != nil {
-		t.Fatal(err)
-	}
-	u, err := plugincase.Decode(t, endpoint.Type(), m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.(*endpoint.Update)
+	return plugincase.Read[*endpoint.Update](t, endpoint.Type(), new(endpointv3.ClusterLoadAssignment), text)
 }
 
 func TestDropsHaveEveryDenominator(t *testing.T) {

@@ -1,14 +1,12 @@
 package listener_test
 
 import (
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
 	_ "github.com/cncf/xds/go/udpa/type/v1" // for prototext
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -20,15 +18,7 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			plugincase.Run(t, listener.Type(), func() proto.Message { return new(listenerv3.Listener) }, file)
-		})
-	}
+	plugincase.Run(t, listener.Type(), func() proto.Message { return new(listenerv3.Listener) })
 }
 
 // The laws of updates hold where everything is there, too.
@@ -41,15 +31,7 @@ func TestKit(t *testing.T) {
 
 func decode(t testing.TB, text string, opts ...plugincase.Option) *listener.Update {
 	t.Helper()
-	m := new(listenerv3.Listener)
-	if err := prototext.Unmarshal([]byte(`name: "l" `+text), m); err != nil {
-		t.Fatal(err)
-	}
-	u, err := plugincase.Decode(t, listener.Type(), m, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.(*listener.Update)
+	return plugincase.Read[*listener.Update](t, listener.Type(), new(listenerv3.Listener), `name: "l" `+text, opts...)
 }
 
 const (

@@ -1,13 +1,11 @@
 package route_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/google/go-cmp/cmp"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -17,15 +15,7 @@ import (
 )
 
 func TestCases(t *testing.T) {
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			plugincase.Run(t, route.Type(), func() proto.Message { return new(routev3.RouteConfiguration) }, file)
-		})
-	}
+	plugincase.Run(t, route.Type(), func() proto.Message { return new(routev3.RouteConfiguration) })
 }
 
 // The laws of updates hold where everything is there, too.
@@ -39,15 +29,7 @@ func TestKit(t *testing.T) {
 // decode decodes a RouteConfiguration; text is what follows its name.
 func decode(t testing.TB, text string, opts ...plugincase.Option) *route.Update {
 	t.Helper()
-	m := new(routev3.RouteConfiguration)
-	if err := prototext.Unmarshal([]byte(`name: "r" `+text), m); err != nil {
-		t.Fatal(err)
-	}
-	u, err := plugincase.Decode(t, route.Type(), m, opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u.(*route.Update)
+	return plugincase.Read[*route.Update](t, route.Type(), new(routev3.RouteConfiguration), `name: "r" `+text, opts...)
 }
 
 // one is a RouteConfiguration of one route, and first is that route.
