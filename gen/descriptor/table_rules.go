@@ -30,6 +30,7 @@ func ValueKinds() []ValueKind {
 	return []ValueKind{
 		{Name: "in", Takes: Scalars, Doc: "The value must be one of these."},
 		{Name: "not_in", Takes: Scalars, Doc: "The value must be none of these."},
+		{Name: "prefix", Takes: Texts, Doc: "The text must start with one of these."},
 	}
 }
 

@@ -22,6 +22,7 @@ func comparisons() map[string]comparison {
 	return map[string]comparison{
 		"in":     {(*emitter).noneOf, oneOf},
 		"not_in": {(*emitter).anyOf, noneOf},
+		"prefix": {(*emitter).noPrefixOf, startsWith},
 	}
 }
 
@@ -47,6 +48,19 @@ func (e *emitter) anyOf(value jen.Code, list []model.Literal) *jen.Statement {
 		return jen.Parens(out)
 	}
 	return out
+}
+
+// noPrefixOf is the condition that the text starts with none of the list.
+func (e *emitter) noPrefixOf(value jen.Code, list []model.Literal) *jen.Statement {
+	out := make([]jen.Code, len(list))
+	for i, l := range list {
+		out[i] = jen.Op("!").Add(e.qual("strings", "HasPrefix")).Call(value, e.literal(l))
+	}
+	return and(out...)
+}
+
+func startsWith(values []string) string {
+	return "must start with " + strings.Join(values, " or ")
 }
 
 func oneOf(values []string) string {
