@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"reflect"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -22,18 +23,35 @@ func Parse(data []byte, bag *diag.Bag) *Descriptor {
 		bag.Add(diag.Pos{}, diag.Syntax, "the descriptor is larger than %d bytes", maxSize)
 		return d
 	}
+	if at, ok := oddBreak(data); ok {
+		bag.Add(at, diag.Syntax, "the line ends with neither a line feed nor a carriage return and one")
+		return d
+	}
+	lines := bytes.Split(data, []byte("\n"))
 	doc, err := document(data)
 	if err != nil {
 		at, text := yamlError(err)
-		bag.Add(clamp(at, data), diag.Syntax, "%s", text)
+		bag.Add(clamp(at, lines), diag.Syntax, "%s", text)
 		return d
 	}
-	w := walker{bag: bag, language: make(map[string]Mapping)}
+	w := walker{bag: bag, lines: lines, language: make(map[string]Mapping)}
 	for _, m := range Language() {
 		w.language[m.Name] = m
 	}
 	w.mapping(doc.Content[0], w.language["descriptor"], reflect.ValueOf(d).Elem())
 	return d
+}
+
+// oddBreak finds what ends a line to YAML and not to most editors, so that lines
+// would be counted differently: a carriage return alone, or a separator of Unicode.
+func oddBreak(data []byte) (diag.Pos, bool) {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	i := strings.IndexAny(text, "\r\u0085\u2028\u2029")
+	if i < 0 {
+		return diag.Pos{}, false
+	}
+	before := text[:i]
+	return diag.Pos{Line: strings.Count(before, "\n") + 1, Column: i - strings.LastIndexByte(before, '\n')}, true
 }
 
 var (
@@ -74,8 +92,7 @@ func yamlError(err error) (diag.Pos, string) {
 }
 
 // clamp keeps a position inside the file: the library may point behind its end.
-func clamp(p diag.Pos, data []byte) diag.Pos {
-	lines := bytes.Split(data, []byte("\n"))
+func clamp(p diag.Pos, lines [][]byte) diag.Pos {
 	p.Line = min(max(p.Line, 1), len(lines))
 	p.Column = min(max(p.Column, 1), len(lines[p.Line-1])+1)
 	return p

@@ -52,7 +52,7 @@ func (w *walker) texts(n *yaml.Node, k Key) []Text {
 	}
 	k.Kind = many
 	if len(n.Content) == 0 {
-		w.bag.Add(position(n), diag.BadValue, "%s is an empty list", k.Name)
+		w.bag.Add(w.position(n), diag.BadValue, "%s is an empty list", k.Name)
 	}
 	out := make([]Text, len(n.Content))
 	for i, e := range n.Content {
@@ -83,7 +83,7 @@ func (w *walker) flag(n *yaml.Node, k Key) Flag {
 
 // text reads a scalar and checks that it is of k's kind.
 func (w *walker) text(n *yaml.Node, k Key) Text {
-	t := Text{Pos: position(n), Value: n.Value, Tag: n.ShortTag()}
+	t := Text{Pos: w.position(n), Value: n.Value, Tag: n.ShortTag()}
 	want, ok := scalarKinds()[k.Kind]
 	switch {
 	case n.Kind != yaml.ScalarNode, !slices.Contains(want.tags, t.Tag):

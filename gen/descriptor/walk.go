@@ -12,24 +12,26 @@ import (
 // A walker reads YAML nodes into the tree as the table of [Language] says.
 type walker struct {
 	bag      *diag.Bag
+	lines    [][]byte // of the file
 	language map[string]Mapping
 }
 
-func position(n *yaml.Node) diag.Pos {
-	return diag.Pos{Line: max(n.Line, 1), Column: max(n.Column, 1)}
+// position is where a node stands; what was not written stands at the end.
+func (w *walker) position(n *yaml.Node) diag.Pos {
+	return clamp(diag.Pos{Line: n.Line, Column: n.Column}, w.lines)
 }
 
 // mapping reads n, a mapping of kind m, into the struct v.
 func (w *walker) mapping(n *yaml.Node, m Mapping, v reflect.Value) {
 	if n.Kind != yaml.MappingNode {
-		w.bag.Add(position(n), diag.WrongType, "%s must be a mapping, is %s", m.Name, describe(n))
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", m.Name, describe(n))
 		return
 	}
-	v.FieldByName("Pos").Set(reflect.ValueOf(position(n)))
+	v.FieldByName("Pos").Set(reflect.ValueOf(w.position(n)))
 	seen := w.entries(n, m.Name, func(key, value *yaml.Node) {
 		k, ok := find(m, key.Value)
 		if !ok {
-			w.bag.AddHint(position(key), diag.UnknownKey, diag.Suggest(key.Value, names(m)), "unknown key %q in %s", key.Value, m.Name)
+			w.bag.AddHint(w.position(key), diag.UnknownKey, diag.Suggest(key.Value, names(m)), "unknown key %q in %s", key.Value, m.Name)
 			return
 		}
 		w.value(value, k, field(v, k.Name))
@@ -44,11 +46,11 @@ func (w *walker) entries(n *yaml.Node, in string, read func(key, value *yaml.Nod
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.Kind != yaml.ScalarNode {
-			w.bag.Add(position(key), diag.WrongType, "a key of %s must be text, is %s", in, describe(key))
+			w.bag.Add(w.position(key), diag.WrongType, "a key of %s must be text, is %s", in, describe(key))
 			continue
 		}
 		if first, ok := seen[key.Value]; ok {
-			w.bag.Add(position(key), diag.DuplicateKey, "key %q is there twice in %s, first in line %d", key.Value, in, first.Line)
+			w.bag.Add(w.position(key), diag.DuplicateKey, "key %q is there twice in %s, first in line %d", key.Value, in, first.Line)
 			continue
 		}
 		seen[key.Value] = key
@@ -64,16 +66,16 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 		at, ok := seen[k.Name]
 		if !ok {
 			if k.Required {
-				w.bag.Add(position(n), diag.MissingKey, "%s has no key %q", m.Name, k.Name)
+				w.bag.Add(w.position(n), diag.MissingKey, "%s has no key %q", m.Name, k.Name)
 			}
 			continue
 		}
 		if other, taken := groups[k.Group]; taken && k.Group != "" {
-			w.bag.Add(position(at), diag.Conflict, "%s cannot have both %q and %q", m.Name, other, k.Name)
+			w.bag.Add(w.position(at), diag.Conflict, "%s cannot have both %q and %q", m.Name, other, k.Name)
 		}
 		groups[k.Group] = k.Name
 		if len(k.With) > 0 && !slices.ContainsFunc(k.With, func(s string) bool { return seen[s] != nil }) {
-			w.bag.Add(position(at), diag.MissingKey, "key %q of %s makes sense only beside %s", k.Name, m.Name, either(k.With))
+			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s makes sense only beside %s", k.Name, m.Name, either(k.With))
 		}
 	}
 	if _, ok := groups[m.Need]; !ok && m.Need != "" {
@@ -83,7 +85,7 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 				choice = append(choice, k.Name)
 			}
 		}
-		w.bag.Add(position(n), diag.MissingKey, "%s has none of the keys %s", m.Name, either(choice))
+		w.bag.Add(w.position(n), diag.MissingKey, "%s has none of the keys %s", m.Name, either(choice))
 	}
 }
 
@@ -98,7 +100,7 @@ func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
 		return
 	}
 	if n.Kind != yaml.SequenceNode {
-		w.bag.Add(position(n), diag.WrongType, "%s must be a list, is %s", k.Name, describe(n))
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a list, is %s", k.Name, describe(n))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
@@ -113,7 +115,7 @@ func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		w.bag.Add(position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
 		return
 	}
 	w.entries(n, k.Name, func(key, value *yaml.Node) {
@@ -127,7 +129,7 @@ func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
 // pairs reads a mapping of paths to scalars.
 func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
 	if n.Kind != yaml.MappingNode {
-		w.bag.Add(position(n), diag.WrongType, "%s must be a mapping of paths to values, is %s", k.Name, describe(n))
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping of paths to values, is %s", k.Name, describe(n))
 		return nil
 	}
 	var out []Pair
