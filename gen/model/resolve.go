@@ -31,8 +31,12 @@ func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
 		}
 		if f.Message == nil || f.Desc.IsMap() || classOf(f) == Any {
 			hint := ""
-			if classOf(f) == Any {
+			switch classOf(f) {
+			case Any:
 				hint = "say in `any` what it holds, and read the rest in a struct"
+			case Map:
+				hint = "say in `each` what its values become, and read the rest in that struct"
+			default:
 			}
 			b.bag.AddHint(t.Pos, diag.Unreachable, hint, "%s in %s is %s, %q cannot be below it", name, Short(at), classOf(f), names[i+1])
 			return p, false

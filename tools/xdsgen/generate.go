@@ -13,9 +13,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// generate writes the files of the descriptors in the arguments. It prints
-// nothing; the result is always true.
-func (o *options) generate(ctx context.Context, _ io.Writer) (bool, error) {
+// generate writes the files of the descriptors in the arguments. It prints which
+// hooks are still to be written; the result is always true.
+func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) {
 	in, err := o.input(o.args)
 	if err != nil {
 		return false, err
@@ -42,6 +42,9 @@ func (o *options) generate(ctx context.Context, _ io.Writer) (bool, error) {
 		if err := os.Remove(path); err != nil {
 			return false, err
 		}
+	}
+	for _, h := range gen.UnwrittenHooks(files) {
+		fmt.Fprintf(stdout, "%s: to be written by hand: %s\n", h.Folder, h.Signature)
 	}
 	return true, nil
 }

@@ -11,7 +11,8 @@
 // or, where anything is wrong with any descriptor, none. Files that were
 // generated from a descriptor before and are not any longer are deleted. A file
 // without the header of generated code is never touched: where one is in the way,
-// nothing is written.
+// nothing is written. Hooks that are still to be written by hand are printed, each
+// with what it must be.
 //
 // The second form writes nothing. It generates every resource.yaml in the given
 // folders, below them where a folder ends in /..., by default "./...", and prints
