@@ -58,6 +58,13 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 	switch v := d.Value.(type) {
 	case model.StructOf:
 		return nil, false
+	case model.EnumOf:
+		switch {
+		case d.Default != nil && p.Presence():
+			return nil, false
+		case d.Default != nil:
+			x = f.qual("cmp", "Or").Call(x, f.literal(*d.Default))
+		}
 	case model.Converted:
 		if v.Conversion.Func == "" {
 			return nil, false

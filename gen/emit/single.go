@@ -20,7 +20,11 @@ func (f *fn) singleField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	}
 	var out []jen.Code
 	if d.Default != nil {
-		out = append(out, to().Op("=").Add(f.literal(*d.Default)))
+		value := f.literal(*d.Default)
+		if v, ok := d.Value.(model.EnumOf); ok {
+			value = jen.Id(v.Enum.Constant(*d.Default))
+		}
+		out = append(out, to().Op("=").Add(value))
 	}
 	if p.Message() == nil {
 		return append(out, jen.If(f.presence(m, p, true)).Block(f.assign(d, f.get(m, p), at, to)...))

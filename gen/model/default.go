@@ -26,10 +26,13 @@ func (b *builder) defaults(f *Field, d *descriptor.Field) bool {
 	if !d.Default.Given() {
 		return true
 	}
+	if e, ok := f.Value.(EnumOf); ok && !f.List && !f.IsMap() && !f.Optional {
+		return b.enumDefault(f, e.Enum, d.Default)
+	}
 	v, ok := f.Value.(Plain)
 	switch {
 	case !ok || f.List || f.IsMap() || f.Optional:
-		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: only one scalar or duration that is not optional can", f.Name)
+		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: only one scalar, enum or duration that is not optional can", f.Name)
 		return false
 	case v.Class == Bool && !f.Paths[0].Presence():
 		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: the absence of %s cannot be told from false", f.Name, d.From[0].Value)
@@ -44,4 +47,18 @@ func (b *builder) defaults(f *Field, d *descriptor.Field) bool {
 	l, ok := b.literal(d.Default, v.Class, nil, diag.BadDefault)
 	f.Default = &l
 	return ok
+}
+
+// enumDefault is the default of an enum: one of its values.
+func (b *builder) enumDefault(f *Field, e *Enum, t descriptor.Text) bool {
+	l, ok := b.enumLiteral(t, e.Enum)
+	if !ok {
+		return false
+	}
+	if e.Constant(l) == "" {
+		b.bag.Add(t.Pos, diag.BadDefault, "default = %s; must be one of the values of %s", t.Value, e.Name)
+		return false
+	}
+	f.Default = &l
+	return true
 }

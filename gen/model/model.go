@@ -92,6 +92,16 @@ type Enum struct {
 	Otherwise *EnumValue // nil: another number is a violation
 }
 
+// Constant is the name of the constant for a value; empty: there is none.
+func (e *Enum) Constant(l Literal) string {
+	for _, v := range e.Values {
+		if l.same(Literal{Value: v.Value}) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
 // EnumValue is one constant.
 type EnumValue struct {
 	Name  string // of the constant

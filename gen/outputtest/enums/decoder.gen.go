@@ -3,6 +3,8 @@
 package enums
 
 import (
+	"cmp"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
@@ -43,6 +45,11 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 		u.Colors = append(u.Colors, decodeColor(q.Field("color"), x.GetColor(), v))
 	}
 	u.Primary = decodePrimary(p.Field("part.color"), m.GetPart().GetColor(), v)
+	u.Preferred = decodeColor(p.Field("color"), cmp.Or(m.GetColor(), testpb.Color_COLOR_GREEN), v)
+	u.Maybe = ColorBlue
+	if m.MaybeColor != nil {
+		u.Maybe = decodeColor(p.Field("maybe_color"), m.GetMaybeColor(), v)
+	}
 }
 
 // decodeColor reads one Color.

@@ -18,7 +18,7 @@ func TestValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &Update{
-		Color: ColorGreen, Warm: WarmRed, Primary: PrimaryBlue,
+		Color: ColorGreen, Warm: WarmRed, Primary: PrimaryBlue, Preferred: ColorGreen, Maybe: ColorBlue,
 		Colors: []Color{ColorRed, ColorGreen, ColorBlue, ColorUnspecified},
 	}
 	if diff := cmp.Diff(want, u.(*Update)); diff != "" {
@@ -26,5 +26,27 @@ func TestValues(t *testing.T) {
 	}
 	if got := ColorGreen.String(); got != "COLOR_GREEN" {
 		t.Errorf("ColorGreen is called %q", got)
+	}
+}
+
+// The default of an enum counts where its number is zero, or, where that can be
+// told, absent.
+func TestDefaults(t *testing.T) {
+	for _, test := range []struct {
+		m                *testpb.Thing
+		preferred, maybe Color
+	}{
+		{&testpb.Thing{}, ColorGreen, ColorBlue},
+		{&testpb.Thing{Color: testpb.Color_COLOR_RED, MaybeColor: testpb.Color_COLOR_RED.Enum()}, ColorRed, ColorRed},
+		{&testpb.Thing{MaybeColor: testpb.Color_COLOR_UNSPECIFIED.Enum()}, ColorGreen, ColorUnspecified},
+	} {
+		test.m.Name = "n"
+		u, err := plugintest.Decode(t, Type(), "", test.m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := u.(*Update); got.Preferred != test.preferred || got.Maybe != test.maybe {
+			t.Errorf("%v gives %v and %v; want %v and %v", test.m, got.Preferred, got.Maybe, test.preferred, test.maybe)
+		}
 	}
 }

@@ -26,8 +26,10 @@ type Update struct {
 	// Everything is red.
 	Warm Warm
 	// Two fields may share a type.
-	Colors  []Color
-	Primary Primary
+	Colors    []Color
+	Primary   Primary
+	Preferred Color
+	Maybe     Color
 
 	meta resource.Meta
 }
@@ -121,5 +123,7 @@ func (u *Update) Equal(o *Update) bool {
 	return u.Color == o.Color &&
 		u.Warm == o.Warm &&
 		slices.Equal(u.Colors, o.Colors) &&
-		u.Primary == o.Primary
+		u.Primary == o.Primary &&
+		u.Preferred == o.Preferred &&
+		u.Maybe == o.Maybe
 }

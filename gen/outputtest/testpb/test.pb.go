@@ -88,27 +88,28 @@ type Thing struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Scalars.
-	Flag      bool              `protobuf:"varint,2,opt,name=flag,proto3" json:"flag,omitempty"`
-	Small     int32             `protobuf:"varint,3,opt,name=small,proto3" json:"small,omitempty"`
-	Big       int64             `protobuf:"varint,4,opt,name=big,proto3" json:"big,omitempty"`
-	Count     uint32            `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
-	Total     uint64            `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
-	Ratio     float32           `protobuf:"fixed32,7,opt,name=ratio,proto3" json:"ratio,omitempty"`
-	Precise   float64           `protobuf:"fixed64,8,opt,name=precise,proto3" json:"precise,omitempty"`
-	Text      string            `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
-	Blob      []byte            `protobuf:"bytes,10,opt,name=blob,proto3" json:"blob,omitempty"`
-	Zigzag    int32             `protobuf:"zigzag32,11,opt,name=zigzag,proto3" json:"zigzag,omitempty"`
-	Fixed     uint64            `protobuf:"fixed64,12,opt,name=fixed,proto3" json:"fixed,omitempty"`
-	Tags      []string          `protobuf:"bytes,13,rep,name=tags,proto3" json:"tags,omitempty"`
-	Numbers   []uint32          `protobuf:"varint,14,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
-	Blobs     [][]byte          `protobuf:"bytes,15,rep,name=blobs,proto3" json:"blobs,omitempty"`
-	Labels    map[string]string `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Limits    map[string]uint32 `protobuf:"bytes,17,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
-	Maybe     *uint32           `protobuf:"varint,18,opt,name=maybe,proto3,oneof" json:"maybe,omitempty"`
-	MaybeText *string           `protobuf:"bytes,19,opt,name=maybe_text,json=maybeText,proto3,oneof" json:"maybe_text,omitempty"`
-	Color     Color             `protobuf:"varint,20,opt,name=color,proto3,enum=xdsforge.test.v1.Color" json:"color,omitempty"`
-	Colors    []Color           `protobuf:"varint,21,rep,packed,name=colors,proto3,enum=xdsforge.test.v1.Color" json:"colors,omitempty"`
-	MaybeFlag *bool             `protobuf:"varint,22,opt,name=maybe_flag,json=maybeFlag,proto3,oneof" json:"maybe_flag,omitempty"`
+	Flag       bool              `protobuf:"varint,2,opt,name=flag,proto3" json:"flag,omitempty"`
+	Small      int32             `protobuf:"varint,3,opt,name=small,proto3" json:"small,omitempty"`
+	Big        int64             `protobuf:"varint,4,opt,name=big,proto3" json:"big,omitempty"`
+	Count      uint32            `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
+	Total      uint64            `protobuf:"varint,6,opt,name=total,proto3" json:"total,omitempty"`
+	Ratio      float32           `protobuf:"fixed32,7,opt,name=ratio,proto3" json:"ratio,omitempty"`
+	Precise    float64           `protobuf:"fixed64,8,opt,name=precise,proto3" json:"precise,omitempty"`
+	Text       string            `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
+	Blob       []byte            `protobuf:"bytes,10,opt,name=blob,proto3" json:"blob,omitempty"`
+	Zigzag     int32             `protobuf:"zigzag32,11,opt,name=zigzag,proto3" json:"zigzag,omitempty"`
+	Fixed      uint64            `protobuf:"fixed64,12,opt,name=fixed,proto3" json:"fixed,omitempty"`
+	Tags       []string          `protobuf:"bytes,13,rep,name=tags,proto3" json:"tags,omitempty"`
+	Numbers    []uint32          `protobuf:"varint,14,rep,packed,name=numbers,proto3" json:"numbers,omitempty"`
+	Blobs      [][]byte          `protobuf:"bytes,15,rep,name=blobs,proto3" json:"blobs,omitempty"`
+	Labels     map[string]string `protobuf:"bytes,16,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limits     map[string]uint32 `protobuf:"bytes,17,rep,name=limits,proto3" json:"limits,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Maybe      *uint32           `protobuf:"varint,18,opt,name=maybe,proto3,oneof" json:"maybe,omitempty"`
+	MaybeText  *string           `protobuf:"bytes,19,opt,name=maybe_text,json=maybeText,proto3,oneof" json:"maybe_text,omitempty"`
+	Color      Color             `protobuf:"varint,20,opt,name=color,proto3,enum=xdsforge.test.v1.Color" json:"color,omitempty"`
+	Colors     []Color           `protobuf:"varint,21,rep,packed,name=colors,proto3,enum=xdsforge.test.v1.Color" json:"colors,omitempty"`
+	MaybeFlag  *bool             `protobuf:"varint,22,opt,name=maybe_flag,json=maybeFlag,proto3,oneof" json:"maybe_flag,omitempty"`
+	MaybeColor *Color            `protobuf:"varint,23,opt,name=maybe_color,json=maybeColor,proto3,enum=xdsforge.test.v1.Color,oneof" json:"maybe_color,omitempty"`
 	// Well-known types.
 	Timeout    *durationpb.Duration      `protobuf:"bytes,30,opt,name=timeout,proto3" json:"timeout,omitempty"`
 	Timeouts   []*durationpb.Duration    `protobuf:"bytes,31,rep,name=timeouts,proto3" json:"timeouts,omitempty"`
@@ -326,6 +327,13 @@ func (x *Thing) GetMaybeFlag() bool {
 		return *x.MaybeFlag
 	}
 	return false
+}
+
+func (x *Thing) GetMaybeColor() Color {
+	if x != nil && x.MaybeColor != nil {
+		return *x.MaybeColor
+	}
+	return Color_COLOR_UNSPECIFIED
 }
 
 func (x *Thing) GetTimeout() *durationpb.Duration {
@@ -1004,7 +1012,7 @@ var File_xdsforge_test_v1_test_proto protoreflect.FileDescriptor
 
 const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\n" +
-	"\x1bxdsforge/test/v1/test.proto\x12\x10xdsforge.test.v1\x1a\"envoy/config/core/v3/address.proto\x1a(envoy/config/core/v3/config_source.proto\x1a\x1benvoy/type/v3/percent.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\x90\x10\n" +
+	"\x1bxdsforge/test/v1/test.proto\x12\x10xdsforge.test.v1\x1a\"envoy/config/core/v3/address.proto\x1a(envoy/config/core/v3/config_source.proto\x1a\x1benvoy/type/v3/percent.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1cgoogle/protobuf/struct.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1egoogle/protobuf/wrappers.proto\"\xdf\x10\n" +
 	"\x05Thing\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04flag\x18\x02 \x01(\bR\x04flag\x12\x14\n" +
@@ -1030,7 +1038,9 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\x05color\x18\x14 \x01(\x0e2\x17.xdsforge.test.v1.ColorR\x05color\x12/\n" +
 	"\x06colors\x18\x15 \x03(\x0e2\x17.xdsforge.test.v1.ColorR\x06colors\x12\"\n" +
 	"\n" +
-	"maybe_flag\x18\x16 \x01(\bH\x03R\tmaybeFlag\x88\x01\x01\x123\n" +
+	"maybe_flag\x18\x16 \x01(\bH\x03R\tmaybeFlag\x88\x01\x01\x12=\n" +
+	"\vmaybe_color\x18\x17 \x01(\x0e2\x17.xdsforge.test.v1.ColorH\x04R\n" +
+	"maybeColor\x88\x01\x01\x123\n" +
 	"\atimeout\x18\x1e \x01(\v2\x19.google.protobuf.DurationR\atimeout\x125\n" +
 	"\btimeouts\x18\x1f \x03(\v2\x19.google.protobuf.DurationR\btimeouts\x12.\n" +
 	"\x04born\x18  \x01(\v2\x1a.google.protobuf.TimestampR\x04born\x122\n" +
@@ -1067,7 +1077,8 @@ const file_xdsforge_test_v1_test_proto_rawDesc = "" +
 	"\x06choiceB\b\n" +
 	"\x06_maybeB\r\n" +
 	"\v_maybe_textB\r\n" +
-	"\v_maybe_flag\"\xa1\x03\n" +
+	"\v_maybe_flagB\x0e\n" +
+	"\f_maybe_color\"\xa1\x03\n" +
 	"\x04Part\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x124\n" +
 	"\x06weight\x18\x02 \x01(\v2\x1c.google.protobuf.UInt32ValueR\x06weight\x12\x14\n" +
@@ -1215,68 +1226,69 @@ var file_xdsforge_test_v1_test_proto_depIdxs = []int32{
 	8,  // 1: xdsforge.test.v1.Thing.limits:type_name -> xdsforge.test.v1.Thing.LimitsEntry
 	0,  // 2: xdsforge.test.v1.Thing.color:type_name -> xdsforge.test.v1.Color
 	0,  // 3: xdsforge.test.v1.Thing.colors:type_name -> xdsforge.test.v1.Color
-	21, // 4: xdsforge.test.v1.Thing.timeout:type_name -> google.protobuf.Duration
-	21, // 5: xdsforge.test.v1.Thing.timeouts:type_name -> google.protobuf.Duration
-	22, // 6: xdsforge.test.v1.Thing.born:type_name -> google.protobuf.Timestamp
-	22, // 7: xdsforge.test.v1.Thing.births:type_name -> google.protobuf.Timestamp
-	23, // 8: xdsforge.test.v1.Thing.settings:type_name -> google.protobuf.Struct
-	24, // 9: xdsforge.test.v1.Thing.extension:type_name -> google.protobuf.Any
-	24, // 10: xdsforge.test.v1.Thing.extensions:type_name -> google.protobuf.Any
-	25, // 11: xdsforge.test.v1.Thing.weight:type_name -> google.protobuf.UInt32Value
-	26, // 12: xdsforge.test.v1.Thing.enabled:type_name -> google.protobuf.BoolValue
-	27, // 13: xdsforge.test.v1.Thing.alias:type_name -> google.protobuf.StringValue
-	28, // 14: xdsforge.test.v1.Thing.score:type_name -> google.protobuf.DoubleValue
-	25, // 15: xdsforge.test.v1.Thing.weights:type_name -> google.protobuf.UInt32Value
-	2,  // 16: xdsforge.test.v1.Thing.part:type_name -> xdsforge.test.v1.Part
-	2,  // 17: xdsforge.test.v1.Thing.parts:type_name -> xdsforge.test.v1.Part
-	3,  // 18: xdsforge.test.v1.Thing.box:type_name -> xdsforge.test.v1.Box
-	1,  // 19: xdsforge.test.v1.Thing.inner:type_name -> xdsforge.test.v1.Thing
-	2,  // 20: xdsforge.test.v1.Thing.update:type_name -> xdsforge.test.v1.Part
-	29, // 21: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
-	29, // 22: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
-	30, // 23: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
-	31, // 24: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
-	2,  // 25: xdsforge.test.v1.Thing.chosen:type_name -> xdsforge.test.v1.Part
-	4,  // 26: xdsforge.test.v1.Thing.nothing:type_name -> xdsforge.test.v1.Empty
-	25, // 27: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
-	0,  // 28: xdsforge.test.v1.Part.color:type_name -> xdsforge.test.v1.Color
-	2,  // 29: xdsforge.test.v1.Part.parts:type_name -> xdsforge.test.v1.Part
-	29, // 30: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
-	21, // 31: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
-	3,  // 32: xdsforge.test.v1.Part.box:type_name -> xdsforge.test.v1.Box
-	2,  // 33: xdsforge.test.v1.Box.part:type_name -> xdsforge.test.v1.Part
-	2,  // 34: xdsforge.test.v1.Box.parts:type_name -> xdsforge.test.v1.Part
-	9,  // 35: xdsforge.test.v1.Table.counts:type_name -> xdsforge.test.v1.Table.CountsEntry
-	10, // 36: xdsforge.test.v1.Table.blobs:type_name -> xdsforge.test.v1.Table.BlobsEntry
-	11, // 37: xdsforge.test.v1.Table.colors:type_name -> xdsforge.test.v1.Table.ColorsEntry
-	12, // 38: xdsforge.test.v1.Table.parts:type_name -> xdsforge.test.v1.Table.PartsEntry
-	13, // 39: xdsforge.test.v1.Table.boxes:type_name -> xdsforge.test.v1.Table.BoxesEntry
-	14, // 40: xdsforge.test.v1.Table.timeouts:type_name -> xdsforge.test.v1.Table.TimeoutsEntry
-	15, // 41: xdsforge.test.v1.Table.times:type_name -> xdsforge.test.v1.Table.TimesEntry
-	16, // 42: xdsforge.test.v1.Table.weights:type_name -> xdsforge.test.v1.Table.WeightsEntry
-	17, // 43: xdsforge.test.v1.Table.extensions:type_name -> xdsforge.test.v1.Table.ExtensionsEntry
-	18, // 44: xdsforge.test.v1.Table.addresses:type_name -> xdsforge.test.v1.Table.AddressesEntry
-	19, // 45: xdsforge.test.v1.Table.settings:type_name -> xdsforge.test.v1.Table.SettingsEntry
-	20, // 46: xdsforge.test.v1.Table.values:type_name -> xdsforge.test.v1.Table.ValuesEntry
-	5,  // 47: xdsforge.test.v1.Table.tables:type_name -> xdsforge.test.v1.Table
-	32, // 48: xdsforge.test.v1.Table.value:type_name -> google.protobuf.Value
-	33, // 49: xdsforge.test.v1.Table.list:type_name -> google.protobuf.ListValue
-	32, // 50: xdsforge.test.v1.Table.several:type_name -> google.protobuf.Value
-	0,  // 51: xdsforge.test.v1.Table.ColorsEntry.value:type_name -> xdsforge.test.v1.Color
-	2,  // 52: xdsforge.test.v1.Table.PartsEntry.value:type_name -> xdsforge.test.v1.Part
-	3,  // 53: xdsforge.test.v1.Table.BoxesEntry.value:type_name -> xdsforge.test.v1.Box
-	21, // 54: xdsforge.test.v1.Table.TimeoutsEntry.value:type_name -> google.protobuf.Duration
-	22, // 55: xdsforge.test.v1.Table.TimesEntry.value:type_name -> google.protobuf.Timestamp
-	25, // 56: xdsforge.test.v1.Table.WeightsEntry.value:type_name -> google.protobuf.UInt32Value
-	24, // 57: xdsforge.test.v1.Table.ExtensionsEntry.value:type_name -> google.protobuf.Any
-	29, // 58: xdsforge.test.v1.Table.AddressesEntry.value:type_name -> envoy.config.core.v3.Address
-	23, // 59: xdsforge.test.v1.Table.SettingsEntry.value:type_name -> google.protobuf.Struct
-	32, // 60: xdsforge.test.v1.Table.ValuesEntry.value:type_name -> google.protobuf.Value
-	61, // [61:61] is the sub-list for method output_type
-	61, // [61:61] is the sub-list for method input_type
-	61, // [61:61] is the sub-list for extension type_name
-	61, // [61:61] is the sub-list for extension extendee
-	0,  // [0:61] is the sub-list for field type_name
+	0,  // 4: xdsforge.test.v1.Thing.maybe_color:type_name -> xdsforge.test.v1.Color
+	21, // 5: xdsforge.test.v1.Thing.timeout:type_name -> google.protobuf.Duration
+	21, // 6: xdsforge.test.v1.Thing.timeouts:type_name -> google.protobuf.Duration
+	22, // 7: xdsforge.test.v1.Thing.born:type_name -> google.protobuf.Timestamp
+	22, // 8: xdsforge.test.v1.Thing.births:type_name -> google.protobuf.Timestamp
+	23, // 9: xdsforge.test.v1.Thing.settings:type_name -> google.protobuf.Struct
+	24, // 10: xdsforge.test.v1.Thing.extension:type_name -> google.protobuf.Any
+	24, // 11: xdsforge.test.v1.Thing.extensions:type_name -> google.protobuf.Any
+	25, // 12: xdsforge.test.v1.Thing.weight:type_name -> google.protobuf.UInt32Value
+	26, // 13: xdsforge.test.v1.Thing.enabled:type_name -> google.protobuf.BoolValue
+	27, // 14: xdsforge.test.v1.Thing.alias:type_name -> google.protobuf.StringValue
+	28, // 15: xdsforge.test.v1.Thing.score:type_name -> google.protobuf.DoubleValue
+	25, // 16: xdsforge.test.v1.Thing.weights:type_name -> google.protobuf.UInt32Value
+	2,  // 17: xdsforge.test.v1.Thing.part:type_name -> xdsforge.test.v1.Part
+	2,  // 18: xdsforge.test.v1.Thing.parts:type_name -> xdsforge.test.v1.Part
+	3,  // 19: xdsforge.test.v1.Thing.box:type_name -> xdsforge.test.v1.Box
+	1,  // 20: xdsforge.test.v1.Thing.inner:type_name -> xdsforge.test.v1.Thing
+	2,  // 21: xdsforge.test.v1.Thing.update:type_name -> xdsforge.test.v1.Part
+	29, // 22: xdsforge.test.v1.Thing.address:type_name -> envoy.config.core.v3.Address
+	29, // 23: xdsforge.test.v1.Thing.addresses:type_name -> envoy.config.core.v3.Address
+	30, // 24: xdsforge.test.v1.Thing.share:type_name -> envoy.type.v3.FractionalPercent
+	31, // 25: xdsforge.test.v1.Thing.source:type_name -> envoy.config.core.v3.ConfigSource
+	2,  // 26: xdsforge.test.v1.Thing.chosen:type_name -> xdsforge.test.v1.Part
+	4,  // 27: xdsforge.test.v1.Thing.nothing:type_name -> xdsforge.test.v1.Empty
+	25, // 28: xdsforge.test.v1.Part.weight:type_name -> google.protobuf.UInt32Value
+	0,  // 29: xdsforge.test.v1.Part.color:type_name -> xdsforge.test.v1.Color
+	2,  // 30: xdsforge.test.v1.Part.parts:type_name -> xdsforge.test.v1.Part
+	29, // 31: xdsforge.test.v1.Part.address:type_name -> envoy.config.core.v3.Address
+	21, // 32: xdsforge.test.v1.Part.timeout:type_name -> google.protobuf.Duration
+	3,  // 33: xdsforge.test.v1.Part.box:type_name -> xdsforge.test.v1.Box
+	2,  // 34: xdsforge.test.v1.Box.part:type_name -> xdsforge.test.v1.Part
+	2,  // 35: xdsforge.test.v1.Box.parts:type_name -> xdsforge.test.v1.Part
+	9,  // 36: xdsforge.test.v1.Table.counts:type_name -> xdsforge.test.v1.Table.CountsEntry
+	10, // 37: xdsforge.test.v1.Table.blobs:type_name -> xdsforge.test.v1.Table.BlobsEntry
+	11, // 38: xdsforge.test.v1.Table.colors:type_name -> xdsforge.test.v1.Table.ColorsEntry
+	12, // 39: xdsforge.test.v1.Table.parts:type_name -> xdsforge.test.v1.Table.PartsEntry
+	13, // 40: xdsforge.test.v1.Table.boxes:type_name -> xdsforge.test.v1.Table.BoxesEntry
+	14, // 41: xdsforge.test.v1.Table.timeouts:type_name -> xdsforge.test.v1.Table.TimeoutsEntry
+	15, // 42: xdsforge.test.v1.Table.times:type_name -> xdsforge.test.v1.Table.TimesEntry
+	16, // 43: xdsforge.test.v1.Table.weights:type_name -> xdsforge.test.v1.Table.WeightsEntry
+	17, // 44: xdsforge.test.v1.Table.extensions:type_name -> xdsforge.test.v1.Table.ExtensionsEntry
+	18, // 45: xdsforge.test.v1.Table.addresses:type_name -> xdsforge.test.v1.Table.AddressesEntry
+	19, // 46: xdsforge.test.v1.Table.settings:type_name -> xdsforge.test.v1.Table.SettingsEntry
+	20, // 47: xdsforge.test.v1.Table.values:type_name -> xdsforge.test.v1.Table.ValuesEntry
+	5,  // 48: xdsforge.test.v1.Table.tables:type_name -> xdsforge.test.v1.Table
+	32, // 49: xdsforge.test.v1.Table.value:type_name -> google.protobuf.Value
+	33, // 50: xdsforge.test.v1.Table.list:type_name -> google.protobuf.ListValue
+	32, // 51: xdsforge.test.v1.Table.several:type_name -> google.protobuf.Value
+	0,  // 52: xdsforge.test.v1.Table.ColorsEntry.value:type_name -> xdsforge.test.v1.Color
+	2,  // 53: xdsforge.test.v1.Table.PartsEntry.value:type_name -> xdsforge.test.v1.Part
+	3,  // 54: xdsforge.test.v1.Table.BoxesEntry.value:type_name -> xdsforge.test.v1.Box
+	21, // 55: xdsforge.test.v1.Table.TimeoutsEntry.value:type_name -> google.protobuf.Duration
+	22, // 56: xdsforge.test.v1.Table.TimesEntry.value:type_name -> google.protobuf.Timestamp
+	25, // 57: xdsforge.test.v1.Table.WeightsEntry.value:type_name -> google.protobuf.UInt32Value
+	24, // 58: xdsforge.test.v1.Table.ExtensionsEntry.value:type_name -> google.protobuf.Any
+	29, // 59: xdsforge.test.v1.Table.AddressesEntry.value:type_name -> envoy.config.core.v3.Address
+	23, // 60: xdsforge.test.v1.Table.SettingsEntry.value:type_name -> google.protobuf.Struct
+	32, // 61: xdsforge.test.v1.Table.ValuesEntry.value:type_name -> google.protobuf.Value
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_xdsforge_test_v1_test_proto_init() }
