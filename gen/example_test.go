@@ -38,3 +38,25 @@ fields:
 	// register.gen.go
 	// conformance_gen_test.go
 }
+
+// Explain says what would be generated.
+func ExampleExplain() {
+	text, err := gen.Explain(context.Background(), gen.Input{Descriptors: []gen.Descriptor{{
+		Path: "outputtest/resource.yaml",
+		Data: []byte(`version: v1
+resource: {message: envoy.service.runtime.v3.Runtime, name: name, sotw: partial}
+fields: [{name: Flags, from: layer}]
+rules: [{at: layer, required: true}]
+`),
+	}}})
+	fmt.Print(string(text), err)
+	// Output:
+	// package outputtest: envoy.service.runtime.v3.Runtime, named by name
+	//
+	// Update   envoy.service.runtime.v3.Runtime
+	//   Flags  map[string]any  layer
+	//
+	// rules
+	//   layer; must be set
+	// <nil>
+}

@@ -152,12 +152,17 @@ func (b *builder) nameField(t descriptor.Text) {
 	if t.Value == "wrapper" && !slices.ContainsFunc(b.pkg.Message.Fields, func(f *protogen.Field) bool { return f.Desc.Name() == "wrapper" }) {
 		return
 	}
+	const nameless = "say wrapper where the message has no name of its own"
+	if near := diag.Suggest(t.Value, protoNames(b.pkg.Message, false)); near == "" && !strings.Contains(t.Value, ".") {
+		b.bag.AddHint(t.Pos, diag.UnknownField, nameless, "unknown field %q in %s", t.Value, Short(b.pkg.Message))
+		return
+	}
 	p, ok := b.path(t, b.pkg.Message)
 	if !ok {
 		return
 	}
 	if len(p.Steps) != 1 || p.Class() != String || p.Wrapper() || p.Many() {
-		b.bag.AddHint(t.Pos, diag.WrongShape, "say wrapper where the message has no name of its own", "the name must be a string field of %s itself", Short(b.pkg.Message))
+		b.bag.AddHint(t.Pos, diag.WrongShape, nameless, "the name must be a string field of %s itself", Short(b.pkg.Message))
 		return
 	}
 	b.pkg.NameField = p.Leaf()
