@@ -5,6 +5,9 @@
 // module that they live in, and on nothing else: not on the time, the version
 // of the tool, or the files that were generated before.
 //
+// [Explain] says of descriptors what Generate would make of them, [Scaffold] makes
+// the files that a package starts with, and [Reference] prints the language.
+//
 // The way of a descriptor: package descriptor reads YAML into a tree with
 // positions, package protoindex finds the messages, package model resolves the
 // one against the other, and package emit writes the code. Faults of the

@@ -17,18 +17,10 @@ func TestScaffold(t *testing.T) {
 	for message, path := range map[string]string{
 		"xdsforge.test.v1.Thing":                                own,
 		"xdsforge.test.v1.Table":                                own,
-		"xdsforge.test.v1.Nameless":                             own,
 		"xdsforge.test.opaque.v1.Hidden":                        own + "/opaquepb",
 		"envoy.config.cluster.v3.Cluster":                       "",
-		"envoy.config.listener.v3.Listener":                     "",
-		"envoy.config.endpoint.v3.LbEndpoint":                   "",
-		"envoy.extensions.transport_sockets.tls.v3.Secret":      "",
-		"envoy.extensions.filters.http.router.v3.Router":        "",
-		"envoy.config.route.v3.ScopedRouteConfiguration":        "",
 		"envoy.config.endpoint.v3.ClusterLoadAssignment.Policy": "",
-		"envoy.service.runtime.v3.Runtime":                      "",
 		"google.protobuf.Struct":                                "",
-		"xds.type.v3.TypedStruct":                               "",
 		"udpa.type.v1.TypedStruct":                              "",
 	} {
 		t.Run(message, func(t *testing.T) {

@@ -194,8 +194,8 @@ func replace(n *yaml.Node, key bool, note func(string, *yaml.Node)) {
 	*n = old
 }
 
-// shuffle takes each entry of a mapping away, renames its key, and moves it to
-// every other key of the language.
+// shuffle takes each entry of a mapping away, and renames its key: to others of
+// the mappings that have it, and to one that none has.
 func shuffle(n *yaml.Node, note func(string, *yaml.Node)) {
 	entries := n.Content
 	for i := 0; i+1 < len(entries); i += 2 {
@@ -203,14 +203,25 @@ func shuffle(n *yaml.Node, note func(string, *yaml.Node)) {
 		note("an entry less", entries[i])
 		n.Content = entries
 		old := entries[i].Value
-		for _, m := range descriptor.Language() {
-			for _, k := range m.Keys {
-				if !slices.ContainsFunc(entries, func(e *yaml.Node) bool { return e.Value == k.Name }) {
-					entries[i].Value = k.Name
-					note("key "+old+" called", entries[i])
-				}
+		for _, name := range append(siblings(old), "none") {
+			if !slices.ContainsFunc(entries, func(e *yaml.Node) bool { return e.Value == name }) {
+				entries[i].Value = name
+				note("key "+old+" called "+name, entries[i])
 			}
 		}
 		entries[i].Value = old
 	}
+}
+
+// siblings are the keys of all mappings that have a key.
+func siblings(key string) []string {
+	var out []string
+	for _, m := range descriptor.Language() {
+		if slices.ContainsFunc(m.Keys, func(k descriptor.Key) bool { return k.Name == key }) {
+			for _, k := range m.Keys {
+				out = append(out, k.Name)
+			}
+		}
+	}
+	return out
 }

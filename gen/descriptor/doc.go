@@ -4,8 +4,10 @@
 //
 // [Language] is the language: every mapping of a descriptor with its keys, what
 // kind of value each takes, and what it is for. The walker that reads a
-// descriptor has no other knowledge of the keys, so whatever else describes the
-// language (a schema for editors, a reference) can be made from the same table.
+// descriptor has no other knowledge of the keys, and what else describes the
+// language is made of the same table: [Schema] for editors, and the reference.
+// Rules that compare values, and conversions, are tables of their own:
+// [ValueKinds] and [Conversions].
 //
 // # The tree
 //

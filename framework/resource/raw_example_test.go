@@ -1,0 +1,24 @@
+package resource_test
+
+import (
+	"fmt"
+
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A message becomes a type in one line. What a client does with a resource of it
+// is to read its name, and to decode it.
+func ExampleRaw() {
+	secrets := resource.Raw((*tlsv3.Secret).GetName)
+
+	body, _ := proto.Marshal(&tlsv3.Secret{Name: "server"})
+	peeked, _ := secrets.PeekName(body)
+	name, _ := xdstp.Parse(peeked)
+	u, err := secrets.Decode(&resource.DecodeContext{Name: name}, body)
+	fmt.Println(u.Name(), u.(*resource.RawUpdate[*tlsv3.Secret]).Message().GetName(), err)
+	// Output: server server <nil>
+}
