@@ -110,15 +110,15 @@ func (f *fn) goEach(x *jen.Statement, steps []model.GoStep, at place, last bool,
 			f.paths--
 			return []jen.Code{f.goLoop(l, x, at, item, inner, d)}
 		})
-	case d.IsMap() && !end:
+	case d.IsMap() && (!end || last):
 		return f.nested(func(l locals) []jen.Code {
-			item := &pathVar{name: f.pathName()}
+			key, item := f.mapKey(), &pathVar{name: f.pathName()}
 			f.paths++
 			inner := f.goCase(jen.Id(l.element), steps[0].Case, place{v: item}, rest)
 			f.paths--
-			return []jen.Code{f.mapLoop(l, x, at, item, inner)}
+			return []jen.Code{f.mapLoop(key, l.element, x, at, item, inner)}
 		})
-	case d.Optional && !end:
+	case d.Optional && (!end || last):
 		return f.nested(func(l locals) []jen.Code {
 			y := jen.Id(l.element)
 			return []jen.Code{jen.If(jen.Add(y).Op(":=").Add(x), jen.Add(y).Op("!=").Nil()).Block(rest(y, at)...)}

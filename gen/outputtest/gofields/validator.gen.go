@@ -50,23 +50,32 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			v.Add(p.Field("Pointer.Size"), x.Size, "must be between 1 and 9")
 		}
 	}
+	if x := u.Pointer; x != nil {
+		var seen2 convert.Seen[string]
+		for j, y := range x.Labels {
+			q := p.Item("Pointer.Labels", j)
+			if seen2.Before(y) {
+				v.Add(q, y, "must be unique")
+			}
+		}
+	}
 	type key struct {
 		ID    Key
 		Group uint32
 	}
-	var seen2 convert.Seen[key]
+	var seen3 convert.Seen[key]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("Parts", i)
-		if seen2.Before(key{x.ID, x.Group}) {
+		if seen3.Before(key{x.ID, x.Group}) {
 			v.Add(q, nil, "must be unique by ID, Group")
 		}
 	}
-	var seen3 convert.Seen[uint32]
+	var seen4 convert.Seen[uint32]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("Parts", i)
-		if seen3.Before(x.Size) {
+		if seen4.Before(x.Size) {
 			v.Add(q.Field("Size"), x.Size, "must be unique")
 		}
 	}
@@ -80,21 +89,21 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("Parts", i)
-		var seen4 convert.Seen[string]
+		var seen5 convert.Seen[string]
 		for j, y := range x.Labels {
 			r := q.Item("Labels", j)
-			if seen4.Before(y) {
+			if seen5.Before(y) {
 				v.Add(r, y, "must be unique")
 			}
 		}
 	}
-	var seen5 convert.Seen[string]
+	var seen6 convert.Seen[string]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("Parts", i)
 		for j, y := range x.Labels {
 			r := q.Item("Labels", j)
-			if seen5.Before(y) {
+			if seen6.Before(y) {
 				v.Add(r, y, "must be unique in the resource")
 			}
 		}

@@ -143,7 +143,8 @@ func decodeNumber(m *wrapperspb.UInt32Value) Number {
 // decodeInner reads one Inner.
 func decodeInner(m *testpb.Part) Inner {
 	return Inner{
-		ID: m.GetId(),
+		ID:   m.GetId(),
+		Size: m.GetSize(),
 	}
 }
 

@@ -69,7 +69,8 @@ type Number struct {
 
 // Inner is made of xdsforge.test.v1.Part.
 type Inner struct {
-	ID string
+	ID   string
+	Size uint32
 }
 
 // Color is a value of xdsforge.test.v1.Color.

@@ -46,6 +46,36 @@ func validateUpdate(u *Update, v *resource.Violations) {
 			}
 		}
 	}
+	type key struct {
+		ID   string
+		Size uint32
+	}
+	var seen2 convert.Seen[key]
+	for key2, x := range convert.Sorted(u.Parts) {
+		q := p.Field(convert.Entry("Parts", key2))
+		for j := range x.Parts {
+			y := &x.Parts[j]
+			r := q.Item("Parts", j)
+			if seen2.Before(key{y.ID, y.Size}) {
+				v.Add(r, nil, "must be unique by ID, Size in the resource")
+			}
+		}
+	}
+	for key4, x := range convert.Sorted(u.Parts) {
+		q := p.Field(convert.Entry("Parts", key4))
+		type key3 struct {
+			ID   string
+			Size uint32
+		}
+		var seen3 convert.Seen[key3]
+		for j := range x.Parts {
+			y := &x.Parts[j]
+			r := q.Item("Parts", j)
+			if seen3.Before(key3{y.ID, y.Size}) {
+				v.Add(r, nil, "must be unique by ID, Size")
+			}
+		}
+	}
 	if u.Value == nil {
 		v.Add(p.Field("Value"), nil, "must be set")
 	}
