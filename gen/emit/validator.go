@@ -168,6 +168,8 @@ func (e *emitter) lengthOutside(value jen.Code, text bool, lo, hi int, more bool
 	switch {
 	case hi < 0 && lo == 1 && text:
 		return jen.Add(value).Op("==").Lit("")
+	case hi == 0 && text:
+		return jen.Add(value).Op("!=").Lit("")
 	case hi < 0 && lo == 1:
 		return jen.Add(n).Op("==").Lit(0)
 	case hi < 0:

@@ -93,6 +93,8 @@ func length(lo, hi int, elements bool) string {
 	switch {
 	case lo == 1 && hi < 0:
 		return "must not be empty"
+	case hi == 0:
+		return "must be empty"
 	case hi < 0:
 		return "must have at least " + count(lo, unit)
 	case lo == 0:

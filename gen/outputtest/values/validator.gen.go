@@ -93,6 +93,9 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	if x := m.GetMaybeText(); m.MaybeText != nil && x == "" {
 		v.Add(p.Field("maybe_text"), x, "must not be empty")
 	}
+	if x, ok := m.GetChoice().(*testpb.Thing_Word); ok && x.Word != "" {
+		v.Add(p.Field("word"), x.Word, "must be empty")
+	}
 	if x := m.GetBlob(); len(x) != 2 {
 		v.Add(p.Field("blob"), nil, "must have 2 bytes")
 	}
