@@ -160,7 +160,8 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	if s.asked {
 		for _, name := range asked {
 			// The server sends it, even if it is what it was; of a collection, all.
-			if delete(s.told, name); name == resource.Wildcard || isGlob(name) {
+			delete(s.told, name)
+			if name == resource.Wildcard || isGlob(name) {
 				clear(s.told)
 			}
 		}

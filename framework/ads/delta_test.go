@@ -157,7 +157,8 @@ func TestDeltaRequestsAreBounded(t *testing.T) {
 		}
 	}
 	for s := r.reopen(); ; s = r.sent() {
-		if check(s, s.Subscribe); seen == n {
+		check(s, s.Subscribe)
+		if seen == n {
 			break
 		}
 		r.pass(time.Second)

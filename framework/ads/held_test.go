@@ -35,7 +35,7 @@ func TestDeltaGlobsAndAliasesAreHeld(t *testing.T) {
 // What is claimed to be held and is not would never be sent again.
 func TestDeltaClaimsNothingThatIsNotHeld(t *testing.T) {
 	const member = "xdstp://e/envoy.config.cluster.v3.Cluster/m"
-	real := Accepted{Name: "real", Version: "1", Aliases: []string{"alias", "other"}}
+	canonical := Accepted{Name: "real", Version: "1", Aliases: []string{"alias", "other"}}
 	for _, c := range []struct {
 		name  string
 		watch string
@@ -43,21 +43,25 @@ func TestDeltaClaimsNothingThatIsNotHeld(t *testing.T) {
 		asks  string
 	}{
 		{"an alias that is not watched any longer, and is again", "alias", []Event{
-			Received{Type: clusters, Accepted: []Accepted{real}},
-			Unsubscribe{clusters, "alias"}, Closed{}, Subscribe{clusters, "alias"},
+			Received{Type: clusters, Accepted: []Accepted{canonical}},
+			Unsubscribe{clusters, "alias"},
+			Closed{},
+			Subscribe{clusters, "alias"},
 		}, "[alias]"},
 		{"another alias", "alias", []Event{
-			Received{Type: clusters, Accepted: []Accepted{real}}, Closed{}, Subscribe{clusters, "other"},
+			Received{Type: clusters, Accepted: []Accepted{canonical}}, Closed{}, Subscribe{clusters, "other"},
 		}, "[alias other]"},
 		{"the name behind an alias", "alias", []Event{
-			Received{Type: clusters, Accepted: []Accepted{real}}, Closed{}, Subscribe{clusters, "real"},
+			Received{Type: clusters, Accepted: []Accepted{canonical}}, Closed{}, Subscribe{clusters, "real"},
 		}, "[alias real]"},
 		{"a version without the alias that is watched", "alias", []Event{
-			Received{Type: clusters, Accepted: []Accepted{real}}, Received{Type: clusters, Accepted: accepted("real", "2")}, Closed{},
+			Received{Type: clusters, Accepted: []Accepted{canonical}}, Received{Type: clusters, Accepted: accepted("real", "2")}, Closed{},
 		}, "[alias]"},
 		{"a heartbeat of what has expired", "*", []Event{
-			Received{Type: clusters, Accepted: accepted("a", "1")}, Forget{clusters, "a"},
-			Received{Type: clusters, Accepted: []Accepted{{Name: "a", Version: "1", Heartbeat: true}}}, Closed{},
+			Received{Type: clusters, Accepted: accepted("a", "1")},
+			Forget{clusters, "a"},
+			Received{Type: clusters, Accepted: []Accepted{{Name: "a", Version: "1", Heartbeat: true}}},
+			Closed{},
 		}, "[]"},
 		{"a new-style name under the wildcard", "*", []Event{
 			Received{Type: clusters, Accepted: accepted(member, "1")}, Closed{}, Subscribe{clusters, member},

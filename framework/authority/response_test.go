@@ -182,14 +182,14 @@ func TestStale(t *testing.T) {
 	a := r.watch(partial, "a")
 	u := r.update("a", "1")
 	r.delta(ok(u))
-	alias, real := r.watch(partial, "alias"), r.watch(partial, "real")
+	alias, canonical := r.watch(partial, "alias"), r.watch(partial, "real")
 	v := r.update("real", "1")
 	aliased := ok(v)
 	aliased.Aliases = []xdstp.Name{name(t, "alias")}
 	r.delta(aliased)
 	r.do(Stale{Server: 0, Type: partial, Names: []string{"a", "real", "stranger"}})
 	a.wants(t, 2, u, resource.ErrRemoved)
-	real.wants(t, 2, v, resource.ErrRemoved)
+	canonical.wants(t, 2, v, resource.ErrRemoved)
 	alias.wants(t, 2, v, resource.ErrRemoved) // whatever it is watched by
 }
 

@@ -34,14 +34,14 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 		t.Fatalf("took %d members, want 10", len(s.Members))
 	}
 	for i, m := range s.Members {
-		if m.Name != name(10*i) || m.Err != bad.Err {
+		if m.Name != name(10*i) || !errors.Is(m.Err, bad.Err) {
 			t.Errorf("member %d is %v", i, m)
 		}
 	}
 	b.put(name(0), gone)
 	b.put(name(10), gone)
 	b.put(name(10), bad) // as it was
-	if s, _ := b.take(); len(s.Members) != 1 || s.Members[0].Name != name(0) || s.Members[0].Err != gone.Err {
+	if s, _ := b.take(); len(s.Members) != 1 || s.Members[0].Name != name(0) || !errors.Is(s.Members[0].Err, gone.Err) {
 		t.Errorf("took %v, want that the first one is gone", s.Members)
 	}
 	if len(b.told) != 9 || len(b.states) != 0 {

@@ -102,7 +102,8 @@ func (s *subscription) hold() {
 	s.holder.Hold(sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.holds--; s.holds == 0 && !s.active {
+		s.holds--
+		if s.holds == 0 && !s.active {
 			s.finish()
 		}
 	}))

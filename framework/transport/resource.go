@@ -92,7 +92,8 @@ func (r *Response) wrapped(b []byte) Resource {
 		case wrapperResource:
 			// Occurrences of a message field merge; for an Any the last of each
 			// of its fields wins. The first one is not to be written behind.
-			switch occurrences++; occurrences {
+			occurrences++
+			switch occurrences {
 			case 1:
 				body = value
 			case 2:
