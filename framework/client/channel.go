@@ -23,7 +23,7 @@ type channel struct {
 	conn    transport.Conn
 	release func() // gives conn back to the pool
 	stream  *stream
-	err     error // why the server could last not be reached
+	err     error // why the server could last not be reached, or its last stream ended
 	errAt   time.Time
 }
 
@@ -111,9 +111,19 @@ func (ch *channel) letGo() {
 	}
 }
 
-func (ch *channel) lost(err error, now time.Time) {
+// ended notes why a stream did. After a response that is no error to watchers (gRFC
+// A57), but it is what an operator looks for.
+func (ch *channel) ended(err error, now time.Time) {
 	if err == nil {
 		ch.log(slog.LevelInfo, "stream closed by the control plane")
+		return
+	}
+	ch.err, ch.errAt = err, now
+	ch.log(slog.LevelInfo, "stream ended", "error", err)
+}
+
+func (ch *channel) lost(err error, now time.Time) {
+	if err == nil {
 		return
 	}
 	ch.err, ch.errAt = err, now

@@ -64,6 +64,7 @@ func (e written) apply(l *loop, now time.Time) {
 func (e closed) apply(l *loop, now time.Time) {
 	if e.s.current() {
 		e.s.channel.stream = nil
+		e.s.channel.ended(e.err, now)
 		l.toStream(e.s.channel, ads.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
 	}
 }

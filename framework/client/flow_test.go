@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -237,6 +238,12 @@ func TestSnapshot(t *testing.T) {
 		if b.State != "NACKED" || b.Version != "1" || b.RejectedVersion != "2" || b.RejectedAt.IsZero() || tag(b.Update) != "1" || !b.Updated.Equal(began) || !errors.Is(b.Err, resource.ErrInvalid) {
 			t.Errorf("b = %+v", b)
 		}
+		pass(client.DefaultWatcherBudget)
+		s.Cut(errors.New("too long")) // no error to watchers, but one to operators
+		if e := picture().Servers[0]; e.Err == nil || !strings.Contains(e.Err.Error(), "too long") {
+			t.Errorf("server = %+v", e)
+		}
+		pass(5 * time.Second)
 		s.Refuse(errors.New("refused"))
 		s.Cut(errors.New("cut"))
 		pass(5 * time.Second)

@@ -44,8 +44,8 @@ type Server struct {
 	Delta bool
 	// RetryAt is when a server that is waited for is tried again.
 	RetryAt time.Time
-	// Err is why the server could last not be reached, at ErrAt; nil if it always
-	// could. It may be over.
+	// Err is why the server could last not be reached, or why a stream last ended with an
+	// error, at ErrAt; nil if neither happened. It may be over.
 	Err   error
 	ErrAt time.Time
 
