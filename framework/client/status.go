@@ -20,12 +20,29 @@ func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 	c.loop.post(pictured{reply})
 	select {
 	case s := <-reply:
+		order(&s)
 		return s, nil
 	case <-c.done:
 		return status.Snapshot{}, fmt.Errorf("client: %w", resource.ErrClosed)
 	case <-ctx.Done():
 		return status.Snapshot{}, context.Cause(ctx)
 	}
+}
+
+// order sorts what was taken in no particular order, which the loop has no time for.
+func order(s *status.Snapshot) {
+	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
+		switch {
+		case a.OldStyle:
+			return -1
+		case b.OldStyle:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	slices.SortFunc(s.Resources, func(a, b status.Resource) int {
+		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name.String(), b.Name.String()))
+	})
 }
 
 // pictured asks the loop for a snapshot.
@@ -43,18 +60,6 @@ func (e pictured) apply(l *loop, now time.Time) {
 			s.Resources = append(s.Resources, picture(e, a.name, now))
 		}
 	}
-	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
-		switch {
-		case a.OldStyle:
-			return -1
-		case b.OldStyle:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
-	})
-	slices.SortFunc(s.Resources, func(a, b status.Resource) int {
-		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name.String(), b.Name.String()))
-	})
 	e.reply <- s
 }
 
