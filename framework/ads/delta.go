@@ -238,5 +238,4 @@ func (s *deltaNames) reset() {
 	s.retake()
 	s.fresh = maps.Clone(s.names)
 	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}
-	s.pauseUntil, s.burst = time.Time{}, 0
 }

@@ -83,6 +83,37 @@ func TestDeltaUnsubscribeThenSubscribeAreTwoRequests(t *testing.T) {
 	r.silent()
 }
 
+// A name that is dropped, taken and dropped again is not wanted.
+func TestDroppedTwice(t *testing.T) {
+	for _, protocol := range []Protocol{StateOfTheWorld, Delta} {
+		r := newDeltaRig(t, protocol)
+		r.open(clusters, "a", "b")
+		r.do(Unsubscribe{clusters, "a"}, Subscribe{clusters, "a"}, Unsubscribe{clusters, "a"})
+		r.pass(time.Second)
+		r.sent()
+		r.silent()
+		if names := r.m.of(clusters).all(); !slices.Equal(names, []string{"b"}) {
+			t.Errorf("wanted = %v, want b", names)
+		}
+	}
+}
+
+func TestDeltaNewNamesWait(t *testing.T) {
+	r := newDeltaRig(t, Delta)
+	var names []string
+	for i := range 1000 {
+		names = append(names, fmt.Sprint(i))
+	}
+	r.open(clusters, names...)
+	r.do(Subscribe{clusters, "late"})
+	r.silent()
+	if at, ok := r.m.NextDeadline(); !ok || at.Sub(r.now) != 10*time.Millisecond {
+		t.Errorf("NextDeadline = %v, %v; want in 10 ms", at.Sub(r.now), ok)
+	}
+	r.pass(10 * time.Millisecond)
+	r.asks(r.sent(), "[late]", "[]", nil)
+}
+
 func TestDeltaAnswersEveryResponse(t *testing.T) {
 	r := newDeltaRig(t, Delta)
 	r.open(clusters, "a")

@@ -133,4 +133,23 @@ func TestDeltaStaleAfterReconnect(t *testing.T) {
 	if s := stale(time.Hour); s != nil {
 		t.Errorf("%v are stale", s)
 	}
+
+	// A heartbeat, and a member that is subscribed to by its name, too.
+	r.do(Received{Type: clusters, Nonce: "9", Accepted: accepted("b", "3", "c", "1", "d", "1")})
+	r.reopen()
+	r.do(Received{Type: clusters, Nonce: "10", Accepted: []Accepted{{Name: "b", Version: "3", Heartbeat: true}}})
+	r.do(Subscribe{clusters, "m"}, Received{Type: clusters, Nonce: "11", Accepted: accepted("m", "1")})
+	if s := stale(time.Hour); s != nil {
+		t.Errorf("%v are stale", s)
+	}
+	r.do(Subscribe{clusters, "member"}, Received{Type: clusters, Nonce: "12", Accepted: accepted("member", "1")})
+	r.do(Unsubscribe{clusters, "member"}) // the wildcard has it still
+	r.reopen()
+	r.do(Subscribe{clusters, "member"})
+	r.pass(time.Second)
+	r.sent()
+	r.do(Received{Type: clusters, Nonce: "13", Accepted: accepted("member", "1")})
+	if s := stale(time.Hour); s != nil {
+		t.Errorf("%v are stale", s)
+	}
 }

@@ -291,7 +291,7 @@ func (m *Machine) written() {
 }
 
 func (m *Machine) received(ev Received, now time.Time) {
-	m.answered, m.proven, m.failures = true, true, 0
+	m.answered, m.proven = true, true
 	if !m.healthy {
 		m.setHealthy()
 	}

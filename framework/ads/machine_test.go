@@ -373,6 +373,18 @@ func TestStreamOnWhichNothingIsWantedIsLetGo(t *testing.T) {
 	}
 }
 
+// A stream lingers from when nothing is wanted on it, not on one before it.
+func TestLingeringBeginsAnew(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Unsubscribe{clusters, "a"}, Turn{}, Written{}, Closed{}, Subscribe{clusters, "a"})
+	r.pass(time.Hour)
+	r.do(Turn{}, Unsubscribe{clusters, "a"}, Opened{})
+	if e := r.do(Turn{}); slices.Contains(e, Effect(Idle{})) {
+		t.Errorf("effects = %v; the stream has just opened", e)
+	}
+}
+
 func TestNothingIsTriedAgainWhenNothingIsWanted(t *testing.T) {
 	r := newRig(t)
 	r.do(Subscribe{clusters, "a"}, Turn{}, Closed{Err: errors.New("refused")}, Unsubscribe{clusters, "a"})

@@ -175,5 +175,4 @@ func (s *sotwNames) reset() {
 	if len(s.names) == 0 {
 		s.version = "" // whoever has nothing left has no version of it
 	}
-	s.pauseUntil = time.Time{}
 }

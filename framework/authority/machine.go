@@ -165,7 +165,7 @@ func (m *Machine) cancel(ev Cancel) {
 			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: key})
 		}
 	}
-	r.timer, r.asked = 0, 0
+	r.asked = 0
 	if r.isCollection() {
 		m.scatter(r)
 	}

@@ -52,9 +52,6 @@ func (m *Machine) Unwanted() Decision {
 	var d Decision
 	m.dropAfter(None, &d)
 	m.active = None
-	for i := range m.servers {
-		m.servers[i].failed = false
-	}
 	return d
 }
 
@@ -76,7 +73,7 @@ func (m *Machine) Healthy(i int) { m.servers[i].failed = false }
 // Responded says that a server has answered, and reports whether its word counts.
 // With the first response of an earlier server, the later ones are dropped.
 func (m *Machine) Responded(i int) (d Decision, counts bool) {
-	if !m.servers[i].used || i > m.active {
+	if i > m.active {
 		return d, false
 	}
 	m.servers[i].failed = false
