@@ -188,3 +188,27 @@ func TestMembersExpire(t *testing.T) {
 		t.Error("an expired member is still there")
 	}
 }
+
+// A control plane may call a resource by the name of a collection. It is none.
+func TestResourceOfACollectionsName(t *testing.T) {
+	r := newRig(t)
+	g := r.gather(partial, "*")
+	x := ok(r.update("x", "1"))
+	x.Aliases = []xdstp.Name{name(t, "*")}
+	r.delta(ok(r.update("*", "1")), r.bad("*", "bad"), Result{Name: name(t, "*"), Heartbeat: true}, x)
+	g.wants(t, 0, nil, nil)
+	g.wantsMember(t, "x", x.Update, nil)
+	if len(g.members) != 1 || r.cached(partial, "*") != nil {
+		t.Errorf("members = %v, cached %v", g.members, r.cached(partial, "*"))
+	}
+}
+
+// Members that leave are not held any longer.
+func TestEmptiedCollectionIsForgotten(t *testing.T) {
+	const glob, one, two = "xdstp://e/test.Partial/g/*", "xdstp://e/test.Partial/g/1", "xdstp://e/test.Partial/g/2"
+	r := newRig(t)
+	r.gather(partial, glob)
+	r.delta(ok(r.update(one, "1")), ok(r.update(two, "1")))
+	r.expect("0?"+two, Response{Type: partial, Results: []Result{{Name: name(t, two), Error: &ServerError{Code: 5}}}, Partial: true})
+	r.expect("0?"+one, Response{Type: partial, Results: []Result{r.removed(glob)}, Partial: true})
+}

@@ -86,6 +86,7 @@ func (m *Machine) result(t *table, res Result) {
 			m.refused(r, *res.Error)
 		case res.Removed && r.isCollection():
 			m.emptied(r)
+		case r.isCollection(): // no resource has such a name
 		case res.Removed:
 			m.remove(r, errTaken)
 		case res.Heartbeat:

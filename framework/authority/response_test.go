@@ -142,6 +142,8 @@ func TestLifetimes(t *testing.T) {
 	deadline(time.Minute)
 	r.do(Cancel{partial, name(t, "z"), r.m.table(partial).records["z"].watchers[0]})
 	deadline(2 * time.Minute)
+	r.delta(with(ok(r.update("y", "2")), "2", time.Hour))
+	deadline(3 * time.Minute)
 }
 
 func TestAliases(t *testing.T) {

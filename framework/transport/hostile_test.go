@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"testing"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // A wrapper whose only field comes over and over costs no more than its length.
@@ -29,5 +32,15 @@ func TestWrapperOfManyParts(t *testing.T) {
 	}
 	if !bytes.Equal(b, before) {
 		t.Error("what was received was written to")
+	}
+}
+
+func TestTTLThatIsNone(t *testing.T) {
+	for _, d := range []*durationpb.Duration{{Seconds: -1}, {Nanos: -1}, {Seconds: 1, Nanos: 1e9}} {
+		var r Response
+		res := r.wrapped(marshal(t, &discoveryv3.Resource{Name: "a", Resource: &anypb.Any{TypeUrl: "t"}, Ttl: d}))
+		if res.Err == nil || res.TTL != 0 || res.Name != "a" {
+			t.Errorf("%v: %+v, want an error of that resource", d, res)
+		}
 	}
 }
