@@ -7,7 +7,6 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
-	"google.golang.org/grpc/credentials/google"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/credentials/jwt"
 
@@ -25,7 +24,7 @@ func builtinChannelCredentials() map[string]ChannelCredentials {
 			return insecure.NewBundle(), nil, nil
 		},
 		"google_default": func(json.RawMessage) (credentials.Bundle, func(), error) {
-			return google.NewDefaultCredentials(), nil, nil
+			return newGoogleDefault(), nil, nil
 		},
 		"tls": newTLS,
 	}
