@@ -33,6 +33,9 @@ func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok b
 	var rejected rejections
 	at := make(map[xdstp.Name]int) // into d.results
 	for res := range resp.Resources() {
+		if ch.client.closed() {
+			break // nobody is left to take it in, and Close waits
+		}
 		rejected.total++
 		if rejected.total > maxResources {
 			d.partial = true

@@ -125,6 +125,23 @@ func TestHold(t *testing.T) {
 }
 
 // Whoever does not ask for more is at work on what it has.
+// Without a budget, nobody is waited for, and nobody is slow.
+func TestReadingDoesNotWaitWithoutABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := newThingsWith(t, nil, client.WithWatcherBudget(0))
+		back := make(chan struct{})
+		defer close(back)
+		s.Set(things.URL(), thing("a", "1"))
+		subscribe(t, c, "a", typed{changed: func(*update) { <-back }, hold: immediately})
+		synctest.Wait()
+		s.Set(things.URL(), thing("a", "2"))
+		synctest.Wait()
+		if p, err := c.Snapshot(t.Context()); err != nil || p.Servers[0].Responses != 2 || p.SlowWatchers != 0 {
+			t.Errorf("%d responses read, %d slow watchers, %v; want both, and none", p.Servers[0].Responses, p.SlowWatchers, err)
+		}
+	})
+}
+
 func TestReadingWaitsForIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newThings(t)

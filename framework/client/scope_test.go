@@ -172,3 +172,46 @@ func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
 		}
 	})
 }
+
+// Close does not wait until all of a long response is decoded.
+func TestCloseEndsDecoding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})
+		for i := range 100 {
+			s.Set(things.URL(), thing(fmt.Sprint(i), "1"))
+		}
+		var c *client.Client
+		var other resource.Observation
+		decoded := 0
+		slow := *things
+		slow.Collection = ""
+		slow.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+			if decoded++; decoded == 1 {
+				go func() { _ = c.Close() }()
+				if _, err := other.Next(t.Context()); !errors.Is(err, resource.ErrClosed) {
+					t.Errorf("error = %v, want ErrClosed", err)
+				}
+			}
+			return things.Decode(dc, body)
+		}
+		types, err := resource.NewSet(&slow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}
+		if c, err = client.New(config(t, spec), types, client.WithTransport(memoryads.Network{"memory:1": s})); err != nil {
+			t.Fatal(err)
+		}
+		if other, err = c.Observe(&slow, "other"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.ObserveCollection(&slow, resource.Wildcard); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		if decoded != 1 {
+			t.Errorf("%d resources decoded, want the one under way", decoded)
+		}
+		_ = c.Close()
+	})
+}

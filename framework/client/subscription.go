@@ -43,7 +43,7 @@ func (s *subscription) Notify(st resource.State) {
 		s.since = time.Now()
 	}
 	s.state, s.fresh = st, true
-	if w := s.client.loop.work; w != nil && s.work == nil && s.holds == 0 {
+	if w := s.client.loop.work; w != nil && s.work == nil {
 		w.add()
 		s.work = w
 	}
