@@ -186,7 +186,8 @@ func TestCloseEndsDecoding(t *testing.T) {
 		slow := *things
 		slow.Collection = ""
 		slow.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-			if decoded++; decoded == 1 {
+			decoded++
+			if decoded == 1 {
 				go func() { _ = c.Close() }()
 				if _, err := other.Next(t.Context()); !errors.Is(err, resource.ErrClosed) {
 					t.Errorf("error = %v, want ErrClosed", err)
