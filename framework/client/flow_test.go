@@ -118,8 +118,16 @@ func TestHold(t *testing.T) {
 		if n := responses(c); n != 2 {
 			t.Errorf("%d responses read after the first one was released, want 2", n)
 		}
-		cancel()
-		pass(client.DefaultWatcherBudget)
+		s.Set(things.URL(), thing("a", "3"))
+		synctest.Wait()
+		if n := responses(c); n != 2 {
+			t.Errorf("%d responses read although the second one is held", n)
+		}
+		cancel() // whoever does not watch is not waited for
+		synctest.Wait()
+		if n := responses(c); n != 3 {
+			t.Errorf("%d responses read after the watch was cancelled, want 3", n)
+		}
 		(<-releases)()
 	})
 }
