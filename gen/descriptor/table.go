@@ -138,11 +138,15 @@ func structMapping() Mapping {
 	}}
 }
 
+// profiles are what programs choose between.
+func profiles() []string { return []string{"grpc", "envoy"} }
+
 func keepMapping() Mapping {
 	return Mapping{Name: "keep_if", Doc: "Which elements of a repeated message are kept.", Need: "keep", Keys: []Key{
 		{Name: "positive", Kind: KindName, Group: "keep", Doc: "Those whose Go field is above zero."},
 		{Name: "present", Kind: KindPath, Group: "keep", Doc: "Those that have a value at this path of the message."},
 		{Name: "non_empty", Kind: KindName, Group: "keep", Doc: "Those whose Go field has an element or a character."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Others are dropped in this profile only; in the other one, all are kept."},
 	}}
 }
 
@@ -152,6 +156,7 @@ func condMapping() Mapping {
 		{Name: "absent", Kind: KindPaths, Doc: "There is no value at any of these paths."},
 		{Name: "equals", Kind: KindPairs, Doc: "Paths and the values they must have."},
 		{Name: "xdstp_name", Kind: KindFlag, Doc: "Whether the resource's name is an xdstp name."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "How strictly the program reads resources: as gRPC must, or as other proxies may."},
 	}}
 }
 

@@ -110,6 +110,7 @@ type Keep struct {
 	Positive Text `key:"positive"`
 	Present  Text `key:"present"`
 	NonEmpty Text `key:"non_empty"`
+	Profile  Text `key:"profile"`
 }
 
 // Rule is one thing that a resource must fulfil.
@@ -146,6 +147,7 @@ type Cond struct {
 	Absent    []Text `key:"absent"`
 	Equals    []Pair `key:"equals"`
 	XdstpName Flag   `key:"xdstp_name"`
+	Profile   Text   `key:"profile"`
 }
 
 // Pair is a path and the value it must have.

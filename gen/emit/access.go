@@ -129,7 +129,7 @@ func (e *emitter) is(value jen.Code, l model.Literal, equal bool) *jen.Statement
 
 // conds are the parts of a condition.
 func (f *fn) conds(m jen.Code, c model.Cond) []jen.Code {
-	out := f.xdstp(c.Xdstp)
+	out := f.context(c.Context)
 	for _, t := range c.Tests {
 		out = append(out, f.test(m, t))
 	}
@@ -138,7 +138,7 @@ func (f *fn) conds(m jen.Code, c model.Cond) []jen.Code {
 
 // condsOf is [fn.conds] where x is the message at a path already.
 func (f *fn) condsOf(m jen.Code, c model.Cond, p model.Path, x jen.Code) []jen.Code {
-	out := f.xdstp(c.Xdstp)
+	out := f.context(c.Context)
 	for _, t := range c.Tests {
 		if t.Kind == model.Present && t.Path.String() == p.String() {
 			out = append(out, jen.Add(x).Op("!=").Nil())
@@ -149,16 +149,26 @@ func (f *fn) condsOf(m jen.Code, c model.Cond, p model.Path, x jen.Code) []jen.C
 	return out
 }
 
-// xdstp is the condition on the kind of the resource's name.
-func (f *fn) xdstp(want *bool) []jen.Code {
-	if want == nil {
-		return nil
+// context is what a condition asks of the context.
+func (f *fn) context(c model.Context) []jen.Code {
+	var out []jen.Code
+	if c.Profile != "" {
+		out = append(out, f.profile(c.Profile))
 	}
-	is := jen.Add(f.dc()).Dot("Name").Dot("IsXdstp").Call()
-	if !*want {
-		is = jen.Op("!").Add(is)
+	if c.Xdstp != nil {
+		is := jen.Add(f.dc()).Dot("Name").Dot("IsXdstp").Call()
+		if !*c.Xdstp {
+			is = jen.Op("!").Add(is)
+		}
+		out = append(out, is)
 	}
-	return []jen.Code{is}
+	return out
+}
+
+// profile is the condition that the program reads resources in a profile.
+func (f *fn) profile(name string) *jen.Statement {
+	constant := map[string]string{"grpc": "GRPC", "envoy": "Envoy"}[name]
+	return jen.Add(f.dc()).Dot("Types").Dot("Profile").Call().Op("==").Add(f.resource(constant))
 }
 
 // and joins conditions.

@@ -180,6 +180,9 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 		if first != nil {
 			body = append(body, f.field(target, first)...)
 		}
+		if k.Profile != "" {
+			drop = f.profile(k.Profile).Op("&&").Add(drop)
+		}
 		body = append(body, jen.If(drop).Block(jen.Return(jen.Id("s"), jen.False())))
 	}
 	if s.Rules != nil {

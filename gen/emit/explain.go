@@ -77,6 +77,9 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 		default:
 			fmt.Fprintf(w, "  kept if %s is not empty\n", k.NonEmpty.Name)
 		}
+		if k.Profile != "" {
+			fmt.Fprintf(w, "  (all are kept where the profile is not %s)\n", k.Profile)
+		}
 	}
 	for _, f := range s.Fields {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, x.text(x.goType(f)), strings.Join(source(f), "; "))

@@ -11,7 +11,7 @@ func (e *emitter) goChecks() jen.Code {
 	f := e.fn("validateUpdate", true)
 	var body []jen.Code
 	for _, c := range e.pkg.GoChecks {
-		body = append(body, when(f.xdstp(c.Xdstp), f.goCheck(c))...)
+		body = append(body, when(f.context(c.When), f.goCheck(c))...)
 	}
 	body = f.prelude(body)
 	params := f.params(f.done(), "u", jen.Op("*").Id("Update"))

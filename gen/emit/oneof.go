@@ -86,7 +86,7 @@ func (f *fn) caseBody(c *model.Case) guarded {
 // defaultCond reports whether the case's condition is that its message is there.
 func defaultCond(c *model.Case) bool {
 	w := c.When
-	return w.Xdstp == nil && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String()
+	return w.Context.Empty() && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String()
 }
 
 // firstOfAny reports whether no case before i opens the same Any.

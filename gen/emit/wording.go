@@ -72,7 +72,7 @@ func goWording(c *model.GoCheck) string {
 		text = unique(keys, c.Across)
 	default:
 	}
-	return withReason(text, model.Cond{Xdstp: c.Xdstp}, c.Why)
+	return withReason(text, model.Cond{Context: c.When}, c.Why)
 }
 
 func between(subject string, lo, hi *model.Literal) string {
@@ -123,7 +123,8 @@ func unique(keys []string, across bool) string {
 	return text
 }
 
-// withReason adds when a rule counts, and what demands it.
+// withReason adds when a rule counts, and what demands it. The profile is the program's
+// affair, and no news to who wrote the resource.
 func withReason(text string, when model.Cond, why string) string {
 	var conds []string
 	if when.Xdstp != nil {

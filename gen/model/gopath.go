@@ -111,8 +111,8 @@ func (b *builder) refs(refs []descriptor.Ref) {
 type GoCheck struct {
 	Kind     RuleKind // Required, Compare, Range, Length or Unique
 	Path     GoPath
-	Elements bool  // Path leads to a slice, and each element is looked at
-	Xdstp    *bool // only where the resource's name is an xdstp name, or is not
+	Elements bool // Path leads to a slice, and each element is looked at
+	When     Context
 	Why      string
 
 	Compare        string // Compare: the name of its kind
@@ -130,7 +130,7 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 		return
 	}
 	if w := d.When; w != nil && len(w.Present)+len(w.Absent)+len(w.Equals) > 0 {
-		b.bag.Add(w.Pos, diag.CondScope, "a rule about Go fields can only have the condition xdstp_name")
+		b.bag.Add(w.Pos, diag.CondScope, "a rule about Go fields can only have the conditions xdstp_name and profile")
 		return
 	}
 	p, ok := b.goPath(d.At, s)
@@ -138,8 +138,8 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 		return
 	}
 	c := &GoCheck{Kind: kind, Path: p, Why: d.Why.Value, Across: d.Across.Given()}
-	if d.When != nil && d.When.XdstpName.Line > 0 {
-		c.Xdstp = &d.When.XdstpName.Value
+	if d.When != nil {
+		c.When = contextOf(d.When)
 	}
 	f := p.Last()
 	class := f.Class()

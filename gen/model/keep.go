@@ -8,6 +8,14 @@ import (
 )
 
 func (b *builder) keep(s *Struct, d *descriptor.Keep) *Keep {
+	k := b.kept(s, d)
+	if k != nil {
+		k.Profile = d.Profile.Value
+	}
+	return k
+}
+
+func (b *builder) kept(s *Struct, d *descriptor.Keep) *Keep {
 	named := func(t descriptor.Text, fits func(*Field) bool, what string) *Field {
 		for _, f := range s.Fields {
 			if f.Name == t.Value {

@@ -53,6 +53,7 @@ type Keep struct {
 	Present  *Test
 	Positive *Field
 	NonEmpty *Field
+	Profile  string // where others are dropped; empty: everywhere
 }
 
 // Field is one field of a struct.

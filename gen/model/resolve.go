@@ -112,11 +112,20 @@ type Test struct {
 // Cond holds when all of its tests hold.
 type Cond struct {
 	Tests []Test
-	Xdstp *bool // the resource's name is an xdstp name, or is not
+	Context
 }
 
+// Context is what a condition asks of the context, and not of a message.
+type Context struct {
+	Xdstp   *bool  // the resource's name is an xdstp name, or is not
+	Profile string // the program's, as descriptors call it; empty: any
+}
+
+// Empty reports whether c asks for nothing.
+func (c Context) Empty() bool { return c == Context{} }
+
 // Empty reports whether c always holds.
-func (c Cond) Empty() bool { return len(c.Tests) == 0 && c.Xdstp == nil }
+func (c Cond) Empty() bool { return len(c.Tests) == 0 && c.Context.Empty() }
 
 // located is a test whose place is still to be found.
 type located struct {
@@ -125,9 +134,9 @@ type located struct {
 }
 
 // cond resolves the parts of a condition from a message.
-func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, xdstp *bool, ok bool) {
+func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, context Context, ok bool) {
 	if d == nil {
-		return nil, nil, true
+		return nil, Context{}, true
 	}
 	ok = b.once(slices.Concat(d.Present, d.Absent))
 	add := func(kind TestKind, texts []descriptor.Text) {
@@ -144,10 +153,16 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 		ok = ok && fine
 		tests = append(tests, located{t, pair.Key})
 	}
+	return tests, contextOf(d), ok
+}
+
+// contextOf is what a condition asks of the context.
+func contextOf(d *descriptor.Cond) Context {
+	c := Context{Profile: d.Profile.Value}
 	if d.XdstpName.Line > 0 {
-		xdstp = &d.XdstpName.Value
+		c.Xdstp = &d.XdstpName.Value
 	}
-	return tests, xdstp, ok
+	return c
 }
 
 // equals resolves a path and the value it must have.
@@ -166,8 +181,8 @@ func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bo
 
 // localCond resolves a condition that looks at one message only.
 func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) (Cond, bool) {
-	tests, xdstp, ok := b.cond(d, from)
-	c := Cond{Xdstp: xdstp}
+	tests, context, ok := b.cond(d, from)
+	c := Cond{Context: context}
 	for _, t := range tests {
 		if ok && t.Path.ManyInside() {
 			b.bag.Add(t.at.Pos, diag.CondScope, "%s leads through a repeated field, and one value is needed", t.at.Value)

@@ -141,7 +141,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	if !b.fits(c, d) || !b.ruleArguments(c, d) {
 		return
 	}
-	tests, xdstp, ok := b.cond(d.When, root.Message)
+	tests, context, ok := b.cond(d.When, root.Message)
 	if !ok {
 		return
 	}
@@ -153,7 +153,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 		}
 		c.Elements = p.ToList() && (kind == Compare || kind == Range || kind == AnyType)
 	}
-	b.place(root, c, enter, tests, xdstp)
+	b.place(root, c, enter, tests, context)
 }
 
 // fits checks that the kind of rule fits the value at its path.

@@ -21,10 +21,10 @@ func repeatedSteps(p Path) int {
 // place puts a check into the scope of the message that it looks at: behind the
 // first repeated steps of its path, as many as are to be entered. The tests of
 // its condition are made as far out as they can be.
-func (b *builder) place(root *Scope, c *Check, enter int, tests []located, xdstp *bool) {
+func (b *builder) place(root *Scope, c *Check, enter int, tests []located, context Context) {
 	conds := make([]Cond, enter+1)
-	conds[0].Xdstp = xdstp
-	c.Stated.Xdstp = xdstp
+	conds[0].Context = context
+	c.Stated.Context = context
 	for _, t := range tests {
 		c.Stated.Tests = append(c.Stated.Tests, t.Test)
 		depth, rest, ok := within(t.Path, c.Path, enter)
@@ -84,6 +84,7 @@ func (c Cond) key() string {
 	if c.Xdstp != nil {
 		fmt.Fprint(&k, *c.Xdstp)
 	}
+	k.WriteString(c.Profile)
 	return k.String()
 }
 
@@ -113,5 +114,5 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 		}
 		c.Needs = append(c.Needs, need...)
 	}
-	b.place(root, c, repeatedSteps(p), nil, nil)
+	b.place(root, c, repeatedSteps(p), nil, Context{})
 }
