@@ -35,7 +35,7 @@ func TestJudgeResource(t *testing.T) {
 		{"both find it valid", good(`"want_ok": true, "want_name": "c"`), nil},
 		{"the name differs", good(`"want_ok": true, "want_name": "d"`), []string{`name: the peer says "d", we say "c"`}},
 		{"a peer rejects it", good(`"want_ok": false`), []string{"valid: the peer says false, we say true"}},
-		{"we reject it", row(t, new(clusterv3.Cluster), `name: "c"`, `"suite": "unmarshal_cds", "want_ok": true`), []string{"valid: the peer says true, we say false: type; must be set"}},
+		{"we reject it", row(t, new(clusterv3.Cluster), `name: "c"`, `"suite": "unmarshal_cds", "want_ok": true`), []string{"valid: the peer says true, we say false: cluster_discovery_type; must be set"}},
 		{"another type than was asked for", row(t, new(endpointv3.ClusterLoadAssignment), `cluster_name: "c"`, `"suite": "unmarshal_rds", "want_ok": false`), nil},
 		{"no name", row(t, new(endpointv3.ClusterLoadAssignment), ``, `"suite": "unmarshal_eds", "want_ok": false`), nil},
 	})

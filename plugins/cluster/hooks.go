@@ -17,29 +17,10 @@ import (
 // TLS is how the cluster's connections are secured (A29).
 type TLS = tlscontext.Client
 
-// validateProfile checks what gRPC demands and other proxies do not, or for these, the
-// message's own rules.
+// validateProfile checks, for proxies that are not gRPC, the message's own rules.
 func validateProfile(dc *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {
 		resource.ValidateMessage(p, m, v)
-		return
-	}
-	switch d := m.GetClusterDiscoveryType().(type) {
-	case nil:
-		v.Add(p.Field("type"), nil, "must be set")
-	case *clusterv3.Cluster_Type:
-		if d.Type != clusterv3.Cluster_EDS && d.Type != clusterv3.Cluster_LOGICAL_DNS {
-			v.Add(p.Field("type"), d.Type, "must be one of EDS, LOGICAL_DNS (A37)")
-		}
-		if source := m.GetEdsClusterConfig().GetEdsConfig(); d.Type == clusterv3.Cluster_EDS && source.GetAds() == nil && source.GetSelf() == nil {
-			v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
-		}
-	}
-	if len(m.GetTransportSocketMatches()) > 0 {
-		v.Add(p.Field("transport_socket_matches"), nil, "must not be set; gRPC has one transport_socket a cluster (A29)")
-	}
-	if lrs := m.GetLrsServer(); lrs != nil && lrs.GetSelf() == nil {
-		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
 	}
 }
 

@@ -13,6 +13,21 @@ import (
 // validate checks the rules about one Cluster.
 func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
 	var p resource.Path // the message itself
+	if dc.Types.Profile() == resource.GRPC && m.GetClusterDiscoveryType() == nil {
+		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
+	}
+	if x, ok := m.GetClusterDiscoveryType().(*clusterv3.Cluster_Type); dc.Types.Profile() == resource.GRPC && ok && x.Type != clusterv3.Cluster_EDS && x.Type != clusterv3.Cluster_LOGICAL_DNS {
+		v.Add(p.Field("type"), x.Type, "must be one of EDS, LOGICAL_DNS (A37)")
+	}
+	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
+		v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
+	}
+	if dc.Types.Profile() == resource.GRPC && len(m.GetTransportSocketMatches()) > 0 {
+		v.Add(p.Field("transport_socket_matches"), nil, "must not be set (A29)")
+	}
+	if x := m.GetLrsServer(); dc.Types.Profile() == resource.GRPC && x != nil && x.GetSelf() == nil {
+		v.Add(p.Field("lrs_server"), nil, "must have self set when lrs_server is set (A47)")
+	}
 	if dc.Name.IsXdstp() && m.GetType() == clusterv3.Cluster_EDS && m.GetEdsClusterConfig().GetServiceName() == "" {
 		v.Add(p.Field("eds_cluster_config.service_name"), "", "must be set when the resource's name is xdstp and type is EDS (A47)")
 	}

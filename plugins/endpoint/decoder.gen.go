@@ -37,7 +37,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	v := new(resource.Violations)
 	validate(dc, m, v)
 	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	validateUpdate(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
 	}
@@ -76,10 +76,10 @@ func decodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_Dro
 func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
-	if s.Weight == 0 {
+	if dc.Types.Profile() == resource.GRPC && s.Weight == 0 {
 		return s, false
 	}
-	validateLocality(p, m, v)
+	validateLocality(dc, p, m, v)
 	if x := m.GetLocality(); x != nil {
 		s.ID = decodeLocalityID(x)
 	}

@@ -12,9 +12,8 @@
 // An endpoint may have several addresses (A61), a key that a ring places it by (A76),
 // a hostname (A81), and metadata that names a proxy (A86).
 //
-// In [resource.Envoy] the message's own rules are checked beside these, and gaps between
-// priorities are accepted; the other rules hold there as well, and localities without
-// weight are left out.
+// In [resource.Envoy] the message's own rules are checked, and nothing of that but the
+// sums: localities need neither id nor weight, and are all kept.
 //
 // Addresses are strings that net.Dial takes, since clients in use accept any
 // host there, not only IP addresses.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/plugintest"
@@ -40,6 +41,19 @@ func TestDropsHaveEveryDenominator(t *testing.T) {
 	want := []endpoint.Drop{{Category: "a", PerMillion: 30_000}, {Category: "b", PerMillion: 300}, {Category: "c", PerMillion: 3}, {Category: "d", PerMillion: 1_000_000}}
 	if diff := cmp.Diff(want, u.Drops); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A proxy keeps localities that have no weight, which gRPC does not.
+func TestUnweightedLocalities(t *testing.T) {
+	m := new(endpointv3.ClusterLoadAssignment)
+	const text = `cluster_name: "c" endpoints { locality { zone: "a" } } endpoints { locality { zone: "b" } load_balancing_weight { value: 3 } }`
+	if u := decode(t, text); len(u.Localities) != 1 {
+		t.Errorf("gRPC keeps %+v", u.Localities)
+	}
+	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, text, plugincase.Profile(resource.Envoy))
+	if len(u.Localities) != 2 || u.Localities[0].Weight != 0 || u.Localities[1].Weight != 3 {
+		t.Errorf("a proxy keeps %+v", u.Localities)
 	}
 }
 

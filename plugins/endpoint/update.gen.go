@@ -44,7 +44,8 @@ type Drop struct {
 
 // Locality is a group of endpoints that are near each other.
 type Locality struct {
-	// The share of the priority's traffic.
+	// The share of the priority's traffic; 0, which only profile Envoy keeps, where the
+	// control plane says none.
 	Weight uint32
 	// Where it is.
 	ID LocalityID

@@ -23,8 +23,8 @@ func validate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v
 }
 
 // validateLocality checks the rules about one LocalityLbEndpoints.
-func validateLocality(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
-	if m.GetLocality() == nil {
+func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+	if dc.Types.Profile() == resource.GRPC && m.GetLocality() == nil {
 		v.Add(p.Field("locality"), nil, "must be set (A27)")
 	}
 	var sum uint64
@@ -59,31 +59,35 @@ func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
+func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
-	type key struct {
-		ID       LocalityID
-		Priority uint32
-	}
-	var seen convert.Seen[key]
-	for i := range u.Localities {
-		x := &u.Localities[i]
-		q := p.Item("Localities", i)
-		if seen.Before(key{x.ID, x.Priority}) {
-			v.Add(q, nil, "must be unique by ID, Priority (A27)")
+	if dc.Types.Profile() == resource.GRPC {
+		type key struct {
+			ID       LocalityID
+			Priority uint32
+		}
+		var seen convert.Seen[key]
+		for i := range u.Localities {
+			x := &u.Localities[i]
+			q := p.Item("Localities", i)
+			if seen.Before(key{x.ID, x.Priority}) {
+				v.Add(q, nil, "must be unique by ID, Priority (A27)")
+			}
 		}
 	}
-	var seen2 convert.Seen[string]
-	for i := range u.Localities {
-		x := &u.Localities[i]
-		q := p.Item("Localities", i)
-		for j := range x.Endpoints {
-			y := &x.Endpoints[j]
-			r := q.Item("Endpoints", j)
-			for k, z := range y.Addresses {
-				w := r.Item("Addresses", k)
-				if seen2.Before(z) {
-					v.Add(w, z, "must be unique in the resource (A27)")
+	if dc.Types.Profile() == resource.GRPC {
+		var seen2 convert.Seen[string]
+		for i := range u.Localities {
+			x := &u.Localities[i]
+			q := p.Item("Localities", i)
+			for j := range x.Endpoints {
+				y := &x.Endpoints[j]
+				r := q.Item("Endpoints", j)
+				for k, z := range y.Addresses {
+					w := r.Item("Addresses", k)
+					if seen2.Before(z) {
+						v.Add(w, z, "must be unique in the resource (A27)")
+					}
 				}
 			}
 		}

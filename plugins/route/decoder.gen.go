@@ -41,8 +41,6 @@ var _ func(*resource.DecodeContext, *wrapperspb.BoolValue) (bool, error) = autoH
 
 var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes // hook of field Codes
 
-var _ func(*resource.DecodeContext, *wrapperspb.UInt32Value) (uint32, error) = maxRetries // hook of field MaxRetries
-
 var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff // hook of field BackOff
 
 var _ func(*resource.DecodeContext, *matcherv3.RegexMatcher) (*regexp.Regexp, error) = pathRegex // hook of field Pattern
@@ -212,16 +210,13 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 // decodeRetryPolicy reads one RetryPolicy.
 func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) RetryPolicy {
 	var s RetryPolicy
+	validateRetryPolicy(dc, p, m, v)
 	if x, err := retryCodes(dc, m.GetRetryOn()); err != nil {
 		v.AddError(p.Field("retry_on"), err)
 	} else {
 		s.Codes = x
 	}
-	if x, err := maxRetries(dc, m.GetNumRetries()); err != nil {
-		v.AddError(p.Field("num_retries"), err)
-	} else {
-		s.MaxRetries = x
-	}
+	s.MaxRetries = convert.Or(m.GetNumRetries(), 1)
 	if x, err := retryBackOff(dc, m.GetRetryBackOff()); err != nil {
 		v.AddError(p.Field("retry_back_off"), err)
 	} else {

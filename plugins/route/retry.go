@@ -6,7 +6,6 @@ import (
 	"time"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
@@ -52,17 +51,6 @@ func retryBackOff(_ *resource.DecodeContext, m *routev3.RetryPolicy_RetryBackOff
 	}
 	out.Max = max(most, shortest)
 	return out, v.Err()
-}
-
-// maxRetries is how many attempts there may be after the first: 1 where the policy does
-// not say. None is no policy to gRPC (A44).
-func maxRetries(dc *resource.DecodeContext, n *wrapperspb.UInt32Value) (uint32, error) {
-	if n != nil && n.GetValue() == 0 && dc.Types.Profile() == resource.GRPC {
-		var v resource.Violations
-		v.Add(resource.Path{}, n.GetValue(), "must be at least 1 (A44)")
-		return 0, v.Err()
-	}
-	return convert.Or(n, 1), nil
 }
 
 // retryCodes reads the conditions of retry_on that are gRPC's; others mean nothing to

@@ -50,6 +50,13 @@ func validateRoute(p *resource.Path, m *routev3.Route, v *resource.Violations) {
 	}
 }
 
+// validateRetryPolicy checks the rules about one RetryPolicy.
+func validateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) {
+	if x := m.GetNumRetries(); dc.Types.Profile() == resource.GRPC && x != nil && x.GetValue() < 1 {
+		v.Add(p.Field("num_retries"), x.GetValue(), "must be at least 1 (A44)")
+	}
+}
+
 // validateWeightedClusters checks the rules about one WeightedCluster.
 func validateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
 	var sum uint64
