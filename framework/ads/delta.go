@@ -232,6 +232,8 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	}
 }
 
+func (s *deltaNames) curious() bool { return true }
+
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
 	clear(s.dropped)

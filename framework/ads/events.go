@@ -38,8 +38,8 @@ type (
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
 		// Accepted, Rejected and Removed are what the response said of resources,
-		// by canonical name; for the delta protocol only. Rejected by either side: an
-		// error of the control plane's leaves in use what is.
+		// by canonical name; where [Machine.Curious] asks for it. Rejected by either
+		// side: an error of the control plane's leaves in use what is.
 		Accepted []Accepted
 		Rejected []string
 		Removed  []string

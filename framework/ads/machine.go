@@ -64,6 +64,9 @@ type names interface {
 	// stream.
 	send(now time.Time, perName time.Duration) (req Send, asked []string)
 	received(ev Received, now time.Time)
+	// curious reports whether received needs to know what the response said of
+	// resources.
+	curious() bool
 	// forget makes the machine say no longer that the resource is held.
 	forget(name string)
 	// renew makes it say so of all of them.
@@ -159,6 +162,10 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 // Asked reports whether a request for the type was sent on this stream. What a
 // response of another type brings is not to be used.
 func (m *Machine) Asked(t *resource.Type) bool { return m.of(t).opened() }
+
+// Curious reports whether a Received event of the type is to have Accepted, Rejected
+// and Removed. In the state-of-the-world variant that is seldom so.
+func (m *Machine) Curious(t *resource.Type) bool { return m.of(t).curious() }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 

@@ -22,8 +22,10 @@ type sotwNames struct {
 	// has been seen without it.
 	dropped map[string]struct{}
 	retaken map[string]struct{}
+	doubts  doubts
 
 	version string // last accepted; outlives streams
+	renewed bool   // the next stream begins without it
 	nonce   string // of the last response on this stream
 
 	asked  bool     // a request of this type was sent on this stream
@@ -42,6 +44,7 @@ func newSotwNames(t *resource.Type) *sotwNames {
 		at:       make(map[string]int),
 		dropped:  make(map[string]struct{}),
 		retaken:  make(map[string]struct{}),
+		doubts:   newDoubts(),
 	}
 }
 
@@ -59,6 +62,10 @@ func (s *sotwNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
+	if s.doubts.take(name) && s.answer {
+		s.retaken[name] = struct{}{} // the ACK shows it dropped
+		return
+	}
 	s.at[name] = len(s.names)
 	s.names = append(s.names, name)
 	s.sent = append(s.sent, false)
@@ -66,7 +73,13 @@ func (s *sotwNames) add(name string) {
 }
 
 func (s *sotwNames) remove(name string) {
+	s.doubts.leave(name)
 	delete(s.retaken, name)
+	s.unlist(name)
+}
+
+// unlist takes a name off the list.
+func (s *sotwNames) unlist(name string) {
 	i, ok := s.at[name]
 	if !ok {
 		return
@@ -131,6 +144,9 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	}
 	req = s.request(list)
 	s.asked, s.unsent = true, 0
+	for name := range s.dropped {
+		s.doubts.drop(name)
+	}
 	clear(s.dropped)
 	for name := range s.retaken {
 		s.add(name)
@@ -146,21 +162,41 @@ func (s *sotwNames) request(list []string) Send {
 }
 
 func (s *sotwNames) received(ev Received, _ time.Time) {
-	s.nonce, s.answer, s.reject = ev.Nonce, true, ev.Reject
+	s.nonce, s.answer, s.reject, s.renewed = ev.Nonce, true, ev.Reject, false
 	if ev.Reject == "" {
 		s.version = ev.Version
 	}
+	for name := range s.doubts.received(ev, s.wasSent) {
+		if _, ok := s.at[name]; ok && (!s.wasSent(name) || s.doubts.again(name)) {
+			s.unlist(name)
+			s.retaken[name] = struct{}{} // the ACK shows it dropped
+		}
+	}
 }
+
+func (s *sotwNames) wasSent(name string) bool {
+	i, ok := s.at[name]
+	return ok && s.sent[i]
+}
+
+func (s *sotwNames) curious() bool { return len(s.doubts.taken) > 0 }
 
 // Versions are those of responses: what is held of them, the server does not ask.
 func (s *sotwNames) forget(string) {}
 
-func (s *sotwNames) renew() { s.version = "" }
+// renew waits for the end of a stream on which the version was told already: within
+// a stream, only a response changes it.
+func (s *sotwNames) renew() {
+	if s.renewed = true; !s.asked {
+		s.version = ""
+	}
+}
 
 func (s *sotwNames) stale(time.Time) []string { return nil }
 
 // reset forgets what belongs to a stream that is gone.
 func (s *sotwNames) reset() {
+	s.doubts.reset()
 	clear(s.dropped)
 	for name := range s.retaken {
 		s.add(name)
@@ -172,7 +208,8 @@ func (s *sotwNames) reset() {
 	s.unsent = len(s.names)
 	s.nonce, s.reject = "", ""
 	s.asked, s.legacy, s.answer, s.list = false, false, false, nil
-	if len(s.names) == 0 {
+	if len(s.names) == 0 || s.renewed {
 		s.version = "" // whoever has nothing left has no version of it
 	}
+	s.renewed = false
 }

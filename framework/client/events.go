@@ -78,7 +78,7 @@ func (e received) apply(l *loop, now time.Time) {
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
 	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}
-	if e.s.delta {
+	if ch.machine.Curious(r.typ) {
 		r.summarise(&ev)
 	}
 	l.toStream(ch, ev, now)
@@ -124,7 +124,7 @@ func (d *decoded) of(c *Client, a *authorityScope) []authority.Result {
 	return results
 }
 
-// summarise says what the delta protocol needs to remember.
+// summarise says what the stream's machine needs to remember.
 func (d *decoded) summarise(ev *ads.Received) {
 	for _, r := range d.results {
 		name := r.Name.String()
