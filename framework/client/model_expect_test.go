@@ -53,18 +53,18 @@ type model struct {
 	dropsErrors bool // fail_on_data_errors
 	patient     bool // resource_timer_is_transient_error
 	delta       bool // the incremental protocol
-	// murky says that several things happened at once while a control plane did not
-	// read or answer: what it was asked meanwhile is open.
-	murky bool
+	murky       bool // what is watched from now on is vague, too
 }
 
 // server is the first one of an authority.
 func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities[k.authority][0]] }
 
-// watch says that somebody watches a key from now on.
+// watch says that somebody watches a key from now on. A server that holds a response
+// back passes over the requests that answer an earlier one; whether there are such is
+// left open.
 func (m *model) watch(k modelKey) {
 	if m.beliefs[k] == nil {
-		m.beliefs[k] = &belief{vague: m.murky || m.loose(k)}
+		m.beliefs[k] = &belief{vague: m.murky || m.loose(k) || m.server(k).holding}
 	}
 }
 
@@ -138,6 +138,15 @@ func (m *model) hear(k modelKey, b *belief, c content) {
 func (m *model) drop(b *belief) {
 	if m.dropsErrors {
 		b.value = ""
+	}
+}
+
+// blur leaves open what the client has seen of anything; also of what is watched until
+// the control planes read and answer again.
+func (m *model) blur(further bool) {
+	m.murky = m.murky || further
+	for _, b := range m.beliefs {
+		b.vague = true
 	}
 }
 

@@ -192,6 +192,7 @@ func (w *modelWorld) hold() {
 	w.told("server %d: holds responses back", i)
 	w.servers[i].Hold()
 	w.model.servers[i].holding = true
+	w.blurBoth(i)
 }
 
 func (w *modelWorld) unhold() {
@@ -211,6 +212,15 @@ func (w *modelWorld) deafen() {
 	w.told("server %d: stops reading", i)
 	w.servers[i].StopReading()
 	w.model.servers[i].deaf = true
+	w.blurBoth(i)
+}
+
+// blurBoth is for a server that neither reads nor answers: which requests it will pass
+// over for their nonces is open.
+func (w *modelWorld) blurBoth(i int) {
+	if s := w.model.servers[i]; s.deaf && s.holding {
+		w.model.blur(true)
+	}
 }
 
 func (w *modelWorld) listen() {
@@ -252,9 +262,6 @@ func (w *modelWorld) burst() {
 			w.put(k, content{})
 		}
 	}
-	w.model.murky = w.model.murky || w.model.busy()
-	for _, b := range w.model.beliefs {
-		b.vague = true
-	}
+	w.model.blur(w.model.busy())
 	w.settle()
 }
