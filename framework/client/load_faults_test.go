@@ -3,8 +3,10 @@ package client_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -273,6 +275,31 @@ func TestTimesOfReports(t *testing.T) {
 				t.Errorf("report %d after %v, of the last %v; must be after %ds", i, at.Sub(began), stats.GetLoadReportInterval().AsDuration(), want)
 			}
 			last = at
+		}
+		_ = c.Close() // the server goes first, or last
+		n.stop()
+	})
+}
+
+// gRPC servers take 4 MiB at most, unless they are told otherwise.
+func TestLargeReportsAreSplit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const many = 20_000
+		sink := fakelrs.New(5 * time.Second)
+		n := newLoadNetwork(sink.Register)
+		c, store := newLoadClient(t, n)
+		for i := range many {
+			store.Cluster(fmt.Sprintf("cluster-%d-%s", i, strings.Repeat("x", 200)), "").Drop("")
+		}
+		pass(6 * time.Second)
+		reports := sink.Reports()
+		for _, r := range reports {
+			if size := proto.Size(r.Message); size > 1<<20 {
+				t.Errorf("a message of %d bytes", size)
+			}
+		}
+		if got := fakelrs.Sum(reports); got.Dropped != many || len(reports) < 5 {
+			t.Errorf("%d drops in %d messages; must be %d in several", got.Dropped, len(reports), many)
 		}
 		_ = c.Close() // the server goes first, or last
 		n.stop()

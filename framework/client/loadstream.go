@@ -55,34 +55,58 @@ func (s *loadStream) run(conn transport.Conn) {
 	s.loop.post(loadClosed{s, err})
 }
 
+// errEnded says that a message could not be sent: the stream has ended, and reading says
+// why.
+var errEnded = errors.New("the stream has ended")
+
 // write takes stock and sends, when the loop says so. A report that is not sent is part
-// of the next one. When sending fails the stream has ended, and reading says why; an error
-// is one of encoding.
+// of the next one. An error is one of encoding.
 func (s *loadStream) write(ts transport.Stream) error {
-	store := s.channel.store
 	for {
 		select {
 		case <-s.ctx.Done():
 			return nil
 		case scope := <-s.out:
-			node, cut := s.channel.client.loads.node, new(lrs.Cut)
-			if scope != nil {
-				node, cut = nil, store.Cut(*scope, time.Now())
-			}
-			msg, err := lrs.EncodeRequest(node, cut.Stats)
-			if err != nil {
+			err := s.send(ts, scope)
+			switch {
+			case errors.Is(err, errEnded):
+				return nil
+			case err != nil:
 				s.cancel()
 				return err
-			}
-			if ts.Send(msg) != nil {
-				return nil //nolint:nilerr // reading says why
-			}
-			if scope != nil {
-				cut.Commit()
 			}
 			s.loop.post(reported{s})
 		}
 	}
+}
+
+// maxLoadMessage is how long a message may be, in bytes, unless it is of one cluster: a
+// quarter of what gRPC servers take.
+const maxLoadMessage = 1 << 20
+
+// send sends the node, or what there is to report.
+func (s *loadStream) send(ts transport.Stream, scope *lrs.Scope) error {
+	if scope == nil {
+		return s.message(ts, s.channel.client.loads.node, new(lrs.Cut))
+	}
+	for _, part := range s.channel.store.Cut(*scope, time.Now()).Split(maxLoadMessage) {
+		if err := s.message(ts, nil, part); err != nil {
+			return err
+		}
+		part.Commit()
+	}
+	return nil
+}
+
+func (s *loadStream) message(ts transport.Stream, node []byte, cut *lrs.Cut) error {
+	msg, err := lrs.EncodeRequest(node, cut.Stats)
+	if err != nil {
+		return err
+	}
+	if ts.Send(msg) != nil {
+		return errEnded
+	}
+	return nil
 }
 
 // read takes in what the server wants, not faster than a control plane may busy its

@@ -8,6 +8,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -36,6 +37,7 @@ type Cut struct {
 // A clusterCut is what a report has taken of a cluster.
 type clusterCut struct {
 	entry      *clusterEntry
+	stats      *endpointv3.ClusterStats // nil: there is nothing to say
 	drops      map[*drops]uint64
 	localities map[*localityEntry]totals
 }
@@ -91,10 +93,11 @@ func (r *Cut) add(e *clusterEntry) {
 			stats.UpstreamLocalityStats = append(stats.UpstreamLocalityStats, sum.stats(id))
 		}
 	}
-	r.clusters = append(r.clusters, cut)
 	if stats.TotalDroppedRequests > 0 || len(stats.UpstreamLocalityStats) > 0 {
+		cut.stats = stats
 		r.Stats = append(r.Stats, stats)
 	}
+	r.clusters = append(r.clusters, cut)
 }
 
 func compareLocalities(a, b LocalityID) int {
@@ -112,6 +115,28 @@ func (l *localityEntry) harvest() {
 		t.mu.Unlock()
 	}
 }
+
+// Split returns the same in parts, each of which is committed on its own. Their messages are
+// not longer than limit, in bytes, unless a single cluster is.
+func (r *Cut) Split(limit int) []*Cut {
+	part := &Cut{store: r.store, at: r.at, scope: r.scope}
+	parts, size := []*Cut{part}, 0
+	for _, c := range r.clusters {
+		if c.stats != nil {
+			n := proto.Size(c.stats) + maxFraming
+			if size += n; size > limit && len(part.Stats) > 0 {
+				part = &Cut{store: r.store, at: r.at, scope: r.scope}
+				parts, size = append(parts, part), n
+			}
+			part.Stats = append(part.Stats, c.stats)
+		}
+		part.clusters = append(part.clusters, c)
+	}
+	return parts
+}
+
+// maxFraming is what a message takes within another, besides itself.
+const maxFraming = 1 + 5
 
 // Commit says that what was cut has been sent. What has no users, and nothing left to
 // report, goes; and so does what has no users and is of no interest to the server.

@@ -16,7 +16,12 @@ type Store struct {
 
 	mu       sync.Mutex
 	clusters map[clusterKey]*clusterEntry
+	room     int // how many clusters there may be before sweep
 }
+
+// minRoom is how many clusters a store has room for, used or not. Their names come from
+// control planes, which may bring new ones without end, and never ask for a report.
+const minRoom = 10_000
 
 // NewStore returns an empty store. It calls filled, if that is not nil and without
 // holding a lock, when there is something to report although there was nothing
@@ -25,7 +30,7 @@ func NewStore(filled func()) *Store {
 	if filled == nil {
 		filled = func() {}
 	}
-	return &Store{spread: newSpread(), filled: filled, clusters: make(map[clusterKey]*clusterEntry)}
+	return &Store{spread: newSpread(), filled: filled, clusters: make(map[clusterKey]*clusterEntry), room: minRoom}
 }
 
 type clusterKey struct{ cluster, service string }
@@ -81,6 +86,7 @@ func (s *Store) Cluster(cluster, service string) *Cluster {
 	key := clusterKey{text(cluster), text(service)}
 	e, ok := s.clusters[key]
 	if !ok {
+		s.sweep()
 		e = &clusterEntry{clusterKey: key, since: time.Now(), localities: make(map[localityKey]*localityEntry)}
 		e.drops.Store(&map[string]*drops{})
 		s.clusters[key] = e
@@ -91,6 +97,16 @@ func (s *Store) Cluster(cluster, service string) *Cluster {
 		s.filled()
 	}
 	return &Cluster{store: s, entry: e}
+}
+
+// sweep drops, unreported, what is not used if there are too many clusters. It leaves room
+// for as many again as are used, so that this is rare. The mutex is held.
+func (s *Store) sweep() {
+	if len(s.clusters) < s.room {
+		return
+	}
+	maps.DeleteFunc(s.clusters, func(_ clusterKey, e *clusterEntry) bool { return e.users == 0 })
+	s.room = max(minRoom, 2*len(s.clusters))
 }
 
 // Empty reports whether nobody uses the store, and all that it counted was reported.
