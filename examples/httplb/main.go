@@ -156,7 +156,7 @@ func (d *demo) play(ctx context.Context, p phase) error {
 		return err
 	}
 	if err := d.transport.Wait(ctx, func(s *tree.Snapshot) bool { return has(s, published) }); err != nil {
-		return fmt.Errorf("the configuration did not arrive: %w", err)
+		return fmt.Errorf("the configuration did not arrive, %w; rejected were %q", err, d.control.Rejections())
 	}
 	before := d.servers.answers()
 	got, err := send(ctx, d.http, d.requests)
