@@ -21,11 +21,15 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate lint test demo ## Everything that must pass before a change lands
+all: check-generate lint test demo demo-http ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
 	$(GO) run ./examples/quickstart
+
+.PHONY: demo-http
+demo-http: ## Run examples/httplb: measure how an http.Client spreads its requests by xDS
+	$(GO) run ./examples/httplb
 
 .PHONY: test
 test: ## Run all tests with the race detector
