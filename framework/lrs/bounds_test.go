@@ -1,0 +1,83 @@
+package lrs
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+)
+
+func TestNamesOfOthersAreBounded(t *testing.T) {
+	s := NewStore(nil)
+	c := s.Cluster("c\xff", "")
+	l := c.Locality(LocalityID{Zone: "\xff"}, Propagation{AllNamed: true})
+	l.CallStarted()
+	for i := range 2 * maxNamed {
+		l.CallFinished(nil, &Metrics{Named: map[string]float64{strconv.Itoa(i): 1}})
+		c.Drop("\xff" + strconv.Itoa(i))
+	}
+	got := commit(s)[0]
+	if n := len(got.GetUpstreamLocalityStats()[0].GetLoadMetricStats()); n != maxNamed {
+		t.Errorf("%d named metrics; must be %d", n, maxNamed)
+	}
+	if n, total := len(got.GetDroppedRequests()), got.GetTotalDroppedRequests(); n != maxCategories || total != 2*maxNamed {
+		t.Errorf("%d categories of %d drops; must be %d of %d", n, total, maxCategories, 2*maxNamed)
+	}
+	if n := got.GetUpstreamLocalityStats()[0].GetTotalRequestsInProgress(); n != 0 {
+		t.Errorf("%d calls in progress although more have finished than started", n)
+	}
+	if _, err := proto.Marshal(got); err != nil {
+		t.Errorf("the report cannot be sent: %v", err)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	s := NewStore(nil)
+	for i := range 10 {
+		s.Cluster(strconv.Itoa(i), "").Drop("")
+	}
+	s.Cluster("silent", "")
+	whole := s.Cut(everything, time.Now())
+	msg, err := EncodeRequest(nil, whole.Stats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := len(msg) / 2
+	parts := whole.Split(limit)
+	if len(parts) < 2 {
+		t.Fatalf("%d parts of %d bytes", len(parts), len(msg))
+	}
+	n := 0
+	for i, p := range parts {
+		msg, err := EncodeRequest(nil, p.Stats)
+		if err != nil || len(msg) > limit || len(p.Stats) == 0 {
+			t.Errorf("part %d: %d clusters, %d bytes, %v", i, len(p.Stats), len(msg), err)
+		}
+		if n += len(p.Stats); i > 0 {
+			p.Commit()
+		}
+	}
+	if n != 10 || len(whole.Split(1)) != 10 || len(whole.Split(1<<20)) != 1 {
+		t.Errorf("%d clusters in parts; must be 10, also one by one", n)
+	}
+	// Only what was committed has been reported.
+	if got, want := len(commit(s)), len(parts[0].Stats); got != want {
+		t.Errorf("%d clusters are left to report; must be %d", got, want)
+	}
+}
+
+func TestClustersOutOfUseAreBounded(t *testing.T) {
+	s := NewStore(nil)
+	used := s.Cluster("used", "")
+	for i := range 3 * minRoom {
+		c := s.Cluster(strconv.Itoa(i), "")
+		c.Drop("")
+		c.Release()
+	}
+	used.Drop("")
+	got := commit(s)
+	if len(got) > minRoom || got[len(got)-1].GetClusterName() != "used" {
+		t.Errorf("%d clusters, the last is %v; must be at most %d, and those in use", len(got), got[len(got)-1], minRoom)
+	}
+}
