@@ -3,6 +3,7 @@ package client_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"strings"
 	"sync/atomic"
@@ -23,14 +24,14 @@ import (
 // over pipes in memory.
 
 // newLoadClient is a client with the default times, and a store of it.
-func newLoadClient(t *testing.T, n *loadNetwork) (*client.Client, *lrs.Store) {
+func newLoadClient(t *testing.T, n *loadNetwork, opts ...client.Option) (*client.Client, *lrs.Store) {
 	t.Helper()
 	set, err := resource.NewSet(clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := oneServer(t, "passthrough:///memory")
-	c, err := client.New(b, set, client.WithTransport(n))
+	c, err := client.New(b, set, append(opts, client.WithTransport(n))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,8 @@ func TestTimesOfReports(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := fakelrs.New(5 * time.Second)
 		n := newLoadNetwork(sink.Register)
-		c, store := newLoadClient(t, n)
+		var log strings.Builder
+		c, store := newLoadClient(t, n, client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		pass(time.Hour)
 		if opened, _ := sink.Streams(); opened != 0 {
 			t.Fatal("there is a stream although nobody counts anything")
@@ -160,6 +162,9 @@ func TestTimesOfReports(t *testing.T) {
 		}
 		_ = c.Close() // the server goes first, or last
 		n.stop()
+		if !strings.Contains(log.String(), "out of bounds") || !strings.Contains(log.String(), "asked=1ns used=1s") {
+			t.Errorf("log:\n%smust say that the interval is another than was asked for", log.String())
+		}
 	})
 }
 
