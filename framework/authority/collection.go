@@ -10,6 +10,9 @@ import (
 // collection finds the watched collection that a name is a member of: its glob, or,
 // for an old-style name, the wildcard.
 func (t *table) collection(name xdstp.Name) (*record, bool) {
+	if t.collections == 0 {
+		return nil, false
+	}
 	key := resource.Wildcard
 	if name.IsXdstp() {
 		glob, ok := name.Glob()

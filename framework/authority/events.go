@@ -51,6 +51,11 @@ type (
 		Server  int
 		Type    *resource.Type
 		Results []Result
+		// Unchanged are resources that are what they were in an earlier response;
+		// those of other authorities are passed over. Handling the event sets their
+		// places.
+		Unchanged []Unchanged
+		Version   string // of those
 		// Partial says that what is missing from Results may be there all the same:
 		// in the delta protocol, and where there are resources whose names cannot
 		// be read.
@@ -91,7 +96,21 @@ type Result struct {
 	Heartbeat bool
 	Removed   bool
 	Error     *ServerError
+	// Place is set when the event is handled.
+	Place Place
 }
+
+// Unchanged is a resource whose bytes, and whose server, are those of an update that
+// was decoded before.
+type Unchanged struct {
+	Update resource.Update
+	// Place is where the machine keeps it; the zero value for not known.
+	Place Place
+}
+
+// A Place is where a machine keeps what it knows of a resource. It may be out of date,
+// which the machine notices.
+type Place struct{ r *record }
 
 // A ServerError is why a control plane does not send a resource (xRFC TP3).
 type ServerError struct {

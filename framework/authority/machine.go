@@ -44,6 +44,7 @@ type Machine struct {
 	timers    timers
 	lifetimes lifetimes
 	responses uint32
+	mentioned int       // records that the response at hand has mentioned
 	now       time.Time // of the event at hand
 
 	effects []Effect
@@ -128,6 +129,7 @@ func (m *Machine) watch(ev Watch) {
 		r = &record{table: t, name: ev.Name}
 		t.records[key] = r
 		if r.isCollection() {
+			t.collections++
 			m.gather(r)
 		}
 	}
@@ -167,6 +169,7 @@ func (m *Machine) cancel(ev Cancel) {
 	}
 	r.asked = 0
 	if r.isCollection() {
+		t.collections--
 		m.scatter(r)
 	}
 	if r.collection == nil {
@@ -179,7 +182,7 @@ func (m *Machine) cancel(ev Cancel) {
 
 // discard forgets a record that nobody needs.
 func (m *Machine) discard(r *record) {
-	r.timer = 0
+	r.timer, r.gone = 0, true
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
 	delete(r.table.records, r.name.String())

@@ -42,6 +42,7 @@ type record struct {
 	rejected   string // the version that was rejected last
 	rejectedAt time.Time
 
+	gone       bool            // the machine has forgotten it
 	watchers   []Watcher       // in no order that means anything
 	places     map[Watcher]int // in watchers; nil while they are few
 	collection *record         // of which it is a member
@@ -117,7 +118,8 @@ type table struct {
 	shard   resource.Shard
 	records map[string]*record // by canonical name
 	// aliased are the records whose update has another name than theirs, by that.
-	aliased map[string][]*record
+	aliased     map[string][]*record
+	collections int // records that are
 }
 
 // named calls f with the records by which a resource is watched: that of its name,

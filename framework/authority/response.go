@@ -52,10 +52,12 @@ func (m *Machine) response(ev Response) {
 	if c, ok := t.records[resource.Wildcard]; ok && c.asked&(1<<ev.Server) != 0 {
 		m.answered(c, Acked, nil)
 	}
-	for _, res := range ev.Results {
-		m.result(t, res)
+	m.mentioned = 0
+	m.unchanged(t, ev.Unchanged, ev.Version)
+	for i := range ev.Results {
+		m.result(t, &ev.Results[i])
 	}
-	if ev.Type.Complete && !ev.Partial {
+	if ev.Type.Complete && !ev.Partial && m.mentioned < len(t.records) {
 		for _, r := range t.records {
 			sent := r.seen != 0 || r.isStray() || r.update != nil && r.from == ev.Server
 			if r.seen != m.responses && sent && r.state != ReceivedError {
@@ -65,7 +67,39 @@ func (m *Machine) response(ev Response) {
 	}
 }
 
-func (m *Machine) result(t *table, res Result) {
+// unchanged passes over what is in use and in order.
+func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
+	active := m.choice.Active()
+	for i := range list {
+		u := &list[i]
+		r := u.Place.r
+		switch {
+		case r == nil || r.gone || r.update != u.Update:
+			// Its place is not known, or something else is in it.
+			res := Result{Name: u.Update.Name(), Update: u.Update, Version: version}
+			if r == nil || r.table == t || r.gone {
+				m.result(t, &res)
+				u.Place = res.Place
+			}
+		case r.table != t:
+		case r.err != nil || r.timer != 0 || r.from != active || !r.expires.IsZero() || len(t.aliased) > 0:
+			m.result(t, &Result{Name: u.Update.Name(), Update: u.Update, Version: version})
+		default:
+			r.version = version
+			m.mention(r)
+		}
+	}
+}
+
+// mention notes that the response at hand has the resource.
+func (m *Machine) mention(r *record) {
+	if r.seen != m.responses {
+		r.seen = m.responses
+		m.mentioned++
+	}
+}
+
+func (m *Machine) result(t *table, res *Result) {
 	c, isMember := t.collection(res.Name)
 	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil {
 		if c.name.IsGlob() {
@@ -80,7 +114,10 @@ func (m *Machine) result(t *table, res Result) {
 		}
 	}
 	t.named(res.Name, res.Aliases, func(r *record) {
-		r.seen = m.responses
+		m.mention(r)
+		if r.name == res.Name {
+			res.Place = Place{r}
+		}
 		switch {
 		case res.Error != nil:
 			m.refused(r, *res.Error)
@@ -90,12 +127,12 @@ func (m *Machine) result(t *table, res Result) {
 		case res.Removed:
 			m.remove(r, errTaken)
 		case res.Heartbeat:
-			m.beat(r, res)
+			m.beat(r, *res)
 		case res.Err != nil:
 			r.rejected, r.rejectedAt = res.Version, m.now
 			m.reject(r, res.Err)
 		default:
-			m.accept(r, res)
+			m.accept(r, *res)
 		}
 	})
 }

@@ -24,14 +24,15 @@ var (
 // are cached is not decoded: its result is the cached update itself, which the
 // loop recognises. ok is false for a type that is not registered; such a
 // response is neither accepted nor rejected.
-func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok bool) {
+func (ch *channel) decode(resp *transport.Response, delta bool, known memory) (d decoded, ok bool) {
 	t, ok := ch.client.decoded.LookupURL(resp.TypeURL)
 	if !ok {
 		return decoded{}, false
 	}
 	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: delta}
+	seen := known.of(t)
 	var rejected rejections
-	at := make(map[xdstp.Name]int) // into d.results
+	var at map[xdstp.Name]int // into d.results
 	for res := range resp.Resources() {
 		if ch.client.closed() {
 			break // nobody is left to take it in, and Close waits
@@ -41,6 +42,13 @@ func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok b
 			d.partial = true
 			rejected.add(t, rejected.total, "", errTooMany)
 			break
+		}
+		if u, is := seen.unchanged(&res, resp.TypeURL); is {
+			if d.unchanged == nil {
+				d.unchanged = make([]authority.Unchanged, 0, len(seen.items))
+			}
+			d.unchanged = append(d.unchanged, u)
+			continue
 		}
 		name, err := ch.name(t, res)
 		if err != nil {
@@ -55,6 +63,9 @@ func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok b
 			rejected.add(t, rejected.total, name.String(), errTwice)
 			continue
 		}
+		if at == nil {
+			at = make(map[xdstp.Name]int)
+		}
 		at[name] = len(d.results)
 		r := authority.Result{Name: name, Version: resp.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res)}
 		if delta || res.Version != "" || res.Heartbeat {
@@ -66,6 +77,12 @@ func (ch *channel) decode(resp *transport.Response, delta bool) (d decoded, ok b
 			}
 		}
 		d.results = append(d.results, r)
+	}
+	for i := range d.results {
+		if r := &d.results[i]; seen.met(ch.client.Shard(t, r.Name), r.Name) && r.Err == nil {
+			r.Update, r.Err = nil, errTwice
+			rejected.add(t, rejected.total, r.Name.String(), errTwice)
+		}
 	}
 	d.reject = rejected.String()
 	ch.absences(&d, resp)

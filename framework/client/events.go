@@ -84,7 +84,7 @@ func (e received) apply(l *loop, now time.Time) {
 	l.toStream(ch, ev, now)
 	if asked {
 		ch.tell(l, func(server int, a *authorityScope) authority.Event {
-			return authority.Response{Server: server, Type: r.typ, Results: r.of(l.client, a), Partial: r.partial}
+			return authority.Response{Server: server, Type: r.typ, Results: r.of(l.client, a), Unchanged: r.unchanged, Version: r.version, Partial: r.partial}
 		}, now)
 	}
 	e.s.news = l.news
@@ -99,7 +99,9 @@ type decoded struct {
 	nonce   string
 	reject  string // not empty: why it is rejected
 	results []authority.Result
-	partial bool // what results lacks may be there all the same
+	// unchanged are those that were in an earlier response as they are.
+	unchanged []authority.Unchanged
+	partial   bool // what results lacks may be there all the same
 }
 
 // of returns the results that belong to an authority. A resource of an authority
@@ -126,6 +128,9 @@ func (d *decoded) of(c *Client, a *authorityScope) []authority.Result {
 
 // summarise says what the stream's machine needs to remember.
 func (d *decoded) summarise(ev *ads.Received) {
+	for _, u := range d.unchanged {
+		ev.Accepted = append(ev.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
+	}
 	for _, r := range d.results {
 		name := r.Name.String()
 		switch {

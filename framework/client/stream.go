@@ -81,6 +81,7 @@ func (s *stream) write(ts transport.Stream) {
 // taken in the last, and watchers have had their time.
 func (s *stream) read(ts transport.Stream) error {
 	var pace pace
+	known := make(memory)
 	for {
 		msg, err := ts.Receive()
 		if err != nil {
@@ -93,7 +94,7 @@ func (s *stream) read(ts transport.Stream) error {
 		if err != nil {
 			return err
 		}
-		d, ok := s.channel.decode(resp, s.delta)
+		d, ok := s.channel.decode(resp, s.delta, known)
 		if !ok {
 			s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", resp.TypeURL)
 			s.news = false
@@ -103,6 +104,9 @@ func (s *stream) read(ts transport.Stream) error {
 			case <-s.applied:
 			case <-s.ctx.Done():
 				return s.ctx.Err()
+			}
+			if !s.delta {
+				known.remember(s.channel.client, &d)
 			}
 		}
 		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {

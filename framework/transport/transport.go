@@ -42,7 +42,7 @@ type Stream interface {
 	// Send hands a message to the network. It may block for flow control. The
 	// caller does not touch msg again.
 	Send(msg []byte) error
-	// Receive waits for a message. The caller owns it. io.EOF says that the
-	// server ended the stream without an error.
+	// Receive waits for a message, which is valid until the next call. io.EOF says
+	// that the server ended the stream without an error.
 	Receive() ([]byte, error)
 }

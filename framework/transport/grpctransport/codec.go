@@ -24,12 +24,36 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
 }
 
-// Unmarshal fills a *[]byte with a copy that the caller owns.
+// Unmarshal joins the pieces that a message arrived in into a *buffer.
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	b, ok := v.(*[]byte)
+	b, ok := v.(*buffer)
 	if !ok {
 		return fmt.Errorf("grpctransport: cannot receive into a %T", v)
 	}
-	*b = data.Materialize()
+	data.CopyTo(b.room(data.Len()))
 	return nil
+}
+
+// A buffer is what a stream receives into, message after message. Large responses are
+// not allocated, cleared and collected again and again.
+type buffer struct {
+	bytes []byte
+	small int // messages in a row that needed little of the room
+}
+
+const (
+	keepAnyway = 64 << 10 // bytes of room that are not worth giving up
+	smallRun   = 16       // small messages in a row after which more room than that is
+)
+
+// room makes the buffer n bytes long. What was in it is lost.
+func (b *buffer) room(n int) []byte {
+	if b.small++; n > cap(b.bytes)/8 || cap(b.bytes) <= keepAnyway {
+		b.small = 0
+	}
+	if n > cap(b.bytes) || b.small > smallRun {
+		b.bytes, b.small = make([]byte, n), 0
+	}
+	b.bytes = b.bytes[:n]
+	return b.bytes
 }

@@ -142,7 +142,7 @@ func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.St
 			context.AfterFunc(ctx, func() {
 				c.update(func() { l.open, l.full = l.open-1, false })
 			})
-			return stream{r.stream, end}, nil
+			return stream{r.stream, end, new(buffer)}, nil
 		case <-ticker.C:
 			if c.isFull(l) {
 				end(errFull)

@@ -16,6 +16,7 @@ import (
 type stream struct {
 	grpc.ClientStream
 	end context.CancelCauseFunc
+	buf *buffer // the receiver's
 }
 
 // Send implements [transport.Stream]. It fails with io.EOF when the stream has
@@ -24,12 +25,11 @@ func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
 
 // Receive implements [transport.Stream].
 func (s stream) Receive() ([]byte, error) {
-	var msg []byte
-	if err := s.RecvMsg(&msg); err != nil {
+	if err := s.RecvMsg(s.buf); err != nil {
 		s.end(err)
 		return nil, plain(err)
 	}
-	return msg, nil
+	return s.buf.bytes, nil
 }
 
 // plain keeps what a status error says and takes its type away: a control

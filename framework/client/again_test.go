@@ -1,0 +1,79 @@
+package client_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/fakeads"
+)
+
+// Responses that have again what the last one had are read another way than the first.
+func TestTheSameAgain(t *testing.T) {
+	responses := make(chan []*anypb.Any, 1)
+	answers := make(chan *discoveryv3.DiscoveryRequest, 1)
+	s, err := fakeads.Start(func(stream fakeads.Stream) error {
+		if _, err := stream.Recv(); err != nil {
+			return err
+		}
+		for version := 1; ; version++ {
+			select {
+			case resources := <-responses:
+				v := strconv.Itoa(version)
+				if err := stream.Send(&discoveryv3.DiscoveryResponse{VersionInfo: v, Nonce: v, TypeUrl: clusterURL, Resources: resources}); err != nil {
+					return err
+				}
+			case <-stream.Context().Done():
+				return nil
+			}
+			for {
+				r, err := stream.Recv()
+				if err != nil {
+					return err
+				}
+				if r.GetResponseNonce() == strconv.Itoa(version) {
+					answers <- r
+					break
+				}
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	c := newClient(t, oneServer(t, s.Addr(), "fail_on_data_errors"))
+	ctx := testContext(t)
+	a, b := follow(ctx, t, c, clusters, "a"), follow(ctx, t, c, clusters, "b")
+	a1, b1 := anyOf(t, cluster("a", "1")), anyOf(t, cluster("b", "1"))
+	send := func(wantReject string, resources ...*anypb.Any) {
+		t.Helper()
+		responses <- resources
+		got := receive(ctx, t, "the answer", answers).GetErrorDetail().GetMessage()
+		if wantReject == "" && got != "" || !strings.Contains(got, wantReject) {
+			t.Errorf("error detail = %q, want %q in it", got, wantReject)
+		}
+	}
+	send("", a1, b1)
+	a.value("1")
+	b.value("1")
+	send("", b1, a1) // in another order, and nothing is told
+	send(`1 of 3 resources rejected: Cluster "a": it is listed twice`, a1, b1, a1)
+	a.failed(resource.ErrInvalid)
+	send("", a1, b1) // clears the error
+	a.value("1")
+	send(`1 of 3 resources rejected: Cluster "a": it is listed twice`, anyOf(t, cluster("a", "2")), a1, b1)
+	a.failed(resource.ErrInvalid)
+	send("", anyOf(t, cluster("a", "2")), b1)
+	a.value("2")
+	send("", anyOf(t, cluster("a", "2")))
+	b.failed(resource.ErrRemoved)
+	send("", anyOf(t, cluster("a", "2")), b1)
+	b.value("1")
+	send("", a1, b1) // what was there before
+	a.value("1")
+}
