@@ -30,7 +30,7 @@ func TestTimersOverASwitch(t *testing.T) {
 	r.watch(partial, "b")
 	r.do(Asked{0, partial, []string{"a", "b"}})
 	r.now = r.now.Add(5 * time.Second)
-	r.do(Asked{0, partial, []string{"a"}}) // it was unsubscribed from in between
+	r.do(Asked{0, partial, []string{"a", "b"}}) // once more, as after a drop that was taken back
 	r.due(10 * time.Second)
 	r.do(Lost{Server: 0, Err: errRefused})
 	r.do(Asked{1, partial, []string{"a", "b"}})
