@@ -45,7 +45,8 @@ type Client struct {
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
 	done   chan struct{}  // closed by Close
-	wg     sync.WaitGroup // the loop and the streams
+	looped chan struct{}  // closed by the loop when it has ended
+	wg     sync.WaitGroup // the streams
 	once   sync.Once
 }
 
@@ -80,7 +81,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		config: config, types: types, logger: o.logger,
 		node: node, nodeID: config.Node().GetId(),
 		pool: o.pool, budget: o.budget,
-		done:  make(chan struct{}),
+		done: make(chan struct{}), looped: make(chan struct{}),
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}
 	if c.decoded, err = withCollections(types); err != nil {
@@ -99,7 +100,10 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads)
 	c.scopes(o.fail)
-	c.wg.Go(c.loop.run)
+	go func() {
+		defer close(c.looped)
+		c.loop.run()
+	}()
 	return c, nil
 }
 
@@ -277,14 +281,16 @@ func (c *Client) closed() bool {
 
 // Close ends every subscription and stream and, unless the client was given a
 // pool, its connections. Watches that iterate end; no callback starts any more.
-// It does not wait for a watcher's own code. What was cached can still be looked
-// up. Close may be called more than once.
+// It waits neither for a watcher's own code nor, for longer than half a second, for a
+// decoder's. What was cached can still be looked up. Close may be called more than
+// once.
 func (c *Client) Close() error {
 	var err error
 	c.once.Do(func() {
 		close(c.done)
 		c.cancel()
-		c.wg.Wait()
+		<-c.looped
+		c.streams(patience)
 		for _, ch := range c.loop.channels {
 			ch.letGo()
 		}
@@ -296,4 +302,23 @@ func (c *Client) Close() error {
 		}
 	})
 	return err
+}
+
+// patience is how long Close waits for streams. They end at once, but for one whose
+// response is in a decoder that does not return.
+const patience = 500 * time.Millisecond
+
+// streams waits for the goroutines of streams, for a while.
+func (c *Client) streams(d time.Duration) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		c.wg.Wait()
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
 }

@@ -204,8 +204,21 @@ func TestEndlessResponsesWithoutNews(t *testing.T) {
 		}()
 		f.value("2")
 		<-answered
+		// What is new ends the suspicion.
+		pass(longestPause)
+		began := time.Now()
+		for range 50 {
+			s.respond(t, answer("2"))
+			s.next(t)
+		}
+		if took := time.Since(began); took > 0 {
+			t.Errorf("50 responses after something new took %v", took)
+		}
 	})
 }
+
+// longestPause is more than any pause between responses.
+const longestPause = time.Second
 
 func TestAutoFindsTheProtocol(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

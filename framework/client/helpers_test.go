@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,9 @@ var (
 	}
 )
 
+// decoding is what a decoder tells that it has begun, and waits for.
+var decoding atomic.Pointer[chan struct{}]
+
 // An update is a decoded message; tag is the part that tests look at.
 type update struct {
 	resource.Meta
@@ -64,6 +68,11 @@ func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	switch m.GetAltStatName() {
 	case "panic":
 		panic("alt_stat_name")
+	case "stuck":
+		if c := decoding.Load(); c != nil {
+			*c <- struct{}{}
+			<-*c // until the test is over
+		}
 	case "wordy":
 		return nil, errors.New(strings.Repeat("word ", 1<<20))
 	case "nothing":

@@ -49,7 +49,9 @@ func (m memory) of(t *resource.Type) *seen {
 }
 
 // text is b as a string, without a copy; valid for as long as b does not change.
-func text(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+func text(b []byte) string {
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // updates never change their bytes, and no response outlives its look-up
+}
 
 // unchanged recognises a resource that came without a wrapper. The second time in a
 // response, it is not: whoever sends it twice is to be told.

@@ -115,6 +115,11 @@ func TestCloseIsQuick(t *testing.T) {
 	}))
 	in, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
+	set(t, s, "stuck", cluster("stuck", "stuck"))
+	stuck := make(chan struct{})
+	defer close(stuck)
+	decoding.Store(&stuck)
+	defer decoding.Store(nil)
 	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(resource.Update) {
 		close(in)
 		<-release
@@ -131,6 +136,10 @@ func TestCloseIsQuick(t *testing.T) {
 		}
 	}()
 	receive(testContext(t), t, "the watcher", in)
+	if _, err := c.Observe(clusters, "stuck"); err != nil {
+		t.Fatal(err)
+	}
+	receive(testContext(t), t, "the decoder", stuck)
 	began := time.Now()
 	if err := c.Close(); err != nil {
 		t.Error(err)

@@ -48,7 +48,8 @@ const (
 
 // room makes the buffer n bytes long. What was in it is lost.
 func (b *buffer) room(n int) []byte {
-	if b.small++; n > cap(b.bytes)/8 || cap(b.bytes) <= keepAnyway {
+	b.small++
+	if n > cap(b.bytes)/8 || cap(b.bytes) <= keepAnyway {
 		b.small = 0
 	}
 	if n > cap(b.bytes) || b.small > smallRun {
