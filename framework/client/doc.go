@@ -40,6 +40,12 @@
 // Client is one scope: one cache and one stream per server. Clients that are
 // given the same pool share its connections, and fall back apart.
 //
+// # Load
+//
+// [Client.LoadStore] returns where a program counts the load that it puts on clusters. What
+// is counted is reported to that server on a stream of its own (LRS), on the same
+// connection; to servers that the bootstrap does not have, nothing is (gRFC A47).
+//
 // # Lifetime
 //
 // Close ends everything that New started. Only goroutines inside a watcher's own
