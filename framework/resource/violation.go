@@ -12,7 +12,8 @@ import (
 const MaxViolations = 100
 
 // A Path is where in a message a value stands. Paths are extended on the stack
-// while a decoder descends and are spelled out only for a violation. A nil
+// while a decoder descends and are spelled out only for a violation: a path refers to
+// the one that it was made of, which must not be written to as long as it is used. A nil
 // *Path and the zero Path are the message itself.
 type Path struct {
 	parent *Path
@@ -34,7 +35,9 @@ func (p *Path) append(b []byte) []byte {
 	if p == nil {
 		return b
 	}
-	b = p.parent.append(b)
+	if p.parent != p { // p = p.Field("x") is a mistake, but no reason not to end
+		b = p.parent.append(b)
+	}
 	if p.name == "" && p.item == 0 {
 		return b
 	}

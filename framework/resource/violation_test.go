@@ -100,3 +100,13 @@ func TestPathsStayOnTheStack(t *testing.T) {
 		t.Errorf("%v allocations", allocs)
 	}
 }
+
+// A path that was written over does not say much, but it ends.
+func TestPathOfItself(t *testing.T) {
+	var p Path
+	p = p.Field("a")
+	p = p.Field("b")
+	if got := p.String(); got != "b" {
+		t.Errorf("path = %q", got)
+	}
+}

@@ -10,11 +10,14 @@ const _ = resource.Contract1RerunGoGenerateIfMissing
 
 // typ is never changed.
 var typ = resource.Type{
-	Name:     messageName,
-	Complete: true,
-	PeekName: peekName,
-	Decode:   decode,
-	NewShard: newShard,
+	Name:       messageName,
+	Complete:   true,
+	Wildcard:   true,
+	Globs:      true,
+	Collection: "envoy.config.cluster.v3.ClusterCollection",
+	PeekName:   peekName,
+	Decode:     decode,
+	NewShard:   newShard,
 }
 
 // Type is the resource type, for the functions of package resource.

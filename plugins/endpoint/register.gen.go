@@ -11,6 +11,7 @@ const _ = resource.Contract1RerunGoGenerateIfMissing
 // typ is never changed.
 var typ = resource.Type{
 	Name:     messageName,
+	Globs:    true,
 	PeekName: peekName,
 	Decode:   decode,
 	NewShard: newShard,

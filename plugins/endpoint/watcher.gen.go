@@ -48,3 +48,9 @@ func All(c resource.Client) iter.Seq[*Update] {
 func Referring(c resource.Client, r resource.Ref) iter.Seq[*Update] {
 	return resource.Referring[*Update](c, &typ, r)
 }
+
+// WatchCollection yields what becomes of the members of a collection: an xdstp name that
+// ends in "/*"; see [resource.WatchCollection].
+func WatchCollection(ctx context.Context, c resource.Client, name string) iter.Seq2[resource.Member[*Update], error] {
+	return resource.WatchCollection[*Update](ctx, c, &typ, name)
+}

@@ -48,3 +48,10 @@ func All(c resource.Client) iter.Seq[*Update] {
 func Referring(c resource.Client, r resource.Ref) iter.Seq[*Update] {
 	return resource.Referring[*Update](c, &typ, r)
 }
+
+// WatchCollection yields what becomes of the members of a collection: "*", which is all
+// that the control plane has, or an xdstp name that ends in "/*", or the xdstp name of a
+// envoy.config.listener.v3.ListenerCollection; see [resource.WatchCollection].
+func WatchCollection(ctx context.Context, c resource.Client, name string) iter.Seq2[resource.Member[*Update], error] {
+	return resource.WatchCollection[*Update](ctx, c, &typ, name)
+}
