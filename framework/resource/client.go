@@ -17,7 +17,8 @@ type Client interface {
 
 	// Subscribe calls w, never concurrently with itself, with every newest
 	// state of the resource until cancel is called. After cancel has returned,
-	// no new call starts. An error means that nothing was subscribed to: the
+	// no new call starts; one that was under way may still be in its first steps,
+	// unless cancel was called within a call of w. An error means that nothing was subscribed to: the
 	// name is malformed or of another type, its authority is unknown, the type
 	// is not registered, or the client is closed.
 	Subscribe(t *Type, name string, w Watcher[Update]) (cancel func(), err error)
