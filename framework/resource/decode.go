@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -26,7 +27,8 @@ type DecodeContext struct {
 	// extensions.
 	Types *Set
 
-	side Side
+	side  Side
+	arena wire.Arena
 }
 
 // Side is whose HTTP filters are read (gRFC A39): the client's, unless the context
@@ -40,8 +42,13 @@ func (dc *DecodeContext) At(s Side) *DecodeContext {
 	return &out
 }
 
-// Meta is the metadata for an update that is decoded from body.
+// Arena makes small slices and texts that the update keeps.
+func (dc *DecodeContext) Arena() *wire.Arena { return &dc.arena }
+
+// Meta is the metadata for an update that is decoded from body. The update shares
+// no memory with those before it.
 func (dc *DecodeContext) Meta(body []byte) Meta {
+	dc.arena = wire.Arena{}
 	return Meta{name: dc.Name, version: dc.Version, raw: body, server: dc.Server}
 }
 

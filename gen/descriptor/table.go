@@ -75,7 +75,8 @@ func resourceMapping() Mapping {
 		{Name: "wildcard", Kind: KindTrue, Doc: "Everything may be watched that the control plane has for the client, under the name `*`."},
 		{Name: "globs", Kind: KindTrue, Doc: "The xdstp glob collections of the type may be watched (TP1)."},
 		{Name: "collection", Kind: KindMessage, Doc: "The full name of the message of the type's list collections, which may be watched (TP1)."},
-		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How bytes are read. `message`, the default, unmarshals the message."},
+		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How bytes are read. `message`, the default, unmarshals the message. `wire` reads the bytes themselves, and only what fields, rules, refs and hooks need; what nothing needs is skipped, even where it is malformed."},
+		{Name: "strict", Kind: KindTrue, With: []string{"decoder"}, Doc: "`decoder: wire` looks at every byte: a message that is malformed anywhere is rejected."},
 		{Name: "doc", Kind: KindText, Doc: "The doc comment of Update."},
 	}}
 }

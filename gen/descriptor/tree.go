@@ -44,6 +44,7 @@ type Resource struct {
 	Globs      Flag `key:"globs"`
 	Collection Text `key:"collection"`
 	Decoder    Text `key:"decoder"`
+	Strict     Flag `key:"strict"`
 	Doc        Text `key:"doc"`
 }
 

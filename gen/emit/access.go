@@ -18,6 +18,7 @@ func (e *emitter) get(m jen.Code, p model.Path) *jen.Statement {
 			out = out.Dot(oneofGetter(s.Oneof)).Call()
 			continue
 		}
+		e.views.read(s.Field)
 		name, _ := s.Field.MethodName("Get")
 		out = out.Dot(name).Call()
 		if s.Pick != nil {
@@ -36,7 +37,7 @@ func (e *emitter) presence(m jen.Code, p model.Path, present bool) *jen.Statemen
 		op, not = "==", func(s *jen.Statement) *jen.Statement { return jen.Op("!").Add(s) }
 	}
 	if o := p.Oneof(); o != nil {
-		if has := o.MethodName("Has"); has != "" {
+		if has := e.hasOneof(o); has != "" {
 			return not(e.get(m, p.Parent()).Dot(has).Call())
 		}
 		return e.get(m, p).Op(op).Nil()
@@ -61,27 +62,26 @@ func (e *emitter) presence(m jen.Code, p model.Path, present bool) *jen.Statemen
 
 // readsStruct reports whether [emitter.presence] of a value looks at a field of
 // the Go struct at hand: that must not be nil then.
-func readsStruct(p model.Path) bool {
+func (e *emitter) readsStruct(p model.Path) bool {
 	leaf := p.Leaf()
 	if leaf == nil || len(p.Steps) > 1 || p.Message() != nil || !leaf.Desc.HasPresence() {
 		return false
 	}
-	has, _ := leaf.MethodName("Has")
-	return has == "" && (leaf.Oneof == nil || leaf.Oneof.Desc.IsSynthetic())
+	return e.hasField(leaf) == "" && (leaf.Oneof == nil || leaf.Oneof.Desc.IsSynthetic())
 }
 
 // explicit is the presence of a scalar that protobuf keeps track of.
 func (e *emitter) explicit(m jen.Code, p model.Path, op string, not func(*jen.Statement) *jen.Statement) *jen.Statement {
 	leaf := p.Leaf()
 	parent := e.get(m, p.Parent())
-	has, _ := leaf.MethodName("Has")
+	has := e.hasField(leaf)
 	switch {
 	case has != "":
 		return not(parent.Dot(has).Call())
 	case leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic():
 		wrapper := jen.Op("*").Add(e.ident(leaf.GoIdent))
 		return not(e.convert("Is").Types(wrapper).Call(parent.Dot(oneofGetter(leaf.Oneof)).Call()))
-	case readsStruct(p):
+	case e.readsStruct(p):
 		return parent.Dot(leaf.GoName).Op(op).Nil()
 	}
 	field := e.get(m, p.Parent()).Dot(leaf.GoName)

@@ -50,7 +50,7 @@ func (f *fn) oneOfCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) 
 		}
 		broken = []jen.Code{f.convert("Count").Call(set...).Op("!=").Lit(1)}
 	}
-	if init != nil && !statesPresence(c.When, c.Path) && slices.ContainsFunc(c.Members, readsStruct) {
+	if init != nil && !statesPresence(c.When, c.Path) && slices.ContainsFunc(c.Members, f.readsStruct) {
 		none := jen.Add(x).Op("==").Nil().Op("||").Add(and(broken...))
 		if len(conds) > 0 {
 			none = jen.Parens(none)
@@ -173,10 +173,10 @@ func (f *fn) callCheck(m jen.Code, c *model.Check) []jen.Code {
 	return f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
 		args := []jen.Code{f.dc(), f.path(at)}
 		for _, p := range c.Needs {
-			args = append(args, f.get(x, p))
+			args = append(args, f.asked(x, p))
 		}
 		if len(c.Needs) == 0 {
-			args = append(args, x)
+			args = append(args, f.askedMessage(x, c.Path.Message()))
 		}
 		return []jen.Code{jen.Id(c.Hook).Call(append(args, f.v())...)}
 	})

@@ -15,6 +15,12 @@ func (e *emitter) decoder() []jen.Code {
 		out = append(out, e.peekName())
 	}
 	out = append(out, e.hookTypes()...)
+	return append(out, e.decodeFunctions()...)
+}
+
+// decodeFunctions are the function that the framework calls and those that it calls.
+func (e *emitter) decodeFunctions() []jen.Code {
+	var out []jen.Code
 	fields := e.decodeUpdate()
 	out = append(out, e.decode())
 	if fields != nil {
@@ -47,13 +53,9 @@ func (e *emitter) peekName() jen.Code {
 
 // decode writes the function that the framework calls.
 func (e *emitter) decode() jen.Code {
-	body := []jen.Code{
-		jen.Id("m").Op(":=").New(e.ident(e.pkg.Message.GoIdent)),
-		jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
-			jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
-		),
+	body := append(e.readMessage(),
 		jen.Id("u").Op(":=").Op("&").Id("Update").Values(jen.Id("meta").Op(":").Id("dc").Dot("Meta").Call(jen.Id("body"))),
-	}
+	)
 	steps, violations := e.decodeSteps()
 	if violations {
 		body = append(body, jen.Id("v").Op(":=").New(e.resource("Violations")))
@@ -107,6 +109,7 @@ func (e *emitter) decodeUpdate() jen.Code {
 		return nil
 	}
 	f := e.fn("decode", true)
+	f.of = e.pkg.Message
 	var body []jen.Code
 	for _, field := range e.pkg.Update.Fields {
 		body = append(body, f.field(jen.Id("u"), field)...)
@@ -115,12 +118,13 @@ func (e *emitter) decodeUpdate() jen.Code {
 	u := f.done()
 	return jen.Add(comment("decode reads the fields of the update.")).Line().
 		Func().Params(jen.Id("u").Op("*").Id("Update")).Id("decode").
-		Params(f.params(u, "m", e.message(e.pkg.Message))...).Block(body...)
+		Params(f.params(u, "m", e.view(e.pkg.Message))...).Block(body...)
 }
 
 // decodeStruct writes the function that makes a struct of its message.
 func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	f := e.fn("decode"+s.Name, false)
+	f.of = s.Message
 	doc, result := "decode"+s.Name+" reads one "+s.Name+".", jen.Id(s.Name)
 	var body []jen.Code
 	if s.Keep != nil {
@@ -136,7 +140,7 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
 		m = "_"
 	}
-	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(f.params(u, m, e.message(s.Message))...).Add(result).Block(body...)
+	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(f.params(u, m, e.view(s.Message))...).Add(result).Block(body...)
 }
 
 // literalFields are the elements of a composite literal of s, where one
@@ -214,10 +218,10 @@ func positiveDrop(f *model.Field) string {
 // pick writes the function that chooses an element of a repeated message.
 func (e *emitter) pick(s model.Step) jen.Code {
 	f := e.fn(s.Pick.Func, false)
-	m := e.message(s.Field.Message)
+	path := model.Path{From: s.Field.Parent, Steps: []model.Step{{Field: s.Field}}}
 	return jen.Add(comment(s.Pick.Func+" chooses the first element that fits.")).Line().
-		Func().Id(s.Pick.Func).Params(jen.Id("list").Index().Add(m)).Add(m).Block(
-		jen.For(jen.List(jen.Id("_"), jen.Id("x")).Op(":=").Range().Id("list")).Block(
+		Func().Id(s.Pick.Func).Params(jen.Id("list").Index().Add(e.element(s.Field))).Add(e.view(s.Field.Message)).Block(
+		jen.For(jen.List(jen.Id("_"), jen.Id("x")).Op(":=").Range().Add(e.elements(jen.Id("list"), path))).Block(
 			jen.If(and(f.conds(jen.Id("x"), model.Cond{Tests: s.Pick.Tests})...)).Block(jen.Return(jen.Id("x"))),
 		),
 		jen.Return(jen.Nil()),

@@ -20,6 +20,7 @@ import (
 const (
 	resourcePkg   = descriptor.Framework + "resource"
 	convertPkg    = descriptor.Framework + "resource/convert"
+	wirePkg       = descriptor.Framework + "resource/wire"
 	xdstpPkg      = descriptor.Framework + "xdstp"
 	bootstrapPkg  = descriptor.Framework + "bootstrap"
 	cachePkg      = descriptor.Framework + "cache"
@@ -53,8 +54,10 @@ func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
 	var bodies []artefact
 	for e.changed = true; e.changed; {
+		before := e.views.size()
 		e.changed = false
 		bodies = e.artefacts()
+		e.changed = e.changed || e.views.size() != before
 	}
 	for path := range e.imports {
 		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
@@ -72,7 +75,11 @@ func Files(p *model.Package, to Target) ([]File, error) {
 		}
 		files = append(files, File{Name: a.name, Data: data})
 	}
-	return files, nil
+	if !p.Wire {
+		return files, nil
+	}
+	test, err := oracle(p, to)
+	return append(files, test), err
 }
 
 // An emitter writes one package.
@@ -81,10 +88,15 @@ type emitter struct {
 	uses    map[string]uses // by function: which parameters it has
 	changed bool            // uses grew since the last round
 	imports map[string]bool
+	views   *views // nil: messages are unmarshalled
 }
 
 func newEmitter(p *model.Package) *emitter {
-	return &emitter{pkg: p, uses: make(map[string]uses), imports: make(map[string]bool)}
+	e := &emitter{pkg: p, uses: make(map[string]uses), imports: make(map[string]bool)}
+	if p.Wire {
+		e.views = newViews()
+	}
+	return e
 }
 
 // An artefact is the declarations of one file.
@@ -99,6 +111,7 @@ func (e *emitter) artefacts() []artefact {
 		{"watcher.gen.go", e.watcher()},
 		{"decoder.gen.go", e.decoder()},
 		{"validator.gen.go", e.validator()},
+		{"wire.gen.go", e.wire()},
 		{"shard.gen.go", e.shard()},
 		{"register.gen.go", e.register()},
 		{"conformance_gen_test.go", e.conformance()},

@@ -114,7 +114,7 @@ func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value 
 		if v.Conversion.Func == "" {
 			return nil, jen.Add(f.dc()).Dot("Server")
 		}
-		return nil, f.converted(v.Conversion.Func, x, at)
+		return nil, f.conversion(v.Conversion, x, at, d)
 	case model.EnumOf:
 		if v.Enum.Otherwise != nil {
 			return nil, jen.Id("decode" + v.Enum.Name).Call(x)
@@ -125,17 +125,9 @@ func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value 
 	case model.OneofOf:
 		return f.call("decode"+v.Oneof.Name, at, x)
 	case model.InlineOf:
-		return nil, f.convert("Inline").Call(f.dc(), f.meta(), f.path(at), x, f.v())
+		return nil, f.convert("Inline").Call(f.dc(), f.meta(), f.path(at), f.askedMessage(x, v.Message), f.v())
 	}
 	return nil, jen.Add(x)
-}
-
-// opener is the function that opens an Any.
-func opener(typed bool) string {
-	if typed {
-		return "OpenTyped"
-	}
-	return "OpenAny"
 }
 
 // converted calls a function of package convert.
@@ -159,13 +151,8 @@ func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statemen
 	s, ok := d.Value.(model.StructOf)
 	if ok && s.Any != nil {
 		return f.nested(func(l locals) []jen.Code {
-			opened := l.element
-			inner := d.WithoutAny()
-			body := f.store(inner, jen.Id(opened), at, pass)
-			return []jen.Code{
-				jen.Id(opened).Op(":=").New(f.ident(s.Any.GoIdent)),
-				jen.If(f.convert(opener(s.Typed)).Call(f.path(at), x, jen.Id(opened), f.v())).Block(body...),
-			}
+			body := f.store(d.WithoutAny(), jen.Id(l.element), at, pass)
+			return f.open(s.Any, s.Typed, at, x, l.element, body)
 		})
 	}
 	pre, value := f.value(d, x, at)

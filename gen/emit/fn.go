@@ -21,7 +21,8 @@ func (u uses) or(o uses) uses {
 type fn struct {
 	*emitter
 	name string
-	root bool // reads the update itself: it makes the path, and its meta is u's
+	of   *protogen.Message // what m is, where fields are made of it
+	root bool              // reads the update itself: it makes the path, and its meta is u's
 	used uses
 	self *pathVar
 	// How many of the names of local variables are taken.

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/model"
 )
 
 // watcher writes the typed views of a client.
@@ -109,27 +111,32 @@ func (e *emitter) register() []jen.Code {
 	}
 }
 
-// conformance writes the test that every type passes.
-func (e *emitter) conformance() []jen.Code {
+// plugin is the type as its tests see it.
+func (e *emitter) plugin(p *model.Package) *jen.Statement {
 	fields := []jen.Code{
 		jen.Id("Type").Op(":").Id("Type").Call(),
 		jen.Id("Message").Op(":").Func().Params().Add(e.qual(protoPkg, "Message")).Block(
-			jen.Return(jen.New(e.ident(e.pkg.Message.GoIdent))),
+			jen.Return(jen.New(e.ident(p.Message.GoIdent))),
 		),
 	}
-	if e.pkg.NameField != nil {
-		fields = append(fields, jen.Id("NameField").Op(":").Lit(string(e.pkg.NameField.Desc.Name())))
+	if p.NameField != nil {
+		fields = append(fields, jen.Id("NameField").Op(":").Lit(string(p.NameField.Desc.Name())))
 	}
-	if len(e.pkg.Inlined) > 0 {
-		names := make([]jen.Code, len(e.pkg.Inlined))
-		for i, m := range e.pkg.Inlined {
+	if len(p.Inlined) > 0 {
+		names := make([]jen.Code, len(p.Inlined))
+		for i, m := range p.Inlined {
 			names[i] = jen.Lit(m)
 		}
 		fields = append(fields, jen.Id("Inlined").Op(":").Index().String().Values(names...))
 	}
+	return e.qual(plugintestPkg, "Plugin").Add(multiline(fields...))
+}
+
+// conformance writes the test that every type passes.
+func (e *emitter) conformance() []jen.Code {
 	return []jen.Code{
 		jen.Func().Id("TestConformance").Params(jen.Id("t").Op("*").Add(e.qual("testing", "T"))).Block(
-			e.qual(plugintestPkg, "Run").Call(jen.Id("t"), e.qual(plugintestPkg, "Plugin").Add(multiline(fields...))),
+			e.qual(plugintestPkg, "Run").Call(jen.Id("t"), e.plugin(e.pkg)),
 		),
 	}
 }

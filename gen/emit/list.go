@@ -10,7 +10,8 @@ import (
 func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	var out []jen.Code
 	if n := f.length(d.Paths); n != nil {
-		out = append(out, to().Op("=").Add(f.convert("Slice")).Types(f.valueType(d.Value)).Call(n))
+		out = append(out, to().Op("=").Add(f.slice(d, n)))
+		out = append(out, f.expect(d, n)...)
 	}
 	var one []jen.Code // values that are always there, to be appended at once
 	flush := func() {
@@ -117,5 +118,5 @@ func (f *fn) loop(l locals, m jen.Code, list model.Path, at place, item *pathVar
 		decl := jen.Id(item.name).Op(":=").Id(here.v.name).Dot("Item").Call(jen.Lit(here.field), jen.Id(index))
 		body = append([]jen.Code{decl}, body...)
 	}
-	return jen.For(jen.List(jen.Id(index), jen.Id(l.element)).Op(":=").Range().Add(f.get(m, list))).Block(body...)
+	return jen.For(jen.List(jen.Id(index), jen.Id(l.element)).Op(":=").Range().Add(f.elements(f.get(m, list), list))).Block(body...)
 }

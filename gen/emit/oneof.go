@@ -12,6 +12,7 @@ import (
 // decodeOneof writes the function that finds the case that applies.
 func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	f := e.fn("decode"+o.Name, false)
+	f.of = o.Message
 	var body []jen.Code
 	always := false
 	for i, c := range o.Cases {
@@ -30,7 +31,7 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	}
 	u := f.done()
 	return jen.Add(comment(f.name + " finds the case that applies; nil: none does.")).Line().
-		Func().Id(f.name).Params(f.params(u, "m", f.message(o.Message))...).Id(o.Name).Block(body...)
+		Func().Id(f.name).Params(f.params(u, "m", f.view(o.Message))...).Id(o.Name).Block(body...)
 }
 
 // guarded are statements under conditions; init declares what these use.
@@ -149,8 +150,5 @@ func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
 // openCase writes what opens the Any x for a case.
 func (f *fn) openCase(c *model.Case, at place) []jen.Code {
 	pre, value := f.call("decode"+c.Struct.Name, at, jen.Id("y"))
-	return []jen.Code{
-		jen.Id("y").Op(":=").New(f.ident(c.Any.GoIdent)),
-		jen.If(f.convert(opener(c.Typed)).Call(f.path(at), jen.Id("x"), jen.Id("y"), f.v())).Block(append(pre, jen.Return(value))...),
-	}
+	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, jen.Return(value)))
 }

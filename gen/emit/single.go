@@ -66,14 +66,14 @@ func (f *fn) hookField(h model.Hook, to func() *jen.Statement) []jen.Code {
 	}
 }
 
-// hookCall calls a hook with what it needs.
+// hookCall calls a hook with what it needs, or with the message at hand.
 func (f *fn) hookCall(h model.Hook) jen.Code {
 	args := []jen.Code{f.dc()}
 	for _, p := range h.Needs {
-		args = append(args, f.get(jen.Id("m"), p))
+		args = append(args, f.asked(jen.Id("m"), p))
 	}
 	if len(h.Needs) == 0 {
-		args = append(args, jen.Id("m"))
+		args = append(args, f.askedMessage(jen.Id("m"), f.of))
 	}
 	return jen.Id(h.Func).Call(args...)
 }

@@ -39,7 +39,7 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		body = append(body, when(f.conds(m, u.When), loop)...)
 	}
 	body = f.prelude(body)
-	params := f.params(f.done(), "m", e.message(s.Message))
+	params := f.params(f.done(), "m", e.view(s.Message))
 	doc := s.Func + " checks the rules about one " + model.Short(s.Message) + "."
 	function := jen.Add(comment(doc)).Line().Func().Id(s.Func).Params(params...).Block(body...)
 	inner := make([][]jen.Code, len(s.Under))
@@ -95,12 +95,11 @@ func (f *fn) operand(m jen.Code, p model.Path) operand {
 	x := jen.Id("x")
 	o := operand{init: jen.Add(x).Op(":=").Add(f.get(m, p)), value: x}
 	leaf := p.Leaf()
-	has, _ := leaf.MethodName("Has")
 	switch {
 	case !p.Presence() || p.ToList() || p.Class() == model.Map:
 	case p.Message() != nil:
 		o.guard = []jen.Code{jen.Add(x).Op("!=").Nil()}
-	case has == "" && leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic():
+	case f.hasField(leaf) == "" && leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic():
 		member := f.get(m, p.Parent()).Dot(oneofGetter(leaf.Oneof)).Call().Assert(jen.Op("*").Add(f.ident(leaf.GoIdent)))
 		return operand{
 			init:  jen.List(x, jen.Id("ok")).Op(":=").Add(member),

@@ -54,8 +54,9 @@ func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *
 	b.pkg.Message = m
 	b.nameField(d.Resource.Name)
 	b.collection(d.Resource.Collection)
-	if d.Resource.Decoder.Value == "wire" {
-		bag.AddHint(d.Resource.Decoder.Pos, diag.NoWireDecoder, "leave the key out, or say message", "decoder: wire is not there yet")
+	b.pkg.Wire, b.pkg.Strict = d.Resource.Decoder.Value == "wire", d.Resource.Strict.Value
+	if s := d.Resource.Strict; b.pkg.Strict && !b.pkg.Wire {
+		bag.Add(s.Pos, diag.Conflict, "strict is about decoder: wire; a message is looked at in every byte anyway")
 	}
 	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: m}
 	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})

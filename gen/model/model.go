@@ -16,6 +16,8 @@ type Package struct {
 	Wildcard  bool            // "*" may be watched
 	Globs     bool            // glob collections may be watched
 	Collected string          // full name of the message of list collections; empty: there are none
+	Wire      bool            // the decoder reads encoded bytes
+	Strict    bool            // and looks at all of them
 	Update    *Struct
 	Structs   []*Struct // all others, in the order in which they are first used
 	Enums     []*Enum

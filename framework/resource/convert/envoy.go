@@ -13,10 +13,18 @@ import (
 
 const million = 1_000_000
 
+// A Fraction is a FractionalPercent or a view of one.
+type Fraction interface {
+	comparable
+	GetNumerator() uint32
+	GetDenominator() typev3.FractionalPercent_DenominatorType
+}
+
 // PerMillion is a fraction in parts of a million. More than everything is
 // everything; an unknown denominator is a violation.
-func PerMillion(p resource.Path, f *typev3.FractionalPercent, v *resource.Violations) uint32 {
-	if f == nil {
+func PerMillion[F Fraction](p resource.Path, f F, v *resource.Violations) uint32 {
+	var none F
+	if f == none {
 		return 0
 	}
 	var scale uint64
@@ -42,23 +50,22 @@ func HostPort(p resource.Path, a *corev3.Address, v *resource.Violations) string
 	if a == nil {
 		return ""
 	}
-	host, port, ok := socket(p, a, v)
+	host, port, ok := socket(p, socketOf(a), v)
 	if !ok {
 		return ""
 	}
-	return join(host, port)
+	var buf [64]byte
+	return string(join(buf[:0], host, port))
 }
 
-// join is net.JoinHostPort with one allocation.
-func join(host string, port uint16) string {
-	var buf [64]byte
-	b := buf[:0]
+// join appends what net.JoinHostPort returns.
+func join(b []byte, host string, port uint16) []byte {
 	if strings.ContainsAny(host, ":%") {
 		b = append(append(append(b, '['), host...), ']')
 	} else {
 		b = append(b, host...)
 	}
-	return string(strconv.AppendUint(append(b, ':'), uint64(port), 10))
+	return strconv.AppendUint(append(b, ':'), uint64(port), 10)
 }
 
 // AddrPort is the IP address and port of a socket address. Beside what is a
@@ -67,7 +74,11 @@ func AddrPort(p resource.Path, a *corev3.Address, v *resource.Violations) netip.
 	if a == nil {
 		return netip.AddrPort{}
 	}
-	host, port, ok := socket(p, a, v)
+	return addrPort(p, socketOf(a), v)
+}
+
+func addrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort {
+	host, port, ok := socket(p, s, v)
 	if !ok {
 		return netip.AddrPort{}
 	}
@@ -79,19 +90,32 @@ func AddrPort(p resource.Path, a *corev3.Address, v *resource.Violations) netip.
 	return netip.AddrPortFrom(ip, port)
 }
 
-func socket(p resource.Path, a *corev3.Address, v *resource.Violations) (host string, port uint16, ok bool) {
+// A Socket is what is read of a SocketAddress.
+type Socket struct {
+	NoAddress bool // there is no Address that could have one
+	Present   bool // there is one
+	Address   string
+	Port      uint32
+	Named     bool // there is a named port
+	NamedPort string
+}
+
+func socketOf(a *corev3.Address) Socket {
 	s := a.GetSocketAddress()
-	if s == nil {
+	_, named := s.GetPortSpecifier().(*corev3.SocketAddress_NamedPort)
+	return Socket{Present: s != nil, Address: s.GetAddress(), Port: s.GetPortValue(), Named: named, NamedPort: s.GetNamedPort()}
+}
+
+func socket(p resource.Path, s Socket, v *resource.Violations) (host string, port uint16, ok bool) {
+	switch {
+	case !s.Present:
 		v.Add(p, nil, "must have a socket_address")
-		return "", 0, false
+	case s.Named:
+		v.Add(p.Field("socket_address.named_port"), s.NamedPort, "must not be set; a port is a number")
+	case s.Port > 65535:
+		v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
+	default:
+		return s.Address, uint16(s.Port), true
 	}
-	if _, named := s.GetPortSpecifier().(*corev3.SocketAddress_NamedPort); named {
-		v.Add(p.Field("socket_address.named_port"), s.GetNamedPort(), "must not be set; a port is a number")
-		return "", 0, false
-	}
-	if s.GetPortValue() > 65535 {
-		v.Add(p.Field("socket_address.port_value"), s.GetPortValue(), "must be at most 65535")
-		return "", 0, false
-	}
-	return s.GetAddress(), uint16(s.GetPortValue()), true //nolint:gosec // at most 65535
+	return "", 0, false
 }

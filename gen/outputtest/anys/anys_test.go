@@ -54,8 +54,12 @@ func TestSeveral(t *testing.T) {
 		m    proto.Message
 		want Several
 	}{{wrapperspb.String("s"), Text{Text: "s"}}, {wrapperspb.Bool(true), Yes{Yes: true}}} {
-		m := &testpb.Thing{Extension: open(t, test.m), Flag: true}
-		if got := decodeSeveral(nil, &testpb.Thing{Inner: m}, nil); got != test.want {
+		inner := &testpb.Thing{Extension: open(t, test.m), Flag: true}
+		m := &testpb.Thing{Name: "n", Inner: &testpb.Thing{Inner: &testpb.Thing{Inner: inner}}}
+		u, err := plugintest.Decode(t, Type(), "", m)
+		if err != nil {
+			t.Error(err)
+		} else if got := u.(*Update).Several; got != test.want {
 			t.Errorf("Several of %v = %v; want %v", test.m, got, test.want)
 		}
 	}

@@ -60,20 +60,20 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 
 // decodeSeveral finds the case that applies; nil: none does.
 func decodeSeveral(p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
-	if x := m.GetInner().GetExtension(); x != nil && m.GetInner().GetFlag() {
+	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil && m.GetInner().GetInner().GetInner().GetFlag() {
 		switch name := string(x.MessageName()); name {
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
-			if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
+			if convert.OpenAny(p.Field("inner.inner.inner.extension"), x, y, v) {
 				return decodeText(y)
 			}
 		case "google.protobuf.BoolValue":
 			y := new(wrapperspb.BoolValue)
-			if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
+			if convert.OpenAny(p.Field("inner.inner.inner.extension"), x, y, v) {
 				return decodeYes(y)
 			}
 		default:
-			v.Add(p.Field("inner.extension"), name, "must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
+			v.Add(p.Field("inner.inner.inner.extension"), name, "must be one of google.protobuf.StringValue, google.protobuf.BoolValue")
 		}
 	}
 	return nil

@@ -1,0 +1,74 @@
+package convert
+
+import (
+	"net/netip"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
+)
+
+// The functions of this file are those of the package for views (see package wire).
+
+// A View is how a view is filled.
+type View func(wire.Reader) bool
+
+// Strict is a view for which all bytes of a message of m's type are looked at,
+// those that it skips too.
+func Strict(m proto.Message, view View) View {
+	return func(r wire.Reader) bool { return wire.Check(r.Rest(), m) && view(r) }
+}
+
+// ViewAny is [OpenAny] into a view of a message of m's type. Of m, only the type
+// counts.
+func ViewAny(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resource.Violations) bool {
+	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
+		v.Add(p, string(a.MessageName()), "must be a "+string(want))
+		return false
+	}
+	if !view(wire.Read(a.GetValue())) {
+		v.AddError(p, resource.Unparseable(string(a.MessageName()), wire.Malformed(a.GetValue(), m)))
+		return false
+	}
+	return true
+}
+
+// ViewTyped is [OpenTyped] into a view of a message of m's type.
+func ViewTyped(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resource.Violations) bool {
+	if _, _, typed := typedStruct(a); !typed {
+		return ViewAny(p, a, m, view, v)
+	}
+	message := m.ProtoReflect().New().Interface()
+	if !OpenTyped(p, a, message, v) {
+		return false
+	}
+	body, err := proto.Marshal(message)
+	if err != nil {
+		v.AddError(p.Field("value"), resource.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
+		return false
+	}
+	return view(wire.Read(body))
+}
+
+// ViewHostPort is [HostPort] of a view. The text is made in the arena.
+func ViewHostPort(to *wire.Arena, p resource.Path, s Socket, v *resource.Violations) string {
+	if s.NoAddress {
+		return ""
+	}
+	host, port, ok := socket(p, s, v)
+	if !ok {
+		return ""
+	}
+	var buf [64]byte
+	return to.Text(join(buf[:0], host, port))
+}
+
+// ViewAddrPort is [AddrPort] of a view.
+func ViewAddrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort {
+	if s.NoAddress {
+		return netip.AddrPort{}
+	}
+	return addrPort(p, s, v)
+}

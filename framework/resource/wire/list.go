@@ -1,0 +1,65 @@
+package wire
+
+import "iter"
+
+// Element adds an element to a list and returns it, to be filled. The first makes
+// room for all that the field has from here on.
+func Element[T any](list *[]T, r *Reader) *T {
+	n := len(*list)
+	if *list == nil {
+		*list = make([]T, 1, r.Count())
+	} else {
+		var none T
+		*list = append(*list, none)
+	}
+	return &(*list)[n]
+}
+
+// Each yields the elements of a list, in place.
+func Each[T any](list []T) iter.Seq2[int, *T] {
+	return func(yield func(int, *T) bool) {
+		for i := range list {
+			if !yield(i, &list[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Pointers are the elements of a list as messages have them, for a hook.
+func Pointers[T any](list []T) []*T {
+	return Messages(list, func(x *T) *T { return x })
+}
+
+// Messages are the messages of a list of views, for a hook.
+func Messages[T, M any](list []T, message func(*T) M) []M {
+	if list == nil {
+		return nil
+	}
+	out := make([]M, len(list))
+	for i := range list {
+		out[i] = message(&list[i])
+	}
+	return out
+}
+
+// MessageMap is a map with the messages of its views, for a hook.
+func MessageMap[K comparable, T, M any](views map[K]*T, message func(*T) M) map[K]M {
+	if views == nil {
+		return nil
+	}
+	out := make(map[K]M, len(views))
+	for k, x := range views {
+		out[k] = message(x)
+	}
+	return out
+}
+
+// Entry stores an entry of a map, which it makes for the first, and returns the map.
+func Entry[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	if m == nil {
+		m = make(map[K]V)
+	}
+	m[key] = value
+	return m
+}

@@ -1,0 +1,208 @@
+package emit
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/model"
+)
+
+// Views is what a decoder of the kind `wire` reads instead of messages: a struct
+// for each message of which something is read, with the getters of that message
+// and a method that fills it from bytes. What is read is noted when code that
+// reads it is written, so that nothing can be forgotten, or read for nobody.
+type views struct {
+	fields  map[protoreflect.FullName]bool // fields and oneofs that are read
+	parents map[protoreflect.FullName]bool // messages that have such
+	has     map[protoreflect.FullName]bool // fields and oneofs whose presence is looked at
+	hooked  map[protoreflect.FullName]bool // messages that hooks are given
+	sockets map[protoreflect.FullName]bool // messages that are read as addresses
+	types   map[protoreflect.FullName]*protogen.Message
+	names   map[protoreflect.FullName]string
+}
+
+func newViews() *views {
+	set := func() map[protoreflect.FullName]bool { return make(map[protoreflect.FullName]bool) }
+	return &views{
+		fields: set(), parents: set(), has: set(), hooked: set(), sockets: set(),
+		types: make(map[protoreflect.FullName]*protogen.Message), names: make(map[protoreflect.FullName]string),
+	}
+}
+
+// size grows whenever something new is noted.
+func (v *views) size() int {
+	if v == nil {
+		return 0
+	}
+	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.sockets) + len(v.types)
+}
+
+// read notes that a field is read.
+func (v *views) read(f *protogen.Field) {
+	if v != nil {
+		v.fields[f.Desc.FullName()] = true
+		v.parents[f.Parent.Desc.FullName()] = true
+	}
+}
+
+// isRead reports whether a field is.
+func (v *views) isRead(f *protogen.Field) bool { return v.fields[f.Desc.FullName()] }
+
+// hasField is the method that tells whether a field has a value; empty: there is
+// none.
+func (e *emitter) hasField(f *protogen.Field) string {
+	if e.views == nil || native(f.Parent) != "" {
+		name, _ := f.MethodName("Has")
+		return name
+	}
+	e.views.read(f)
+	e.views.has[f.Desc.FullName()] = true
+	return "has" + f.GoName
+}
+
+// hasOneof is [emitter.hasField] of a oneof.
+func (e *emitter) hasOneof(o *protogen.Oneof) string {
+	if e.views == nil || native(o.Parent) != "" {
+		return o.MethodName("Has")
+	}
+	e.views.fields[o.Desc.FullName()] = true
+	e.views.parents[o.Parent.Desc.FullName()] = true
+	e.views.has[o.Desc.FullName()] = true
+	return "has" + o.GoName
+}
+
+// native is the function of package wire that reads a well-known type, which a
+// view holds as the struct that protobuf has for it; empty: it does not.
+func native(m *protogen.Message) string {
+	name, known := strings.CutPrefix(string(m.Desc.FullName()), "google.protobuf.")
+	switch name {
+	case "Any", "Duration", "Timestamp", "BoolValue", "Int32Value", "Int64Value", "UInt32Value", "UInt64Value",
+		"FloatValue", "DoubleValue", "StringValue", "BytesValue":
+		if known {
+			return name
+		}
+	}
+	return ""
+}
+
+// json reports whether a message is one of those that stand for JSON.
+func json(m *protogen.Message) bool {
+	switch m.Desc.FullName() {
+	case "google.protobuf.Struct", "google.protobuf.Value", "google.protobuf.ListValue":
+		return true
+	}
+	return false
+}
+
+// whole reports whether a message is unmarshalled by protobuf: where only hooks look
+// at it, or JSON is made of it.
+func (v *views) whole(m *protogen.Message) bool {
+	name := m.Desc.FullName()
+	return json(m) || v.hooked[name] && !v.parents[name]
+}
+
+// viewed reports whether a message is read through a view.
+func (e *emitter) viewed(m *protogen.Message) bool {
+	return e.views != nil && native(m) == "" && !e.views.whole(m)
+}
+
+// view is the Go type of what is read of a message, a pointer.
+func (e *emitter) view(m *protogen.Message) *jen.Statement { return jen.Op("*").Add(e.viewType(m)) }
+
+// viewType is [emitter.view] without the pointer.
+func (e *emitter) viewType(m *protogen.Message) *jen.Statement {
+	if !e.viewed(m) {
+		return e.ident(m.GoIdent)
+	}
+	return jen.Id(e.views.name(m))
+}
+
+// name is the name of the view of a message.
+func (v *views) name(m *protogen.Message) string {
+	full := m.Desc.FullName()
+	v.types[full] = m
+	if name, ok := v.names[full]; ok {
+		return name
+	}
+	base := "wire" + strings.ReplaceAll(m.GoIdent.GoName, "_", "")
+	name := base
+	for i := 2; v.taken(name); i++ {
+		name = fmt.Sprint(base, i)
+	}
+	v.names[full] = name
+	return name
+}
+
+func (v *views) taken(name string) bool {
+	for _, other := range v.names {
+		if other == name {
+			return true
+		}
+	}
+	return false
+}
+
+// element is the Go type of an element of a repeated message, as a view has it.
+func (e *emitter) element(f *protogen.Field) *jen.Statement {
+	if e.inPlace(f) {
+		return e.viewType(f.Message)
+	}
+	return e.view(f.Message)
+}
+
+// inPlace reports whether the messages of a field are held by value.
+func (e *emitter) inPlace(f *protogen.Field) bool {
+	return e.views != nil && f.Message != nil && native(f.Parent) == "" && !e.views.whole(f.Message)
+}
+
+// elements is what a loop over a repeated field ranges over.
+func (e *emitter) elements(x jen.Code, list model.Path) *jen.Statement {
+	if e.inPlace(list.Leaf()) {
+		return e.qual(wirePkg, "Each").Call(x)
+	}
+	return jen.Add(x)
+}
+
+// asked is the value at a path as a hook is given it: messages whole.
+func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
+	x := f.get(m, p)
+	leaf := p.Leaf()
+	switch {
+	case f.views == nil || leaf == nil || leaf.Message == nil:
+		return x
+	case leaf.Desc.IsMap():
+		value := leaf.Message.Fields[1].Message
+		if value == nil || !f.hook(value) {
+			return x
+		}
+		return f.qual(wirePkg, "MessageMap").Call(x, jen.Parens(f.view(value)).Dot("proto"))
+	case !p.ToList():
+		return f.askedMessage(x, leaf.Message)
+	case native(leaf.Message) != "":
+		return f.qual(wirePkg, "Pointers").Call(x)
+	case f.hook(leaf.Message):
+		return f.qual(wirePkg, "Messages").Call(x, jen.Parens(f.view(leaf.Message)).Dot("proto"))
+	}
+	return x
+}
+
+// askedMessage is the message x, of type m, as a hook is given it.
+func (f *fn) askedMessage(x jen.Code, m *protogen.Message) jen.Code {
+	if f.views == nil || !f.hook(m) {
+		return x
+	}
+	return jen.Add(x).Dot("proto").Call()
+}
+
+// hook notes that a hook is given a message, and reports whether it has a view
+// nevertheless.
+func (e *emitter) hook(m *protogen.Message) bool {
+	if native(m) == "" {
+		e.views.hooked[m.Desc.FullName()] = true
+	}
+	return e.viewed(m)
+}

@@ -1,0 +1,146 @@
+package emit
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/descriptor"
+	"github.com/xdsforge/xdsforge/gen/model"
+)
+
+// wire writes the views.
+func (e *emitter) wire() []jen.Code {
+	if e.views == nil {
+		return nil
+	}
+	e.viewType(e.pkg.Message)
+	var out []jen.Code
+	done := make(map[string]bool)
+	for len(done) < len(e.views.types) { // writing a view finds those of its fields
+		for _, full := range slices.Sorted(maps.Keys(e.views.types)) {
+			m := e.views.types[full]
+			if done[string(full)] {
+				continue
+			}
+			done[string(full)] = true
+			if e.viewed(m) {
+				out = append(out, e.viewOf(m)...)
+			}
+		}
+	}
+	return out
+}
+
+// readMessage writes what fills m from the encoded message.
+func (e *emitter) readMessage() []jen.Code {
+	m := e.pkg.Message
+	if !e.viewed(m) {
+		return []jen.Code{
+			jen.Id("m").Op(":=").New(e.ident(m.GoIdent)),
+			jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
+				jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
+			),
+		}
+	}
+	failed := jen.Op("!").Id("m").Dot("parse").Call(e.qual(wirePkg, "Read").Call(jen.Id("body")))
+	if e.pkg.Strict {
+		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
+	}
+	why := e.qual(wirePkg, "Malformed").Call(jen.Id("body"), e.none(m))
+	return []jen.Code{
+		jen.Id("m").Op(":=").New(e.viewType(m)),
+		jen.If(failed).Block(jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), why))),
+	}
+}
+
+// none is a nil message, of which only the type counts.
+func (e *emitter) none(m *protogen.Message) *jen.Statement {
+	return jen.Parens(e.message(m)).Parens(jen.Nil())
+}
+
+// open opens the Any x, which must hold a message m, and runs body with it under a
+// name.
+func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name string, body []jen.Code) []jen.Code {
+	kind := "Any"
+	if typed {
+		kind = "Typed"
+	}
+	args := []jen.Code{f.path(at), x}
+	if f.viewed(m) {
+		view := jen.Id(name).Dot("parse")
+		if f.pkg.Strict {
+			view = f.convert("Strict").Call(f.none(m), view)
+		}
+		kind = "View" + kind
+		args = append(args, f.none(m), view)
+	} else {
+		kind = "Open" + kind
+		args = append(args, jen.Id(name))
+	}
+	return []jen.Code{
+		jen.Id(name).Op(":=").New(f.viewType(m)),
+		jen.If(f.convert(kind).Call(append(args, f.v())...)).Block(body...),
+	}
+}
+
+// conversion is what a conversion makes of x.
+func (f *fn) conversion(c descriptor.Conversion, x jen.Code, at place, d *model.Field) *jen.Statement {
+	p := d.Paths[0]
+	m := p.Message()
+	if d.IsMap() {
+		m = p.Leaf().Message.Fields[1].Message
+	}
+	if f.views == nil {
+		return f.converted(c.Func, x, at)
+	}
+	switch c.Func {
+	case "HostPort", "AddrPort":
+		f.views.sockets[m.Desc.FullName()] = true
+		inner := fieldNamed(m, "socket_address")
+		f.views.read(inner)
+		for _, name := range []string{"address", "port_value", "named_port"} {
+			f.views.read(fieldNamed(inner.Message, name))
+		}
+		f.hasField(fieldNamed(inner.Message, "named_port"))
+		args := []jen.Code{f.path(at), jen.Add(x).Dot("socket").Call(), f.v()}
+		if c.Func == "HostPort" {
+			args = append([]jen.Code{jen.Add(f.dc()).Dot("Arena").Call()}, args...)
+		}
+		return f.convert("View" + c.Func).Call(args...)
+	default: // it takes a view as well
+		for _, field := range m.Fields {
+			f.views.read(field)
+		}
+		return f.converted(c.Func, x, at)
+	}
+}
+
+func fieldNamed(m *protogen.Message, name string) *protogen.Field {
+	return m.Fields[slices.IndexFunc(m.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == name })]
+}
+
+// slice is an empty slice for the values of a list field, with room for n.
+func (f *fn) slice(d *model.Field, n jen.Code) *jen.Statement {
+	if f.views != nil && arenaStrings(d) {
+		return jen.Add(f.dc()).Dot("Arena").Call().Dot("Strings").Call(n)
+	}
+	return f.convert("Slice").Types(f.valueType(d.Value)).Call(n)
+}
+
+// expect tells the arena how many elements come of which each has strings in it.
+func (f *fn) expect(d *model.Field, n jen.Code) []jen.Code {
+	s, ok := d.Value.(model.StructOf)
+	if f.views == nil || !ok || !slices.ContainsFunc(s.Struct.Fields, arenaStrings) {
+		return nil
+	}
+	return []jen.Code{jen.Add(f.dc()).Dot("Arena").Call().Dot("Expect").Call(n)}
+}
+
+// arenaStrings reports whether a field is a list of strings that a conversion makes.
+func arenaStrings(d *model.Field) bool {
+	v, ok := d.Value.(model.Converted)
+	return ok && d.List && v.Conversion.Func == "HostPort"
+}

@@ -1,0 +1,214 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// parse writes the method that fills the view of a message.
+func (e *emitter) parse(m *protogen.Message) jen.Code {
+	r := jen.Id("r")
+	var cases, body []jen.Code
+	for _, f := range m.Fields {
+		cases = append(cases, e.parseField(f)...)
+	}
+	if e.views.hooked[m.Desc.FullName()] {
+		body = append(body, failIf(e.qual(wirePkg, "Unmarshal").Call(jen.Id("r"), jen.Op("&").Id("m").Dot("message"))))
+	}
+	loop := []jen.Code{jen.Add(r).Dot("Skip").Call()}
+	receiver := jen.Id("m").Add(e.view(m))
+	if len(cases) > 0 {
+		cases = append(cases, jen.Default().Block(loop...))
+		loop = []jen.Code{jen.Switch(jen.Add(r).Dot("Tag").Call()).Block(cases...)}
+	} else if len(body) == 0 {
+		receiver = e.view(m)
+	}
+	body = append(body, jen.For(jen.Add(r).Dot("Next").Call()).Block(loop...), jen.Return(jen.Add(r).Dot("OK").Call()))
+	return jen.Func().Params(receiver).Id("parse").Params(jen.Add(r).Add(e.qual(wirePkg, "Reader"))).Bool().Block(body...)
+}
+
+// failIf gives up unless something could be read.
+func failIf(ok jen.Code) jen.Code {
+	return jen.If(jen.Op("!").Add(ok)).Block(jen.Return(jen.False()))
+}
+
+// parseField writes the cases of a field, none where it is not read.
+func (e *emitter) parseField(f *protogen.Field) []jen.Code {
+	o := member(f)
+	switch {
+	case !e.views.isRead(f) && o != nil && e.oneofRead(o):
+		// It is not read, but takes the place of what was.
+		return []jen.Code{e.fieldCase(f, wireType(f), setWhich(f), jen.Id("r").Dot("Skip").Call())}
+	case !e.views.isRead(f):
+		return nil
+	case f.Desc.IsMap():
+		return []jen.Code{e.fieldCase(f, wireType(f), e.parseMap(f)...)}
+	case f.Message != nil:
+		return []jen.Code{e.fieldCase(f, wireType(f), e.parseMessage(f)...)}
+	case f.Desc.IsList():
+		return e.parseScalars(f)
+	}
+	body := []jen.Code{jen.Id("m").Dot(f.GoName).Op("=").Add(e.readScalar(f, "r"))}
+	if o != nil {
+		body = append([]jen.Code{setWhich(f)}, body...)
+	} else if e.flagged(f) {
+		body = append(body, jen.Id("m").Dot(flag(f)).Op("=").True())
+	}
+	return []jen.Code{e.fieldCase(f, wireType(f), body...)}
+}
+
+// setWhich notes that a member of a oneof is set.
+func setWhich(f *protogen.Field) jen.Code {
+	return jen.Id("m").Dot(which(f.Oneof)).Op("=").Lit(int(f.Desc.Number()))
+}
+
+// fieldCase is the case of a field with a wire type.
+func (e *emitter) fieldCase(f *protogen.Field, typ string, body ...jen.Code) jen.Code {
+	about := jen.Comment("// " + string(f.Desc.Name()))
+	return jen.Case(e.tag(int(f.Desc.Number()), typ)).Block(append([]jen.Code{about}, body...)...)
+}
+
+func (e *emitter) tag(number int, typ string) *jen.Statement {
+	return jen.Lit(number).Op("<<").Lit(3).Op("|").Add(e.qual(wirePkg, typ))
+}
+
+// fill reads a message, of which x is the address, from the field that a reader is
+// at.
+func (e *emitter) fill(m *protogen.Message, reader string, x jen.Code) jen.Code {
+	sub := jen.Id(reader).Dot("Sub").Call()
+	switch name := native(m); {
+	case name != "":
+		return failIf(e.qual(wirePkg, name).Call(sub, x))
+	case e.viewed(m):
+		return failIf(jen.Add(x).Dot("parse").Call(sub))
+	}
+	return failIf(e.qual(wirePkg, "Unmarshal").Call(sub, x))
+}
+
+// parseMessage reads one message, or one element of a repeated message.
+func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
+	here := func() *jen.Statement { return jen.Id("m").Dot(f.GoName) }
+	if f.Desc.IsList() {
+		return []jen.Code{
+			jen.Id("x").Op(":=").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(here()), jen.Op("&").Id("r")),
+			e.fill(f.Message, "r", jen.Id("x")),
+		}
+	}
+	var out []jen.Code
+	empty := e.viewType(f.Message).Values()
+	if e.pointed(f) {
+		empty = jen.Nil()
+	}
+	if o := member(f); o != nil {
+		other := jen.Id("m").Dot(which(o)).Op("!=").Lit(int(f.Desc.Number()))
+		out = append(out, jen.If(other).Block(setWhich(f), here().Op("=").Add(empty)))
+	} else if e.flagged(f) {
+		out = append(out, jen.Id("m").Dot(flag(f)).Op("=").True())
+	}
+	x := here()
+	switch {
+	case e.pointed(f) && e.viewed(f.Message):
+		out = append(out, jen.If(here().Op("==").Nil()).Block(here().Op("=").New(e.viewType(f.Message))))
+	case !e.viewed(f.Message):
+		x = jen.Op("&").Add(x)
+	}
+	return append(out, e.fill(f.Message, "r", x))
+}
+
+// parseMap reads one entry of a map.
+func (e *emitter) parseMap(f *protogen.Field) []jen.Code {
+	key, value := f.Message.Fields[0], f.Message.Fields[1]
+	part := func(f *protogen.Field, name string) (decl, read jen.Code) {
+		decl, read = jen.Var().Id(name).Add(e.mapPart(f)), jen.Id(name).Op("=").Add(e.fieldRead(f))
+		switch m := f.Message; {
+		case m == nil:
+		case native(m) == "" && !e.viewed(m):
+			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, "e", jen.Op("&").Id(name))
+		default:
+			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, "e", jen.Id(name))
+		}
+		return decl, read
+	}
+	keyDecl, keyRead := part(key, "key")
+	valueDecl, valueRead := part(value, "x")
+	return []jen.Code{
+		keyDecl,
+		valueDecl,
+		jen.Id("e").Op(":=").Id("r").Dot("Inside").Call(),
+		jen.For(jen.Id("e").Dot("Next").Call()).Block(jen.Switch(jen.Id("e").Dot("Tag").Call()).Block(
+			e.fieldCase(key, wireType(key), keyRead),
+			e.fieldCase(value, wireType(value), valueRead),
+			jen.Default().Block(jen.Id("e").Dot("Skip").Call()),
+		)),
+		failIf(jen.Id("e").Dot("OK").Call()),
+		jen.Id("m").Dot(f.GoName).Op("=").Add(e.qual(wirePkg, "Entry")).Call(jen.Id("m").Dot(f.GoName), jen.Id("key"), jen.Id("x")),
+	}
+}
+
+// fieldRead reads a scalar of an entry of a map.
+func (e *emitter) fieldRead(f *protogen.Field) jen.Code {
+	if f.Message != nil {
+		return jen.Null()
+	}
+	return e.readScalar(f, "e")
+}
+
+// parseScalars reads an element of a repeated scalar, or many that are packed.
+func (e *emitter) parseScalars(f *protogen.Field) []jen.Code {
+	list := func() *jen.Statement { return jen.Id("m").Dot(f.GoName) }
+	if wireType(f) == "Len" {
+		element := jen.Op("*").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(list()), jen.Op("&").Id("r"))
+		return []jen.Code{e.fieldCase(f, "Len", element.Op("=").Add(e.readScalar(f, "r")))}
+	}
+	return []jen.Code{
+		e.fieldCase(f, wireType(f), list().Op("=").Append(list(), e.readScalar(f, "r"))),
+		e.fieldCase(f, "Len",
+			jen.Id("e").Op(":=").Id("r").Dot("Inside").Call(),
+			jen.For(jen.Id("e").Dot("More").Call()).Block(list().Op("=").Append(list(), e.readScalar(f, "e"))),
+			failIf(jen.Id("e").Dot("OK").Call()),
+		),
+	}
+}
+
+// readScalar reads a scalar.
+func (e *emitter) readScalar(f *protogen.Field, reader string) *jen.Statement {
+	if f.Enum != nil {
+		return e.ident(f.Enum.GoIdent).Call(jen.Id(reader).Dot("Int32").Call())
+	}
+	return jen.Id(reader).Dot(readMethod(f)).Call()
+}
+
+// readMethod is the method of wire.Reader that reads a scalar.
+func readMethod(f *protogen.Field) string {
+	switch kind := f.Desc.Kind(); {
+	case kind == protoreflect.StringKind && !enforcesUTF8(f):
+		return "Text"
+	case kind == protoreflect.BytesKind && !f.Desc.HasPresence() && !f.Desc.IsList():
+		return "Blob"
+	default:
+		return upperFirst(kind.String())
+	}
+}
+
+// enforcesUTF8 reports whether a string must be UTF-8.
+func enforcesUTF8(f *protogen.Field) bool {
+	d, ok := f.Desc.(interface{ EnforceUTF8() bool })
+	return !ok || d.EnforceUTF8()
+}
+
+func upperFirst(s string) string { return string(s[0]-'a'+'A') + s[1:] }
+
+// wireType is the wire type of a value, as package wire calls it.
+func wireType(f *protogen.Field) string {
+	switch f.Desc.Kind() {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return "Len"
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return "Fixed32"
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return "Fixed64"
+	default:
+		return "Varint"
+	}
+}

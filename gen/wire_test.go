@@ -1,0 +1,69 @@
+package gen_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/gen"
+)
+
+// The tests of every golden package hold with the other decoder too, and the two
+// decoders agree on all seeds of the generated fuzz target. The packages are built
+// through an overlay.
+func TestWire(t *testing.T) {
+	overlay, packages := wireOverlay(t)
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-vet=off", "-overlay", overlay}, packages...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// wireOverlay makes an overlay for the Go command with the code that the golden
+// descriptors would have with `decoder: wire`, every other with `strict: true`.
+func wireOverlay(t *testing.T) (path string, packages []string) {
+	t.Helper()
+	var descriptors []gen.Descriptor
+	for i, d := range goldens(t) {
+		if !strings.Contains(d.Path, "outputtest") || bytes.Contains(d.Data, []byte("decoder: wire")) {
+			continue
+		}
+		key := "  decoder: wire\n"
+		if i%2 > 0 {
+			key += "  strict: true\n"
+		}
+		d.Data = bytes.Replace(d.Data, []byte("\n  name: "), []byte("\n"+key+"  name: "), 1)
+		descriptors = append(descriptors, d)
+		packages = append(packages, "./"+filepath.Dir(d.Path))
+	}
+	files, err := gen.Generate(t.Context(), gen.Input{Descriptors: descriptors})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	replace := make(map[string]string)
+	for i, f := range files {
+		to, err := filepath.Abs(f.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replace[to] = filepath.Join(dir, strconv.Itoa(i)+".go")
+		if err := os.WriteFile(replace[to], f.Data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path = filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path, packages
+}

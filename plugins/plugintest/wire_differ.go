@@ -1,0 +1,116 @@
+package plugintest
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+
+	"google.golang.org/protobuf/proto"
+)
+
+// differ says where two values differ, unexported fields included; empty: nowhere.
+// Messages are compared as messages; an empty slice or map is as good as none.
+func differ(a, b reflect.Value, path string) string {
+	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
+		return path
+	}
+	if !a.IsValid() {
+		return ""
+	}
+	switch a.Kind() {
+	case reflect.Pointer:
+		return differPointers(a, b, path)
+	case reflect.Interface:
+		return differ(a.Elem(), b.Elem(), path)
+	case reflect.Struct:
+		for i := range a.NumField() {
+			if where := differ(a.Field(i), b.Field(i), path+"."+a.Type().Field(i).Name); where != "" {
+				return where
+			}
+		}
+	case reflect.Slice, reflect.Array:
+		if a.Len() != b.Len() {
+			return fmt.Sprintf("%s has %d and %d elements", path, a.Len(), b.Len())
+		}
+		for i := range a.Len() {
+			if where := differ(a.Index(i), b.Index(i), fmt.Sprintf("%s[%d]", path, i)); where != "" {
+				return where
+			}
+		}
+	case reflect.Map:
+		return differMaps(a, b, path)
+	default:
+		return differScalars(a, b, path)
+	}
+	return ""
+}
+
+func differPointers(a, b reflect.Value, path string) string {
+	switch {
+	case a.IsNil() || b.IsNil():
+		if a.IsNil() != b.IsNil() {
+			return path
+		}
+		return ""
+	case a.Pointer() == b.Pointer():
+		return ""
+	}
+	if a.CanInterface() && b.CanInterface() {
+		m, isMessage := reflect.TypeAssert[proto.Message](a)
+		if other, _ := reflect.TypeAssert[proto.Message](b); isMessage && proto.Equal(m, other) {
+			return ""
+		} else if isMessage {
+			return path
+		}
+	}
+	if text, ok := stringer(a); ok {
+		if other, _ := stringer(b); text != other {
+			return path
+		}
+		return ""
+	}
+	return differ(a.Elem(), b.Elem(), path)
+}
+
+// stringer is what a type that is compared by its text has for one: those of
+// package regexp, whose insides depend on what was matched.
+func stringer(v reflect.Value) (string, bool) {
+	if v.Type().Elem().PkgPath() != "regexp" {
+		return "", false
+	}
+	return v.Elem().FieldByName("expr").String(), true
+}
+
+func differMaps(a, b reflect.Value, path string) string {
+	if a.Len() != b.Len() {
+		return fmt.Sprintf("%s has %d and %d entries", path, a.Len(), b.Len())
+	}
+	for _, key := range a.MapKeys() {
+		if where := differ(a.MapIndex(key), b.MapIndex(key), fmt.Sprintf("%s[%v]", path, key)); where != "" {
+			return where
+		}
+	}
+	return ""
+}
+
+func differScalars(a, b reflect.Value, path string) string {
+	same := true
+	switch {
+	case a.CanInt():
+		same = a.Int() == b.Int()
+	case a.CanUint():
+		same = a.Uint() == b.Uint()
+	case a.CanFloat():
+		same = math.Float64bits(a.Float()) == math.Float64bits(b.Float())
+	case a.Kind() == reflect.Bool:
+		same = a.Bool() == b.Bool()
+	case a.Kind() == reflect.String:
+		same = a.String() == b.String()
+	case a.Kind() == reflect.Func:
+		same = a.IsNil() == b.IsNil()
+	}
+	if !same {
+		return fmt.Sprintf("%s: %v and %v", path, a, b)
+	}
+	return ""
+}
