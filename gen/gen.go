@@ -3,6 +3,7 @@ package gen
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -162,6 +163,10 @@ func (u *unit) resolve(index *protoindex.Index) *model.Package {
 func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
 	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
+	if unsupported, ok := errors.AsType[*emit.UnsupportedError](err); ok {
+		u.bag.AddHint(u.tree.Resource.Decoder.Pos, diag.NoWireDecoder, "say decoder: message", "decoder: wire cannot read %v", unsupported)
+		return nil, nil
+	}
 	files := make([]File, len(emitted))
 	for i, f := range emitted {
 		files[i] = File{Path: filepath.Join(dir, f.Name), Data: f.Data}

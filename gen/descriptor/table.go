@@ -174,5 +174,6 @@ func hookMapping() Mapping {
 		{Name: "finish", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only when nothing was wrong before."},
 		{Name: "at", Kind: KindPath, With: []string{"validate"}, Doc: "The message to look at, each of them when the path is repeated; by default the resource's."},
 		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message whose values are given to the hook in its place."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), With: []string{"validate"}, Doc: "Only programs that read resources in this profile call it. For others, `decoder: wire` does not unmarshal the resource's message for it."},
 	}}
 }

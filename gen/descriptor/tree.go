@@ -171,4 +171,5 @@ type Hook struct {
 	Finish   Text   `key:"finish"`
 	At       Text   `key:"at"`
 	Needs    []Text `key:"needs"`
+	Profile  Text   `key:"profile"`
 }

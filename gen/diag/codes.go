@@ -72,7 +72,7 @@ func Codes() []Info {
 		{CondScope, "A path of a condition goes through a repeated field that the rule's own path does not go through."},
 		{BadRef, "The path of a ref does not lead to a string, or a field is a ref to two types."},
 		{BadGoType, "The Go type of a hook is malformed or uses a package that is not known."},
-		{NoWireDecoder, "The decoder that reads encoded bytes directly is not there yet."},
+		{NoWireDecoder, "The decoder that reads encoded bytes cannot read this field: required ones, groups and closed enums of proto2."},
 		{Recursive, "A struct contains itself by value."},
 		{NotComparable, "A struct is declared comparable and == cannot compare one of its fields."},
 		{BadKeep, "keep_if does not fit the struct, or the struct is used where nothing can be dropped."},

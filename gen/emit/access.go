@@ -167,8 +167,14 @@ func (f *fn) context(c model.Context) []jen.Code {
 
 // profile is the condition that the program reads resources in a profile.
 func (f *fn) profile(name string) *jen.Statement {
+	f.used.dc = true
+	return f.inProfile(name)
+}
+
+// inProfile is [fn.profile] where there is a dc.
+func (e *emitter) inProfile(name string) *jen.Statement {
 	constant := map[string]string{"grpc": "GRPC", "envoy": "Envoy"}[name]
-	return jen.Add(f.dc()).Dot("Types").Dot("Profile").Call().Op("==").Add(f.resource(constant))
+	return jen.Id("dc").Dot("Types").Dot("Profile").Call().Op("==").Add(e.resource(constant))
 }
 
 // and joins conditions.

@@ -175,7 +175,11 @@ func (f *fn) callCheck(m jen.Code, c *model.Check) []jen.Code {
 		for _, p := range c.Needs {
 			args = append(args, f.asked(x, p))
 		}
-		if len(c.Needs) == 0 {
+		switch {
+		case len(c.Needs) > 0:
+		case f.isLate(c):
+			args = append(args, jen.Add(x).Dot("message"))
+		default:
 			args = append(args, f.askedMessage(x, c.Path.Message()))
 		}
 		return []jen.Code{jen.Id(c.Hook).Call(append(args, f.v())...)}

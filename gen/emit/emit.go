@@ -49,7 +49,8 @@ type Target struct {
 	ImportPath string // of the package: it may be the one that has the messages
 }
 
-// Files writes the code of p.
+// Files writes the code of p. An [*UnsupportedError] says what `decoder: wire` cannot
+// read.
 func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
 	var bodies []artefact
@@ -58,6 +59,9 @@ func Files(p *model.Package, to Target) ([]File, error) {
 		e.changed = false
 		bodies = e.artefacts()
 		e.changed = e.changed || e.views.size() != before
+	}
+	if err := e.views.supported(); err != nil {
+		return nil, err
 	}
 	for path := range e.imports {
 		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {

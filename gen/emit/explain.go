@@ -175,6 +175,9 @@ func scopeRules(s *model.Scope, prefix string, at []string) []string {
 		text := rule(c)
 		if c.Kind == model.Call {
 			text = "hook " + c.Hook
+			if c.When.Profile != "" {
+				text += " in profile " + c.When.Profile
+			}
 		}
 		lines = append(lines, prefix+strings.TrimPrefix(strings.Join(path, ".")+"; "+text, "; "))
 	}

@@ -2,6 +2,8 @@ package emit
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -21,6 +23,7 @@ type views struct {
 	has     map[protoreflect.FullName]bool // fields and oneofs whose presence is looked at
 	hooked  map[protoreflect.FullName]bool // messages that hooks are given
 	sockets map[protoreflect.FullName]bool // messages that are read as addresses
+	late    map[string]bool                // profiles in which hooks are given the resource's message
 	types   map[protoreflect.FullName]*protogen.Message
 	names   map[protoreflect.FullName]string
 }
@@ -29,6 +32,7 @@ func newViews() *views {
 	set := func() map[protoreflect.FullName]bool { return make(map[protoreflect.FullName]bool) }
 	return &views{
 		fields: set(), parents: set(), has: set(), hooked: set(), sockets: set(),
+		late:  make(map[string]bool),
 		types: make(map[protoreflect.FullName]*protogen.Message), names: make(map[protoreflect.FullName]string),
 	}
 }
@@ -38,7 +42,7 @@ func (v *views) size() int {
 	if v == nil {
 		return 0
 	}
-	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.sockets) + len(v.types)
+	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.sockets) + len(v.late) + len(v.types)
 }
 
 // read notes that a field is read.
@@ -167,6 +171,17 @@ func (e *emitter) elements(x jen.Code, list model.Path) *jen.Statement {
 	return jen.Add(x)
 }
 
+// isLate reports whether a check is a hook about the resource's message that is only
+// called in one profile: then the message is unmarshalled only there.
+func (f *fn) isLate(c *model.Check) bool {
+	root := f.pkg.Message.Desc.FullName()
+	if f.views == nil || !f.root || c.When.Profile == "" || len(c.Path.Steps) > 0 || f.views.hooked[root] || !f.views.parents[root] {
+		return false
+	}
+	f.views.late[c.When.Profile] = true
+	return true
+}
+
 // asked is the value at a path as a hook is given it: messages whole.
 func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
 	x := f.get(m, p)
@@ -205,4 +220,42 @@ func (e *emitter) hook(m *protogen.Message) bool {
 		e.views.hooked[m.Desc.FullName()] = true
 	}
 	return e.viewed(m)
+}
+
+// An UnsupportedError is about a field that a decoder of the kind `wire` cannot
+// read.
+type UnsupportedError struct {
+	Field  string // full name
+	Reason string
+}
+
+// Error says which field and why.
+func (e *UnsupportedError) Error() string { return e.Field + ", which " + e.Reason }
+
+// supported finds what views cannot have, as messages of proto3 never do.
+func (v *views) supported() error {
+	if v == nil {
+		return nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.parents)) {
+		m, ok := v.types[name]
+		if !ok {
+			continue
+		}
+		for _, f := range m.Fields {
+			reason := ""
+			switch {
+			case f.Desc.Cardinality() == protoreflect.Required:
+				reason = "is required"
+			case f.Desc.Kind() == protoreflect.GroupKind:
+				reason = "is a group"
+			case f.Enum != nil && f.Enum.Desc.IsClosed():
+				reason = "is a closed enum"
+			}
+			if reason != "" {
+				return &UnsupportedError{Field: string(f.Desc.FullName()), Reason: reason}
+			}
+		}
+	}
+	return nil
 }

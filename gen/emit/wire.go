@@ -50,10 +50,20 @@ func (e *emitter) readMessage() []jen.Code {
 		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
 	}
 	why := e.qual(wirePkg, "Malformed").Call(jen.Id("body"), e.none(m))
-	return []jen.Code{
+	fail := jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), why))
+	out := []jen.Code{
 		jen.Id("m").Op(":=").New(e.viewType(m)),
-		jen.If(failed).Block(jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), why))),
+		jen.If(failed).Block(fail),
 	}
+	if e.views.hooked[m.Desc.FullName()] {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.views.late)) {
+		is := e.inProfile(name)
+		whole := e.qual(wirePkg, "Unmarshal").Call(e.qual(wirePkg, "Read").Call(jen.Id("body")), jen.Op("&").Id("m").Dot("message"))
+		out = append(out, jen.If(jen.Add(is).Op("&&").Op("!").Add(whole)).Block(fail))
+	}
+	return out
 }
 
 // none is a nil message, of which only the type counts.

@@ -14,8 +14,11 @@ import (
 func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	name := e.views.name(m)
 	var fields, methods []jen.Code
-	if e.views.hooked[m.Desc.FullName()] {
+	hooked := e.views.hooked[m.Desc.FullName()]
+	if hooked || len(e.views.late) > 0 && m.Desc.FullName() == e.pkg.Message.Desc.FullName() {
 		fields = append(fields, jen.Id("message").Add(e.message(m)))
+	}
+	if hooked {
 		methods = append(methods, e.protoMethod(m))
 	}
 	for _, f := range m.Fields {

@@ -114,5 +114,5 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 		}
 		c.Needs = append(c.Needs, need...)
 	}
-	b.place(root, c, repeatedSteps(p), nil, Context{})
+	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
 }
