@@ -42,13 +42,18 @@ func (dc *DecodeContext) At(s Side) *DecodeContext {
 	return &out
 }
 
-// Arena makes small slices and texts that the update keeps.
+// Read is a reader of the encoded resource. The update of what is read has an arena
+// of its own.
+func (dc *DecodeContext) Read(body []byte) wire.Reader {
+	dc.arena = wire.Arena{}
+	return dc.arena.Read(body)
+}
+
+// Arena makes slices and texts for the update that [DecodeContext.Read] began.
 func (dc *DecodeContext) Arena() *wire.Arena { return &dc.arena }
 
-// Meta is the metadata for an update that is decoded from body. The update shares
-// no memory with those before it.
+// Meta is the metadata for an update that is decoded from body.
 func (dc *DecodeContext) Meta(body []byte) Meta {
-	dc.arena = wire.Arena{}
 	return Meta{name: dc.Name, version: dc.Version, raw: body, server: dc.Server}
 }
 
@@ -89,7 +94,8 @@ func (dc *DecodeContext) Inline(m *Meta, v *Violations, p Path, message string, 
 		v.Add(p, nil, fmt.Sprintf("cannot be read, %v %s; register its plugin", ErrUnknownType, message))
 		return nil
 	}
-	u, err := t.Decode(dc, body)
+	inner := *dc
+	u, err := t.Decode(&inner, body)
 	if err != nil {
 		v.AddError(p, err)
 		return nil

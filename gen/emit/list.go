@@ -11,7 +11,6 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	var out []jen.Code
 	if n := f.length(d.Paths); n != nil {
 		out = append(out, to().Op("=").Add(f.slice(d, n)))
-		out = append(out, f.expect(d, n)...)
 	}
 	var one []jen.Code // values that are always there, to be appended at once
 	flush := func() {

@@ -45,11 +45,14 @@ func (v *views) size() int {
 	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.sockets) + len(v.late) + len(v.types)
 }
 
-// read notes that a field is read.
+// read notes that a field is read, and of a wrapper its value.
 func (v *views) read(f *protogen.Field) {
 	if v != nil {
 		v.fields[f.Desc.FullName()] = true
 		v.parents[f.Parent.Desc.FullName()] = true
+		if (model.Path{Steps: []model.Step{{Field: f}}}).Wrapper() {
+			v.read(f.Message.Fields[0])
+		}
 	}
 }
 
@@ -84,8 +87,7 @@ func (e *emitter) hasOneof(o *protogen.Oneof) string {
 func native(m *protogen.Message) string {
 	name, known := strings.CutPrefix(string(m.Desc.FullName()), "google.protobuf.")
 	switch name {
-	case "Any", "Duration", "Timestamp", "BoolValue", "Int32Value", "Int64Value", "UInt32Value", "UInt64Value",
-		"FloatValue", "DoubleValue", "StringValue", "BytesValue":
+	case "Any", "Duration", "Timestamp":
 		if known {
 			return name
 		}

@@ -45,7 +45,7 @@ func (e *emitter) readMessage() []jen.Code {
 			),
 		}
 	}
-	failed := jen.Op("!").Id("m").Dot("parse").Call(e.qual(wirePkg, "Read").Call(jen.Id("body")))
+	failed := jen.Op("!").Id("m").Dot("parse").Call(jen.Id("dc").Dot("Read").Call(jen.Id("body")))
 	if e.pkg.Strict {
 		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
 	}
@@ -134,23 +134,18 @@ func fieldNamed(m *protogen.Message, name string) *protogen.Field {
 
 // slice is an empty slice for the values of a list field, with room for n.
 func (f *fn) slice(d *model.Field, n jen.Code) *jen.Statement {
-	if f.views != nil && arenaStrings(d) {
-		return jen.Add(f.dc()).Dot("Arena").Call().Dot("Strings").Call(n)
+	if f.views != nil && f.of != nil {
+		arena := func() jen.Code { return jen.Add(f.dc()).Dot("Arena").Call() }
+		switch v := d.Value.(type) {
+		case model.StructOf:
+			if leaf := d.Paths[0].Leaf(); v.Any == nil && leaf != nil && f.inPlace(leaf) {
+				return f.qual(wirePkg, "List").Types(f.valueType(v), f.viewType(leaf.Message)).Call(arena(), n)
+			}
+		case model.Converted:
+			if v.Conversion.Func == "HostPort" && f.viewed(f.of) {
+				return f.qual(wirePkg, "Strings").Types(f.viewType(f.of)).Call(arena(), n)
+			}
+		}
 	}
 	return f.convert("Slice").Types(f.valueType(d.Value)).Call(n)
-}
-
-// expect tells the arena how many elements come of which each has strings in it.
-func (f *fn) expect(d *model.Field, n jen.Code) []jen.Code {
-	s, ok := d.Value.(model.StructOf)
-	if f.views == nil || !ok || !slices.ContainsFunc(s.Struct.Fields, arenaStrings) {
-		return nil
-	}
-	return []jen.Code{jen.Add(f.dc()).Dot("Arena").Call().Dot("Expect").Call(n)}
-}
-
-// arenaStrings reports whether a field is a list of strings that a conversion makes.
-func arenaStrings(d *model.Field) bool {
-	v, ok := d.Value.(model.Converted)
-	return ok && d.List && v.Conversion.Func == "HostPort"
 }

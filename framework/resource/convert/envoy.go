@@ -60,7 +60,7 @@ func HostPort(p resource.Path, a *corev3.Address, v *resource.Violations) string
 
 // join appends what net.JoinHostPort returns.
 func join(b []byte, host string, port uint16) []byte {
-	if strings.ContainsAny(host, ":%") {
+	if strings.IndexByte(host, ':') >= 0 || strings.IndexByte(host, '%') >= 0 {
 		b = append(append(append(b, '['), host...), ']')
 	} else {
 		b = append(b, host...)

@@ -61,8 +61,7 @@ func ViewHostPort(to *wire.Arena, p resource.Path, s Socket, v *resource.Violati
 	if !ok {
 		return ""
 	}
-	var buf [64]byte
-	return to.Text(join(buf[:0], host, port))
+	return to.Text(join(to.Buffer(len(host)+len("[]:65535")), host, port))
 }
 
 // ViewAddrPort is [AddrPort] of a view.

@@ -3,42 +3,106 @@ package wire
 // The most that an [Arena] makes room for beyond what it is asked for: elements
 // need not be alike, and the control plane says how many there are.
 const (
-	maxStrings = 1 << 10
-	maxText    = 1 << 14 // bytes
+	maxElements = 1 << 10
+	maxText     = 1 << 14 // bytes
 )
 
-// An Arena makes the small slices and texts of one update in few allocations. The
-// zero value is ready. What it made may be kept, and lives as long as any of it
-// does.
+// An Arena makes the slices and texts of one resource in few allocations: those of
+// its views, and those that its update keeps. Views tell it what is to come. The
+// zero value is ready; nil allocates each slice.
 type Arena struct {
-	left    int // how many elements are to come
-	strings []string
+	blocks  []any // of *block[T], by T
+	outer   int   // how many elements the last list of views has
+	left    int   // how many elements are still to ask for strings
+	strings block[string]
 	text    []byte
 }
 
-// Expect says that n like elements come now, each of which asks for strings once:
-// the first makes room for all.
-func (a *Arena) Expect(n int) { a.left = n }
+// Read is [Read] for a resource whose slices the arena makes.
+func (a *Arena) Read(b []byte) Reader {
+	r := Read(b)
+	r.arena = a
+	return r
+}
 
-// Strings is an empty slice with room for n strings; nil where n is 0.
-func (a *Arena) Strings(n int) []string {
-	if n == 0 {
-		return nil
+// A block is what there is for slices of one type.
+type block[T any] struct {
+	free  []T
+	given int // how many elements there are in all slices
+}
+
+func blockOf[T any](a *Arena) *block[T] {
+	for _, b := range a.blocks {
+		if b, ok := b.(*block[T]); ok {
+			return b
+		}
 	}
-	if n > len(a.strings) {
-		a.strings = make([]string, max(n, min(n*a.left, maxStrings)))
+	b := new(block[T])
+	a.blocks = append(a.blocks, b)
+	return b
+}
+
+// slice is an empty slice with room for n elements. Where it has to allocate, it
+// makes room for as many as are wanted.
+func (b *block[T]) slice(n, want int) []T {
+	if n > len(b.free) {
+		b.free = make([]T, max(n, min(want, maxElements)))
 	}
-	a.left--
-	out := a.strings[:0:n]
-	a.strings = a.strings[n:]
+	b.given += n
+	out := b.free[:0:n]
+	b.free = b.free[n:]
 	return out
 }
 
-// Text is a string of the bytes.
-func (a *Arena) Text(b []byte) string {
-	if cap(a.text)-len(a.text) < len(b) {
-		a.text = make([]byte, 0, max(len(b), min(len(b)*(a.left+1), maxText)))
+// transient is an empty slice of views with room for n elements. The first makes room
+// for those of the elements beside the one that it is in, as if they were alike.
+func transient[T any](a *Arena, n int) []T {
+	if a == nil {
+		return make([]T, 0, n)
 	}
+	b := blockOf[T](a)
+	want := n
+	if b.given == 0 {
+		want = n * max(a.outer, 1)
+	}
+	a.outer = n
+	return b.slice(n, want)
+}
+
+// List is an empty slice, for the update, with room for n elements, each made of a
+// view V; nil where n is 0.
+func List[T, V any](a *Arena, n int) []T {
+	if n == 0 {
+		return nil
+	}
+	b := blockOf[T](a)
+	return b.slice(n, blockOf[V](a).given-b.given)
+}
+
+// Strings is an empty slice, for the update, with room for n strings, of which each
+// view V asks for as many; nil where n is 0.
+func Strings[V any](a *Arena, n int) []string {
+	if n == 0 {
+		return nil
+	}
+	if a.left == 0 {
+		a.left = blockOf[V](a).given
+	}
+	a.left--
+	return a.strings.slice(n, n*(a.left+1))
+}
+
+// Buffer is an empty slice with room for n bytes, of which [Arena.Text] makes a string
+// in place.
+func (a *Arena) Buffer(n int) []byte {
+	if cap(a.text)-len(a.text) < n {
+		a.text = make([]byte, 0, max(n, min(n*(a.left+1), maxText)))
+	}
+	return a.text[len(a.text):]
+}
+
+// Text is a string of what was appended to the last buffer.
+func (a *Arena) Text(b []byte) string {
 	start := len(a.text)
 	a.text = append(a.text, b...)
 	return text(a.text[start:])

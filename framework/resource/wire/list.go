@@ -6,9 +6,12 @@ import "iter"
 // room for all that the field has from here on.
 func Element[T any](list *[]T, r *Reader) *T {
 	n := len(*list)
-	if *list == nil {
-		*list = make([]T, 1, r.Count())
-	} else {
+	switch {
+	case *list == nil:
+		*list = transient[T](r.arena, r.Count())[:1]
+	case n < cap(*list):
+		*list = (*list)[:n+1]
+	default: // another occurrence of the message that has the field
 		var none T
 		*list = append(*list, none)
 	}

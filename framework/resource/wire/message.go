@@ -19,8 +19,8 @@ func Unmarshal[T any, M Message[T]](r Reader, m *M) bool {
 		*m = new(T)
 	}
 	// Protobuf counts the message itself.
-	o := proto.UnmarshalOptions{Merge: true, RecursionLimit: r.depth + 1}
-	return !r.bad && o.Unmarshal(r.b, *m) == nil
+	o := proto.UnmarshalOptions{Merge: true, RecursionLimit: int(r.depth) + 1}
+	return r.OK() && o.Unmarshal(r.b, *m) == nil
 }
 
 // errMalformed is the error about bytes of which [proto.Unmarshal] has none to say.

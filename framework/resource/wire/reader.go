@@ -32,27 +32,25 @@ const (
 // the loop; values that are read until then are zero.
 type Reader struct {
 	b     []byte // what is still to be read
+	arena *Arena // nil: lists are allocated one by one
 	tag   uint32
-	bad   bool
-	depth int // how deep messages may still be nested below this one
+	depth int32 // how deep messages may still be nested below this one; negative: something was malformed
 }
+
+// malformed is the depth of a reader that failed: all readers below it have failed.
+const malformed = -2 * protowire.DefaultRecursionLimit
 
 // Read is a reader of a message that is not part of another.
 func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit - 1} }
 
 // Next goes to the next field and reports whether there is one.
-func (r *Reader) Next() bool {
-	if len(r.b) > 0 && r.b[0] < 0x80 && r.b[0] >= 1<<3 {
-		r.tag, r.b = uint32(r.b[0]), r.b[1:]
-		return true
-	}
-	return r.next()
-}
+func (r *Reader) Next() bool { return len(r.b) > 0 && r.next() }
 
-// next is [Reader.Next] for tags of several bytes, bad ones, and the end.
+// next is [Reader.Next] before the end.
 func (r *Reader) next() bool {
-	if len(r.b) == 0 {
-		return false
+	if b := r.b; b[0] < 0x80 && b[0] >= 1<<3 {
+		r.tag, r.b = uint32(b[0]), b[1:]
+		return true
 	}
 	tag := r.varint()
 	if number := tag >> 3; number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber) {
@@ -64,7 +62,7 @@ func (r *Reader) next() bool {
 
 // fail ends the reading.
 func (r *Reader) fail() bool {
-	r.b, r.bad = nil, true
+	r.b, r.depth = nil, malformed
 	return false
 }
 
@@ -75,7 +73,7 @@ func (r *Reader) Tag() uint32 { return r.tag }
 func (r *Reader) More() bool { return len(r.b) > 0 }
 
 // OK reports whether nothing was malformed.
-func (r *Reader) OK() bool { return !r.bad }
+func (r *Reader) OK() bool { return r.depth >= 0 }
 
 // Skip passes over the value of a field.
 func (r *Reader) Skip() {
@@ -113,17 +111,29 @@ func (r *Reader) Count() int {
 
 // Sub is a reader of the message that is the field's value.
 func (r *Reader) Sub() Reader {
-	sub := Reader{b: r.Bytes(), bad: r.bad, depth: r.depth - 1}
-	if sub.depth < 0 {
-		sub.fail()
+	if b := r.b; len(b) > 0 && b[0] < 0x80 && r.depth > 0 {
+		if end := int(b[0]) + 1; end <= len(b) {
+			r.b = b[end:]
+			return Reader{b: b[1:end:end], arena: r.arena, depth: r.depth - 1}
+		}
 	}
-	return sub
+	return r.sub()
+}
+
+// sub is [Reader.Sub] for messages of 128 bytes and more, and bad ones.
+func (r *Reader) sub() Reader {
+	b := r.Bytes()
+	if r.depth <= 0 {
+		return Reader{depth: malformed}
+	}
+	return Reader{b: b, arena: r.arena, depth: r.depth - 1}
 }
 
 // Inside is a reader of the field's value that counts for no message: an entry of
 // a map, or packed scalars.
 func (r *Reader) Inside() Reader {
-	return Reader{b: r.Bytes(), bad: r.bad, depth: r.depth}
+	b := r.Bytes()
+	return Reader{b: b, depth: r.depth}
 }
 
 // Bytes is the value of a field whose wire type is Len. It has no room to append.
