@@ -102,8 +102,8 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	}
 	if o := member(f); o != nil {
 		other := jen.Id("m").Dot(which(o)).Op("!=").Lit(int(f.Desc.Number()))
-		clear := jen.If(jen.Id("m").Dot(which(o)).Op("!=").Lit(0)).Block(here().Op("=").Add(empty))
-		out = append(out, jen.If(other).Block(clear, setWhich(f)))
+		reset := jen.If(jen.Id("m").Dot(which(o)).Op("!=").Lit(0)).Block(here().Op("=").Add(empty))
+		out = append(out, jen.If(other).Block(reset, setWhich(f)))
 	} else if e.flagged(f) {
 		out = append(out, jen.Id("m").Dot(flag(f)).Op("=").True())
 	}
