@@ -10,8 +10,9 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -20,7 +21,7 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
-var _ func(*resource.DecodeContext, *clusterv3.Cluster) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
+var _ func(*resource.DecodeContext, *clusterv3.LoadBalancingPolicy, clusterv3.Cluster_LbPolicy, *wrapperspb.UInt32Value, *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
 
 var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
 
@@ -45,9 +46,12 @@ var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(clusterv3.Cluster)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireCluster)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
+	}
+	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -63,10 +67,10 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Discovery = decodeDiscovery(dc, &u.meta, &p, m, v)
-	if x, err := lbPolicy(dc, m); err != nil {
+	if x, err := lbPolicy(dc, m.GetLoadBalancingPolicy(), m.GetLbPolicy(), m.GetLeastRequestLbConfig().GetChoiceCount().proto(), m.GetRingHashLbConfig()); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.LBPolicy = x
@@ -112,7 +116,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *res
 }
 
 // decodeDiscovery finds the case that applies; nil: none does.
-func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Discovery {
+func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster, v *resource.Violations) Discovery {
 	if m.GetType() == clusterv3.Cluster_EDS {
 		return decodeEDS(dc, meta, p, m, v)
 	}
@@ -126,7 +130,7 @@ func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resourc
 }
 
 // decodeEDS reads one EDS.
-func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) EDS {
+func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster, v *resource.Violations) EDS {
 	var s EDS
 	s.ServiceName = m.GetEdsClusterConfig().GetServiceName()
 	if s.ServiceName == "" && !dc.Name.IsXdstp() {
@@ -137,9 +141,9 @@ func decodeEDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeLogicalDNS reads one LogicalDNS.
-func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) LogicalDNS {
+func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *wireCluster, v *resource.Violations) LogicalDNS {
 	var s LogicalDNS
-	if x, err := dnsTarget(dc, m.GetLoadAssignment()); err != nil {
+	if x, err := dnsTarget(dc, m.GetLoadAssignment().proto()); err != nil {
 		v.AddError(p.Field("load_assignment"), err)
 	} else {
 		s.Target = x
@@ -148,7 +152,7 @@ func decodeLogicalDNS(dc *resource.DecodeContext, p *resource.Path, m *clusterv3
 }
 
 // decodeAggregate reads one Aggregate.
-func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Aggregate {
+func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *wireCluster, v *resource.Violations) Aggregate {
 	var s Aggregate
 	if x, err := aggregated(dc, m.GetClusterType()); err != nil {
 		v.AddError(p.Field("cluster_type"), err)
@@ -159,7 +163,7 @@ func decodeAggregate(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.
 }
 
 // decodeOutlierDetection reads one OutlierDetection.
-func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clusterv3.OutlierDetection, v *resource.Violations) OutlierDetection {
+func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wireOutlierDetection, v *resource.Violations) OutlierDetection {
 	var s OutlierDetection
 	s.Interval = 10 * time.Second
 	if x := m.GetInterval(); x != nil {
@@ -181,7 +185,7 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *clu
 }
 
 // decodeSuccessRate reads one SuccessRate.
-func decodeSuccessRate(m *clusterv3.OutlierDetection) SuccessRate {
+func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 	return SuccessRate{
 		Enforcement:   convert.Or(m.GetEnforcingSuccessRate(), 100),
 		StdevFactor:   convert.Or(m.GetSuccessRateStdevFactor(), 1900),
@@ -191,7 +195,7 @@ func decodeSuccessRate(m *clusterv3.OutlierDetection) SuccessRate {
 }
 
 // decodeFailurePercentage reads one FailurePercentage.
-func decodeFailurePercentage(m *clusterv3.OutlierDetection) FailurePercentage {
+func decodeFailurePercentage(m *wireOutlierDetection) FailurePercentage {
 	return FailurePercentage{
 		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
 		Threshold:     convert.Or(m.GetFailurePercentageThreshold(), 85),
@@ -201,8 +205,8 @@ func decodeFailurePercentage(m *clusterv3.OutlierDetection) FailurePercentage {
 }
 
 // pickMaxRequests chooses the first element that fits.
-func pickMaxRequests(list []*clusterv3.CircuitBreakers_Thresholds) *clusterv3.CircuitBreakers_Thresholds {
-	for _, x := range list {
+func pickMaxRequests(list []wireCircuitBreakersThresholds) *wireCircuitBreakersThresholds {
+	for _, x := range wire.Each(list) {
 		if x.GetPriority() == corev3.RoutingPriority_DEFAULT {
 			return x
 		}

@@ -18,10 +18,8 @@ import (
 type TLS = tlscontext.Client
 
 // validateProfile checks, for proxies that are not gRPC, the message's own rules.
-func validateProfile(dc *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
-	if dc.Types.Profile() != resource.GRPC {
-		resource.ValidateMessage(p, m, v)
-	}
+func validateProfile(_ *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
+	resource.ValidateMessage(p, m, v)
 }
 
 // aggregated are the clusters of an aggregate one (A37).

@@ -3,6 +3,7 @@ package cluster
 import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -10,11 +11,11 @@ import (
 // lbPolicy says in gRPC's terms how the cluster balances: by load_balancing_policy
 // (A52), or where that is not there, by lb_policy. What a proxy that is not gRPC
 // cannot say so is no policy.
-func lbPolicy(dc *resource.DecodeContext, m *clusterv3.Cluster) (resource.LBConfig, error) {
+func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, legacy clusterv3.Cluster_LbPolicy, choices *wrapperspb.UInt32Value, ring *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
 	var c resource.LBConfig
-	if lb := m.GetLoadBalancingPolicy(); lb != nil {
+	if lb != nil {
 		candidates := make([]*anypb.Any, 0, len(lb.GetPolicies()))
 		for _, p := range lb.GetPolicies() {
 			candidates = append(candidates, p.GetTypedExtensionConfig().GetTypedConfig())
@@ -24,7 +25,7 @@ func lbPolicy(dc *resource.DecodeContext, m *clusterv3.Cluster) (resource.LBConf
 			v.AddError(root.Field("load_balancing_policy"), err)
 		}
 	} else {
-		c = legacyPolicy(m, &v)
+		c = legacyPolicy(legacy, choices, ring, &v)
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		return c, nil
@@ -33,24 +34,24 @@ func lbPolicy(dc *resource.DecodeContext, m *clusterv3.Cluster) (resource.LBConf
 }
 
 // legacyPolicy is the policy of lb_policy and the configuration that goes with it.
-func legacyPolicy(m *clusterv3.Cluster, v *resource.Violations) resource.LBConfig {
+func legacyPolicy(p clusterv3.Cluster_LbPolicy, choices *wrapperspb.UInt32Value, ring *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
 	var root *resource.Path
-	switch m.GetLbPolicy() {
+	switch p {
 	case clusterv3.Cluster_ROUND_ROBIN:
 		return inLocality("round_robin", struct{}{}, v)
 	case clusterv3.Cluster_LEAST_REQUEST:
 		count := uint32(2)
-		if c := m.GetLeastRequestLbConfig().GetChoiceCount(); c != nil {
-			count = c.GetValue()
+		if choices != nil {
+			count = choices.GetValue()
 		}
 		if count < 2 {
 			v.Add(root.Field("least_request_lb_config.choice_count"), count, "must be at least 2 (A48)")
 		}
 		return inLocality("least_request_experimental", map[string]uint32{"choiceCount": count}, v)
 	case clusterv3.Cluster_RING_HASH:
-		return ringHash(m.GetRingHashLbConfig(), v)
+		return ringHash(ring, v)
 	default:
-		v.Add(root.Field("lb_policy"), m.GetLbPolicy(), "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST")
+		v.Add(root.Field("lb_policy"), p, "must be one of ROUND_ROBIN, RING_HASH, LEAST_REQUEST")
 		return resource.LBConfig{}
 	}
 }

@@ -4,20 +4,18 @@ package cluster
 
 import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one Cluster.
-func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
 	var p resource.Path // the message itself
-	if dc.Types.Profile() == resource.GRPC && m.GetClusterDiscoveryType() == nil {
+	if dc.Types.Profile() == resource.GRPC && !m.hasClusterDiscoveryType() {
 		v.Add(p.Field("cluster_discovery_type"), nil, "must be set (A37)")
 	}
-	if x, ok := m.GetClusterDiscoveryType().(*clusterv3.Cluster_Type); dc.Types.Profile() == resource.GRPC && ok && x.Type != clusterv3.Cluster_EDS && x.Type != clusterv3.Cluster_LOGICAL_DNS {
-		v.Add(p.Field("type"), x.Type, "must be one of EDS, LOGICAL_DNS (A37)")
+	if x := m.GetType(); dc.Types.Profile() == resource.GRPC && m.hasType() && x != clusterv3.Cluster_EDS && x != clusterv3.Cluster_LOGICAL_DNS {
+		v.Add(p.Field("type"), x, "must be one of EDS, LOGICAL_DNS (A37)")
 	}
 	if x := m.GetEdsClusterConfig().GetEdsConfig(); dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_EDS && x.GetAds() == nil && x.GetSelf() == nil {
 		v.Add(p.Field("eds_cluster_config.eds_config"), nil, "must have exactly one of ads, self set when type is EDS (A47)")
@@ -55,9 +53,11 @@ func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Viol
 	if x := m.GetOutlierDetection().GetEnforcingFailurePercentage(); x != nil && x.GetValue() > 100 {
 		v.Add(p.Field("outlier_detection.enforcing_failure_percentage"), x.GetValue(), "must be at most 100 (A50)")
 	}
-	validateProfile(dc, p, m, v)
+	if dc.Types.Profile() == resource.Envoy {
+		validateProfile(dc, p, m.message, v)
+	}
 	if m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
-		for i, x := range m.GetLoadAssignment().GetEndpoints() {
+		for i, x := range wire.Each(m.GetLoadAssignment().GetEndpoints()) {
 			q := p.Item("load_assignment.endpoints", i)
 			validateLoadAssignmentEndpoints(&q, x, v)
 		}
@@ -65,22 +65,22 @@ func validate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Viol
 }
 
 // validateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
-func validateLoadAssignmentEndpoints(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+func validateLoadAssignmentEndpoints(p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
 	if x := m.GetLbEndpoints(); len(x) != 1 {
 		v.Add(p.Field("lb_endpoints"), nil, "must have 1 element when type is LOGICAL_DNS (A37)")
 	}
-	for i, x := range m.GetLbEndpoints() {
+	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
 		validateLoadAssignmentEndpointsLbEndpoints(&q, x, v)
 	}
 }
 
 // validateLoadAssignmentEndpointsLbEndpoints checks the rules about one LbEndpoint.
-func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	if m.GetEndpoint().GetAddress().GetSocketAddress().GetAddress() == "" {
 		v.Add(p.Field("endpoint.address.socket_address.address"), "", "must be set when type is LOGICAL_DNS (A37)")
 	}
-	if !convert.Is[*corev3.SocketAddress_PortValue](m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier()) {
+	if !m.GetEndpoint().GetAddress().GetSocketAddress().hasPortValue() {
 		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
 	}
 }

@@ -7,7 +7,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // peekName reads the resource's name, the field cluster_name, from its encoded message.
@@ -24,20 +24,26 @@ var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey 
 
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
 
-var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validatePriorities // hook that validates ClusterLoadAssignment
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishPriorities // hook that finishes the update
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(endpointv3.ClusterLoadAssignment)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireClusterLoadAssignment)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
+	}
+	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(dc, m, v)
 	u.decode(dc, m, v)
 	validateUpdate(dc, u, v)
+	if v.Err() == nil {
+		finishPriorities(dc, u, v)
+	}
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
 	}
@@ -48,15 +54,15 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Drops = convert.Slice[Drop](len(m.GetPolicy().GetDropOverloads()))
-	for i, x := range m.GetPolicy().GetDropOverloads() {
+	u.Drops = wire.List[Drop, wireClusterLoadAssignmentPolicyDropOverload](dc.Arena(), len(m.GetPolicy().GetDropOverloads()))
+	for i, x := range wire.Each(m.GetPolicy().GetDropOverloads()) {
 		q := p.Item("policy.drop_overloads", i)
 		u.Drops = append(u.Drops, decodeDrop(&q, x, v))
 	}
-	u.Localities = convert.Slice[Locality](len(m.GetEndpoints()))
-	for i, x := range m.GetEndpoints() {
+	u.Localities = wire.List[Locality, wireLocalityLbEndpoints](dc.Arena(), len(m.GetEndpoints()))
+	for i, x := range wire.Each(m.GetEndpoints()) {
 		q := p.Item("endpoints", i)
 		if y, ok := decodeLocality(dc, &q, x, v); ok {
 			u.Localities = append(u.Localities, y)
@@ -65,7 +71,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAss
 }
 
 // decodeDrop reads one Drop.
-func decodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_DropOverload, v *resource.Violations) Drop {
+func decodeDrop(p *resource.Path, m *wireClusterLoadAssignmentPolicyDropOverload, v *resource.Violations) Drop {
 	return Drop{
 		Category:   m.GetCategory(),
 		PerMillion: convert.PerMillion(p.Field("drop_percentage"), m.GetDropPercentage(), v),
@@ -73,7 +79,7 @@ func decodeDrop(p *resource.Path, m *endpointv3.ClusterLoadAssignment_Policy_Dro
 }
 
 // decodeLocality reads one Locality, and reports whether it is kept.
-func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
+func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) (Locality, bool) {
 	var s Locality
 	s.Weight = m.GetLoadBalancingWeight().GetValue()
 	if dc.Types.Profile() == resource.GRPC && s.Weight == 0 {
@@ -84,8 +90,8 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.
 		s.ID = decodeLocalityID(x)
 	}
 	s.Priority = m.GetPriority()
-	s.Endpoints = convert.Slice[Endpoint](len(m.GetLbEndpoints()))
-	for i, x := range m.GetLbEndpoints() {
+	s.Endpoints = wire.List[Endpoint, wireLbEndpoint](dc.Arena(), len(m.GetLbEndpoints()))
+	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
 		s.Endpoints = append(s.Endpoints, decodeEndpoint(dc, &q, x, v))
 	}
@@ -103,7 +109,7 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.
 }
 
 // decodeLocalityID reads one LocalityID.
-func decodeLocalityID(m *corev3.Locality) LocalityID {
+func decodeLocalityID(m *wireLocality) LocalityID {
 	return LocalityID{
 		Region:  m.GetRegion(),
 		Zone:    m.GetZone(),
@@ -112,17 +118,17 @@ func decodeLocalityID(m *corev3.Locality) LocalityID {
 }
 
 // decodeEndpoint reads one Endpoint.
-func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
+func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) Endpoint {
 	var s Endpoint
 	validateEndpoint(p, m, v)
-	s.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
+	s.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.Addresses = append(s.Addresses, convert.HostPort(p.Field("endpoint.address"), x, v))
+		s.Addresses = append(s.Addresses, convert.ViewHostPort(dc.Arena(), p.Field("endpoint.address"), x.socket(), v))
 	}
-	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
+	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.Addresses = append(s.Addresses, convert.HostPort(q.Field("address"), y, v))
+			s.Addresses = append(s.Addresses, convert.ViewHostPort(dc.Arena(), q.Field("address"), y.socket(), v))
 		}
 	}
 	s.Health = decodeHealth(m.GetHealthStatus())

@@ -11,36 +11,33 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// validateProfile checks, for proxies that are not gRPC, the message's own rules.
-func validateProfile(dc *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
-	if dc.Types.Profile() != resource.GRPC {
-		resource.ValidateMessage(p, m, v)
-	}
+// validateProfile holds the message to its own rules, where gRPC's do not count.
+func validateProfile(_ *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+	resource.ValidateMessage(p, m, v)
 }
 
-// validatePriorities checks that the priorities of the localities that have
-// weight are 0, 1, 2, … without a gap (gRFC A27). A priority that is not below
-// the number of localities cannot be without one.
-func validatePriorities(dc *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+// finishPriorities checks, in profile gRPC, that the priorities of the localities are
+// 0, 1, 2, … without a gap (gRFC A27). A priority that is not below the number of
+// localities cannot be without one.
+func finishPriorities(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {
 		return
 	}
 	var few [64]bool // most resources allocate nothing here
 	seen := few[:]
-	if n := len(m.GetEndpoints()); n > len(seen) {
+	if n := len(u.Localities); n > len(seen) {
 		seen = make([]bool, n)
 	}
 	var highest uint32
-	for _, l := range m.GetEndpoints() {
-		if l.GetLoadBalancingWeight().GetValue() == 0 {
-			continue
-		}
-		highest = max(highest, l.GetPriority())
-		if int64(l.GetPriority()) < int64(len(seen)) {
-			seen[l.GetPriority()] = true
+	for i := range u.Localities {
+		p := u.Localities[i].Priority
+		highest = max(highest, p)
+		if int64(p) < int64(len(seen)) {
+			seen[p] = true
 		}
 	}
 	if int64(highest) >= int64(len(seen)) || slices.Contains(seen[:highest], false) {
+		var p resource.Path
 		v.Add(p.Field("endpoints.priority"), highest, "must not leave out a lower number (A27)")
 	}
 }

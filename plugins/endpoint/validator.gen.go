@@ -3,32 +3,33 @@
 package endpoint
 
 import (
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one ClusterLoadAssignment.
-func validate(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *wireClusterLoadAssignment, v *resource.Violations) {
 	var p resource.Path // the message itself
 	var sums convert.Sums[uint32]
-	for i, x := range m.GetEndpoints() {
+	for i, x := range wire.Each(m.GetEndpoints()) {
 		q := p.Item("endpoints", i)
 		if sum := sums.Add(x.GetPriority(), x.GetLoadBalancingWeight().GetValue()); sum > 4294967295 {
 			v.Add(q, sum, "sum of load_balancing_weight for equal priority must be at most 4294967295 (A27)")
 		}
 	}
-	validateProfile(dc, p, m, v)
-	validatePriorities(dc, p, m, v)
+	if dc.Types.Profile() == resource.Envoy {
+		validateProfile(dc, p, m.message, v)
+	}
 }
 
 // validateLocality checks the rules about one LocalityLbEndpoints.
-func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC && m.GetLocality() == nil {
 		v.Add(p.Field("locality"), nil, "must be set (A27)")
 	}
 	var sum uint64
-	for _, x := range m.GetLbEndpoints() {
+	for _, x := range wire.Each(m.GetLbEndpoints()) {
 		sum += uint64(x.GetLoadBalancingWeight().GetValue())
 	}
 	if sum > 4294967295 {
@@ -37,14 +38,14 @@ func validateLocality(dc *resource.DecodeContext, p *resource.Path, m *endpointv
 }
 
 // validateEndpoint checks the rules about one LbEndpoint.
-func validateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+func validateEndpoint(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set (A27)")
 	}
 	if x := m.GetLoadBalancingWeight(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("load_balancing_weight"), x.GetValue(), "must be at least 1")
 	}
-	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
+	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		validateEndpointEndpointAdditionalAddresses(&q, x, v)
 	}
@@ -52,7 +53,7 @@ func validateEndpoint(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Vi
 
 // validateEndpointEndpointAdditionalAddresses checks the rules about one
 // Endpoint.AdditionalAddress.
-func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *endpointv3.Endpoint_AdditionalAddress, v *resource.Violations) {
+func validateEndpointEndpointAdditionalAddresses(p *resource.Path, m *wireEndpointAdditionalAddress, v *resource.Violations) {
 	if m.GetAddress() == nil {
 		v.Add(p.Field("address"), nil, "must be set (A61)")
 	}
