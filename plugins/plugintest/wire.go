@@ -41,13 +41,14 @@ func FuzzWire(f *testing.F, w Wire) {
 		w.Context = w.context(f)
 	}
 	for _, body := range append(w.cases(f), w.Seeds...) {
-		for seed := range uint64(20) {
+		for seed := range uint64(200) {
 			f.Add(body, seed)
 		}
 	}
+	descriptor := w.Plugin.Message().ProtoReflect().Descriptor()
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64) {
 		if seed > 0 {
-			body = mutateWire(rand.New(rand.NewPCG(seed, 0)), body)
+			body = mutateWire(rand.New(rand.NewPCG(seed, 0)), body, descriptor) //nolint:gosec // to be repeated
 		}
 		w.compare(t, body)
 	})

@@ -2,8 +2,10 @@ package plugintest
 
 import (
 	"math/rand/v2"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // A field is one field of an encoded message, its tag included.
@@ -51,29 +53,55 @@ func encode(list []field) []byte {
 
 // mutateWire changes an encoded message in ways that protobuf gives a meaning to,
 // and in some that it does not.
-func mutateWire(rnd *rand.Rand, body []byte) []byte {
+func mutateWire(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) []byte {
 	out := append([]byte(nil), body...)
-	for range 1 + rnd.IntN(3) {
-		if changed := change1(rnd, out, 0); changed != nil {
+	for range 1 + rnd.IntN(4) {
+		if changed := change1(rnd, out, m); changed != nil {
 			out = changed
 		}
 	}
 	return out
 }
 
-// change1 makes one change in a message, or in one that is in it.
-func change1(rnd *rand.Rand, body []byte, depth int) []byte {
+// change1 makes one change in a message, or in one that is in it. What is no message
+// has no descriptor.
+func change1(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) []byte {
 	list := fields(body)
+	if m != nil && m.Fields().Len() > 0 && (len(list) == 0 || rnd.IntN(5) == 0) {
+		return encode(slices.Insert(list, rnd.IntN(len(list)+1), newField(rnd, m)))
+	}
 	if len(list) == 0 {
 		return mutate(rnd, body)
 	}
 	i := rnd.IntN(len(list))
 	f := &list[i]
-	if f.typ == protowire.BytesType && len(f.value) > 0 && depth < 12 && rnd.IntN(4) > 0 {
-		f.value = change1(rnd, f.value, depth+1)
+	inner := protoreflect.MessageDescriptor(nil)
+	if m != nil {
+		if d := m.Fields().ByNumber(f.number); d != nil {
+			inner = d.Message()
+		}
+	}
+	if f.typ == protowire.BytesType && (inner != nil || len(f.value) > 0) && rnd.IntN(4) > 0 {
+		f.value = change1(rnd, f.value, inner)
 		return encode(list)
 	}
 	return changeField(rnd, list, i)
+}
+
+// newField is any field of a message: empty, or with a small value. Where it is a
+// member of a oneof, it takes the place of another.
+func newField(rnd *rand.Rand, m protoreflect.MessageDescriptor) field {
+	d := m.Fields().Get(rnd.IntN(m.Fields().Len()))
+	switch d.Kind() {
+	case protoreflect.StringKind, protoreflect.BytesKind, protoreflect.MessageKind:
+		return field{d.Number(), protowire.BytesType, []byte("xyz")[:rnd.IntN(2)]}
+	case protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind, protoreflect.FloatKind:
+		return field{d.Number(), protowire.Fixed32Type, protowire.AppendFixed32(nil, rnd.Uint32())}
+	case protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind, protoreflect.DoubleKind:
+		return field{d.Number(), protowire.Fixed64Type, protowire.AppendFixed64(nil, rnd.Uint64())}
+	default:
+		return field{d.Number(), protowire.VarintType, protowire.AppendVarint(nil, rnd.Uint64N(4))}
+	}
 }
 
 // changeField changes, moves, repeats or splits one field of a message.

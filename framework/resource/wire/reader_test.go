@@ -226,3 +226,20 @@ func TestWellKnown(t *testing.T) {
 		t.Errorf("Struct = %v", s)
 	}
 }
+
+// What is read must be sound in itself.
+func TestMalformed(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"no UTF-8":            {0x0a, 0x01, 0xff},
+		"no UTF-8 in a part":  {0x9a, 0x03, 0x03, 0x0a, 0x01, 0xff},
+		"a varint too long":   {0x20, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02},
+		"packed, cut off":     {0x72, 0x01, 0x80},
+		"a part longer":       {0x9a, 0x03, 0x7f, 0x0a},
+		"a fixed64 cut off":   {0x61, 0x00},
+		"a group that is not": {0x0b, 0x14},
+	} {
+		if m := new(thing); m.parse(wire.Read(b)) {
+			t.Errorf("%s: %x became %+v", name, b, m)
+		}
+	}
+}
