@@ -5,9 +5,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
 	"github.com/xdsforge/xdsforge/plugins/plugintest"
 )
@@ -60,5 +63,43 @@ func TestCases(t *testing.T) {
 				t.Error("Equal does not compare the cases")
 			}
 		})
+	}
+}
+
+// The last member wins, and starts anew unless it was the one before.
+func TestLastMember(t *testing.T) {
+	encode := func(list ...*testpb.Thing) []byte {
+		var out []byte
+		for _, m := range list {
+			b, err := proto.Marshal(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, b...)
+		}
+		return out
+	}
+	part := func(alias string) *testpb.Thing {
+		return &testpb.Thing{Choice: &testpb.Thing_Chosen{Chosen: &testpb.Part{Id: "p", Aliases: []string{alias}}}}
+	}
+	name, err := xdstp.Parse("n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		body []byte
+		want Choice
+	}{
+		{encode(part("a"), part("b")), Chosen{ID: "p", Aliases: []string{"a", "b"}}},
+		{encode(part("a"), &testpb.Thing{Choice: &testpb.Thing_Word{Word: "w"}}), Word{Value: "w"}},
+		{encode(part("a"), &testpb.Thing{Choice: &testpb.Thing_Word{Word: "w"}}, part("b")), Chosen{ID: "p", Aliases: []string{"b"}}},
+		{encode(part("a"), &testpb.Thing{Choice: &testpb.Thing_Nothing{Nothing: &testpb.Empty{}}}, part("b")), Chosen{ID: "p", Aliases: []string{"b"}}},
+	} {
+		u, err := Type().Decode(&resource.DecodeContext{Name: name}, test.body)
+		if err != nil {
+			t.Error(err)
+		} else if diff := cmp.Diff(test.want, u.(*Update).Choice); diff != "" {
+			t.Errorf("Choice of %x (-want +got):\n%s", test.body, diff)
+		}
 	}
 }
