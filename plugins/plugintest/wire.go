@@ -33,24 +33,32 @@ type Wire struct {
 	Seeds [][]byte
 }
 
+// How many seeds a resource is, and how many mutations of it each of them makes.
+const (
+	seeds     = 5
+	mutations = 30
+)
+
 // FuzzWire decodes bytes by both decoders of a type, and compares verdicts,
-// violations and updates.
+// violations and updates: the bytes that it is given, and mutations of them that a
+// second argument seeds.
 func FuzzWire(f *testing.F, w Wire) {
 	f.Helper()
 	if w.Context == nil {
 		w.Context = w.context(f)
 	}
 	for _, body := range append(w.cases(f), w.Seeds...) {
-		for seed := range uint64(200) {
+		for seed := range uint64(seeds) {
 			f.Add(body, seed)
 		}
 	}
 	descriptor := w.Plugin.Message().ProtoReflect().Descriptor()
 	f.Fuzz(func(t *testing.T, body []byte, seed uint64) {
-		if seed > 0 {
-			body = mutateWire(rand.New(rand.NewPCG(seed, 0)), body, descriptor) //nolint:gosec // to be repeated
-		}
 		w.compare(t, body)
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		for range mutations {
+			w.compare(t, mutateWire(rnd, body, descriptor))
+		}
 	})
 }
 
