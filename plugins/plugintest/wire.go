@@ -132,7 +132,7 @@ func (w *Wire) compare(t *testing.T, body []byte) {
 		t.Fatalf("%x\nby its bytes: %v\nby its message: %v", body, gotErr, wantErr)
 	}
 	if gotErr != nil {
-		if g, m := Words(gotErr), Words(wantErr); g != m {
+		if g, m := words(gotErr), words(wantErr); g != m {
 			t.Fatalf("%x\nby its bytes: %s\nby its message: %s", body, g, m)
 		}
 		return
@@ -168,5 +168,5 @@ func (w *Wire) passes(body []byte, got error) bool {
 // malformedWithin reports whether an error is about bytes that are no message.
 func malformedWithin(err error) bool { return err != nil && strings.Contains(err.Error(), "not a ") }
 
-// Words are what an error says, without the spaces that protobuf varies.
-func Words(err error) string { return strings.ReplaceAll(err.Error(), "\u00a0", " ") }
+// words are what an error says, without the spaces that protobuf varies.
+func words(err error) string { return strings.ReplaceAll(err.Error(), "\u00a0", " ") }
