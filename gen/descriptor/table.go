@@ -171,6 +171,7 @@ func refMapping() Mapping {
 func hookMapping() Mapping {
 	return Mapping{Name: "hook", Doc: "A hand-written function that looks at the whole resource.", Need: "hook", Keys: []Key{
 		{Name: "validate", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, resource.Path, *<message>, *resource.Violations), called after the rules of the same message."},
+		{Name: "check", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called when everything has been read, whatever was wrong; to it, what could not be read is zero."},
 		{Name: "finish", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only when nothing was wrong before."},
 		{Name: "at", Kind: KindPath, With: []string{"validate"}, Doc: "The message to look at, each of them when the path is repeated; by default the resource's."},
 		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message whose values are given to the hook in its place."},

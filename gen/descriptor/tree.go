@@ -168,6 +168,7 @@ type Ref struct {
 type Hook struct {
 	diag.Pos
 	Validate Text   `key:"validate"`
+	Check    Text   `key:"check"`
 	Finish   Text   `key:"finish"`
 	At       Text   `key:"at"`
 	Needs    []Text `key:"needs"`

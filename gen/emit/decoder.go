@@ -94,6 +94,10 @@ func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 	if len(e.pkg.GoChecks) > 0 {
 		call(jen.Id("validateUpdate"), e.uses["validateUpdate"], "u")
 	}
+	for _, h := range e.pkg.Checkers {
+		violations = true
+		steps = append(steps, jen.Id(h).Call(jen.Id("dc"), jen.Id("u"), jen.Id("v")))
+	}
 	for _, h := range e.pkg.Finish {
 		violations = true
 		steps = append(steps, jen.If(jen.Id("v").Dot("Err").Call().Op("==").Nil()).Block(

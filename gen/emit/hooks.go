@@ -53,10 +53,14 @@ func (e *emitter) hooks() []hookType {
 	if e.pkg.Update.Rules != nil {
 		out = e.validateHooks(out, e.pkg.Update.Rules)
 	}
-	for _, name := range e.pkg.Finish {
-		t := jen.Func().Params(jen.Op("*").Add(e.resource("DecodeContext")), jen.Op("*").Id("Update"), jen.Op("*").Add(e.resource("Violations")))
-		out = append(out, hookType{name, t, "hook that finishes the update"})
+	updateHooks := func(names []string, what string) {
+		for _, name := range names {
+			t := jen.Func().Params(jen.Op("*").Add(e.resource("DecodeContext")), jen.Op("*").Id("Update"), jen.Op("*").Add(e.resource("Violations")))
+			out = append(out, hookType{name, t, what})
+		}
 	}
+	updateHooks(e.pkg.Checkers, "hook that checks the update")
+	updateHooks(e.pkg.Finish, "hook that finishes the update")
 	return out
 }
 

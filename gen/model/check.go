@@ -216,7 +216,7 @@ func (b *builder) hookNames() []descriptor.Text {
 		fields(s.Fields)
 	}
 	for _, h := range b.desc.Hooks {
-		for _, t := range []descriptor.Text{h.Validate, h.Finish} {
+		for _, t := range []descriptor.Text{h.Validate, h.Check, h.Finish} {
 			if t.Given() {
 				out = append(out, t)
 			}

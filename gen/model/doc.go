@@ -16,7 +16,8 @@
 //
 // Everything is in the order of the descriptor, and so is what is emitted. In
 // particular the order of violations is defined: first the rules, then the
-// fields in their order, then the rules about Go fields, then the finish hooks.
+// fields in their order, then the rules about Go fields, then the check hooks, then
+// the finish hooks.
 // The rules of one message come before those of the messages in its repeated
 // fields; of these, the fields come in the order in which rules first mention
 // them, and the elements in theirs.

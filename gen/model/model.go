@@ -24,6 +24,7 @@ type Package struct {
 	Oneofs    []*Oneof
 	Picks     []Step // repeated messages of which one element is taken
 	GoChecks  []*GoCheck
+	Checkers  []string // hooks that look at the update, whatever was wrong
 	Finish    []string // hooks
 	Inlined   []string // full names of the messages that are inlined resources
 

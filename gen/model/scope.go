@@ -88,10 +88,14 @@ func (c Cond) key() string {
 	return k.String()
 }
 
-// validateHook builds a hook that looks at messages, or notes one that finishes
-// the update.
+// validateHook builds a hook that looks at messages, or notes one that checks or
+// finishes the update.
 func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
-	if d.Finish.Given() {
+	switch {
+	case d.Check.Given():
+		b.pkg.Checkers = append(b.pkg.Checkers, d.Check.Value)
+		return
+	case d.Finish.Given():
 		b.pkg.Finish = append(b.pkg.Finish, d.Finish.Value)
 		return
 	}

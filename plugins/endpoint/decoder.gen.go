@@ -24,7 +24,7 @@ var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey 
 
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishPriorities // hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriorities // hook that checks the update
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
 
@@ -41,9 +41,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	validate(dc, m, v)
 	u.decode(dc, m, v)
 	validateUpdate(dc, u, v)
-	if v.Err() == nil {
-		finishPriorities(dc, u, v)
-	}
+	checkPriorities(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
 	}

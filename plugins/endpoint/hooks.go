@@ -16,10 +16,10 @@ func validateProfile(_ *resource.DecodeContext, p resource.Path, m *endpointv3.C
 	resource.ValidateMessage(p, m, v)
 }
 
-// finishPriorities checks, in profile gRPC, that the priorities of the localities are
+// checkPriorities checks, in profile gRPC, that the priorities of the localities are
 // 0, 1, 2, … without a gap (gRFC A27). A priority that is not below the number of
 // localities cannot be without one.
-func finishPriorities(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+func checkPriorities(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {
 		return
 	}

@@ -23,9 +23,7 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	messageValidate(dc, m, v)
 	u.messageDecode(dc, m, v)
 	messageValidateUpdate(dc, u, v)
-	if v.Err() == nil {
-		finishPriorities(dc, u, v)
-	}
+	checkPriorities(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
 	}

@@ -31,6 +31,8 @@ var _ func(*resource.DecodeContext, resource.Path, string, []*testpb.Part, *reso
 
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart // hook that validates Part
 
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = check // hook that checks the update
+
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finish // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
@@ -42,6 +44,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	v := new(resource.Violations)
 	validate(dc, m, v)
 	u.decode(dc, m, v)
+	check(dc, u, v)
 	if v.Err() == nil {
 		finish(dc, u, v)
 	}

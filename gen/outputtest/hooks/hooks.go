@@ -81,6 +81,13 @@ func validateSizes(_ *resource.DecodeContext, p resource.Path, label string, par
 	}
 }
 
+// check is called whatever was wrong.
+func check(_ *resource.DecodeContext, u *Update, v *resource.Violations) {
+	if u.Upper == "" {
+		v.Add(resource.Path{}, nil, "was not read")
+	}
+}
+
 func finish(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	if u.Upper == "LAST" {
 		v.Add(resource.Path{}, nil, "was last")
