@@ -77,3 +77,41 @@ func TestTheSameAgain(t *testing.T) {
 	send("", a1, b1) // what was there before
 	a.value("1")
 }
+
+// The name in a wrapper wins over the one in the message, and says nothing of a message
+// that comes without one.
+func TestTheSameWithoutItsWrapper(t *testing.T) {
+	send := make(chan *anypb.Any)
+	s, err := fakeads.Start(func(stream fakeads.Stream) error {
+		for asked := 0; asked < 2; {
+			r, err := stream.Recv()
+			if err != nil {
+				return err
+			}
+			asked = len(r.GetResourceNames())
+		}
+		for {
+			select {
+			case a := <-send:
+				if err := stream.Send(&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n", TypeUrl: clusterURL, Resources: []*anypb.Any{a}}); err != nil {
+					return err
+				}
+			case <-stream.Context().Done():
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	c := newClient(t, oneServer(t, s.Addr()))
+	ctx := testContext(t)
+	outer, inner := follow(ctx, t, c, clusters, "outer"), follow(ctx, t, c, clusters, "inner")
+	body := anyOf(t, cluster("inner", "1"))
+	send <- anyOf(t, &discoveryv3.Resource{Name: "outer", Resource: body})
+	outer.value("1")
+	send <- body
+	inner.value("1")
+	outer.ambient(resource.ErrRemoved)
+}

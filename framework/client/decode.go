@@ -76,6 +76,9 @@ func (ch *channel) decode(resp *transport.Response, delta bool, known memory) (d
 				rejected.add(t, rejected.total, name.String(), r.Err)
 			}
 		}
+		if res.Name == "" {
+			d.plain = append(d.plain, len(d.results))
+		}
 		d.results = append(d.results, r)
 	}
 	for i := range d.results {

@@ -94,7 +94,7 @@ func (s *seen) find(hash uint64, raw string) (int, bool) {
 // remember keeps what was new in a response, once the loop has taken it in.
 func (m memory) remember(c *Client, d *decoded) {
 	s := m[d.typ]
-	for i := range d.results {
+	for _, i := range d.plain {
 		r := &d.results[i]
 		if r.Update == nil || r.TTL != 0 || len(r.Aliases) > 0 {
 			continue // there is more to it than its bytes

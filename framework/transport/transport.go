@@ -40,7 +40,8 @@ type Conn interface {
 // another receives.
 type Stream interface {
 	// Send hands a message to the network. It may block for flow control. The
-	// caller does not touch msg again.
+	// caller does not touch msg again. A message that Send fails for has not been and
+	// will not be delivered.
 	Send(msg []byte) error
 	// Receive waits for a message, which is valid until the next call. io.EOF says
 	// that the server ended the stream without an error.
