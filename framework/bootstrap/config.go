@@ -104,6 +104,13 @@ func (c *Config) Authority(name string) (*Authority, bool) {
 // "xdstp:" are new-style names.
 func (c *Config) Federation() bool { return c.federation }
 
+// CertificateProvider finds a plugin instance by its name. Nobody may change its
+// Config.
+func (c *Config) CertificateProvider(name string) (CertificateProvider, bool) {
+	p, ok := c.providers[name]
+	return p, ok
+}
+
 // CertificateProviders returns a copy of the plugin instances by their names (gRFC
 // A29). They are as they are in the file: nothing but their form was checked.
 func (c *Config) CertificateProviders() map[string]CertificateProvider {

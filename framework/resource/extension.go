@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"sync/atomic"
 )
 
 // An Extension is code for one kind of configuration that resources carry
@@ -86,8 +88,35 @@ type MetadataKind struct {
 type CertificateProvider struct {
 	// Plugin is the plugin's name in the bootstrap, such as "file_watcher".
 	Plugin string
-	// Check validates the configuration of an instance; nil accepts any.
+	// Check validates the configuration of an instance; nil accepts any. What it
+	// says counts for good.
 	Check func(config json.RawMessage) error
+
+	checked atomic.Pointer[map[string]error] // by configuration; what is in it is not changed
+}
+
+// checkOnce is Check, called once for a configuration. There are as many as the
+// program's bootstrap files have.
+func (p *CertificateProvider) checkOnce(config json.RawMessage) error {
+	if p.Check == nil {
+		return nil
+	}
+	for {
+		old := p.checked.Load()
+		if old != nil {
+			if err, ok := (*old)[string(config)]; ok {
+				return err
+			}
+		}
+		known := make(map[string]error)
+		if old != nil {
+			maps.Copy(known, *old)
+		}
+		known[string(config)] = p.Check(config)
+		if p.checked.CompareAndSwap(old, &known) {
+			return known[string(config)]
+		}
+	}
 }
 
 // An extensionKey is what an extension is found by: where it plugs in, and its

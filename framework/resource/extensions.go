@@ -135,7 +135,7 @@ func (dc *DecodeContext) CertificateProvider(instance string) error {
 	if dc.Bootstrap == nil {
 		return errNoInstance
 	}
-	p, ok := dc.Bootstrap.CertificateProviders()[instance]
+	p, ok := dc.Bootstrap.CertificateProvider(instance)
 	if !ok {
 		return errNoInstance
 	}
@@ -143,10 +143,7 @@ func (dc *DecodeContext) CertificateProvider(instance string) error {
 	if !ok {
 		return fmt.Errorf("is of the plugin %q, which must be registered", p.PluginName)
 	}
-	if plugin.Check == nil {
-		return nil
-	}
-	return plugin.Check(p.Config)
+	return plugin.checkOnce(p.Config)
 }
 
 var errNoInstance = errors.New("must be one of the bootstrap's certificate_providers (A29)")

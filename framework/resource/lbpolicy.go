@@ -12,18 +12,40 @@ import (
 const maxLBDepth = 16
 
 // An LBConfig is an LB policy of gRPC with its configuration, as a service config
-// has them.
+// has them. Two are alike where they are equal.
 type LBConfig struct {
 	// Name is the policy's, such as "round_robin". Empty: there is no policy.
 	Name string
 	// Config is its configuration, a JSON object.
-	Config json.RawMessage
+	Config string
 }
 
 // MarshalJSON writes what a service config calls a list of LB configs, with one
 // entry: [{"round_robin":{}}].
-func (c LBConfig) MarshalJSON() ([]byte, error) {
-	return json.Marshal([]map[string]json.RawMessage{{c.Name: c.Config}})
+func (c LBConfig) MarshalJSON() ([]byte, error) { return []byte(c.List()), nil }
+
+// List is the JSON that [LBConfig.MarshalJSON] writes, for the configuration of a
+// policy that has others below it.
+func (c LBConfig) List() string {
+	name, config := c.Name, c.Config
+	if config == "" {
+		config = "null"
+	}
+	if !plain(name) {
+		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string can always be written
+		return "[{" + string(quoted) + ":" + config + "}]"
+	}
+	return `[{"` + name + `":` + config + "}]"
+}
+
+// plain reports whether a text stands for itself in JSON.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // NewLBConfig makes the configuration of a policy of any value that becomes a JSON
@@ -33,7 +55,7 @@ func NewLBConfig(name string, config any) (LBConfig, error) {
 	if err != nil {
 		return LBConfig{}, fmt.Errorf("resource: configuration of %s: %w", name, err)
 	}
-	return LBConfig{Name: name, Config: text}, nil
+	return LBConfig{Name: name, Config: string(text)}, nil
 }
 
 // An LBPolicy makes an LB policy known (gRFC A52).

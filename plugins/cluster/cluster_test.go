@@ -174,22 +174,3 @@ func TestReportsAndMetadata(t *testing.T) {
 		t.Errorf("all named metrics: %+v", all)
 	}
 }
-
-func BenchmarkDecode(b *testing.B) {
-	m := new(clusterv3.Cluster)
-	if err := prototext.Unmarshal([]byte(eds+`outlier_detection { interval { seconds: 1 } } lrs_server { self { } } transport_socket { typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
-		common_tls_context { tls_certificate_provider_instance { instance_name: "identity" } validation_context { ca_certificate_provider_instance { instance_name: "roots" } } } } } }`), m); err != nil {
-		b.Fatal(err)
-	}
-	body, err := proto.Marshal(m)
-	if err != nil {
-		b.Fatal(err)
-	}
-	dc := plugincase.Context(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := plugincase.DecodeBytes(dc, cluster.Type(), body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

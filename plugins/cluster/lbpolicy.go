@@ -1,9 +1,10 @@
 package cluster
 
 import (
+	"fmt"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -11,7 +12,7 @@ import (
 // lbPolicy says in gRPC's terms how the cluster balances: by load_balancing_policy
 // (A52), or where that is not there, by lb_policy. What a proxy that is not gRPC
 // cannot say so is no policy.
-func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, legacy clusterv3.Cluster_LbPolicy, choices *wrapperspb.UInt32Value, ring *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) {
+func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, legacy clusterv3.Cluster_LbPolicy, least *clusterv3.Cluster_LeastRequestLbConfig, ring *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
 	var c resource.LBConfig
@@ -25,7 +26,7 @@ func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, leg
 			v.AddError(root.Field("load_balancing_policy"), err)
 		}
 	} else {
-		c = legacyPolicy(legacy, choices, ring, &v)
+		c = legacyPolicy(legacy, least, ring, &v)
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		return c, nil
@@ -34,20 +35,20 @@ func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, leg
 }
 
 // legacyPolicy is the policy of lb_policy and the configuration that goes with it.
-func legacyPolicy(p clusterv3.Cluster_LbPolicy, choices *wrapperspb.UInt32Value, ring *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
+func legacyPolicy(p clusterv3.Cluster_LbPolicy, least *clusterv3.Cluster_LeastRequestLbConfig, ring *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
 	var root *resource.Path
 	switch p {
 	case clusterv3.Cluster_ROUND_ROBIN:
-		return inLocality("round_robin", struct{}{}, v)
+		return resource.LBConfig{Name: wrrLocality, Config: `{"childPolicy":[{"round_robin":{}}]}`}
 	case clusterv3.Cluster_LEAST_REQUEST:
 		count := uint32(2)
-		if choices != nil {
-			count = choices.GetValue()
+		if c := least.GetChoiceCount(); c != nil {
+			count = c.GetValue()
 		}
 		if count < 2 {
 			v.Add(root.Field("least_request_lb_config.choice_count"), count, "must be at least 2 (A48)")
 		}
-		return inLocality("least_request_experimental", map[string]uint32{"choiceCount": count}, v)
+		return resource.LBConfig{Name: wrrLocality, Config: fmt.Sprintf(`{"childPolicy":[{"least_request_experimental":{"choiceCount":%d}}]}`, count)}
 	case clusterv3.Cluster_RING_HASH:
 		return ringHash(ring, v)
 	default:
@@ -78,20 +79,9 @@ func ringHash(m *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) res
 	if low > high {
 		v.Add(p.Field("minimum_ring_size"), low, "must not be above maximum_ring_size (A42)")
 	}
-	return lbConfig("ring_hash_experimental", map[string]uint64{"minRingSize": low, "maxRingSize": high}, v)
+	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}
 }
 
-// inLocality is a policy that picks within a locality, after one was chosen by
-// weight (A52).
-func inLocality(name string, config any, v *resource.Violations) resource.LBConfig {
-	child := lbConfig(name, config, v)
-	return lbConfig("xds_wrr_locality_experimental", map[string]any{"childPolicy": child}, v)
-}
-
-func lbConfig(name string, config any, v *resource.Violations) resource.LBConfig {
-	c, err := resource.NewLBConfig(name, config)
-	if err != nil {
-		v.AddError(resource.Path{}, err)
-	}
-	return c
-}
+// wrrLocality is the policy that chooses a locality by weight, before one below it picks
+// there (A52).
+const wrrLocality = "xds_wrr_locality_experimental"

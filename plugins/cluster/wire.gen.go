@@ -8,7 +8,6 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // wireCircuitBreakers is what is read of a envoy.config.cluster.v3.CircuitBreakers.
@@ -96,7 +95,7 @@ type wireCluster struct {
 	OutlierDetection          wireOutlierDetection
 	setOutlierDetection       bool
 	RingHashLbConfig          *clusterv3.Cluster_RingHashLbConfig
-	LeastRequestLbConfig      wireClusterLeastRequestLbConfig
+	LeastRequestLbConfig      *clusterv3.Cluster_LeastRequestLbConfig
 	CommonLbConfig            wireClusterCommonLbConfig
 	setCommonLbConfig         bool
 	TransportSocket           *corev3.TransportSocket
@@ -183,11 +182,11 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 			// least_request_lb_config
 			if m.whichLbConfig != 37 {
 				if m.whichLbConfig != 0 {
-					m.LeastRequestLbConfig = wireClusterLeastRequestLbConfig{}
+					m.LeastRequestLbConfig = nil
 				}
 				m.whichLbConfig = 37
 			}
-			if !m.LeastRequestLbConfig.parse(r.Sub()) {
+			if !wire.Unmarshal(r.Sub(), &m.LeastRequestLbConfig) {
 				return false
 			}
 		case 56<<3 | wire.Len:
@@ -298,11 +297,11 @@ func (m *wireCluster) GetRingHashLbConfig() *clusterv3.Cluster_RingHashLbConfig 
 	return m.RingHashLbConfig
 }
 
-func (m *wireCluster) GetLeastRequestLbConfig() *wireClusterLeastRequestLbConfig {
+func (m *wireCluster) GetLeastRequestLbConfig() *clusterv3.Cluster_LeastRequestLbConfig {
 	if m == nil || m.whichLbConfig != 37 {
 		return nil
 	}
-	return &m.LeastRequestLbConfig
+	return m.LeastRequestLbConfig
 }
 
 func (m *wireCluster) GetCommonLbConfig() *wireClusterCommonLbConfig {
@@ -418,36 +417,6 @@ func (m *wireClusterEdsClusterConfig) GetServiceName() string {
 		return ""
 	}
 	return m.ServiceName
-}
-
-// wireClusterLeastRequestLbConfig is what is read of a
-// envoy.config.cluster.v3.Cluster.LeastRequestLbConfig.
-type wireClusterLeastRequestLbConfig struct {
-	ChoiceCount    wireUInt32Value
-	setChoiceCount bool
-}
-
-func (m *wireClusterLeastRequestLbConfig) parse(r wire.Reader) bool {
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Len:
-			// choice_count
-			m.setChoiceCount = true
-			if !m.ChoiceCount.parse(r.Sub()) {
-				return false
-			}
-		default:
-			r.Skip()
-		}
-	}
-	return r.OK()
-}
-
-func (m *wireClusterLeastRequestLbConfig) GetChoiceCount() *wireUInt32Value {
-	if m == nil || !m.setChoiceCount {
-		return nil
-	}
-	return &m.ChoiceCount
 }
 
 // wireClusterTransportSocketMatch is what is read of a
@@ -967,14 +936,10 @@ func (m *wireLocalityLbEndpoints) GetLbEndpoints() []wireLbEndpoint {
 
 // wireUInt32Value is what is read of a google.protobuf.UInt32Value.
 type wireUInt32Value struct {
-	message *wrapperspb.UInt32Value
-	Value   uint32
+	Value uint32
 }
 
 func (m *wireUInt32Value) parse(r wire.Reader) bool {
-	if !wire.Unmarshal(r, &m.message) {
-		return false
-	}
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -985,13 +950,6 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 		}
 	}
 	return r.OK()
-}
-
-func (m *wireUInt32Value) proto() *wrapperspb.UInt32Value {
-	if m == nil {
-		return nil
-	}
-	return m.message
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

@@ -1,6 +1,8 @@
 package lbpolicy
 
 import (
+	"fmt"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	leastrequestv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
 	pickfirstv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/pick_first/v3"
@@ -18,10 +20,10 @@ import (
 func Register(r resource.Registrar) {
 	for _, p := range []*resource.LBPolicy{
 		policy(&roundrobinv3.RoundRobin{}, func(resource.LBChildren, *roundrobinv3.RoundRobin) (resource.LBConfig, error) {
-			return resource.NewLBConfig("round_robin", struct{}{})
+			return resource.LBConfig{Name: "round_robin", Config: "{}"}, nil
 		}),
 		policy(&pickfirstv3.PickFirst{}, func(_ resource.LBChildren, m *pickfirstv3.PickFirst) (resource.LBConfig, error) {
-			return resource.NewLBConfig("pick_first", map[string]bool{"shuffleAddressList": m.GetShuffleAddressList()})
+			return resource.LBConfig{Name: "pick_first", Config: fmt.Sprintf(`{"shuffleAddressList":%t}`, m.GetShuffleAddressList())}, nil
 		}),
 		policy(&ringhashv3.RingHash{}, ringHash),
 		policy(&leastrequestv3.LeastRequest{}, leastRequest),
@@ -84,7 +86,7 @@ func ringHash(_ resource.LBChildren, m *ringhashv3.RingHash) (resource.LBConfig,
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.NewLBConfig("ring_hash_experimental", map[string]uint64{"minRingSize": low, "maxRingSize": high})
+	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
 }
 
 func leastRequest(_ resource.LBChildren, m *leastrequestv3.LeastRequest) (resource.LBConfig, error) {
@@ -97,7 +99,7 @@ func leastRequest(_ resource.LBChildren, m *leastrequestv3.LeastRequest) (resour
 		v.Add((*resource.Path)(nil).Field("choice_count"), count, "must be at least 2 (A48)")
 		return resource.LBConfig{}, v.Err()
 	}
-	return resource.NewLBConfig("least_request_experimental", map[string]uint32{"choiceCount": count})
+	return resource.LBConfig{Name: "least_request_experimental", Config: fmt.Sprintf(`{"choiceCount":%d}`, count)}, nil
 }
 
 // child converts the list of policies in a field.
@@ -116,7 +118,7 @@ func wrrLocality(children resource.LBChildren, m *wrrlocalityv3.WrrLocality) (re
 	if err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.NewLBConfig("xds_wrr_locality_experimental", map[string]any{"childPolicy": c})
+	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":` + c.List() + "}"}, nil
 }
 
 func randomSubsetting(children resource.LBChildren, m *subsettingv3.RandomSubsetting) (resource.LBConfig, error) {
@@ -131,5 +133,5 @@ func randomSubsetting(children resource.LBChildren, m *subsettingv3.RandomSubset
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.NewLBConfig("random_subsetting_experimental", map[string]any{"subsetSize": m.GetSubsetSize().GetValue(), "childPolicy": c})
+	return resource.LBConfig{Name: "random_subsetting_experimental", Config: fmt.Sprintf(`{"childPolicy":%s,"subsetSize":%d}`, c.List(), m.GetSubsetSize().GetValue())}, nil
 }
