@@ -1,0 +1,50 @@
+package grpcxds
+
+import (
+	"log/slog"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+)
+
+// A PoolOption sets up a [Pool].
+type PoolOption func(*Pool)
+
+// WithBootstrap sets where control planes are, in the place of what the environment
+// names. Nil is a no-op.
+func WithBootstrap(c *bootstrap.Config) PoolOption {
+	return func(p *Pool) { p.config = c }
+}
+
+// WithTypes sets the resource types and extensions, in the place of those of package
+// standard. The set must have Listener and RouteConfiguration for servers, and Cluster
+// and ClusterLoadAssignment too for channels. Nil is a no-op.
+func WithTypes(types *resource.Set) PoolOption {
+	return func(p *Pool) { p.types = types }
+}
+
+// WithFilters adds HTTP filters to the built-in ones (gRFC A39). What reads their
+// configurations is added to the set of types, unless it is in there. A filter for a
+// configuration that another one is for is an error of NewPool.
+func WithFilters(filters ...httpfilter.Filter) PoolOption {
+	return func(p *Pool) { p.filters = append(p.filters, filters...) }
+}
+
+// WithLogger sets where the pool, its clients and servers log. The default is
+// slog.Default(), at the time of NewPool. Nil is a no-op.
+func WithLogger(l *slog.Logger) PoolOption {
+	return func(p *Pool) { p.logger = l }
+}
+
+// WithClientOptions sets up the xDS clients, apart from their connections.
+func WithClientOptions(opts ...client.Option) PoolOption {
+	return func(p *Pool) { p.options = append(p.options, opts...) }
+}
+
+// WithConnections shares connections to control planes with clients outside of the pool;
+// they are not closed with it. Nil is a no-op.
+func WithConnections(connections *client.Pool) PoolOption {
+	return func(p *Pool) { p.connections, p.shared = connections, connections != nil }
+}

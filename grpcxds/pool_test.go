@@ -1,0 +1,132 @@
+package grpcxds
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const someBootstrap = `{"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}]}`
+
+func parse(t *testing.T, text string) *bootstrap.Config {
+	t.Helper()
+	c, err := bootstrap.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPoolSharesAClientWhileItIsUsed(t *testing.T) {
+	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	acquire := func(key string) *scope {
+		t.Helper()
+		s, err := p.acquire(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	a, b, other := acquire(serverScope), acquire(serverScope), acquire("xds:///web")
+	if a.Client != b.Client || a.Client == other.Client {
+		t.Error("one client for each key")
+	}
+	a.release()
+	if _, err := b.Observe(listener.Type(), "web"); err != nil {
+		t.Errorf("the client was closed under its other user: %v", err)
+	}
+	b.release()
+	if _, err := b.Observe(listener.Type(), "web"); !errors.Is(err, resource.ErrClosed) {
+		t.Errorf("after the last release: %v; want closed", err)
+	}
+	if again := acquire(serverScope); again.Client == b.Client {
+		t.Error("a closed client was handed out")
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Observe(listener.Type(), "web"); !errors.Is(err, resource.ErrClosed) {
+		t.Errorf("after Close: %v; want closed", err)
+	}
+	other.release() // late, and harmless
+	if _, err := p.acquire(serverScope); !errors.Is(err, resource.ErrClosed) {
+		t.Errorf("acquire after Close: %v; want closed", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestPoolWithoutBootstrap(t *testing.T) {
+	t.Setenv(bootstrap.EnvFile, "")
+	t.Setenv(bootstrap.EnvContent, "")
+	if _, err := NewPool(); !errors.Is(err, bootstrap.ErrNotConfigured) {
+		t.Errorf("%v; want %v", err, bootstrap.ErrNotConfigured)
+	}
+	t.Setenv(bootstrap.EnvContent, `{"xds_servers": 7}`)
+	if _, err := NewPool(); err == nil || !strings.Contains(err.Error(), "xds_servers") {
+		t.Errorf("%v; want what is wrong", err)
+	}
+	t.Setenv(bootstrap.EnvContent, someBootstrap)
+	p, err := NewPool()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = p.Close()
+}
+
+func TestPoolKnowsFilters(t *testing.T) {
+	tag := &resource.HTTPFilter{
+		Config: "acme.Tag", Sides: resource.ServerSide,
+		Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return struct{}{}, nil },
+	}
+	config := WithBootstrap(parse(t, someBootstrap))
+	p, err := NewPool(config, WithFilters(httpfilter.Filter{HTTPFilter: tag}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if f, _ := p.types.HTTPFilter("acme.Tag"); f != tag {
+		t.Error("the filter's configuration cannot be read")
+	}
+	// A set that has the filter already is as good.
+	again, err := NewPool(config, WithTypes(p.types), WithFilters(httpfilter.Filter{HTTPFilter: tag}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	other := *tag
+	if _, err := NewPool(config, WithTypes(p.types), WithFilters(httpfilter.Filter{HTTPFilter: &other})); err == nil ||
+		!strings.Contains(err.Error(), "acme.Tag") {
+		t.Errorf("two filters for one configuration: %v", err)
+	}
+	if _, err := NewPool(config, WithFilters(httpfilter.Filter{})); err == nil {
+		t.Error("a filter without anything was accepted")
+	}
+}
+
+func TestPoolLeavesSharedConnectionsOpen(t *testing.T) {
+	connections := client.NewPool()
+	defer connections.Close()
+	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)), WithConnections(connections))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.connections != connections || !p.shared {
+		t.Error("the pool has connections of its own")
+	}
+	_ = p.Close()
+}
