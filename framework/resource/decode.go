@@ -35,10 +35,10 @@ type DecodeContext struct {
 // is one of [DecodeContext.At].
 func (dc *DecodeContext) Side() Side { return max(dc.side, ClientSide) }
 
-// At is the same context for what one side is to do.
+// At is the same context for what one side is to do. It has an arena of its own.
 func (dc *DecodeContext) At(s Side) *DecodeContext {
 	out := *dc
-	out.side = s
+	out.side, out.arena = s, wire.Arena{}
 	return &out
 }
 

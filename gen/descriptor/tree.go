@@ -64,6 +64,7 @@ type Field struct {
 	Oneof     []Case `key:"oneof"`
 	Any       Text   `key:"any"`
 	Typed     Flag   `key:"typed_struct"`
+	AnyOther  Text   `key:"any_other"`
 	Resource  Text   `key:"resource"`
 	Hook      Text   `key:"hook"`
 	Needs     []Text `key:"needs"`
@@ -100,6 +101,7 @@ type Struct struct {
 	Doc        Text    `key:"doc"`
 	Message    Text    `key:"message"`
 	Comparable Flag    `key:"comparable"`
+	Side       Text    `key:"side"`
 	KeepIf     *Keep   `key:"keep_if"`
 	Fields     []Field `key:"fields"`
 	Rules      []Rule  `key:"rules"`

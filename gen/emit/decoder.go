@@ -150,7 +150,7 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 // literalFields are the elements of a composite literal of s, where one
 // expression makes each field and nothing else is to be done.
 func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
-	if s.Keep != nil || s.Rules != nil {
+	if s.Keep != nil || s.Rules != nil || s.Side != "" {
 		return nil, false
 	}
 	before := *f.self
@@ -201,6 +201,10 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 		if field != first {
 			body = append(body, f.field(target, field)...)
 		}
+	}
+	if s.Side != "" && f.used.dc {
+		side := map[string]string{"client": "ClientSide", "server": "ServerSide"}[s.Side]
+		body = slices.Insert(body, 1, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.resource(side))))
 	}
 	if s.Keep != nil {
 		return append(body, jen.Return(jen.Id("s"), jen.True()))

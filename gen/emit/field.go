@@ -17,7 +17,7 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 	}
 	switch v := d.Value.(type) {
 	case model.HookOf:
-		return f.hookField(v.Hook, to)
+		return f.hookField(v.Hook, target, to)
 	case model.OneofOf:
 		return f.assign(d, jen.Id("m"), f.here(), to)
 	}
@@ -152,7 +152,13 @@ func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statemen
 	if ok && s.Any != nil {
 		return f.nested(func(l locals) []jen.Code {
 			body := f.store(d.WithoutAny(), jen.Id(l.element), at, pass)
-			return f.open(s.Any, s.Typed, at, x, l.element, body)
+			opened := f.open(s.Any, s.Typed, at, x, l.element, body)
+			if s.Other == "" {
+				return opened
+			}
+			strict := map[string]string{"grpc": "envoy", "envoy": "grpc"}[s.Other]
+			holds := f.anyName(x, s.Typed).Op("==").Lit(string(s.Any.Desc.FullName()))
+			return []jen.Code{jen.If(f.profile(strict).Op("||").Add(holds)).Block(opened...)}
 		})
 	}
 	pre, value := f.value(d, x, at)

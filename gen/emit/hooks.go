@@ -67,8 +67,12 @@ func (e *emitter) hooks() []hookType {
 // valueHook is the type of a hook that makes a value.
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
 	params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext"))}
-	for _, p := range h.Needs {
-		params = append(params, e.pathType(p))
+	for _, n := range h.Needs {
+		if n.Field != nil {
+			params = append(params, e.goType(n.Field))
+		} else {
+			params = append(params, e.pathType(n.Path))
+		}
 	}
 	if len(h.Needs) == 0 {
 		params = append(params, e.message(here))

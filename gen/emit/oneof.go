@@ -69,7 +69,7 @@ func (f *fn) caseBody(c *model.Case) guarded {
 	if c.Hook != nil {
 		g.init, g.conds = nil, f.conds(m, c.When)
 		g.body = []jen.Code{
-			jen.List(jen.Id("x"), jen.Id("err")).Op(":=").Add(f.hookCall(*c.Hook)),
+			jen.List(jen.Id("x"), jen.Id("err")).Op(":=").Add(f.hookCall(*c.Hook, nil)),
 			jen.If(jen.Id("err").Op("!=").Nil()).Block(
 				f.v().Dot("AddError").Call(f.path(f.hookPlace(*c.Hook)), jen.Id("err")),
 				jen.Return(jen.Nil()),
@@ -134,10 +134,7 @@ func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
 			names[i] = string(c.Any.Desc.FullName())
 			clauses[i] = jen.Case(jen.Lit(names[i])).Block(f.openCase(c, at)...)
 		}
-		found := jen.String().Call(jen.Id("x").Dot("MessageName").Call())
-		if slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }) {
-			found = f.convert("TypedName").Call(jen.Id("x"))
-		}
+		found := f.anyName(jen.Id("x"), slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }))
 		clauses[len(cases)] = jen.Default().Block(f.violation(at, jen.Id("name"), "must be one of "+strings.Join(names, ", ")))
 		body = []jen.Code{jen.Switch(jen.Id("name").Op(":=").Add(found), jen.Id("name")).Block(clauses...)}
 	}
@@ -145,6 +142,15 @@ func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
 		body = append(body, jen.Return(jen.Nil()))
 	}
 	return guarded{init: jen.Id("x").Op(":=").Add(f.get(m, path)), conds: conds, body: body}.statements()
+}
+
+// anyName is the name of the message in the Any x or, where that may be typed, of the
+// one that a TypedStruct in it stands for.
+func (f *fn) anyName(x jen.Code, typed bool) *jen.Statement {
+	if typed {
+		return f.convert("TypedName").Call(x)
+	}
+	return jen.String().Call(jen.Add(x).Dot("MessageName").Call())
 }
 
 // openCase writes what opens the Any x for a case.

@@ -54,11 +54,11 @@ func (f *fn) selfNamed(d *model.Field, to func() *jen.Statement) []jen.Code {
 	return out
 }
 
-// hookField fills a field with what a hook makes.
-func (f *fn) hookField(h model.Hook, to func() *jen.Statement) []jen.Code {
+// hookField fills a field of target with what a hook makes.
+func (f *fn) hookField(h model.Hook, target jen.Code, to func() *jen.Statement) []jen.Code {
 	return []jen.Code{
 		jen.If(
-			jen.List(jen.Id("x"), jen.Id("err")).Op(":=").Add(f.hookCall(h)),
+			jen.List(jen.Id("x"), jen.Id("err")).Op(":=").Add(f.hookCall(h, target)),
 			jen.Id("err").Op("!=").Nil(),
 		).Block(
 			f.v().Dot("AddError").Call(f.path(f.hookPlace(h)), jen.Id("err")),
@@ -66,11 +66,16 @@ func (f *fn) hookField(h model.Hook, to func() *jen.Statement) []jen.Code {
 	}
 }
 
-// hookCall calls a hook with what it needs, or with the message at hand.
-func (f *fn) hookCall(h model.Hook) jen.Code {
+// hookCall calls a hook with what it needs, or with the message at hand. The fields
+// that it needs are those of target.
+func (f *fn) hookCall(h model.Hook, target jen.Code) jen.Code {
 	args := []jen.Code{f.dc()}
-	for _, p := range h.Needs {
-		args = append(args, f.asked(jen.Id("m"), p))
+	for _, n := range h.Needs {
+		if n.Field != nil {
+			args = append(args, jen.Add(target).Dot(n.Field.Name))
+		} else {
+			args = append(args, f.asked(jen.Id("m"), n.Path))
+		}
 	}
 	if len(h.Needs) == 0 {
 		args = append(args, f.askedMessage(jen.Id("m"), f.of))
@@ -81,8 +86,15 @@ func (f *fn) hookCall(h model.Hook) jen.Code {
 // hookPlace is where an error of a hook is said to be: at the one value that it
 // needs, or at the message.
 func (f *fn) hookPlace(h model.Hook) place {
-	if len(h.Needs) == 1 {
-		return f.here().below(h.Needs[0])
+	if len(h.Needs) != 1 {
+		return f.here()
+	}
+	n := h.Needs[0]
+	if n.Field == nil {
+		return f.here().below(n.Path)
+	}
+	if len(n.Field.Paths) == 1 {
+		return f.here().below(n.Field.Paths[0])
 	}
 	return f.here()
 }

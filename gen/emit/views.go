@@ -22,6 +22,7 @@ type views struct {
 	parents map[protoreflect.FullName]bool // messages that have such
 	has     map[protoreflect.FullName]bool // fields and oneofs whose presence is looked at
 	hooked  map[protoreflect.FullName]bool // messages that hooks are given
+	wrapped map[protoreflect.FullName]bool // wrappers that hooks are given, which are made of views
 	sockets map[protoreflect.FullName]bool // messages that are read as addresses
 	late    map[string]bool                // profiles in which hooks are given the resource's message
 	types   map[protoreflect.FullName]*protogen.Message
@@ -31,7 +32,7 @@ type views struct {
 func newViews() *views {
 	set := func() map[protoreflect.FullName]bool { return make(map[protoreflect.FullName]bool) }
 	return &views{
-		fields: set(), parents: set(), has: set(), hooked: set(), sockets: set(),
+		fields: set(), parents: set(), has: set(), hooked: set(), wrapped: set(), sockets: set(),
 		late:  make(map[string]bool),
 		types: make(map[protoreflect.FullName]*protogen.Message), names: make(map[protoreflect.FullName]string),
 	}
@@ -42,7 +43,7 @@ func (v *views) size() int {
 	if v == nil {
 		return 0
 	}
-	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.sockets) + len(v.late) + len(v.types)
+	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.wrapped) + len(v.sockets) + len(v.late) + len(v.types)
 }
 
 // read notes that a field is read, and of a wrapper its value.
@@ -218,7 +219,12 @@ func (f *fn) askedMessage(x jen.Code, m *protogen.Message) jen.Code {
 // hook notes that a hook is given a message, and reports whether it has a view
 // nevertheless.
 func (e *emitter) hook(m *protogen.Message) bool {
-	if native(m) == "" {
+	switch {
+	case native(m) != "":
+	case m.Desc.ParentFile().Path() == "google/protobuf/wrappers.proto":
+		e.views.read(m.Fields[0])
+		e.views.wrapped[m.Desc.FullName()] = true
+	default:
 		e.views.hooked[m.Desc.FullName()] = true
 	}
 	return e.viewed(m)

@@ -18,7 +18,7 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	if hooked || len(e.views.late) > 0 && m.Desc.FullName() == e.pkg.Message.Desc.FullName() {
 		fields = append(fields, jen.Id("message").Add(e.message(m)))
 	}
-	if hooked {
+	if hooked || e.views.wrapped[m.Desc.FullName()] {
 		methods = append(methods, e.protoMethod(m))
 	}
 	for _, f := range m.Fields {
@@ -55,11 +55,15 @@ func (e *emitter) viewMethod(m *protogen.Message, name string) *jen.Statement {
 	return jen.Func().Params(jen.Id("m").Add(e.view(m))).Id(name)
 }
 
-// protoMethod writes the method that returns the whole message.
+// protoMethod writes the method that returns the whole message, or makes a wrapper.
 func (e *emitter) protoMethod(m *protogen.Message) jen.Code {
+	whole := jen.Id("m").Dot("message")
+	if e.views.wrapped[m.Desc.FullName()] {
+		whole = jen.Op("&").Add(e.ident(m.GoIdent)).Values(jen.Id("Value").Op(":").Id("m").Dot("Value"))
+	}
 	return e.viewMethod(m, "proto").Params().Add(e.message(m)).Block(
 		jen.If(jen.Id("m").Op("==").Nil()).Block(jen.Return(jen.Nil())),
-		jen.Return(jen.Id("m").Dot("message")),
+		jen.Return(whole),
 	)
 }
 

@@ -161,7 +161,7 @@ func texts(values []model.Literal) []string {
 	return out
 }
 
-func pathTexts(paths []model.Path) []string {
+func pathTexts[T fmt.Stringer](paths []T) []string {
 	out := make([]string, len(paths))
 	for i, p := range paths {
 		out[i] = p.String()

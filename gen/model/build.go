@@ -183,7 +183,7 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
 	decl := &b.desc.Structs[i]
 	s, ok := b.structs[t.Value]
 	if !ok {
-		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, declaredComparable: decl.Comparable.Pos}
+		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos}
 		b.structs[t.Value] = s
 		b.pkg.Structs = append(b.pkg.Structs, s)
 		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})

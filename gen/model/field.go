@@ -108,7 +108,7 @@ func sameLeaf(a, b *protogen.Field) bool {
 func (b *builder) fieldValue(s *Struct, f *Field, d *descriptor.Field) (Value, bool) {
 	switch {
 	case d.Hook.Given():
-		h, ok := b.hook(s.Message, d.Hook, d.Needs, f.Paths, d.Type)
+		h, ok := b.hook(s, d.Hook, d.Needs, f.Paths, d.Type)
 		f.List = false
 		return HookOf{h}, ok
 	case d.Oneof != nil:
@@ -177,7 +177,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 		if m, ok = b.message(d.Any); !ok {
 			return nil, false
 		}
-		v.Any, v.Typed = m, d.Typed.Value
+		v.Any, v.Typed, v.Other = m, d.Typed.Value, d.AnyOther.Value
 	case m == nil:
 		b.bag.Add(d.From[0].Pos, diag.WrongShape, "%s is %s, a struct is made of a message", d.From[0].Value, f.element().Class())
 		return nil, false

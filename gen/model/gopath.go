@@ -39,6 +39,9 @@ func (p GoPath) Many() bool {
 	return slices.ContainsFunc(p.Steps, func(s GoStep) bool { return s.Field.List || s.Field.IsMap() })
 }
 
+// isGoPath tells a path of Go fields from one of a message.
+func isGoPath(path string) bool { return path != "" && isExportedName(path[:1]) }
+
 // goPath resolves a path of Go fields from s.
 func (b *builder) goPath(t descriptor.Text, s *Struct) (p GoPath, ok bool) {
 	names := strings.Split(t.Value, ".")

@@ -6,8 +6,6 @@ import (
 	"go/token"
 	"slices"
 
-	"google.golang.org/protobuf/compiler/protogen"
-
 	"github.com/xdsforge/xdsforge/gen/descriptor"
 	"github.com/xdsforge/xdsforge/gen/diag"
 )
@@ -19,19 +17,22 @@ type GoType struct {
 	Basic    bool              // predeclared, and comparable with ==
 }
 
-// hook builds a hand-written function that makes a value. Without needs it is
+// hook builds a hand-written function that makes a value of s. Without needs it is
 // given the values of from, and without those the message at hand.
-func (b *builder) hook(m *protogen.Message, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) (Hook, bool) {
-	h := Hook{Func: name.Value, Needs: from}
+func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text, from []Path, typ descriptor.Text) (Hook, bool) {
+	h := Hook{Func: name.Value}
+	for _, p := range from {
+		h.Needs = append(h.Needs, Need{Path: p})
+	}
 	if len(needs) > 0 {
 		var ok bool
-		if h.Needs, ok = b.needs(needs, m); !ok {
+		if h.Needs, ok = b.hookNeeds(needs, s); !ok {
 			return h, false
 		}
 	}
-	for _, p := range h.Needs {
-		if p.ManyInside() {
-			b.bag.AddHint(name.Pos, diag.WrongShape, "give it the repeated message", "hook %s needs %s, which leads through a repeated field", h.Func, p)
+	for _, n := range h.Needs {
+		if n.Path.ManyInside() {
+			b.bag.AddHint(name.Pos, diag.WrongShape, "give it the repeated message", "hook %s needs %s, which leads through a repeated field", h.Func, n)
 			return h, false
 		}
 	}
@@ -44,17 +45,28 @@ func (b *builder) hook(m *protogen.Message, name descriptor.Text, needs []descri
 	return h, ok
 }
 
-// needs resolves what a hook is given.
-func (b *builder) needs(texts []descriptor.Text, m *protogen.Message) ([]Path, bool) {
-	var paths []Path
+// hookNeeds resolves what a hook that makes a value is given: paths of the message,
+// or fields of s that are read before.
+func (b *builder) hookNeeds(texts []descriptor.Text, s *Struct) ([]Need, bool) {
+	var out []Need
 	for _, t := range texts {
-		p, ok := b.fieldPath(t, m)
-		if !ok {
-			return nil, false
+		n := Need{}
+		if isGoPath(t.Value) {
+			i := slices.IndexFunc(s.Fields, func(f *Field) bool { return f.Name == t.Value })
+			if i < 0 {
+				b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(t.Value, fieldNames(s)), "no field %q of %s is read before", t.Value, s.Name)
+				return nil, false
+			}
+			n.Field = s.Fields[i]
+		} else {
+			var ok bool
+			if n.Path, ok = b.fieldPath(t, s.Message); !ok {
+				return nil, false
+			}
 		}
-		paths = append(paths, p)
+		out = append(out, n)
 	}
-	return paths, true
+	return out, true
 }
 
 // goType reads a Go type: made of pointers, slices, arrays and maps of
@@ -110,7 +122,7 @@ func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]st
 // knownPackages are the packages whose types a hook may make without an alias.
 func knownPackages() map[string]string {
 	return map[string]string{
-		"time": "time", "netip": "net/netip", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
+		"time": "time", "netip": "net/netip", "anypb": "google.golang.org/protobuf/types/known/anypb", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
 		"resource": descriptor.Framework + "resource", "xdstp": descriptor.Framework + "xdstp", "bootstrap": descriptor.Framework + "bootstrap",
 	}
 }

@@ -44,6 +44,7 @@ type Struct struct {
 	Keep       *Keep
 	Rules      *Scope // nil: none
 	Comparable bool   // == compares it
+	Side       string // whose HTTP filters are in it; empty: those of what it is in
 	Cases      []*Oneof
 
 	declaredComparable diag.Pos
@@ -136,8 +137,23 @@ type Case struct {
 // Hook is a hand-written function that makes a value.
 type Hook struct {
 	Func  string
-	Needs []Path // empty: the message at hand
+	Needs []Need // empty: the message at hand
 	Type  GoType
+}
+
+// Need is one of the values that a hook is given: that at a path of the message, or
+// that of a field of the same struct, which was read before.
+type Need struct {
+	Path  Path
+	Field *Field // nil: the value at Path
+}
+
+// String is the need as it is written.
+func (n Need) String() string {
+	if n.Field != nil {
+		return n.Field.Name
+	}
+	return n.Path.String()
 }
 
 // Oneofs are the oneofs of the struct's fields.

@@ -107,7 +107,7 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) (*Case, bool) {
 		if c.Path != nil {
 			paths = []Path{*c.Path}
 		}
-		h, ok := b.hook(s.Message, d.Hook, d.Needs, paths, descriptor.Text{Pos: d.Case.Pos, Value: c.Type})
+		h, ok := b.hook(&Struct{Name: "a case", Message: s.Message}, d.Hook, d.Needs, paths, descriptor.Text{Pos: d.Case.Pos, Value: c.Type})
 		c.Hook = &h
 		return c, ok
 	case d.Struct.Given():

@@ -73,7 +73,7 @@ func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.H
 		kind, ok := b.ruleKind(d)
 		switch {
 		case !ok:
-		case d.At.Given() && isExportedName(d.At.Value[:1]):
+		case isGoPath(d.At.Value):
 			b.goRule(s, d, kind)
 		default:
 			b.rule(root, d, kind)

@@ -24,6 +24,7 @@ type StructOf struct {
 	Struct *Struct
 	Any    *protogen.Message // nil: the message itself
 	Typed  bool              // a TypedStruct may stand for the message in the Any
+	Other  string            // the profile in which the Any may hold another message, which is no value; empty: none
 }
 
 // EnumOf is one of the constants of an enum.
