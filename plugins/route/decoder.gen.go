@@ -7,10 +7,9 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -21,11 +20,11 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
-var _ func(*resource.DecodeContext, []*routev3.VirtualHost) (*HostTable, error) = newHostTable // hook of field Hosts
+var _ func(*resource.DecodeContext, []VirtualHost) (*HostTable, error) = newHostTable // hook of field Hosts
 
 var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers // hook of field Specifiers
 
-var _ func(*resource.DecodeContext, []*routev3.Route) (*Table, error) = newTable // hook of field Table
+var _ func(*resource.DecodeContext, []Route) (*Table, error) = newTable // hook of field Table
 
 var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
 
@@ -33,32 +32,31 @@ var _ func(*resource.DecodeContext, []*routev3.HeaderMatcher) ([]HeaderMatcher, 
 
 var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
 
-var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, *routev3.RouteAction) (string, error) = ignored // hook of field Ignored
+var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, Action) (string, error) = ignored // hook of field Ignored
 
 var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) = hashPolicies // hook of field HashPolicies
 
-var _ func(*resource.DecodeContext, *wrapperspb.BoolValue) (bool, error) = autoHostRewrite // hook of field AutoHostRewrite
+var _ func(*resource.DecodeContext, bool) (bool, error) = autoHostRewrite // hook of field AutoHostRewrite
 
 var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes // hook of field Codes
 
 var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff // hook of field BackOff
 
-var _ func(*resource.DecodeContext, *matcherv3.RegexMatcher) (*regexp.Regexp, error) = pathRegex // hook of field Pattern
+var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = pathRegex // hook of field Pattern
 
-var _ func(*resource.DecodeContext, []*routev3.WeightedCluster_ClusterWeight) (uint32, error) = totalWeight // hook of field Total
+var _ func(*resource.DecodeContext, []WeightedCluster, *wrapperspb.UInt32Value) (uint32, error) = totalWeight // hook of field Total
 
 var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, *resource.Violations) = validateProfile // hook that validates RouteConfiguration
-
-var _ func(*resource.DecodeContext, resource.Path, *routev3.Route, *resource.Violations) = validateGRPC // hook that validates Route
-
-var _ func(*resource.DecodeContext, resource.Path, *routev3.WeightedCluster, *resource.Violations) = validateTotal // hook that validates WeightedCluster
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireRouteConfiguration)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.RouteConfiguration)(nil)))
+	}
+	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.RouteConfiguration)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -74,14 +72,14 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.VirtualHosts = convert.Slice[VirtualHost](len(m.GetVirtualHosts()))
-	for i, x := range m.GetVirtualHosts() {
+	u.VirtualHosts = wire.List[VirtualHost, wireVirtualHost](dc.Arena(), len(m.GetVirtualHosts()))
+	for i, x := range wire.Each(m.GetVirtualHosts()) {
 		q := p.Item("virtual_hosts", i)
 		u.VirtualHosts = append(u.VirtualHosts, decodeVirtualHost(dc, &u.meta, &q, x, v))
 	}
-	if x, err := newHostTable(dc, m.GetVirtualHosts()); err != nil {
+	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
 	} else {
 		u.Hosts = x
@@ -94,17 +92,17 @@ func (u *Update) decode(dc *resource.DecodeContext, m *routev3.RouteConfiguratio
 }
 
 // decodeVirtualHost reads one VirtualHost.
-func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) VirtualHost {
+func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireVirtualHost, v *resource.Violations) VirtualHost {
 	var s VirtualHost
 	validateVirtualHost(p, m, v)
 	s.Name = m.GetName()
 	s.Domains = m.GetDomains()
-	s.Routes = convert.Slice[Route](len(m.GetRoutes()))
-	for i, x := range m.GetRoutes() {
+	s.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
+	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
 		s.Routes = append(s.Routes, decodeRoute(dc, meta, &q, x, v))
 	}
-	if x, err := newTable(dc, m.GetRoutes()); err != nil {
+	if x, err := newTable(dc, s.Routes); err != nil {
 		v.AddError(p.Field("routes"), err)
 	} else {
 		s.Table = x
@@ -122,9 +120,9 @@ func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 }
 
 // decodeRoute reads one Route.
-func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
+func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Route {
 	var s Route
-	validateRoute(p, m, v)
+	validateRoute(dc, p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
@@ -138,12 +136,12 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 	} else {
 		s.PerMillion = x
 	}
-	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), m.GetRoute()); err != nil {
+	s.Action = decodeAction(dc, meta, p, m, v)
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), s.Action); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Ignored = x
 	}
-	s.Action = decodeAction(dc, meta, p, m, v)
 	if x := m.GetRoute().GetMaxStreamDuration().GetMaxStreamDuration(); x != nil {
 		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
 	}
@@ -159,8 +157,8 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 	} else {
 		s.HashPolicies = x
 	}
-	if x, err := autoHostRewrite(dc, m.GetRoute().GetAutoHostRewrite()); err != nil {
-		v.AddError(p.Field("route.auto_host_rewrite"), err)
+	if x, err := autoHostRewrite(dc, m.GetRoute().GetAutoHostRewrite().GetValue()); err != nil {
+		v.AddError(p.Field("route.auto_host_rewrite.value"), err)
 	} else {
 		s.AutoHostRewrite = x
 	}
@@ -173,11 +171,11 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 }
 
 // decodePath finds the case that applies; nil: none does.
-func decodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Path {
-	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
+func decodePath(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) Path {
+	if m.GetMatch().hasPrefix() {
 		return decodePrefix(m)
 	}
-	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) {
+	if m.GetMatch().hasPath() {
 		return decodeExact(m)
 	}
 	if m.GetMatch().GetSafeRegex() != nil {
@@ -187,19 +185,22 @@ func decodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, 
 }
 
 // decodeAction finds the case that applies; nil: none does.
-func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
-	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
+func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
+	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)
 	}
 	if x := m.GetRoute().GetWeightedClusters(); x != nil {
 		q := p.Field("route.weighted_clusters")
 		return decodeWeightedClusters(dc, meta, &q, x, v)
 	}
-	if convert.Is[*routev3.RouteAction_ClusterHeader](m.GetRoute().GetClusterSpecifier()) {
+	if m.GetRoute().hasClusterHeader() {
 		return decodeClusterHeader(m)
 	}
-	if convert.Is[*routev3.RouteAction_ClusterSpecifierPlugin](m.GetRoute().GetClusterSpecifier()) {
+	if m.GetRoute().hasClusterSpecifierPlugin() {
 		return decodeSpecifier(m)
+	}
+	if m.GetRoute() != nil {
+		return decodeOtherCluster(m)
 	}
 	if m.GetNonForwardingAction() != nil {
 		return decodeNonForwarding(m)
@@ -208,7 +209,7 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeRetryPolicy reads one RetryPolicy.
-func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) RetryPolicy {
+func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetryPolicy, v *resource.Violations) RetryPolicy {
 	var s RetryPolicy
 	validateRetryPolicy(dc, p, m, v)
 	if x, err := retryCodes(dc, m.GetRetryOn()); err != nil {
@@ -226,24 +227,24 @@ func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.
 }
 
 // decodePrefix reads one Prefix.
-func decodePrefix(m *routev3.Route) Prefix {
+func decodePrefix(m *wireRoute) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // decodeExact reads one Exact.
-func decodeExact(m *routev3.Route) Exact {
+func decodeExact(m *wireRoute) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // decodeRegex reads one Regex.
-func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Regex {
+func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) Regex {
 	var s Regex
-	if x, err := pathRegex(dc, m.GetMatch().GetSafeRegex()); err != nil {
-		v.AddError(p.Field("match.safe_regex"), err)
+	if x, err := pathRegex(dc, m.GetMatch().GetSafeRegex().GetRegex()); err != nil {
+		v.AddError(p.Field("match.safe_regex.regex"), err)
 	} else {
 		s.Pattern = x
 	}
@@ -251,7 +252,7 @@ func decodeRegex(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route,
 }
 
 // decodeCluster reads one Cluster.
-func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Cluster {
+func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -259,18 +260,18 @@ func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 }
 
 // decodeWeightedClusters reads one WeightedClusters.
-func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) WeightedClusters {
+func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster, v *resource.Violations) WeightedClusters {
 	var s WeightedClusters
 	validateWeightedClusters(p, m, v)
-	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
-	for i, x := range m.GetClusters() {
+	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
+	for i, x := range wire.Each(m.GetClusters()) {
 		q := p.Item("clusters", i)
 		if y, ok := decodeWeightedCluster(dc, meta, &q, x, v); ok {
 			s.Clusters = append(s.Clusters, y)
 		}
 	}
-	if x, err := totalWeight(dc, m.GetClusters()); err != nil {
-		v.AddError(p.Field("clusters"), err)
+	if x, err := totalWeight(dc, s.Clusters, m.GetTotalWeight().proto()); err != nil {
+		v.AddError(*p, err)
 	} else {
 		s.Total = x
 	}
@@ -278,26 +279,31 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 }
 
 // decodeClusterHeader reads one ClusterHeader.
-func decodeClusterHeader(m *routev3.Route) ClusterHeader {
+func decodeClusterHeader(m *wireRoute) ClusterHeader {
 	return ClusterHeader{
 		Name: m.GetRoute().GetClusterHeader(),
 	}
 }
 
 // decodeSpecifier reads one Specifier.
-func decodeSpecifier(m *routev3.Route) Specifier {
+func decodeSpecifier(m *wireRoute) Specifier {
 	return Specifier{
 		Name: m.GetRoute().GetClusterSpecifierPlugin(),
 	}
 }
 
+// decodeOtherCluster reads one OtherCluster.
+func decodeOtherCluster(_ *wireRoute) OtherCluster {
+	return OtherCluster{}
+}
+
 // decodeNonForwarding reads one NonForwarding.
-func decodeNonForwarding(_ *routev3.Route) NonForwarding {
+func decodeNonForwarding(_ *wireRoute) NonForwarding {
 	return NonForwarding{}
 }
 
 // decodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -63,10 +61,10 @@ func (t *HostTable) find(authority string) int {
 	return t.any
 }
 
-func newHostTable(_ *resource.DecodeContext, hosts []*routev3.VirtualHost) (*HostTable, error) { //nolint:unparam // the type of a hook
-	t := &HostTable{exact: make(map[string]int), any: -1}
-	for i, h := range hosts {
-		for _, domain := range h.GetDomains() {
+func newHostTable(_ *resource.DecodeContext, hosts []VirtualHost) (*HostTable, error) { //nolint:unparam // the type of a hook
+	t := &HostTable{exact: make(map[string]int, len(hosts)), any: -1}
+	for i := range hosts {
+		for _, domain := range hosts[i].Domains {
 			t.add(strings.ToLower(domain), i)
 		}
 	}

@@ -3,8 +3,6 @@ package route
 import (
 	"slices"
 
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -30,26 +28,25 @@ const maxPrefixes = 24
 // Equal reports true: a table follows from the routes, which are compared themselves.
 func (t *Table) Equal(*Table) bool { return true }
 
-func newTable(_ *resource.DecodeContext, routes []*routev3.Route) (*Table, error) { //nolint:unparam // the type of a hook
+func newTable(_ *resource.DecodeContext, routes []Route) (*Table, error) { //nolint:unparam // the type of a hook
 	t := &Table{exact: make(map[string][]int32), exactFold: make(map[string][]int32)}
-	for i, r := range routes {
-		t.add(int32(i), r.GetMatch())
+	for i := range routes {
+		t.add(int32(i), &routes[i])
 	}
 	return t, nil
 }
 
-func (t *Table) add(i int32, m *routev3.RouteMatch) {
-	fold := m.GetCaseSensitive() != nil && !m.GetCaseSensitive().GetValue()
-	switch p := m.GetPathSpecifier().(type) {
-	case *routev3.RouteMatch_Path:
-		if fold {
-			key := string(appendLower(nil, p.Path))
-			t.exactFold[key] = append(t.exactFold[key], i)
+func (t *Table) add(i int32, r *Route) {
+	switch p := r.Path.(type) {
+	case Exact:
+		if r.CaseSensitive {
+			t.exact[p.Value] = append(t.exact[p.Value], i)
 		} else {
-			t.exact[p.Path] = append(t.exact[p.Path], i)
+			key := string(appendLower(nil, p.Value))
+			t.exactFold[key] = append(t.exactFold[key], i)
 		}
-	case *routev3.RouteMatch_Prefix:
-		t.addPrefix(i, p.Prefix, fold)
+	case Prefix:
+		t.addPrefix(i, p.Value, !r.CaseSensitive)
 	default:
 		t.others = append(t.others, i)
 	}

@@ -68,11 +68,11 @@ type Route struct {
 	Headers []HeaderMatcher
 	// Of a million calls that match otherwise, so many do; nil: all.
 	PerMillion *uint32
-	// Why Match passes over the route; empty: it does not.
-	Ignored string
 	// What is done with the call. Nil is an action that this type does not know; calls that
 	// match fail.
 	Action Action
+	// Why Match passes over the route; empty: it does not.
+	Ignored string
 	// How long a call may take, instead of what the listener says; 0: for ever; nil: nothing
 	// is said (A31).
 	MaxStreamDuration *time.Duration
@@ -96,7 +96,7 @@ type Path interface {
 	isPath()
 }
 
-// Action is [Cluster], [WeightedClusters], [ClusterHeader], [Specifier] or
+// Action is [Cluster], [WeightedClusters], [ClusterHeader], [Specifier], [OtherCluster] or
 // [NonForwarding].
 type Action interface {
 	isAction()
@@ -170,6 +170,12 @@ type Specifier struct {
 }
 
 func (Specifier) isAction() {}
+
+// OtherCluster is a cluster that is found in a way that gRPC has not. gRPC passes over
+// such routes (A28).
+type OtherCluster struct{}
+
+func (OtherCluster) isAction() {}
 
 // NonForwarding is what servers do with calls (A36).
 type NonForwarding struct{}
@@ -248,8 +254,8 @@ func (s Route) Equal(o Route) bool {
 		s.CaseSensitive == o.CaseSensitive &&
 		convert.EqualValues(s.Headers, o.Headers) &&
 		convert.EqualValues(s.PerMillion, o.PerMillion) &&
-		s.Ignored == o.Ignored &&
 		equalAction(s.Action, o.Action) &&
+		s.Ignored == o.Ignored &&
 		convert.EqualPointers(s.MaxStreamDuration, o.MaxStreamDuration, convert.Same) &&
 		convert.EqualPointers(s.GRPCTimeoutHeaderMax, o.GRPCTimeoutHeaderMax, convert.Same) &&
 		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
@@ -311,6 +317,9 @@ func equalAction(a, b Action) bool {
 		return ok && a == c
 	case Specifier:
 		c, ok := b.(Specifier)
+		return ok && a == c
+	case OtherCluster:
+		c, ok := b.(OtherCluster)
 		return ok && a == c
 	case NonForwarding:
 		c, ok := b.(NonForwarding)

@@ -3,64 +3,65 @@
 package route
 
 import (
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one RouteConfiguration.
-func validate(dc *resource.DecodeContext, m *routev3.RouteConfiguration, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *wireRouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
-	validateProfile(dc, p, m, v)
-	for i, x := range m.GetVirtualHosts() {
+	if dc.Types.Profile() == resource.Envoy {
+		validateProfile(dc, p, m.message, v)
+	}
+	for i, x := range wire.Each(m.GetVirtualHosts()) {
 		q := p.Item("virtual_hosts", i)
-		validateVirtualHosts(dc, &q, x, v)
+		validateVirtualHosts(&q, x, v)
 	}
 }
 
 // validateVirtualHosts checks the rules about one VirtualHost.
-func validateVirtualHosts(dc *resource.DecodeContext, p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
-	for i, x := range m.GetRoutes() {
+func validateVirtualHosts(p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
+	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
-		validateVirtualHostsRoutes(dc, &q, x, v)
+		validateVirtualHostsRoutes(&q, x, v)
 	}
 }
 
 // validateVirtualHostsRoutes checks the rules about one Route.
-func validateVirtualHostsRoutes(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) {
-	if x, ok := m.GetRoute().GetClusterSpecifier().(*routev3.RouteAction_Cluster); ok && x.Cluster == "" {
-		v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
-	}
-	validateGRPC(dc, *p, m, v)
-	if x := m.GetRoute().GetWeightedClusters(); x != nil {
-		validateTotal(dc, p.Field("route.weighted_clusters"), x, v)
+func validateVirtualHostsRoutes(p *resource.Path, m *wireRoute, v *resource.Violations) {
+	if x := m.GetRoute().GetCluster(); m.GetRoute().hasCluster() && x == "" {
+		v.Add(p.Field("route.cluster"), x, "must not be \"\"")
 	}
 }
 
 // validateVirtualHost checks the rules about one VirtualHost.
-func validateVirtualHost(p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
+func validateVirtualHost(p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
 }
 
 // validateRoute checks the rules about one Route.
-func validateRoute(p *resource.Path, m *routev3.Route, v *resource.Violations) {
-	if m.GetMatch().GetPathSpecifier() == nil {
+func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) {
+	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set (A28)")
+	}
+	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && m.GetMatch().hasPathSpecifier() && !x.hasPrefix() && !x.hasPath() && x.GetSafeRegex() == nil {
+		v.Add(p.Field("match"), nil, "must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
 	}
 }
 
 // validateRetryPolicy checks the rules about one RetryPolicy.
-func validateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *routev3.RetryPolicy, v *resource.Violations) {
+func validateRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetryPolicy, v *resource.Violations) {
 	if x := m.GetNumRetries(); dc.Types.Profile() == resource.GRPC && x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("num_retries"), x.GetValue(), "must be at least 1 (A44)")
 	}
 }
 
 // validateWeightedClusters checks the rules about one WeightedCluster.
-func validateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resource.Violations) {
 	var sum uint64
-	for _, x := range m.GetClusters() {
+	for _, x := range wire.Each(m.GetClusters()) {
 		sum += uint64(x.GetWeight().GetValue())
 	}
 	if sum < 1 || sum > 4294967295 {
