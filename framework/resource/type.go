@@ -100,6 +100,7 @@ type Shard interface {
 type Set struct {
 	types      []*Type // ordered by name
 	byName     map[string]*Type
+	regexes    *regexes
 	extensions map[extensionKey]Extension
 	profile    Profile
 }
@@ -112,6 +113,9 @@ func NewSet(types ...*Type) (*Set, error) { return new(Set).With(types...) }
 // of [NewSet].
 func (s *Set) With(types ...*Type) (*Set, error) {
 	out := *s
+	if s.regexes == nil {
+		out.regexes = new(regexes)
+	}
 	out.types, out.byName = slices.Clone(s.types), make(map[string]*Type, len(s.types)+len(types))
 	maps.Copy(out.byName, s.byName)
 	var errs []error

@@ -22,8 +22,8 @@ func validateProfile(_ *resource.DecodeContext, p resource.Path, m *routev3.Rout
 }
 
 // pathRegex compiles the expression that a path must match.
-func pathRegex(_ *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
-	re, err := matcher.Compile(regex)
+func pathRegex(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
+	re, err := matcher.Compile(dc, regex)
 	if err != nil {
 		var v resource.Violations
 		v.Add(resource.Path{}, regex, err.Error())

@@ -31,6 +31,14 @@ func (h *VirtualHost) Match(path string, headers Headers) *Route {
 func rollMillion() uint32 { return rand.Uint32N(1_000_000) }
 
 func (h *VirtualHost) match(path string, headers Headers, roll func() uint32) *Route {
+	if h.Table == nil {
+		for i := range h.Routes {
+			if r := &h.Routes[i]; r.matches(path, headers, roll) {
+				return r
+			}
+		}
+		return nil
+	}
 	for c := h.Table.candidates(path); ; {
 		i, ok := c.next()
 		if !ok {

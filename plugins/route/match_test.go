@@ -183,7 +183,7 @@ func TestMatchAllocatesNothing(t *testing.T) {
 }
 
 func BenchmarkMatch(b *testing.B) {
-	for _, routes := range []int{10, 5000} {
+	for _, routes := range []int{4, 10, 5000} {
 		b.Run(fmt.Sprint(routes), func(b *testing.B) {
 			h := services(b, routes).VirtualHost("a.example")
 			headers := route.Metadata{"version": {"2"}}
@@ -195,17 +195,5 @@ func BenchmarkMatch(b *testing.B) {
 				}
 			}
 		})
-	}
-}
-
-func BenchmarkDecode(b *testing.B) {
-	body := services(b, 5000).Raw()
-	dc := plugincase.Context(b)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		if _, err := plugincase.DecodeBytes(dc, route.Type(), body); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A Table finds the routes whose path may match. It is made once, and is
-// immutable.
+// immutable. Nil: there are so few that trying them all is as fast.
 type Table struct {
 	exact, exactFold map[string][]int32 // the second one by the path in lower case
 	prefixes         []prefixes
@@ -25,10 +25,16 @@ type prefixes struct {
 // tried.
 const maxPrefixes = 24
 
+// few is how many routes are tried one after the other.
+const few = 8
+
 // Equal reports true: a table follows from the routes, which are compared themselves.
 func (t *Table) Equal(*Table) bool { return true }
 
 func newTable(_ *resource.DecodeContext, routes []Route) (*Table, error) { //nolint:unparam // the type of a hook
+	if len(routes) <= few {
+		return nil, nil //nolint:nilnil // see Table
+	}
 	t := &Table{exact: make(map[string][]int32), exactFold: make(map[string][]int32)}
 	for i := range routes {
 		t.add(int32(i), &routes[i])
@@ -83,9 +89,6 @@ type candidates struct {
 }
 
 func (t *Table) candidates(path string) (c candidates) {
-	if t == nil {
-		return c
-	}
 	var buf [256]byte
 	var folded []byte
 	if len(t.exactFold) > 0 || slices.ContainsFunc(t.prefixes, func(p prefixes) bool { return p.fold }) {

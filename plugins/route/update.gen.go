@@ -47,7 +47,7 @@ type VirtualHost struct {
 	Domains []string
 	// The first that matches is taken.
 	Routes []Route
-	// What Match looks into.
+	// What Match looks into; nil where there are few routes.
 	Table *Table
 	// When calls are made again; for routes that say nothing about it (A44).
 	Retry *RetryPolicy

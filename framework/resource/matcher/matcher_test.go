@@ -65,7 +65,7 @@ func TestCompile(t *testing.T) {
 		t.Errorf("CompilePart: %v", err)
 	}
 	var cause *syntax.Error
-	if _, err := Compile("("); !errors.As(err, &cause) || cause.Code != syntax.ErrMissingParen {
+	if _, err := Compile(nil, "("); !errors.As(err, &cause) || cause.Code != syntax.ErrMissingParen {
 		t.Errorf("error %v", err)
 	}
 }

@@ -98,7 +98,7 @@ func filled(p resource.Path, s String) (String, error) {
 }
 
 func newRegex(p resource.Path, m *matcherv3.RegexMatcher) (String, error) {
-	re, err := Compile(m.GetRegex())
+	re, err := Compile(nil, m.GetRegex())
 	if err != nil {
 		return String{}, violation(p.Field("regex"), m.GetRegex(), err.Error())
 	}
@@ -106,12 +106,14 @@ func newRegex(p resource.Path, m *matcherv3.RegexMatcher) (String, error) {
 }
 
 // Compile makes a regular expression that must match everything, as Envoy's do. The
-// error says what is wrong with it.
-func Compile(regex string) (*regexp.Regexp, error) {
-	if _, err := CompilePart(regex); err != nil {
-		return nil, err
+// resources of the context's program share it; the context may be nil. The error says
+// what is wrong with the expression.
+func Compile(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
+	re, err := dc.Regexp(regex)
+	if err != nil {
+		return nil, regexError{err}
 	}
-	return regexp.Compile(`\A(?:` + regex + `)\z`)
+	return re, nil
 }
 
 // CompilePart makes a regular expression that matches parts of a text, for what
