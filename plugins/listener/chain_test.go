@@ -318,15 +318,3 @@ func BenchmarkFilterChain(b *testing.B) {
 		})
 	}
 }
-
-func BenchmarkDecode(b *testing.B) {
-	body := mixed(b, 1000).Raw()
-	dc := plugincase.Context(b)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(body)))
-	for b.Loop() {
-		if _, err := plugincase.DecodeBytes(dc, listener.Type(), body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

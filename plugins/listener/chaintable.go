@@ -39,7 +39,7 @@ func (u *Update) FilterChain(c Conn) *FilterChain {
 }
 
 // A ChainTable finds the filter chain for a connection. It is made once, and is
-// immutable.
+// immutable. Nil finds none.
 type ChainTable struct{ destinations level[transports] }
 
 // What is told apart, one after the other. A nil pointer is none.
@@ -60,6 +60,9 @@ type (
 func (t *ChainTable) Equal(*ChainTable) bool { return true }
 
 func (t *ChainTable) find(local, remote netip.Addr, port uint16) int {
+	if t == nil {
+		return -1
+	}
 	d := t.destinations.find(local)
 	if d == nil {
 		return -1
@@ -102,9 +105,9 @@ func (t *ChainTable) add(m match, chain int) {
 	types := made(direct).at(m.direct)
 	var sources **level[ports]
 	switch m.sourceType {
-	case sourceLocal:
+	case SourceTypeSameIpOrLoopback:
 		sources = &types.local
-	case sourceExternal:
+	case SourceTypeExternal:
 		sources = &types.external
 	default:
 		sources = &types.any

@@ -3,12 +3,15 @@
 package listener
 
 import (
+	"net/netip"
+
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	httpconnectionmanagerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -17,34 +20,45 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
-var _ func(*resource.DecodeContext, *listenerv3.Listener) (string, error) = serverAddress // hook of field Address
+var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress // hook of field Address
 
-var _ func(*resource.DecodeContext, []*listenerv3.FilterChain) (*ChainTable, error) = newChainTable // hook of field Chains
-
-var _ func(*resource.DecodeContext, *httpconnectionmanagerv3.HttpConnectionManager) (HTTPFilters, error) = httpFilters // hook of field Filters
-
-var _ func(*resource.DecodeContext, []*listenerv3.Filter) (NetworkFilters, error) = networkFilters // hook of field Filters
+var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*ChainTable, error) = newChainTable // hook of field Chains
 
 var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = serverTLS // hook of field TLS
 
 var _ func(*resource.DecodeContext, *corev3.TransportSocket) (string, error) = transportSocket // hook of field TransportSocket
 
+var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = filterMessage // hook of field Message
+
+var _ func(*resource.DecodeContext, string, bool) (string, error) = filterSkipped // hook of field Skipped
+
+var _ func(*resource.DecodeContext, string, string, *anypb.Any) (any, error) = filterConfig // hook of field Config
+
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field Destinations
+
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field DirectSources
+
+var _ func(*resource.DecodeContext, []*corev3.CidrRange) ([]netip.Prefix, error) = prefixes // hook of field Sources
+
+var _ func(*resource.DecodeContext, *Manager, *anypb.Any) (*anypb.Any, error) = otherFilter // hook of field Other
+
 var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resource.Violations) = validateProfile // hook that validates Listener
 
-var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refChains // hook that finishes the update
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters // hook that checks the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(listenerv3.Listener)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireListener)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*listenerv3.Listener)(nil)))
+	}
+	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*listenerv3.Listener)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(dc, m, v)
 	u.decode(dc, m, v)
-	if v.Err() == nil {
-		refChains(dc, u, v)
-	}
+	checkFilters(dc, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -52,52 +66,52 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetApiListener().GetApiListener(); x != nil {
-		y := new(httpconnectionmanagerv3.HttpConnectionManager)
-		if convert.OpenAny(p.Field("api_listener.api_listener"), x, y, v) {
+		y := new(wireHttpConnectionManager)
+		if convert.ViewAny(p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), y.parse, v) {
 			q := p.Field("api_listener.api_listener")
 			u.API = new(decodeManager(dc, &u.meta, &q, y, v))
 		}
 	}
-	if x, err := serverAddress(dc, m); err != nil {
+	if x, err := serverAddress(dc, m.GetApiListener().GetApiListener(), m.GetAddress()); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.Address = x
 	}
-	u.FilterChains = convert.Slice[FilterChain](len(m.GetFilterChains()))
-	for i, x := range m.GetFilterChains() {
+	u.FilterChains = wire.List[FilterChain, wireFilterChain](dc.Arena(), len(m.GetFilterChains()))
+	for i, x := range wire.Each(m.GetFilterChains()) {
 		q := p.Item("filter_chains", i)
-		u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &q, x, v))
+		u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &u.meta, &q, x, v))
 	}
 	if x := m.GetDefaultFilterChain(); x != nil {
 		q := p.Field("default_filter_chain")
-		u.DefaultFilterChain = new(decodeFilterChain(dc, &q, x, v))
+		u.DefaultFilterChain = new(decodeFilterChain(dc, &u.meta, &q, x, v))
 	}
-	if x, err := newChainTable(dc, m.GetFilterChains()); err != nil {
-		v.AddError(p.Field("filter_chains"), err)
+	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
+		v.AddError(p, err)
 	} else {
 		u.Chains = x
 	}
 }
 
 // decodeManager reads one Manager.
-func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Manager {
+func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Manager {
 	var s Manager
-	validateManager(p, m, v)
+	validateManager(dc, p, m, v)
 	s.Routes = decodeRoutes(dc, meta, p, m, v)
-	if x, err := httpFilters(dc, m); err != nil {
-		v.AddError(*p, err)
-	} else {
-		s.Filters = x
+	s.Filters = wire.List[HTTPFilter, wireHttpFilter](dc.Arena(), len(m.GetHttpFilters()))
+	for i, x := range wire.Each(m.GetHttpFilters()) {
+		q := p.Item("http_filters", i)
+		s.Filters = append(s.Filters, decodeHTTPFilter(dc, &q, x, v))
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
 }
 
 // decodeRoutes finds the case that applies; nil: none does.
-func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Routes {
+func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Routes {
 	if x := m.GetRds(); x != nil {
 		q := p.Field("rds")
 		return decodeRDS(dc, meta, &q, x, v)
@@ -109,13 +123,19 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeFilterChain reads one FilterChain.
-func decodeFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listenerv3.FilterChain, v *resource.Violations) FilterChain {
+func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilterChain, v *resource.Violations) FilterChain {
 	var s FilterChain
+	dc = dc.At(resource.ServerSide)
+	validateFilterChain(dc, p, m, v)
 	s.Name = m.GetName()
-	if x, err := networkFilters(dc, m.GetFilters()); err != nil {
-		v.AddError(p.Field("filters"), err)
-	} else {
-		s.Filters = x
+	if x := m.GetFilterChainMatch(); x != nil {
+		q := p.Field("filter_chain_match")
+		s.Match = decodeMatch(dc, &q, x, v)
+	}
+	s.Filters = wire.List[NetworkFilter, wireFilter](dc.Arena(), len(m.GetFilters()))
+	for i, x := range wire.Each(m.GetFilters()) {
+		q := p.Item("filters", i)
+		s.Filters = append(s.Filters, decodeNetworkFilter(dc, meta, &q, x, v))
 	}
 	if x, err := serverTLS(dc, m.GetTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
@@ -131,7 +151,7 @@ func decodeFilterChain(dc *resource.DecodeContext, p *resource.Path, m *listener
 }
 
 // decodeRDS reads one RDS.
-func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.Rds, v *resource.Violations) RDS {
+func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRds, v *resource.Violations) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigName()
 	dc.Ref(meta, v, p.Field("route_config_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -139,8 +159,91 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeInline reads one Inline.
-func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Inline {
+func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Inline {
 	return Inline{
 		Config: convert.Inline(dc, meta, p.Field("route_config"), m.GetRouteConfig(), v),
 	}
+}
+
+// decodeHTTPFilter reads one HTTPFilter.
+func decodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) HTTPFilter {
+	var s HTTPFilter
+	s.Name = m.GetName()
+	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
+		v.AddError(p.Field("typed_config"), err)
+	} else {
+		s.Message = x
+	}
+	if x, err := filterSkipped(dc, s.Message, m.GetIsOptional()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Skipped = x
+	}
+	if x, err := filterConfig(dc, s.Message, s.Skipped, m.GetTypedConfig()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Config = x
+	}
+	return s
+}
+
+// decodeMatch reads one Match.
+func decodeMatch(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChainMatch, v *resource.Violations) Match {
+	var s Match
+	validateMatch(p, m, v)
+	if x := m.GetDestinationPort(); x != nil {
+		s.DestinationPort = new(x.GetValue())
+	}
+	if x, err := prefixes(dc, m.GetPrefixRanges()); err != nil {
+		v.AddError(p.Field("prefix_ranges"), err)
+	} else {
+		s.Destinations = x
+	}
+	s.ServerNames = m.GetServerNames()
+	s.TransportProtocol = m.GetTransportProtocol()
+	s.ApplicationProtocols = m.GetApplicationProtocols()
+	if x, err := prefixes(dc, m.GetDirectSourcePrefixRanges()); err != nil {
+		v.AddError(p.Field("direct_source_prefix_ranges"), err)
+	} else {
+		s.DirectSources = x
+	}
+	s.SourceType = decodeSourceType(p.Field("source_type"), m.GetSourceType(), v)
+	if x, err := prefixes(dc, m.GetSourcePrefixRanges()); err != nil {
+		v.AddError(p.Field("source_prefix_ranges"), err)
+	} else {
+		s.Sources = x
+	}
+	s.SourcePorts = m.GetSourcePorts()
+	return s
+}
+
+// decodeNetworkFilter reads one NetworkFilter.
+func decodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilter, v *resource.Violations) NetworkFilter {
+	var s NetworkFilter
+	s.Name = m.GetName()
+	if x := m.GetTypedConfig(); x != nil {
+		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
+			y := new(wireHttpConnectionManager)
+			if convert.ViewTyped(p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), y.parse, v) {
+				q := p.Field("typed_config")
+				s.Manager = new(decodeManager(dc, meta, &q, y, v))
+			}
+		}
+	}
+	if x, err := otherFilter(dc, s.Manager, m.GetTypedConfig()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Other = x
+	}
+	return s
+}
+
+// decodeSourceType reads one SourceType.
+func decodeSourceType(p resource.Path, x listenerv3.FilterChainMatch_ConnectionSourceType, v *resource.Violations) SourceType {
+	switch x {
+	case listenerv3.FilterChainMatch_ANY, listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK, listenerv3.FilterChainMatch_EXTERNAL:
+	default:
+		v.Add(p, x, "must be one of ANY, SAME_IP_OR_LOOPBACK, EXTERNAL")
+	}
+	return SourceType(x)
 }

@@ -4,6 +4,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
@@ -13,44 +14,37 @@ import (
 // TLS is how the connections of a filter chain are secured (A29).
 type TLS = tlscontext.Server
 
-// validateProfile checks what gRPC demands of the listener of a server (A36) or, for
-// proxies that are not gRPC, the message's own rules.
-func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
-	switch {
-	case dc.Types.Profile() != resource.GRPC:
-		resource.ValidateMessage(p, m, v)
-		return
-	case m.GetApiListener() != nil:
-		return
-	}
-	if m.GetAddress() == nil {
-		v.Add(p.Field("address"), nil, "must be set without api_listener (A36)")
-	}
-	if len(m.GetListenerFilters()) > 0 {
-		v.Add(p.Field("listener_filters"), nil, "must not be set (A36)")
-	}
-	if m.GetUseOriginalDst().GetValue() {
-		v.Add(p.Field("use_original_dst"), true, "must not be set (A36)")
-	}
-	if m.GetDefaultFilterChain() != nil {
-		return
-	}
-	for _, c := range m.GetFilterChains() {
-		if canMatch(c.GetFilterChainMatch()) {
-			return
+// validateProfile checks, for proxies that are not gRPC, the rules of the message
+// and of the managers in it. That a manager cannot be read is said elsewhere.
+func validateProfile(_ *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
+	resource.ValidateMessage(p, m, v)
+	manager := func(p resource.Path, a *anypb.Any) {
+		var hcm hcmv3.HttpConnectionManager
+		if c, err := resource.OpenTypedConfig(a); err == nil && c.Unmarshal(&hcm) == nil {
+			resource.ValidateMessage(p, &hcm, v)
 		}
 	}
-	v.Add(p.Field("filter_chains"), nil, "must have one that can match a connection, unless there is a default_filter_chain (A36)")
+	chain := func(p resource.Path, c *listenerv3.FilterChain) {
+		for i, f := range c.GetFilters() {
+			filter := p.Item("filters", i)
+			manager(filter.Field("typed_config"), f.GetTypedConfig())
+		}
+	}
+	manager(p.Field("api_listener.api_listener"), m.GetApiListener().GetApiListener())
+	for i, c := range m.GetFilterChains() {
+		chain(p.Item("filter_chains", i), c)
+	}
+	chain(p.Field("default_filter_chain"), m.GetDefaultFilterChain())
 }
 
 // serverAddress is where a server must listen. A proxy that is not gRPC may listen
 // elsewhere than on a socket.
-func serverAddress(dc *resource.DecodeContext, m *listenerv3.Listener) (string, error) {
-	if m.GetApiListener() != nil {
+func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address) (string, error) {
+	if api != nil {
 		return "", nil
 	}
 	var v resource.Violations
-	address := convert.HostPort((*resource.Path)(nil).Field("address"), m.GetAddress(), &v)
+	address := convert.HostPort((*resource.Path)(nil).Field("address"), a, &v)
 	if dc.Types.Profile() == resource.Envoy {
 		return address, nil
 	}
@@ -71,21 +65,4 @@ func serverTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, err
 // wrong with that is serverTLS's to say.
 func transportSocket(_ *resource.DecodeContext, s *corev3.TransportSocket) (string, error) { //nolint:unparam // the type of a hook
 	return tlscontext.Message(s), nil
-}
-
-// validateGRPC checks what gRPC demands of an HttpConnectionManager (A27, A41).
-func validateGRPC(m *hcmv3.HttpConnectionManager, v *resource.Violations) {
-	var root *resource.Path
-	if m.GetRds() == nil && m.GetRouteConfig() == nil {
-		v.Add(resource.Path{}, nil, "must have exactly one of rds, route_config set (A27)")
-	}
-	if source := m.GetRds().GetConfigSource(); m.GetRds() != nil && source.GetAds() == nil && source.GetSelf() == nil {
-		v.Add(root.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
-	}
-	if n := m.GetXffNumTrustedHops(); n != 0 {
-		v.Add(root.Field("xff_num_trusted_hops"), n, "must be 0 (A41)")
-	}
-	if len(m.GetOriginalIpDetectionExtensions()) > 0 {
-		v.Add(root.Field("original_ip_detection_extensions"), nil, "must be empty (A41)")
-	}
 }

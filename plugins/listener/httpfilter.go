@@ -1,107 +1,115 @@
 package listener
 
 import (
-	"slices"
-
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 )
 
 // HTTPFilters are what calls go through.
-type HTTPFilters []HTTPFilter
+type HTTPFilters = []HTTPFilter
 
-// An HTTPFilter is one of the things that calls go through (A39).
-type HTTPFilter struct {
-	// Name is unique in the list. Routes use it to override the configuration.
-	Name string
-	// Message is the full name of the message that configures the filter.
-	Message string
-	// Config is what the filter made of that. In profile Envoy it may be the
-	// *anypb.Any, as it came, of a filter that nobody registered.
-	Config any
-	// Skipped says why the filter does not count: it is optional, and unknown on this
-	// side. Empty: it counts.
-	Skipped string
+// filterMessage names what configures a filter.
+func filterMessage(_ *resource.DecodeContext, config *anypb.Any) (string, error) {
+	c, err := resource.OpenTypedConfig(config)
+	return c.Message, err
 }
 
-// Equal reports whether both are the same filters with the same configurations.
-func (f HTTPFilters) Equal(o HTTPFilters) bool {
-	return slices.EqualFunc(f, o, func(a, b HTTPFilter) bool {
-		return a.Name == b.Name && a.Message == b.Message && a.Skipped == b.Skipped && convert.EqualValues(a.Config, b.Config)
-	})
+// running finds the filter that a message configures or overrides, if it is for one
+// side.
+func running(dc *resource.DecodeContext, message string, s resource.Side) (*resource.HTTPFilter, bool) {
+	f, known := dc.Types.HTTPFilter(message)
+	return f, known && f.Sides&s != 0
 }
 
-// httpFilters checks a manager, and reads its filters.
-func httpFilters(dc *resource.DecodeContext, m *hcmv3.HttpConnectionManager) (HTTPFilters, error) {
-	var v resource.Violations
-	var root *resource.Path
-	var names convert.Seen[string]
-	out := make(HTTPFilters, 0, len(m.GetHttpFilters()))
-	last, lastFilter := -1, (*resource.HTTPFilter)(nil)
-	for i, h := range m.GetHttpFilters() {
-		p := root.Item("http_filters", i)
-		if h.GetName() == "" {
-			v.Add(p.Field("name"), "", "must be set (A39)")
-		} else if names.Before(h.GetName()) {
-			v.Add(p.Field("name"), h.GetName(), "must be unique (A39)")
-		}
-		read, f := readFilter(dc, &p, h, &v)
-		out = append(out, read)
-		if read.Skipped != "" {
-			continue
-		}
-		if lastFilter != nil && lastFilter.Terminal {
-			p = root.Item("http_filters", last)
-			v.Add(p, out[last].Message, "must be the last filter (A39)")
-		}
-		last, lastFilter = i, f
+// filterSkipped says why a filter does not count (A39).
+func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
+	if !optional || message == "" {
+		return "", nil
 	}
-	if dc.Types.Profile() != resource.GRPC {
-		resource.ValidateMessage(resource.Path{}, m, &v)
-	} else {
-		validateGRPC(m, &v)
-		switch {
-		case last < 0:
-			v.Add(root.Field("http_filters"), nil, "must have a filter that counts (A39)")
-		case lastFilter != nil && !lastFilter.Terminal:
-			v.Add(root.Item("http_filters", last), out[last].Message, "must not be the last filter; a router must (A39)")
-		}
+	if _, runs := running(dc, message, dc.Side()); runs {
+		return "", nil
+	}
+	return "it is optional, and there is no such filter for a " + dc.Side().String(), nil
+}
+
+// filterConfig has the filter read its configuration. What is wrong with an Any that
+// cannot be opened was said by filterMessage.
+func filterConfig(dc *resource.DecodeContext, message, skipped string, config *anypb.Any) (any, error) {
+	if message == "" || skipped != "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	f, runs := running(dc, message, dc.Side())
+	var v resource.Violations
+	at := (*resource.Path)(nil).Field("typed_config")
+	switch {
+	case !runs && dc.Types.Profile() == resource.Envoy:
+		return convert.CopyAny(config), nil
+	case !runs:
+		v.Add(at, message, "must be of a filter that is registered for a "+dc.Side().String()+", or optional (A39)")
+		return nil, v.Err()
+	case f.Config != message:
+		v.Add(at, message, "must be the configuration of a filter; it is an override (A39)")
+		return nil, v.Err()
+	}
+	c, err := resource.OpenTypedConfig(config)
+	var out any
+	if err == nil {
+		out, err = f.Parse(dc, c)
+	}
+	if err != nil {
+		v.AddError(at, err)
 	}
 	return out, v.Err()
 }
 
-// readFilter reads one filter. It returns nil for one that nobody registered, be it
-// wrong or not.
-func readFilter(dc *resource.DecodeContext, p *resource.Path, m *hcmv3.HttpFilter, v *resource.Violations) (HTTPFilter, *resource.HTTPFilter) {
-	out := HTTPFilter{Name: m.GetName()}
-	at := p.Field("typed_config")
-	c, err := resource.OpenTypedConfig(m.GetTypedConfig())
-	if err != nil {
-		v.AddError(at, err)
-		return out, nil
+// checkFilters checks that the lists of HTTP filters end with what must end them, and
+// only there (A39).
+func checkFilters(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+	var root *resource.Path
+	if u.API != nil {
+		p := root.Field("api_listener.api_listener")
+		checkOrder(dc, &p, resource.ClientSide, u.API.Filters, v)
 	}
-	out.Message = c.Message
-	f, known := dc.Types.HTTPFilter(c.Message)
+	chain := func(p resource.Path, c *FilterChain) {
+		for i := range c.Filters {
+			if m := c.Filters[i].Manager; m != nil {
+				filter := p.Item("filters", i)
+				at := filter.Field("typed_config")
+				checkOrder(dc, &at, resource.ServerSide, m.Filters, v)
+			}
+		}
+	}
+	for i := range u.FilterChains {
+		chain(root.Item("filter_chains", i), &u.FilterChains[i])
+	}
+	if u.DefaultFilterChain != nil {
+		chain(root.Field("default_filter_chain"), u.DefaultFilterChain)
+	}
+}
+
+// checkOrder checks one list.
+func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, list []HTTPFilter, v *resource.Violations) {
+	last, terminal := -1, false // of those that count, and whether it is one that ends lists
+	known := false              // or not
+	for i := range list {
+		if list[i].Skipped != "" {
+			continue
+		}
+		if terminal {
+			v.Add(p.Item("http_filters", last), list[last].Message, "must be the last filter (A39)")
+		}
+		var f *resource.HTTPFilter
+		f, known = running(dc, list[i].Message, s)
+		known = known && f.Config == list[i].Message
+		last, terminal = i, known && f.Terminal
+	}
 	switch {
-	case known && f.Sides&dc.Side() != 0:
-	case m.GetIsOptional():
-		out.Skipped = "it is optional, and there is no such filter for a " + dc.Side().String()
-		return out, nil
-	case dc.Types.Profile() == resource.Envoy:
-		out.Config = m.GetTypedConfig()
-		return out, nil
-	default:
-		v.Add(at, c.Message, "must be of a filter that is registered for a "+dc.Side().String()+", or optional (A39)")
-		return out, nil
+	case dc.Types.Profile() != resource.GRPC:
+	case last < 0:
+		v.Add(p.Field("http_filters"), nil, "must have a filter that counts (A39)")
+	case known && !terminal:
+		v.Add(p.Item("http_filters", last), list[last].Message, "must not be the last filter; a router must (A39)")
 	}
-	if f.Config != c.Message {
-		v.Add(at, c.Message, "must be the configuration of a filter; it is an override (A39)")
-		return out, nil
-	}
-	if out.Config, err = f.Parse(dc, c); err != nil {
-		v.AddError(at, err)
-	}
-	return out, f
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/matcher"
@@ -21,18 +21,10 @@ type match struct {
 	transport   string
 	application string
 	direct      netip.Prefix
-	sourceType  sourceType
+	sourceType  SourceType
 	source      netip.Prefix
 	sourcePort  uint16
 }
-
-// A sourceType is where connections come from.
-type sourceType = listenerv3.FilterChainMatch_ConnectionSourceType
-
-const (
-	sourceLocal    = listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK
-	sourceExternal = listenerv3.FilterChainMatch_EXTERNAL
-)
 
 // rawBuffer is the transport protocol of every connection that gRPC has to do with.
 const rawBuffer = "raw_buffer"
@@ -40,27 +32,37 @@ const rawBuffer = "raw_buffer"
 // maxMatches bounds the alternatives of one listener.
 const maxMatches = 1 << 17
 
-// canMatch reports whether a match can match a connection of gRPC, which has neither
+// usable reports whether a match can match a connection of gRPC, which has neither
 // original destinations nor listener filters (A36).
-func canMatch(m *listenerv3.FilterChainMatch) bool {
-	return m.GetDestinationPort() == nil && len(m.GetServerNames()) == 0 && len(m.GetApplicationProtocols()) == 0 &&
-		(m.GetTransportProtocol() == "" || m.GetTransportProtocol() == rawBuffer)
+func (m *Match) usable() bool {
+	return m.DestinationPort == nil && len(m.ServerNames) == 0 && len(m.ApplicationProtocols) == 0 &&
+		(m.TransportProtocol == "" || m.TransportProtocol == rawBuffer)
 }
 
 // newChainTable multiplies the matches of the chains out. No two chains may have the
-// same alternative, even if it cannot match (A36).
-func newChainTable(dc *resource.DecodeContext, chains []*listenerv3.FilterChain) (*ChainTable, error) {
+// same alternative, even if it cannot match, and some connection must have a chain
+// (A36).
+func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*ChainTable, error) {
+	if len(chains) == 0 {
+		return nil, nil //nolint:nilnil // there is nothing to look into
+	}
 	var v resource.Violations
+	var root *resource.Path
 	t := new(ChainTable)
 	owner := make(map[match]int)
-	for i, c := range chains {
-		element := (*resource.Path)(nil).Item("", i)
+	gRPC, found := dc.Types.Profile() == resource.GRPC, api != nil || otherwise != nil
+	for i := range chains {
+		element := root.Item("filter_chains", i)
 		p := element.Field("filter_chain_match")
-		alternatives := multiply(&p, c.GetFilterChainMatch(), maxMatches-len(owner), &v)
-		usable := canMatch(c.GetFilterChainMatch())
+		usable := chains[i].Match.usable()
+		found = found || usable
+		alternatives, ok := chains[i].Match.multiply(maxMatches - len(owner))
+		if !ok {
+			v.Add(p, nil, fmt.Sprintf("must not have so many alternatives; a listener has at most %d", maxMatches))
+		}
 		for _, m := range alternatives {
 			if first, taken := owner[m]; taken && first != i {
-				if dc.Types.Profile() == resource.GRPC {
+				if gRPC {
 					v.Add(p, m, fmt.Sprintf("must not match what filter_chains[%d] matches (A36)", first))
 				}
 				continue
@@ -71,38 +73,32 @@ func newChainTable(dc *resource.DecodeContext, chains []*listenerv3.FilterChain)
 			}
 		}
 	}
+	if gRPC && !found {
+		v.Add(root.Field("filter_chains"), nil, "must have one that can match a connection, unless there is a default_filter_chain (A36)")
+	}
 	t.freeze()
 	return t, v.Err()
 }
 
-// multiply makes the alternatives of a match, unless there are too many.
-func multiply(p *resource.Path, m *listenerv3.FilterChainMatch, most int, v *resource.Violations) []match {
-	start := match{transport: m.GetTransportProtocol(), sourceType: m.GetSourceType()}
-	if m.GetDestinationPort() != nil {
-		start.port = int64(m.GetDestinationPort().GetValue()) + 1
-	}
-	destinations := prefixList(p, "prefix_ranges", m.GetPrefixRanges(), v)
-	directs := prefixList(p, "direct_source_prefix_ranges", m.GetDirectSourcePrefixRanges(), v)
-	sources := prefixList(p, "source_prefix_ranges", m.GetSourcePrefixRanges(), v)
-	for i, port := range m.GetSourcePorts() {
-		if port == 0 || port > 65535 {
-			v.Add(p.Item("source_ports", i), port, "must be between 1 and 65535")
-		}
+// multiply makes the alternatives of a match; not ok: there are too many.
+func (m *Match) multiply(most int) (alternatives []match, ok bool) {
+	start := match{transport: m.TransportProtocol, sourceType: m.SourceType}
+	if m.DestinationPort != nil {
+		start.port = int64(*m.DestinationPort) + 1
 	}
 	n := 1
-	for _, k := range []int{len(destinations), len(m.GetServerNames()), len(m.GetApplicationProtocols()), len(directs), len(sources), len(m.GetSourcePorts())} {
+	for _, k := range []int{len(m.Destinations), len(m.ServerNames), len(m.ApplicationProtocols), len(m.DirectSources), len(m.Sources), len(m.SourcePorts)} {
 		if n *= max(k, 1); n > most {
-			v.Add(*p, nil, fmt.Sprintf("must not have so many alternatives; a listener has at most %d", maxMatches))
-			return nil
+			return nil, false
 		}
 	}
 	out := []match{start}
-	out = times(out, destinations, func(m *match, x netip.Prefix) { m.destination = x })
-	out = times(out, m.GetServerNames(), func(m *match, x string) { m.serverName = strings.ToLower(x) })
-	out = times(out, m.GetApplicationProtocols(), func(m *match, x string) { m.application = x })
-	out = times(out, directs, func(m *match, x netip.Prefix) { m.direct = x })
-	out = times(out, sources, func(m *match, x netip.Prefix) { m.source = x })
-	return times(out, m.GetSourcePorts(), func(m *match, x uint32) { m.sourcePort = uint16(x) }) //nolint:gosec // others are violations
+	out = times(out, m.Destinations, func(m *match, x netip.Prefix) { m.destination = x })
+	out = times(out, m.ServerNames, func(m *match, x string) { m.serverName = strings.ToLower(x) })
+	out = times(out, m.ApplicationProtocols, func(m *match, x string) { m.application = x })
+	out = times(out, m.DirectSources, func(m *match, x netip.Prefix) { m.direct = x })
+	out = times(out, m.Sources, func(m *match, x netip.Prefix) { m.source = x })
+	return times(out, m.SourcePorts, func(m *match, x uint32) { m.sourcePort = uint16(x) }), true //nolint:gosec // others are violations
 }
 
 // times combines every match with every value of a list, if it has any.
@@ -120,17 +116,22 @@ func times[T any](matches []match, values []T, set func(*match, T)) []match {
 	return out
 }
 
-func prefixList(p *resource.Path, field string, list []*corev3.CidrRange, v *resource.Violations) []netip.Prefix {
+// prefixes reads addresses.
+func prefixes(_ *resource.DecodeContext, list []*corev3.CidrRange) ([]netip.Prefix, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
+	var v resource.Violations
 	out := make([]netip.Prefix, 0, len(list))
 	for i, r := range list {
 		prefix, err := matcher.NewPrefix(r)
 		if err != nil {
-			v.AddError(p.Item(field, i), err)
+			v.AddError((*resource.Path)(nil).Item("", i), err)
 			continue
 		}
 		out = append(out, prefix)
 	}
-	return out
+	return out, v.Err()
 }
 
 // String says what is matched, for people.

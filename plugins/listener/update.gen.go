@@ -4,6 +4,7 @@ package listener
 
 import (
 	"iter"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // TypeURL is the type URL of envoy.config.listener.v3.Listener.
@@ -33,7 +35,7 @@ type Update struct {
 	FilterChains []FilterChain
 	// For connections that no other chain is for; nil: they are to be closed.
 	DefaultFilterChain *FilterChain
-	// What FilterChain looks into.
+	// What FilterChain looks into; nil without FilterChains.
 	Chains *ChainTable
 
 	meta resource.Meta
@@ -47,7 +49,7 @@ type Manager struct {
 	// does not know.
 	Routes Routes
 	// What calls go through, in order; the last one ends the list (A39).
-	Filters HTTPFilters
+	Filters []HTTPFilter
 	// How long a call may take where its route does not say; 0: for ever (A31).
 	MaxStreamDuration time.Duration
 }
@@ -61,8 +63,10 @@ type Routes interface {
 type FilterChain struct {
 	// For people.
 	Name string
+	// Which connections the chain is for.
+	Match Match
 	// What connections go through, in order; the last one is a Manager.
-	Filters NetworkFilters
+	Filters []NetworkFilter
 	// How connections are secured, where the program wants the control plane to say it; nil:
 	// it does not (A29).
 	TLS *TLS
@@ -86,6 +90,69 @@ type Inline struct {
 }
 
 func (Inline) isRoutes() {}
+
+// HTTPFilter is one of the things that calls go through (A39).
+type HTTPFilter struct {
+	// Unique in the list. Routes use it to override the configuration.
+	Name string
+	// The full name of the message that configures the filter.
+	Message string
+	// Why the filter does not count: it is optional, and unknown on this side; empty: it
+	// counts.
+	Skipped string
+	// What the filter made of its configuration. In profile Envoy it may be the *anypb.Any, as
+	// it came, of a filter that nobody registered.
+	Config any
+}
+
+// Match is the connections that a filter chain is for: those that each of its fields
+// matches (A36). What is zero or empty matches all.
+type Match struct {
+	// The port that was called.
+	DestinationPort *uint32
+	// The address that was called.
+	Destinations []netip.Prefix
+	// What TLS says that was called.
+	ServerNames []string
+	// As "raw_buffer" or "tls".
+	TransportProtocol string
+	// What TLS says that is spoken, as "h2".
+	ApplicationProtocols []string
+	// Who called; the same as Sources to gRPC.
+	DirectSources []netip.Prefix
+	// Where the caller is.
+	SourceType SourceType
+	// Who called.
+	Sources []netip.Prefix
+	// From which port.
+	SourcePorts []uint32
+}
+
+// NetworkFilter is one of the things that connections go through (A36).
+type NetworkFilter struct {
+	// For people.
+	Name string
+	// What the filter is; nil, which only profile Envoy accepts: something else.
+	Manager *Manager
+	// The configuration of something else, as it came.
+	Other *anypb.Any
+}
+
+// SourceType is a value of envoy.config.listener.v3.FilterChainMatch.ConnectionSourceType.
+type SourceType int32
+
+// The values of SourceType.
+const (
+	SourceTypeAny              = SourceType(listenerv3.FilterChainMatch_ANY)
+	SourceTypeSameIpOrLoopback = SourceType(listenerv3.FilterChainMatch_SAME_IP_OR_LOOPBACK)
+	SourceTypeExternal         = SourceType(listenerv3.FilterChainMatch_EXTERNAL)
+)
+
+// String is the name that envoy.config.listener.v3.FilterChainMatch.ConnectionSourceType
+// gives the value.
+func (x SourceType) String() string {
+	return listenerv3.FilterChainMatch_ConnectionSourceType(x).String()
+}
 
 // Name is the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
@@ -137,14 +204,15 @@ func (u *Update) Equal(o *Update) bool {
 // Equal reports whether the fields of s and o are equal.
 func (s Manager) Equal(o Manager) bool {
 	return equalRoutes(s.Routes, o.Routes) &&
-		convert.EqualValues(s.Filters, o.Filters) &&
+		slices.EqualFunc(s.Filters, o.Filters, HTTPFilter.Equal) &&
 		s.MaxStreamDuration == o.MaxStreamDuration
 }
 
 // Equal reports whether the fields of s and o are equal.
 func (s FilterChain) Equal(o FilterChain) bool {
 	return s.Name == o.Name &&
-		convert.EqualValues(s.Filters, o.Filters) &&
+		s.Match.Equal(o.Match) &&
+		slices.EqualFunc(s.Filters, o.Filters, NetworkFilter.Equal) &&
 		convert.EqualValues(s.TLS, o.TLS) &&
 		s.TransportSocket == o.TransportSocket
 }
@@ -152,6 +220,34 @@ func (s FilterChain) Equal(o FilterChain) bool {
 // Equal reports whether the fields of s and o are equal.
 func (s Inline) Equal(o Inline) bool {
 	return convert.EqualUpdates(s.Config, o.Config)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s HTTPFilter) Equal(o HTTPFilter) bool {
+	return s.Name == o.Name &&
+		s.Message == o.Message &&
+		s.Skipped == o.Skipped &&
+		convert.EqualValues(s.Config, o.Config)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Match) Equal(o Match) bool {
+	return convert.EqualPointers(s.DestinationPort, o.DestinationPort, convert.Same) &&
+		convert.EqualValues(s.Destinations, o.Destinations) &&
+		slices.Equal(s.ServerNames, o.ServerNames) &&
+		s.TransportProtocol == o.TransportProtocol &&
+		slices.Equal(s.ApplicationProtocols, o.ApplicationProtocols) &&
+		convert.EqualValues(s.DirectSources, o.DirectSources) &&
+		s.SourceType == o.SourceType &&
+		convert.EqualValues(s.Sources, o.Sources) &&
+		slices.Equal(s.SourcePorts, o.SourcePorts)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s NetworkFilter) Equal(o NetworkFilter) bool {
+	return s.Name == o.Name &&
+		convert.EqualPointers(s.Manager, o.Manager, Manager.Equal) &&
+		convert.EqualValues(s.Other, o.Other)
 }
 
 func equalRoutes(a, b Routes) bool {

@@ -3,23 +3,97 @@
 package listener
 
 import (
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	httpconnectionmanagerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one Listener.
-func validate(dc *resource.DecodeContext, m *listenerv3.Listener, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
 	var p resource.Path // the message itself
+	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetAddress() == nil {
+		v.Add(p.Field("address"), nil, "must be set when api_listener is not set (A36)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && len(m.GetListenerFilters()) > 0 {
+		v.Add(p.Field("listener_filters"), nil, "must not be set when api_listener is not set (A36)")
+	}
+	if x := m.GetUseOriginalDst(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && x != nil && x.GetValue() {
+		v.Add(p.Field("use_original_dst"), x.GetValue(), "must be false when api_listener is not set (A36)")
+	}
+	if x := m.GetFilterChains(); dc.Types.Profile() == resource.GRPC && m.GetApiListener() == nil && m.GetDefaultFilterChain() == nil && len(x) == 0 {
+		v.Add(p.Field("filter_chains"), nil, "must not be empty when api_listener is not set and default_filter_chain is not set (A36)")
+	}
 	if m.GetApiListener() != nil && m.GetApiListener().GetApiListener() == nil {
 		v.Add(p.Field("api_listener.api_listener"), nil, "must be set when api_listener is set")
 	}
-	validateProfile(dc, p, m, v)
+	if dc.Types.Profile() == resource.Envoy {
+		validateProfile(dc, p, m.message, v)
+	}
 }
 
 // validateManager checks the rules about one HttpConnectionManager.
-func validateManager(p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) {
+func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) {
 	if m.GetRds() != nil && m.GetRds().GetRouteConfigName() == "" {
 		v.Add(p.Field("rds.route_config_name"), "", "must be set when rds is set")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetRds() == nil && m.GetRouteConfig() == nil {
+		v.Add(*p, nil, "must have exactly one of rds, route_config set (A27)")
+	}
+	if x := m.GetRds().GetConfigSource(); dc.Types.Profile() == resource.GRPC && m.GetRds() != nil && x.GetAds() == nil && x.GetSelf() == nil {
+		v.Add(p.Field("rds.config_source"), nil, "must have exactly one of ads, self set when rds is set (A47)")
+	}
+	if dc.Types.Profile() == resource.GRPC && m.GetXffNumTrustedHops() != 0 {
+		v.Add(p.Field("xff_num_trusted_hops"), m.GetXffNumTrustedHops(), "must not be set (A41)")
+	}
+	if dc.Types.Profile() == resource.GRPC && len(m.GetOriginalIpDetectionExtensions()) > 0 {
+		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
+	}
+	var seen convert.Seen[string]
+	for i, x := range wire.Each(m.GetHttpFilters()) {
+		q := p.Item("http_filters", i)
+		if seen.Before(x.GetName()) {
+			v.Add(q.Field("name"), x.GetName(), "must be unique (A39)")
+		}
+	}
+	for i, x := range wire.Each(m.GetHttpFilters()) {
+		q := p.Item("http_filters", i)
+		validateManagerHttpFilters(&q, x, v)
+	}
+}
+
+// validateManagerHttpFilters checks the rules about one HttpFilter.
+func validateManagerHttpFilters(p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
+	if m.GetName() == "" {
+		v.Add(p.Field("name"), "", "must be set (A39)")
+	}
+}
+
+// validateFilterChain checks the rules about one FilterChain.
+func validateFilterChain(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChain, v *resource.Violations) {
+	if x := m.GetFilters(); dc.Types.Profile() == resource.GRPC && len(x) != 1 {
+		v.Add(p.Field("filters"), nil, "must have 1 element (A36)")
+	}
+	if dc.Types.Profile() == resource.GRPC {
+		for i, x := range wire.Each(m.GetFilters()) {
+			q := p.Item("filters", i)
+			validateFilterChainFilters(&q, x, v)
+		}
+	}
+}
+
+// validateFilterChainFilters checks the rules about one Filter.
+func validateFilterChainFilters(p *resource.Path, m *wireFilter, v *resource.Violations) {
+	if m.GetTypedConfig() == nil {
+		v.Add(p.Field("typed_config"), nil, "must be set (A36)")
+	}
+}
+
+// validateMatch checks the rules about one FilterChainMatch.
+func validateMatch(p *resource.Path, m *wireFilterChainMatch, v *resource.Violations) {
+	for i, x := range m.GetSourcePorts() {
+		q := p.Item("source_ports", i)
+		if x < 1 || x > 65535 {
+			v.Add(q, x, "must be between 1 and 65535")
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/convert"
 )
 
 // A FilterOverride is the configuration of an HTTP filter for some calls, in the
@@ -65,7 +66,7 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 	case !known && optional:
 		return o, false, nil
 	case !known && dc.Types.Profile() == resource.Envoy:
-		return FilterOverride{c.Message, a}, true, nil
+		return FilterOverride{c.Message, convert.CopyAny(a)}, true, nil
 	case !known:
 		v.Add(resource.Path{}, c.Message, "must be of a filter that is registered (A39)")
 		return o, false, v.Err()

@@ -83,7 +83,7 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 	if total != nil && uint64(total.GetValue()) != sum && dc.Types.Profile() == resource.GRPC {
 		v.Add((*resource.Path)(nil).Field("total_weight"), total.GetValue(), "must be the sum of the clusters' weights (A28)")
 	}
-	return uint32(sum), v.Err() //nolint:gosec // see above
+	return uint32(sum), v.Err()
 }
 
 // autoHostRewrite is what the route says if the server may say it (A81).

@@ -7,6 +7,7 @@ import (
 	xdsv3 "github.com/cncf/xds/go/xds/type/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
 
@@ -16,7 +17,7 @@ import (
 // OpenAny reads the message in a into m and reports whether it could. Another
 // message than m, and bytes that are none, are violations.
 func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
-	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
+	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
 		return false
 	}
@@ -25,6 +26,12 @@ func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violati
 		return false
 	}
 	return true
+}
+
+// holds reports whether a holds a message of a name, which is valid.
+func holds(a *anypb.Any, name protoreflect.FullName) bool {
+	url := a.GetTypeUrl()
+	return url[strings.LastIndexByte(url, '/')+1:] == string(name)
 }
 
 // OpenTyped is [OpenAny] that also takes a TypedStruct of either kind whose type
@@ -80,4 +87,13 @@ func typedStruct(a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
 	}
 	url := typed.GetTypeUrl()
 	return url[strings.LastIndexByte(url, '/')+1:], typed.GetValue(), true
+}
+
+// CopyAny is a without what is unknown in it, for an update to keep. Its bytes are not
+// copied.
+func CopyAny(a *anypb.Any) *anypb.Any {
+	if a == nil {
+		return nil
+	}
+	return &anypb.Any{TypeUrl: a.GetTypeUrl(), Value: a.GetValue()}
 }

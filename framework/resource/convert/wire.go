@@ -24,7 +24,7 @@ func Strict(m proto.Message, view View) View {
 // ViewAny is [OpenAny] into a view of a message of m's type. Of m, only the type
 // counts.
 func ViewAny(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resource.Violations) bool {
-	if want := m.ProtoReflect().Descriptor().FullName(); a.MessageName() != want {
+	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
 		return false
 	}
