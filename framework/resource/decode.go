@@ -28,29 +28,36 @@ type DecodeContext struct {
 	Types *Set
 
 	side  Side
-	arena wire.Arena
+	arena *wire.Arena
 }
 
 // Side is whose HTTP filters are read (gRFC A39): the client's, unless the context
 // is one of [DecodeContext.At].
 func (dc *DecodeContext) Side() Side { return max(dc.side, ClientSide) }
 
-// At is the same context for what one side is to do. It has an arena of its own.
+// At is the same context for what one side is to do.
 func (dc *DecodeContext) At(s Side) *DecodeContext {
 	out := *dc
-	out.side, out.arena = s, wire.Arena{}
+	out.side = s
 	return &out
 }
 
-// Read is a reader of the encoded resource. The update of what is read has an arena
-// of its own.
-func (dc *DecodeContext) Read(body []byte) wire.Reader {
-	dc.arena = wire.Arena{}
+// Read is a reader of an encoded resource of the type with a name. The update of what
+// is read has an arena of its own, until [DecodeContext.Done].
+func (dc *DecodeContext) Read(message string, body []byte) wire.Reader {
+	dc.arena = dc.Types.arenas(message).Get()
 	return dc.arena.Read(body)
 }
 
 // Arena makes slices and texts for the update that [DecodeContext.Read] began.
-func (dc *DecodeContext) Arena() *wire.Arena { return &dc.arena }
+func (dc *DecodeContext) Arena() *wire.Arena { return dc.arena }
+
+// Done ends what [DecodeContext.Read] began, so that the next resource uses what the
+// update does not keep.
+func (dc *DecodeContext) Done(message string) {
+	dc.Types.arenas(message).Put(dc.arena)
+	dc.arena = nil
+}
 
 // Meta is the metadata for an update that is decoded from body.
 func (dc *DecodeContext) Meta(body []byte) Meta {

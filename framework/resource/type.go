@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -101,8 +102,17 @@ type Set struct {
 	types      []*Type // ordered by name
 	byName     map[string]*Type
 	regexes    *regexes
+	pools      map[string]*wire.Pool // by the names of types
 	extensions map[extensionKey]Extension
 	profile    Profile
+}
+
+// arenas are those of the resources of a type.
+func (s *Set) arenas(message string) *wire.Pool {
+	if s == nil {
+		return nil
+	}
+	return s.pools[message]
 }
 
 // NewSet makes a set without extensions. Types with the same name, and types that
@@ -118,6 +128,8 @@ func (s *Set) With(types ...*Type) (*Set, error) {
 	}
 	out.types, out.byName = slices.Clone(s.types), make(map[string]*Type, len(s.types)+len(types))
 	maps.Copy(out.byName, s.byName)
+	out.pools = make(map[string]*wire.Pool, len(out.byName))
+	maps.Copy(out.pools, s.pools)
 	var errs []error
 	for _, t := range types {
 		if err := t.check(); err != nil {
@@ -128,7 +140,7 @@ func (s *Set) With(types ...*Type) (*Set, error) {
 			errs = append(errs, fmt.Errorf("resource: type %s is there twice", t.Name))
 			continue
 		}
-		out.byName[t.Name] = t
+		out.byName[t.Name], out.pools[t.Name] = t, new(wire.Pool)
 		out.types = append(out.types, t)
 	}
 	if len(errs) > 0 {

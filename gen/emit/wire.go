@@ -45,13 +45,15 @@ func (e *emitter) readMessage() []jen.Code {
 			),
 		}
 	}
-	failed := jen.Op("!").Id("m").Dot("parse").Call(jen.Id("dc").Dot("Read").Call(jen.Id("body")))
+	failed := jen.Op("!").Id("m").Dot("parse").Call(jen.Id("r"))
 	if e.pkg.Strict {
 		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
 	}
 	why := e.qual(wirePkg, "Malformed").Call(jen.Id("body"), e.none(m))
 	fail := jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), why))
 	out := []jen.Code{
+		jen.Id("r").Op(":=").Id("dc").Dot("Read").Call(jen.Id("messageName"), jen.Id("body")),
+		jen.Defer().Id("dc").Dot("Done").Call(jen.Id("messageName")),
 		jen.Id("m").Op(":=").New(e.viewType(m)),
 		jen.If(failed).Block(fail),
 	}

@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -91,7 +93,7 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	here := func() *jen.Statement { return jen.Id("m").Dot(f.GoName) }
 	if f.Desc.IsList() {
 		return []jen.Code{
-			jen.Id("x").Op(":=").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(here()), jen.Op("&").Id("r")),
+			jen.Id("x").Op(":=").Add(e.qual(wirePkg, e.listOf(f))).Call(jen.Op("&").Add(here()), jen.Op("&").Id("r")),
 			e.fill(f.Message, "r", jen.Id("x")),
 		}
 	}
@@ -115,6 +117,26 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 		x = jen.Op("&").Add(x)
 	}
 	return append(out, e.fill(f.Message, "r", x))
+}
+
+// listOf is the function of package wire that adds an element to a list: its room is
+// used again unless hooks may be given a part of it.
+func (e *emitter) listOf(f *protogen.Field) string {
+	if e.given(f.Message, nil) {
+		return "Element"
+	}
+	return "Scratch"
+}
+
+// given reports whether what is held of a message, by value, has something in it that
+// hooks are given by its address.
+func (e *emitter) given(m *protogen.Message, seen []*protogen.Message) bool {
+	if native(m) != "" {
+		return true
+	}
+	return !slices.Contains(seen, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		return e.views.isRead(f) && f.Message != nil && single(f) && !e.pointed(f) && e.given(f.Message, append(seen, m))
+	})
 }
 
 // parseMap reads one entry of a map.

@@ -45,8 +45,10 @@ var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireCluster)
-	if !m.parse(dc.Read(body)) {
+	if !m.parse(r) {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
 	}
 	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {

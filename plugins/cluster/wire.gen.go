@@ -20,7 +20,7 @@ func (m *wireCircuitBreakers) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// thresholds
-			x := wire.Element(&m.Thresholds, &r)
+			x := wire.Scratch(&m.Thresholds, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -113,7 +113,7 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 43<<3 | wire.Len:
 			// transport_socket_matches
-			x := wire.Element(&m.TransportSocketMatches, &r)
+			x := wire.Scratch(&m.TransportSocketMatches, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -813,7 +813,7 @@ func (m *wireClusterLoadAssignment) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Element(&m.Endpoints, &r)
+			x := wire.Scratch(&m.Endpoints, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -916,7 +916,7 @@ func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Element(&m.LbEndpoints, &r)
+			x := wire.Scratch(&m.LbEndpoints, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}

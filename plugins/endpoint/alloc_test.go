@@ -1,4 +1,4 @@
-package endpoint
+package endpoint_test
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
 const (
@@ -18,9 +18,8 @@ const (
 	endpoints  = 100
 )
 
-// assignment is an encoded resource of 100 endpoints in 4 localities.
-func assignment(tb testing.TB) (*resource.DecodeContext, []byte) {
-	tb.Helper()
+// assignment is a resource of 100 endpoints in 4 localities.
+func assignment() *endpointv3.ClusterLoadAssignment {
 	m := &endpointv3.ClusterLoadAssignment{ClusterName: "checkout"}
 	for l := range localities {
 		locality := &endpointv3.LocalityLbEndpoints{
@@ -39,47 +38,25 @@ func assignment(tb testing.TB) (*resource.DecodeContext, []byte) {
 		}
 		m.Endpoints = append(m.Endpoints, locality)
 	}
-	body, err := proto.Marshal(m)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	name, err := xdstp.Parse(m.GetClusterName())
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return &resource.DecodeContext{Name: name}, body
+	return m
 }
 
 // Decoding costs few allocations, however many endpoints there are, and strings of the
 // message none.
 func TestAllocations(t *testing.T) {
-	dc, body := assignment(t)
+	dc := plugincase.Context(t)
+	body, err := proto.Marshal(assignment())
+	if err != nil {
+		t.Fatal(err)
+	}
 	decoded := testing.AllocsPerRun(100, func() {
-		if _, err := decode(dc, body); err != nil {
+		if _, err := plugincase.DecodeBytes(dc, endpoint.Type(), body); err != nil {
 			t.Fatal(err)
 		}
 	})
-	if decoded > 20 {
-		t.Errorf("decoding %d endpoints allocates %v times; want at most 20", endpoints, decoded)
+	if decoded > 12 {
+		t.Errorf("decoding %d endpoints allocates %v times; want at most 12", endpoints, decoded)
 	}
 }
 
-func BenchmarkUnmarshal(b *testing.B) {
-	_, body := assignment(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if err := proto.Unmarshal(body, new(endpointv3.ClusterLoadAssignment)); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkDecode(b *testing.B) {
-	dc, body := assignment(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := decode(dc, body); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
+func BenchmarkDecode(b *testing.B) { plugincase.Bench(b, endpoint.Type(), assignment()) }

@@ -29,8 +29,10 @@ var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriori
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireClusterLoadAssignment)
-	if !m.parse(dc.Read(body)) {
+	if !m.parse(r) {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
 	}
 	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {

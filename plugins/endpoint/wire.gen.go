@@ -179,7 +179,7 @@ func (m *wireClusterLoadAssignment) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Element(&m.Endpoints, &r)
+			x := wire.Scratch(&m.Endpoints, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -221,7 +221,7 @@ func (m *wireClusterLoadAssignmentPolicy) parse(r wire.Reader) bool {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// drop_overloads
-			x := wire.Element(&m.DropOverloads, &r)
+			x := wire.Scratch(&m.DropOverloads, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -302,7 +302,7 @@ func (m *wireEndpoint) parse(r wire.Reader) bool {
 			m.Hostname = r.String()
 		case 4<<3 | wire.Len:
 			// additional_addresses
-			x := wire.Element(&m.AdditionalAddresses, &r)
+			x := wire.Scratch(&m.AdditionalAddresses, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}
@@ -471,7 +471,7 @@ func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
 			}
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Element(&m.LbEndpoints, &r)
+			x := wire.Scratch(&m.LbEndpoints, &r)
 			if !x.parse(r.Sub()) {
 				return false
 			}

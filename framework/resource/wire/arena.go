@@ -1,5 +1,7 @@
 package wire
 
+import "sync"
+
 // The most that an [Arena] makes room for beyond what it is asked for: elements
 // need not be alike, and the control plane says how many there are.
 const (
@@ -11,11 +13,38 @@ const (
 // its views, and those that its update keeps. Views tell it what is to come. The
 // zero value is ready; nil allocates each slice.
 type Arena struct {
-	blocks  []any // of *block[T], by T
-	outer   int   // how many elements the last list of views has
-	left    int   // how many elements are still to ask for strings
+	blocks  []emptied // of *block[T], by T
+	outer   int       // how many elements the last list of views has
+	left    int       // how many elements are still to ask for strings
 	strings block[string]
 	text    []byte
+}
+
+// A Pool keeps the arenas of a type's resources from one to the next. It is safe for
+// concurrent use; nil keeps none.
+type Pool struct{ arenas sync.Pool }
+
+// Get is an arena for one resource.
+func (p *Pool) Get() *Arena {
+	if p != nil {
+		if a, ok := p.arenas.Get().(*Arena); ok {
+			return a
+		}
+	}
+	return new(Arena)
+}
+
+// Put takes an arena back when its resource is decoded, with the room of all that
+// [Scratch] made, which must not be used any more.
+func (p *Pool) Put(a *Arena) {
+	if p == nil {
+		return
+	}
+	for _, b := range a.blocks {
+		b.empty()
+	}
+	*a = Arena{blocks: a.blocks}
+	p.arenas.Put(a)
 }
 
 // Read is [Read] for a resource whose slices the arena makes.
@@ -27,8 +56,20 @@ func (a *Arena) Read(b []byte) Reader {
 
 // A block is what there is for slices of one type.
 type block[T any] struct {
-	free  []T
-	given int // how many elements there are in all slices
+	free    []T
+	given   int // how many elements there are in all slices
+	scratch []T // what is used again, to its length in use
+}
+
+type emptied interface{ empty() }
+
+// empty makes a block ready for another resource.
+func (b *block[T]) empty() {
+	if cap(b.scratch) > maxElements {
+		b.scratch = nil
+	}
+	clear(b.scratch)
+	*b = block[T]{scratch: b.scratch[:0]}
 }
 
 func blockOf[T any](a *Arena) *block[T] {
@@ -54,19 +95,27 @@ func (b *block[T]) slice(n, want int) []T {
 	return out
 }
 
-// transient is an empty slice of views with room for n elements. The first makes room
-// for those of the elements beside the one that it is in, as if they were alike.
-func transient[T any](a *Arena, n int) []T {
-	if a == nil {
-		return make([]T, 0, n)
+// again is [block.slice] of what is used again.
+func (b *block[T]) again(n, want int) []T {
+	used := len(b.scratch)
+	if n > cap(b.scratch)-used {
+		b.scratch, used = make([]T, 0, max(n, min(want, maxElements))), 0
 	}
-	b := blockOf[T](a)
+	b.given += n
+	b.scratch = b.scratch[:used+n]
+	return b.scratch[used : used : used+n]
+}
+
+// wanted is how many elements of a list of n views to make room for: the first list
+// makes it for those of the elements beside the one that it is in, as if they were
+// alike.
+func (b *block[T]) wanted(a *Arena, n int) int {
 	want := n
 	if b.given == 0 {
 		want = n * max(a.outer, 1)
 	}
 	a.outer = n
-	return b.slice(n, want)
+	return want
 }
 
 // List is an empty slice, for the update, with room for n elements, each made of a

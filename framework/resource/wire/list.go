@@ -5,13 +5,37 @@ import "iter"
 // Element adds an element to a list and returns it, to be filled. The first makes
 // room for all that the field has from here on.
 func Element[T any](list *[]T, r *Reader) *T {
+	if *list == nil {
+		*list = room[T](r, (*block[T]).slice)
+	}
+	return next(list)
+}
+
+// Scratch is [Element] of a list of views that nobody keeps or points into when the
+// resource is decoded: its room is used again for the next one.
+func Scratch[T any](list *[]T, r *Reader) *T {
+	if *list == nil {
+		*list = room[T](r, (*block[T]).again)
+	}
+	return next(list)
+}
+
+// room is an empty slice with room for the field's values.
+func room[T any](r *Reader, of func(b *block[T], n, want int) []T) []T {
+	n := r.Count()
+	if r.arena == nil {
+		return make([]T, 0, n)
+	}
+	b := blockOf[T](r.arena)
+	return of(b, n, b.wanted(r.arena, n))
+}
+
+// next adds an element that is zero.
+func next[T any](list *[]T) *T {
 	n := len(*list)
-	switch {
-	case *list == nil:
-		*list = transient[T](r.arena, r.Count())[:1]
-	case n < cap(*list):
+	if n < cap(*list) {
 		*list = (*list)[:n+1]
-	default: // another occurrence of the message that has the field
+	} else { // another occurrence of the message that has the field
 		var none T
 		*list = append(*list, none)
 	}

@@ -20,7 +20,7 @@ func Unmarshal[T any, M Message[T]](r Reader, m *M) bool {
 	}
 	// Protobuf counts the message itself.
 	o := proto.UnmarshalOptions{Merge: true, RecursionLimit: int(r.depth) + 1}
-	return r.OK() && o.Unmarshal(r.b, *m) == nil
+	return r.OK() && o.Unmarshal(r.Rest(), *m) == nil
 }
 
 // errMalformed is the error about bytes of which [proto.Unmarshal] has none to say.

@@ -31,7 +31,8 @@ const (
 // After every Next the value must be read or skipped, once. What is malformed ends
 // the loop; values that are read until then are zero.
 type Reader struct {
-	b     []byte // what is still to be read
+	b     []byte // what the message stands in, up to its end
+	at    int    // what is to be read next; an index, since moving a pointer costs more while garbage is collected
 	arena *Arena // nil: lists are allocated one by one
 	tag   uint32
 	depth int32 // how deep messages may still be nested below this one; negative: something was malformed
@@ -44,14 +45,20 @@ const malformed = -2 * protowire.DefaultRecursionLimit
 func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit - 1} }
 
 // Next goes to the next field and reports whether there is one.
-func (r *Reader) Next() bool { return len(r.b) > 0 && r.next() }
-
-// next is [Reader.Next] before the end.
-func (r *Reader) next() bool {
-	if b := r.b; b[0] < 0x80 && b[0] >= 1<<3 {
-		r.tag, r.b = uint32(b[0]), b[1:]
+func (r *Reader) Next() bool {
+	if r.at >= len(r.b) {
+		return false
+	}
+	if c := r.b[r.at]; c-1<<3 < 0x80-1<<3 { // a tag of one byte
+		r.tag = uint32(c)
+		r.at++
 		return true
 	}
+	return r.next()
+}
+
+// next is [Reader.Next] for longer tags, and bad ones.
+func (r *Reader) next() bool {
 	tag := r.varint()
 	if number := tag >> 3; number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber) {
 		return r.fail()
@@ -62,7 +69,7 @@ func (r *Reader) next() bool {
 
 // fail ends the reading.
 func (r *Reader) fail() bool {
-	r.b, r.depth = nil, malformed
+	r.b, r.at, r.depth = nil, 0, malformed
 	return false
 }
 
@@ -70,7 +77,7 @@ func (r *Reader) fail() bool {
 func (r *Reader) Tag() uint32 { return r.tag }
 
 // More reports whether there is another value in a packed field.
-func (r *Reader) More() bool { return len(r.b) > 0 }
+func (r *Reader) More() bool { return r.at < len(r.b) }
 
 // OK reports whether nothing was malformed.
 func (r *Reader) OK() bool { return r.depth >= 0 }
@@ -84,17 +91,21 @@ func (r *Reader) Skip() {
 		r.Bytes()
 	default:
 		number, typ := protowire.DecodeTag(uint64(r.tag))
-		n := protowire.ConsumeFieldValue(number, typ, r.b)
-		if n < 0 {
-			r.fail()
-			return
-		}
-		r.b = r.b[n:]
+		r.consumed(protowire.ConsumeFieldValue(number, typ, r.Rest()))
 	}
 }
 
+// consumed passes over n bytes; negative: they are malformed.
+func (r *Reader) consumed(n int) bool {
+	if n < 0 {
+		return r.fail()
+	}
+	r.at += n
+	return true
+}
+
 // Rest is what is still to be read.
-func (r *Reader) Rest() []byte { return r.b }
+func (r *Reader) Rest() []byte { return r.b[r.at:] }
 
 // Count is how many values the field has from the one on that is to be read: how
 // much room its list needs. It reads nothing.
@@ -111,53 +122,36 @@ func (r *Reader) Count() int {
 
 // Sub is a reader of the message that is the field's value.
 func (r *Reader) Sub() Reader {
-	if b := r.b; len(b) > 0 && b[0] < 0x80 && r.depth > 0 {
-		if end := int(b[0]) + 1; end <= len(b) {
-			r.b = b[end:]
-			return Reader{b: b[1:end:end], arena: r.arena, depth: r.depth - 1}
-		}
-	}
-	return r.sub()
-}
-
-// sub is [Reader.Sub] for messages of 128 bytes and more, and bad ones.
-func (r *Reader) sub() Reader {
-	b := r.Bytes()
+	start, end := r.extent()
 	if r.depth <= 0 {
 		return Reader{depth: malformed}
 	}
-	return Reader{b: b, arena: r.arena, depth: r.depth - 1}
+	return Reader{b: r.b[:end], at: start, arena: r.arena, depth: r.depth - 1}
 }
 
 // Inside is a reader of the field's value that counts for no message: an entry of
 // a map, or packed scalars.
 func (r *Reader) Inside() Reader {
-	b := r.Bytes()
-	return Reader{b: b, depth: r.depth}
+	start, end := r.extent()
+	return Reader{b: r.b[:end], at: start, depth: r.depth}
 }
 
 // Bytes is the value of a field whose wire type is Len. It has no room to append.
 func (r *Reader) Bytes() []byte {
-	if len(r.b) > 0 && r.b[0] < 0x80 {
-		if end := int(r.b[0]) + 1; end <= len(r.b) {
-			v := r.b[1:end:end]
-			r.b = r.b[end:]
-			return v
-		}
-	}
-	return r.bytes()
+	start, end := r.extent()
+	return r.b[start:end:end]
 }
 
-// bytes is [Reader.Bytes] for values of 128 bytes and more, and bad ones.
-func (r *Reader) bytes() []byte {
+// extent is where the value of a field is whose wire type is Len, which is then read.
+func (r *Reader) extent() (start, end int) {
 	n := r.varint()
-	if n > uint64(len(r.b)) {
+	if n > uint64(len(r.b)-r.at) {
 		r.fail()
-		return nil
+		return 0, 0
 	}
-	v := r.b[:n:n]
-	r.b = r.b[n:]
-	return v
+	start = r.at
+	r.at += int(n) //nolint:gosec // no more than there is
+	return start, r.at
 }
 
 // Blob is [Reader.Bytes] of a field that has no presence: none is nil.
@@ -188,17 +182,19 @@ func (r *Reader) Text() string { return text(r.Bytes()) }
 
 // varint reads a varint.
 func (r *Reader) varint() uint64 {
-	if len(r.b) > 0 && r.b[0] < 0x80 {
-		v := uint64(r.b[0])
-		r.b = r.b[1:]
-		return v
+	if r.at < len(r.b) && r.b[r.at] < 0x80 {
+		r.at++
+		return uint64(r.b[r.at-1])
 	}
-	v, n := protowire.ConsumeVarint(r.b)
-	if n < 0 {
-		r.fail()
+	return r.longVarint()
+}
+
+// longVarint is [Reader.varint] of more than one byte.
+func (r *Reader) longVarint() uint64 {
+	v, n := protowire.ConsumeVarint(r.Rest())
+	if !r.consumed(n) {
 		return 0
 	}
-	r.b = r.b[n:]
 	return v
 }
 
@@ -228,23 +224,19 @@ func (r *Reader) Sint64() int64 { return protowire.DecodeZigZag(r.varint()) }
 
 // Fixed32 is a fixed32.
 func (r *Reader) Fixed32() uint32 {
-	v, n := protowire.ConsumeFixed32(r.b)
-	if n < 0 {
-		r.fail()
+	v, n := protowire.ConsumeFixed32(r.Rest())
+	if !r.consumed(n) {
 		return 0
 	}
-	r.b = r.b[n:]
 	return v
 }
 
 // Fixed64 is a fixed64.
 func (r *Reader) Fixed64() uint64 {
-	v, n := protowire.ConsumeFixed64(r.b)
-	if n < 0 {
-		r.fail()
+	v, n := protowire.ConsumeFixed64(r.Rest())
+	if !r.consumed(n) {
 		return 0
 	}
-	r.b = r.b[n:]
 	return v
 }
 
