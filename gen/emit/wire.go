@@ -40,12 +40,10 @@ func (e *emitter) readMessage() []jen.Code {
 	if !e.viewed(m) {
 		return []jen.Code{
 			jen.Id("m").Op(":=").New(e.ident(m.GoIdent)),
-			jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
-				jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
-			),
+			e.unmarshal(jen.Id("m")),
 		}
 	}
-	failed := jen.Op("!").Id("m").Dot("parse").Call(jen.Id("r"))
+	failed := jen.Op("!").Id("r").Dot("OK").Call()
 	if e.pkg.Strict {
 		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
 	}
@@ -55,17 +53,27 @@ func (e *emitter) readMessage() []jen.Code {
 		jen.Id("r").Op(":=").Id("dc").Dot("Read").Call(jen.Id("messageName"), jen.Id("body")),
 		jen.Defer().Id("dc").Dot("Done").Call(jen.Id("messageName")),
 		jen.Id("m").Op(":=").New(e.viewType(m)),
+		jen.Id("m").Dot("parse").Call(jen.Op("&").Id("r")),
 		jen.If(failed).Block(fail),
 	}
 	if e.views.hooked[m.Desc.FullName()] {
 		return out
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.views.late)) {
-		is := e.inProfile(name)
-		whole := e.qual(wirePkg, "Unmarshal").Call(e.qual(wirePkg, "Read").Call(jen.Id("body")), jen.Op("&").Id("m").Dot("message"))
-		out = append(out, jen.If(jen.Add(is).Op("&&").Op("!").Add(whole)).Block(fail))
+		message := jen.Id("m").Dot("message")
+		out = append(out, jen.If(e.inProfile(name)).Block(
+			jen.Add(message).Op("=").New(e.ident(m.GoIdent)),
+			e.unmarshal(message),
+		))
 	}
 	return out
+}
+
+// unmarshal reads the encoded resource into a message.
+func (e *emitter) unmarshal(m jen.Code) jen.Code {
+	return jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), m), jen.Id("err").Op("!=").Nil()).Block(
+		jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
+	)
 }
 
 // none is a nil message, of which only the type counts.

@@ -11,28 +11,25 @@ import (
 // parse writes the method that fills the view of a message.
 func (e *emitter) parse(m *protogen.Message) jen.Code {
 	r := jen.Id("r")
-	var cases, body []jen.Code
+	var cases []jen.Code
+	body := []jen.Code{jen.Id("outer").Op(":=").Add(r).Dot("Enter").Call()}
 	for _, f := range m.Fields {
 		cases = append(cases, e.parseField(f)...)
 	}
-	if e.views.hooked[m.Desc.FullName()] {
-		body = append(body, failIf(e.qual(wirePkg, "Unmarshal").Call(jen.Id("r"), jen.Op("&").Id("m").Dot("message"))))
+	hooked := e.views.hooked[m.Desc.FullName()]
+	if hooked {
+		body = append(body, e.qual(wirePkg, "Whole").Call(r, jen.Op("&").Id("m").Dot("message")))
 	}
 	loop := []jen.Code{jen.Add(r).Dot("Skip").Call()}
 	receiver := jen.Id("m").Add(e.view(m))
 	if len(cases) > 0 {
 		cases = append(cases, jen.Default().Block(loop...))
 		loop = []jen.Code{jen.Switch(jen.Add(r).Dot("Tag").Call()).Block(cases...)}
-	} else if len(body) == 0 {
+	} else if !hooked {
 		receiver = e.view(m)
 	}
-	body = append(body, jen.For(jen.Add(r).Dot("Next").Call()).Block(loop...), jen.Return(jen.Add(r).Dot("OK").Call()))
-	return jen.Func().Params(receiver).Id("parse").Params(jen.Add(r).Add(e.qual(wirePkg, "Reader"))).Bool().Block(body...)
-}
-
-// failIf gives up unless something could be read.
-func failIf(ok jen.Code) jen.Code {
-	return jen.If(jen.Op("!").Add(ok)).Block(jen.Return(jen.False()))
+	body = append(body, jen.For(jen.Add(r).Dot("Next").Call()).Block(loop...), jen.Add(r).Dot("Leave").Call(jen.Id("outer")))
+	return jen.Func().Params(receiver).Id("parse").Params(jen.Add(r).Op("*").Add(e.qual(wirePkg, "Reader"))).Block(body...)
 }
 
 // parseField writes the cases of a field, none where it is not read.
@@ -51,7 +48,7 @@ func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 	case f.Desc.IsList():
 		return e.parseScalars(f)
 	}
-	body := []jen.Code{jen.Id("m").Dot(f.GoName).Op("=").Add(e.readScalar(f, "r"))}
+	body := []jen.Code{jen.Id("m").Dot(f.GoName).Op("=").Add(e.readScalar(f))}
 	if o != nil {
 		body = append([]jen.Code{setWhich(f)}, body...)
 	} else if e.flagged(f) {
@@ -75,17 +72,16 @@ func (e *emitter) tag(number int, typ string) *jen.Statement {
 	return jen.Lit(number).Op("<<").Lit(3).Op("|").Add(e.qual(wirePkg, typ))
 }
 
-// fill reads a message, of which x is the address, from the field that a reader is
-// at.
-func (e *emitter) fill(m *protogen.Message, reader string, x jen.Code) jen.Code {
-	sub := jen.Id(reader).Dot("Sub").Call()
+// fill reads the message, of which x is the address, that the reader is at.
+func (e *emitter) fill(m *protogen.Message, x jen.Code) jen.Code {
+	r := jen.Id("r")
 	switch name := native(m); {
 	case name != "":
-		return failIf(e.qual(wirePkg, name).Call(sub, x))
+		return e.qual(wirePkg, name).Call(r, x)
 	case e.viewed(m):
-		return failIf(jen.Add(x).Dot("parse").Call(sub))
+		return jen.Add(x).Dot("parse").Call(r)
 	}
-	return failIf(e.qual(wirePkg, "Unmarshal").Call(sub, x))
+	return e.qual(wirePkg, "Unmarshal").Call(r, x)
 }
 
 // parseMessage reads one message, or one element of a repeated message.
@@ -93,8 +89,8 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	here := func() *jen.Statement { return jen.Id("m").Dot(f.GoName) }
 	if f.Desc.IsList() {
 		return []jen.Code{
-			jen.Id("x").Op(":=").Add(e.qual(wirePkg, e.listOf(f))).Call(jen.Op("&").Add(here()), jen.Op("&").Id("r")),
-			e.fill(f.Message, "r", jen.Id("x")),
+			jen.Id("x").Op(":=").Add(e.qual(wirePkg, e.listOf(f))).Call(jen.Op("&").Add(here()), jen.Id("r")),
+			e.fill(f.Message, jen.Id("x")),
 		}
 	}
 	var out []jen.Code
@@ -116,7 +112,7 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	case !e.viewed(f.Message):
 		x = jen.Op("&").Add(x)
 	}
-	return append(out, e.fill(f.Message, "r", x))
+	return append(out, e.fill(f.Message, x))
 }
 
 // listOf is the function of package wire that adds an element to a list: its room is
@@ -147,9 +143,9 @@ func (e *emitter) parseMap(f *protogen.Field) []jen.Code {
 		switch m := f.Message; {
 		case m == nil:
 		case native(m) == "" && !e.viewed(m):
-			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, "e", jen.Op("&").Id(name))
+			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, jen.Op("&").Id(name))
 		default:
-			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, "e", jen.Id(name))
+			decl, read = jen.Id(name).Op(":=").New(e.viewType(m)), e.fill(m, jen.Id(name))
 		}
 		return decl, read
 	}
@@ -158,13 +154,13 @@ func (e *emitter) parseMap(f *protogen.Field) []jen.Code {
 	return []jen.Code{
 		keyDecl,
 		valueDecl,
-		jen.Id("e").Op(":=").Id("r").Dot("Inside").Call(),
-		jen.For(jen.Id("e").Dot("Next").Call()).Block(jen.Switch(jen.Id("e").Dot("Tag").Call()).Block(
+		jen.Id("entry").Op(":=").Id("r").Dot("Inside").Call(),
+		jen.For(jen.Id("r").Dot("Next").Call()).Block(jen.Switch(jen.Id("r").Dot("Tag").Call()).Block(
 			e.fieldCase(key, wireType(key), keyRead),
 			e.fieldCase(value, wireType(value), valueRead),
-			jen.Default().Block(jen.Id("e").Dot("Skip").Call()),
+			jen.Default().Block(jen.Id("r").Dot("Skip").Call()),
 		)),
-		failIf(jen.Id("e").Dot("OK").Call()),
+		jen.Id("r").Dot("Leave").Call(jen.Id("entry")),
 		jen.Id("m").Dot(f.GoName).Op("=").Add(e.qual(wirePkg, "Entry")).Call(jen.Id("m").Dot(f.GoName), jen.Id("key"), jen.Id("x")),
 	}
 }
@@ -174,32 +170,32 @@ func (e *emitter) fieldRead(f *protogen.Field) jen.Code {
 	if f.Message != nil {
 		return jen.Null()
 	}
-	return e.readScalar(f, "e")
+	return e.readScalar(f)
 }
 
 // parseScalars reads an element of a repeated scalar, or many that are packed.
 func (e *emitter) parseScalars(f *protogen.Field) []jen.Code {
 	list := func() *jen.Statement { return jen.Id("m").Dot(f.GoName) }
 	if wireType(f) == "Len" {
-		element := jen.Op("*").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(list()), jen.Op("&").Id("r"))
-		return []jen.Code{e.fieldCase(f, "Len", element.Op("=").Add(e.readScalar(f, "r")))}
+		element := jen.Op("*").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(list()), jen.Id("r"))
+		return []jen.Code{e.fieldCase(f, "Len", element.Op("=").Add(e.readScalar(f)))}
 	}
 	return []jen.Code{
-		e.fieldCase(f, wireType(f), list().Op("=").Append(list(), e.readScalar(f, "r"))),
+		e.fieldCase(f, wireType(f), list().Op("=").Append(list(), e.readScalar(f))),
 		e.fieldCase(f, "Len",
-			jen.Id("e").Op(":=").Id("r").Dot("Inside").Call(),
-			jen.For(jen.Id("e").Dot("More").Call()).Block(list().Op("=").Append(list(), e.readScalar(f, "e"))),
-			failIf(jen.Id("e").Dot("OK").Call()),
+			jen.Id("packed").Op(":=").Id("r").Dot("Inside").Call(),
+			jen.For(jen.Id("r").Dot("More").Call()).Block(list().Op("=").Append(list(), e.readScalar(f))),
+			jen.Id("r").Dot("Leave").Call(jen.Id("packed")),
 		),
 	}
 }
 
 // readScalar reads a scalar.
-func (e *emitter) readScalar(f *protogen.Field, reader string) *jen.Statement {
+func (e *emitter) readScalar(f *protogen.Field) *jen.Statement {
 	if f.Enum != nil {
-		return e.ident(f.Enum.GoIdent).Call(jen.Id(reader).Dot("Int32").Call())
+		return e.ident(f.Enum.GoIdent).Call(jen.Id("r").Dot("Int32").Call())
 	}
-	return jen.Id(reader).Dot(readMethod(f)).Call()
+	return jen.Id("r").Dot(readMethod(f)).Call()
 }
 
 // readMethod is the method of wire.Reader that reads a scalar.

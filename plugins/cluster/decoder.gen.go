@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -48,11 +49,15 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireCluster)
-	if !m.parse(r) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
 	}
-	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
+	if dc.Types.Profile() == resource.Envoy {
+		m.message = new(clusterv3.Cluster)
+		if err := proto.Unmarshal(body, m.message); err != nil {
+			return nil, resource.Unparseable(messageName, err)
+		}
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

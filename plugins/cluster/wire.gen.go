@@ -15,20 +15,19 @@ type wireCircuitBreakers struct {
 	Thresholds []wireCircuitBreakersThresholds
 }
 
-func (m *wireCircuitBreakers) parse(r wire.Reader) bool {
+func (m *wireCircuitBreakers) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// thresholds
-			x := wire.Scratch(&m.Thresholds, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Thresholds, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireCircuitBreakers) GetThresholds() []wireCircuitBreakersThresholds {
@@ -46,7 +45,8 @@ type wireCircuitBreakersThresholds struct {
 	setMaxRequests bool
 }
 
-func (m *wireCircuitBreakersThresholds) parse(r wire.Reader) bool {
+func (m *wireCircuitBreakersThresholds) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -55,14 +55,12 @@ func (m *wireCircuitBreakersThresholds) parse(r wire.Reader) bool {
 		case 4<<3 | wire.Len:
 			// max_requests
 			m.setMaxRequests = true
-			if !m.MaxRequests.parse(r.Sub()) {
-				return false
-			}
+			m.MaxRequests.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireCircuitBreakersThresholds) GetPriority() corev3.RoutingPriority {
@@ -108,15 +106,14 @@ type wireCluster struct {
 	whichLbConfig             int32 // the number of the member that is set
 }
 
-func (m *wireCluster) parse(r wire.Reader) bool {
+func (m *wireCluster) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 43<<3 | wire.Len:
 			// transport_socket_matches
-			x := wire.Scratch(&m.TransportSocketMatches, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.TransportSocketMatches, r)
+			x.parse(r)
 		case 2<<3 | wire.Varint:
 			// type
 			m.whichClusterDiscoveryType = 2
@@ -129,36 +126,26 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 				}
 				m.whichClusterDiscoveryType = 38
 			}
-			if !wire.Unmarshal(r.Sub(), &m.ClusterType) {
-				return false
-			}
+			wire.Unmarshal(r, &m.ClusterType)
 		case 3<<3 | wire.Len:
 			// eds_cluster_config
 			m.setEdsClusterConfig = true
-			if !m.EdsClusterConfig.parse(r.Sub()) {
-				return false
-			}
+			m.EdsClusterConfig.parse(r)
 		case 6<<3 | wire.Varint:
 			// lb_policy
 			m.LbPolicy = clusterv3.Cluster_LbPolicy(r.Int32())
 		case 33<<3 | wire.Len:
 			// load_assignment
 			m.setLoadAssignment = true
-			if !m.LoadAssignment.parse(r.Sub()) {
-				return false
-			}
+			m.LoadAssignment.parse(r)
 		case 10<<3 | wire.Len:
 			// circuit_breakers
 			m.setCircuitBreakers = true
-			if !m.CircuitBreakers.parse(r.Sub()) {
-				return false
-			}
+			m.CircuitBreakers.parse(r)
 		case 19<<3 | wire.Len:
 			// outlier_detection
 			m.setOutlierDetection = true
-			if !m.OutlierDetection.parse(r.Sub()) {
-				return false
-			}
+			m.OutlierDetection.parse(r)
 		case 23<<3 | wire.Len:
 			// ring_hash_lb_config
 			if m.whichLbConfig != 23 {
@@ -167,9 +154,7 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 				}
 				m.whichLbConfig = 23
 			}
-			if !wire.Unmarshal(r.Sub(), &m.RingHashLbConfig) {
-				return false
-			}
+			wire.Unmarshal(r, &m.RingHashLbConfig)
 		case 52<<3 | wire.Len:
 			// maglev_lb_config
 			m.whichLbConfig = 52
@@ -186,9 +171,7 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 				}
 				m.whichLbConfig = 37
 			}
-			if !wire.Unmarshal(r.Sub(), &m.LeastRequestLbConfig) {
-				return false
-			}
+			wire.Unmarshal(r, &m.LeastRequestLbConfig)
 		case 56<<3 | wire.Len:
 			// round_robin_lb_config
 			m.whichLbConfig = 56
@@ -196,38 +179,28 @@ func (m *wireCluster) parse(r wire.Reader) bool {
 		case 27<<3 | wire.Len:
 			// common_lb_config
 			m.setCommonLbConfig = true
-			if !m.CommonLbConfig.parse(r.Sub()) {
-				return false
-			}
+			m.CommonLbConfig.parse(r)
 		case 24<<3 | wire.Len:
 			// transport_socket
-			if !wire.Unmarshal(r.Sub(), &m.TransportSocket) {
-				return false
-			}
+			wire.Unmarshal(r, &m.TransportSocket)
 		case 25<<3 | wire.Len:
 			// metadata
-			if !wire.Unmarshal(r.Sub(), &m.Metadata) {
-				return false
-			}
+			wire.Unmarshal(r, &m.Metadata)
 		case 41<<3 | wire.Len:
 			// load_balancing_policy
-			if !wire.Unmarshal(r.Sub(), &m.LoadBalancingPolicy) {
-				return false
-			}
+			wire.Unmarshal(r, &m.LoadBalancingPolicy)
 		case 42<<3 | wire.Len:
 			// lrs_server
 			m.setLrsServer = true
-			if !m.LrsServer.parse(r.Sub()) {
-				return false
-			}
+			m.LrsServer.parse(r)
 		case 57<<3 | wire.Len:
 			// lrs_report_endpoint_metrics
-			*wire.Element(&m.LrsReportEndpointMetrics, &r) = r.String()
+			*wire.Element(&m.LrsReportEndpointMetrics, r) = r.String()
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireCluster) GetTransportSocketMatches() []wireClusterTransportSocketMatch {
@@ -356,19 +329,18 @@ type wireClusterCommonLbConfig struct {
 	OverrideHostStatus *corev3.HealthStatusSet
 }
 
-func (m *wireClusterCommonLbConfig) parse(r wire.Reader) bool {
+func (m *wireClusterCommonLbConfig) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 8<<3 | wire.Len:
 			// override_host_status
-			if !wire.Unmarshal(r.Sub(), &m.OverrideHostStatus) {
-				return false
-			}
+			wire.Unmarshal(r, &m.OverrideHostStatus)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterCommonLbConfig) GetOverrideHostStatus() *corev3.HealthStatusSet {
@@ -386,15 +358,14 @@ type wireClusterEdsClusterConfig struct {
 	ServiceName  string
 }
 
-func (m *wireClusterEdsClusterConfig) parse(r wire.Reader) bool {
+func (m *wireClusterEdsClusterConfig) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// eds_config
 			m.setEdsConfig = true
-			if !m.EdsConfig.parse(r.Sub()) {
-				return false
-			}
+			m.EdsConfig.parse(r)
 		case 2<<3 | wire.Len:
 			// service_name
 			m.ServiceName = r.String()
@@ -402,7 +373,7 @@ func (m *wireClusterEdsClusterConfig) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterEdsClusterConfig) GetEdsConfig() *wireConfigSource {
@@ -423,11 +394,12 @@ func (m *wireClusterEdsClusterConfig) GetServiceName() string {
 // envoy.config.cluster.v3.Cluster.TransportSocketMatch.
 type wireClusterTransportSocketMatch struct{}
 
-func (*wireClusterTransportSocketMatch) parse(r wire.Reader) bool {
+func (*wireClusterTransportSocketMatch) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireOutlierDetection is what is read of a envoy.config.cluster.v3.OutlierDetection.
@@ -458,86 +430,63 @@ type wireOutlierDetection struct {
 	setMaxEjectionTime                bool
 }
 
-func (m *wireOutlierDetection) parse(r wire.Reader) bool {
+func (m *wireOutlierDetection) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// interval
 			m.setInterval = true
-			if !wire.Duration(r.Sub(), &m.Interval) {
-				return false
-			}
+			wire.Duration(r, &m.Interval)
 		case 3<<3 | wire.Len:
 			// base_ejection_time
 			m.setBaseEjectionTime = true
-			if !wire.Duration(r.Sub(), &m.BaseEjectionTime) {
-				return false
-			}
+			wire.Duration(r, &m.BaseEjectionTime)
 		case 4<<3 | wire.Len:
 			// max_ejection_percent
 			m.setMaxEjectionPercent = true
-			if !m.MaxEjectionPercent.parse(r.Sub()) {
-				return false
-			}
+			m.MaxEjectionPercent.parse(r)
 		case 6<<3 | wire.Len:
 			// enforcing_success_rate
 			m.setEnforcingSuccessRate = true
-			if !m.EnforcingSuccessRate.parse(r.Sub()) {
-				return false
-			}
+			m.EnforcingSuccessRate.parse(r)
 		case 7<<3 | wire.Len:
 			// success_rate_minimum_hosts
 			m.setSuccessRateMinimumHosts = true
-			if !m.SuccessRateMinimumHosts.parse(r.Sub()) {
-				return false
-			}
+			m.SuccessRateMinimumHosts.parse(r)
 		case 8<<3 | wire.Len:
 			// success_rate_request_volume
 			m.setSuccessRateRequestVolume = true
-			if !m.SuccessRateRequestVolume.parse(r.Sub()) {
-				return false
-			}
+			m.SuccessRateRequestVolume.parse(r)
 		case 9<<3 | wire.Len:
 			// success_rate_stdev_factor
 			m.setSuccessRateStdevFactor = true
-			if !m.SuccessRateStdevFactor.parse(r.Sub()) {
-				return false
-			}
+			m.SuccessRateStdevFactor.parse(r)
 		case 16<<3 | wire.Len:
 			// failure_percentage_threshold
 			m.setFailurePercentageThreshold = true
-			if !m.FailurePercentageThreshold.parse(r.Sub()) {
-				return false
-			}
+			m.FailurePercentageThreshold.parse(r)
 		case 17<<3 | wire.Len:
 			// enforcing_failure_percentage
 			m.setEnforcingFailurePercentage = true
-			if !m.EnforcingFailurePercentage.parse(r.Sub()) {
-				return false
-			}
+			m.EnforcingFailurePercentage.parse(r)
 		case 19<<3 | wire.Len:
 			// failure_percentage_minimum_hosts
 			m.setFailurePercentageMinimumHosts = true
-			if !m.FailurePercentageMinimumHosts.parse(r.Sub()) {
-				return false
-			}
+			m.FailurePercentageMinimumHosts.parse(r)
 		case 20<<3 | wire.Len:
 			// failure_percentage_request_volume
 			m.setFailurePercentageRequestVolume = true
-			if !m.FailurePercentageRequestVolume.parse(r.Sub()) {
-				return false
-			}
+			m.FailurePercentageRequestVolume.parse(r)
 		case 21<<3 | wire.Len:
 			// max_ejection_time
 			m.setMaxEjectionTime = true
-			if !wire.Duration(r.Sub(), &m.MaxEjectionTime) {
-				return false
-			}
+			wire.Duration(r, &m.MaxEjectionTime)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireOutlierDetection) GetInterval() *durationpb.Duration {
@@ -630,7 +579,8 @@ type wireAddress struct {
 	whichAddress  int32 // the number of the member that is set
 }
 
-func (m *wireAddress) parse(r wire.Reader) bool {
+func (m *wireAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -641,9 +591,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 				}
 				m.whichAddress = 1
 			}
-			if !m.SocketAddress.parse(r.Sub()) {
-				return false
-			}
+			m.SocketAddress.parse(r)
 		case 2<<3 | wire.Len:
 			// pipe
 			m.whichAddress = 2
@@ -656,7 +604,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
@@ -670,11 +618,12 @@ func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
 // envoy.config.core.v3.AggregatedConfigSource.
 type wireAggregatedConfigSource struct{}
 
-func (*wireAggregatedConfigSource) parse(r wire.Reader) bool {
+func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireConfigSource is what is read of a envoy.config.core.v3.ConfigSource.
@@ -684,7 +633,8 @@ type wireConfigSource struct {
 	whichConfigSourceSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireConfigSource) parse(r wire.Reader) bool {
+func (m *wireConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -707,9 +657,7 @@ func (m *wireConfigSource) parse(r wire.Reader) bool {
 				}
 				m.whichConfigSourceSpecifier = 3
 			}
-			if !m.Ads.parse(r.Sub()) {
-				return false
-			}
+			m.Ads.parse(r)
 		case 5<<3 | wire.Len:
 			// self
 			if m.whichConfigSourceSpecifier != 5 {
@@ -718,14 +666,12 @@ func (m *wireConfigSource) parse(r wire.Reader) bool {
 				}
 				m.whichConfigSourceSpecifier = 5
 			}
-			if !m.Self.parse(r.Sub()) {
-				return false
-			}
+			m.Self.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireConfigSource) GetAds() *wireAggregatedConfigSource {
@@ -745,11 +691,12 @@ func (m *wireConfigSource) GetSelf() *wireSelfConfigSource {
 // wireSelfConfigSource is what is read of a envoy.config.core.v3.SelfConfigSource.
 type wireSelfConfigSource struct{}
 
-func (*wireSelfConfigSource) parse(r wire.Reader) bool {
+func (*wireSelfConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireSocketAddress is what is read of a envoy.config.core.v3.SocketAddress.
@@ -759,7 +706,8 @@ type wireSocketAddress struct {
 	whichPortSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireSocketAddress) parse(r wire.Reader) bool {
+func (m *wireSocketAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -777,7 +725,7 @@ func (m *wireSocketAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireSocketAddress) GetAddress() string {
@@ -805,23 +753,20 @@ type wireClusterLoadAssignment struct {
 	Endpoints []wireLocalityLbEndpoints
 }
 
-func (m *wireClusterLoadAssignment) parse(r wire.Reader) bool {
-	if !wire.Unmarshal(r, &m.message) {
-		return false
-	}
+func (m *wireClusterLoadAssignment) parse(r *wire.Reader) {
+	outer := r.Enter()
+	wire.Whole(r, &m.message)
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Scratch(&m.Endpoints, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Endpoints, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterLoadAssignment) proto() *endpointv3.ClusterLoadAssignment {
@@ -844,20 +789,19 @@ type wireEndpoint struct {
 	setAddress bool
 }
 
-func (m *wireEndpoint) parse(r wire.Reader) bool {
+func (m *wireEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// address
 			m.setAddress = true
-			if !m.Address.parse(r.Sub()) {
-				return false
-			}
+			m.Address.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireEndpoint) GetAddress() *wireAddress {
@@ -873,7 +817,8 @@ type wireLbEndpoint struct {
 	whichHostIdentifier int32 // the number of the member that is set
 }
 
-func (m *wireLbEndpoint) parse(r wire.Reader) bool {
+func (m *wireLbEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -884,9 +829,7 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 				}
 				m.whichHostIdentifier = 1
 			}
-			if !m.Endpoint.parse(r.Sub()) {
-				return false
-			}
+			m.Endpoint.parse(r)
 		case 5<<3 | wire.Len:
 			// endpoint_name
 			m.whichHostIdentifier = 5
@@ -895,7 +838,7 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLbEndpoint) GetEndpoint() *wireEndpoint {
@@ -911,20 +854,19 @@ type wireLocalityLbEndpoints struct {
 	LbEndpoints []wireLbEndpoint
 }
 
-func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
+func (m *wireLocalityLbEndpoints) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Scratch(&m.LbEndpoints, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.LbEndpoints, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLocalityLbEndpoints) GetLbEndpoints() []wireLbEndpoint {
@@ -939,7 +881,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -949,7 +892,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

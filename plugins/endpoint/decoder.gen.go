@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/proto"
 )
 
 // peekName reads the resource's name, the field cluster_name, from its encoded message.
@@ -32,11 +33,15 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireClusterLoadAssignment)
-	if !m.parse(r) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
 	}
-	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
+	if dc.Types.Profile() == resource.Envoy {
+		m.message = new(endpointv3.ClusterLoadAssignment)
+		if err := proto.Unmarshal(body, m.message); err != nil {
+			return nil, resource.Unparseable(messageName, err)
+		}
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

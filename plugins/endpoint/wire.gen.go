@@ -16,7 +16,8 @@ type wireAddress struct {
 	whichAddress  int32 // the number of the member that is set
 }
 
-func (m *wireAddress) parse(r wire.Reader) bool {
+func (m *wireAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -27,9 +28,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 				}
 				m.whichAddress = 1
 			}
-			if !m.SocketAddress.parse(r.Sub()) {
-				return false
-			}
+			m.SocketAddress.parse(r)
 		case 2<<3 | wire.Len:
 			// pipe
 			m.whichAddress = 2
@@ -42,7 +41,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
@@ -71,7 +70,8 @@ type wireLocality struct {
 	SubZone string
 }
 
-func (m *wireLocality) parse(r wire.Reader) bool {
+func (m *wireLocality) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -87,7 +87,7 @@ func (m *wireLocality) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLocality) GetRegion() string {
@@ -119,7 +119,8 @@ type wireSocketAddress struct {
 	whichPortSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireSocketAddress) parse(r wire.Reader) bool {
+func (m *wireSocketAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -137,7 +138,7 @@ func (m *wireSocketAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireSocketAddress) GetAddress() string {
@@ -174,26 +175,23 @@ type wireClusterLoadAssignment struct {
 	setPolicy bool
 }
 
-func (m *wireClusterLoadAssignment) parse(r wire.Reader) bool {
+func (m *wireClusterLoadAssignment) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// endpoints
-			x := wire.Scratch(&m.Endpoints, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Endpoints, r)
+			x.parse(r)
 		case 4<<3 | wire.Len:
 			// policy
 			m.setPolicy = true
-			if !m.Policy.parse(r.Sub()) {
-				return false
-			}
+			m.Policy.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterLoadAssignment) GetEndpoints() []wireLocalityLbEndpoints {
@@ -216,20 +214,19 @@ type wireClusterLoadAssignmentPolicy struct {
 	DropOverloads []wireClusterLoadAssignmentPolicyDropOverload
 }
 
-func (m *wireClusterLoadAssignmentPolicy) parse(r wire.Reader) bool {
+func (m *wireClusterLoadAssignmentPolicy) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// drop_overloads
-			x := wire.Scratch(&m.DropOverloads, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.DropOverloads, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterLoadAssignmentPolicy) GetDropOverloads() []wireClusterLoadAssignmentPolicyDropOverload {
@@ -247,7 +244,8 @@ type wireClusterLoadAssignmentPolicyDropOverload struct {
 	setDropPercentage bool
 }
 
-func (m *wireClusterLoadAssignmentPolicyDropOverload) parse(r wire.Reader) bool {
+func (m *wireClusterLoadAssignmentPolicyDropOverload) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -256,14 +254,12 @@ func (m *wireClusterLoadAssignmentPolicyDropOverload) parse(r wire.Reader) bool 
 		case 2<<3 | wire.Len:
 			// drop_percentage
 			m.setDropPercentage = true
-			if !m.DropPercentage.parse(r.Sub()) {
-				return false
-			}
+			m.DropPercentage.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireClusterLoadAssignmentPolicyDropOverload) GetCategory() string {
@@ -288,29 +284,26 @@ type wireEndpoint struct {
 	AdditionalAddresses []wireEndpointAdditionalAddress
 }
 
-func (m *wireEndpoint) parse(r wire.Reader) bool {
+func (m *wireEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// address
 			m.setAddress = true
-			if !m.Address.parse(r.Sub()) {
-				return false
-			}
+			m.Address.parse(r)
 		case 3<<3 | wire.Len:
 			// hostname
 			m.Hostname = r.String()
 		case 4<<3 | wire.Len:
 			// additional_addresses
-			x := wire.Scratch(&m.AdditionalAddresses, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.AdditionalAddresses, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireEndpoint) GetAddress() *wireAddress {
@@ -341,20 +334,19 @@ type wireEndpointAdditionalAddress struct {
 	setAddress bool
 }
 
-func (m *wireEndpointAdditionalAddress) parse(r wire.Reader) bool {
+func (m *wireEndpointAdditionalAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// address
 			m.setAddress = true
-			if !m.Address.parse(r.Sub()) {
-				return false
-			}
+			m.Address.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
@@ -374,7 +366,8 @@ type wireLbEndpoint struct {
 	whichHostIdentifier    int32 // the number of the member that is set
 }
 
-func (m *wireLbEndpoint) parse(r wire.Reader) bool {
+func (m *wireLbEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -385,9 +378,7 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 				}
 				m.whichHostIdentifier = 1
 			}
-			if !m.Endpoint.parse(r.Sub()) {
-				return false
-			}
+			m.Endpoint.parse(r)
 		case 5<<3 | wire.Len:
 			// endpoint_name
 			m.whichHostIdentifier = 5
@@ -397,20 +388,16 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 			m.HealthStatus = corev3.HealthStatus(r.Int32())
 		case 3<<3 | wire.Len:
 			// metadata
-			if !wire.Unmarshal(r.Sub(), &m.Metadata) {
-				return false
-			}
+			wire.Unmarshal(r, &m.Metadata)
 		case 4<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			if !m.LoadBalancingWeight.parse(r.Sub()) {
-				return false
-			}
+			m.LoadBalancingWeight.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLbEndpoint) GetEndpoint() *wireEndpoint {
@@ -455,26 +442,21 @@ type wireLocalityLbEndpoints struct {
 	whichLbConfig             int32 // the number of the member that is set
 }
 
-func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
+func (m *wireLocalityLbEndpoints) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// locality
 			m.setLocality = true
-			if !m.Locality.parse(r.Sub()) {
-				return false
-			}
+			m.Locality.parse(r)
 		case 9<<3 | wire.Len:
 			// metadata
-			if !wire.Unmarshal(r.Sub(), &m.Metadata) {
-				return false
-			}
+			wire.Unmarshal(r, &m.Metadata)
 		case 2<<3 | wire.Len:
 			// lb_endpoints
-			x := wire.Scratch(&m.LbEndpoints, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.LbEndpoints, r)
+			x.parse(r)
 		case 7<<3 | wire.Len:
 			// load_balancer_endpoints
 			m.whichLbConfig = 7
@@ -487,15 +469,11 @@ func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
 				}
 				m.whichLbConfig = 8
 			}
-			if !wire.Unmarshal(r.Sub(), &m.LedsClusterLocalityConfig) {
-				return false
-			}
+			wire.Unmarshal(r, &m.LedsClusterLocalityConfig)
 		case 3<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			if !m.LoadBalancingWeight.parse(r.Sub()) {
-				return false
-			}
+			m.LoadBalancingWeight.parse(r)
 		case 5<<3 | wire.Varint:
 			// priority
 			m.Priority = r.Uint32()
@@ -503,7 +481,7 @@ func (m *wireLocalityLbEndpoints) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLocalityLbEndpoints) GetLocality() *wireLocality {
@@ -554,7 +532,8 @@ type wireFractionalPercent struct {
 	Denominator typev3.FractionalPercent_DenominatorType
 }
 
-func (m *wireFractionalPercent) parse(r wire.Reader) bool {
+func (m *wireFractionalPercent) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -567,7 +546,7 @@ func (m *wireFractionalPercent) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireFractionalPercent) GetNumerator() uint32 {
@@ -589,7 +568,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -599,7 +579,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

@@ -13,12 +13,16 @@ import (
 // The functions of this file are those of the package for views (see package wire).
 
 // A View is how a view is filled.
-type View func(wire.Reader) bool
+type View func(*wire.Reader)
 
 // Strict is a view for which all bytes of a message of m's type are looked at,
 // those that it skips too.
 func Strict(m proto.Message, view View) View {
-	return func(r wire.Reader) bool { return wire.Check(r.Rest(), m) && view(r) }
+	return func(r *wire.Reader) {
+		if r.Check(m) {
+			view(r)
+		}
+	}
 }
 
 // ViewAny is [OpenAny] into a view of a message of m's type. Of m, only the type
@@ -28,7 +32,7 @@ func ViewAny(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resou
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
 		return false
 	}
-	if !view(wire.Read(a.GetValue())) {
+	if !read(a.GetValue(), view) {
 		v.AddError(p, resource.Unparseable(string(a.MessageName()), wire.Malformed(a.GetValue(), m)))
 		return false
 	}
@@ -49,7 +53,14 @@ func ViewTyped(p resource.Path, a *anypb.Any, m proto.Message, view View, v *res
 		v.AddError(p.Field("value"), resource.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
 		return false
 	}
-	return view(wire.Read(body))
+	return read(body, view)
+}
+
+// read fills a view.
+func read(body []byte, view View) bool {
+	r := wire.Read(body)
+	view(&r)
+	return r.OK()
 }
 
 // ViewHostPort is [HostPort] of a view. The text is made in the arena.

@@ -34,12 +34,16 @@ func parse(t testing.TB, r wire.Reader) []outer {
 	var list []outer
 	for r.Next() {
 		o := wire.Element(&list, &r)
-		for s := r.Sub(); s.Next(); {
-			in := wire.Element(&o.Inner, &s)
-			for u := s.Sub(); u.Next(); {
-				in.Number = u.Uint64()
+		first := r.Enter()
+		for r.Next() {
+			in := wire.Scratch(&o.Inner, &r)
+			second := r.Enter()
+			for r.Next() {
+				in.Number += r.Uint64()
 			}
+			r.Leave(second)
 		}
+		r.Leave(first)
 	}
 	if !r.OK() {
 		t.Fatal("cannot be read")
@@ -66,9 +70,11 @@ func update(a *wire.Arena, list []outer) (all [][]made, texts [][]string) {
 
 // Whatever sizes lists have, their elements are apart.
 func TestArena(t *testing.T) {
-	for _, sizes := range [][]int{{}, {0}, {1}, {3, 3, 3}, {1, 50, 2}, {50, 1}, {0, 4, 0, 4}, {2000, 2000}, {1, 5000}} {
-		var a wire.Arena
-		all, texts := update(&a, parse(t, a.Read(outers(sizes...))))
+	var pool wire.Pool
+	for _, sizes := range [][]int{{}, {0}, {1}, {3, 3, 3}, {1, 50, 2}, {50, 1}, {0, 4, 0, 4}, {2000, 2000}, {1, 5000}, {3, 3, 3}, {30}} {
+		a := pool.Get()
+		all, texts := update(a, parse(t, a.Read(outers(sizes...))))
+		pool.Put(a)
 		if len(all) != len(sizes) {
 			t.Fatalf("%v: %d lists", sizes, len(all))
 		}

@@ -13,17 +13,29 @@ import (
 // the type counts. Messages in an Any are not looked into.
 func Check(b []byte, m proto.Message) bool {
 	r := Read(b)
-	return r.check(m.ProtoReflect().Descriptor())
+	return r.Check(m)
+}
+
+// Check is [Check] of the message that r would enter. It reads nothing.
+func (r *Reader) Check(m proto.Message) bool {
+	ahead := *r
+	ahead.check(m.ProtoReflect().Descriptor())
+	return ahead.OK() || r.fail()
 }
 
 // check goes through a message.
-func (r *Reader) check(m protoreflect.MessageDescriptor) bool {
-	fields := m.Fields()
+func (r *Reader) check(m protoreflect.MessageDescriptor) {
+	outer := r.Enter()
+	r.fields(m.Fields())
+	r.Leave(outer)
+}
+
+// fields goes through what was entered.
+func (r *Reader) fields(fields protoreflect.FieldDescriptors) {
 	for r.Next() {
 		number, typ := protowire.DecodeTag(uint64(r.tag))
 		r.value(fields.ByNumber(number), typ)
 	}
-	return r.OK()
 }
 
 // value checks the value of a field; nil is an unknown one.
@@ -32,15 +44,11 @@ func (r *Reader) value(f protoreflect.FieldDescriptor, typ protowire.Type) {
 	case f == nil || typ != protowire.BytesType:
 		r.Skip()
 	case f.IsMap():
-		entry := r.Inside()
-		if !entry.check(f.Message()) {
-			r.fail()
-		}
+		outer := r.Inside()
+		r.fields(f.Message().Fields())
+		r.Leave(outer)
 	case f.Kind() == protoreflect.MessageKind:
-		sub := r.Sub()
-		if !sub.check(f.Message()) {
-			r.fail()
-		}
+		r.check(f.Message())
 	case f.Kind() == protoreflect.StringKind:
 		if b := r.Bytes(); enforcesUTF8(f) && !utf8.Valid(b) {
 			r.fail()
@@ -54,22 +62,20 @@ func (r *Reader) value(f protoreflect.FieldDescriptor, typ protowire.Type) {
 
 // packed checks packed scalars.
 func (r *Reader) packed(kind protoreflect.Kind) {
-	e := r.Inside()
-	for e.More() {
+	outer := r.Inside()
+	for r.More() {
 		switch kind {
-		case protoreflect.BytesKind, protoreflect.GroupKind:
-			return // not packed: the value itself
+		case protoreflect.BytesKind, protoreflect.GroupKind: // not packed: the value itself
+			r.at = len(r.b)
 		case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
-			e.Fixed32()
+			r.Fixed32()
 		case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
-			e.Fixed64()
+			r.Fixed64()
 		default:
-			e.varint()
+			r.varint()
 		}
 	}
-	if !e.OK() {
-		r.fail()
-	}
+	r.Leave(outer)
 }
 
 // enforcesUTF8 reports whether strings of a field must be UTF-8.

@@ -12,15 +12,24 @@ type Message[T any] interface {
 	proto.Message
 }
 
-// Unmarshal merges all that r is to read into a message, for a hook that asks for
-// it. A nil message is made.
-func Unmarshal[T any, M Message[T]](r Reader, m *M) bool {
+// Unmarshal merges the message that r would enter into m, for a hook that asks for it.
+// A nil m is made.
+func Unmarshal[T any, M Message[T]](r *Reader, m *M) {
+	outer := r.Enter()
+	Whole(r, m)
+	r.Leave(outer)
+}
+
+// Whole is [Unmarshal] of the message that r has just entered. It reads nothing.
+func Whole[T any, M Message[T]](r *Reader, m *M) {
 	if *m == nil {
 		*m = new(T)
 	}
 	// Protobuf counts the message itself.
 	o := proto.UnmarshalOptions{Merge: true, RecursionLimit: int(r.depth) + 1}
-	return r.OK() && o.Unmarshal(r.Rest(), *m) == nil
+	if r.OK() && o.Unmarshal(r.Rest(), *m) != nil {
+		r.fail()
+	}
 }
 
 // errMalformed is the error about bytes of which [proto.Unmarshal] has none to say.

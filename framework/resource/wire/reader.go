@@ -18,47 +18,45 @@ const (
 
 // A Reader goes through the fields of one encoded message:
 //
+//	outer := r.Enter()
 //	for r.Next() {
 //		switch r.Tag() {
 //		case 1<<3 | wire.Len:
 //			m.Name = r.String()
+//		case 2<<3 | wire.Len:
+//			m.Part.parse(r) // enters it, as this does
 //		default:
 //			r.Skip()
 //		}
 //	}
-//	return r.OK()
+//	r.Leave(outer)
 //
-// After every Next the value must be read or skipped, once. What is malformed ends
-// the loop; values that are read until then are zero.
+// After every Next the value must be read, entered or skipped, once. What is malformed
+// ends all loops; values that are read until then are zero.
 type Reader struct {
 	b     []byte // what the message stands in, up to its end
 	at    int    // what is to be read next; an index, since moving a pointer costs more while garbage is collected
 	arena *Arena // nil: lists are allocated one by one
-	tag   uint32
-	depth int32 // how deep messages may still be nested below this one; negative: something was malformed
+	tag   uint32 // 0: nothing was read yet
+	depth int32  // how deep messages may still be nested in what is read; negative: something was malformed
 }
 
-// malformed is the depth of a reader that failed: all readers below it have failed.
-const malformed = -2 * protowire.DefaultRecursionLimit
+// malformed is the depth of a reader that failed.
+const malformed = -1
 
 // Read is a reader of a message that is not part of another.
-func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit - 1} }
+func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit} }
 
 // Next goes to the next field and reports whether there is one.
-func (r *Reader) Next() bool {
-	if r.at >= len(r.b) {
-		return false
-	}
+func (r *Reader) Next() bool { return r.at < len(r.b) && r.next() }
+
+// next is [Reader.Next] before the end.
+func (r *Reader) next() bool {
 	if c := r.b[r.at]; c-1<<3 < 0x80-1<<3 { // a tag of one byte
 		r.tag = uint32(c)
 		r.at++
 		return true
 	}
-	return r.next()
-}
-
-// next is [Reader.Next] for longer tags, and bad ones.
-func (r *Reader) next() bool {
 	tag := r.varint()
 	if number := tag >> 3; number < uint64(protowire.MinValidNumber) || number > uint64(protowire.MaxValidNumber) {
 		return r.fail()
@@ -120,20 +118,39 @@ func (r *Reader) Count() int {
 	return n
 }
 
-// Sub is a reader of the message that is the field's value.
-func (r *Reader) Sub() Reader {
-	start, end := r.extent()
-	if r.depth <= 0 {
-		return Reader{depth: malformed}
-	}
-	return Reader{b: r.b[:end], at: start, arena: r.arena, depth: r.depth - 1}
+// An Outer is what a reader goes on with when it leaves a value.
+type Outer struct {
+	end   int
+	depth int32
 }
 
-// Inside is a reader of the field's value that counts for no message: an entry of
-// a map, or packed scalars.
-func (r *Reader) Inside() Reader {
-	start, end := r.extent()
-	return Reader{b: r.b[:end], at: start, depth: r.depth}
+// Enter goes into the message that is the field's value. Before anything was read, it
+// is the message that the reader was made for.
+func (r *Reader) Enter() Outer {
+	if r.depth == 0 {
+		r.fail()
+	}
+	o := r.Inside()
+	r.depth--
+	return o
+}
+
+// Inside is [Reader.Enter] for what counts for no message: an entry of a map, or
+// packed scalars.
+func (r *Reader) Inside() Outer {
+	o := Outer{end: len(r.b), depth: r.depth}
+	if r.tag != 0 {
+		start, end := r.extent()
+		r.b, r.at = r.b[:end], start
+	}
+	return o
+}
+
+// Leave goes back to what was left for a value, behind that.
+func (r *Reader) Leave(o Outer) {
+	if r.depth >= 0 {
+		r.at, r.b, r.depth = len(r.b), r.b[:o.end], o.depth
+	}
 }
 
 // Bytes is the value of a field whose wire type is Len. It has no room to append.

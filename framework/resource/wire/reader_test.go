@@ -30,7 +30,8 @@ type thing struct {
 	Parts   []string // the ids of parts
 }
 
-func (m *thing) parse(r wire.Reader) bool {
+func (m *thing) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -52,26 +53,29 @@ func (m *thing) parse(r wire.Reader) bool {
 		case 14<<3 | wire.Varint:
 			m.Numbers = append(m.Numbers, r.Uint32())
 		case 14<<3 | wire.Len:
-			e := r.Inside()
-			for e.More() {
-				m.Numbers = append(m.Numbers, e.Uint32())
+			packed := r.Inside()
+			for r.More() {
+				m.Numbers = append(m.Numbers, r.Uint32())
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(packed)
 		case 51<<3 | wire.Len:
-			id := wire.Element(&m.Parts, &r)
-			if !parsePart(r.Sub(), id) {
-				return false
-			}
+			parsePart(r, wire.Element(&m.Parts, r))
 		default:
 			r.Skip()
 		}
 	}
+	r.Leave(outer)
+}
+
+// read reads the message of which b is the encoding.
+func (m *thing) read(b []byte) bool {
+	r := wire.Read(b)
+	m.parse(&r)
 	return r.OK()
 }
 
-func parsePart(r wire.Reader, id *string) bool {
+func parsePart(r *wire.Reader, id *string) {
+	outer := r.Enter()
 	for r.Next() {
 		if r.Tag() == 1<<3|wire.Len {
 			*id = r.String()
@@ -79,7 +83,7 @@ func parsePart(r wire.Reader, id *string) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // of is what a message has of a thing.
@@ -152,7 +156,7 @@ func FuzzReader(f *testing.F) {
 		m := new(testpb.Thing)
 		err := proto.Unmarshal(b, m)
 		var got thing
-		ok := got.parse(wire.Read(b))
+		ok := got.read(b)
 		if checked := wire.Check(b, m); checked != (err == nil) {
 			t.Fatalf("Check(%x) = %v; protobuf says %v", b, checked, err)
 		}
@@ -188,7 +192,7 @@ func TestCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got thing
-	if !got.parse(wire.Read(body)) || cap(got.Parts) != 3 {
+	if !got.read(body) || cap(got.Parts) != 3 {
 		t.Errorf("3 parts have room for %d", cap(got.Parts))
 	}
 	if cap(got.Blob) != len(got.Blob) {
@@ -210,19 +214,23 @@ func TestWellKnown(t *testing.T) {
 		return append(first, second...)
 	}
 	var d durationpb.Duration
-	if !wire.Duration(wire.Read(twice(&durationpb.Duration{Seconds: 4}, &durationpb.Duration{Nanos: -5})), &d) || d.GetSeconds() != 4 || d.GetNanos() != -5 {
+	r := wire.Read(twice(&durationpb.Duration{Seconds: 4}, &durationpb.Duration{Nanos: -5}))
+	if wire.Duration(&r, &d); !r.OK() || d.GetSeconds() != 4 || d.GetNanos() != -5 {
 		t.Errorf("Duration = %v", &d)
 	}
 	var ts timestamppb.Timestamp
-	if !wire.Timestamp(wire.Read(twice(&timestamppb.Timestamp{Seconds: 4}, &timestamppb.Timestamp{Seconds: 6})), &ts) || ts.GetSeconds() != 6 {
+	r = wire.Read(twice(&timestamppb.Timestamp{Seconds: 4}, &timestamppb.Timestamp{Seconds: 6}))
+	if wire.Timestamp(&r, &ts); !r.OK() || ts.GetSeconds() != 6 {
 		t.Errorf("Timestamp = %v", &ts)
 	}
 	var a anypb.Any
-	if !wire.Any(wire.Read(twice(&anypb.Any{TypeUrl: "u"}, &anypb.Any{Value: []byte("v")})), &a) || a.GetTypeUrl() != "u" || string(a.GetValue()) != "v" {
+	r = wire.Read(twice(&anypb.Any{TypeUrl: "u"}, &anypb.Any{Value: []byte("v")}))
+	if wire.Any(&r, &a); !r.OK() || a.GetTypeUrl() != "u" || string(a.GetValue()) != "v" {
 		t.Errorf("Any = %v", &a)
 	}
 	var s *structpb.Struct
-	if !wire.Unmarshal(wire.Read(twice(&structpb.Struct{}, &structpb.Struct{Fields: map[string]*structpb.Value{"k": nil}})), &s) || len(s.GetFields()) != 1 {
+	r = wire.Read(twice(&structpb.Struct{}, &structpb.Struct{Fields: map[string]*structpb.Value{"k": nil}}))
+	if wire.Unmarshal(&r, &s); !r.OK() || len(s.GetFields()) != 1 {
 		t.Errorf("Struct = %v", s)
 	}
 }
@@ -238,7 +246,7 @@ func TestMalformed(t *testing.T) {
 		"a fixed64 cut off":   {0x61, 0x00},
 		"a group that is not": {0x0b, 0x14},
 	} {
-		if m := new(thing); m.parse(wire.Read(b)) {
+		if m := new(thing); m.read(b) {
 			t.Errorf("%s: %x became %+v", name, b, m)
 		}
 	}

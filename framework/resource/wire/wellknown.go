@@ -11,7 +11,8 @@ import (
 // not have stays. Unknown fields are not kept.
 
 // Any reads a google.protobuf.Any.
-func Any(r Reader, m *anypb.Any) bool {
+func Any(r *Reader, m *anypb.Any) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | Len:
@@ -22,16 +23,17 @@ func Any(r Reader, m *anypb.Any) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // Duration reads a google.protobuf.Duration.
-func Duration(r Reader, m *durationpb.Duration) bool { return seconds(r, &m.Seconds, &m.Nanos) }
+func Duration(r *Reader, m *durationpb.Duration) { seconds(r, &m.Seconds, &m.Nanos) }
 
 // Timestamp reads a google.protobuf.Timestamp.
-func Timestamp(r Reader, m *timestamppb.Timestamp) bool { return seconds(r, &m.Seconds, &m.Nanos) }
+func Timestamp(r *Reader, m *timestamppb.Timestamp) { seconds(r, &m.Seconds, &m.Nanos) }
 
-func seconds(r Reader, s *int64, nanos *int32) bool {
+func seconds(r *Reader, s *int64, nanos *int32) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | Varint:
@@ -42,5 +44,5 @@ func seconds(r Reader, s *int64, nanos *int32) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
