@@ -162,7 +162,7 @@ func (r *Reader) Bytes() []byte {
 // extent is where the value of a field is whose wire type is Len, which is then read.
 func (r *Reader) extent() (start, end int) {
 	n := r.varint()
-	if n > uint64(len(r.b)-r.at) {
+	if n > uint64(len(r.Rest())) {
 		r.fail()
 		return 0, 0
 	}

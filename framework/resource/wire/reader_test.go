@@ -215,22 +215,26 @@ func TestWellKnown(t *testing.T) {
 	}
 	var d durationpb.Duration
 	r := wire.Read(twice(&durationpb.Duration{Seconds: 4}, &durationpb.Duration{Nanos: -5}))
-	if wire.Duration(&r, &d); !r.OK() || d.GetSeconds() != 4 || d.GetNanos() != -5 {
+	wire.Duration(&r, &d)
+	if !r.OK() || d.GetSeconds() != 4 || d.GetNanos() != -5 {
 		t.Errorf("Duration = %v", &d)
 	}
 	var ts timestamppb.Timestamp
 	r = wire.Read(twice(&timestamppb.Timestamp{Seconds: 4}, &timestamppb.Timestamp{Seconds: 6}))
-	if wire.Timestamp(&r, &ts); !r.OK() || ts.GetSeconds() != 6 {
+	wire.Timestamp(&r, &ts)
+	if !r.OK() || ts.GetSeconds() != 6 {
 		t.Errorf("Timestamp = %v", &ts)
 	}
 	var a anypb.Any
 	r = wire.Read(twice(&anypb.Any{TypeUrl: "u"}, &anypb.Any{Value: []byte("v")}))
-	if wire.Any(&r, &a); !r.OK() || a.GetTypeUrl() != "u" || string(a.GetValue()) != "v" {
+	wire.Any(&r, &a)
+	if !r.OK() || a.GetTypeUrl() != "u" || string(a.GetValue()) != "v" {
 		t.Errorf("Any = %v", &a)
 	}
 	var s *structpb.Struct
 	r = wire.Read(twice(&structpb.Struct{}, &structpb.Struct{Fields: map[string]*structpb.Value{"k": nil}}))
-	if wire.Unmarshal(&r, &s); !r.OK() || len(s.GetFields()) != 1 {
+	wire.Unmarshal(&r, &s)
+	if !r.OK() || len(s.GetFields()) != 1 {
 		t.Errorf("Struct = %v", s)
 	}
 }
