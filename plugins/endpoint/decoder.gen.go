@@ -21,8 +21,6 @@ var _ func(*resource.DecodeContext, *endpointv3.LedsClusterLocalityConfig) (stri
 
 var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
 
-var _ func(*resource.DecodeContext, *corev3.Metadata) (string, error) = hashKey // hook of field HashKey
-
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriorities // hook that checks the update
@@ -139,11 +137,6 @@ func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpo
 	s.Health = decodeHealth(m.GetHealthStatus())
 	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
 	s.Hostname = m.GetEndpoint().GetHostname()
-	if x, err := hashKey(dc, m.GetMetadata()); err != nil {
-		v.AddError(p.Field("metadata"), err)
-	} else {
-		s.HashKey = x
-	}
 	if x, err := metadata(dc, m.GetMetadata()); err != nil {
 		v.AddError(p.Field("metadata"), err)
 	} else {

@@ -83,11 +83,11 @@ func TestEndpoints(t *testing.T) {
 	}
 	a, b := &u.Localities[0], &u.Localities[1]
 	first, second := &a.Endpoints[0], &a.Endpoints[1]
-	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, first.Addresses); diff != "" || first.Hostname != "h" || first.HashKey != "k" || first.Weight != 1 {
+	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, first.Addresses); diff != "" || first.Hostname != "h" || first.HashKey() != "k" || first.Weight != 1 {
 		t.Errorf("the first is %+v", first)
 	}
-	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey != "" {
-		t.Errorf("health %v, %v; hash key %q", first.Health, second.Health, second.HashKey)
+	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey() != "" {
+		t.Errorf("health %v, %v; hash key %q", first.Health, second.Health, second.HashKey())
 	}
 	ofLocality, ofEndpoint := netip.MustParseAddrPort("10.0.0.9:3128"), netip.MustParseAddrPort("10.0.0.8:3128")
 	if a.Proxy(first) != ofLocality || a.Proxy(second) != ofEndpoint || b.Proxy(&b.Endpoints[0]).IsValid() {

@@ -84,9 +84,12 @@ func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resour
 	return dc.Metadata(m)
 }
 
-// hashKey is what the metadata of an endpoint says a ring places it by (A76).
-func hashKey(_ *resource.DecodeContext, m *corev3.Metadata) (string, error) { //nolint:unparam // the type of a hook
-	return m.GetFilterMetadata()["envoy.lb"].GetFields()["hash_key"].GetStringValue(), nil
+// HashKey is what a ring places the endpoint by, instead of its address; empty: by the
+// address (A76).
+func (e *Endpoint) HashKey() string {
+	fields, _ := e.Metadata["envoy.lb"].Value.(map[string]any)
+	key, _ := fields["hash_key"].(string)
+	return key
 }
 
 // proxyKey is the metadata that has the address of a proxy (A86).

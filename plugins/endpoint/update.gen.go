@@ -81,8 +81,6 @@ type Endpoint struct {
 	// The name of the endpoint, if it has one: the authority of calls that are rewritten for
 	// it (A81), and the SNI of its connections (A101).
 	Hostname string
-	// What a ring places it by, instead of its address; empty: the address (A76).
-	HashKey string
 	// By name (A83, A86).
 	Metadata map[string]resource.Metadatum
 }
@@ -163,6 +161,5 @@ func (s Endpoint) Equal(o Endpoint) bool {
 		s.Health == o.Health &&
 		s.Weight == o.Weight &&
 		s.Hostname == o.Hostname &&
-		s.HashKey == o.HashKey &&
 		convert.EqualValues(s.Metadata, o.Metadata)
 }

@@ -114,11 +114,6 @@ func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endp
 	s.Health = messageDecodeHealth(m.GetHealthStatus())
 	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
 	s.Hostname = m.GetEndpoint().GetHostname()
-	if x, err := hashKey(dc, m.GetMetadata()); err != nil {
-		v.AddError(p.Field("metadata"), err)
-	} else {
-		s.HashKey = x
-	}
 	if x, err := metadata(dc, m.GetMetadata()); err != nil {
 		v.AddError(p.Field("metadata"), err)
 	} else {

@@ -127,6 +127,18 @@ type Outer struct {
 // Enter goes into the message that is the field's value. Before anything was read, it
 // is the message that the reader was made for.
 func (r *Reader) Enter() Outer {
+	o := Outer{end: len(r.b), depth: r.depth}
+	if start, end := r.short(); end > 0 && r.tag != 0 && r.depth > 0 {
+		r.b, r.at = r.b[:end], start
+		r.depth--
+		return o
+	}
+	return r.enter()
+}
+
+// enter is [Reader.Enter] of messages of 128 bytes and more, of the outermost one, and
+// of bad ones.
+func (r *Reader) enter() Outer {
 	if r.depth == 0 {
 		r.fail()
 	}
@@ -161,6 +173,10 @@ func (r *Reader) Bytes() []byte {
 
 // extent is where the value of a field is whose wire type is Len, which is then read.
 func (r *Reader) extent() (start, end int) {
+	if start, end = r.short(); end > 0 {
+		r.at = end
+		return start, end
+	}
 	n := r.varint()
 	if n > uint64(len(r.Rest())) {
 		r.fail()
@@ -169,6 +185,17 @@ func (r *Reader) extent() (start, end int) {
 	start = r.at
 	r.at += int(n) //nolint:gosec // no more than there is
 	return start, r.at
+}
+
+// short is [Reader.extent] of values of up to 127 bytes; an end of 0 says that it is
+// none. It reads nothing.
+func (r *Reader) short() (start, end int) {
+	if at := r.at; at < len(r.b) {
+		if n := int(r.b[at]); n < 0x80 && n < len(r.b)-at {
+			return at + 1, at + 1 + n
+		}
+	}
+	return 0, 0
 }
 
 // Blob is [Reader.Bytes] of a field that has no presence: none is nil.
