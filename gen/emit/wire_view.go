@@ -75,16 +75,18 @@ func (e *emitter) hasMethod(m *protogen.Message, name string, present jen.Code) 
 // socketMethod writes the method that reads an address.
 func (e *emitter) socketMethod(m *protogen.Message) jen.Code {
 	s := jen.Id("s")
+	socket := func(kind string, values ...jen.Code) jen.Code {
+		values = append([]jen.Code{jen.Id("Kind").Op(":").Add(e.convert(kind))}, values...)
+		return jen.Return(e.convert("Socket").Values(values...))
+	}
+	text := func(getter string) jen.Code { return jen.Id("Text").Op(":").Add(s).Dot(getter).Call() }
 	return e.viewMethod(m, "socket").Params().Add(e.convert("Socket")).Block(
-		jen.Add(s).Op(":=").Id("m").Dot("GetSocketAddress").Call(),
-		jen.Return(e.convert("Socket").Add(multiline(
-			jen.Id("NoAddress").Op(":").Id("m").Op("==").Nil(),
-			jen.Id("Present").Op(":").Add(s).Op("!=").Nil(),
-			jen.Id("Address").Op(":").Add(s).Dot("GetAddress").Call(),
-			jen.Id("Port").Op(":").Add(s).Dot("GetPortValue").Call(),
-			jen.Id("Named").Op(":").Add(s).Dot("hasNamedPort").Call(),
-			jen.Id("NamedPort").Op(":").Add(s).Dot("GetNamedPort").Call(),
-		))),
+		jen.Switch(jen.Add(s).Op(":=").Id("m").Dot("GetSocketAddress").Call(), jen.Empty()).Block(
+			jen.Case(jen.Id("m").Op("==").Nil()).Block(socket("NoAddress")),
+			jen.Case(jen.Add(s).Op("==").Nil()).Block(socket("OtherSocket")),
+			jen.Case(jen.Add(s).Dot("hasNamedPort").Call()).Block(socket("NamedPort", text("GetNamedPort"))),
+			jen.Default().Block(socket("HostAndPort", text("GetAddress"), jen.Id("Port").Op(":").Add(s).Dot("GetPortValue").Call())),
+		),
 	)
 }
 

@@ -52,14 +52,15 @@ func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
 }
 
 func (m *wireAddress) socket() convert.Socket {
-	s := m.GetSocketAddress()
-	return convert.Socket{
-		NoAddress: m == nil,
-		Present:   s != nil,
-		Address:   s.GetAddress(),
-		Port:      s.GetPortValue(),
-		Named:     s.hasNamedPort(),
-		NamedPort: s.GetNamedPort(),
+	switch s := m.GetSocketAddress(); {
+	case m == nil:
+		return convert.Socket{Kind: convert.NoAddress}
+	case s == nil:
+		return convert.Socket{Kind: convert.OtherSocket}
+	case s.hasNamedPort():
+		return convert.Socket{Kind: convert.NamedPort, Text: s.GetNamedPort()}
+	default:
+		return convert.Socket{Kind: convert.HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
 	}
 }
 

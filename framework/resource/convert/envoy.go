@@ -50,16 +50,17 @@ func HostPort(p resource.Path, a *corev3.Address, v *resource.Violations) string
 	if a == nil {
 		return ""
 	}
-	host, port, ok := socket(p, socketOf(a), v)
-	if !ok {
+	s := socketOf(a)
+	if !s.valid() {
+		s.reject(p, v)
 		return ""
 	}
 	var buf [64]byte
-	return string(join(buf[:0], host, port))
+	return string(join(buf[:0], s.Text, s.Port))
 }
 
 // join appends what net.JoinHostPort returns.
-func join(b []byte, host string, port uint16) []byte {
+func join(b []byte, host string, port uint32) []byte {
 	if strings.IndexByte(host, ':') >= 0 || strings.IndexByte(host, '%') >= 0 {
 		b = append(append(append(b, '['), host...), ']')
 	} else {
@@ -78,44 +79,59 @@ func AddrPort(p resource.Path, a *corev3.Address, v *resource.Violations) netip.
 }
 
 func addrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort {
-	host, port, ok := socket(p, s, v)
-	if !ok {
+	if !s.valid() {
+		s.reject(p, v)
 		return netip.AddrPort{}
 	}
-	ip, err := netip.ParseAddr(host)
+	ip, err := netip.ParseAddr(s.Text)
 	if err != nil {
-		v.Add(p.Field("socket_address.address"), host, "must be an IP address")
+		v.Add(p.Field("socket_address.address"), s.Text, "must be an IP address")
 		return netip.AddrPort{}
 	}
-	return netip.AddrPortFrom(ip, port)
+	return netip.AddrPortFrom(ip, uint16(s.Port))
 }
 
-// A Socket is what is read of a SocketAddress.
+// A Socket is what is read of an Address.
 type Socket struct {
-	NoAddress bool // there is no Address that could have one
-	Present   bool // there is one
-	Address   string
-	Port      uint32
-	Named     bool // there is a named port
-	NamedPort string
+	Kind SocketKind
+	Text string // the address, or the name of the port
+	Port uint32
 }
+
+// SocketKind is what an Address is.
+type SocketKind uint8
+
+// The kinds.
+const (
+	NoAddress   SocketKind = iota // there is none
+	OtherSocket                   // none that has a host and a port
+	NamedPort                     // one whose port has a name
+	HostAndPort                   // one that has what it must have
+)
 
 func socketOf(a *corev3.Address) Socket {
 	s := a.GetSocketAddress()
-	_, named := s.GetPortSpecifier().(*corev3.SocketAddress_NamedPort)
-	return Socket{Present: s != nil, Address: s.GetAddress(), Port: s.GetPortValue(), Named: named, NamedPort: s.GetNamedPort()}
+	if s == nil {
+		return Socket{Kind: OtherSocket}
+	}
+	if named, ok := s.GetPortSpecifier().(*corev3.SocketAddress_NamedPort); ok {
+		return Socket{Kind: NamedPort, Text: named.NamedPort}
+	}
+	return Socket{Kind: HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
 }
 
-func socket(p resource.Path, s Socket, v *resource.Violations) (host string, port uint16, ok bool) {
-	switch {
-	case !s.Present:
+// valid reports whether a socket is one that can be used.
+func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 }
+
+// reject says why a socket cannot be used.
+func (s Socket) reject(p resource.Path, v *resource.Violations) {
+	switch s.Kind {
+	case NoAddress:
+	case OtherSocket:
 		v.Add(p, nil, "must have a socket_address")
-	case s.Named:
-		v.Add(p.Field("socket_address.named_port"), s.NamedPort, "must not be set; a port is a number")
-	case s.Port > 65535:
-		v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
+	case NamedPort:
+		v.Add(p.Field("socket_address.named_port"), s.Text, "must not be set; a port is a number")
 	default:
-		return s.Address, uint16(s.Port), true
+		v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
 	}
-	return "", 0, false
 }

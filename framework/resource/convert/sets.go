@@ -26,7 +26,7 @@ func (s *Seen[K]) Before(k K) bool {
 	if s.n == 0 {
 		s.seed = maphash.MakeSeed()
 	}
-	slot := maphash.Comparable(s.seed, k) % (2 * few)
+	slot := hash(s.seed, k) % (2 * few)
 	for ; s.slots[slot] != 0; slot = (slot + 1) % (2 * few) {
 		if s.keys[s.slots[slot]-1] == k {
 			return true
@@ -40,6 +40,14 @@ func (s *Seen[K]) Before(k K) bool {
 	s.n++
 	s.slots[slot] = uint8(s.n) //nolint:gosec // at most few
 	return false
+}
+
+// hash is [maphash.Comparable], but faster for strings.
+func hash[K comparable](seed maphash.Seed, k K) uint64 {
+	if text, ok := any(k).(string); ok {
+		return maphash.String(seed, text)
+	}
+	return maphash.Comparable(seed, k)
 }
 
 func (s *Seen[K]) spill(k K) {

@@ -65,20 +65,14 @@ func read(body []byte, view View) bool {
 
 // ViewHostPort is [HostPort] of a view. The text is made in the arena.
 func ViewHostPort(to *wire.Arena, p resource.Path, s Socket, v *resource.Violations) string {
-	if s.NoAddress {
+	if !s.valid() {
+		s.reject(p, v)
 		return ""
 	}
-	host, port, ok := socket(p, s, v)
-	if !ok {
-		return ""
-	}
-	return to.Text(join(to.Buffer(len(host)+len("[]:65535")), host, port))
+	return to.Text(join(to.Buffer(len(s.Text)+len("[]:65535")), s.Text, s.Port))
 }
 
 // ViewAddrPort is [AddrPort] of a view.
 func ViewAddrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort {
-	if s.NoAddress {
-		return netip.AddrPort{}
-	}
 	return addrPort(p, s, v)
 }
