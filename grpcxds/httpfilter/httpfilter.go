@@ -2,6 +2,7 @@ package httpfilter
 
 import (
 	"context"
+	"errors"
 	"net"
 
 	"google.golang.org/grpc/credentials"
@@ -11,7 +12,7 @@ import (
 )
 
 // A Filter is an HTTP filter that runs. At least one of Server and Client is set, as its
-// sides say.
+// sides say, unless it is a terminal one, which ends a list and does nothing else.
 type Filter struct {
 	// HTTPFilter is how the configuration is read.
 	*resource.HTTPFilter
@@ -24,16 +25,22 @@ type Filter struct {
 	Client func(config, override any) (ClientInterceptor, error)
 }
 
+// ErrEnd ends a client's call as if the server had at once sent trailers with the status
+// OK (gRFC A33): a [ClientInterceptor] returns it.
+var ErrEnd = errors.New("httpfilter: the call ends with OK, and without a message")
+
 // A ServerInterceptor is what a filter does with the calls that a server takes. It is
 // called concurrently.
 type ServerInterceptor interface {
-	// Intercept returns what next returns, or fails without having called it. The context
-	// is that of the call, with its incoming metadata; next may be given another one.
-	// Errors that are no gRPC status become UNKNOWN.
-	Intercept(ctx context.Context, call *ServerCall, next func(context.Context) error) error
+	// Intercept is called when a call has come, before what follows in the list. It
+	// returns the context that the call goes on with: ctx or one made of it. Or it returns
+	// an error, which ends the call; one that is no gRPC status becomes UNKNOWN. It may
+	// wait, as long as ctx lasts. The context has the incoming metadata, and is what
+	// trailers can be set on.
+	Intercept(ctx context.Context, call *ServerCall) (context.Context, error)
 }
 
-// A ServerCall is a call that a server takes. It is valid until Intercept returns.
+// A ServerCall is a call that a server takes. It is valid until it is done.
 type ServerCall struct {
 	// Method is the full one, "/package.Service/Method".
 	Method string
@@ -43,34 +50,44 @@ type ServerCall struct {
 	Local, Remote net.Addr
 	// AuthInfo is what the connection's handshake found out; nil: nothing.
 	AuthInfo credentials.AuthInfo
+
+	ending
 }
 
 // A ClientInterceptor is what a filter does with the calls that a client makes. It is
 // called concurrently.
 type ClientInterceptor interface {
-	// Intercept returns what next returns, or fails without having called it. The context
-	// is that of the call; next may be given another one.
-	Intercept(ctx context.Context, call *ClientCall, next func(context.Context) error) error
+	// Intercept is called before a call leaves, and before what follows in the list. It
+	// returns the context that the call goes on with: ctx or one made of it. Or it returns
+	// an error, which ends the call; [ErrEnd] does so with OK, and one that is no gRPC
+	// status becomes UNKNOWN. It may wait, as long as ctx lasts.
+	Intercept(ctx context.Context, call *ClientCall) (context.Context, error)
 }
 
-// A ClientCall is a call that a client makes. It is valid until Intercept returns.
+// A ClientCall is a call that a client makes. It is valid until it is done.
 type ClientCall struct {
 	// Method is the full one, "/package.Service/Method".
 	Method string
-	// Metadata is the outgoing one. It must not be changed: next takes a context that has
-	// another.
+	// Metadata is the outgoing one that the route was chosen by. It must not be changed: who
+	// wants to send another returns a context that has it.
 	Metadata metadata.MD
 
-	done []func(error)
+	ending
 }
 
-// OnDone has f called when the call is over, with the error that it ended with. For a
-// stream, that is after Intercept has returned.
-func (c *ClientCall) OnDone(f func(err error)) { c.done = append(c.done, f) }
+// An ending tells filters that their call is over. A call has one goroutine at a time
+// until then.
+type ending struct{ done []func(error) }
 
-// Done says that the call is over. It is for who makes calls, not for filters.
-func (c *ClientCall) Done(err error) {
-	for _, f := range c.done {
-		f(err)
+// OnDone has f called when the call is over, with the error that it ended with; for a
+// stream, that is when its last message has been handled. What was added last is called
+// first, also when a filter after this one ends the call.
+func (e *ending) OnDone(f func(err error)) { e.done = append(e.done, f) }
+
+// Done says that the call is over. It is for who makes or takes calls, not for filters.
+func (e *ending) Done(err error) {
+	for i := len(e.done) - 1; i >= 0; i-- {
+		e.done[i](err)
 	}
+	e.done = nil
 }

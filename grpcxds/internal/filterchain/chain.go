@@ -1,0 +1,166 @@
+package filterchain
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// A ServerChain is what a server's calls go through. It is immutable, and itself an
+// interceptor; nil lets everything pass.
+type ServerChain struct {
+	chain[httpfilter.ServerInterceptor]
+}
+
+// A ClientChain is what a client's calls go through. It is immutable, and itself an
+// interceptor; nil lets everything pass.
+type ClientChain struct {
+	chain[httpfilter.ClientInterceptor]
+}
+
+var (
+	_ httpfilter.ServerInterceptor = (*ServerChain)(nil)
+	_ httpfilter.ClientInterceptor = (*ClientChain)(nil)
+)
+
+// Override makes the chain for what is more specific: a virtual host, or a route of the
+// one that the chain is for. Overrides for names that the list has not are passed over
+// (A39). The chain is the same where there are no others. The error says which override
+// cannot be used; calls are to fail then.
+func (c *ServerChain) Override(overrides map[string]route.FilterOverride) (*ServerChain, error) {
+	if c == nil || !c.overridden(overrides) {
+		return c, nil
+	}
+	o, err := c.override(overrides)
+	if err != nil {
+		return nil, err
+	}
+	return &ServerChain{o}, nil
+}
+
+// Override makes the chain for what is more specific: a virtual host, a route of the one
+// that the chain is for, or a weighted cluster of that. Overrides for names that the list
+// has not are passed over (A39). The chain is the same where there are no others. The
+// error says which override cannot be used; calls are to fail then.
+func (c *ClientChain) Override(overrides map[string]route.FilterOverride) (*ClientChain, error) {
+	if c == nil || !c.overridden(overrides) {
+		return c, nil
+	}
+	o, err := c.override(overrides)
+	if err != nil {
+		return nil, err
+	}
+	return &ClientChain{o}, nil
+}
+
+// Intercept has the call go through the filters, in order, until one ends it; all errors
+// are gRPC statuses. Whatever it returns, the caller says call.Done in the end. It
+// allocates nothing itself.
+func (c *ServerChain) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+	if c == nil {
+		return ctx, nil
+	}
+	for _, i := range c.run {
+		var err error
+		if ctx, err = i.Intercept(ctx, call); err != nil {
+			return ctx, statusOf(err)
+		}
+	}
+	return ctx, nil
+}
+
+// Intercept has the call go through the filters, in order, until one ends it; all errors
+// are gRPC statuses or [httpfilter.ErrEnd]. Whatever it returns, the caller says call.Done
+// in the end. It allocates nothing itself.
+func (c *ClientChain) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
+	if c == nil {
+		return ctx, nil
+	}
+	for _, i := range c.run {
+		var err error
+		if ctx, err = i.Intercept(ctx, call); err != nil {
+			return ctx, statusOf(err)
+		}
+	}
+	return ctx, nil
+}
+
+// statusOf makes a gRPC status of an error that is none.
+func statusOf(err error) error {
+	if _, ok := status.FromError(err); ok || errors.Is(err, httpfilter.ErrEnd) {
+		return err
+	}
+	return status.FromContextError(err).Err()
+}
+
+// A maker makes the interceptor of a configuration.
+type maker[I any] func(config, override any) (I, error)
+
+// A chain is the filters of a list, and what is made of them.
+type chain[I any] struct {
+	links []link[I]
+	run   []I // the interceptors that are not nil
+}
+
+// A link is a filter of a list.
+type link[I any] struct {
+	name        string
+	filter      *resource.HTTPFilter
+	config      any
+	make        maker[I]
+	interceptor I
+}
+
+func newChain[I any](links []link[I]) chain[I] {
+	c := chain[I]{links: links, run: make([]I, 0, len(links))}
+	for _, l := range links {
+		if any(l.interceptor) != nil {
+			c.run = append(c.run, l.interceptor)
+		}
+	}
+	return c
+}
+
+// overridden reports whether there is an override for one of the filters.
+func (c *chain[I]) overridden(overrides map[string]route.FilterOverride) bool {
+	return len(overrides) > 0 && slices.ContainsFunc(c.links, func(l link[I]) bool {
+		_, ok := overrides[l.name]
+		return ok
+	})
+}
+
+func (c *chain[I]) override(overrides map[string]route.FilterOverride) (chain[I], error) {
+	links := slices.Clone(c.links)
+	for i := range links {
+		if o, ok := overrides[links[i].name]; ok {
+			if err := links[i].prepare(&o); err != nil {
+				return chain[I]{}, err
+			}
+		}
+	}
+	return newChain(links), nil
+}
+
+// prepare makes the interceptor, for an override or, if that is nil, without one.
+func (l *link[I]) prepare(o *route.FilterOverride) error {
+	var config any
+	if o != nil {
+		if l.filter.Override != o.Message {
+			return fmt.Errorf("filterchain: HTTP filter %q: an override is a %s; must be one of %s (A39)", l.name, o.Message, l.filter.Config)
+		}
+		config = o.Config
+	}
+	i, err := l.make(l.config, config)
+	if err != nil {
+		return fmt.Errorf("filterchain: HTTP filter %q: %w", l.name, err)
+	}
+	l.interceptor = i
+	return nil
+}

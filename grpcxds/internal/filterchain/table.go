@@ -1,0 +1,90 @@
+package filterchain
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+)
+
+// A Table has the filters that run. It is immutable.
+type Table struct {
+	filters map[string]httpfilter.Filter // by the messages of their configurations
+}
+
+// New makes a table. That two filters are for one message, or that one lacks the half for a
+// side where it can run, is an error; all are reported.
+func New(filters []httpfilter.Filter) (*Table, error) {
+	t := &Table{filters: make(map[string]httpfilter.Filter, len(filters))}
+	var errs []error
+	for _, f := range filters {
+		if err := check(f); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, twice := t.filters[f.Config]; twice {
+			errs = append(errs, fmt.Errorf("filterchain: the HTTP filter %s is there twice", f.Config))
+		}
+		t.filters[f.Config] = f
+	}
+	return t, errors.Join(errs...)
+}
+
+func check(f httpfilter.Filter) error {
+	switch {
+	case f.HTTPFilter == nil:
+		return errors.New("filterchain: a filter's HTTPFilter is nil; it says how the configuration is read")
+	case f.Terminal:
+		return nil
+	case f.Sides&resource.ServerSide != 0 && f.Server == nil:
+		return fmt.Errorf("filterchain: Filter.Server of %s is nil; its Sides say that it runs there", f.Config)
+	case f.Sides&resource.ClientSide != 0 && f.Client == nil:
+		return fmt.Errorf("filterchain: Filter.Client of %s is nil; its Sides say that it runs there", f.Config)
+	}
+	return nil
+}
+
+// Server makes the chain of a server's list of filters. The error says which filter cannot
+// be run; calls are to fail then.
+func (t *Table) Server(list listener.HTTPFilters) (*ServerChain, error) {
+	c, err := build(t, list, "server", func(f httpfilter.Filter) maker[httpfilter.ServerInterceptor] { return f.Server })
+	if err != nil {
+		return nil, err
+	}
+	return &ServerChain{c}, nil
+}
+
+// Client makes the chain of a client's list of filters. The error says which filter cannot
+// be run; calls are to fail then.
+func (t *Table) Client(list listener.HTTPFilters) (*ClientChain, error) {
+	c, err := build(t, list, "client", func(f httpfilter.Filter) maker[httpfilter.ClientInterceptor] { return f.Client })
+	if err != nil {
+		return nil, err
+	}
+	return &ClientChain{c}, nil
+}
+
+// build makes a chain without overrides. It leaves out what is skipped, and ends with a
+// terminal filter.
+func build[I any](t *Table, list listener.HTTPFilters, side string, half func(httpfilter.Filter) maker[I]) (chain[I], error) {
+	var links []link[I]
+	for _, l := range list {
+		if l.Skipped != "" {
+			continue
+		}
+		f, known := t.filters[l.Message]
+		if f.HTTPFilter != nil && f.Terminal {
+			break
+		}
+		if !known || half(f) == nil {
+			return chain[I]{}, fmt.Errorf("filterchain: HTTP filter %q: %s cannot run on a %s", l.Name, l.Message, side)
+		}
+		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, make: half(f)})
+		if err := links[len(links)-1].prepare(nil); err != nil {
+			return chain[I]{}, err
+		}
+	}
+	return newChain(links), nil
+}
