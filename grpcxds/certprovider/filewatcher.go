@@ -1,0 +1,55 @@
+package certprovider
+
+import (
+	"encoding/json"
+	"errors"
+	"path/filepath"
+
+	"google.golang.org/grpc/credentials/tls/certprovider"
+	"google.golang.org/grpc/credentials/tls/certprovider/pemfile"
+
+	config "github.com/xdsforge/xdsforge/plugins/certprovider"
+)
+
+// FileWatcher is the plugin file_watcher, which reads certificates and roots from files,
+// again and again (gRFC A29), and SPIFFE bundle maps in the place of roots (A87). A file
+// that cannot be read changes nothing. An instance's identity does not wait for its roots,
+// nor these for the identity. As with all of gRPC, certificate and key must be in one
+// directory.
+func FileWatcher() Plugin {
+	half := config.FileWatcher()
+	half.Check = func(raw json.RawMessage) error {
+		_, err := parse(raw)
+		return err
+	}
+	return Plugin{CertificateProvider: half, New: watch}
+}
+
+func parse(raw json.RawMessage) (config.Files, error) {
+	f, err := config.ParseFiles(raw)
+	if err == nil && f.Certificate != "" && filepath.Dir(f.Certificate) != filepath.Dir(f.PrivateKey) {
+		err = errors.New("has certificate_file and private_key_file in two directories; must have them in one")
+	}
+	return f, err
+}
+
+func watch(raw json.RawMessage, opts certprovider.BuildOptions) (certprovider.Provider, error) {
+	f, err := parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	o := pemfile.Options{RefreshDuration: f.Refresh}
+	if opts.WantIdentity {
+		if f.Certificate == "" {
+			return nil, errors.New("has no certificate_file, which is wanted as identity")
+		}
+		o.CertFile, o.KeyFile = f.Certificate, f.PrivateKey
+	}
+	if opts.WantRoot {
+		if f.CA == "" && f.SPIFFEBundle == "" {
+			return nil, errors.New("has neither ca_certificate_file nor spiffe_trust_bundle_map_file, which is wanted as roots")
+		}
+		o.RootFile, o.SPIFFEBundleMapFile = f.CA, f.SPIFFEBundle
+	}
+	return pemfile.NewProvider(o)
+}
