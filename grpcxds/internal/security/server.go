@@ -1,0 +1,72 @@
+package security
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+
+	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+)
+
+// A Server is the TLS of the connections of one filter chain. Its providers run until
+// Close. Nil, as a chain has it that says nothing of TLS, is valid.
+type Server struct {
+	identity, roots *lease
+	require         bool
+}
+
+// Server prepares the TLS of a filter chain; nil for nil. A provider that cannot be started
+// makes handshakes fail.
+func (p *Providers) Server(c *tlscontext.Server) *Server {
+	if c == nil {
+		return nil
+	}
+	return &Server{
+		identity: p.acquire(c.Identity, identity),
+		roots:    p.acquire(c.Roots, roots),
+		require:  c.RequireClientCertificate,
+	}
+}
+
+// Close ends the use of the providers. Handshakes that still wait for one may fail.
+func (s *Server) Close() {
+	if s != nil {
+		s.identity.release()
+		s.roots.release()
+	}
+}
+
+// config is what one handshake goes by, with the newest certificates. It is good for no
+// other one, so there are no session tickets: whoever was trusted once is looked at again.
+func (s *Server) config(ctx context.Context) (*tls.Config, error) {
+	m, err := s.identity.material(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{Certificates: m.Certs, SessionTicketsDisabled: true, MinVersion: tls.VersionTLS12}
+	if s.roots == nil {
+		return c, nil
+	}
+	if m, err = s.roots.material(ctx); err != nil {
+		return nil, err
+	}
+	if m.SPIFFEBundleMap == nil {
+		c.ClientCAs, c.ClientAuth = m.Roots, tls.VerifyClientCertIfGiven
+		if s.require {
+			c.ClientAuth = tls.RequireAndVerifyClientCert
+		}
+		return c, nil
+	}
+	c.ClientAuth = tls.RequestClientCert
+	if s.require {
+		c.ClientAuth = tls.RequireAnyClientCert
+	}
+	v := verifier{material: m, usage: x509.ExtKeyUsageClientAuth}
+	c.VerifyConnection = func(state tls.ConnectionState) error {
+		if len(state.PeerCertificates) == 0 {
+			return nil // where one is required, the handshake has ended
+		}
+		return v.verify(state)
+	}
+	return c, nil
+}
