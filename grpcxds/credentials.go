@@ -7,6 +7,7 @@ import (
 	"net"
 
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
@@ -75,7 +76,7 @@ func (c *xdsCredentials) ClientHandshake(ctx context.Context, authority string, 
 // Info implements [credentials.TransportCredentials]. The server's name is the fallback's: it
 // becomes the authority of channels, by which the fallback verifies servers.
 func (c *xdsCredentials) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: c.fallback.Info().ServerName}
+	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: c.fallback.Info().ServerName} //nolint:staticcheck // credentials still have it
 }
 
 // Clone implements [credentials.TransportCredentials].
@@ -91,26 +92,29 @@ func (c *xdsCredentials) OverrideServerName(name string) error {
 // orRefuse is the fallback, or what refuses every connection.
 func orRefuse(fallback credentials.TransportCredentials) credentials.TransportCredentials {
 	if fallback == nil {
-		return refusal{}
+		return refusal{insecure.NewCredentials()}
 	}
 	return fallback
 }
 
-// refusal is the fallback of those who want none.
-type refusal struct{}
+// A refusal is the fallback of those who want none.
+type refusal struct {
+	credentials.TransportCredentials
+}
 
 var errRefused = errors.New("grpcxds: the control plane says no TLS for this connection, and the credentials have no fallback")
 
+// ServerHandshake implements [credentials.TransportCredentials].
 func (refusal) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	_ = conn.Close() // the error says why
 	return nil, nil, errRefused
 }
 
+// ClientHandshake implements [credentials.TransportCredentials].
 func (refusal) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	_ = conn.Close() // the error says why
 	return nil, nil, errRefused
 }
 
-func (refusal) Info() credentials.ProtocolInfo            { return credentials.ProtocolInfo{} }
+// Clone implements [credentials.TransportCredentials].
 func (r refusal) Clone() credentials.TransportCredentials { return r }
-func (refusal) OverrideServerName(string) error           { return nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/metadata"
@@ -86,8 +87,8 @@ func (e *ending) OnDone(f func(err error)) { e.done = append(e.done, f) }
 
 // Done says that the call is over. It is for who makes or takes calls, not for filters.
 func (e *ending) Done(err error) {
-	for i := len(e.done) - 1; i >= 0; i-- {
-		e.done[i](err)
+	for _, f := range slices.Backward(e.done) {
+		f(err)
 	}
 	e.done = nil
 }

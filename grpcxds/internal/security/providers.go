@@ -138,7 +138,8 @@ func (l *lease) release() {
 	if p.running[l.key] != l.provider {
 		return // closed
 	}
-	if l.uses--; l.uses > 0 {
+	l.uses--
+	if l.uses > 0 {
 		return
 	}
 	delete(p.running, l.key)
