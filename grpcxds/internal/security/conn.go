@@ -64,8 +64,10 @@ func (c *Conn) Close() error {
 }
 
 // SyscallConn is that of the connection which it is made of.
-func (c *Conn) SyscallConn() (syscall.RawConn, error) {
-	if s, ok := c.Conn.(syscall.Conn); ok {
+func (c *Conn) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
+
+func syscallConn(c net.Conn) (syscall.RawConn, error) {
+	if s, ok := c.(syscall.Conn); ok {
 		return s.SyscallConn()
 	}
 	return nil, errors.ErrUnsupported

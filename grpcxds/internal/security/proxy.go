@@ -1,0 +1,142 @@
+package security
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
+)
+
+// targetKey is where the address of a proxy has that of the endpoint behind it.
+type targetKey struct{}
+
+// ThroughProxy returns the address that reaches an endpoint through an HTTP proxy (gRFC
+// A86): that of the proxy, with the endpoint's for the CONNECT request. It is for addresses
+// of subchannels that have the credentials of [ProxyBundle], whatever the channel dials
+// with.
+func ThroughProxy(endpoint resolver.Address, proxy string) resolver.Address {
+	endpoint.Attributes = endpoint.Attributes.WithValue(targetKey{}, endpoint.Addr)
+	endpoint.Addr = proxy
+	return endpoint
+}
+
+// ProxyBundle makes the credentials of subchannels whose addresses may be those of
+// [ThroughProxy]: the channel's, which come when the proxy has opened the way.
+func ProxyBundle(channel balancer.BuildOptions) credentials.Bundle {
+	b := proxyBundle{Bundle: channel.CredsBundle, creds: channel.DialCreds}
+	if b.Bundle != nil && b.Bundle.TransportCredentials() != nil {
+		b.creds = b.Bundle.TransportCredentials()
+	}
+	return b
+}
+
+type proxyBundle struct {
+	credentials.Bundle // nil: the channel has none
+	creds              credentials.TransportCredentials
+}
+
+// TransportCredentials implements [credentials.Bundle].
+func (b proxyBundle) TransportCredentials() credentials.TransportCredentials {
+	return proxyCredentials{b.creds}
+}
+
+// PerRPCCredentials implements [credentials.Bundle].
+func (b proxyBundle) PerRPCCredentials() credentials.PerRPCCredentials {
+	if b.Bundle == nil {
+		return nil
+	}
+	return b.Bundle.PerRPCCredentials()
+}
+
+// NewWithMode implements [credentials.Bundle].
+func (b proxyBundle) NewWithMode(mode string) (credentials.Bundle, error) {
+	if b.Bundle == nil {
+		return b, nil
+	}
+	inner, err := b.Bundle.NewWithMode(mode)
+	if err != nil {
+		return nil, err
+	}
+	return ProxyBundle(balancer.BuildOptions{CredsBundle: inner, DialCreds: b.creds}), nil
+}
+
+// proxyCredentials ask the proxy first, where there is one.
+type proxyCredentials struct{ credentials.TransportCredentials }
+
+// ClientHandshake implements [credentials.TransportCredentials].
+func (c proxyCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	if target, ok := credentials.ClientHandshakeInfoFromContext(ctx).Attributes.Value(targetKey{}).(string); ok {
+		proxied, err := connect(ctx, conn, target)
+		if err != nil {
+			_ = conn.Close() // the error says why
+			return nil, nil, fmt.Errorf("security: HTTP proxy %v: CONNECT %s: %w", conn.RemoteAddr(), target, err)
+		}
+		conn = proxied
+	}
+	return c.TransportCredentials.ClientHandshake(ctx, authority, conn)
+}
+
+// Clone implements [credentials.TransportCredentials].
+func (c proxyCredentials) Clone() credentials.TransportCredentials {
+	return proxyCredentials{c.TransportCredentials.Clone()}
+}
+
+// connect asks a proxy for the way to the target, as long as the context lasts.
+func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error) {
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		_ = conn.SetDeadline(time.Unix(1, 0)) // ends reading and writing
+	})
+	r := bufio.NewReader(conn)
+	status, err := exchange(conn, r, target)
+	if !stop() {
+		<-ended
+		return nil, ctx.Err()
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case status != http.StatusOK:
+		return nil, fmt.Errorf("the proxy says %d %s", status, http.StatusText(status))
+	case r.Buffered() == 0:
+		return conn, nil
+	default: // a server of HTTP/2 may speak first
+		return &readAhead{conn, r}, nil
+	}
+}
+
+func exchange(conn net.Conn, r *bufio.Reader, target string) (status int, err error) {
+	request := &http.Request{
+		Method: http.MethodConnect, Host: target, URL: &url.URL{Host: target},
+		Header: http.Header{"User-Agent": {"xdsforge"}},
+	}
+	if err := request.Write(conn); err != nil {
+		return 0, err
+	}
+	response, err := http.ReadResponse(r, request)
+	if err != nil {
+		return 0, err
+	}
+	return response.StatusCode, nil // its body is the connection, or ends with it
+}
+
+// readAhead is a connection of which something has been read already.
+type readAhead struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Read implements [net.Conn].
+func (c *readAhead) Read(b []byte) (int, error) { return c.r.Read(b) }
+
+// SyscallConn is that of the connection.
+func (c *readAhead) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
