@@ -69,7 +69,9 @@ func (b proxyBundle) NewWithMode(mode string) (credentials.Bundle, error) {
 }
 
 // proxyCredentials ask the proxy first, where there is one.
-type proxyCredentials struct{ credentials.TransportCredentials }
+type proxyCredentials struct {
+	credentials.TransportCredentials
+}
 
 // ClientHandshake implements [credentials.TransportCredentials].
 func (c proxyCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {

@@ -1,3 +1,3 @@
 // Package rbac is the role-based access control filter of servers (gRFC A41): its
-// configuration, validated.
+// configuration, read and validated.
 package rbac

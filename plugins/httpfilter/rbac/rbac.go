@@ -14,43 +14,58 @@ import (
 // A Config is the configuration of the filter.
 type Config struct {
 	// Rules are what is enforced; nil: nothing is, be it that there are no rules or
-	// that their action is LOG. They are valid, and must not be changed.
-	Rules *rbacpolicyv3.RBAC
+	// that their action is LOG. They must not be changed.
+	Rules *Rules
+
+	source *rbacpolicyv3.RBAC // what they were read from
 }
 
 // Equal reports whether both enforce the same.
-func (c Config) Equal(o Config) bool { return proto.Equal(c.Rules, o.Rules) }
+func (c Config) Equal(o Config) bool { return proto.Equal(c.source, o.source) }
 
-// Filter is the RBAC filter. Shadow rules are not supported, and ignored.
-func Filter() *resource.HTTPFilter {
+// Filter is the RBAC filter. Shadow rules are not supported, and ignored. Audit loggers
+// are those that are given, and the one that writes to the standard output (A59).
+func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
+	r := &reader{loggers: make(map[string]AuditLogger, len(loggers)+1)}
+	for _, l := range append([]AuditLogger{stdoutLogger()}, loggers...) {
+		r.loggers[l.Config] = l
+	}
 	return &resource.HTTPFilter{
 		Config:   "envoy.extensions.filters.http.rbac.v3.RBAC",
 		Override: "envoy.extensions.filters.http.rbac.v3.RBACPerRoute",
 		Sides:    resource.ServerSide,
-		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+		Parse: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(rbacv3.RBAC)
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
 			}
-			return read((*resource.Path)(nil).Field("rules"), m.GetRules())
+			return r.read(dc, (*resource.Path)(nil).Field("rules"), m.GetRules())
 		},
-		ParseOverride: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+		ParseOverride: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(rbacv3.RBACPerRoute)
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
 			}
-			return read((*resource.Path)(nil).Field("rbac.rules"), m.GetRbac().GetRules())
+			return r.read(dc, (*resource.Path)(nil).Field("rbac.rules"), m.GetRbac().GetRules())
 		},
 	}
 }
 
-func read(p resource.Path, m *rbacpolicyv3.RBAC) (Config, error) {
+// A reader reads rules, and knows audit loggers by their messages.
+type reader struct{ loggers map[string]AuditLogger }
+
+func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicyv3.RBAC) (Config, error) {
 	if m == nil || m.GetAction() == rbacpolicyv3.RBAC_LOG {
 		return Config{}, nil
 	}
 	var v resource.Violations
 	if a := m.GetAction(); a != rbacpolicyv3.RBAC_ALLOW && a != rbacpolicyv3.RBAC_DENY {
 		v.Add(p.Field("action"), a, "must be one of ALLOW, DENY, LOG (A41)")
+	}
+	out := &Rules{
+		Deny:     m.GetAction() == rbacpolicyv3.RBAC_DENY,
+		Policies: make([]Policy, 0, len(m.GetPolicies())),
+		Audit:    r.readAudit(dc, p.Field("audit_logging_options"), m.GetAuditLoggingOptions(), &v),
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
 		q := p.Field("policies[" + name + "]")
@@ -61,8 +76,11 @@ func read(p resource.Path, m *rbacpolicyv3.RBAC) (Config, error) {
 		if policy.GetCheckedCondition() != nil {
 			v.Add(q.Field("checked_condition"), nil, "must not be set (A41)")
 		}
-		checkPermissions(&q, "permissions", policy.GetPermissions(), &v)
-		checkPrincipals(&q, "principals", policy.GetPrincipals(), &v)
+		out.Policies = append(out.Policies, Policy{
+			Name:       name,
+			Permission: Or(readPermissions(&q, "permissions", policy.GetPermissions(), &v)),
+			Principal:  Or(readPrincipals(&q, "principals", policy.GetPrincipals(), &v)),
+		})
 	}
-	return Config{Rules: m}, v.Err()
+	return Config{out, m}, v.Err()
 }

@@ -1,0 +1,62 @@
+package httpfilter_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+)
+
+// A patience gives calls the time that the control plane says.
+type patience time.Duration
+
+func (p patience) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(p))
+	call.OnDone(func(error) { cancel() })
+	return ctx, nil
+}
+
+// A filter of one's own. Its configuration is a TypedStruct, so that no message is needed.
+func ExampleFilter() {
+	f := httpfilter.Filter{
+		HTTPFilter: &resource.HTTPFilter{
+			Config: "shop.Patience",
+			Sides:  resource.ServerSide,
+			Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+				seconds := c.Fields.GetFields()["seconds"].GetNumberValue()
+				var v resource.Violations
+				if seconds <= 0 {
+					v.Add((*resource.Path)(nil).Field("seconds"), seconds, "must be positive")
+				}
+				return time.Duration(seconds * float64(time.Second)), v.Err()
+			},
+		},
+		Server: func(config, _ any) (httpfilter.ServerInterceptor, error) {
+			return patience(config.(time.Duration)), nil
+		},
+	}
+
+	// What happens when a Listener comes, and then a call.
+	fields, _ := structpb.NewStruct(map[string]any{"seconds": 2})
+	config, err := f.Parse(nil, resource.TypedConfig{Message: f.Config, Fields: fields})
+	fmt.Println(config, err)
+	i, err := f.Server(config, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	call := &httpfilter.ServerCall{Method: "/shop.Stock/Get"}
+	ctx, err := i.Intercept(context.Background(), call)
+	_, limited := ctx.Deadline()
+	fmt.Println(limited, err)
+	call.Done(nil)
+	fmt.Println(ctx.Err())
+	// Output:
+	// 2s <nil>
+	// true <nil>
+	// context canceled
+}

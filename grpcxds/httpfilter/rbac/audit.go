@@ -1,0 +1,73 @@
+package rbac
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/authz/audit"
+	"google.golang.org/grpc/authz/audit/stdout"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
+)
+
+// auditLogger makes the loggers of a builder known to what reads configurations.
+func auditLogger(b audit.LoggerBuilder) config.AuditLogger {
+	return config.AuditLogger{
+		Config: b.Name(),
+		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+			if c.Fields == nil {
+				return nil, errors.New("must be in a TypedStruct (A59)")
+			}
+			text, err := json.Marshal(c.Fields)
+			if err != nil {
+				return nil, err
+			}
+			parsed, err := b.ParseLoggerConfig(text)
+			if err != nil {
+				return nil, err
+			}
+			return built{b, parsed}, nil
+		},
+	}
+}
+
+// built is the configuration of a builder's logger.
+type built struct {
+	builder audit.LoggerBuilder
+	config  audit.LoggerConfig
+}
+
+// auditors are the loggers of a filter, and what they want to hear of.
+type auditors struct {
+	onAllow, onDeny bool
+	loggers         []audit.Logger
+}
+
+func newAuditors(c config.Audit) (auditors, error) {
+	a := auditors{onAllow: c.OnAllow, onDeny: c.OnDeny}
+	for _, l := range c.Loggers {
+		switch parsed := l.Config.(type) {
+		case built:
+			a.loggers = append(a.loggers, parsed.builder.Build(parsed.config))
+		case config.StdoutLog:
+			a.loggers = append(a.loggers, audit.GetLoggerBuilder(stdout.Name).Build(nil))
+		default:
+			return a, fmt.Errorf("rbac: the configuration of the audit logger %s is a %T; must be one that the filter has read", l.Message, parsed)
+		}
+	}
+	return a, nil
+}
+
+// tell tells the loggers of a decision, if they want to hear of it.
+func (a *auditors) tell(r *request, policy string, allowed bool) {
+	if len(a.loggers) == 0 || allowed && !a.onAllow || !allowed && !a.onDeny {
+		return
+	}
+	for _, l := range a.loggers {
+		l.Log(&audit.Event{
+			FullMethodName: r.call.Method, Principal: r.principal(), MatchedRule: policy, Authorized: allowed,
+		})
+	}
+}

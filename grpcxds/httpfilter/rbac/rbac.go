@@ -1,0 +1,87 @@
+package rbac
+
+import (
+	"context"
+	"fmt"
+
+	"google.golang.org/grpc/authz/audit"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
+)
+
+// Filter is the RBAC filter (gRFC A41). A call that its rules do not allow ends with
+// PERMISSION_DENIED. An override takes the place of the configuration; one without rules
+// switches the filter off.
+//
+// Its audit loggers (A59) are those of the builders, which TypedStructs name by what their
+// type URLs end with, and the one that writes to the standard output.
+func Filter(loggers ...audit.LoggerBuilder) httpfilter.Filter {
+	kinds := make([]config.AuditLogger, 0, len(loggers))
+	for _, b := range loggers {
+		kinds = append(kinds, auditLogger(b))
+	}
+	names := newNameCache()
+	return httpfilter.Filter{
+		HTTPFilter: config.Filter(kinds...),
+		Server: func(c, override any) (httpfilter.ServerInterceptor, error) {
+			if override != nil {
+				c = override
+			}
+			read, ok := c.(config.Config)
+			if !ok {
+				return nil, fmt.Errorf("rbac: the configuration is a %T; must be one that the filter has read", c)
+			}
+			if read.Rules == nil {
+				return nil, nil //nolint:nilnil // lets every call pass
+			}
+			return newEngine(read.Rules, names)
+		},
+	}
+}
+
+// An engine enforces rules.
+type engine struct {
+	rules  *config.Rules
+	audit  auditors
+	names  *nameCache
+	denial error
+}
+
+func newEngine(rules *config.Rules, names *nameCache) (*engine, error) {
+	loggers, err := newAuditors(rules.Audit)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{rules: rules, audit: loggers, names: names}
+	if rules.Deny {
+		e.denial = status.Error(codes.PermissionDenied, "rbac: a policy denies the call")
+	} else {
+		e.denial = status.Error(codes.PermissionDenied, "rbac: no policy allows the call")
+	}
+	return e, nil
+}
+
+// Intercept implements [httpfilter.ServerInterceptor].
+func (e *engine) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+	r := newRequest(call, e.names)
+	policy, matched := e.match(&r)
+	allowed := matched != e.rules.Deny
+	e.audit.tell(&r, policy, allowed)
+	if !allowed {
+		return ctx, e.denial
+	}
+	return ctx, nil
+}
+
+// match finds the first policy, by name, that matches.
+func (e *engine) match(r *request) (policy string, matched bool) {
+	for i := range e.rules.Policies {
+		if p := &e.rules.Policies[i]; r.matches(p.Permission) && r.matches(p.Principal) {
+			return p.Name, true
+		}
+	}
+	return "", false
+}

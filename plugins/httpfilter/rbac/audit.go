@@ -1,0 +1,86 @@
+package rbac
+
+import (
+	rbacpolicyv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	streamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/rbac/audit_loggers/stream/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Audit is who is told of decisions, and of which (gRFC A59).
+type Audit struct {
+	OnAllow, OnDeny bool
+	// Loggers are all told, in order. Those are left out that are optional and not known.
+	Loggers []AuditConfig
+}
+
+// An AuditConfig is the configuration of one audit logger.
+type AuditConfig struct {
+	// Message is the full name of the message that it was.
+	Message string
+	// Config is what the kind of logger made of it.
+	Config any
+}
+
+// An AuditLogger makes a kind of audit logger known (gRFC A59).
+type AuditLogger struct {
+	// Config is the full name of the message that configures it, which may be one that only
+	// TypedStructs know.
+	Config string
+	// Parse reads and validates a configuration.
+	Parse func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error)
+}
+
+// StdoutLog is the configuration of the audit logger that writes to the standard output,
+// which is known always.
+type StdoutLog struct{}
+
+// StdoutMessage is the message that configures the audit logger which writes to the
+// standard output.
+const StdoutMessage = "envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog"
+
+func stdoutLogger() AuditLogger {
+	return AuditLogger{
+		Config: StdoutMessage,
+		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+			return StdoutLog{}, c.Unmarshal(new(streamv3.StdoutAuditLog))
+		},
+	}
+}
+
+// readAudit reads who is told. A logger that is neither known nor optional is an error.
+func (r *reader) readAudit(dc *resource.DecodeContext, p resource.Path, m *rbacpolicyv3.RBAC_AuditLoggingOptions, v *resource.Violations) Audit {
+	var out Audit
+	switch m.GetAuditCondition() {
+	case rbacpolicyv3.RBAC_AuditLoggingOptions_NONE:
+	case rbacpolicyv3.RBAC_AuditLoggingOptions_ON_DENY:
+		out.OnDeny = true
+	case rbacpolicyv3.RBAC_AuditLoggingOptions_ON_ALLOW:
+		out.OnAllow = true
+	case rbacpolicyv3.RBAC_AuditLoggingOptions_ON_DENY_AND_ALLOW:
+		out.OnDeny, out.OnAllow = true, true
+	default:
+		v.Add(p.Field("audit_condition"), m.GetAuditCondition(), "must be one of NONE, ON_DENY, ON_ALLOW, ON_DENY_AND_ALLOW (A59)")
+	}
+	for i, l := range m.GetLoggerConfigs() {
+		item := p.Item("logger_configs", i)
+		at := item.Field("audit_logger.typed_config")
+		c, err := resource.OpenTypedConfig(l.GetAuditLogger().GetTypedConfig())
+		if err != nil {
+			v.AddError(at, err)
+			continue
+		}
+		kind, known := r.loggers[c.Message]
+		switch {
+		case known:
+			config, err := kind.Parse(dc, c)
+			if err != nil {
+				v.AddError(at, err)
+			}
+			out.Loggers = append(out.Loggers, AuditConfig{c.Message, config})
+		case !l.GetIsOptional():
+			v.Add(at, c.Message, "must be of an audit logger that is known, or optional (A59)")
+		}
+	}
+	return out
+}

@@ -1,0 +1,52 @@
+package rbac
+
+import (
+	rbacpolicyv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// readPrincipals reads a list that must not be empty.
+func readPrincipals(p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []Rule {
+	return readList(p, field, list, v, readPrincipal)
+}
+
+func readPrincipal(p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Violations) Rule {
+	switch i := m.GetIdentifier().(type) {
+	case *rbacpolicyv3.Principal_AndIds:
+		q := p.Field("and_ids")
+		return And(readPrincipals(&q, "ids", i.AndIds.GetIds(), v))
+	case *rbacpolicyv3.Principal_OrIds:
+		q := p.Field("or_ids")
+		return Or(readPrincipals(&q, "ids", i.OrIds.GetIds(), v))
+	case *rbacpolicyv3.Principal_NotId:
+		q := p.Field("not_id")
+		return Not{readPrincipal(&q, i.NotId, v)}
+	case *rbacpolicyv3.Principal_Any:
+		return Constant(true)
+	case *rbacpolicyv3.Principal_Authenticated_:
+		name := i.Authenticated.GetPrincipalName()
+		if name == nil {
+			return Authenticated{}
+		}
+		text := readText(p.Field("authenticated.principal_name"), name, v)
+		return Authenticated{&text}
+	case *rbacpolicyv3.Principal_SourceIp:
+		return RemoteAddress{readPrefix(p.Field("source_ip"), i.SourceIp, v)} //nolint:staticcheck // what A41 speaks of
+	case *rbacpolicyv3.Principal_DirectRemoteIp:
+		return RemoteAddress{readPrefix(p.Field("direct_remote_ip"), i.DirectRemoteIp, v)}
+	case *rbacpolicyv3.Principal_RemoteIp:
+		return RemoteAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
+	case *rbacpolicyv3.Principal_Header:
+		return readHeader(p.Field("header"), i.Header, v)
+	case *rbacpolicyv3.Principal_UrlPath:
+		return Path{readText(p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
+	case *rbacpolicyv3.Principal_Metadata: // there never is any
+		return Constant(i.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
+	case *rbacpolicyv3.Principal_SourcedMetadata:
+		return Constant(i.SourcedMetadata.GetMetadataMatcher().GetInvert())
+	default:
+		v.Add(p.Field("identifier"), nil, "must be one that gRPC supports (A41)")
+		return Constant(false)
+	}
+}

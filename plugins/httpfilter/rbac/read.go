@@ -1,0 +1,66 @@
+package rbac
+
+import (
+	"net/netip"
+	"strings"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+)
+
+// What both permissions and principals are made of.
+
+func readList[M any](p *resource.Path, field string, list []M, v *resource.Violations, read func(*resource.Path, M, *resource.Violations) Rule) []Rule {
+	if len(list) == 0 {
+		v.Add(p.Field(field), nil, "must not be empty (A41)")
+	}
+	out := make([]Rule, 0, len(list))
+	for i, m := range list {
+		q := p.Item(field, i)
+		out = append(out, read(&q, m, v))
+	}
+	return out
+}
+
+func readHeader(p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) Rule {
+	h, err := matcher.NewHeader(m)
+	if err != nil {
+		v.AddError(p, err)
+		return Constant(false)
+	}
+	if h.Name == ":scheme" || strings.HasPrefix(h.Name, "grpc-") {
+		v.Add(p.Field("name"), h.Name, "must not be :scheme or start with grpc- (A41)")
+	}
+	return Header{h}
+}
+
+func readText(p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) matcher.String {
+	s, err := matcher.NewString(m)
+	if err != nil {
+		v.AddError(p, err)
+	}
+	return s
+}
+
+// serverName is matched by the empty text, which is what gRPC takes as the name that a
+// client asked for.
+func serverName(p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) Rule {
+	s, err := matcher.NewString(m)
+	if err != nil {
+		v.AddError(p, err)
+		return Constant(false)
+	}
+	return Constant(s.Match(""))
+}
+
+func readPrefix(p resource.Path, m *corev3.CidrRange, v *resource.Violations) netip.Prefix {
+	prefix, err := matcher.NewPrefix(m)
+	if err != nil {
+		v.AddError(p, err)
+	}
+	return prefix
+}
