@@ -1,0 +1,47 @@
+package xdsconfig
+
+import (
+	"google.golang.org/grpc/attributes"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+)
+
+// A State is what the resolver gives LB policies: the newest configuration, and what they
+// reach beyond it.
+type State struct {
+	Config *Config
+	// Holder keeps clusters in the configurations to come.
+	Holder Holder
+	// Loads is where load is counted.
+	Loads Loads
+}
+
+// A Holder keeps clusters in the configuration that routes do not name (gRFC A74's dynamic
+// subscriptions). It may be used from any goroutine.
+type Holder interface {
+	// Hold has the named cluster in the configurations from some time on, until release
+	// is called. It is not in the newest one if it was not before; the configuration does
+	// not wait for it.
+	Hold(name string) (release func())
+}
+
+// Loads is where the load that calls put on a cluster is counted; a *client.Client is one.
+type Loads interface {
+	// LoadStore returns what is reported to a server. It fails for a server that is not in
+	// the bootstrap (gRFC A47).
+	LoadStore(server *bootstrap.Server) (*lrs.Store, error)
+}
+
+type stateKey struct{}
+
+// With adds a state to the attributes of a resolver.State.
+func With(a *attributes.Attributes, s *State) *attributes.Attributes {
+	return a.WithValue(stateKey{}, s)
+}
+
+// From returns what [With] added; nil: nothing.
+func From(a *attributes.Attributes) *State {
+	s, _ := a.Value(stateKey{}).(*State)
+	return s
+}
