@@ -1,0 +1,119 @@
+package xdsconfig
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// A dnsNode is a name that a LOGICAL_DNS cluster has resolved (A37). It is the
+// resolver.ClientConn of gRPC's resolver.
+type dnsNode struct {
+	watcher *Watcher
+	target  string
+	seen    uint64 // the turn that met it last
+	done    chan struct{}
+	again   chan struct{} // has an element when the name is to be resolved again
+
+	// With the Watcher's lock.
+	known      bool
+	localities []endpoint.Locality
+	err        error // the newest trouble
+	version    uint64
+}
+
+func (w *Watcher) meetName(target string) *dnsNode {
+	n, ok := w.nodes.names[target]
+	if !ok {
+		n = &dnsNode{watcher: w, target: target, done: make(chan struct{}), again: make(chan struct{}, 1)}
+		w.nodes.names[target] = n
+		w.dns.Go(n.run)
+	}
+	n.seen = w.turn
+	return n
+}
+
+// run has the resolver: it may call back within Build and Close, which therefore need
+// the Watcher's lock to be free.
+func (n *dnsNode) run() {
+	target := resolver.Target{URL: url.URL{Scheme: "dns", Path: "/" + n.target}}
+	r, err := n.watcher.options.DNS.Build(target, n, resolver.BuildOptions{DisableServiceConfig: true})
+	if err != nil {
+		n.ReportError(err)
+		return
+	}
+	defer r.Close()
+	for {
+		select {
+		case <-n.done:
+			return
+		case <-n.again:
+			r.ResolveNow(resolver.ResolveNowOptions{})
+		}
+	}
+}
+
+func (n *dnsNode) stop() { close(n.done) }
+
+func (n *dnsNode) resolveNow() {
+	select {
+	case n.again <- struct{}{}:
+	default:
+	}
+}
+
+// UpdateState implements [resolver.ClientConn]: all addresses are one endpoint, whose
+// hostname is the name (A37, A61, A81).
+func (n *dnsNode) UpdateState(s resolver.State) error {
+	var addresses []string
+	for _, e := range s.Endpoints {
+		for _, a := range e.Addresses {
+			addresses = append(addresses, a.Addr)
+		}
+	}
+	if len(s.Endpoints) == 0 {
+		for _, a := range s.Addresses {
+			addresses = append(addresses, a.Addr)
+		}
+	}
+	if len(addresses) == 0 {
+		err := errors.New("has no address")
+		n.ReportError(err)
+		return err
+	}
+	n.tell([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{{
+		Addresses: addresses, Health: endpoint.HealthHealthy, Weight: 1, Hostname: n.target,
+	}}}}, nil)
+	return nil
+}
+
+// ReportError implements [resolver.ClientConn]: addresses stay in use.
+func (n *dnsNode) ReportError(err error) {
+	n.watcher.mu.Lock()
+	localities := n.localities
+	n.watcher.mu.Unlock()
+	n.tell(localities, fmt.Errorf("name %q: %w [node %s]", n.target, err, n.watcher.options.NodeID))
+}
+
+func (n *dnsNode) tell(localities []endpoint.Locality, err error) {
+	w := n.watcher
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n.known, n.localities, n.err = true, localities, err
+	w.version++
+	n.version = w.version
+	w.signal()
+}
+
+// NewAddress implements [resolver.ClientConn].
+func (n *dnsNode) NewAddress(addresses []resolver.Address) {
+	_ = n.UpdateState(resolver.State{Addresses: addresses})
+}
+
+// ParseServiceConfig implements [resolver.ClientConn].
+func (*dnsNode) ParseServiceConfig(string) *serviceconfig.ParseResult { return nil }

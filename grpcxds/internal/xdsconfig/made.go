@@ -1,0 +1,151 @@
+package xdsconfig
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// made is what was made of a cluster, and of which versions of what.
+type made struct {
+	Cluster
+	cluster, below, roots uint64
+}
+
+// roots are what troubles all clusters of the target (A88).
+type roots struct {
+	ambient []error
+	version uint64
+}
+
+var errUndiscovered = errors.New("xdsconfig: a cluster that finds its endpoints in a way that gRPC has not")
+
+// set takes the trouble beside the route and the listener.
+func (r *roots) set(version *uint64, ambient ...error) {
+	ambient = slices.DeleteFunc(ambient, func(err error) bool { return err == nil })
+	if slices.EqualFunc(ambient, r.ambient, func(a, b error) bool { return text(a) == text(b) }) {
+		return
+	}
+	*version++
+	r.ambient, r.version = ambient, *version
+}
+
+// cluster makes the entry of a cluster and of what is below it. False: something of that
+// is not known yet.
+func (w *walk) cluster(name string) bool {
+	if w.made[name] != nil {
+		return true
+	}
+	if len(w.made) == maxClusters {
+		w.err = errTooMany
+		return true
+	}
+	n := w.meetCluster(name)
+	if !n.known {
+		return false
+	}
+	switch d := discovery(n.update).(type) {
+	case nil:
+		w.make(name, n, 0, func() Cluster { return Cluster{Err: cmp.Or(n.err, errUndiscovered)} })
+	case cluster.Aggregate:
+		return w.aggregate(name, n)
+	case cluster.EDS:
+		e := meet(w.Watcher, w.nodes.endpoints, endpoint.Type(), d.ServiceName)
+		if !e.known {
+			return false
+		}
+		w.make(name, n, e.version, func() Cluster { return w.eds(n, e) })
+	case cluster.LogicalDNS:
+		e := w.meetName(d.Target)
+		if !e.known {
+			return false
+		}
+		w.make(name, n, e.version, func() Cluster {
+			return Cluster{Update: n.update, Localities: e.localities, Note: w.note(e.err, n.ambient)}
+		})
+	}
+	return true
+}
+
+// make keeps the entry that there is where nothing has changed.
+func (w *walk) make(name string, n *clusterNode, below uint64, what func() Cluster) {
+	if m := n.made; m == nil || m.cluster != n.version || m.below != below || m.roots != w.roots.version {
+		n.made = &made{what(), n.version, below, w.roots.version}
+	}
+	w.made[name] = n.made
+}
+
+// eds is a cluster with the endpoints of its assignment.
+func (w *walk) eds(n *clusterNode, e *node[*endpoint.Update]) Cluster {
+	c := Cluster{Update: n.update}
+	if e.err != nil {
+		c.Note = w.note(e.err, n.ambient)
+		return c
+	}
+	c.Localities, c.Drops = e.update.Localities, e.update.Drops
+	var empty error
+	if len(c.Localities) == 0 {
+		empty = fmt.Errorf("%s %q: has no locality with weight [server %s, node %s]", endpoint.Type().ShortName(),
+			e.update.Name(), e.update.Server().URI(), w.options.NodeID)
+	}
+	c.Note = w.note(empty, e.ambient, n.ambient)
+	return c
+}
+
+// aggregate makes the entry of an aggregate cluster. Clusters below it that are missing
+// harm it only when none is left (A37, A74).
+func (w *walk) aggregate(name string, n *clusterNode) bool {
+	complete := true
+	leaves, err := n.update.Leaves(func(name string) (*cluster.Update, error) {
+		u, err := w.lookup(name)
+		complete = complete && !errors.Is(err, errPending)
+		return u, err
+	})
+	if !complete {
+		return false
+	}
+	c := Cluster{Update: n.update}
+	for _, u := range leaves {
+		c.Leaves = append(c.Leaves, u.Name().String())
+	}
+	if err != nil {
+		c = Cluster{Err: fmt.Errorf("%s %q: %w [server %s, node %s]", cluster.Type().ShortName(), name, err,
+			n.update.Server().URI(), w.options.NodeID)}
+	}
+	if m := n.made; m == nil || m.cluster != n.version || !slices.Equal(m.Leaves, c.Leaves) || text(m.Err) != text(c.Err) {
+		n.made = &made{Cluster: c, cluster: n.version}
+	}
+	w.made[name] = n.made
+	return true
+}
+
+// A note is what is wrong with the resources that a cluster depends on, the nearest one
+// first.
+type note []error
+
+// note is what goes with all trouble of a cluster: what is wrong with what it depends on,
+// or else the id of the node (A88).
+func (w *walk) note(own ...error) error {
+	all := slices.DeleteFunc(slices.Concat(own, w.roots.ambient), func(err error) bool { return err == nil })
+	if len(all) == 0 {
+		return fmt.Errorf("xDS node ID: %s", w.options.NodeID)
+	}
+	return note(all)
+}
+
+// Error joins what is wrong.
+func (n note) Error() string {
+	texts := make([]string, len(n))
+	for i, err := range n {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Unwrap is for errors.Is and errors.As.
+func (n note) Unwrap() []error { return n }

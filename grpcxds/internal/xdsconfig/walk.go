@@ -1,0 +1,214 @@
+package xdsconfig
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// maxClusters is how many clusters a control plane can make a channel watch.
+const maxClusters = 20_000
+
+var errTooMany = fmt.Errorf("xdsconfig: routes lead to more than %d clusters", maxClusters)
+
+// errPending says that something has not come yet.
+var errPending = errors.New("xdsconfig: not known yet")
+
+// told is what was delivered last.
+type told struct {
+	config *Config
+	err    error
+	made   map[string]*made
+}
+
+// A walk is one look at all that the target depends on. It holds the Watcher's lock.
+type walk struct {
+	*Watcher
+	config Config
+	made   map[string]*made
+	err    error // too much was met
+}
+
+// walk looks at everything, and begins and ends watches as it needs them. There are news
+// when all that is needed is known, and makes another configuration than the last one.
+func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // the error is a part of the news
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil, nil, false
+	}
+	w.turn++
+	x := &walk{Watcher: w, made: make(map[string]*made, len(w.told.made))}
+	err = x.root()
+	if errors.Is(err, errPending) || !x.targets() {
+		return nil, nil, false
+	}
+	w.prune()
+	if err = errors.Join(err, x.err); err != nil {
+		x.config.Listener, x.config.Route, x.config.VirtualHost = nil, nil, nil
+	}
+	next := told{&x.config, err, x.made}
+	if next.same(w.told) {
+		return nil, nil, false
+	}
+	x.config.Clusters = make(map[string]Cluster, len(x.made))
+	for name, m := range x.made {
+		x.config.Clusters[name] = m.Cluster
+	}
+	w.told = next
+	return next.config, next.err, true
+}
+
+// root finds the virtual host. The error says why there is none.
+func (w *walk) root() error {
+	l := meet(w.Watcher, w.nodes.listeners, listener.Type(), w.options.Listener)
+	switch {
+	case !l.known:
+		return errPending
+	case l.err != nil:
+		return l.err
+	case l.update.API == nil:
+		return w.invalid(l.update, listener.Type(), "api_listener = missing; must be set for a client (A27)")
+	}
+	w.config.Listener = l.update
+	var ambient error
+	switch r := l.update.API.Routes.(type) {
+	case listener.Inline:
+		w.config.Route, _ = r.Config.(*route.Update)
+	case listener.RDS:
+		n := meet(w.Watcher, w.nodes.routes, route.Type(), r.Name)
+		switch {
+		case !n.known:
+			return errPending
+		case n.err != nil:
+			return n.err
+		}
+		w.config.Route, ambient = n.update, n.ambient
+	}
+	w.roots.set(&w.version, ambient, l.ambient)
+	if w.config.Route == nil {
+		return w.invalid(l.update, listener.Type(), "routes must be a RouteConfiguration")
+	}
+	if w.config.VirtualHost = w.config.Route.VirtualHost(w.options.Authority); w.config.VirtualHost == nil {
+		return w.invalid(w.config.Route, route.Type(), fmt.Sprintf("virtual_hosts: none is for the authority %q", w.options.Authority))
+	}
+	return nil
+}
+
+// invalid is what is wrong with a resource for this target.
+func (w *walk) invalid(u resource.Update, t *resource.Type, rule string) error {
+	return &resource.Error{
+		Kind: resource.ErrInvalid, Type: t.Name, Name: u.Name(), Server: u.Server().URI(),
+		NodeID: w.options.NodeID, Err: errors.New(rule),
+	}
+}
+
+// targets finds out what calls can be sent to, and reports whether all of that is known.
+func (w *walk) targets() (complete bool) {
+	routed := make(map[string]bool)
+	if h := w.config.VirtualHost; h != nil {
+		for i := range h.Routes {
+			w.routed(&h.Routes[i], routed)
+		}
+	}
+	complete = true
+	for name := range routed {
+		complete = w.cluster(name) && complete
+	}
+	for name := range w.holds {
+		if plugin, ok := w.plugin(name); ok {
+			w.addPlugin(name, plugin)
+			continue
+		}
+		// What is new here holds up nothing.
+		switch _, known := w.told.made[name]; {
+		case w.cluster(name):
+			routed[name] = true
+		case known:
+			complete = false
+		}
+	}
+	w.config.Targets = slices.Sorted(maps.Keys(routed))
+	return complete
+}
+
+// routed adds the targets of a route.
+func (w *walk) routed(r *route.Route, names map[string]bool) {
+	if r.Ignored != "" {
+		return
+	}
+	switch a := r.Action.(type) {
+	case route.Cluster:
+		names[a.Name] = true
+	case route.WeightedClusters:
+		for i := range a.Clusters {
+			names[a.Clusters[i].Name] = true
+		}
+	case route.Specifier:
+		w.addPlugin(PluginTarget(a.Name), w.config.Route.Specifiers[a.Name])
+	}
+}
+
+func (w *walk) addPlugin(target string, c resource.LBConfig) {
+	if w.config.Plugins == nil {
+		w.config.Plugins = make(map[string]resource.LBConfig)
+	}
+	if _, there := w.config.Plugins[target]; !there {
+		w.config.Plugins[target] = c
+	}
+}
+
+// plugin is the policy of a plugin that is held, as it was last.
+func (w *walk) plugin(target string) (resource.LBConfig, bool) {
+	if w.told.config == nil {
+		return resource.LBConfig{}, false
+	}
+	c, ok := w.told.config.Plugins[target]
+	return c, ok
+}
+
+// lookup finds a cluster of an aggregate one.
+func (w *walk) lookup(name string) (*cluster.Update, error) {
+	n := w.meetCluster(name)
+	if _, aggregate := discovery(n.update).(cluster.Aggregate); aggregate {
+		return n.update, nil
+	}
+	switch {
+	case !w.cluster(name):
+		return nil, errPending
+	case n.err != nil:
+		return nil, n.err
+	}
+	return n.update, nil
+}
+
+func discovery(u *cluster.Update) cluster.Discovery {
+	if u == nil {
+		return nil
+	}
+	return u.Discovery
+}
+
+// same reports whether both would be told alike.
+func (t told) same(o told) bool {
+	if t.config == nil || o.config == nil {
+		return false
+	}
+	a, b := t.config, o.config
+	return a.Listener == b.Listener && a.Route == b.Route && a.VirtualHost == b.VirtualHost &&
+		slices.Equal(a.Targets, b.Targets) && maps.Equal(a.Plugins, b.Plugins) &&
+		maps.Equal(t.made, o.made) && text(t.err) == text(o.err)
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,138 @@
+package xdsconfig
+
+import (
+	"sync"
+
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Options are what a Watcher is for.
+type Options struct {
+	// Listener is the name of the target's Listener.
+	Listener string
+	// Authority is the data-plane authority, which chooses the virtual host.
+	Authority string
+	// NodeID is the bootstrap's, for messages.
+	NodeID string
+	// DNS resolves the names of LOGICAL_DNS clusters; nil: gRPC's own resolver does.
+	DNS resolver.Builder
+	// Deliver takes every new configuration, one at a time. An error says why calls cannot
+	// be routed (no usable listener, routes or virtual host); the configuration then has
+	// what calls in flight still need. Configurations that were replaced before there was
+	// time to deliver them are left out.
+	Deliver func(c *Config, err error)
+}
+
+// A Watcher watches all that a data-plane target depends on, and delivers a configuration
+// when that is complete (gRFC A74). Its methods may be called from any goroutine, and
+// within Deliver.
+type Watcher struct {
+	client  resource.Client
+	options Options
+	news    chan struct{} // has an element when something has changed
+	done    chan struct{}
+	over    chan struct{} // closed when the loop has ended
+
+	mu      sync.Mutex
+	closed  bool
+	version uint64         // of the newest change of any node
+	turn    uint64         // of walking
+	holds   map[string]int // by the name of a cluster or of a plugin's target
+	nodes   nodes
+	roots   roots
+	told    told
+	dns     sync.WaitGroup // goroutines of names
+}
+
+// Watch begins to watch. Close the Watcher.
+func Watch(c resource.Client, o Options) *Watcher {
+	if o.DNS == nil {
+		o.DNS = resolver.Get("dns")
+	}
+	w := &Watcher{
+		client: c, options: o,
+		news: make(chan struct{}, 1), done: make(chan struct{}), over: make(chan struct{}),
+		holds: make(map[string]int), nodes: newNodes(),
+	}
+	w.signal()
+	go w.loop()
+	return w
+}
+
+// Close ends all that Watch began. Afterwards, nothing is delivered. It must not be called
+// within Deliver.
+func (w *Watcher) Close() {
+	w.mu.Lock()
+	closed := w.closed
+	w.closed = true
+	w.mu.Unlock()
+	if !closed {
+		close(w.done)
+	}
+	<-w.over
+}
+
+// Hold implements [Holder]. After Close it does nothing.
+func (w *Watcher) Hold(name string) (release func()) {
+	if n, err := w.client.ParseName(name); err == nil {
+		name = n.String()
+	}
+	w.hold(name, 1)
+	return sync.OnceFunc(func() { w.hold(name, -1) })
+}
+
+func (w *Watcher) hold(name string, n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := w.holds[name]
+	if w.holds[name] = before + n; before+n == 0 {
+		delete(w.holds, name)
+	}
+	if before == 0 || before+n == 0 {
+		w.signal()
+	}
+}
+
+// ResolveNow has the names of all LOGICAL_DNS clusters resolved again (A74).
+func (w *Watcher) ResolveNow() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, n := range w.nodes.names {
+		n.resolveNow()
+	}
+}
+
+// signal wakes the loop.
+func (w *Watcher) signal() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watcher) loop() {
+	defer close(w.over)
+	defer w.stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-w.news:
+		}
+		c, err, news := w.walk()
+		if news {
+			w.options.Deliver(c, err)
+		}
+	}
+}
+
+// stop ends all subscriptions.
+func (w *Watcher) stop() {
+	w.mu.Lock()
+	w.turn++
+	w.prune()
+	w.mu.Unlock()
+	w.dns.Wait()
+}
