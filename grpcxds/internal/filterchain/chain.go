@@ -60,6 +60,12 @@ func (c *ClientChain) Override(overrides map[string]route.FilterOverride) (*Clie
 	return &ClientChain{o}, nil
 }
 
+// Idle reports whether calls go through nothing at all.
+func (c *ServerChain) Idle() bool { return c == nil || len(c.run) == 0 }
+
+// Idle reports whether calls go through nothing at all.
+func (c *ClientChain) Idle() bool { return c == nil || len(c.run) == 0 }
+
 // Intercept has the call go through the filters, in order, until one ends it; all errors
 // are gRPC statuses. Whatever it returns, the caller says call.Done in the end. It
 // allocates nothing itself.

@@ -281,6 +281,21 @@ func tenFilters(t testing.TB) *filterchain.ServerChain {
 	return c
 }
 
+func TestIdle(t *testing.T) {
+	list := listener.HTTPFilters{{Name: "end", Message: "a.End"}}
+	s, err := table(t).Server(list)
+	if err != nil || !s.Idle() || !(*filterchain.ServerChain)(nil).Idle() {
+		t.Errorf("a server's chain without filters is not idle (%v)", err)
+	}
+	c, err := table(t).Client(list)
+	if err != nil || !c.Idle() || !(*filterchain.ClientChain)(nil).Idle() {
+		t.Errorf("a client's chain without filters is not idle (%v)", err)
+	}
+	if tenFilters(t).Idle() {
+		t.Error("a chain of ten filters is idle")
+	}
+}
+
 func TestChainAllocatesNothing(t *testing.T) {
 	c, call := tenFilters(t), new(httpfilter.ServerCall)
 	if n := testing.AllocsPerRun(100, func() { _, _ = c.Intercept(t.Context(), call) }); n > 0 {
