@@ -1,11 +1,16 @@
 package node
 
-import "google.golang.org/grpc/connectivity"
+import (
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+)
 
 // A Tally counts the children of a policy by state, for the state of a policy that uses all
 // of them (A28): READY if one is, else CONNECTING if one is, else IDLE if one is, else
 // TRANSIENT_FAILURE.
-type Tally struct{ counts [connectivity.Shutdown + 1]int }
+type Tally struct {
+	counts [connectivity.Shutdown + 1]int
+}
 
 // Add counts a child.
 func (t *Tally) Add(s connectivity.State) { t.counts[s]++ }
@@ -22,8 +27,8 @@ func (t *Tally) State() connectivity.State {
 
 // Sticky is the state that a child counts with which reports next: one that has failed
 // counts as failed until it is ready or idle, however often it tries to connect (A62).
-func Sticky(last, next connectivity.State) connectivity.State {
-	if last == connectivity.TransientFailure && next == connectivity.Connecting {
+func Sticky(last, next balancer.State) balancer.State {
+	if last.ConnectivityState == connectivity.TransientFailure && next.ConnectivityState == connectivity.Connecting {
 		return last
 	}
 	return next

@@ -1,0 +1,62 @@
+package hosted
+
+import (
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+)
+
+// A conn is what a policy takes for its channel. The policy may call it from anywhere.
+type conn struct {
+	balancer.ClientConn // the cluster's
+	policy              *Policy
+}
+
+// UpdateState has the state reported on the loop.
+func (c *conn) UpdateState(s balancer.State) {
+	c.policy.env.Loop.Post(func() {
+		if !c.policy.closed {
+			c.policy.report(s)
+		}
+	})
+}
+
+// NewSubConn makes a subchannel, whose listener is not called after the policy has been
+// closed.
+func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
+	p := c.policy
+	listener := opts.StateListener
+	var sc balancer.SubConn
+	opts.StateListener = func(s balancer.SubConnState) {
+		if s.ConnectivityState == connectivity.Shutdown {
+			p.forget(sc)
+		}
+		switch {
+		case p.closed:
+		case listener != nil:
+			listener(s)
+		default:
+			p.b.UpdateSubConnState(sc, s) // the older way, which policies may still use
+		}
+	}
+	sc, err := c.ClientConn.NewSubConn(addrs, opts)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	p.subConns[sc] = true
+	p.mu.Unlock()
+	return sc, nil
+}
+
+// RemoveSubConn is the older way to shut a subchannel down.
+func (c *conn) RemoveSubConn(sc balancer.SubConn) { sc.Shutdown() }
+
+// UpdateAddresses changes what a subchannel connects to.
+func (c *conn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address) { sc.UpdateAddresses(addrs) }
+
+func (p *Policy) forget(sc balancer.SubConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.subConns, sc)
+}

@@ -1,0 +1,101 @@
+// Package hosted runs a policy of grpc's registry as a leaf of the tree: round_robin,
+// pick_first, or one of the program's own (gRFC A52).
+package hosted
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+)
+
+// A Policy is a registered policy.
+type Policy struct {
+	env     *node.Env
+	report  node.Report
+	builder balancer.Builder
+	b       balancer.Balancer
+	closed  bool
+
+	raw    string // what config was parsed of
+	config serviceconfig.LoadBalancingConfig
+
+	mu       sync.Mutex
+	subConns map[balancer.SubConn]bool
+}
+
+// New starts a policy. All calls of it come from the loop, as gRPC promises policies that
+// no two are concurrent, except for what it starts itself.
+func New(env *node.Env, builder balancer.Builder, report node.Report) *Policy {
+	p := &Policy{env: env, report: report, builder: builder, subConns: make(map[balancer.SubConn]bool)}
+	p.b = builder.Build(&conn{ClientConn: env.Conn, policy: p}, env.Options)
+	return p
+}
+
+// Update gives the policy all endpoints of the target, whatever their localities.
+func (p *Policy) Update(t node.Target) {
+	endpoints := node.Flatten(t.Localities)
+	config, shuffle := t.Policy.Config, false
+	if p.builder.Name() == pickfirst.Name {
+		config, shuffle = unshuffled(config)
+	}
+	if shuffle {
+		endpoints = shuffled(endpoints)
+	}
+	if err := p.configure(config); err != nil {
+		p.report(node.Failure(err))
+		return
+	}
+	state := resolver.State{Attributes: p.env.Attributes}
+	for i := range endpoints {
+		state.Endpoints = append(state.Endpoints, endpoints[i].Endpoint.Endpoint)
+		state.Addresses = append(state.Addresses, endpoints[i].Addresses...)
+	}
+	p.Pass(state)
+}
+
+// Pass gives the policy a state as it is, with the configuration that it has.
+func (p *Policy) Pass(state resolver.State) {
+	err := p.b.UpdateClientConnState(balancer.ClientConnState{ResolverState: state, BalancerConfig: p.config})
+	if errors.Is(err, balancer.ErrBadResolverState) {
+		p.env.Conn.ResolveNow(resolver.ResolveNowOptions{})
+	}
+}
+
+// configure parses a configuration, unless it is that of the last time.
+func (p *Policy) configure(raw string) error {
+	parser, ok := p.builder.(balancer.ConfigParser)
+	if !ok || raw == p.raw && p.config != nil {
+		return nil
+	}
+	config, err := parser.ParseConfig(json.RawMessage(raw))
+	if err != nil {
+		return fmt.Errorf("LB policy %s: %w", p.builder.Name(), err)
+	}
+	p.raw, p.config = raw, config
+	return nil
+}
+
+// ExitIdle has the policy connect.
+func (p *Policy) ExitIdle() { p.b.ExitIdle() }
+
+// Close closes the policy, and shuts down what subchannels it has left open.
+func (p *Policy) Close() {
+	p.closed = true
+	p.b.Close()
+	p.mu.Lock()
+	left := slices.Collect(maps.Keys(p.subConns))
+	p.mu.Unlock()
+	for _, sc := range left {
+		sc.Shutdown()
+	}
+}

@@ -1,0 +1,74 @@
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/balancer"
+	// What plugins/lbpolicy renders is to be found in the registry.
+	_ "google.golang.org/grpc/balancer/leastrequest"
+	_ "google.golang.org/grpc/balancer/pickfirst"
+	_ "google.golang.org/grpc/balancer/randomsubsetting"
+	_ "google.golang.org/grpc/balancer/roundrobin"
+	_ "google.golang.org/grpc/balancer/weightedroundrobin"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/hosted"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/ringhash"
+)
+
+// The policies that are ours; all others are those of grpc's registry.
+const (
+	ringHash    = "ring_hash_experimental"
+	wrrLocality = "xds_wrr_locality_experimental"
+)
+
+// known reports whether there is a policy of a name.
+func known(name string) bool {
+	return name == ringHash || name == wrrLocality || balancer.Get(name) != nil
+}
+
+// build starts the policy of a name.
+func build(name string, env *node.Env, report node.Report) node.Policy {
+	switch name {
+	case ringHash:
+		return ringhash.New(env, report)
+	case wrrLocality:
+		return newLocalities(env, report)
+	}
+	b := balancer.Get(name)
+	if b == nil {
+		return &broken{report, fmt.Errorf("LB policy %q is not registered (A52)", name)}
+	}
+	return hosted.New(env, b, report)
+}
+
+var errNoneKnown = errors.New("no LB policy of the list is known")
+
+// first is the first policy of a service config's list that is known.
+func first(list json.RawMessage) (resource.LBConfig, error) {
+	var entries []map[string]json.RawMessage
+	if err := json.Unmarshal(list, &entries); err != nil {
+		return resource.LBConfig{}, fmt.Errorf("the list of LB policies: %w", err)
+	}
+	for _, e := range entries {
+		for name, config := range e {
+			if known(name) {
+				return resource.LBConfig{Name: name, Config: string(config)}, nil
+			}
+		}
+	}
+	return resource.LBConfig{}, errNoneKnown
+}
+
+// broken is a policy that is not there.
+type broken struct {
+	report node.Report
+	err    error
+}
+
+func (b *broken) Update(node.Target) { b.report(node.Failure(b.err)) }
+func (b *broken) ExitIdle()          {}
+func (b *broken) Close()             {}

@@ -1,0 +1,115 @@
+package policy
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// localities is xds_wrr_locality: it picks a locality by weight, and has a policy of its own
+// for each (A28, A52).
+type localities struct {
+	env      *node.Env
+	report   node.Report
+	children map[endpoint.LocalityID]*locality
+	order    []*locality // as in the target
+	busy     bool
+}
+
+type locality struct {
+	policy *Switch
+	weight uint32
+	state  balancer.State // as it counts (A62)
+}
+
+func newLocalities(env *node.Env, report node.Report) *localities {
+	return &localities{env: env, report: report, children: make(map[endpoint.LocalityID]*locality)}
+}
+
+// Update has each locality's policy updated, and closes those of localities that are gone.
+func (p *localities) Update(t node.Target) {
+	var config struct {
+		ChildPolicy json.RawMessage `json:"childPolicy"`
+	}
+	err := json.Unmarshal([]byte(t.Policy.Config), &config)
+	if err != nil {
+		p.report(node.Failure(fmt.Errorf("LB policy %s: %w", wrrLocality, err)))
+		return
+	}
+	child, err := first(config.ChildPolicy)
+	if err != nil {
+		p.report(node.Failure(fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocality, err)))
+		return
+	}
+	p.busy = true
+	last := p.children
+	p.children = make(map[endpoint.LocalityID]*locality, len(t.Localities))
+	p.order = p.order[:0]
+	for _, l := range t.Localities {
+		c := last[l.ID]
+		if c == nil {
+			c = p.start()
+		}
+		delete(last, l.ID)
+		c.weight = l.Weight
+		p.children[l.ID] = c
+		p.order = append(p.order, c)
+		c.policy.Update(node.Target{Policy: child, Localities: []node.Locality{l}})
+	}
+	for _, c := range last {
+		c.policy.Close()
+	}
+	p.busy = false
+	p.settle()
+}
+
+func (p *localities) start() *locality {
+	c := &locality{state: node.Connecting()}
+	c.policy = New(p.env, func(s balancer.State) {
+		c.state = node.Sticky(c.state, s)
+		p.settle()
+	})
+	return c
+}
+
+// settle reports what the localities come to.
+func (p *localities) settle() {
+	if p.busy {
+		return
+	}
+	var tally node.Tally
+	for _, c := range p.order {
+		tally.Add(c.state.ConnectivityState)
+	}
+	s := balancer.State{ConnectivityState: tally.State(), Picker: node.Queue{}}
+	if s.ConnectivityState != connectivity.Connecting {
+		var spread spread
+		for _, c := range p.order {
+			if c.state.ConnectivityState == s.ConnectivityState {
+				spread.add(c.weight, c.state.Picker)
+			}
+		}
+		s.Picker = spread.picker()
+	}
+	p.report(s)
+}
+
+// ExitIdle connects what is idle.
+func (p *localities) ExitIdle() {
+	for _, c := range p.order {
+		c.policy.ExitIdle()
+	}
+}
+
+// Close closes the policies of all localities.
+func (p *localities) Close() {
+	p.busy = true
+	for _, c := range p.order {
+		c.policy.Close()
+	}
+}

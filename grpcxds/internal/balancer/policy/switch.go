@@ -1,0 +1,119 @@
+// Package policy makes the policies by which the endpoints of a priority are picked, of what
+// control planes configure (gRFC A52).
+package policy
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+)
+
+// ErrNoEndpoints is why calls fail where there is nothing to pick from.
+var ErrNoEndpoints = errors.New("there are no usable endpoints")
+
+// A Switch is whatever policy its targets name. When another is named, the one before goes
+// on, with the endpoints that it has, until the new one is done connecting.
+type Switch struct {
+	env              *node.Env
+	report           node.Report
+	current, pending *running
+	// busy says that policies are being told something; what they report meanwhile is
+	// looked at afterwards.
+	busy bool
+}
+
+type running struct {
+	name   string
+	policy node.Policy
+	state  balancer.State
+}
+
+// New returns a switch without a policy.
+func New(env *node.Env, report node.Report) *Switch {
+	return &Switch{env: env, report: report}
+}
+
+// Update starts the policy of a target, or updates it. A target without endpoints closes it.
+func (s *Switch) Update(t node.Target) {
+	if !hasEndpoints(t) {
+		s.Close()
+		s.report(node.Failure(ErrNoEndpoints))
+		return
+	}
+	s.busy = true
+	newest := s.pending
+	if newest == nil {
+		newest = s.current
+	}
+	if newest == nil || newest.name != t.Policy.Name {
+		newest = s.start(t.Policy.Name)
+	}
+	newest.policy.Update(t)
+	s.busy = false
+	s.settle()
+}
+
+func hasEndpoints(t node.Target) bool {
+	for i := range t.Localities {
+		if len(t.Localities[i].Endpoints) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// start makes a policy the newest.
+func (s *Switch) start(name string) *running {
+	if s.pending != nil {
+		s.pending.policy.Close()
+	}
+	r := &running{name: name, state: node.Connecting()}
+	if s.current == nil {
+		s.current = r
+	} else {
+		s.pending = r
+	}
+	r.policy = build(name, s.env, func(state balancer.State) {
+		r.state = state
+		if r == s.current || r == s.pending {
+			s.settle()
+		}
+	})
+	return r
+}
+
+// settle uses the pending policy if it is time, and reports.
+func (s *Switch) settle() {
+	if s.busy {
+		return
+	}
+	if s.pending != nil && (s.pending.state.ConnectivityState != connectivity.Connecting ||
+		s.current.state.ConnectivityState != connectivity.Ready) {
+		old := s.current
+		s.current, s.pending = s.pending, nil
+		old.policy.Close()
+	}
+	s.report(s.current.state)
+}
+
+// ExitIdle connects what is idle.
+func (s *Switch) ExitIdle() {
+	for _, r := range []*running{s.current, s.pending} {
+		if r != nil {
+			r.policy.ExitIdle()
+		}
+	}
+}
+
+// Close closes the policy. An update starts another.
+func (s *Switch) Close() {
+	for _, r := range []*running{s.current, s.pending} {
+		if r != nil {
+			r.policy.Close()
+		}
+	}
+	s.current, s.pending = nil, nil
+}

@@ -1,0 +1,182 @@
+package ringhash
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/hosted"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+)
+
+// A Policy is the policy. An endpoint is connected when a call comes to it.
+type Policy struct {
+	env    *node.Env
+	report node.Report
+	header string
+	ring   ring
+	// members are the endpoints, as the ring's entries number them.
+	members []*member
+	busy    bool
+}
+
+// A member is an endpoint of the ring; what it is known by is the set of its addresses.
+type member struct {
+	addresses string
+	endpoint  node.Weighted
+	policy    *hosted.Policy // pick_first; nil: never connected
+	state     balancer.State
+	waker     *waker
+}
+
+// New returns a policy without endpoints.
+func New(env *node.Env, report node.Report) *Policy {
+	return &Policy{env: env, report: report}
+}
+
+// Update makes a new ring of the endpoints of all localities, each with its share of all
+// calls. Endpoints that were there before keep their connections.
+func (p *Policy) Update(t node.Target) {
+	c, err := parse(t.Policy.Config, p.env.RingSizeCap)
+	if err != nil {
+		p.report(node.Failure(err))
+		return
+	}
+	last := make(map[string]*member, len(p.members))
+	for _, m := range p.members {
+		last[m.addresses] = m
+	}
+	p.busy = true
+	endpoints := node.Flatten(t.Localities)
+	p.header, p.members = c.Header, make([]*member, 0, len(endpoints))
+	spots := make([]spot, 0, len(endpoints))
+	for _, e := range endpoints {
+		key := addressesOf(&e)
+		m := last[key]
+		delete(last, key)
+		if m == nil {
+			m = &member{addresses: key}
+			p.sleep(m)
+		}
+		m.endpoint = e
+		if m.policy != nil {
+			m.policy.Pass(p.state(m))
+		}
+		p.members = append(p.members, m)
+		spots = append(spots, spot{key: placeOf(&e), weight: e.Share})
+	}
+	for _, m := range last {
+		m.close()
+	}
+	p.ring = newRing(spots, c.MinSize, c.MaxSize)
+	p.busy = false
+	p.settle()
+}
+
+// addressesOf is the set of an endpoint's addresses.
+func addressesOf(e *node.Weighted) string {
+	set := make([]string, 0, len(e.Addresses))
+	for _, a := range e.Addresses {
+		set = append(set, a.Addr)
+	}
+	slices.Sort(set)
+	return strings.Join(set, "\n")
+}
+
+// placeOf is what places an endpoint on the ring (A76).
+func placeOf(e *node.Weighted) string {
+	if e.HashKey != "" {
+		return e.HashKey
+	}
+	return e.Addresses[0].Addr
+}
+
+// sleep makes a member one that connects when it is asked to.
+func (p *Policy) sleep(m *member) {
+	m.waker = &waker{wake: func() { p.env.Loop.Post(func() { p.wake(m) }) }}
+	m.state = balancer.State{ConnectivityState: connectivity.Idle, Picker: node.Queue{}}
+}
+
+// wake connects a member that is idle.
+func (p *Policy) wake(m *member) {
+	switch {
+	case !slices.Contains(p.members, m) || m.state.ConnectivityState != connectivity.Idle:
+	case m.policy != nil:
+		m.policy.ExitIdle()
+	default:
+		m.state = node.Connecting()
+		m.policy = hosted.New(p.env, balancer.Get(pickfirst.Name), func(s balancer.State) { p.reported(m, s) })
+		m.policy.Pass(p.state(m))
+		p.settle()
+	}
+}
+
+// state is what a member's pick_first is told: that the health of its connection counts,
+// too (A61).
+func (p *Policy) state(m *member) resolver.State {
+	return pickfirst.EnableHealthListener(resolver.State{
+		Attributes: p.env.Attributes,
+		Endpoints:  []resolver.Endpoint{m.endpoint.Endpoint.Endpoint},
+	})
+}
+
+func (p *Policy) reported(m *member, s balancer.State) {
+	if s.ConnectivityState == connectivity.Idle {
+		p.sleep(m)
+	} else {
+		m.state = node.Sticky(m.state, s)
+	}
+	p.settle()
+}
+
+// settle reports what the endpoints come to.
+func (p *Policy) settle() {
+	if p.busy {
+		return
+	}
+	next := &picker{ring: p.ring, header: p.header, endpoints: make([]snapshot, 0, len(p.members)), hopeless: true}
+	states := make([]connectivity.State, 0, len(p.members))
+	for _, m := range p.members {
+		s := m.state.ConnectivityState
+		states = append(states, s)
+		next.endpoints = append(next.endpoints, snapshot{state: s, picker: m.state.Picker, wake: m.waker})
+		next.hopeless = next.hopeless && s == connectivity.TransientFailure
+	}
+	sum := summarize(states)
+	next.connecting = sum.connecting
+	if sum.wake >= 0 {
+		p.members[sum.wake].waker.ask()
+	}
+	p.report(balancer.State{ConnectivityState: sum.state, Picker: next})
+}
+
+// ExitIdle connects one endpoint, if all are idle.
+func (p *Policy) ExitIdle() {
+	for _, m := range p.members {
+		if m.state.ConnectivityState != connectivity.Idle {
+			return
+		}
+	}
+	if len(p.members) > 0 {
+		p.wake(p.members[0])
+	}
+}
+
+// Close closes the connections of all endpoints.
+func (p *Policy) Close() {
+	p.busy = true
+	for _, m := range p.members {
+		m.close()
+	}
+	p.members = nil
+}
+
+func (m *member) close() {
+	if m.policy != nil {
+		m.policy.Close()
+	}
+}
