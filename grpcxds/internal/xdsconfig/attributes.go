@@ -1,10 +1,14 @@
 package xdsconfig
 
 import (
+	"log/slog"
+
 	"google.golang.org/grpc/attributes"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
 // A State is what the resolver gives LB policies: the newest configuration, and what they
@@ -13,8 +17,19 @@ type State struct {
 	Config *Config
 	// Holder keeps clusters in the configurations to come.
 	Holder Holder
-	// Loads is where load is counted.
+	// Loads is where load is counted; nil: nowhere.
 	Loads Loads
+	// Bootstrap has the servers that LB policies may name (gRFC A47).
+	Bootstrap *bootstrap.Config
+	// Breakers count the calls in flight, together with other channels (gRFC A32); nil: with
+	// none.
+	Breakers *breaker.Set
+	// TLS secures connections as clusters say (gRFC A29); nil: the channel's credentials do.
+	TLS *security.Providers
+	// RingSizeCap is the most entries that rings may have (gRFC A42); 0: 4096.
+	RingSizeCap uint64
+	// Logger hears of what is no caller's concern; nil: nobody does.
+	Logger *slog.Logger
 }
 
 // A Holder keeps clusters in the configuration that routes do not name (gRFC A74's dynamic
