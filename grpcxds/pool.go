@@ -138,7 +138,8 @@ func (s *scope) release() {
 func (p *Pool) drop(s *scope) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.uses--; s.uses > 0 || p.scopes[s.key] != s {
+	s.uses--
+	if s.uses > 0 || p.scopes[s.key] != s {
 		return false
 	}
 	delete(p.scopes, s.key)

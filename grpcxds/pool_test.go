@@ -4,6 +4,9 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/ads"
 
 	"go.uber.org/goleak"
 
@@ -18,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const someBootstrap = `{"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}]}`
 
-func parse(t *testing.T, text string) *bootstrap.Config {
+func parse(t testing.TB, text string) *bootstrap.Config {
 	t.Helper()
 	c, err := bootstrap.Parse([]byte(text))
 	if err != nil {
@@ -130,3 +133,6 @@ func TestPoolLeavesSharedConnectionsOpen(t *testing.T) {
 	}
 	_ = p.Close()
 }
+
+// quick is a backoff for tests.
+var quick = ads.Backoff{Base: 20 * time.Millisecond, Max: 100 * time.Millisecond}

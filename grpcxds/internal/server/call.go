@@ -1,0 +1,103 @@
+package server
+
+import (
+	"context"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+)
+
+// headers are the incoming metadata of a call, of which only what is asked for is copied.
+type headers struct{ ctx context.Context }
+
+// Values implements [route.Headers].
+func (h headers) Values(name string) []string { return metadata.ValueFromIncomingContext(h.ctx, name) }
+
+func (h headers) authority() string {
+	if v := h.Values(":authority"); len(v) > 0 {
+		return v[0]
+	}
+	return ""
+}
+
+// errUnanswered is for filters that end a call well without having called next.
+var errUnanswered = status.Error(codes.Internal, "xds: an HTTP filter ended the call without an answer")
+
+// unary is the [grpc.UnaryServerInterceptor] of a filter chain.
+func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	if err != nil {
+		return nil, err
+	}
+	if filters == nil {
+		return handler(ctx, req)
+	}
+	var (
+		resp     any
+		answered bool
+	)
+	err = filters.Intercept(ctx, newCall(ctx, info.FullMethod), func(ctx context.Context) (err error) {
+		answered = true
+		resp, err = handler(ctx, req)
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !answered:
+		return nil, errUnanswered
+	}
+	return resp, nil
+}
+
+// stream is the [grpc.StreamServerInterceptor] of a filter chain.
+func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	ctx := ss.Context()
+	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	if err != nil {
+		return err
+	}
+	if filters == nil {
+		return handler(srv, ss)
+	}
+	answered := false
+	err = filters.Intercept(ctx, newCall(ctx, info.FullMethod), func(ctx context.Context) error {
+		answered = true
+		return handler(srv, withContext(ss, ctx))
+	})
+	if err == nil && !answered {
+		return errUnanswered
+	}
+	return err
+}
+
+// newCall is what filters see of a call.
+func newCall(ctx context.Context, method string) *httpfilter.ServerCall {
+	call := &httpfilter.ServerCall{Method: method}
+	call.Metadata, _ = metadata.FromIncomingContext(ctx)
+	if p, ok := peer.FromContext(ctx); ok {
+		call.Local, call.Remote, call.AuthInfo = p.LocalAddr, p.Addr, p.AuthInfo
+	}
+	return call
+}
+
+// withContext is a stream with the context that filters gave it.
+func withContext(ss grpc.ServerStream, ctx context.Context) grpc.ServerStream { //nolint:revive // it is the stream's context
+	if ctx == ss.Context() {
+		return ss
+	}
+	return contextStream{ss, ctx}
+}
+
+type contextStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements [grpc.ServerStream].
+func (s contextStream) Context() context.Context { return s.ctx }

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// DefaultGrace is how long the calls of an old Listener may go on: 10 min (A36).
+const DefaultGrace = 10 * time.Minute
+
+// DefaultHandshakeLimit is how long a generation that drains waits for handshakes: 2 s.
+// Until they are over, it can tell no client to go away.
+const DefaultHandshakeLimit = 2 * time.Second
+
+// A Config is what the ports of one server have in common. All fields are needed.
+type Config struct {
+	// Client watches the resources.
+	Client resource.Client
+	// Options are those of every grpc.Server. They know that methods can be unknown, so
+	// that calls of such go through interceptors too.
+	Options []grpc.ServerOption
+	// Register registers the services of every grpc.Server.
+	Register func(grpc.ServiceRegistrar)
+	// Filters makes the filters of some calls, with what overrides their configurations, the
+	// most specific first; nil: calls go through none.
+	Filters func(filters listener.HTTPFilters, overrides ...map[string]route.FilterOverride) (httpfilter.ServerInterceptor, error)
+	// Report is told that the server serves at an address, or, with an error, that it does
+	// not, when that changes or the reason does. It is not called concurrently for one
+	// address.
+	Report func(addr net.Addr, err error)
+	// Grace is how long the calls of an old generation may go on; negative: as long as they
+	// take.
+	Grace time.Duration
+	// HandshakeLimit is how long a generation that drains waits for handshakes.
+	HandshakeLimit time.Duration
+	// Logger is where configurations that make calls fail are told of.
+	Logger *slog.Logger
+}
+
+// secure is the connection with what credentials need to know of its filter chain.
+func (c *Config) secure(conn net.Conn, _ *listener.FilterChain) net.Conn { return conn }

@@ -1,0 +1,218 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+)
+
+// A Port is one listening socket, with the Listener resource that says what is served
+// there. It owns its generations.
+type Port struct {
+	config *Config
+	name   string // of the Listener
+	lis    net.Listener
+	addr   netip.AddrPort
+
+	// current takes the connections; nil: the port does not serve.
+	current atomic.Pointer[generation]
+	stopped chan struct{} // closed when it stops, gracefully or not
+
+	mu          sync.Mutex // guards what follows, and writes of current
+	generations map[*generation]struct{}
+	closed      bool // as stopped is
+	draining    sync.WaitGroup
+
+	// Owned by the goroutine that watches.
+	mode     mode
+	warnings warnings
+}
+
+// NewPort makes a port of a listening socket and the name of its Listener. The address
+// must be one of TCP (A36).
+func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
+	tcp, ok := lis.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, fmt.Errorf("grpcxds: the listener's address %v is a %T; it must be a *net.TCPAddr (A36)", lis.Addr(), lis.Addr())
+	}
+	return &Port{
+		config: c, name: name, lis: lis, addr: tcp.AddrPort(),
+		stopped: make(chan struct{}), generations: make(map[*generation]struct{}),
+	}, nil
+}
+
+// Serve serves until Stop or GracefulStop, when it returns nil, or until the socket
+// fails. It is to be called once. When it returns, nothing is watched any more.
+func (p *Port) Serve() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() { p.watch(ctx) })
+	defer watching.Wait()
+	defer cancel()
+	return p.accept()
+}
+
+// accept hands connections to the current generation. Without one, they are closed
+// without a byte (A36).
+func (p *Port) accept() error {
+	var pause time.Duration
+	for {
+		c, err := p.lis.Accept()
+		if err == nil {
+			pause = 0
+			p.hand(c)
+			continue
+		}
+		var temporary interface{ Temporary() bool }
+		select {
+		case <-p.stopped:
+			return nil
+		default:
+		}
+		if !errors.As(err, &temporary) || !temporary.Temporary() {
+			_ = p.lis.Close() // as grpc.Server's Serve does
+			return fmt.Errorf("grpcxds: accepting on %v: %w", p.lis.Addr(), err)
+		}
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		p.config.Logger.Warn("no connection can be accepted for now", "addr", p.lis.Addr(), "error", err, "pause", pause)
+		if timer := time.NewTimer(pause); !p.sleep(timer) {
+			return nil
+		}
+	}
+}
+
+// sleep waits for a timer. It reports false if the port stops.
+func (p *Port) sleep(timer *time.Timer) bool {
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-p.stopped:
+		return false
+	}
+}
+
+func (p *Port) hand(c net.Conn) {
+	for {
+		g := p.current.Load()
+		if g == nil {
+			_ = c.Close()
+			return
+		}
+		if g.take(c) {
+			return
+		}
+		// It has been replaced since.
+	}
+}
+
+// watch follows the Listener and its RouteConfigurations until ctx ends.
+func (p *Port) watch(ctx context.Context) {
+	for s, err := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(toRoutes)) {
+		select {
+		case <-p.stopped:
+			return
+		default:
+			p.update(s, err)
+		}
+	}
+}
+
+// update takes a complete configuration into use, or the reason why there is none.
+func (p *Port) update(s *tree.Snapshot, err error) {
+	var u *listener.Update
+	if err == nil {
+		u, _ = s.Root().(*listener.Update)
+		err = matchAddress(u, p.addr)
+	}
+	if err != nil {
+		p.replace(nil)
+		p.report(err)
+		return
+	}
+	r := newRoutes(p.config, s, u)
+	p.warnings.log(p.config.Logger, p.lis.Addr(), r.problems())
+	if g := p.current.Load(); g != nil && bytes.Equal(g.listener.Raw(), u.Raw()) {
+		g.route(r)
+		return
+	}
+	p.replace(newGeneration(p.config, p.lis.Addr(), u, r))
+	p.report(nil)
+}
+
+func (p *Port) report(err error) {
+	if p.mode.next(err) {
+		p.config.Report(p.lis.Addr(), err)
+	}
+}
+
+// replace has new connections go to g, and drains the generation before it. A nil g takes
+// none. It does nothing once the port has stopped.
+func (p *Port) replace(g *generation) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	if g != nil {
+		p.generations[g] = struct{}{}
+	}
+	p.drain(p.current.Swap(g), p.config.Grace)
+}
+
+// drain ends a generation in the background. p.mu is held.
+func (p *Port) drain(g *generation, grace time.Duration) {
+	if g == nil {
+		return
+	}
+	p.draining.Go(func() {
+		g.drain(grace)
+		p.mu.Lock()
+		delete(p.generations, g)
+		p.mu.Unlock()
+	})
+}
+
+// close ends accepting, and returns the generations that there are. p.mu is held.
+func (p *Port) close() {
+	if p.closed {
+		return
+	}
+	p.closed = true
+	close(p.stopped)
+	_ = p.lis.Close() // Accept returns
+}
+
+// GracefulStop accepts no more, and returns when all calls that have started are over.
+// Serve returns nil.
+func (p *Port) GracefulStop() {
+	p.mu.Lock()
+	p.close()
+	p.drain(p.current.Swap(nil), -1)
+	p.mu.Unlock()
+	p.draining.Wait()
+}
+
+// Stop ends everything at once, also what GracefulStop waits for. Serve returns nil.
+func (p *Port) Stop() {
+	p.mu.Lock()
+	p.close()
+	p.current.Store(nil)
+	all := make([]*generation, 0, len(p.generations))
+	for g := range p.generations {
+		all = append(all, g)
+	}
+	p.mu.Unlock()
+	for _, g := range all {
+		g.stop()
+	}
+}

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// routes is what the calls of each filter chain go by, at one moment.
+type routes struct {
+	chains map[*listener.Manager]*routing
+	bad    []string
+}
+
+// A routing is what the calls of one filter chain go by. It is immutable.
+type routing struct {
+	update *route.Update
+	err    error // the status of every call, where there is no update
+	// filters are those of routes that override nothing; nil: none.
+	filters httpfilter.ServerInterceptor
+	// overridden are those of the other routes.
+	overridden map[*route.Route]filtering
+}
+
+// A filtering is what calls of one route go through; err is the status of every call where
+// that cannot be made.
+type filtering struct {
+	filters httpfilter.ServerInterceptor
+	err     error
+}
+
+// toRoutes follows a listener's references, and no others.
+func toRoutes(_ resource.Update, to resource.Ref) bool { return to.Type == route.Type().Name }
+
+// newRoutes takes what a snapshot has for a Listener.
+func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
+	r := &routes{chains: make(map[*listener.Manager]*routing)}
+	judged := make(map[*route.Update]bool)
+	for m := range managers(u) {
+		update, err := find(c.Client, s, m)
+		if err != nil {
+			r.problem(err.Error())
+			r.chains[m] = &routing{err: status.Error(codes.Unavailable, "xds: "+err.Error())}
+			continue
+		}
+		if !judged[update] {
+			judged[update] = true
+			r.judge(update)
+		}
+		r.chains[m] = r.compile(c, m, update)
+	}
+	return r
+}
+
+// managers yields how the calls of each filter chain are treated.
+func managers(u *listener.Update) func(func(*listener.Manager) bool) {
+	return func(yield func(*listener.Manager) bool) {
+		for i := range u.FilterChains {
+			if m := u.FilterChains[i].Manager(); m != nil && !yield(m) {
+				return
+			}
+		}
+		if u.DefaultFilterChain != nil && u.DefaultFilterChain.Manager() != nil {
+			yield(u.DefaultFilterChain.Manager())
+		}
+	}
+}
+
+// find is the RouteConfiguration of a filter chain, or says why there is none.
+func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
+	switch r := m.Routes.(type) {
+	case listener.Inline:
+		if u, ok := r.Config.(*route.Update); ok {
+			return u, nil
+		}
+	case listener.RDS:
+		name, err := c.ParseName(r.Name)
+		if err != nil {
+			return nil, err
+		}
+		return tree.Get[*route.Update](s, resource.Ref{Type: route.Type().Name, Name: name})
+	}
+	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
+}
+
+// of is what the calls of one filter chain go by.
+func (r *routes) of(m *listener.Manager) *routing { return r.chains[m] }
+
+// problems are why calls are bound to fail.
+func (r *routes) problems() []string { return r.bad }
+
+func (r *routes) problem(text string) { r.bad = append(r.bad, text) }
+
+// judge notes the routes by which a server cannot go (A36).
+func (r *routes) judge(u *route.Update) {
+	for i := range u.VirtualHosts {
+		h := &u.VirtualHosts[i]
+		for j := range h.Routes {
+			if t := &h.Routes[j]; t.Ignored == "" && !served(t) {
+				r.problem(fmt.Sprintf("RouteConfiguration %q: the action of route %d %q of virtual host %q is not non_forwarding_action",
+					u.Name(), j, t.Name, h.Name))
+			}
+		}
+	}
+}
+
+// served reports whether a server may take the calls of a route (A36).
+func served(r *route.Route) bool {
+	_, ok := r.Action.(route.NonForwarding)
+	return ok
+}
+
+// compile makes the filters of each route.
+func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routing {
+	out := &routing{update: u, overridden: make(map[*route.Route]filtering)}
+	f := r.filtering(c, m)
+	out.filters, out.err = f.filters, f.err
+	for i := range u.VirtualHosts {
+		h := &u.VirtualHosts[i]
+		for j := range h.Routes {
+			if t := &h.Routes[j]; served(t) && len(h.Overrides)+len(t.Overrides) > 0 {
+				out.overridden[t] = r.filtering(c, m, t.Overrides, h.Overrides)
+			}
+		}
+	}
+	return out
+}
+
+// filtering makes the filters of calls, with what overrides their configurations, the most
+// specific first.
+func (r *routes) filtering(c *Config, m *listener.Manager, overrides ...map[string]route.FilterOverride) filtering {
+	filters, err := c.Filters(m.Filters, overrides...)
+	if err != nil {
+		r.problem(err.Error())
+		return filtering{err: status.Error(codes.Unavailable, "xds: "+err.Error())}
+	}
+	return filtering{filters: filters}
+}
+
+// choose finds the route of a call, and what it goes through: nil: nothing. The error is
+// a status (A36).
+func (r *routing) choose(method string, headers headers) (httpfilter.ServerInterceptor, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	authority := headers.authority()
+	h := r.update.VirtualHost(authority)
+	if h == nil {
+		return nil, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %q has no virtual host for the authority %q", r.update.Name(), authority)
+	}
+	t := h.Match(method, headers)
+	switch {
+	case t == nil:
+		return nil, status.Errorf(codes.Unavailable, "xds: virtual host %q of RouteConfiguration %q has no route for %s", h.Name, r.update.Name(), method)
+	case !served(t):
+		return nil, status.Errorf(codes.Unavailable, "xds: the route %q of RouteConfiguration %q for %s is not for servers", t.Name, r.update.Name(), method)
+	case len(h.Overrides)+len(t.Overrides) == 0:
+		return r.filters, nil
+	}
+	f := r.overridden[t]
+	return f.filters, f.err
+}

@@ -1,0 +1,239 @@
+package grpcxds
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"                     // for prototext
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3" // for prototext
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+)
+
+const (
+	listenerMessage = "envoy.config.listener.v3.Listener"
+	routeMessage    = "envoy.config.route.v3.RouteConfiguration"
+	managerAny      = `[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager]`
+	routerFilter    = `http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }`
+	anyRoute        = `routes { match { prefix: "/" } non_forwarding_action {} }`
+)
+
+// A world is a control plane, and servers that it configures.
+type world struct {
+	testing.TB
+	plane *controlplane.Server
+	pool  *Pool
+	ctx   context.Context
+}
+
+func newWorld(t testing.TB, opts ...PoolOption) *world {
+	t.Helper()
+	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(plane.Stop)
+	config := fmt.Sprintf(`{"node": {"id": "web-1"}, "server_listener_resource_name_template": "server/%%s",
+		"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, plane.Addr())
+	return newWorldOf(t, plane, config, opts...)
+}
+
+func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ...PoolOption) *world {
+	t.Helper()
+	opts = append([]PoolOption{
+		WithBootstrap(parse(t, config)), WithLogger(slog.New(slog.DiscardHandler)),
+		WithClientOptions(client.WithBackoff(quick)),
+	}, opts...)
+	pool, err := NewPool(opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return &world{TB: t, plane: plane, pool: pool, ctx: ctx}
+}
+
+// An event is what a server told of itself.
+type event struct {
+	mode Mode
+	err  error
+}
+
+// A site is a server that listens on one address.
+type site struct {
+	*world
+	*Server
+	addr   string
+	port   int
+	name   string // of the Listener
+	events chan event
+	served chan error
+}
+
+// serve has a server serve until the test ends.
+func (w *world) serve(opts ...grpc.ServerOption) *site {
+	w.Helper()
+	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return w.serveOn(lis, opts...)
+}
+
+func (w *world) serveOn(lis net.Listener, opts ...grpc.ServerOption) *site {
+	w.Helper()
+	s := &site{world: w, addr: lis.Addr().String(), port: lis.Addr().(*net.TCPAddr).Port, events: make(chan event, 1000), served: make(chan error, 1)}
+	s.name = "server/" + s.addr
+	var err error
+	s.Server, err = NewServer(append([]grpc.ServerOption{
+		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { s.events <- event{m, err} }),
+	}, opts...)...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	testpb.RegisterTestServiceServer(s.Server, echo{})
+	go func() { s.served <- s.Serve(lis) }()
+	w.Cleanup(func() {
+		s.Stop()
+		if err := <-s.served; err != nil {
+			w.Errorf("Serve: %v", err)
+		}
+	})
+	return s
+}
+
+// await takes the server's next event.
+func (s *site) await() event {
+	s.Helper()
+	select {
+	case e := <-s.events:
+		return e
+	case <-s.ctx.Done():
+		s.Fatal("the server told nothing")
+		return event{}
+	}
+}
+
+func (s *site) awaitServing() {
+	s.Helper()
+	if e := s.await(); e.mode != Serving {
+		s.Fatalf("%v: %v; want serving", e.mode, e.err)
+	}
+}
+
+// listener is a Listener for the site, with what is inside of its HttpConnectionManager.
+func (s *site) listener(manager string) string {
+	return fmt.Sprintf(`name: %q address { socket_address { address: "127.0.0.1" port_value: %d } }
+		filter_chains { %s }`, s.name, s.port, network(manager))
+}
+
+// network is the network filter of a chain.
+func network(manager string) string {
+	return `filters { name: "hcm" typed_config { ` + managerAny + ` { ` + manager + ` ` + routerFilter + ` } } }`
+}
+
+func rds(name string) string {
+	return fmt.Sprintf(`rds { route_config_name: %q config_source { ads {} } }`, name)
+}
+
+func inline(hosts string) string {
+	return fmt.Sprintf(`route_config { virtual_hosts { domains: "*" %s } }`, hosts)
+}
+
+// publish gives the control plane resources, as text.
+func (w *world) publish(m proto.Message, text string) {
+	w.Helper()
+	if err := prototext.Unmarshal([]byte(text), m); err != nil {
+		w.Fatalf("%v in %s", err, text)
+	}
+	if err := w.plane.Set(m.(interface{ GetName() string }).GetName(), m); err != nil {
+		w.Fatal(err)
+	}
+}
+
+func (w *world) publishListener(text string) { w.Helper(); w.publish(new(listenerv3.Listener), text) }
+
+func (w *world) publishRoutes(name, hosts string) {
+	w.Helper()
+	w.publish(new(routev3.RouteConfiguration), fmt.Sprintf(`name: %q %s`, name, hosts))
+}
+
+// dial connects to the site.
+func (s *site) dial(opts ...grpc.DialOption) testpb.TestServiceClient {
+	s.Helper()
+	return testpb.NewTestServiceClient(s.channel(opts...))
+}
+
+func (s *site) channel(opts ...grpc.DialOption) *grpc.ClientConn {
+	s.Helper()
+	cc, err := grpc.NewClient("passthrough:///"+s.addr, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+	}, opts...)...)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(func() { _ = cc.Close() })
+	return cc
+}
+
+// call makes a unary call, and returns how it ended.
+func (s *site) call(c testpb.TestServiceClient, opts ...grpc.CallOption) *status.Status {
+	s.Helper()
+	_, err := c.EmptyCall(s.ctx, &testpb.Empty{}, opts...)
+	return status.Convert(err)
+}
+
+// touch connects, and reports whether the server closed the connection without a byte.
+func (s *site) touch() (closed bool) {
+	s.Helper()
+	c, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.addr)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	n, err := c.Read(make([]byte, 1))
+	if n == 0 && err == nil {
+		s.Fatal("a read of nothing")
+	}
+	return n == 0
+}
+
+// echo answers.
+type echo struct {
+	testpb.UnimplementedTestServiceServer
+}
+
+func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	return &testpb.Empty{}, nil
+}
+
+func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
+	for {
+		in, err := ss.Recv()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := ss.Send(&testpb.StreamingOutputCallResponse{Payload: in.GetPayload()}); err != nil {
+			return err
+		}
+	}
+}
