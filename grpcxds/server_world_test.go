@@ -2,10 +2,13 @@ package grpcxds
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -16,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -83,6 +87,8 @@ type site struct {
 	name   string // of the Listener
 	events chan event
 	served chan error
+	// generation counts the Listeners that say the same.
+	generation int
 }
 
 // serve has a server serve until the test ends.
@@ -226,7 +232,7 @@ func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
 func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
 	for {
 		in, err := ss.Recv()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -236,4 +242,79 @@ func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
 			return err
 		}
 	}
+}
+
+// eventually waits until something is so.
+func (w *world) eventually(what string, so func() bool) {
+	w.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-w.ctx.Done():
+			w.Fatalf("never: %s", what)
+		}
+	}
+}
+
+// connections is a [stats.Handler] that counts connections.
+type connections struct{ begun, ended atomic.Int64 }
+
+func (c *connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+func (c *connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (c *connections) HandleRPC(context.Context, stats.RPCStats)                       {}
+
+func (c *connections) HandleConn(_ context.Context, s stats.ConnStats) {
+	switch s.(type) {
+	case *stats.ConnBegin:
+		c.begun.Add(1)
+	case *stats.ConnEnd:
+		c.ended.Add(1)
+	}
+}
+
+// ping sends a message over a stream, and takes its echo.
+func ping(t testing.TB, ss testpb.TestService_FullDuplexCallClient) {
+	t.Helper()
+	if err := ss.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ss.Recv(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// finish ends a stream from the client's side.
+func finish(t testing.TB, ss testpb.TestService_FullDuplexCallClient) {
+	t.Helper()
+	_ = ss.CloseSend()
+	if _, err := ss.Recv(); !errors.Is(err, io.EOF) {
+		t.Errorf("the stream ends with %v; want EOF", err)
+	}
+}
+
+func (s *site) openStream(c testpb.TestServiceClient) testpb.TestService_FullDuplexCallClient {
+	s.Helper()
+	ss, err := c.FullDuplexCall(s.ctx)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ping(s, ss)
+	return ss
+}
+
+// A flakyListener fails a few times before it accepts.
+type flakyListener struct {
+	net.Listener
+	failures atomic.Int64
+}
+
+func (l *flakyListener) Accept() (net.Conn, error) {
+	if l.failures.Load() < 2 {
+		l.failures.Add(1)
+		return nil, &net.OpError{Op: "accept", Err: syscall.EMFILE}
+	}
+	return l.Listener.Accept()
 }

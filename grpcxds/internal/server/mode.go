@@ -29,11 +29,11 @@ var errOfClient = errors.New("it is a listener of clients, with an api_listener 
 // it can. Port 0 of a Listener matches any port.
 func matchAddress(u *listener.Update, addr netip.AddrPort) error {
 	if u.API != nil {
-		return fmt.Errorf("Listener %q: %w", u.Name(), errOfClient)
+		return fmt.Errorf("grpcxds: Listener %q: %w", u.Name(), errOfClient)
 	}
 	want, err := netip.ParseAddrPort(u.Address)
 	if err == nil && want.Addr().Unmap() == addr.Addr().Unmap() && (want.Port() == addr.Port() || want.Port() == 0) {
 		return nil
 	}
-	return fmt.Errorf("Listener %q: its address is %q, but the server listens on %q", u.Name(), u.Address, addr)
+	return fmt.Errorf("grpcxds: Listener %q: its address is %q, but the server listens on %q", u.Name(), u.Address, addr)
 }

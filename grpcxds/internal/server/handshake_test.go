@@ -1,0 +1,91 @@
+package server
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func begin(t *testing.T, h *handshakes) *conn {
+	t.Helper()
+	a, b := net.Pipe()
+	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
+	c := h.begin(a)
+	if c == nil {
+		t.Fatal("begin refused")
+	}
+	return c
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestHandshakesWaitForWhatWasHandedOver(t *testing.T) {
+	h := newHandshakes()
+	early, late, given := begin(t, h), begin(t, h), begin(t, h)
+	_ = early.SetDeadline(time.Now().Add(time.Minute))
+	taken := h.seal()
+	if closed(taken) {
+		t.Error("sealed with connections that wait")
+	}
+	if h.begin(early.Conn) != nil {
+		t.Error("begin after seal")
+	}
+	_ = late.SetDeadline(time.Now().Add(time.Minute))
+	_ = given.Close() // a server that stops closes what it does not take up
+	if !closed(taken) {
+		t.Error("not sealed, though all were taken up")
+	}
+	if !closed(h.seal()) {
+		t.Error("sealing twice")
+	}
+}
+
+func TestHandshakesThatAreNotFinishedAreClosed(t *testing.T) {
+	h := newHandshakes()
+	quick, silent := begin(t, h), begin(t, h)
+	for _, c := range []*conn{quick, silent} {
+		_ = c.SetDeadline(time.Now().Add(time.Minute))
+	}
+	_ = quick.SetDeadline(time.Time{})
+	_ = quick.SetDeadline(time.Now().Add(time.Minute)) // somebody else's
+	if n := h.closeAll(); n != 1 {
+		t.Errorf("closed %d; want 1", n)
+	}
+	if _, err := silent.Write([]byte("x")); err == nil {
+		t.Error("a handshake that is not finished goes on")
+	}
+	go quick.Write([]byte("x")) //nolint:errcheck // the pipe is closed in the end
+	if n := h.closeAll(); n != 0 {
+		t.Errorf("closed %d; want none", n)
+	}
+}
+
+func TestLobbyClosesWhatComesTooLate(t *testing.T) {
+	l := newLobby(&net.TCPAddr{})
+	a, b := net.Pipe()
+	defer b.Close()
+	go l.hand(a)
+	if c, err := l.Accept(); err != nil || c != a {
+		t.Fatalf("Accept: %v, %v", c, err)
+	}
+	_ = l.Close()
+	_ = l.Close()
+	if _, err := l.Accept(); err == nil {
+		t.Error("Accept after Close")
+	}
+	l.hand(a)
+	if _, err := a.Write(nil); err == nil {
+		t.Error("a connection that comes too late is left open")
+	}
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+
+	"github.com/xdsforge/xdsforge/internal/plugincase"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+)
+
+func TestModeTellsWhatIsNew(t *testing.T) {
+	a, b := errors.New("a"), errors.New("b")
+	for name, c := range map[string]struct {
+		states []error
+		news   []bool
+	}{
+		"serves at once":            {[]error{nil, nil}, []bool{true, false}},
+		"does not at first":         {[]error{a, nil}, []bool{true, true}},
+		"the same reason, again":    {[]error{a, errors.New("a")}, []bool{true, false}},
+		"another reason":            {[]error{a, b}, []bool{true, true}},
+		"stops serving, and serves": {[]error{nil, a, nil, a}, []bool{true, true, true, true}},
+	} {
+		var m mode
+		var news []bool
+		for _, err := range c.states {
+			news = append(news, m.next(err))
+		}
+		if !slices.Equal(news, c.news) {
+			t.Errorf("%s: news %v; want %v", name, news, c.news)
+		}
+	}
+}
+
+func TestMatchAddress(t *testing.T) {
+	const chain = ` default_filter_chain { filters { name: "hcm" typed_config { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+		route_config {} http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } } }`
+	at := func(host, port string) string {
+		return `address { socket_address { address: "` + host + `" port_value: ` + port + ` } }` + chain
+	}
+	for _, c := range []struct {
+		listener, listens string
+		want              string // part of the error; empty: they match
+	}{
+		{at("127.0.0.1", "80"), "127.0.0.1:80", ""},
+		{at("127.0.0.1", "0"), "127.0.0.1:80", ""},
+		{at("::", "80"), "[::]:80", ""},
+		{at("0:0::0", "80"), "[::]:80", ""},
+		{at("127.0.0.1", "80"), "[::ffff:127.0.0.1]:80", ""},
+		{at("127.0.0.1", "81"), "127.0.0.1:80", `its address is "127.0.0.1:81", but the server listens on "127.0.0.1:80"`},
+		{at("127.0.0.2", "80"), "127.0.0.1:80", `"127.0.0.2:80"`},
+		{at("127.0.0.2", "0"), "127.0.0.1:80", `"127.0.0.2:0"`},
+		{at("0.0.0.0", "80"), "[::]:80", `"0.0.0.0:80", but the server listens on "[::]:80"`},
+		{at("localhost", "80"), "127.0.0.1:80", `"localhost:80"`},
+		{`api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+			route_config {} http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, "127.0.0.1:80", "listener of clients"},
+	} {
+		u := plugincase.Read[*listener.Update](t, listener.Type(), new(listenerv3.Listener), `name: "web" `+c.listener)
+		err := matchAddress(u, netip.MustParseAddrPort(c.listens))
+		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"web"`)) {
+			t.Errorf("%q for %s: %v; want %q", u.Address, c.listens, err, c.want)
+		}
+	}
+}
+
+func TestWarningsUntilAllIsWell(t *testing.T) {
+	var out strings.Builder
+	l := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.MessageKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	var w warnings
+	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
+	many := make([]string, maxProblems+1)
+	for _, problems := range [][]string{nil, {"a"}, {"a"}, many, nil, nil} {
+		w.log(l, addr, problems)
+	}
+	const each = "level=WARN addr=127.0.0.1:80"
+	want := each + " count=1 problems=[a]\n" + each + " count=1 problems=[a]\n" +
+		each + ` count=11 problems="[` + strings.Repeat(" ", maxProblems-1) + `]"` + "\n" + each + "\n"
+	if out.String() != want {
+		t.Errorf("logged\n%s; want\n%s", &out, want)
+	}
+}

@@ -1,0 +1,259 @@
+package grpcxds
+
+import (
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"github.com/xdsforge/xdsforge/framework/client"
+)
+
+func TestServerWaitsForItsRoutes(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	w.publishListener(s.listener(rds("late")))
+	w.eventually("routes are asked for", func() bool {
+		for _, r := range w.plane.Requests() {
+			if strings.HasSuffix(r.GetTypeUrl(), routeMessage) {
+				return true
+			}
+		}
+		return false
+	})
+	if !s.touch() || len(s.events) > 0 {
+		t.Error("it serves without routes")
+	}
+	w.publishRoutes("late", `virtual_hosts { domains: "*" }`)
+	s.awaitServing()
+}
+
+// Routes that are known to be bad are no reason not to serve; their calls fail.
+func TestServerServesWithBadRoutes(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	w.publishListener(s.listener(rds("bad")))
+	w.publishRoutes("bad", `virtual_hosts { domains: "*" routes {} }`) // NACKed
+	s.awaitServing()
+	c := s.dial()
+	if st := s.call(c); st.Code() != codes.Unavailable || !strings.Contains(st.Message(), `RouteConfiguration "bad": invalid`) {
+		t.Errorf("%v; want UNAVAILABLE that says why", st)
+	}
+	w.publishRoutes("bad", allHosts)
+	w.eventually("calls succeed", func() bool { return s.call(c).Code() == codes.OK })
+	w.publishRoutes("bad", `virtual_hosts { domains: "*" routes {} }`) // the good version stays
+	w.eventually("a second rejection", func() bool { return len(w.plane.Rejections()) == 2 })
+	if st := s.call(c); st.Code() != codes.OK {
+		t.Errorf("%v; want OK, by the previous good version", st)
+	}
+	if n := len(s.events); n > 0 {
+		t.Errorf("%d events; want none", n)
+	}
+}
+
+func TestAddressOfTheListenerMustMatch(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	text := s.listener(inline(anyRoute))
+	w.publishListener(strings.Replace(text, "127.0.0.1\" port", "127.0.0.9\" port", 1))
+	e := s.await()
+	if e.mode != NotServing || !strings.Contains(e.err.Error(), `"127.0.0.9:`) || !strings.Contains(e.err.Error(), s.addr) {
+		t.Errorf("%v: %v; want both addresses", e.mode, e.err)
+	}
+	if !s.touch() {
+		t.Error("a connection got bytes")
+	}
+	if r := w.plane.Rejections(); len(r) > 0 {
+		t.Errorf("rejected %q; it is valid", r)
+	}
+	w.publishListener(strings.Replace(text, "port_value: "+portOf(s.addr), "port_value: 0", 1)) // any
+	s.awaitServing()
+	if st := s.call(s.dial()); st.Code() != codes.OK {
+		t.Errorf("%v; want OK", st)
+	}
+	w.publishListener(strings.Replace(text, "127.0.0.1\" port", "127.0.0.9\" port", 1))
+	if e := s.await(); e.mode != NotServing {
+		t.Error("it serves at an address that is not the Listener's")
+	}
+}
+
+// A Listener that was rejected leaves the server without one, or with the one it had.
+func TestRejectedListener(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	good := s.listener(inline(anyRoute))
+	bad := good + ` use_original_dst { value: true }`
+	w.publishListener(bad)
+	if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), "use_original_dst") {
+		t.Errorf("%v: %v; want what is wrong", e.mode, e.err)
+	}
+	w.publishListener(good)
+	s.awaitServing()
+	w.publishListener(bad)
+	w.eventually("a second rejection", func() bool { return len(w.plane.Rejections()) == 2 })
+	if st := s.call(s.dial()); st.Code() != codes.OK {
+		t.Errorf("%v; want OK, by the previous good version", st)
+	}
+}
+
+// A88: a Listener that is deleted stays in use, unless the server fails on data errors.
+func TestDeletedListener(t *testing.T) {
+	t.Run("stays", func(t *testing.T) {
+		w := newWorld(t)
+		s := w.serve()
+		w.publishListener(s.listener(inline(anyRoute)))
+		s.awaitServing()
+		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
+			t.Fatal(err)
+		}
+		// Something that comes after it has been taken in.
+		other := w.serve()
+		w.publishListener(other.listener(inline(anyRoute)))
+		other.awaitServing()
+		if st := s.call(s.dial()); st.Code() != codes.OK || len(s.events) > 0 {
+			t.Errorf("%v; want OK", st)
+		}
+	})
+	t.Run("ends serving", func(t *testing.T) {
+		w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+		s := w.serve()
+		w.publishListener(s.listener(inline(anyRoute)))
+		s.awaitServing()
+		c := s.dial()
+		ss := s.openStream(c)
+		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
+			t.Fatal(err)
+		}
+		if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), "removed") {
+			t.Errorf("%v: %v; want that it was removed", e.mode, e.err)
+		}
+		if !s.touch() {
+			t.Error("a connection got bytes")
+		}
+		ping(t, ss) // has started, and does not fail
+		if st := s.call(c); st.Code() != codes.Unavailable {
+			t.Errorf("%v; want UNAVAILABLE for a new call", st)
+		}
+		finish(t, ss)
+		w.publishListener(s.listener(inline(anyRoute)))
+		s.awaitServing()
+		w.eventually("calls succeed", func() bool { return s.call(c).Code() == codes.OK })
+	})
+}
+
+// A88: the same for routes.
+func TestDeletedRoutes(t *testing.T) {
+	w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+	s := w.serve()
+	w.publishListener(s.listener(rds("gone")))
+	w.publishRoutes("gone", allHosts)
+	s.awaitServing()
+	c := s.dial()
+	ss := s.openStream(c)
+	w.publishRoutes("gone", `virtual_hosts { domains: "*" routes {} }`)
+	w.eventually("calls fail", func() bool { return s.call(c).Code() == codes.Unavailable })
+	ping(t, ss)
+	finish(t, ss)
+	if n := len(s.events); n > 0 {
+		t.Errorf("%d events; the server serves", n)
+	}
+}
+
+// Control planes that come and go do not matter to a server that serves.
+func TestServerOutlivesItsControlPlane(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	w.publishListener(s.listener(rds("routes")))
+	w.publishRoutes("routes", allHosts)
+	s.awaitServing()
+	w.plane.Stop()
+	if st := s.call(s.dial()); st.Code() != codes.OK {
+		t.Errorf("%v; want OK", st)
+	}
+	if err := w.plane.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	w.publishRoutes("routes", `virtual_hosts { domains: "nobody" }`)
+	c := s.dial()
+	w.eventually("the new routes are in use", func() bool { return s.call(c).Code() == codes.Unavailable })
+	if n := len(s.events); n > 0 {
+		t.Errorf("%d events; it served all the time", n)
+	}
+}
+
+// syncBuffer takes logs of several goroutines.
+type syncBuffer struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func (b *syncBuffer) count(parts ...string) int {
+	n := 0
+	for line := range strings.Lines(b.String()) {
+		all := true
+		for _, p := range parts {
+			all = all && strings.Contains(line, p)
+		}
+		if all {
+			n++
+		}
+	}
+	return n
+}
+
+// Without a callback, errors and that they are over are logged, and nothing else.
+func TestModesAreLogged(t *testing.T) {
+	var out syncBuffer
+	w := newWorld(t)
+	s := w.serve(ServingMode(nil), ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	quiet := w.serve(ServingMode(nil), ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	w.publishListener(quiet.listener(inline(anyRoute)))
+	w.eventually("it serves", func() bool { return !quiet.touch() })
+	w.publishListener(s.listener(inline(anyRoute)) + ` use_original_dst { value: true }`)
+	w.eventually("an error", func() bool { return out.count("not serving", s.addr) == 1 })
+	w.publishListener(s.listener(inline(anyRoute)))
+	w.eventually("a resumption", func() bool { return out.count("level=INFO", "serving again", s.addr) == 1 })
+	if n := out.count(quiet.addr); n > 0 || out.count("") != 2 {
+		t.Errorf("logged\n%s; want two lines", &out)
+	}
+}
+
+// A36's configuration error logging.
+func TestConfigurationErrorsAreLogged(t *testing.T) {
+	var out syncBuffer
+	w := newWorld(t)
+	s := w.serve(ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	forward := `virtual_hosts { domains: "%" routes { match { prefix: "/" } route { cluster: "c" } } }`
+	w.publishListener(s.listener(rds("routes")))
+	w.publishRoutes("routes", `virtual_hosts { domains: "*" routes {} }`)
+	s.awaitServing()
+	if out.count("level=WARN", "bound to fail", "routes", "invalid") != 1 {
+		t.Errorf("broken routes: logged\n%s", &out)
+	}
+	w.publishRoutes("routes", strings.Replace(forward, "%", "a", 1))
+	w.eventually("a warning", func() bool { return out.count("level=WARN", "bound to fail", "non_forwarding_action") == 1 })
+	w.publishRoutes("routes", strings.Replace(forward, "%", "b", 1))
+	w.eventually("a warning at each update", func() bool { return out.count("level=WARN", "bound to fail", "non_forwarding_action") == 2 })
+	w.publishRoutes("routes", allHosts)
+	w.eventually("one warning that it is over", func() bool { return out.count("level=WARN", "not bound to fail") == 1 })
+	c := s.dial()
+	w.publishRoutes("routes", `virtual_hosts { domains: "nobody" }`)
+	w.eventually("the next update", func() bool { return s.call(c).Code() == codes.Unavailable })
+	if out.count("") != 4 {
+		t.Errorf("logged\n%s; want four lines", &out)
+	}
+}
