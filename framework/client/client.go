@@ -38,9 +38,10 @@ type Client struct {
 	oldStyle    *authorityScope // nil when there is no top-level server
 	authorities map[string]*authorityScope
 
-	loop    *loop
-	workers workers
-	loads   loads
+	loop      *loop
+	workers   workers
+	loads     loads
+	scratches sync.Pool // of *scratch
 
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc

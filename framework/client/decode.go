@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -20,100 +18,131 @@ var (
 	errNotIt   = errors.New("its decoder returned no update of that name")
 )
 
-// decode reads the resources of a response, off the loop. A resource whose bytes
-// are cached is not decoded: its result is the cached update itself, which the
-// loop recognises. ok is false for a type that is not registered; such a
-// response is neither accepted nor rejected.
-func (ch *channel) decode(resp *transport.Response, delta bool, known memory) (d decoded, ok bool) {
+// decode reads the resources of the response in w, off the loop. A resource whose bytes
+// are known is not decoded: the loop is given the update itself, which it recognises. ok
+// is false for a type that is not registered; such a response is neither accepted nor
+// rejected. What is returned is in w.
+func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok bool) {
+	resp := &w.response
 	t, ok := ch.client.decoded.LookupURL(resp.TypeURL)
 	if !ok {
 		return decoded{}, false
 	}
-	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: delta}
+	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: delta || resp.Len() > maxResources}
 	seen := known.of(t)
-	var rejected rejections
-	var at map[xdstp.Name]int // into d.results
-	for res := range resp.Resources() {
-		if ch.client.closed() {
-			break // nobody is left to take it in, and Close waits
+	n := min(resp.Len(), maxResources)
+	seen.scan(w, n)
+	ch.list(w, t, delta, n)
+	ch.updates(w, t)
+	rejected := rejections{total: n}
+	for i := range w.news {
+		f := &w.news[i]
+		switch {
+		case f.result < 0:
+			d.partial = true
+			rejected.add(t, f.number, f.name, f.err)
+		case f.err != nil: // it has the name of an earlier one
+			r := &w.results[f.result]
+			if r.Err == nil {
+				*r = authority.Result{Name: r.Name, Err: f.err}
+			}
+			rejected.add(t, f.number, r.Name.String(), f.err)
+		case w.results[f.result].Err != nil:
+			rejected.add(t, f.number, w.results[f.result].Name.String(), w.results[f.result].Err)
 		}
+	}
+	if resp.Len() > n {
 		rejected.total++
-		if rejected.total > maxResources {
-			d.partial = true
-			rejected.add(t, rejected.total, "", errTooMany)
-			break
-		}
-		if u, is := seen.unchanged(&res, resp.TypeURL); is {
-			if d.unchanged == nil {
-				d.unchanged = make([]authority.Unchanged, 0, len(seen.items))
-			}
-			d.unchanged = append(d.unchanged, u)
+		rejected.add(t, rejected.total, "", errTooMany)
+	}
+	if len(w.unchanged) > 0 {
+		ch.again(w, seen, t, &rejected)
+	}
+	d.reject = rejected.String()
+	ch.absences(w, t)
+	d.results, d.plain, d.unchanged = w.results, w.plain, w.unchanged
+	return d, true
+}
+
+// list makes results of the first n resources but those that are unchanged, and says in
+// w.news what there is to decode.
+func (ch *channel) list(w *scratch, t *resource.Type, delta bool, n int) {
+	left := n - len(w.unchanged)
+	if left == 0 {
+		return
+	}
+	w.names.reset(left)
+	w.news, w.results = slices.Grow(w.news, left), slices.Grow(w.results, left)
+	for i, found := range w.found {
+		if found != 0 {
 			continue
 		}
-		name, err := ch.name(t, res)
+		res := w.response.At(i)
+		f := fresh{number: i + 1, result: len(w.results)}
+		name, err := ch.name(t, &res)
 		if err != nil {
-			d.partial = true
-			rejected.add(t, rejected.total, res.Name, err)
+			f.name, f.result, f.err = res.Name, -1, err
+			w.news = append(w.news, f)
 			continue
 		}
-		if first, twice := at[name]; twice {
-			if d.results[first].Err == nil {
-				d.results[first] = authority.Result{Name: name, Err: errTwice}
-			}
-			rejected.add(t, rejected.total, name.String(), errTwice)
+		first, twice := w.names.add(w.results, name, f.result)
+		if twice {
+			f.result, f.err = first, errTwice
+			w.news = append(w.news, f)
 			continue
 		}
-		if at == nil {
-			at = make(map[xdstp.Name]int)
-		}
-		at[name] = len(d.results)
-		r := authority.Result{Name: name, Version: resp.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res)}
+		r := authority.Result{Name: name, Version: w.response.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res.Aliases)}
 		if delta || res.Version != "" || res.Heartbeat {
 			r.Version = res.Version
 		}
-		if !res.Heartbeat {
-			if r.Update, r.Err = ch.update(t, name, res, r.Version); r.Err != nil {
-				rejected.add(t, rejected.total, name.String(), r.Err)
-			}
+		switch {
+		case res.Heartbeat:
+		case res.Err != nil:
+			r.Err = res.Err
+		case res.TypeURL != w.response.TypeURL && transport.MessageName(res.TypeURL) != t.Name:
+			r.Err = wrongType(t, &res)
+		default:
+			f.body = res.Body
 		}
 		if res.Name == "" {
-			d.plain = append(d.plain, len(d.results))
+			w.plain = append(w.plain, f.result)
 		}
-		d.results = append(d.results, r)
+		w.news, w.results = append(w.news, f), append(w.results, r)
 	}
-	for i := range d.results {
-		if r := &d.results[i]; seen.met(ch.client.Shard(t, r.Name), r.Name) && r.Err == nil {
+}
+
+// again rejects what has the name of a resource that the response had as it was.
+func (ch *channel) again(w *scratch, s *seen, t *resource.Type, rejected *rejections) {
+	for i := range w.results {
+		if r := &w.results[i]; r.Err == nil && s.met(ch.client.Shard(t, r.Name), r.Name) {
 			r.Update, r.Err = nil, errTwice
-			rejected.add(t, rejected.total, r.Name.String(), errTwice)
+			rejected.add(t, i+1, r.Name.String(), errTwice)
 		}
 	}
-	d.reject = rejected.String()
-	ch.absences(&d, resp)
-	return d, true
 }
 
 // absences reads what a response says of resources that are not in it. A name that
 // cannot be read is none that anybody asked for.
-func (ch *channel) absences(d *decoded, resp *transport.Response) {
-	limit := len(d.results) + maxResources
+func (ch *channel) absences(w *scratch, t *resource.Type) {
+	limit := len(w.results) + maxResources
 	add := func(name string, r authority.Result) {
 		n, err := ch.client.config.ParseName(name)
-		if err == nil && n.CheckType(d.typ.Name) == nil && len(d.results) < limit {
+		if err == nil && n.CheckType(t.Name) == nil && len(w.results) < limit {
 			r.Name = n
-			d.results = append(d.results, r)
+			w.results = append(w.results, r)
 		}
 	}
-	for name := range resp.Removed() {
+	for name := range w.response.Removed() {
 		add(name, authority.Result{Removed: true})
 	}
-	for e := range resp.Errors() {
+	for e := range w.response.Errors() {
 		add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message, maxQuoted)}})
 	}
 }
 
 // aliases reads the other names of a resource.
-func (ch *channel) aliases(t *resource.Type, res transport.Resource) (names []xdstp.Name) {
-	for _, s := range res.Aliases {
+func (ch *channel) aliases(t *resource.Type, list []string) (names []xdstp.Name) {
+	for _, s := range list {
 		n, err := ch.client.config.ParseName(s)
 		if err == nil && n.CheckType(t.Name) == nil {
 			names = append(names, n)
@@ -124,7 +153,7 @@ func (ch *channel) aliases(t *resource.Type, res transport.Resource) (names []xd
 
 // name finds the canonical name of a resource: that of its wrapper, or else the
 // one its message carries. A resource that cannot be read has its wrapper's.
-func (ch *channel) name(t *resource.Type, res transport.Resource) (xdstp.Name, error) {
+func (ch *channel) name(t *resource.Type, res *transport.Resource) (xdstp.Name, error) {
 	s := res.Name
 	if s == "" {
 		switch {
@@ -135,9 +164,8 @@ func (ch *channel) name(t *resource.Type, res transport.Resource) (xdstp.Name, e
 		case t.PeekName == nil:
 			return xdstp.Name{}, fmt.Errorf("%w; a %s needs the wrapper envoy.service.discovery.v3.Resource", errNoName, t.Name)
 		}
-		peek := func() (string, error) { return t.PeekName(res.Body) }
 		var err error
-		if s, err = safely(peek); err != nil {
+		if s, err = peek(t, res.Body); err != nil {
 			return xdstp.Name{}, resource.Unparseable(t.Name, err)
 		}
 		if s == "" {
@@ -151,105 +179,19 @@ func (ch *channel) name(t *resource.Type, res transport.Resource) (xdstp.Name, e
 	return n, n.CheckType(t.Name)
 }
 
-// update returns the cached update of these bytes, or decodes them. The bytes
-// of the response are let go of, those of the resource are kept.
-func (ch *channel) update(t *resource.Type, name xdstp.Name, res transport.Resource, version string) (resource.Update, error) {
-	switch {
-	case res.Err != nil:
-		return nil, res.Err
-	case transport.MessageName(res.TypeURL) != t.Name:
-		return nil, wrongType(t, res)
-	}
-	if shard := ch.client.Shard(t, name); shard != nil {
-		if u, ok := cache.Unchanged(shard, name, res.Body, ch.server); ok {
-			return u, nil
-		}
-	}
-	dc := &resource.DecodeContext{
-		Name: name, Version: version, Server: ch.server,
-		Bootstrap: ch.client.config, Types: ch.client.decoded,
-	}
-	body := slices.Clone(res.Body)
-	return safely(func() (resource.Update, error) {
-		u, err := t.Decode(dc, body)
-		if err == nil && (u == nil || u.Name() != name) { // a nil pointer panics
-			err = errNotIt
-		}
-		if err != nil {
-			return nil, err
-		}
-		return u, nil
-	})
-}
-
-// safely makes a panic of a plugin's code, whatever a control plane has to send to
-// cause it, an error of that resource.
-func safely[T any](read func() (T, error)) (v T, err error) {
+func peek(t *resource.Type, body []byte) (name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			var none T
-			v, err = none, fmt.Errorf("its decoder panicked: %s", clip(fmt.Sprint(p), maxQuoted))
+			err = panicked(p)
 		}
 	}()
-	return read()
+	return t.PeekName(body)
 }
 
-func wrongType(t *resource.Type, res transport.Resource) error {
+func wrongType(t *resource.Type, res *transport.Resource) error {
 	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL, maxQuoted), t.URL())
 }
-
-// What errors may hold of what a control plane sent, in bytes: text that is
-// quoted, and the message of a rejection. What does not fit into that is counted.
-const (
-	maxQuoted = 1 << 10
-	maxReject = 8 << 10
-)
 
 // maxResources is how many resources a response may hold, and names beside them. Those
 // beyond are not looked at.
 const maxResources = 1 << 20
-
-// clip cuts s to a length.
-func clip(s string, length int) string {
-	if len(s) <= length {
-		return s
-	}
-	return strings.ToValidUTF8(s[:length], "") + "…"
-}
-
-// rejections is what a NACK tells the control plane.
-type rejections struct {
-	b     strings.Builder
-	count int
-	total int // resources in the response
-	left  int // rejected resources that the message does not name
-}
-
-func (r *rejections) add(t *resource.Type, number int, name string, err error) {
-	r.count++
-	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name, maxQuoted))
-	if name == "" {
-		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
-	}
-	line := clip(fmt.Sprintf("%s: %v", who, err), maxReject)
-	if r.b.Len()+len(line) > maxReject && r.b.Len() > 0 {
-		r.left++
-		return
-	}
-	if r.b.Len() > 0 {
-		r.b.WriteString("; ")
-	}
-	r.b.WriteString(strings.ToValidUTF8(line, "\uFFFD"))
-}
-
-// String is empty when nothing was rejected.
-func (r *rejections) String() string {
-	if r.count == 0 {
-		return ""
-	}
-	s := fmt.Sprintf("%d of %d resources rejected: %s", r.count, r.total, r.b.String())
-	if r.left > 0 {
-		s += fmt.Sprintf("; and %d more", r.left)
-	}
-	return s
-}

@@ -2,11 +2,11 @@ package client
 
 import (
 	"hash/maphash"
+	"slices"
 	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -26,8 +26,8 @@ type seen struct {
 }
 
 type slot struct {
-	hash uint64
-	item int // plus one; 0: the slot is empty
+	tag  uint32 // the upper half of the hash
+	item uint32 // plus one; 0: the slot is empty
 }
 
 type item struct {
@@ -50,50 +50,109 @@ func (m memory) of(t *resource.Type) *seen {
 
 // text is b as a string, without a copy; valid for as long as b does not change.
 func text(b []byte) string {
-	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // updates never change their bytes, and no response outlives its look-up
+	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // updates never change their bytes
 }
 
-// unchanged recognises a resource that came without a wrapper. The second time in a
-// response, it is not: whoever sends it twice is to be told.
-func (s *seen) unchanged(res *transport.Resource, typeURL string) (u authority.Unchanged, is bool) {
-	if len(s.items) == 0 || res.Name != "" || res.Err != nil || res.TypeURL != typeURL {
-		return u, false
+// scan recognises what is in a response as it was, of its first n resources: they are in
+// w.unchanged, and have an item in w.found. The second time in a response, a resource is
+// not recognised: whoever sends it twice is to be told.
+//
+// Ten thousand resources and what is known of them do not fit into a processor's caches.
+// So each step is taken for a group of them before the next: what does not depend on each
+// other waits for memory at the same time.
+func (s *seen) scan(w *scratch, n int) {
+	w.found = grown(w.found, n)
+	if len(s.items) == 0 {
+		clear(w.found)
+		return
 	}
-	i, ok := s.find(maphash.Bytes(s.seed, res.Body), text(res.Body))
-	if !ok || s.items[i].response == s.response {
-		return u, false
+	w.unchanged = slices.Grow(w.unchanged[:0], n)
+	for first := 0; first < n; first += len(w.group) {
+		found := w.found[first:min(first+len(w.group), n)]
+		s.candidates(w, first, found)
+		for i, number := range found {
+			if number == 0 {
+				continue
+			}
+			it := &s.items[number-1]
+			if it.raw != text(w.group[i].body) || it.response == s.response {
+				found[i] = 0
+				continue
+			}
+			it.response = s.response
+			w.unchanged = append(w.unchanged, authority.Unchanged{Update: it.update, Place: it.place})
+		}
 	}
-	s.items[i].response = s.response
-	return authority.Unchanged{Update: s.items[i].update, Place: s.items[i].place}, true
+}
+
+// A candidate is a resource that may have an item.
+type candidate struct {
+	body []byte
+	hash uint64
+	raw  string // of the item
+}
+
+// cacheLine is how many bytes a processor reads from memory at once.
+const cacheLine = 64
+
+// candidates finds items for a group of resources, and has the processor read what they
+// are to be compared with.
+func (s *seen) candidates(w *scratch, first int, found []uint32) {
+	group := w.group[:len(found)]
+	for i := range group {
+		c := &group[i]
+		c.body, found[i] = nil, 0
+		if body, ok := w.response.Plain(first + i); ok {
+			c.body, c.hash, found[i] = body, maphash.Bytes(s.seed, body), 1
+		}
+	}
+	for i := range group {
+		if found[i] != 0 {
+			found[i] = s.find(group[i].hash)
+		}
+	}
+	for i := range group {
+		group[i].raw = ""
+		if found[i] != 0 {
+			group[i].raw = s.items[found[i]-1].raw
+		}
+	}
+	for i := range group {
+		for at := 0; at < min(len(group[i].raw), len(group[i].body)); at += cacheLine {
+			w.touched += group[i].raw[at]
+		}
+	}
+}
+
+// find returns the first item, plus one, whose bytes may have the hash.
+func (s *seen) find(hash uint64) uint32 {
+	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots where there are items
+	tag := uint32(hash >> 32)
+	for at := hash & mask; s.slots[at].item != 0; at = (at + 1) & mask {
+		if s.slots[at].tag == tag {
+			return s.slots[at].item
+		}
+	}
+	return 0
 }
 
 // met reports whether the response at hand had the cached resource of a name as it was.
 func (s *seen) met(shard resource.Shard, name xdstp.Name) bool {
-	if len(s.items) == 0 || shard == nil {
+	if shard == nil {
 		return false
 	}
 	u, ok := shard.Load(name)
 	if !ok {
 		return false
 	}
-	raw := text(u.Raw())
-	i, ok := s.find(maphash.String(s.seed, raw), raw)
-	return ok && s.items[i].response == s.response
-}
-
-func (s *seen) find(hash uint64, raw string) (int, bool) {
-	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots where there are items
-	for at := hash & mask; s.slots[at].item != 0; at = (at + 1) & mask {
-		if i := s.slots[at].item - 1; s.slots[at].hash == hash && s.items[i].raw == raw {
-			return i, true
-		}
-	}
-	return 0, false
+	i := s.find(maphash.Bytes(s.seed, u.Raw()))
+	return i != 0 && s.items[i-1].update == u && s.items[i-1].response == s.response
 }
 
 // remember keeps what was new in a response, once the loop has taken it in.
 func (m memory) remember(c *Client, d *decoded) {
 	s := m[d.typ]
+	s.reserve(len(d.plain))
 	for _, i := range d.plain {
 		r := &d.results[i]
 		if r.Update == nil || r.TTL != 0 || len(r.Aliases) > 0 {
@@ -106,13 +165,12 @@ func (m memory) remember(c *Client, d *decoded) {
 	}
 }
 
+// add keeps an item, in place of the one that may be found by its bytes. There is room
+// for it.
 func (s *seen) add(it item) {
-	if len(s.items)*4 >= len(s.slots)*3 {
-		s.grow(2 * (len(s.items) + 1))
-	}
 	hash := maphash.String(s.seed, it.raw)
-	if i, ok := s.find(hash, it.raw); ok {
-		s.items[i] = it
+	if i := s.find(hash); i != 0 {
+		s.items[i-1] = it
 		return
 	}
 	s.items = append(s.items, it)
@@ -125,13 +183,22 @@ func (s *seen) put(hash uint64, number int) {
 	for s.slots[at].item != 0 {
 		at = (at + 1) & mask
 	}
-	s.slots[at] = slot{hash, number}
+	s.slots[at] = slot{uint32(hash >> 32), uint32(number)} //nolint:gosec // responses are bounded
 }
 
-// grow makes room for n items.
-func (s *seen) grow(n int) {
+// reserve makes room for n more items.
+func (s *seen) reserve(n int) {
+	n += len(s.items)
+	s.items = slices.Grow(s.items, n-len(s.items))
+	if n*4 > len(s.slots)*3 {
+		s.build(n)
+	}
+}
+
+// build makes slots for n items and fills in those that there are.
+func (s *seen) build(n int) {
 	size := 64
-	for size < n {
+	for size*3 < n*4 {
 		size *= 2
 	}
 	s.slots = make([]slot, size)
@@ -142,17 +209,17 @@ func (s *seen) grow(n int) {
 
 // prune drops what is not cached any longer.
 func (s *seen) prune(c *Client, t *resource.Type) {
-	kept := make([]item, 0, len(s.items))
-	for _, it := range s.items {
+	n := len(s.items)
+	s.items = slices.DeleteFunc(s.items, func(it item) bool {
 		shard := c.Shard(t, it.update.Name())
 		if shard == nil {
-			continue
+			return true
 		}
-		if u, ok := shard.Load(it.update.Name()); ok && u == it.update {
-			kept = append(kept, it)
-		}
+		u, ok := shard.Load(it.update.Name())
+		return !ok || u != it.update
+	})
+	if s.limit = len(s.items) + len(s.items)/4 + 64; len(s.items) < n {
+		s.items = slices.Clip(slices.Clone(s.items))
+		s.build(len(s.items))
 	}
-	s.items = kept
-	s.limit = len(kept) + len(kept)/4 + 64
-	s.grow(2 * len(kept))
 }

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -90,24 +91,8 @@ func (s *stream) read(ts transport.Stream) error {
 		began := time.Now()
 		s.channel.counts.responses.Add(1)
 		s.channel.counts.received.Add(uint64(len(msg)))
-		resp, err := s.parse(msg)
-		if err != nil {
+		if err := s.respond(msg, known); err != nil {
 			return err
-		}
-		d, ok := s.channel.decode(resp, s.delta, known)
-		if !ok {
-			s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", resp.TypeURL)
-			s.news = false
-		} else {
-			s.loop.post(received{s, d})
-			select {
-			case <-s.applied:
-			case <-s.ctx.Done():
-				return s.ctx.Err()
-			}
-			if !s.delta {
-				known.remember(s.channel.client, &d)
-			}
 		}
 		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {
 			return err
@@ -115,11 +100,37 @@ func (s *stream) read(ts transport.Stream) error {
 	}
 }
 
-func (s *stream) parse(msg []byte) (*transport.Response, error) {
-	if s.delta {
-		return transport.ParseDeltaResponse(msg)
+// respond decodes a response and waits until it is done with.
+func (s *stream) respond(msg []byte, known memory) error {
+	c := s.channel.client
+	w, ok := c.scratches.Get().(*scratch)
+	if !ok {
+		w = new(scratch)
 	}
-	return transport.ParseResponse(msg)
+	if err := w.response.Parse(msg, s.delta); err != nil {
+		return err
+	}
+	d, ok := s.channel.decode(w, s.delta, known)
+	switch {
+	case c.closed(): // and perhaps decoding was not finished
+		return resource.ErrClosed
+	case !ok:
+		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", w.response.TypeURL)
+		s.news = false
+	default:
+		s.loop.post(received{s, d})
+		select {
+		case <-s.applied:
+		case <-s.ctx.Done():
+			return s.ctx.Err() // the loop may still be at what is in w
+		}
+		if !s.delta {
+			known.remember(c, &d)
+		}
+	}
+	w.forget()
+	c.scratches.Put(w)
+	return nil
 }
 
 // A pace bounds what a control plane costs that sends without end what is known

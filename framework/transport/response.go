@@ -1,10 +1,10 @@
 package transport
 
 import (
-	"errors"
+	"bytes"
 	"fmt"
 	"iter"
-	"strings"
+	"math"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -12,14 +12,24 @@ import (
 
 // A Response is a DiscoveryResponse or a DeltaDiscoveryResponse whose envelope has
 // been read and whose resources are still encoded, in the bytes that were received.
+// It may be used for one response after another; see [Response.Parse].
 type Response struct {
 	Version string // of the state of the world; for people only in the delta protocol
 	TypeURL string
 	Nonce   string
 
-	raw   []byte
-	delta bool
+	raw       []byte
+	delta     bool
+	resources []span // where they are in raw
+	others    bool   // there are fields that may say something of other resources
+	plain     []byte // how an Any of type TypeURL begins, up to the length of its value
 }
+
+// maxAlike bounds for how many resources room is made before they have been met.
+const maxAlike = 1 << 16
+
+// A span is a part of a response.
+type span struct{ start, end uint32 }
 
 // Field numbers of envoy.service.discovery.v3.DiscoveryResponse and of
 // DeltaDiscoveryResponse, which share the first four, of ResourceName, ResourceError
@@ -44,181 +54,121 @@ const (
 // ParseResponse reads the envelope of an encoded DiscoveryResponse. It checks
 // the framing of all of it, so that walking the resources cannot fail for the
 // envelope's sake; what is inside a resource fails that resource alone.
-func ParseResponse(raw []byte) (*Response, error) { return parse(raw, false) }
+func ParseResponse(raw []byte) (*Response, error) {
+	r := new(Response)
+	if err := r.Parse(raw, false); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
 
 // ParseDeltaResponse is [ParseResponse] for a DeltaDiscoveryResponse.
-func ParseDeltaResponse(raw []byte) (*Response, error) { return parse(raw, true) }
+func ParseDeltaResponse(raw []byte) (*Response, error) {
+	r := new(Response)
+	if err := r.Parse(raw, true); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
 
-func parse(raw []byte, delta bool) (*Response, error) {
-	r := &Response{raw: raw, delta: delta}
+// Parse makes r the response in raw, of the delta protocol or not, as [ParseResponse]
+// does. What it was before is lost; its memory is used again.
+func (r *Response) Parse(raw []byte, delta bool) error {
+	*r = Response{raw: raw, delta: delta, resources: r.resources[:0], plain: r.plain[:0]}
 	what := "DiscoveryResponse"
 	if delta {
 		what = "DeltaDiscoveryResponse"
 	}
-	err := fields(raw, func(num int32, value []byte) error {
+	if len(raw) > math.MaxUint32 {
+		return fmt.Errorf("transport: not a %s: it is longer than 4 GiB", what)
+	}
+	if err := r.envelope(); err != nil {
+		return fmt.Errorf("transport: not a %s: %w", what, err)
+	}
+	if !utf8.ValidString(r.Version) || !utf8.ValidString(r.TypeURL) || !utf8.ValidString(r.Nonce) {
+		return fmt.Errorf("transport: not a %s: version, type URL or nonce is not UTF-8", what)
+	}
+	return nil
+}
+
+// envelope finds what there is in raw.
+func (r *Response) envelope() error {
+	for at := 0; at < len(r.raw); {
+		num, typ, n := protowire.ConsumeTag(r.raw[at:])
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		at += n
+		if typ != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(num, typ, r.raw[at:]); n < 0 {
+				return protowire.ParseError(n)
+			}
+			at += n
+			continue
+		}
+		value, n := protowire.ConsumeBytes(r.raw[at:])
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		at += n
 		switch num {
 		case responseVersion:
 			r.Version = string(value)
+		case responseResources:
+			if cap(r.resources) == 0 { // most often they are alike
+				r.resources = make([]span, 0, min(len(r.raw)/(len(value)+2)+1, maxAlike))
+			}
+			r.resources = append(r.resources, span{uint32(at - len(value)), uint32(at)}) //nolint:gosec // checked by Parse
 		case responseTypeURL:
 			r.TypeURL = string(value)
 		case responseNonce:
 			r.Nonce = string(value)
+		default:
+			r.others = true
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("transport: not a %s: %w", what, err)
 	}
-	if !utf8.ValidString(r.Version) || !utf8.ValidString(r.TypeURL) || !utf8.ValidString(r.Nonce) {
-		return nil, fmt.Errorf("transport: not a %s: version, type URL or nonce is not UTF-8", what)
+	if !r.delta && MessageName(r.TypeURL) != wrapperTypeName {
+		r.plain = appendString(r.plain, anyTypeURL, r.TypeURL)
+		r.plain = protowire.AppendTag(r.plain, anyValue, protowire.BytesType)
 	}
-	return r, nil
+	return nil
+}
+
+// Len is how many resources there are.
+func (r *Response) Len() int { return len(r.resources) }
+
+// At is the resource with a number, from 0 to Len()-1.
+func (r *Response) At(i int) Resource {
+	b := r.raw[r.resources[i].start:r.resources[i].end]
+	if r.delta {
+		return r.wrapped(b)
+	}
+	if body, ok := r.Plain(i); ok {
+		return Resource{TypeURL: r.TypeURL, Body: body}
+	}
+	return r.resource(b)
+}
+
+// Plain is the body of the resource with a number, if it has no wrapper, is of the
+// response's type, and is encoded as everybody does it. [Response.At] is for any other,
+// and says no more of this one.
+func (r *Response) Plain(i int) (body []byte, ok bool) {
+	b := r.raw[r.resources[i].start:r.resources[i].end]
+	if len(r.plain) == 0 || !bytes.HasPrefix(b, r.plain) {
+		return nil, false
+	}
+	b = b[len(r.plain):]
+	body, n := protowire.ConsumeBytes(b)
+	return body, n == len(b)
 }
 
 // Resources yields the resources in the order of the response.
 func (r *Response) Resources() iter.Seq[Resource] {
 	return func(yield func(Resource) bool) {
-		r.walk(func(num int32, value []byte) bool {
-			switch {
-			case num != responseResources:
-				return true
-			case r.delta:
-				return yield(r.wrapped(value))
+		for i := range r.Len() {
+			if !yield(r.At(i)) {
+				return
 			}
-			return yield(r.resource(value))
-		})
+		}
 	}
-}
-
-// Removed yields the names of what the control plane has removed, or does not
-// have. Only the delta protocol says so.
-func (r *Response) Removed() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !r.delta {
-			return
-		}
-		r.walk(func(num int32, value []byte) bool {
-			switch num {
-			case deltaResponseRemoved:
-				return yield(string(value))
-			case deltaResponseRemovedNames:
-				name, err := resourceName(value)
-				return err != nil || yield(name)
-			}
-			return true
-		})
-	}
-}
-
-// A ResourceError is what the control plane says of a resource, or of a glob
-// collection, that it cannot send (xRFC TP3).
-type ResourceError struct {
-	Name    string
-	Code    int32 // of google.rpc.Code
-	Message string
-}
-
-// Errors yields the errors in the order of the response. One that cannot be read
-// is passed over: it says nothing of any resource.
-func (r *Response) Errors() iter.Seq[ResourceError] {
-	number := int32(responseErrors)
-	if r.delta {
-		number = deltaResponseErrors
-	}
-	return func(yield func(ResourceError) bool) {
-		r.walk(func(num int32, value []byte) bool {
-			if num != number {
-				return true
-			}
-			e, err := resourceError(value)
-			return err != nil || yield(e)
-		})
-	}
-}
-
-// walk calls f with every length-delimited field of the envelope, whose framing
-// was checked before, until f returns false.
-func (r *Response) walk(f func(num int32, value []byte) bool) {
-	errStop := errors.New("stop")
-	_ = fields(r.raw, func(num int32, value []byte) error {
-		if !f(num, value) {
-			return errStop
-		}
-		return nil
-	})
-}
-
-func resourceName(b []byte) (name string, err error) {
-	err = fields(b, func(num int32, value []byte) error {
-		if num == resourceNameName {
-			name = string(value)
-		}
-		return nil
-	})
-	return name, err
-}
-
-func resourceError(b []byte) (e ResourceError, err error) {
-	err = fields(b, func(num int32, value []byte) error {
-		var err error
-		switch num {
-		case resourceErrorName:
-			e.Name, err = resourceName(value)
-		case resourceErrorDetail:
-			e.Code, e.Message, err = rpcStatus(value)
-		}
-		return err
-	})
-	return e, err
-}
-
-func rpcStatus(b []byte) (code int32, message string, err error) {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return 0, "", protowire.ParseError(n)
-		}
-		size := protowire.ConsumeFieldValue(num, typ, b[n:])
-		if size < 0 {
-			return 0, "", protowire.ParseError(size)
-		}
-		switch {
-		case num == statusCode && typ == protowire.VarintType:
-			v, _ := protowire.ConsumeVarint(b[n:])
-			code = int32(v) //nolint:gosec // an enum travels as a sign-extended varint
-		case num == statusMessage && typ == protowire.BytesType:
-			v, _ := protowire.ConsumeBytes(b[n:])
-			message = strings.ToValidUTF8(string(v), "\uFFFD")
-		}
-		b = b[n+size:]
-	}
-	return code, message, nil
-}
-
-// fields calls f with every length-delimited field of a message. Fields of
-// other wire types are skipped: none of the messages read here needs them.
-func fields(b []byte, f func(num int32, value []byte) error) error {
-	for len(b) > 0 {
-		num, typ, n := protowire.ConsumeTag(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		b = b[n:]
-		if typ != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
-				return protowire.ParseError(n)
-			}
-			b = b[n:]
-			continue
-		}
-		value, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		if err := f(int32(num), value); err != nil {
-			return err
-		}
-		b = b[n:]
-	}
-	return nil
 }

@@ -1,0 +1,80 @@
+package client
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A scratch is the room that looking at a response takes. It is used for one response
+// after another, of any stream, and goes when there is none for a while.
+type scratch struct {
+	response transport.Response
+
+	found     []uint32 // by number of the resource: an item of the type's memory, plus one; 0: none
+	unchanged []authority.Unchanged
+	group     [64]candidate
+	touched   byte // what makes reading ahead count as something
+
+	news    []fresh
+	results []authority.Result
+	plain   []int // of results: those that go by the names in their messages
+	names   index // of results
+}
+
+// A fresh is a resource that is not known to be what it was.
+type fresh struct {
+	number int    // in the response, from 1
+	name   string // what it calls itself, where that cannot be read
+	result int    // its result, or that of the first of the same name; unless err says that it has no name
+	body   []byte // nil: there is nothing to decode
+	err    error  // why it is rejected before it is decoded
+}
+
+// forget lets go of everything that belongs to a response.
+func (w *scratch) forget() {
+	clear(w.unchanged)
+	clear(w.group[:])
+	clear(w.news)
+	clear(w.results)
+	w.unchanged, w.news, w.results, w.plain = w.unchanged[:0], w.news[:0], w.results[:0], w.plain[:0]
+	_ = w.response.Parse(nil, false) // nothing has no faults
+}
+
+// grown is a slice of n elements, whatever they are.
+func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+// An index finds results by their names. Its zero value is ready.
+type index struct {
+	seed  maphash.Seed
+	slots []uint32 // a position in the results, plus one; 0: the slot is empty
+}
+
+// reset makes the index an empty one with room for n names.
+func (x *index) reset(n int) {
+	size := 8
+	for size < 2*n {
+		size *= 2
+	}
+	if x.seed == (maphash.Seed{}) {
+		x.seed = maphash.MakeSeed()
+	}
+	x.slots = grown(x.slots, size)
+	clear(x.slots)
+}
+
+// add notes the position of a name that is not known, and returns that of one that is.
+func (x *index) add(results []authority.Result, name xdstp.Name, position int) (first int, known bool) {
+	mask := uint64(len(x.slots) - 1) //nolint:gosec // there are slots
+	at := maphash.String(x.seed, name.String()) & mask
+	for ; x.slots[at] != 0; at = (at + 1) & mask {
+		if first := int(x.slots[at] - 1); results[first].Name == name {
+			return first, true
+		}
+	}
+	x.slots[at] = uint32(position) + 1 //nolint:gosec // responses are bounded
+	return position, false
+}

@@ -1,0 +1,99 @@
+package client
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/cache"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// Responses with less to decode than a part are decoded by the goroutine that reads
+// them, others by as many as there are processors, which take part after part.
+const (
+	partBytes     = 64 << 10
+	partResources = 64
+)
+
+// updates decodes what is to be decoded of a response. Its results stay in their order.
+func (ch *channel) updates(w *scratch, t *resource.Type) {
+	parts := parts(w.news)
+	if len(parts) <= 1 {
+		ch.part(w, t, w.news)
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(parts), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(parts); i = int(next.Add(1)) - 1 {
+				ch.part(w, t, parts[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// parts divides what is to be decoded.
+func parts(news []fresh) (list [][]fresh) {
+	start, size := 0, 0
+	for i := range news {
+		size += len(news[i].body)
+		if size >= partBytes || i+1-start >= partResources || i+1 == len(news) {
+			list = append(list, news[start:i+1])
+			start, size = i+1, 0
+		}
+	}
+	return list
+}
+
+// part decodes a part.
+func (ch *channel) part(w *scratch, t *resource.Type, news []fresh) {
+	dc := new(resource.DecodeContext)
+	for i := range news {
+		if ch.client.closed() {
+			return // nobody is left to take it in, and Close waits
+		}
+		if f := &news[i]; f.body != nil {
+			r := &w.results[f.result]
+			r.Update, r.Err = ch.update(dc, t, r, f.body)
+		}
+	}
+}
+
+// update returns the cached update of these bytes, or decodes them. The bytes
+// of the response are let go of, those of the resource are kept.
+func (ch *channel) update(dc *resource.DecodeContext, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
+	if shard := ch.client.Shard(t, r.Name); shard != nil {
+		if u, ok := cache.Unchanged(shard, r.Name, body, ch.server); ok {
+			return u, nil
+		}
+	}
+	*dc = resource.DecodeContext{
+		Name: r.Name, Version: r.Version, Server: ch.server,
+		Bootstrap: ch.client.config, Types: ch.client.decoded,
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			u, err = nil, panicked(p)
+		}
+	}()
+	u, err = t.Decode(dc, slices.Clone(body))
+	if err == nil && (u == nil || u.Name() != r.Name) { // a nil pointer panics
+		err = errNotIt
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// panicked makes a panic of a plugin's code, whatever a control plane has to send to
+// cause it, an error of that resource.
+func panicked(p any) error {
+	return fmt.Errorf("its decoder panicked: %s", clip(fmt.Sprint(p), maxQuoted))
+}
