@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -47,12 +48,18 @@ var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resour
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters // hook that checks the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireListener)
-	if !m.parse(dc.Read(body)) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*listenerv3.Listener)(nil)))
 	}
-	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*listenerv3.Listener)(nil)))
+	if dc.Types.Profile() == resource.Envoy {
+		m.message = new(listenerv3.Listener)
+		if err := proto.Unmarshal(body, m.message); err != nil {
+			return nil, resource.Unparseable(messageName, err)
+		}
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

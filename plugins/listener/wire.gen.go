@@ -15,11 +15,12 @@ import (
 // envoy.config.core.v3.AggregatedConfigSource.
 type wireAggregatedConfigSource struct{}
 
-func (*wireAggregatedConfigSource) parse(r wire.Reader) bool {
+func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireConfigSource is what is read of a envoy.config.core.v3.ConfigSource.
@@ -29,7 +30,8 @@ type wireConfigSource struct {
 	whichConfigSourceSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireConfigSource) parse(r wire.Reader) bool {
+func (m *wireConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -52,9 +54,7 @@ func (m *wireConfigSource) parse(r wire.Reader) bool {
 				}
 				m.whichConfigSourceSpecifier = 3
 			}
-			if !m.Ads.parse(r.Sub()) {
-				return false
-			}
+			m.Ads.parse(r)
 		case 5<<3 | wire.Len:
 			// self
 			if m.whichConfigSourceSpecifier != 5 {
@@ -63,14 +63,12 @@ func (m *wireConfigSource) parse(r wire.Reader) bool {
 				}
 				m.whichConfigSourceSpecifier = 5
 			}
-			if !m.Self.parse(r.Sub()) {
-				return false
-			}
+			m.Self.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireConfigSource) GetAds() *wireAggregatedConfigSource {
@@ -93,20 +91,19 @@ type wireHttpProtocolOptions struct {
 	setMaxStreamDuration bool
 }
 
-func (m *wireHttpProtocolOptions) parse(r wire.Reader) bool {
+func (m *wireHttpProtocolOptions) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 4<<3 | wire.Len:
 			// max_stream_duration
 			m.setMaxStreamDuration = true
-			if !wire.Duration(r.Sub(), &m.MaxStreamDuration) {
-				return false
-			}
+			wire.Duration(r, &m.MaxStreamDuration)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireHttpProtocolOptions) GetMaxStreamDuration() *durationpb.Duration {
@@ -119,21 +116,23 @@ func (m *wireHttpProtocolOptions) GetMaxStreamDuration() *durationpb.Duration {
 // wireSelfConfigSource is what is read of a envoy.config.core.v3.SelfConfigSource.
 type wireSelfConfigSource struct{}
 
-func (*wireSelfConfigSource) parse(r wire.Reader) bool {
+func (*wireSelfConfigSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireTypedExtensionConfig is what is read of a envoy.config.core.v3.TypedExtensionConfig.
 type wireTypedExtensionConfig struct{}
 
-func (*wireTypedExtensionConfig) parse(r wire.Reader) bool {
+func (*wireTypedExtensionConfig) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireApiListener is what is read of a envoy.config.listener.v3.ApiListener.
@@ -142,20 +141,19 @@ type wireApiListener struct {
 	setApiListener bool
 }
 
-func (m *wireApiListener) parse(r wire.Reader) bool {
+func (m *wireApiListener) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// api_listener
 			m.setApiListener = true
-			if !wire.Any(r.Sub(), &m.ApiListener) {
-				return false
-			}
+			wire.Any(r, &m.ApiListener)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireApiListener) GetApiListener() *anypb.Any {
@@ -172,7 +170,8 @@ type wireFilter struct {
 	whichConfigType int32 // the number of the member that is set
 }
 
-func (m *wireFilter) parse(r wire.Reader) bool {
+func (m *wireFilter) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -186,9 +185,7 @@ func (m *wireFilter) parse(r wire.Reader) bool {
 				}
 				m.whichConfigType = 4
 			}
-			if !wire.Any(r.Sub(), &m.TypedConfig) {
-				return false
-			}
+			wire.Any(r, &m.TypedConfig)
 		case 5<<3 | wire.Len:
 			// config_discovery
 			m.whichConfigType = 5
@@ -197,7 +194,7 @@ func (m *wireFilter) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireFilter) GetName() string {
@@ -223,26 +220,21 @@ type wireFilterChain struct {
 	Name                string
 }
 
-func (m *wireFilterChain) parse(r wire.Reader) bool {
+func (m *wireFilterChain) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// filter_chain_match
 			m.setFilterChainMatch = true
-			if !m.FilterChainMatch.parse(r.Sub()) {
-				return false
-			}
+			m.FilterChainMatch.parse(r)
 		case 3<<3 | wire.Len:
 			// filters
-			x := wire.Element(&m.Filters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Element(&m.Filters, r)
+			x.parse(r)
 		case 6<<3 | wire.Len:
 			// transport_socket
-			if !wire.Unmarshal(r.Sub(), &m.TransportSocket) {
-				return false
-			}
+			wire.Unmarshal(r, &m.TransportSocket)
 		case 7<<3 | wire.Len:
 			// name
 			m.Name = r.String()
@@ -250,7 +242,7 @@ func (m *wireFilterChain) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireFilterChain) GetFilterChainMatch() *wireFilterChainMatch {
@@ -295,62 +287,53 @@ type wireFilterChainMatch struct {
 	ApplicationProtocols     []string
 }
 
-func (m *wireFilterChainMatch) parse(r wire.Reader) bool {
+func (m *wireFilterChainMatch) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 8<<3 | wire.Len:
 			// destination_port
 			m.setDestinationPort = true
-			if !m.DestinationPort.parse(r.Sub()) {
-				return false
-			}
+			m.DestinationPort.parse(r)
 		case 3<<3 | wire.Len:
 			// prefix_ranges
-			x := wire.Element(&m.PrefixRanges, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.PrefixRanges, r)
+			wire.Unmarshal(r, x)
 		case 13<<3 | wire.Len:
 			// direct_source_prefix_ranges
-			x := wire.Element(&m.DirectSourcePrefixRanges, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.DirectSourcePrefixRanges, r)
+			wire.Unmarshal(r, x)
 		case 12<<3 | wire.Varint:
 			// source_type
 			m.SourceType = listenerv3.FilterChainMatch_ConnectionSourceType(r.Int32())
 		case 6<<3 | wire.Len:
 			// source_prefix_ranges
-			x := wire.Element(&m.SourcePrefixRanges, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.SourcePrefixRanges, r)
+			wire.Unmarshal(r, x)
 		case 7<<3 | wire.Varint:
 			// source_ports
 			m.SourcePorts = append(m.SourcePorts, r.Uint32())
 		case 7<<3 | wire.Len:
 			// source_ports
-			e := r.Inside()
-			for e.More() {
-				m.SourcePorts = append(m.SourcePorts, e.Uint32())
+			packed := r.Inside()
+			for r.More() {
+				m.SourcePorts = append(m.SourcePorts, r.Uint32())
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(packed)
 		case 11<<3 | wire.Len:
 			// server_names
-			*wire.Element(&m.ServerNames, &r) = r.String()
+			*wire.Element(&m.ServerNames, r) = r.String()
 		case 9<<3 | wire.Len:
 			// transport_protocol
 			m.TransportProtocol = r.String()
 		case 10<<3 | wire.Len:
 			// application_protocols
-			*wire.Element(&m.ApplicationProtocols, &r) = r.String()
+			*wire.Element(&m.ApplicationProtocols, r) = r.String()
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireFilterChainMatch) GetDestinationPort() *wireUInt32Value {
@@ -430,49 +413,38 @@ type wireListener struct {
 	setApiListener        bool
 }
 
-func (m *wireListener) parse(r wire.Reader) bool {
+func (m *wireListener) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// address
-			if !wire.Unmarshal(r.Sub(), &m.Address) {
-				return false
-			}
+			wire.Unmarshal(r, &m.Address)
 		case 3<<3 | wire.Len:
 			// filter_chains
-			x := wire.Element(&m.FilterChains, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.FilterChains, r)
+			x.parse(r)
 		case 4<<3 | wire.Len:
 			// use_original_dst
 			m.setUseOriginalDst = true
-			if !m.UseOriginalDst.parse(r.Sub()) {
-				return false
-			}
+			m.UseOriginalDst.parse(r)
 		case 25<<3 | wire.Len:
 			// default_filter_chain
 			m.setDefaultFilterChain = true
-			if !m.DefaultFilterChain.parse(r.Sub()) {
-				return false
-			}
+			m.DefaultFilterChain.parse(r)
 		case 9<<3 | wire.Len:
 			// listener_filters
-			x := wire.Element(&m.ListenerFilters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.ListenerFilters, r)
+			x.parse(r)
 		case 19<<3 | wire.Len:
 			// api_listener
 			m.setApiListener = true
-			if !m.ApiListener.parse(r.Sub()) {
-				return false
-			}
+			m.ApiListener.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireListener) GetAddress() *corev3.Address {
@@ -520,11 +492,12 @@ func (m *wireListener) GetApiListener() *wireApiListener {
 // wireListenerFilter is what is read of a envoy.config.listener.v3.ListenerFilter.
 type wireListenerFilter struct{}
 
-func (*wireListenerFilter) parse(r wire.Reader) bool {
+func (*wireListenerFilter) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireHttpConnectionManager is what is read of a
@@ -540,7 +513,8 @@ type wireHttpConnectionManager struct {
 	whichRouteSpecifier           int32 // the number of the member that is set
 }
 
-func (m *wireHttpConnectionManager) parse(r wire.Reader) bool {
+func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 3<<3 | wire.Len:
@@ -551,9 +525,7 @@ func (m *wireHttpConnectionManager) parse(r wire.Reader) bool {
 				}
 				m.whichRouteSpecifier = 3
 			}
-			if !m.Rds.parse(r.Sub()) {
-				return false
-			}
+			m.Rds.parse(r)
 		case 4<<3 | wire.Len:
 			// route_config
 			if m.whichRouteSpecifier != 4 {
@@ -562,39 +534,31 @@ func (m *wireHttpConnectionManager) parse(r wire.Reader) bool {
 				}
 				m.whichRouteSpecifier = 4
 			}
-			if !wire.Unmarshal(r.Sub(), &m.RouteConfig) {
-				return false
-			}
+			wire.Unmarshal(r, &m.RouteConfig)
 		case 31<<3 | wire.Len:
 			// scoped_routes
 			m.whichRouteSpecifier = 31
 			r.Skip()
 		case 5<<3 | wire.Len:
 			// http_filters
-			x := wire.Element(&m.HttpFilters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Element(&m.HttpFilters, r)
+			x.parse(r)
 		case 35<<3 | wire.Len:
 			// common_http_protocol_options
 			m.setCommonHttpProtocolOptions = true
-			if !m.CommonHttpProtocolOptions.parse(r.Sub()) {
-				return false
-			}
+			m.CommonHttpProtocolOptions.parse(r)
 		case 19<<3 | wire.Varint:
 			// xff_num_trusted_hops
 			m.XffNumTrustedHops = r.Uint32()
 		case 46<<3 | wire.Len:
 			// original_ip_detection_extensions
-			x := wire.Element(&m.OriginalIpDetectionExtensions, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.OriginalIpDetectionExtensions, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireHttpConnectionManager) GetRds() *wireRds {
@@ -648,7 +612,8 @@ type wireHttpFilter struct {
 	whichConfigType int32 // the number of the member that is set
 }
 
-func (m *wireHttpFilter) parse(r wire.Reader) bool {
+func (m *wireHttpFilter) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -662,9 +627,7 @@ func (m *wireHttpFilter) parse(r wire.Reader) bool {
 				}
 				m.whichConfigType = 4
 			}
-			if !wire.Any(r.Sub(), &m.TypedConfig) {
-				return false
-			}
+			wire.Any(r, &m.TypedConfig)
 		case 5<<3 | wire.Len:
 			// config_discovery
 			m.whichConfigType = 5
@@ -676,7 +639,7 @@ func (m *wireHttpFilter) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireHttpFilter) GetName() string {
@@ -708,15 +671,14 @@ type wireRds struct {
 	RouteConfigName string
 }
 
-func (m *wireRds) parse(r wire.Reader) bool {
+func (m *wireRds) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// config_source
 			m.setConfigSource = true
-			if !m.ConfigSource.parse(r.Sub()) {
-				return false
-			}
+			m.ConfigSource.parse(r)
 		case 2<<3 | wire.Len:
 			// route_config_name
 			m.RouteConfigName = r.String()
@@ -724,7 +686,7 @@ func (m *wireRds) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRds) GetConfigSource() *wireConfigSource {
@@ -746,7 +708,8 @@ type wireBoolValue struct {
 	Value bool
 }
 
-func (m *wireBoolValue) parse(r wire.Reader) bool {
+func (m *wireBoolValue) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -756,7 +719,7 @@ func (m *wireBoolValue) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireBoolValue) GetValue() bool {
@@ -771,7 +734,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -781,7 +745,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -51,12 +52,18 @@ var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireRouteConfiguration)
-	if !m.parse(dc.Read(body)) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.RouteConfiguration)(nil)))
 	}
-	if dc.Types.Profile() == resource.Envoy && !wire.Unmarshal(wire.Read(body), &m.message) {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.RouteConfiguration)(nil)))
+	if dc.Types.Profile() == resource.Envoy {
+		m.message = new(routev3.RouteConfiguration)
+		if err := proto.Unmarshal(body, m.message); err != nil {
+			return nil, resource.Unparseable(messageName, err)
+		}
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

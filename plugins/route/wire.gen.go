@@ -14,11 +14,12 @@ import (
 // wireNonForwardingAction is what is read of a envoy.config.route.v3.NonForwardingAction.
 type wireNonForwardingAction struct{}
 
-func (*wireNonForwardingAction) parse(r wire.Reader) bool {
+func (*wireNonForwardingAction) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireRetryPolicy is what is read of a envoy.config.route.v3.RetryPolicy.
@@ -29,7 +30,8 @@ type wireRetryPolicy struct {
 	RetryBackOff  *routev3.RetryPolicy_RetryBackOff
 }
 
-func (m *wireRetryPolicy) parse(r wire.Reader) bool {
+func (m *wireRetryPolicy) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -38,19 +40,15 @@ func (m *wireRetryPolicy) parse(r wire.Reader) bool {
 		case 2<<3 | wire.Len:
 			// num_retries
 			m.setNumRetries = true
-			if !m.NumRetries.parse(r.Sub()) {
-				return false
-			}
+			m.NumRetries.parse(r)
 		case 8<<3 | wire.Len:
 			// retry_back_off
-			if !wire.Unmarshal(r.Sub(), &m.RetryBackOff) {
-				return false
-			}
+			wire.Unmarshal(r, &m.RetryBackOff)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRetryPolicy) GetRetryOn() string {
@@ -85,7 +83,8 @@ type wireRoute struct {
 	whichAction          int32 // the number of the member that is set
 }
 
-func (m *wireRoute) parse(r wire.Reader) bool {
+func (m *wireRoute) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 14<<3 | wire.Len:
@@ -94,9 +93,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 		case 1<<3 | wire.Len:
 			// match
 			m.setMatch = true
-			if !m.Match.parse(r.Sub()) {
-				return false
-			}
+			m.Match.parse(r)
 		case 2<<3 | wire.Len:
 			// route
 			if m.whichAction != 2 {
@@ -105,9 +102,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 				}
 				m.whichAction = 2
 			}
-			if !m.Route.parse(r.Sub()) {
-				return false
-			}
+			m.Route.parse(r)
 		case 3<<3 | wire.Len:
 			// redirect
 			m.whichAction = 3
@@ -128,37 +123,31 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 				}
 				m.whichAction = 18
 			}
-			if !m.NonForwardingAction.parse(r.Sub()) {
-				return false
-			}
+			m.NonForwardingAction.parse(r)
 		case 13<<3 | wire.Len:
 			// typed_per_filter_config
 			var key string
 			x := new(anypb.Any)
-			e := r.Inside()
-			for e.Next() {
-				switch e.Tag() {
+			entry := r.Inside()
+			for r.Next() {
+				switch r.Tag() {
 				case 1<<3 | wire.Len:
 					// key
-					key = e.String()
+					key = r.String()
 				case 2<<3 | wire.Len:
 					// value
-					if !wire.Any(e.Sub(), x) {
-						return false
-					}
+					wire.Any(r, x)
 				default:
-					e.Skip()
+					r.Skip()
 				}
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(entry)
 			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRoute) GetName() string {
@@ -212,7 +201,8 @@ type wireRouteAction struct {
 	whichHostRewriteSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireRouteAction) parse(r wire.Reader) bool {
+func (m *wireRouteAction) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -231,9 +221,7 @@ func (m *wireRouteAction) parse(r wire.Reader) bool {
 				}
 				m.whichClusterSpecifier = 3
 			}
-			if !m.WeightedClusters.parse(r.Sub()) {
-				return false
-			}
+			m.WeightedClusters.parse(r)
 		case 37<<3 | wire.Len:
 			// cluster_specifier_plugin
 			m.whichClusterSpecifier = 37
@@ -254,9 +242,7 @@ func (m *wireRouteAction) parse(r wire.Reader) bool {
 				}
 				m.whichHostRewriteSpecifier = 7
 			}
-			if !m.AutoHostRewrite.parse(r.Sub()) {
-				return false
-			}
+			m.AutoHostRewrite.parse(r)
 		case 29<<3 | wire.Len:
 			// host_rewrite_header
 			m.whichHostRewriteSpecifier = 29
@@ -272,26 +258,20 @@ func (m *wireRouteAction) parse(r wire.Reader) bool {
 		case 9<<3 | wire.Len:
 			// retry_policy
 			m.setRetryPolicy = true
-			if !m.RetryPolicy.parse(r.Sub()) {
-				return false
-			}
+			m.RetryPolicy.parse(r)
 		case 15<<3 | wire.Len:
 			// hash_policy
-			x := wire.Element(&m.HashPolicy, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.HashPolicy, r)
+			wire.Unmarshal(r, x)
 		case 36<<3 | wire.Len:
 			// max_stream_duration
 			m.setMaxStreamDuration = true
-			if !m.MaxStreamDuration.parse(r.Sub()) {
-				return false
-			}
+			m.MaxStreamDuration.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteAction) GetCluster() string {
@@ -371,26 +351,23 @@ type wireRouteActionMaxStreamDuration struct {
 	setGrpcTimeoutHeaderMax bool
 }
 
-func (m *wireRouteActionMaxStreamDuration) parse(r wire.Reader) bool {
+func (m *wireRouteActionMaxStreamDuration) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// max_stream_duration
 			m.setMaxStreamDuration = true
-			if !wire.Duration(r.Sub(), &m.MaxStreamDuration) {
-				return false
-			}
+			wire.Duration(r, &m.MaxStreamDuration)
 		case 2<<3 | wire.Len:
 			// grpc_timeout_header_max
 			m.setGrpcTimeoutHeaderMax = true
-			if !wire.Duration(r.Sub(), &m.GrpcTimeoutHeaderMax) {
-				return false
-			}
+			wire.Duration(r, &m.GrpcTimeoutHeaderMax)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteActionMaxStreamDuration) GetMaxStreamDuration() *durationpb.Duration {
@@ -414,26 +391,23 @@ type wireRouteConfiguration struct {
 	ClusterSpecifierPlugins []*routev3.ClusterSpecifierPlugin
 }
 
-func (m *wireRouteConfiguration) parse(r wire.Reader) bool {
+func (m *wireRouteConfiguration) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// virtual_hosts
-			x := wire.Element(&m.VirtualHosts, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.VirtualHosts, r)
+			x.parse(r)
 		case 12<<3 | wire.Len:
 			// cluster_specifier_plugins
-			x := wire.Element(&m.ClusterSpecifierPlugins, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.ClusterSpecifierPlugins, r)
+			wire.Unmarshal(r, x)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteConfiguration) GetVirtualHosts() []wireVirtualHost {
@@ -463,7 +437,8 @@ type wireRouteMatch struct {
 	whichPathSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireRouteMatch) parse(r wire.Reader) bool {
+func (m *wireRouteMatch) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -482,9 +457,7 @@ func (m *wireRouteMatch) parse(r wire.Reader) bool {
 				}
 				m.whichPathSpecifier = 10
 			}
-			if !m.SafeRegex.parse(r.Sub()) {
-				return false
-			}
+			m.SafeRegex.parse(r)
 		case 12<<3 | wire.Len:
 			// connect_matcher
 			m.whichPathSpecifier = 12
@@ -500,31 +473,23 @@ func (m *wireRouteMatch) parse(r wire.Reader) bool {
 		case 4<<3 | wire.Len:
 			// case_sensitive
 			m.setCaseSensitive = true
-			if !m.CaseSensitive.parse(r.Sub()) {
-				return false
-			}
+			m.CaseSensitive.parse(r)
 		case 9<<3 | wire.Len:
 			// runtime_fraction
-			if !wire.Unmarshal(r.Sub(), &m.RuntimeFraction) {
-				return false
-			}
+			wire.Unmarshal(r, &m.RuntimeFraction)
 		case 6<<3 | wire.Len:
 			// headers
-			x := wire.Element(&m.Headers, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.Headers, r)
+			wire.Unmarshal(r, x)
 		case 7<<3 | wire.Len:
 			// query_parameters
-			x := wire.Element(&m.QueryParameters, &r)
-			if !wire.Unmarshal(r.Sub(), x) {
-				return false
-			}
+			x := wire.Scratch(&m.QueryParameters, r)
+			wire.Unmarshal(r, x)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteMatch) GetPrefix() string {
@@ -598,7 +563,8 @@ type wireVirtualHost struct {
 	setRetryPolicy       bool
 }
 
-func (m *wireVirtualHost) parse(r wire.Reader) bool {
+func (m *wireVirtualHost) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -606,47 +572,39 @@ func (m *wireVirtualHost) parse(r wire.Reader) bool {
 			m.Name = r.String()
 		case 2<<3 | wire.Len:
 			// domains
-			*wire.Element(&m.Domains, &r) = r.String()
+			*wire.Element(&m.Domains, r) = r.String()
 		case 3<<3 | wire.Len:
 			// routes
-			x := wire.Element(&m.Routes, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Element(&m.Routes, r)
+			x.parse(r)
 		case 15<<3 | wire.Len:
 			// typed_per_filter_config
 			var key string
 			x := new(anypb.Any)
-			e := r.Inside()
-			for e.Next() {
-				switch e.Tag() {
+			entry := r.Inside()
+			for r.Next() {
+				switch r.Tag() {
 				case 1<<3 | wire.Len:
 					// key
-					key = e.String()
+					key = r.String()
 				case 2<<3 | wire.Len:
 					// value
-					if !wire.Any(e.Sub(), x) {
-						return false
-					}
+					wire.Any(r, x)
 				default:
-					e.Skip()
+					r.Skip()
 				}
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(entry)
 			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
 		case 16<<3 | wire.Len:
 			// retry_policy
 			m.setRetryPolicy = true
-			if !m.RetryPolicy.parse(r.Sub()) {
-				return false
-			}
+			m.RetryPolicy.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireVirtualHost) GetName() string {
@@ -691,26 +649,23 @@ type wireWeightedCluster struct {
 	setTotalWeight bool
 }
 
-func (m *wireWeightedCluster) parse(r wire.Reader) bool {
+func (m *wireWeightedCluster) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// clusters
-			x := wire.Element(&m.Clusters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Clusters, r)
+			x.parse(r)
 		case 3<<3 | wire.Len:
 			// total_weight
 			m.setTotalWeight = true
-			if !m.TotalWeight.parse(r.Sub()) {
-				return false
-			}
+			m.TotalWeight.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireWeightedCluster) GetClusters() []wireWeightedClusterClusterWeight {
@@ -736,7 +691,8 @@ type wireWeightedClusterClusterWeight struct {
 	TypedPerFilterConfig map[string]*anypb.Any
 }
 
-func (m *wireWeightedClusterClusterWeight) parse(r wire.Reader) bool {
+func (m *wireWeightedClusterClusterWeight) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -745,37 +701,31 @@ func (m *wireWeightedClusterClusterWeight) parse(r wire.Reader) bool {
 		case 2<<3 | wire.Len:
 			// weight
 			m.setWeight = true
-			if !m.Weight.parse(r.Sub()) {
-				return false
-			}
+			m.Weight.parse(r)
 		case 10<<3 | wire.Len:
 			// typed_per_filter_config
 			var key string
 			x := new(anypb.Any)
-			e := r.Inside()
-			for e.Next() {
-				switch e.Tag() {
+			entry := r.Inside()
+			for r.Next() {
+				switch r.Tag() {
 				case 1<<3 | wire.Len:
 					// key
-					key = e.String()
+					key = r.String()
 				case 2<<3 | wire.Len:
 					// value
-					if !wire.Any(e.Sub(), x) {
-						return false
-					}
+					wire.Any(r, x)
 				default:
-					e.Skip()
+					r.Skip()
 				}
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(entry)
 			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireWeightedClusterClusterWeight) GetName() string {
@@ -804,7 +754,8 @@ type wireRegexMatcher struct {
 	Regex string
 }
 
-func (m *wireRegexMatcher) parse(r wire.Reader) bool {
+func (m *wireRegexMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -814,7 +765,7 @@ func (m *wireRegexMatcher) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRegexMatcher) GetRegex() string {
@@ -829,7 +780,8 @@ type wireBoolValue struct {
 	Value bool
 }
 
-func (m *wireBoolValue) parse(r wire.Reader) bool {
+func (m *wireBoolValue) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -839,7 +791,7 @@ func (m *wireBoolValue) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireBoolValue) GetValue() bool {
@@ -854,7 +806,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -864,7 +817,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) proto() *wrapperspb.UInt32Value {
