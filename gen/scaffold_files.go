@@ -60,8 +60,7 @@ refs:
 const scaffoldDoc = `// Package {{.Package}} is the resource type {{.Message}}.
 package {{.Package}}
 
-//go:generate go tool xdsgen resource.yaml
-`
+` + "//go:generate go tool xdsgen resource.yaml\n" // not at the start of a line: that would be a directive here
 
 const scaffoldHooks = `package {{.Package}}
 
