@@ -10,7 +10,11 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )
@@ -25,11 +29,14 @@ const serverScope = "#server"
 //
 // A server or channel that is given none has one of its own.
 type Pool struct {
-	config  *bootstrap.Config
-	types   *resource.Set
-	filters []httpfilter.Filter
-	logger  *slog.Logger
-	options []client.Option
+	config    *bootstrap.Config
+	types     *resource.Set
+	filters   []httpfilter.Filter   // the user's
+	plugins   []certprovider.Plugin // the user's
+	chains    *filterchain.Table
+	providers *security.Providers
+	logger    *slog.Logger
+	options   []client.Option
 
 	connections *client.Pool
 	shared      bool // connections are somebody else's
@@ -69,10 +76,9 @@ func NewPool(opts ...PoolOption) (*Pool, error) {
 			return nil, fmt.Errorf("grpcxds: %w", err)
 		}
 	}
-	if p.types, err = withFilters(p.types, p.filters); err != nil {
-		return nil, err
+	if err := p.extend(); err != nil {
+		return nil, fmt.Errorf("grpcxds: %w", err)
 	}
-	p.filters = slices.Concat(builtin(), p.filters)
 	if p.logger == nil {
 		p.logger = slog.Default()
 	}
@@ -82,26 +88,30 @@ func NewPool(opts ...PoolOption) (*Pool, error) {
 	return p, nil
 }
 
-// builtin are the running halves of the filters whose parsing halves package standard
-// registers.
-func builtin() []httpfilter.Filter { return nil }
-
-// withFilters adds the parsing halves of filters to a set that lacks them.
-func withFilters(types *resource.Set, filters []httpfilter.Filter) (*resource.Set, error) {
-	extensions := make([]resource.Extension, 0, len(filters))
-	for _, f := range filters {
-		if f.HTTPFilter == nil {
-			return nil, errors.New("grpcxds: a filter's HTTPFilter is nil; it says how the configuration is read")
-		}
-		if known, ok := types.HTTPFilter(f.Config); !ok || known != f.HTTPFilter {
-			extensions = append(extensions, f.HTTPFilter)
-		}
-	}
-	types, err := types.Extend(types.Profile(), extensions...)
+// extend makes the extensions known: their running halves beside the built-in ones, and
+// what reads their configurations to the set of types, which may have it already.
+func (p *Pool) extend() (err error) {
+	p.chains, err = filterchain.New(append([]httpfilter.Filter{{HTTPFilter: router.Filter()}}, p.filters...))
 	if err != nil {
-		return nil, fmt.Errorf("grpcxds: %w", err)
+		return err
 	}
-	return types, nil
+	p.providers, err = security.NewProviders(p.config, append([]certprovider.Plugin{certprovider.FileWatcher()}, p.plugins...))
+	if err != nil {
+		return err
+	}
+	var read []resource.Extension
+	for _, f := range p.filters {
+		if known, ok := p.types.HTTPFilter(f.Config); !ok || known != f.HTTPFilter {
+			read = append(read, f.HTTPFilter)
+		}
+	}
+	for _, c := range p.plugins {
+		if known, ok := p.types.CertificateProvider(c.Plugin); !ok || known != c.CertificateProvider {
+			read = append(read, c.CertificateProvider)
+		}
+	}
+	p.types, err = p.types.Extend(p.types.Profile(), read...)
+	return err
 }
 
 // acquire returns the client of a key, which is made if nobody uses it yet. The error is
@@ -157,6 +167,7 @@ func (p *Pool) Close() error {
 	for _, s := range scopes {
 		errs = append(errs, s.Close())
 	}
+	p.providers.Close()
 	if !p.shared {
 		errs = append(errs, p.connections.Close())
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
@@ -30,6 +31,13 @@ func WithTypes(types *resource.Set) PoolOption {
 // configuration that another one is for is an error of NewPool.
 func WithFilters(filters ...httpfilter.Filter) PoolOption {
 	return func(p *Pool) { p.filters = append(p.filters, filters...) }
+}
+
+// WithCertificateProviders adds certificate provider plugins to the built-in ones (gRFC
+// A29). What checks their configurations is added to the set of types, unless it is in
+// there. A plugin with the name of another one is an error of NewPool.
+func WithCertificateProviders(plugins ...certprovider.Plugin) PoolOption {
+	return func(p *Pool) { p.plugins = append(p.plugins, plugins...) }
 }
 
 // WithLogger sets where the pool, its clients and servers log. The default is

@@ -1,6 +1,7 @@
 package grpcxds
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -9,10 +10,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/ads"
 
 	"go.uber.org/goleak"
+	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
@@ -96,8 +99,11 @@ func TestPoolKnowsFilters(t *testing.T) {
 		Config: "acme.Tag", Sides: resource.ServerSide,
 		Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return struct{}{}, nil },
 	}
+	runs := func(f *resource.HTTPFilter) PoolOption {
+		return WithFilters(httpfilter.Filter{HTTPFilter: f, Server: func(any, any) (httpfilter.ServerInterceptor, error) { return nil, nil }}) //nolint:nilnil // lets every call pass
+	}
 	config := WithBootstrap(parse(t, someBootstrap))
-	p, err := NewPool(config, WithFilters(httpfilter.Filter{HTTPFilter: tag}))
+	p, err := NewPool(config, runs(tag))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,18 +112,41 @@ func TestPoolKnowsFilters(t *testing.T) {
 		t.Error("the filter's configuration cannot be read")
 	}
 	// A set that has the filter already is as good.
-	again, err := NewPool(config, WithTypes(p.types), WithFilters(httpfilter.Filter{HTTPFilter: tag}))
+	again, err := NewPool(config, WithTypes(p.types), runs(tag))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer again.Close()
 	other := *tag
-	if _, err := NewPool(config, WithTypes(p.types), WithFilters(httpfilter.Filter{HTTPFilter: &other})); err == nil ||
+	if _, err := NewPool(config, WithTypes(p.types), runs(&other)); err == nil ||
 		!strings.Contains(err.Error(), "acme.Tag") {
 		t.Errorf("two filters for one configuration: %v", err)
 	}
 	if _, err := NewPool(config, WithFilters(httpfilter.Filter{})); err == nil {
 		t.Error("a filter without anything was accepted")
+	}
+}
+
+func TestPoolKnowsCertificateProviders(t *testing.T) {
+	own := certprovider.Plugin{
+		CertificateProvider: &resource.CertificateProvider{Plugin: "acme"},
+		New: func(json.RawMessage, grpccert.BuildOptions) (grpccert.Provider, error) {
+			return nil, errors.New("none")
+		},
+	}
+	config := WithBootstrap(parse(t, someBootstrap))
+	p, err := NewPool(config, WithCertificateProviders(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if c, _ := p.types.CertificateProvider("acme"); c != own.CertificateProvider {
+		t.Error("the plugin's configuration cannot be checked")
+	}
+	for _, bad := range []certprovider.Plugin{{}, certprovider.FileWatcher()} {
+		if _, err := NewPool(config, WithCertificateProviders(bad)); err == nil {
+			t.Errorf("%+v was accepted", bad)
+		}
 	}
 }
 

@@ -12,10 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/server"
-	"github.com/xdsforge/xdsforge/plugins/listener"
-	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // A Server is a gRPC server that control planes configure (gRFC A36): what it listens on
@@ -99,12 +96,11 @@ func (s *Server) open(o *serverOptions, rest []grpc.ServerOption) error {
 		return err
 	}
 	s.config = server.Config{
-		Client:   s.scope.Client,
-		Options:  append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, rest...),
-		Register: s.register,
-		Filters: func(listener.HTTPFilters, ...map[string]route.FilterOverride) (httpfilter.ServerInterceptor, error) {
-			return nil, nil
-		},
+		Client:         s.scope.Client,
+		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, rest...),
+		Register:       s.register,
+		Chains:         s.pool.chains,
+		Providers:      s.pool.providers,
 		Report:         func(addr net.Addr, err error) { report(addr, modeOf(err), err) },
 		Grace:          o.grace,
 		HandshakeLimit: server.DefaultHandshakeLimit,

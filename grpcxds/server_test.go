@@ -10,7 +10,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/grpc/reflection"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -96,7 +95,6 @@ func TestServeRefusesAnAddressThatIsNotTCP(t *testing.T) {
 func TestServicesAreOnEveryConnection(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
-	reflection.Register(s.Server) // as of a grpc.Server
 	if info := s.GetServiceInfo(); len(info) == 0 || len(info["grpc.testing.TestService"].Methods) == 0 {
 		t.Errorf("GetServiceInfo: %v", info)
 	}

@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/encoding/prototext"
@@ -113,6 +114,7 @@ func (w *world) serveOn(lis net.Listener, opts ...grpc.ServerOption) *site {
 		w.Fatal(err)
 	}
 	testpb.RegisterTestServiceServer(s.Server, echo{})
+	reflection.Register(s.Server) // as of a grpc.Server
 	go func() { s.served <- s.Serve(lis) }()
 	w.Cleanup(func() {
 		s.Stop()

@@ -4,10 +4,8 @@ import (
 	"context"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
@@ -25,55 +23,39 @@ func (h headers) authority() string {
 	return ""
 }
 
-// errUnanswered is for filters that end a call well without having called next.
-var errUnanswered = status.Error(codes.Internal, "xds: an HTTP filter ended the call without an answer")
-
 // unary is the [grpc.UnaryServerInterceptor] of a filter chain.
-func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
 	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return nil, err
 	}
-	if filters == nil {
+	if filters.Idle() {
 		return handler(ctx, req)
 	}
-	var (
-		resp     any
-		answered bool
-	)
-	err = filters.Intercept(ctx, newCall(ctx, info.FullMethod), func(ctx context.Context) (err error) {
-		answered = true
-		resp, err = handler(ctx, req)
-		return err
-	})
-	switch {
-	case err != nil:
+	call := newCall(ctx, info.FullMethod)
+	defer func() { call.Done(err) }()
+	if ctx, err = filters.Intercept(ctx, call); err != nil {
 		return nil, err
-	case !answered:
-		return nil, errUnanswered
 	}
-	return resp, nil
+	return handler(ctx, req)
 }
 
 // stream is the [grpc.StreamServerInterceptor] of a filter chain.
-func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	ctx := ss.Context()
 	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return err
 	}
-	if filters == nil {
+	if filters.Idle() {
 		return handler(srv, ss)
 	}
-	answered := false
-	err = filters.Intercept(ctx, newCall(ctx, info.FullMethod), func(ctx context.Context) error {
-		answered = true
-		return handler(srv, withContext(ss, ctx))
-	})
-	if err == nil && !answered {
-		return errUnanswered
+	call := newCall(ctx, info.FullMethod)
+	defer func() { call.Done(err) }()
+	if ctx, err = filters.Intercept(ctx, call); err != nil {
+		return err
 	}
-	return err
+	return handler(srv, withContext(ss, ctx))
 }
 
 // newCall is what filters see of a call.

@@ -8,9 +8,8 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
-	"github.com/xdsforge/xdsforge/plugins/listener"
-	"github.com/xdsforge/xdsforge/plugins/route"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
 // DefaultGrace is how long the calls of an old Listener may go on: 10 min (A36).
@@ -29,9 +28,10 @@ type Config struct {
 	Options []grpc.ServerOption
 	// Register registers the services of every grpc.Server.
 	Register func(grpc.ServiceRegistrar)
-	// Filters makes the filters of some calls, with what overrides their configurations, the
-	// most specific first; nil: calls go through none.
-	Filters func(filters listener.HTTPFilters, overrides ...map[string]route.FilterOverride) (httpfilter.ServerInterceptor, error)
+	// Chains makes the HTTP filters that calls go through.
+	Chains *filterchain.Table
+	// Providers have the certificates of filter chains with TLS.
+	Providers *security.Providers
 	// Report is told that the server serves at an address, or, with an error, that it does
 	// not, when that changes or the reason does. It is not called concurrently for one
 	// address.
@@ -44,6 +44,3 @@ type Config struct {
 	// Logger is where configurations that make calls fail are told of.
 	Logger *slog.Logger
 }
-
-// secure is the connection with what credentials need to know of its filter chain.
-func (c *Config) secure(conn net.Conn, _ *listener.FilterChain) net.Conn { return conn }

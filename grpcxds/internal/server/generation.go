@@ -1,13 +1,16 @@
 package server
 
 import (
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
@@ -23,67 +26,71 @@ type generation struct {
 	mu      sync.Mutex
 	routes  *routes
 	servers map[*listener.FilterChain]*chainServer
-	stopped bool
+	closed  bool // there will be no more servers: it drains, or has stopped
 
-	stopping chan struct{} // closed when stopped
+	stopping func()        // closes stopped
+	stopped  chan struct{} // closed when it has stopped, and need not drain
 }
 
 // A chainServer serves the connections of one filter chain.
 type chainServer struct {
 	*grpc.Server
 	lobby   *lobby
+	tls     *security.Server
+	release func() // the tls
 	routing atomic.Pointer[routing]
 }
 
 func newGeneration(c *Config, addr net.Addr, u *listener.Update, r *routes) *generation {
-	return &generation{
+	g := &generation{
 		config: c, addr: addr, listener: u, routes: r,
 		handshakes: newHandshakes(),
 		servers:    make(map[*listener.FilterChain]*chainServer),
-		stopping:   make(chan struct{}),
+		stopped:    make(chan struct{}),
 	}
+	g.stopping = sync.OnceFunc(func() { close(g.stopped) })
+	return g
 }
 
 // take serves a connection, or closes it where no filter chain is for it. It reports
 // false, and does nothing, if the generation takes no more.
 func (g *generation) take(raw net.Conn) bool {
-	c := g.handshakes.begin(raw)
+	chain := g.listener.FilterChain(listener.ConnOf(raw))
+	if chain == nil {
+		_ = raw.Close() // the Listener says so (A36)
+		return true
+	}
+	s := g.server(chain)
+	if s == nil {
+		return false
+	}
+	c := g.handshakes.begin(security.NewConn(raw, s.tls))
 	if c == nil {
 		return false
 	}
-	chain := g.listener.FilterChain(listener.ConnOf(raw))
-	if chain == nil {
-		_ = c.Close() // the Listener says so (A36)
-		return true
-	}
-	if s := g.server(chain); s != nil {
-		s.lobby.hand(g.config.secure(c, chain))
-	} else {
-		_ = c.Close()
-	}
+	s.lobby.hand(c)
 	return true
 }
 
 // server is the one for a filter chain, which is made for its first connection; nil: the
-// generation has stopped.
+// generation takes no more.
 func (g *generation) server(chain *listener.FilterChain) *chainServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.stopped {
-		return nil
-	}
 	s := g.servers[chain]
-	if s == nil {
-		s = &chainServer{lobby: newLobby(g.addr)}
-		s.Server = grpc.NewServer(append([]grpc.ServerOption{
-			grpc.ChainUnaryInterceptor(s.unary),
-			grpc.ChainStreamInterceptor(s.stream),
-		}, g.config.Options...)...)
-		g.config.Register(s)
-		s.routing.Store(g.routes.of(chain.Manager()))
-		g.servers[chain] = s
-		go s.Serve(s.lobby) //nolint:errcheck // it ends with the server
+	if s != nil || g.closed {
+		return s
 	}
+	s = &chainServer{lobby: newLobby(g.addr), tls: g.config.Providers.Server(chain.TLS)}
+	s.release = sync.OnceFunc(s.tls.Close)
+	s.Server = grpc.NewServer(append([]grpc.ServerOption{
+		grpc.ChainUnaryInterceptor(s.unary),
+		grpc.ChainStreamInterceptor(s.stream),
+	}, g.config.Options...)...)
+	g.config.Register(s)
+	s.routing.Store(g.routes.of(chain.Manager()))
+	g.servers[chain] = s
+	go s.Serve(s.lobby) //nolint:errcheck // it ends with the server
 	return s
 }
 
@@ -98,41 +105,47 @@ func (g *generation) route(r *routes) {
 }
 
 // drain lets the calls that have started end, for as long as the grace time or, if that is
-// negative, as long as they take, and returns when they have. New calls are sent away as soon as the handshakes
-// are over, for which there is a limit.
+// negative, as long as they take, and returns when they have. New calls are sent away as
+// soon as the handshakes are over, for which there is a limit.
 func (g *generation) drain(grace time.Duration) {
+	servers := g.close()
 	select {
 	case <-g.handshakes.seal():
-	case <-g.stopping:
+	case <-g.stopped:
 		return
 	}
-	defer time.AfterFunc(g.config.HandshakeLimit, func() { g.handshakes.closeAll() }).Stop()
+	defer time.AfterFunc(g.config.HandshakeLimit, g.handshakes.closeAll).Stop()
 	if grace >= 0 {
 		defer time.AfterFunc(grace, g.stop).Stop()
 	}
-	g.each((*grpc.Server).GracefulStop)
+	each(servers, (*grpc.Server).GracefulStop)
 }
 
 // stop ends everything at once. It may be called more than once, and while it drains.
 func (g *generation) stop() {
-	g.mu.Lock()
-	if !g.stopped {
-		g.stopped = true
-		close(g.stopping)
-	}
-	g.mu.Unlock()
+	servers := g.close()
+	g.stopping()
 	g.handshakes.seal()
 	g.handshakes.closeAll()
-	g.each((*grpc.Server).Stop)
+	each(servers, (*grpc.Server).Stop)
 }
 
-// each does something with all servers at once, and waits for it.
-func (g *generation) each(do func(*grpc.Server)) {
-	var wg sync.WaitGroup
+// close has take refuse from now on, and returns the servers that there are.
+func (g *generation) close() []*chainServer {
 	g.mu.Lock()
-	for _, s := range g.servers {
-		wg.Go(func() { do(s.Server) })
+	defer g.mu.Unlock()
+	g.closed = true
+	return slices.Collect(maps.Values(g.servers))
+}
+
+// each ends all servers at once, and waits for it.
+func each(servers []*chainServer, end func(*grpc.Server)) {
+	var wg sync.WaitGroup
+	for _, s := range servers {
+		wg.Go(func() {
+			end(s.Server)
+			s.release()
+		})
 	}
-	g.mu.Unlock()
 	wg.Wait()
 }

@@ -1,10 +1,13 @@
 package server
 
 import (
-	"net"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
 // handshakes knows the connections that were handed to gRPC servers and have not finished
@@ -36,13 +39,13 @@ const (
 // A conn is a connection that is handed to a gRPC server. The server tells how far it is:
 // it sets a deadline when it takes the connection up, and removes it after the handshake.
 type conn struct {
-	net.Conn
+	*security.Conn
 	handshakes *handshakes
 	state      atomic.Int32 // written under handshakes.mu
 }
 
 // begin wraps a connection that is to be handed over; nil: no more are.
-func (h *handshakes) begin(raw net.Conn) *conn {
+func (h *handshakes) begin(raw *security.Conn) *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sealed {
@@ -97,22 +100,17 @@ func (h *handshakes) advance(c *conn, to int32) {
 	}
 }
 
-// closeAll closes the connections whose handshakes are not finished, and returns how many
-// there were.
-func (h *handshakes) closeAll() int {
+// closeAll closes the connections whose handshakes are not finished.
+func (h *handshakes) closeAll() {
 	h.mu.Lock()
-	late := make([]*conn, 0, len(h.open))
-	for c := range h.open {
-		late = append(late, c)
-	}
+	late := slices.Collect(maps.Keys(h.open))
 	h.mu.Unlock()
 	for _, c := range late {
 		_ = c.Close() // it is not needed any more
 	}
-	return len(late)
 }
 
-// SetDeadline implements [net.Conn].
+// SetDeadline is that of [security.Conn].
 func (c *conn) SetDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.handshakes.advance(c, done)
@@ -122,7 +120,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// Close implements [net.Conn].
+// Close is that of [security.Conn].
 func (c *conn) Close() error {
 	c.handshakes.advance(c, done)
 	return c.Conn.Close()

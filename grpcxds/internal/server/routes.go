@@ -8,7 +8,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
-	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -23,8 +23,8 @@ type routes struct {
 type routing struct {
 	update *route.Update
 	err    error // the status of every call, where there is no update
-	// filters are those of routes that override nothing; nil: none.
-	filters httpfilter.ServerInterceptor
+	// filters are those of routes that override nothing.
+	filters *filterchain.ServerChain
 	// overridden are those of the other routes.
 	overridden map[*route.Route]filtering
 }
@@ -32,7 +32,7 @@ type routing struct {
 // A filtering is what calls of one route go through; err is the status of every call where
 // that cannot be made.
 type filtering struct {
-	filters httpfilter.ServerInterceptor
+	filters *filterchain.ServerChain
 	err     error
 }
 
@@ -46,8 +46,7 @@ func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
 	for m := range managers(u) {
 		update, err := find(c.Client, s, m)
 		if err != nil {
-			r.problem(err.Error())
-			r.chains[m] = &routing{err: status.Error(codes.Unavailable, "xds: "+err.Error())}
+			r.chains[m] = &routing{err: r.fail(err)}
 			continue
 		}
 		if !judged[update] {
@@ -119,34 +118,40 @@ func served(r *route.Route) bool {
 
 // compile makes the filters of each route.
 func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routing {
-	out := &routing{update: u, overridden: make(map[*route.Route]filtering)}
-	f := r.filtering(c, m)
-	out.filters, out.err = f.filters, f.err
+	filters, err := c.Chains.Server(m.Filters)
+	if err != nil {
+		return &routing{err: r.fail(err)}
+	}
+	out := &routing{update: u, filters: filters, overridden: make(map[*route.Route]filtering)}
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
+		common, err := filters.Override(h.Overrides)
 		for j := range h.Routes {
-			if t := &h.Routes[j]; served(t) && len(h.Overrides)+len(t.Overrides) > 0 {
-				out.overridden[t] = r.filtering(c, m, t.Overrides, h.Overrides)
+			t := &h.Routes[j]
+			if !served(t) || len(h.Overrides)+len(t.Overrides) == 0 {
+				continue
 			}
+			f := filtering{err: err}
+			if err == nil {
+				f.filters, f.err = common.Override(t.Overrides)
+			}
+			if f.err != nil {
+				f.err = r.fail(f.err)
+			}
+			out.overridden[t] = f
 		}
 	}
 	return out
 }
 
-// filtering makes the filters of calls, with what overrides their configurations, the most
-// specific first.
-func (r *routes) filtering(c *Config, m *listener.Manager, overrides ...map[string]route.FilterOverride) filtering {
-	filters, err := c.Filters(m.Filters, overrides...)
-	if err != nil {
-		r.problem(err.Error())
-		return filtering{err: status.Error(codes.Unavailable, "xds: "+err.Error())}
-	}
-	return filtering{filters: filters}
+// fail is the status of calls that are bound to fail.
+func (r *routes) fail(err error) error {
+	r.problem(err.Error())
+	return status.Error(codes.Unavailable, "xds: "+err.Error())
 }
 
-// choose finds the route of a call, and what it goes through: nil: nothing. The error is
-// a status (A36).
-func (r *routing) choose(method string, headers headers) (httpfilter.ServerInterceptor, error) {
+// choose finds the route of a call, and what it goes through. The error is a status (A36).
+func (r *routing) choose(method string, headers headers) (*filterchain.ServerChain, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
