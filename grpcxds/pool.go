@@ -14,9 +14,6 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
-	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
-	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 // serverScope is the key of the client that all servers of a pool share; any other key is
@@ -69,13 +66,6 @@ func NewPool(opts ...PoolOption) (*Pool, error) {
 			return nil, fmt.Errorf("grpcxds: %w", err)
 		}
 	}
-	if p.types == nil {
-		reg := registry.New()
-		standard.Register(reg)
-		if p.types, err = reg.Freeze(); err != nil {
-			return nil, fmt.Errorf("grpcxds: %w", err)
-		}
-	}
 	if err := p.extend(); err != nil {
 		return nil, fmt.Errorf("grpcxds: %w", err)
 	}
@@ -86,32 +76,6 @@ func NewPool(opts ...PoolOption) (*Pool, error) {
 		p.connections = client.NewPool()
 	}
 	return p, nil
-}
-
-// extend makes the extensions known: their running halves beside the built-in ones, and
-// what reads their configurations to the set of types, which may have it already.
-func (p *Pool) extend() (err error) {
-	p.chains, err = filterchain.New(append([]httpfilter.Filter{{HTTPFilter: router.Filter()}}, p.filters...))
-	if err != nil {
-		return err
-	}
-	p.providers, err = security.NewProviders(p.config, append([]certprovider.Plugin{certprovider.FileWatcher()}, p.plugins...))
-	if err != nil {
-		return err
-	}
-	var read []resource.Extension
-	for _, f := range p.filters {
-		if known, ok := p.types.HTTPFilter(f.Config); !ok || known != f.HTTPFilter {
-			read = append(read, f.HTTPFilter)
-		}
-	}
-	for _, c := range p.plugins {
-		if known, ok := p.types.CertificateProvider(c.Plugin); !ok || known != c.CertificateProvider {
-			read = append(read, c.CertificateProvider)
-		}
-	}
-	p.types, err = p.types.Extend(p.types.Profile(), read...)
-	return err
 }
 
 // acquire returns the client of a key, which is made if nobody uses it yet. The error is

@@ -26,9 +26,10 @@ func WithTypes(types *resource.Set) PoolOption {
 	return func(p *Pool) { p.types = types }
 }
 
-// WithFilters adds HTTP filters to the built-in ones (gRFC A39). What reads their
-// configurations is added to the set of types, unless it is in there. A filter for a
-// configuration that another one is for is an error of NewPool.
+// WithFilters adds HTTP filters to the built-in ones (gRFC A39), and puts them in the place
+// of those for the same configuration. What reads their configurations is added to the set
+// of types, unless it is in there; with [WithTypes], a filter for a configuration that
+// another one of the set is for is an error of NewPool.
 func WithFilters(filters ...httpfilter.Filter) PoolOption {
 	return func(p *Pool) { p.filters = append(p.filters, filters...) }
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
@@ -124,6 +125,19 @@ func TestPoolKnowsFilters(t *testing.T) {
 	}
 	if _, err := NewPool(config, WithFilters(httpfilter.Filter{})); err == nil {
 		t.Error("a filter without anything was accepted")
+	}
+}
+
+// A user's filter takes the place of a built-in one.
+func TestPoolReplacesFilters(t *testing.T) {
+	own := rbac.Filter()
+	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)), WithFilters(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if f, _ := p.types.HTTPFilter(own.Config); f != own.HTTPFilter {
+		t.Error("the built-in filter reads the configuration")
 	}
 }
 

@@ -163,7 +163,9 @@ func (w *world) listener(routes string) {
 		%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, routes)
 }
 
-func (w *world) rds(name string) { w.listener(fmt.Sprintf(`rds { config_source { ads {} } route_config_name: %q }`, name)) }
+func (w *world) rds(name string) {
+	w.listener(fmt.Sprintf(`rds { config_source { ads {} } route_config_name: %q }`, name))
+}
 
 // hosts is a virtual host for "svc" with routes to the given clusters.
 func hosts(clusters ...string) string {

@@ -53,7 +53,9 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 func (c *conn) RemoveSubConn(sc balancer.SubConn) { sc.Shutdown() }
 
 // UpdateAddresses changes what a subchannel connects to.
-func (c *conn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address) { sc.UpdateAddresses(addrs) }
+func (c *conn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address) {
+	sc.UpdateAddresses(addrs)
+}
 
 func (p *Policy) forget(sc balancer.SubConn) {
 	p.mu.Lock()
