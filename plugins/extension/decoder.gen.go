@@ -5,7 +5,7 @@ package extension
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -15,9 +15,9 @@ func peekName(body []byte) (string, error) {
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(corev3.TypedExtensionConfig)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireTypedExtensionConfig)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*corev3.TypedExtensionConfig)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -30,7 +30,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *corev3.TypedExtensionConfig, v *resource.Violations) {
+func (u *Update) decode(m *wireTypedExtensionConfig, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetTypedConfig(); x != nil {
 		q := p.Field("typed_config")

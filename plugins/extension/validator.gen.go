@@ -3,13 +3,12 @@
 package extension
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
 // validate checks the rules about one TypedExtensionConfig.
-func validate(m *corev3.TypedExtensionConfig, v *resource.Violations) {
+func validate(m *wireTypedExtensionConfig, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if m.GetTypedConfig() == nil {
 		v.Add(p.Field("typed_config"), nil, "must be set")

@@ -7,18 +7,18 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(endpointv3.LbEndpoint)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireLbEndpoint)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.LbEndpoint)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(m, v)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	validateUpdate(u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -27,16 +27,16 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *endpointv3.LbEndpoint, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
+	u.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		u.Addresses = append(u.Addresses, convert.HostPort(p.Field("endpoint.address"), x, v))
+		u.Addresses = append(u.Addresses, convert.ViewHostPort(dc.Arena(), p.Field("endpoint.address"), x.socket(), v))
 	}
-	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
+	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			u.Addresses = append(u.Addresses, convert.HostPort(q.Field("address"), y, v))
+			u.Addresses = append(u.Addresses, convert.ViewHostPort(dc.Arena(), q.Field("address"), y.socket(), v))
 		}
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()

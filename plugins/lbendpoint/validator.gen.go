@@ -3,13 +3,12 @@
 package lbendpoint
 
 import (
-	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 )
 
 // validate checks the rules about one LbEndpoint.
-func validate(m *endpointv3.LbEndpoint, v *resource.Violations) {
+func validate(m *wireLbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if m.GetEndpoint().GetAddress() == nil {
 		v.Add(p.Field("endpoint.address"), nil, "must be set")

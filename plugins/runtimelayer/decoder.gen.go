@@ -5,7 +5,7 @@ package runtimelayer
 import (
 	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -14,9 +14,9 @@ func peekName(body []byte) (string, error) {
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(runtimev3.Runtime)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireRuntime)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*runtimev3.Runtime)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -29,7 +29,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *runtimev3.Runtime) {
+func (u *Update) decode(m *wireRuntime) {
 	if x := m.GetLayer(); x != nil {
 		u.Values = x.AsMap()
 	}

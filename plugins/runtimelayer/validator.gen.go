@@ -2,13 +2,10 @@
 
 package runtimelayer
 
-import (
-	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
-	"github.com/xdsforge/xdsforge/framework/resource"
-)
+import "github.com/xdsforge/xdsforge/framework/resource"
 
 // validate checks the rules about one Runtime.
-func validate(m *runtimev3.Runtime, v *resource.Violations) {
+func validate(m *wireRuntime, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if m.GetLayer() == nil {
 		v.Add(p.Field("layer"), nil, "must be set")

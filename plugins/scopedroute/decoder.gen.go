@@ -6,7 +6,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -15,9 +15,9 @@ func peekName(body []byte) (string, error) {
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(routev3.ScopedRouteConfiguration)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireScopedRouteConfiguration)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.ScopedRouteConfiguration)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -30,10 +30,10 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireScopedRouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Key = convert.Slice[string](len(m.GetKey().GetFragments()))
-	for _, x := range m.GetKey().GetFragments() {
+	for _, x := range wire.Each(m.GetKey().GetFragments()) {
 		u.Key = append(u.Key, x.GetStringKey())
 	}
 	u.Routes = decodeRoutes(dc, &u.meta, &p, m, v)
@@ -41,7 +41,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *routev3.ScopedRouteConfig
 }
 
 // decodeRoutes finds the case that applies; nil: none does.
-func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) Routes {
+func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Routes {
 	if m.GetRouteConfigurationName() != "" {
 		return decodeRDS(dc, meta, p, m, v)
 	}
@@ -52,7 +52,7 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodeRDS reads one RDS.
-func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) RDS {
+func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) RDS {
 	var s RDS
 	s.Name = m.GetRouteConfigurationName()
 	dc.Ref(meta, v, p.Field("route_configuration_name"), "envoy.config.route.v3.RouteConfiguration", &s.Name)
@@ -60,7 +60,7 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 }
 
 // decodeInline reads one Inline.
-func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) Inline {
+func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Inline {
 	return Inline{
 		Config: convert.Inline(dc, meta, p.Field("route_configuration"), m.GetRouteConfiguration(), v),
 	}

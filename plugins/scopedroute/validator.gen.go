@@ -3,13 +3,13 @@
 package scopedroute
 
 import (
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one ScopedRouteConfiguration.
-func validate(m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
+func validate(m *wireScopedRouteConfiguration, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if convert.Count(m.GetRouteConfigurationName() != "", m.GetRouteConfiguration() != nil) != 1 {
 		v.Add(p, nil, "must have exactly one of route_configuration_name, route_configuration set")
@@ -17,15 +17,15 @@ func validate(m *routev3.ScopedRouteConfiguration, v *resource.Violations) {
 	if x := m.GetKey().GetFragments(); len(x) == 0 {
 		v.Add(p.Field("key.fragments"), nil, "must not be empty")
 	}
-	for i, x := range m.GetKey().GetFragments() {
+	for i, x := range wire.Each(m.GetKey().GetFragments()) {
 		q := p.Item("key.fragments", i)
 		validateKeyFragments(&q, x, v)
 	}
 }
 
 // validateKeyFragments checks the rules about one ScopedRouteConfiguration.Key.Fragment.
-func validateKeyFragments(p *resource.Path, m *routev3.ScopedRouteConfiguration_Key_Fragment, v *resource.Violations) {
-	if m.GetType() == nil {
+func validateKeyFragments(p *resource.Path, m *wireScopedRouteConfigurationKeyFragment, v *resource.Violations) {
+	if !m.hasType() {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
 }

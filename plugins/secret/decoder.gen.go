@@ -3,11 +3,10 @@
 package secret
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -16,14 +15,14 @@ func peekName(body []byte) (string, error) {
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(tlsv3.Secret)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireSecret)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*tlsv3.Secret)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	validate(m, v)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -31,20 +30,20 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *tlsv3.Secret, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireSecret, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Content = decodeContent(&p, m, v)
+	u.Content = decodeContent(dc, &p, m, v)
 }
 
 // decodeContent finds the case that applies; nil: none does.
-func decodeContent(p *resource.Path, m *tlsv3.Secret, v *resource.Violations) Content {
+func decodeContent(dc *resource.DecodeContext, p *resource.Path, m *wireSecret, v *resource.Violations) Content {
 	if x := m.GetTlsCertificate(); x != nil {
 		q := p.Field("tls_certificate")
 		return decodeCertificate(&q, x, v)
 	}
 	if x := m.GetSessionTicketKeys(); x != nil {
 		q := p.Field("session_ticket_keys")
-		return decodeTicketKeys(&q, x, v)
+		return decodeTicketKeys(dc, &q, x, v)
 	}
 	if x := m.GetValidationContext(); x != nil {
 		q := p.Field("validation_context")
@@ -58,7 +57,7 @@ func decodeContent(p *resource.Path, m *tlsv3.Secret, v *resource.Violations) Co
 }
 
 // decodeCertificate reads one Certificate.
-func decodeCertificate(p *resource.Path, m *tlsv3.TlsCertificate, v *resource.Violations) Certificate {
+func decodeCertificate(p *resource.Path, m *wireTlsCertificate, v *resource.Violations) Certificate {
 	var s Certificate
 	if x := m.GetCertificateChain(); x != nil {
 		q := p.Field("certificate_chain")
@@ -85,11 +84,11 @@ func decodeCertificate(p *resource.Path, m *tlsv3.TlsCertificate, v *resource.Vi
 }
 
 // decodeTicketKeys reads one TicketKeys.
-func decodeTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v *resource.Violations) TicketKeys {
+func decodeTicketKeys(dc *resource.DecodeContext, p *resource.Path, m *wireTlsSessionTicketKeys, v *resource.Violations) TicketKeys {
 	var s TicketKeys
 	validateTicketKeys(p, m, v)
-	s.Keys = convert.Slice[Data](len(m.GetKeys()))
-	for i, x := range m.GetKeys() {
+	s.Keys = wire.List[Data, wireDataSource](dc.Arena(), len(m.GetKeys()))
+	for i, x := range wire.Each(m.GetKeys()) {
 		q := p.Item("keys", i)
 		s.Keys = append(s.Keys, decodeData(&q, x, v))
 	}
@@ -97,7 +96,7 @@ func decodeTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v *resour
 }
 
 // decodeValidation reads one Validation.
-func decodeValidation(p *resource.Path, m *tlsv3.CertificateValidationContext, v *resource.Violations) Validation {
+func decodeValidation(p *resource.Path, m *wireCertificateValidationContext, v *resource.Violations) Validation {
 	var s Validation
 	if x := m.GetTrustedCa(); x != nil {
 		q := p.Field("trusted_ca")
@@ -124,7 +123,7 @@ func decodeValidation(p *resource.Path, m *tlsv3.CertificateValidationContext, v
 }
 
 // decodeGeneric reads one Generic.
-func decodeGeneric(p *resource.Path, m *tlsv3.GenericSecret, v *resource.Violations) Generic {
+func decodeGeneric(p *resource.Path, m *wireGenericSecret, v *resource.Violations) Generic {
 	var s Generic
 	if x := m.GetSecret(); x != nil {
 		q := p.Field("secret")
@@ -139,7 +138,7 @@ func decodeGeneric(p *resource.Path, m *tlsv3.GenericSecret, v *resource.Violati
 }
 
 // decodeData reads one Data.
-func decodeData(p *resource.Path, m *corev3.DataSource, v *resource.Violations) Data {
+func decodeData(p *resource.Path, m *wireDataSource, v *resource.Violations) Data {
 	var s Data
 	validateData(p, m, v)
 	s.Source = decodeSource(m)
@@ -147,29 +146,29 @@ func decodeData(p *resource.Path, m *corev3.DataSource, v *resource.Violations) 
 }
 
 // decodeSource finds the case that applies; nil: none does.
-func decodeSource(m *corev3.DataSource) Source {
-	if convert.Is[*corev3.DataSource_InlineBytes](m.GetSpecifier()) {
+func decodeSource(m *wireDataSource) Source {
+	if m.hasInlineBytes() {
 		return decodeBytes(m)
 	}
-	if convert.Is[*corev3.DataSource_InlineString](m.GetSpecifier()) {
+	if m.hasInlineString() {
 		return decodeText(m)
 	}
-	if convert.Is[*corev3.DataSource_Filename](m.GetSpecifier()) {
+	if m.hasFilename() {
 		return decodeFile(m)
 	}
-	if convert.Is[*corev3.DataSource_EnvironmentVariable](m.GetSpecifier()) {
+	if m.hasEnvironmentVariable() {
 		return decodeVariable(m)
 	}
 	return nil
 }
 
 // decodeSystemRoots reads one SystemRoots.
-func decodeSystemRoots(_ *tlsv3.CertificateValidationContext_SystemRootCerts) SystemRoots {
+func decodeSystemRoots(_ *wireCertificateValidationContextSystemRootCerts) SystemRoots {
 	return SystemRoots{}
 }
 
 // decodeProvider reads one Provider.
-func decodeProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance, v *resource.Violations) Provider {
+func decodeProvider(p *resource.Path, m *wireCertificateProviderPluginInstance, v *resource.Violations) Provider {
 	var s Provider
 	validateProvider(p, m, v)
 	s.Instance = m.GetInstanceName()
@@ -178,28 +177,28 @@ func decodeProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance
 }
 
 // decodeBytes reads one Bytes.
-func decodeBytes(m *corev3.DataSource) Bytes {
+func decodeBytes(m *wireDataSource) Bytes {
 	return Bytes{
 		Value: m.GetInlineBytes(),
 	}
 }
 
 // decodeText reads one Text.
-func decodeText(m *corev3.DataSource) Text {
+func decodeText(m *wireDataSource) Text {
 	return Text{
 		Value: m.GetInlineString(),
 	}
 }
 
 // decodeFile reads one File.
-func decodeFile(m *corev3.DataSource) File {
+func decodeFile(m *wireDataSource) File {
 	return File{
 		Path: m.GetFilename(),
 	}
 }
 
 // decodeVariable reads one Variable.
-func decodeVariable(m *corev3.DataSource) Variable {
+func decodeVariable(m *wireDataSource) Variable {
 	return Variable{
 		Name: m.GetEnvironmentVariable(),
 	}

@@ -3,16 +3,14 @@
 package secret
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 )
 
 // validate checks the rules about one Secret.
-func validate(m *tlsv3.Secret, v *resource.Violations) {
+func validate(m *wireSecret, v *resource.Violations) {
 	var p resource.Path // the message itself
-	if m.GetType() == nil {
+	if !m.hasType() {
 		v.Add(p.Field("type"), nil, "must be set")
 	}
 	if x := m.GetTlsCertificate(); x != nil && convert.Count(x.GetCertificateChain() != nil, x.GetPkcs12() != nil) != 1 {
@@ -27,27 +25,27 @@ func validate(m *tlsv3.Secret, v *resource.Violations) {
 }
 
 // validateTicketKeys checks the rules about one TlsSessionTicketKeys.
-func validateTicketKeys(p *resource.Path, m *tlsv3.TlsSessionTicketKeys, v *resource.Violations) {
+func validateTicketKeys(p *resource.Path, m *wireTlsSessionTicketKeys, v *resource.Violations) {
 	if x := m.GetKeys(); len(x) == 0 {
 		v.Add(p.Field("keys"), nil, "must not be empty")
 	}
 }
 
 // validateData checks the rules about one DataSource.
-func validateData(p *resource.Path, m *corev3.DataSource, v *resource.Violations) {
-	if m.GetSpecifier() == nil {
+func validateData(p *resource.Path, m *wireDataSource, v *resource.Violations) {
+	if !m.hasSpecifier() {
 		v.Add(p.Field("specifier"), nil, "must be set")
 	}
-	if x, ok := m.GetSpecifier().(*corev3.DataSource_Filename); ok && x.Filename == "" {
-		v.Add(p.Field("filename"), x.Filename, "must not be empty")
+	if x := m.GetFilename(); m.hasFilename() && x == "" {
+		v.Add(p.Field("filename"), x, "must not be empty")
 	}
-	if x, ok := m.GetSpecifier().(*corev3.DataSource_EnvironmentVariable); ok && x.EnvironmentVariable == "" {
-		v.Add(p.Field("environment_variable"), x.EnvironmentVariable, "must not be empty")
+	if x := m.GetEnvironmentVariable(); m.hasEnvironmentVariable() && x == "" {
+		v.Add(p.Field("environment_variable"), x, "must not be empty")
 	}
 }
 
 // validateProvider checks the rules about one CertificateProviderPluginInstance.
-func validateProvider(p *resource.Path, m *tlsv3.CertificateProviderPluginInstance, v *resource.Violations) {
+func validateProvider(p *resource.Path, m *wireCertificateProviderPluginInstance, v *resource.Violations) {
 	if m.GetInstanceName() == "" {
 		v.Add(p.Field("instance_name"), "", "must be set")
 	}

@@ -6,13 +6,13 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	m := new(routev3.VirtualHost)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	m := new(wireVirtualHost)
+	if !m.parse(dc.Read(body)) {
+		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.VirtualHost)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -25,20 +25,20 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(dc *resource.DecodeContext, m *routev3.VirtualHost, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *wireVirtualHost, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Label = m.GetName()
 	u.Domains = m.GetDomains()
 	u.RequireTLS = decodeRequireTLS(p.Field("require_tls"), m.GetRequireTls(), v)
-	u.Routes = convert.Slice[Route](len(m.GetRoutes()))
-	for i, x := range m.GetRoutes() {
+	u.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
+	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
 		u.Routes = append(u.Routes, decodeRoute(dc, &u.meta, &q, x, v))
 	}
 }
 
 // decodeRoute reads one Route.
-func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
+func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Route {
 	var s Route
 	validateRoute(p, m, v)
 	s.Name = m.GetName()
@@ -49,11 +49,11 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 }
 
 // decodePath finds the case that applies; nil: none does.
-func decodePath(m *routev3.Route) Path {
-	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+func decodePath(m *wireRoute) Path {
+	if m.GetMatch().hasPrefix() && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return decodePrefix(m)
 	}
-	if convert.Is[*routev3.RouteMatch_Path](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
+	if m.GetMatch().hasPath() && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return decodeExact(m)
 	}
 	if m.GetMatch().GetSafeRegex() != nil && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
@@ -63,8 +63,8 @@ func decodePath(m *routev3.Route) Path {
 }
 
 // decodeAction finds the case that applies; nil: none does.
-func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
-	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
+func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
+	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)
 	}
 	if x := m.GetRoute().GetWeightedClusters(); x != nil {
@@ -79,28 +79,28 @@ func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 }
 
 // decodePrefix reads one Prefix.
-func decodePrefix(m *routev3.Route) Prefix {
+func decodePrefix(m *wireRoute) Prefix {
 	return Prefix{
 		Value: m.GetMatch().GetPrefix(),
 	}
 }
 
 // decodeExact reads one Exact.
-func decodeExact(m *routev3.Route) Exact {
+func decodeExact(m *wireRoute) Exact {
 	return Exact{
 		Value: m.GetMatch().GetPath(),
 	}
 }
 
 // decodeRegex reads one Regex.
-func decodeRegex(m *routev3.Route) Regex {
+func decodeRegex(m *wireRoute) Regex {
 	return Regex{
 		Value: m.GetMatch().GetSafeRegex().GetRegex(),
 	}
 }
 
 // decodeCluster reads one Cluster.
-func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Cluster {
+func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Cluster {
 	var s Cluster
 	s.Name = m.GetRoute().GetCluster()
 	dc.Ref(meta, v, p.Field("route.cluster"), "envoy.config.cluster.v3.Cluster", &s.Name)
@@ -108,11 +108,11 @@ func decodeCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 }
 
 // decodeWeightedClusters reads one WeightedClusters.
-func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) WeightedClusters {
+func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedCluster, v *resource.Violations) WeightedClusters {
 	var s WeightedClusters
 	validateWeightedClusters(p, m, v)
-	s.Clusters = convert.Slice[WeightedCluster](len(m.GetClusters()))
-	for i, x := range m.GetClusters() {
+	s.Clusters = wire.List[WeightedCluster, wireWeightedClusterClusterWeight](dc.Arena(), len(m.GetClusters()))
+	for i, x := range wire.Each(m.GetClusters()) {
 		q := p.Item("clusters", i)
 		if y, ok := decodeWeightedCluster(dc, meta, &q, x, v); ok {
 			s.Clusters = append(s.Clusters, y)
@@ -122,7 +122,7 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 }
 
 // decodeResponse reads one Response.
-func decodeResponse(p *resource.Path, m *routev3.DirectResponseAction, v *resource.Violations) Response {
+func decodeResponse(p *resource.Path, m *wireDirectResponseAction, v *resource.Violations) Response {
 	var s Response
 	validateResponse(p, m, v)
 	s.Status = m.GetStatus()
@@ -131,7 +131,7 @@ func decodeResponse(p *resource.Path, m *routev3.DirectResponseAction, v *resour
 }
 
 // decodeWeightedCluster reads one WeightedCluster, and reports whether it is kept.
-func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
+func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) (WeightedCluster, bool) {
 	var s WeightedCluster
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {

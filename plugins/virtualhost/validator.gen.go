@@ -3,13 +3,13 @@
 package virtualhost
 
 import (
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // validate checks the rules about one VirtualHost.
-func validate(m *routev3.VirtualHost, v *resource.Violations) {
+func validate(m *wireVirtualHost, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
@@ -24,19 +24,19 @@ func validate(m *routev3.VirtualHost, v *resource.Violations) {
 }
 
 // validateRoute checks the rules about one Route.
-func validateRoute(p *resource.Path, m *routev3.Route, v *resource.Violations) {
-	if m.GetMatch().GetPathSpecifier() == nil {
+func validateRoute(p *resource.Path, m *wireRoute, v *resource.Violations) {
+	if !m.GetMatch().hasPathSpecifier() {
 		v.Add(p.Field("match.path_specifier"), nil, "must be set")
 	}
-	if m.GetAction() == nil {
+	if !m.hasAction() {
 		v.Add(p.Field("action"), nil, "must be set")
 	}
 }
 
 // validateWeightedClusters checks the rules about one WeightedCluster.
-func validateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *resource.Violations) {
+func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resource.Violations) {
 	var sum uint64
-	for _, x := range m.GetClusters() {
+	for _, x := range wire.Each(m.GetClusters()) {
 		sum += uint64(x.GetWeight().GetValue())
 	}
 	if sum < 1 || sum > 4294967295 {
@@ -45,7 +45,7 @@ func validateWeightedClusters(p *resource.Path, m *routev3.WeightedCluster, v *r
 }
 
 // validateResponse checks the rules about one DirectResponseAction.
-func validateResponse(p *resource.Path, m *routev3.DirectResponseAction, v *resource.Violations) {
+func validateResponse(p *resource.Path, m *wireDirectResponseAction, v *resource.Violations) {
 	if x := m.GetStatus(); x < 200 || x > 599 {
 		v.Add(p.Field("status"), x, "must be between 200 and 599")
 	}
