@@ -17,7 +17,17 @@ type Conversion struct {
 	Package string                // of the Go type; empty: it is predeclared
 	Type    string
 	Pointer bool
+	Equal   bool   // a method compares values of the Go type, not ==
+	Context bool   // the function is given the context, too
+	Parts   []Part // what the function is given of a view; none: its own way, or the view itself
 	Doc     string
+}
+
+// Part is a value that a conversion takes of a view: a field of the struct beside
+// the Go type that is called like it, with Parts behind.
+type Part struct {
+	Name  string   // of the field
+	Paths []string // of values, of which at most one is there; or of a oneof, for the number of the member that is set
 }
 
 // GoType is the type that the conversion makes, as Go code names it.
@@ -52,6 +62,26 @@ func Conversions() []Conversion {
 			Package: Framework + "bootstrap", Pointer: true,
 			Doc: "The server entry that the resource came from, nil when the message is absent.",
 		},
+		{
+			Name: "header_matcher", Takes: "envoy.config.route.v3.HeaderMatcher", Func: "Header", Type: "Header",
+			Package: Framework + "resource/matcher", Equal: true, Context: true, Parts: headerParts(),
+			Doc: "What a header of a call must be (A28).",
+		},
+	}
+}
+
+func headerParts() []Part {
+	return []Part{
+		{"Name", []string{"name"}},
+		{"Invert", []string{"invert_match"}},
+		{"Specifier", []string{"header_match_specifier"}},
+		{"Text", []string{"exact_match", "prefix_match", "suffix_match", "contains_match", "safe_regex_match.regex"}},
+		{"Start", []string{"range_match.start"}},
+		{"End", []string{"range_match.end"}},
+		{"Present", []string{"present_match"}},
+		{"Pattern", []string{"string_match.match_pattern"}},
+		{"PatternText", []string{"string_match.exact", "string_match.prefix", "string_match.suffix", "string_match.contains", "string_match.safe_regex.regex"}},
+		{"IgnoreCase", []string{"string_match.ignore_case"}},
 	}
 }
 

@@ -84,6 +84,10 @@ func (e *emitter) equalFunc(v model.Value) jen.Code {
 		return jen.Id("equal" + v.Oneof.Name)
 	case model.InlineOf:
 		return e.convert("EqualUpdates")
+	case model.Converted:
+		if v.Conversion.Equal {
+			return e.conversionType(v.Conversion).Dot("Equal")
+		}
 	case model.Plain:
 		switch v.Class {
 		case model.Bytes:

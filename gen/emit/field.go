@@ -66,7 +66,7 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 			x = f.qual("cmp", "Or").Call(x, f.literal(*d.Default))
 		}
 	case model.Converted:
-		if v.Conversion.Func == "" {
+		if v.Conversion.Func == "" || len(v.Conversion.Parts) > 0 {
 			return nil, false
 		}
 	case model.HookOf:

@@ -23,6 +23,7 @@ type views struct {
 	has     map[protoreflect.FullName]bool // fields and oneofs whose presence is looked at
 	hooked  map[protoreflect.FullName]bool // messages that hooks are given
 	wrapped map[protoreflect.FullName]bool // wrappers that hooks are given, which are made of views
+	members map[protoreflect.FullName]bool // oneofs of which it matters what is set
 	sockets map[protoreflect.FullName]bool // messages that are read as addresses
 	late    map[string]bool                // profiles in which hooks are given the resource's message
 	types   map[protoreflect.FullName]*protogen.Message
@@ -32,7 +33,7 @@ type views struct {
 func newViews() *views {
 	set := func() map[protoreflect.FullName]bool { return make(map[protoreflect.FullName]bool) }
 	return &views{
-		fields: set(), parents: set(), has: set(), hooked: set(), wrapped: set(), sockets: set(),
+		fields: set(), parents: set(), has: set(), hooked: set(), wrapped: set(), members: set(), sockets: set(),
 		late:  make(map[string]bool),
 		types: make(map[protoreflect.FullName]*protogen.Message), names: make(map[protoreflect.FullName]string),
 	}
@@ -43,7 +44,7 @@ func (v *views) size() int {
 	if v == nil {
 		return 0
 	}
-	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.wrapped) + len(v.sockets) + len(v.late) + len(v.types)
+	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.wrapped) + len(v.members) + len(v.sockets) + len(v.late) + len(v.types)
 }
 
 // read notes that a field is read, and of a wrapper its value.

@@ -113,8 +113,13 @@ func (f *fn) conversion(c descriptor.Conversion, x jen.Code, at place, d *model.
 	if d.IsMap() {
 		m = p.Leaf().Message.Fields[1].Message
 	}
-	if f.views == nil {
+	switch {
+	case f.views == nil && c.Context:
+		return f.convert(c.Func).Call(f.dc(), f.path(at), x, f.v())
+	case f.views == nil:
 		return f.converted(c.Func, x, at)
+	case len(c.Parts) > 0:
+		return f.convert("View"+c.Func).Call(f.dc(), f.path(at), f.parts(c, x, m), f.v())
 	}
 	switch c.Func {
 	case "HostPort", "AddrPort":
@@ -152,6 +157,9 @@ func (f *fn) slice(d *model.Field, n jen.Code) *jen.Statement {
 				return f.qual(wirePkg, "List").Types(f.valueType(v), f.viewType(leaf.Message)).Call(arena(), n)
 			}
 		case model.Converted:
+			if leaf := d.Paths[0].Leaf(); len(v.Conversion.Parts) > 0 && f.inPlace(leaf) {
+				return f.qual(wirePkg, "List").Types(f.valueType(v), f.viewType(leaf.Message)).Call(arena(), n)
+			}
 			if v.Conversion.Func == "HostPort" && f.viewed(f.of) {
 				return f.qual(wirePkg, "Strings").Types(f.viewType(f.of)).Call(arena(), n)
 			}

@@ -42,6 +42,9 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 		if e.views.has[o.Desc.FullName()] {
 			methods = append(methods, e.hasMethod(m, "has"+o.GoName, jen.Id("m").Dot(which(o)).Op("!=").Lit(0)))
 		}
+		if e.views.members[o.Desc.FullName()] {
+			methods = append(methods, e.memberMethod(o))
+		}
 	}
 	if e.views.sockets[m.Desc.FullName()] {
 		methods = append(methods, e.socketMethod(m))

@@ -58,7 +58,7 @@ func (f *Field) Comparable() bool {
 	case EnumOf:
 		return true
 	case Converted:
-		return !v.Conversion.Pointer
+		return !v.Conversion.Pointer && !v.Conversion.Equal
 	case StructOf:
 		return v.Struct.Comparable
 	case OneofOf:

@@ -13,20 +13,19 @@ type wireTypedExtensionConfig struct {
 	setTypedConfig bool
 }
 
-func (m *wireTypedExtensionConfig) parse(r wire.Reader) bool {
+func (m *wireTypedExtensionConfig) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// typed_config
 			m.setTypedConfig = true
-			if !wire.Any(r.Sub(), &m.TypedConfig) {
-				return false
-			}
+			wire.Any(r, &m.TypedConfig)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireTypedExtensionConfig) GetTypedConfig() *anypb.Any {

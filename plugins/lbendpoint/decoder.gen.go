@@ -11,8 +11,11 @@ import (
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireLbEndpoint)
-	if !m.parse(dc.Read(body)) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.LbEndpoint)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}

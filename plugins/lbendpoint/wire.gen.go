@@ -14,7 +14,8 @@ type wireAddress struct {
 	whichAddress  int32 // the number of the member that is set
 }
 
-func (m *wireAddress) parse(r wire.Reader) bool {
+func (m *wireAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -25,9 +26,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 				}
 				m.whichAddress = 1
 			}
-			if !m.SocketAddress.parse(r.Sub()) {
-				return false
-			}
+			m.SocketAddress.parse(r)
 		case 2<<3 | wire.Len:
 			// pipe
 			m.whichAddress = 2
@@ -40,7 +39,7 @@ func (m *wireAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
@@ -51,14 +50,15 @@ func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
 }
 
 func (m *wireAddress) socket() convert.Socket {
-	s := m.GetSocketAddress()
-	return convert.Socket{
-		NoAddress: m == nil,
-		Present:   s != nil,
-		Address:   s.GetAddress(),
-		Port:      s.GetPortValue(),
-		Named:     s.hasNamedPort(),
-		NamedPort: s.GetNamedPort(),
+	switch s := m.GetSocketAddress(); {
+	case m == nil:
+		return convert.Socket{Kind: convert.NoAddress}
+	case s == nil:
+		return convert.Socket{Kind: convert.OtherSocket}
+	case s.hasNamedPort():
+		return convert.Socket{Kind: convert.NamedPort, Text: s.GetNamedPort()}
+	default:
+		return convert.Socket{Kind: convert.HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
 	}
 }
 
@@ -70,7 +70,8 @@ type wireSocketAddress struct {
 	whichPortSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireSocketAddress) parse(r wire.Reader) bool {
+func (m *wireSocketAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -88,7 +89,7 @@ func (m *wireSocketAddress) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireSocketAddress) GetAddress() string {
@@ -124,29 +125,26 @@ type wireEndpoint struct {
 	AdditionalAddresses []wireEndpointAdditionalAddress
 }
 
-func (m *wireEndpoint) parse(r wire.Reader) bool {
+func (m *wireEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// address
 			m.setAddress = true
-			if !m.Address.parse(r.Sub()) {
-				return false
-			}
+			m.Address.parse(r)
 		case 3<<3 | wire.Len:
 			// hostname
 			m.Hostname = r.String()
 		case 4<<3 | wire.Len:
 			// additional_addresses
-			x := wire.Element(&m.AdditionalAddresses, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.AdditionalAddresses, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireEndpoint) GetAddress() *wireAddress {
@@ -177,20 +175,19 @@ type wireEndpointAdditionalAddress struct {
 	setAddress bool
 }
 
-func (m *wireEndpointAdditionalAddress) parse(r wire.Reader) bool {
+func (m *wireEndpointAdditionalAddress) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// address
 			m.setAddress = true
-			if !m.Address.parse(r.Sub()) {
-				return false
-			}
+			m.Address.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
@@ -209,7 +206,8 @@ type wireLbEndpoint struct {
 	whichHostIdentifier    int32 // the number of the member that is set
 }
 
-func (m *wireLbEndpoint) parse(r wire.Reader) bool {
+func (m *wireLbEndpoint) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -220,9 +218,7 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 				}
 				m.whichHostIdentifier = 1
 			}
-			if !m.Endpoint.parse(r.Sub()) {
-				return false
-			}
+			m.Endpoint.parse(r)
 		case 5<<3 | wire.Len:
 			// endpoint_name
 			m.whichHostIdentifier = 5
@@ -233,14 +229,12 @@ func (m *wireLbEndpoint) parse(r wire.Reader) bool {
 		case 4<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			if !m.LoadBalancingWeight.parse(r.Sub()) {
-				return false
-			}
+			m.LoadBalancingWeight.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireLbEndpoint) GetEndpoint() *wireEndpoint {
@@ -269,7 +263,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -279,7 +274,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

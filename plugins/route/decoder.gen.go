@@ -3,12 +3,14 @@
 package route
 
 import (
+	"cmp"
 	"regexp"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -28,8 +30,6 @@ var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[stri
 var _ func(*resource.DecodeContext, []Route) (*Table, error) = newTable // hook of field Table
 
 var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
-
-var _ func(*resource.DecodeContext, []*routev3.HeaderMatcher) ([]HeaderMatcher, error) = headerMatchers // hook of field Headers
 
 var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
 
@@ -133,10 +133,21 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 	s.Name = m.GetName()
 	s.Path = decodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
-	if x, err := headerMatchers(dc, m.GetMatch().GetHeaders()); err != nil {
-		v.AddError(p.Field("match.headers"), err)
-	} else {
-		s.Headers = x
+	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
+	for i, x := range wire.Each(m.GetMatch().GetHeaders()) {
+		q := p.Item("match.headers", i)
+		s.Headers = append(s.Headers, convert.ViewHeader(dc, q, matcher.HeaderParts{
+			Name:        x.GetName(),
+			Invert:      x.GetInvertMatch(),
+			Specifier:   x.memberHeaderMatchSpecifier(),
+			Text:        cmp.Or(x.GetExactMatch(), x.GetPrefixMatch(), x.GetSuffixMatch(), x.GetContainsMatch(), x.GetSafeRegexMatch().GetRegex()),
+			Start:       x.GetRangeMatch().GetStart(),
+			End:         x.GetRangeMatch().GetEnd(),
+			Present:     x.GetPresentMatch(),
+			Pattern:     x.GetStringMatch().memberMatchPattern(),
+			PatternText: cmp.Or(x.GetStringMatch().GetExact(), x.GetStringMatch().GetPrefix(), x.GetStringMatch().GetSuffix(), x.GetStringMatch().GetContains(), x.GetStringMatch().GetSafeRegex().GetRegex()),
+			IgnoreCase:  x.GetStringMatch().GetIgnoreCase(),
+		}, v))
 	}
 	if x, err := fraction(dc, m.GetMatch().GetRuntimeFraction()); err != nil {
 		v.AddError(p.Field("match.runtime_fraction"), err)

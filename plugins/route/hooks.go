@@ -32,21 +32,6 @@ func pathRegex(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error)
 	return re, nil
 }
 
-// headerMatchers makes the matchers of a route.
-func headerMatchers(_ *resource.DecodeContext, list []*routev3.HeaderMatcher) ([]HeaderMatcher, error) {
-	var v resource.Violations
-	out := make([]HeaderMatcher, 0, len(list))
-	for i, m := range list {
-		h, err := matcher.NewHeader(m)
-		if err != nil {
-			v.AddError((*resource.Path)(nil).Item("", i), err)
-			continue
-		}
-		out = append(out, h)
-	}
-	return out, v.Err()
-}
-
 // fraction is how many of a million calls a route is for; gRPC has no runtime that
 // could say otherwise (A28).
 func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*uint32, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -65,7 +66,7 @@ type Route struct {
 	// Whether the case of letters matters in Path, unless that is a Regex.
 	CaseSensitive bool
 	// What the headers of the call must be.
-	Headers []HeaderMatcher
+	Headers []matcher.Header
 	// Of a million calls that match otherwise, so many do; nil: all.
 	PerMillion *uint32
 	// What is done with the call. Nil is an action that this type does not know; calls that
@@ -252,7 +253,7 @@ func (s Route) Equal(o Route) bool {
 	return s.Name == o.Name &&
 		equalPath(s.Path, o.Path) &&
 		s.CaseSensitive == o.CaseSensitive &&
-		convert.EqualValues(s.Headers, o.Headers) &&
+		slices.EqualFunc(s.Headers, o.Headers, matcher.Header.Equal) &&
 		convert.EqualValues(s.PerMillion, o.PerMillion) &&
 		equalAction(s.Action, o.Action) &&
 		s.Ignored == o.Ignored &&

@@ -11,6 +11,162 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
+// wireHeaderMatcher is what is read of a envoy.config.route.v3.HeaderMatcher.
+type wireHeaderMatcher struct {
+	Name                      string
+	ExactMatch                string
+	SafeRegexMatch            wireRegexMatcher
+	RangeMatch                wireInt64Range
+	PresentMatch              bool
+	PrefixMatch               string
+	SuffixMatch               string
+	ContainsMatch             string
+	StringMatch               wireStringMatcher
+	InvertMatch               bool
+	whichHeaderMatchSpecifier int32 // the number of the member that is set
+}
+
+func (m *wireHeaderMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		switch r.Tag() {
+		case 1<<3 | wire.Len:
+			// name
+			m.Name = r.String()
+		case 4<<3 | wire.Len:
+			// exact_match
+			m.whichHeaderMatchSpecifier = 4
+			m.ExactMatch = r.String()
+		case 11<<3 | wire.Len:
+			// safe_regex_match
+			if m.whichHeaderMatchSpecifier != 11 {
+				if m.whichHeaderMatchSpecifier != 0 {
+					m.SafeRegexMatch = wireRegexMatcher{}
+				}
+				m.whichHeaderMatchSpecifier = 11
+			}
+			m.SafeRegexMatch.parse(r)
+		case 6<<3 | wire.Len:
+			// range_match
+			if m.whichHeaderMatchSpecifier != 6 {
+				if m.whichHeaderMatchSpecifier != 0 {
+					m.RangeMatch = wireInt64Range{}
+				}
+				m.whichHeaderMatchSpecifier = 6
+			}
+			m.RangeMatch.parse(r)
+		case 7<<3 | wire.Varint:
+			// present_match
+			m.whichHeaderMatchSpecifier = 7
+			m.PresentMatch = r.Bool()
+		case 9<<3 | wire.Len:
+			// prefix_match
+			m.whichHeaderMatchSpecifier = 9
+			m.PrefixMatch = r.String()
+		case 10<<3 | wire.Len:
+			// suffix_match
+			m.whichHeaderMatchSpecifier = 10
+			m.SuffixMatch = r.String()
+		case 12<<3 | wire.Len:
+			// contains_match
+			m.whichHeaderMatchSpecifier = 12
+			m.ContainsMatch = r.String()
+		case 13<<3 | wire.Len:
+			// string_match
+			if m.whichHeaderMatchSpecifier != 13 {
+				if m.whichHeaderMatchSpecifier != 0 {
+					m.StringMatch = wireStringMatcher{}
+				}
+				m.whichHeaderMatchSpecifier = 13
+			}
+			m.StringMatch.parse(r)
+		case 8<<3 | wire.Varint:
+			// invert_match
+			m.InvertMatch = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+	r.Leave(outer)
+}
+
+func (m *wireHeaderMatcher) GetName() string {
+	if m == nil {
+		return ""
+	}
+	return m.Name
+}
+
+func (m *wireHeaderMatcher) GetExactMatch() string {
+	if m == nil || m.whichHeaderMatchSpecifier != 4 {
+		return ""
+	}
+	return m.ExactMatch
+}
+
+func (m *wireHeaderMatcher) GetSafeRegexMatch() *wireRegexMatcher {
+	if m == nil || m.whichHeaderMatchSpecifier != 11 {
+		return nil
+	}
+	return &m.SafeRegexMatch
+}
+
+func (m *wireHeaderMatcher) GetRangeMatch() *wireInt64Range {
+	if m == nil || m.whichHeaderMatchSpecifier != 6 {
+		return nil
+	}
+	return &m.RangeMatch
+}
+
+func (m *wireHeaderMatcher) GetPresentMatch() bool {
+	if m == nil || m.whichHeaderMatchSpecifier != 7 {
+		return false
+	}
+	return m.PresentMatch
+}
+
+func (m *wireHeaderMatcher) GetPrefixMatch() string {
+	if m == nil || m.whichHeaderMatchSpecifier != 9 {
+		return ""
+	}
+	return m.PrefixMatch
+}
+
+func (m *wireHeaderMatcher) GetSuffixMatch() string {
+	if m == nil || m.whichHeaderMatchSpecifier != 10 {
+		return ""
+	}
+	return m.SuffixMatch
+}
+
+func (m *wireHeaderMatcher) GetContainsMatch() string {
+	if m == nil || m.whichHeaderMatchSpecifier != 12 {
+		return ""
+	}
+	return m.ContainsMatch
+}
+
+func (m *wireHeaderMatcher) GetStringMatch() *wireStringMatcher {
+	if m == nil || m.whichHeaderMatchSpecifier != 13 {
+		return nil
+	}
+	return &m.StringMatch
+}
+
+func (m *wireHeaderMatcher) GetInvertMatch() bool {
+	if m == nil {
+		return false
+	}
+	return m.InvertMatch
+}
+
+func (m *wireHeaderMatcher) memberHeaderMatchSpecifier() int32 {
+	if m == nil {
+		return 0
+	}
+	return m.whichHeaderMatchSpecifier
+}
+
 // wireNonForwardingAction is what is read of a envoy.config.route.v3.NonForwardingAction.
 type wireNonForwardingAction struct{}
 
@@ -432,7 +588,7 @@ type wireRouteMatch struct {
 	CaseSensitive      wireBoolValue
 	setCaseSensitive   bool
 	RuntimeFraction    *corev3.RuntimeFractionalPercent
-	Headers            []*routev3.HeaderMatcher
+	Headers            []wireHeaderMatcher
 	QueryParameters    []*routev3.QueryParameterMatcher
 	whichPathSpecifier int32 // the number of the member that is set
 }
@@ -480,7 +636,7 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 		case 6<<3 | wire.Len:
 			// headers
 			x := wire.Scratch(&m.Headers, r)
-			wire.Unmarshal(r, x)
+			x.parse(r)
 		case 7<<3 | wire.Len:
 			// query_parameters
 			x := wire.Scratch(&m.QueryParameters, r)
@@ -535,7 +691,7 @@ func (m *wireRouteMatch) GetRuntimeFraction() *corev3.RuntimeFractionalPercent {
 	return m.RuntimeFraction
 }
 
-func (m *wireRouteMatch) GetHeaders() []*routev3.HeaderMatcher {
+func (m *wireRouteMatch) GetHeaders() []wireHeaderMatcher {
 	if m == nil {
 		return nil
 	}
@@ -773,6 +929,146 @@ func (m *wireRegexMatcher) GetRegex() string {
 		return ""
 	}
 	return m.Regex
+}
+
+// wireStringMatcher is what is read of a envoy.type.matcher.v3.StringMatcher.
+type wireStringMatcher struct {
+	Exact             string
+	Prefix            string
+	Suffix            string
+	SafeRegex         wireRegexMatcher
+	Contains          string
+	IgnoreCase        bool
+	whichMatchPattern int32 // the number of the member that is set
+}
+
+func (m *wireStringMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		switch r.Tag() {
+		case 1<<3 | wire.Len:
+			// exact
+			m.whichMatchPattern = 1
+			m.Exact = r.String()
+		case 2<<3 | wire.Len:
+			// prefix
+			m.whichMatchPattern = 2
+			m.Prefix = r.String()
+		case 3<<3 | wire.Len:
+			// suffix
+			m.whichMatchPattern = 3
+			m.Suffix = r.String()
+		case 5<<3 | wire.Len:
+			// safe_regex
+			if m.whichMatchPattern != 5 {
+				if m.whichMatchPattern != 0 {
+					m.SafeRegex = wireRegexMatcher{}
+				}
+				m.whichMatchPattern = 5
+			}
+			m.SafeRegex.parse(r)
+		case 7<<3 | wire.Len:
+			// contains
+			m.whichMatchPattern = 7
+			m.Contains = r.String()
+		case 8<<3 | wire.Len:
+			// custom
+			m.whichMatchPattern = 8
+			r.Skip()
+		case 6<<3 | wire.Varint:
+			// ignore_case
+			m.IgnoreCase = r.Bool()
+		default:
+			r.Skip()
+		}
+	}
+	r.Leave(outer)
+}
+
+func (m *wireStringMatcher) GetExact() string {
+	if m == nil || m.whichMatchPattern != 1 {
+		return ""
+	}
+	return m.Exact
+}
+
+func (m *wireStringMatcher) GetPrefix() string {
+	if m == nil || m.whichMatchPattern != 2 {
+		return ""
+	}
+	return m.Prefix
+}
+
+func (m *wireStringMatcher) GetSuffix() string {
+	if m == nil || m.whichMatchPattern != 3 {
+		return ""
+	}
+	return m.Suffix
+}
+
+func (m *wireStringMatcher) GetSafeRegex() *wireRegexMatcher {
+	if m == nil || m.whichMatchPattern != 5 {
+		return nil
+	}
+	return &m.SafeRegex
+}
+
+func (m *wireStringMatcher) GetContains() string {
+	if m == nil || m.whichMatchPattern != 7 {
+		return ""
+	}
+	return m.Contains
+}
+
+func (m *wireStringMatcher) GetIgnoreCase() bool {
+	if m == nil {
+		return false
+	}
+	return m.IgnoreCase
+}
+
+func (m *wireStringMatcher) memberMatchPattern() int32 {
+	if m == nil {
+		return 0
+	}
+	return m.whichMatchPattern
+}
+
+// wireInt64Range is what is read of a envoy.type.v3.Int64Range.
+type wireInt64Range struct {
+	Start int64
+	End   int64
+}
+
+func (m *wireInt64Range) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		switch r.Tag() {
+		case 1<<3 | wire.Varint:
+			// start
+			m.Start = r.Int64()
+		case 2<<3 | wire.Varint:
+			// end
+			m.End = r.Int64()
+		default:
+			r.Skip()
+		}
+	}
+	r.Leave(outer)
+}
+
+func (m *wireInt64Range) GetStart() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.Start
+}
+
+func (m *wireInt64Range) GetEnd() int64 {
+	if m == nil {
+		return 0
+	}
+	return m.End
 }
 
 // wireBoolValue is what is read of a google.protobuf.BoolValue.

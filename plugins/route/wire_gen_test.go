@@ -8,6 +8,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 	"github.com/xdsforge/xdsforge/plugins/plugintest"
 	"google.golang.org/protobuf/proto"
 )
@@ -85,10 +86,10 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	s.Name = m.GetName()
 	s.Path = messageDecodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
-	if x, err := headerMatchers(dc, m.GetMatch().GetHeaders()); err != nil {
-		v.AddError(p.Field("match.headers"), err)
-	} else {
-		s.Headers = x
+	s.Headers = convert.Slice[matcher.Header](len(m.GetMatch().GetHeaders()))
+	for i, x := range m.GetMatch().GetHeaders() {
+		q := p.Item("match.headers", i)
+		s.Headers = append(s.Headers, convert.Header(dc, q, x, v))
 	}
 	if x, err := fraction(dc, m.GetMatch().GetRuntimeFraction()); err != nil {
 		v.AddError(p.Field("match.runtime_fraction"), err)

@@ -12,19 +12,18 @@ type wireRuntime struct {
 	Layer *structpb.Struct
 }
 
-func (m *wireRuntime) parse(r wire.Reader) bool {
+func (m *wireRuntime) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
 			// layer
-			if !wire.Unmarshal(r.Sub(), &m.Layer) {
-				return false
-			}
+			wire.Unmarshal(r, &m.Layer)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRuntime) GetLayer() *structpb.Struct {

@@ -15,8 +15,11 @@ func peekName(body []byte) (string, error) {
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireScopedRouteConfiguration)
-	if !m.parse(dc.Read(body)) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.ScopedRouteConfiguration)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}

@@ -17,7 +17,8 @@ type wireScopedRouteConfiguration struct {
 	setKey                 bool
 }
 
-func (m *wireScopedRouteConfiguration) parse(r wire.Reader) bool {
+func (m *wireScopedRouteConfiguration) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 4<<3 | wire.Varint:
@@ -28,20 +29,16 @@ func (m *wireScopedRouteConfiguration) parse(r wire.Reader) bool {
 			m.RouteConfigurationName = r.String()
 		case 5<<3 | wire.Len:
 			// route_configuration
-			if !wire.Unmarshal(r.Sub(), &m.RouteConfiguration) {
-				return false
-			}
+			wire.Unmarshal(r, &m.RouteConfiguration)
 		case 3<<3 | wire.Len:
 			// key
 			m.setKey = true
-			if !m.Key.parse(r.Sub()) {
-				return false
-			}
+			m.Key.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireScopedRouteConfiguration) GetOnDemand() bool {
@@ -78,20 +75,19 @@ type wireScopedRouteConfigurationKey struct {
 	Fragments []wireScopedRouteConfigurationKeyFragment
 }
 
-func (m *wireScopedRouteConfigurationKey) parse(r wire.Reader) bool {
+func (m *wireScopedRouteConfigurationKey) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// fragments
-			x := wire.Element(&m.Fragments, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Fragments, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireScopedRouteConfigurationKey) GetFragments() []wireScopedRouteConfigurationKeyFragment {
@@ -108,7 +104,8 @@ type wireScopedRouteConfigurationKeyFragment struct {
 	whichType int32 // the number of the member that is set
 }
 
-func (m *wireScopedRouteConfigurationKeyFragment) parse(r wire.Reader) bool {
+func (m *wireScopedRouteConfigurationKeyFragment) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -119,7 +116,7 @@ func (m *wireScopedRouteConfigurationKeyFragment) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireScopedRouteConfigurationKeyFragment) GetStringKey() string {

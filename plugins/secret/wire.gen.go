@@ -13,7 +13,8 @@ type wireDataSource struct {
 	whichSpecifier      int32 // the number of the member that is set
 }
 
-func (m *wireDataSource) parse(r wire.Reader) bool {
+func (m *wireDataSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -36,7 +37,7 @@ func (m *wireDataSource) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireDataSource) GetFilename() string {
@@ -92,7 +93,8 @@ type wireWatchedDirectory struct {
 	Path string
 }
 
-func (m *wireWatchedDirectory) parse(r wire.Reader) bool {
+func (m *wireWatchedDirectory) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -102,7 +104,7 @@ func (m *wireWatchedDirectory) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireWatchedDirectory) GetPath() string {
@@ -119,7 +121,8 @@ type wireCertificateProviderPluginInstance struct {
 	CertificateName string
 }
 
-func (m *wireCertificateProviderPluginInstance) parse(r wire.Reader) bool {
+func (m *wireCertificateProviderPluginInstance) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -132,7 +135,7 @@ func (m *wireCertificateProviderPluginInstance) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireCertificateProviderPluginInstance) GetInstanceName() string {
@@ -167,53 +170,44 @@ type wireCertificateValidationContext struct {
 	setMaxVerifyDepth                bool
 }
 
-func (m *wireCertificateValidationContext) parse(r wire.Reader) bool {
+func (m *wireCertificateValidationContext) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// trusted_ca
 			m.setTrustedCa = true
-			if !m.TrustedCa.parse(r.Sub()) {
-				return false
-			}
+			m.TrustedCa.parse(r)
 		case 13<<3 | wire.Len:
 			// ca_certificate_provider_instance
 			m.setCaCertificateProviderInstance = true
-			if !m.CaCertificateProviderInstance.parse(r.Sub()) {
-				return false
-			}
+			m.CaCertificateProviderInstance.parse(r)
 		case 17<<3 | wire.Len:
 			// system_root_certs
 			m.setSystemRootCerts = true
-			if !m.SystemRootCerts.parse(r.Sub()) {
-				return false
-			}
+			m.SystemRootCerts.parse(r)
 		case 3<<3 | wire.Len:
 			// verify_certificate_spki
-			*wire.Element(&m.VerifyCertificateSpki, &r) = r.String()
+			*wire.Element(&m.VerifyCertificateSpki, r) = r.String()
 		case 2<<3 | wire.Len:
 			// verify_certificate_hash
-			*wire.Element(&m.VerifyCertificateHash, &r) = r.String()
+			*wire.Element(&m.VerifyCertificateHash, r) = r.String()
 		case 7<<3 | wire.Len:
 			// crl
 			m.setCrl = true
-			if !m.Crl.parse(r.Sub()) {
-				return false
-			}
+			m.Crl.parse(r)
 		case 8<<3 | wire.Varint:
 			// allow_expired_certificate
 			m.AllowExpiredCertificate = r.Bool()
 		case 16<<3 | wire.Len:
 			// max_verify_depth
 			m.setMaxVerifyDepth = true
-			if !m.MaxVerifyDepth.parse(r.Sub()) {
-				return false
-			}
+			m.MaxVerifyDepth.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireCertificateValidationContext) GetTrustedCa() *wireDataSource {
@@ -276,11 +270,12 @@ func (m *wireCertificateValidationContext) GetMaxVerifyDepth() *wireUInt32Value 
 // envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts.
 type wireCertificateValidationContextSystemRootCerts struct{}
 
-func (*wireCertificateValidationContextSystemRootCerts) parse(r wire.Reader) bool {
+func (*wireCertificateValidationContextSystemRootCerts) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireGenericSecret is what is read of a
@@ -291,43 +286,38 @@ type wireGenericSecret struct {
 	Secrets   map[string]*wireDataSource
 }
 
-func (m *wireGenericSecret) parse(r wire.Reader) bool {
+func (m *wireGenericSecret) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// secret
 			m.setSecret = true
-			if !m.Secret.parse(r.Sub()) {
-				return false
-			}
+			m.Secret.parse(r)
 		case 2<<3 | wire.Len:
 			// secrets
 			var key string
 			x := new(wireDataSource)
-			e := r.Inside()
-			for e.Next() {
-				switch e.Tag() {
+			entry := r.Inside()
+			for r.Next() {
+				switch r.Tag() {
 				case 1<<3 | wire.Len:
 					// key
-					key = e.String()
+					key = r.String()
 				case 2<<3 | wire.Len:
 					// value
-					if !x.parse(e.Sub()) {
-						return false
-					}
+					x.parse(r)
 				default:
-					e.Skip()
+					r.Skip()
 				}
 			}
-			if !e.OK() {
-				return false
-			}
+			r.Leave(entry)
 			m.Secrets = wire.Entry(m.Secrets, key, x)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireGenericSecret) GetSecret() *wireDataSource {
@@ -353,7 +343,8 @@ type wireSecret struct {
 	whichType         int32 // the number of the member that is set
 }
 
-func (m *wireSecret) parse(r wire.Reader) bool {
+func (m *wireSecret) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -364,9 +355,7 @@ func (m *wireSecret) parse(r wire.Reader) bool {
 				}
 				m.whichType = 2
 			}
-			if !m.TlsCertificate.parse(r.Sub()) {
-				return false
-			}
+			m.TlsCertificate.parse(r)
 		case 3<<3 | wire.Len:
 			// session_ticket_keys
 			if m.whichType != 3 {
@@ -375,9 +364,7 @@ func (m *wireSecret) parse(r wire.Reader) bool {
 				}
 				m.whichType = 3
 			}
-			if !m.SessionTicketKeys.parse(r.Sub()) {
-				return false
-			}
+			m.SessionTicketKeys.parse(r)
 		case 4<<3 | wire.Len:
 			// validation_context
 			if m.whichType != 4 {
@@ -386,9 +373,7 @@ func (m *wireSecret) parse(r wire.Reader) bool {
 				}
 				m.whichType = 4
 			}
-			if !m.ValidationContext.parse(r.Sub()) {
-				return false
-			}
+			m.ValidationContext.parse(r)
 		case 5<<3 | wire.Len:
 			// generic_secret
 			if m.whichType != 5 {
@@ -397,14 +382,12 @@ func (m *wireSecret) parse(r wire.Reader) bool {
 				}
 				m.whichType = 5
 			}
-			if !m.GenericSecret.parse(r.Sub()) {
-				return false
-			}
+			m.GenericSecret.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireSecret) GetTlsCertificate() *wireTlsCertificate {
@@ -456,50 +439,39 @@ type wireTlsCertificate struct {
 	setOcspStaple       bool
 }
 
-func (m *wireTlsCertificate) parse(r wire.Reader) bool {
+func (m *wireTlsCertificate) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// certificate_chain
 			m.setCertificateChain = true
-			if !m.CertificateChain.parse(r.Sub()) {
-				return false
-			}
+			m.CertificateChain.parse(r)
 		case 2<<3 | wire.Len:
 			// private_key
 			m.setPrivateKey = true
-			if !m.PrivateKey.parse(r.Sub()) {
-				return false
-			}
+			m.PrivateKey.parse(r)
 		case 8<<3 | wire.Len:
 			// pkcs12
 			m.setPkcs12 = true
-			if !m.Pkcs12.parse(r.Sub()) {
-				return false
-			}
+			m.Pkcs12.parse(r)
 		case 7<<3 | wire.Len:
 			// watched_directory
 			m.setWatchedDirectory = true
-			if !m.WatchedDirectory.parse(r.Sub()) {
-				return false
-			}
+			m.WatchedDirectory.parse(r)
 		case 3<<3 | wire.Len:
 			// password
 			m.setPassword = true
-			if !m.Password.parse(r.Sub()) {
-				return false
-			}
+			m.Password.parse(r)
 		case 4<<3 | wire.Len:
 			// ocsp_staple
 			m.setOcspStaple = true
-			if !m.OcspStaple.parse(r.Sub()) {
-				return false
-			}
+			m.OcspStaple.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireTlsCertificate) GetCertificateChain() *wireDataSource {
@@ -550,20 +522,19 @@ type wireTlsSessionTicketKeys struct {
 	Keys []wireDataSource
 }
 
-func (m *wireTlsSessionTicketKeys) parse(r wire.Reader) bool {
+func (m *wireTlsSessionTicketKeys) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// keys
-			x := wire.Element(&m.Keys, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Keys, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireTlsSessionTicketKeys) GetKeys() []wireDataSource {
@@ -578,7 +549,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -588,7 +560,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

@@ -10,8 +10,11 @@ import (
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+	r := dc.Read(messageName, body)
+	defer dc.Done(messageName)
 	m := new(wireVirtualHost)
-	if !m.parse(dc.Read(body)) {
+	m.parse(&r)
+	if !r.OK() {
 		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.VirtualHost)(nil)))
 	}
 	u := &Update{meta: dc.Meta(body)}

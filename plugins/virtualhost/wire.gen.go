@@ -13,7 +13,8 @@ type wireDataSource struct {
 	whichSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireDataSource) parse(r wire.Reader) bool {
+func (m *wireDataSource) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -36,7 +37,7 @@ func (m *wireDataSource) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireDataSource) GetInlineString() string {
@@ -50,11 +51,12 @@ func (m *wireDataSource) GetInlineString() string {
 // envoy.config.core.v3.RuntimeFractionalPercent.
 type wireRuntimeFractionalPercent struct{}
 
-func (*wireRuntimeFractionalPercent) parse(r wire.Reader) bool {
+func (*wireRuntimeFractionalPercent) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireDirectResponseAction is what is read of a
@@ -65,7 +67,8 @@ type wireDirectResponseAction struct {
 	setBody bool
 }
 
-func (m *wireDirectResponseAction) parse(r wire.Reader) bool {
+func (m *wireDirectResponseAction) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -74,14 +77,12 @@ func (m *wireDirectResponseAction) parse(r wire.Reader) bool {
 		case 2<<3 | wire.Len:
 			// body
 			m.setBody = true
-			if !m.Body.parse(r.Sub()) {
-				return false
-			}
+			m.Body.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireDirectResponseAction) GetStatus() uint32 {
@@ -101,22 +102,24 @@ func (m *wireDirectResponseAction) GetBody() *wireDataSource {
 // wireHeaderMatcher is what is read of a envoy.config.route.v3.HeaderMatcher.
 type wireHeaderMatcher struct{}
 
-func (*wireHeaderMatcher) parse(r wire.Reader) bool {
+func (*wireHeaderMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireQueryParameterMatcher is what is read of a
 // envoy.config.route.v3.QueryParameterMatcher.
 type wireQueryParameterMatcher struct{}
 
-func (*wireQueryParameterMatcher) parse(r wire.Reader) bool {
+func (*wireQueryParameterMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		r.Skip()
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 // wireRoute is what is read of a envoy.config.route.v3.Route.
@@ -129,7 +132,8 @@ type wireRoute struct {
 	whichAction    int32 // the number of the member that is set
 }
 
-func (m *wireRoute) parse(r wire.Reader) bool {
+func (m *wireRoute) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 14<<3 | wire.Len:
@@ -138,9 +142,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 		case 1<<3 | wire.Len:
 			// match
 			m.setMatch = true
-			if !m.Match.parse(r.Sub()) {
-				return false
-			}
+			m.Match.parse(r)
 		case 2<<3 | wire.Len:
 			// route
 			if m.whichAction != 2 {
@@ -149,9 +151,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 				}
 				m.whichAction = 2
 			}
-			if !m.Route.parse(r.Sub()) {
-				return false
-			}
+			m.Route.parse(r)
 		case 3<<3 | wire.Len:
 			// redirect
 			m.whichAction = 3
@@ -164,9 +164,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 				}
 				m.whichAction = 7
 			}
-			if !m.DirectResponse.parse(r.Sub()) {
-				return false
-			}
+			m.DirectResponse.parse(r)
 		case 17<<3 | wire.Len:
 			// filter_action
 			m.whichAction = 17
@@ -179,7 +177,7 @@ func (m *wireRoute) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRoute) GetName() string {
@@ -221,7 +219,8 @@ type wireRouteAction struct {
 	whichClusterSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireRouteAction) parse(r wire.Reader) bool {
+func (m *wireRouteAction) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -240,9 +239,7 @@ func (m *wireRouteAction) parse(r wire.Reader) bool {
 				}
 				m.whichClusterSpecifier = 3
 			}
-			if !m.WeightedClusters.parse(r.Sub()) {
-				return false
-			}
+			m.WeightedClusters.parse(r)
 		case 37<<3 | wire.Len:
 			// cluster_specifier_plugin
 			m.whichClusterSpecifier = 37
@@ -255,7 +252,7 @@ func (m *wireRouteAction) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteAction) GetCluster() string {
@@ -290,7 +287,8 @@ type wireRouteMatch struct {
 	whichPathSpecifier int32 // the number of the member that is set
 }
 
-func (m *wireRouteMatch) parse(r wire.Reader) bool {
+func (m *wireRouteMatch) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -309,9 +307,7 @@ func (m *wireRouteMatch) parse(r wire.Reader) bool {
 				}
 				m.whichPathSpecifier = 10
 			}
-			if !m.SafeRegex.parse(r.Sub()) {
-				return false
-			}
+			m.SafeRegex.parse(r)
 		case 12<<3 | wire.Len:
 			// connect_matcher
 			m.whichPathSpecifier = 12
@@ -327,32 +323,24 @@ func (m *wireRouteMatch) parse(r wire.Reader) bool {
 		case 4<<3 | wire.Len:
 			// case_sensitive
 			m.setCaseSensitive = true
-			if !m.CaseSensitive.parse(r.Sub()) {
-				return false
-			}
+			m.CaseSensitive.parse(r)
 		case 9<<3 | wire.Len:
 			// runtime_fraction
 			m.setRuntimeFraction = true
-			if !m.RuntimeFraction.parse(r.Sub()) {
-				return false
-			}
+			m.RuntimeFraction.parse(r)
 		case 6<<3 | wire.Len:
 			// headers
-			x := wire.Element(&m.Headers, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Headers, r)
+			x.parse(r)
 		case 7<<3 | wire.Len:
 			// query_parameters
-			x := wire.Element(&m.QueryParameters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.QueryParameters, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRouteMatch) GetPrefix() string {
@@ -424,7 +412,8 @@ type wireVirtualHost struct {
 	RequireTls routev3.VirtualHost_TlsRequirementType
 }
 
-func (m *wireVirtualHost) parse(r wire.Reader) bool {
+func (m *wireVirtualHost) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -432,13 +421,11 @@ func (m *wireVirtualHost) parse(r wire.Reader) bool {
 			m.Name = r.String()
 		case 2<<3 | wire.Len:
 			// domains
-			*wire.Element(&m.Domains, &r) = r.String()
+			*wire.Element(&m.Domains, r) = r.String()
 		case 3<<3 | wire.Len:
 			// routes
-			x := wire.Element(&m.Routes, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Routes, r)
+			x.parse(r)
 		case 4<<3 | wire.Varint:
 			// require_tls
 			m.RequireTls = routev3.VirtualHost_TlsRequirementType(r.Int32())
@@ -446,7 +433,7 @@ func (m *wireVirtualHost) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireVirtualHost) GetName() string {
@@ -482,20 +469,19 @@ type wireWeightedCluster struct {
 	Clusters []wireWeightedClusterClusterWeight
 }
 
-func (m *wireWeightedCluster) parse(r wire.Reader) bool {
+func (m *wireWeightedCluster) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
 			// clusters
-			x := wire.Element(&m.Clusters, &r)
-			if !x.parse(r.Sub()) {
-				return false
-			}
+			x := wire.Scratch(&m.Clusters, r)
+			x.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireWeightedCluster) GetClusters() []wireWeightedClusterClusterWeight {
@@ -513,7 +499,8 @@ type wireWeightedClusterClusterWeight struct {
 	setWeight bool
 }
 
-func (m *wireWeightedClusterClusterWeight) parse(r wire.Reader) bool {
+func (m *wireWeightedClusterClusterWeight) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Len:
@@ -522,14 +509,12 @@ func (m *wireWeightedClusterClusterWeight) parse(r wire.Reader) bool {
 		case 2<<3 | wire.Len:
 			// weight
 			m.setWeight = true
-			if !m.Weight.parse(r.Sub()) {
-				return false
-			}
+			m.Weight.parse(r)
 		default:
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireWeightedClusterClusterWeight) GetName() string {
@@ -551,7 +536,8 @@ type wireRegexMatcher struct {
 	Regex string
 }
 
-func (m *wireRegexMatcher) parse(r wire.Reader) bool {
+func (m *wireRegexMatcher) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 2<<3 | wire.Len:
@@ -561,7 +547,7 @@ func (m *wireRegexMatcher) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireRegexMatcher) GetRegex() string {
@@ -576,7 +562,8 @@ type wireBoolValue struct {
 	Value bool
 }
 
-func (m *wireBoolValue) parse(r wire.Reader) bool {
+func (m *wireBoolValue) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -586,7 +573,7 @@ func (m *wireBoolValue) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireBoolValue) GetValue() bool {
@@ -601,7 +588,8 @@ type wireUInt32Value struct {
 	Value uint32
 }
 
-func (m *wireUInt32Value) parse(r wire.Reader) bool {
+func (m *wireUInt32Value) parse(r *wire.Reader) {
+	outer := r.Enter()
 	for r.Next() {
 		switch r.Tag() {
 		case 1<<3 | wire.Varint:
@@ -611,7 +599,7 @@ func (m *wireUInt32Value) parse(r wire.Reader) bool {
 			r.Skip()
 		}
 	}
-	return r.OK()
+	r.Leave(outer)
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

@@ -6,9 +6,11 @@ import (
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 )
 
 const million = 1_000_000
@@ -134,4 +136,18 @@ func (s Socket) reject(p resource.Path, v *resource.Violations) {
 	default:
 		v.Add(p.Field("socket_address.port_value"), s.Port, "must be at most 65535")
 	}
+}
+
+// Header makes a matcher of m. What is wrong with it is a violation.
+func Header(dc *resource.DecodeContext, p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) matcher.Header {
+	return ViewHeader(dc, p, matcher.PartsOfHeader(m), v)
+}
+
+// ViewHeader is [Header] of a view.
+func ViewHeader(dc *resource.DecodeContext, p resource.Path, m matcher.HeaderParts, v *resource.Violations) matcher.Header {
+	h, err := m.Header(dc)
+	if err != nil {
+		v.AddError(p, err)
+	}
+	return h
 }

@@ -1,11 +1,14 @@
 package matcher
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -44,52 +47,108 @@ func (h *Header) Match(value string, there bool) bool {
 	return h.Value.Match(value) != h.Invert
 }
 
+// Equal reports whether both match alike.
+func (h Header) Equal(o Header) bool {
+	return h.Name == o.Name && h.Value.Equal(o.Value) && h.Invert == o.Invert && same(h.Range, o.Range) && same(h.Present, o.Present)
+}
+
+func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // NewHeader makes a matcher of a HeaderMatcher. Its name and its specifier must be
 // set; the deprecated specifiers mean what those of string_match do.
 func NewHeader(m *routev3.HeaderMatcher) (Header, error) {
+	return PartsOfHeader(m).Header(nil)
+}
+
+// HeaderParts is what a HeaderMatcher says: what generated decoders read of one.
+type HeaderParts struct {
+	Name   string
+	Invert bool
+	// Specifier is the number of the specifier's field; 0: there is none.
+	Specifier int32
+	// Text is what a specifier compares that is a text or a regular expression.
+	Text string
+	// Start and End are those of range_match, and Present is present_match.
+	Start, End int64
+	Present    bool
+	// Pattern is the number of the field that is string_match's pattern, which compares
+	// PatternText, perhaps with IgnoreCase.
+	Pattern     int32
+	PatternText string
+	IgnoreCase  bool
+}
+
+// PartsOfHeader are those of a message.
+func PartsOfHeader(m *routev3.HeaderMatcher) HeaderParts {
+	pattern := partsOf(m.GetStringMatch())
+	return HeaderParts{
+		Name: m.GetName(), Invert: m.GetInvertMatch(), Specifier: member(m, "header_match_specifier"),
+		Text: cmp.Or(
+			m.GetExactMatch(), m.GetPrefixMatch(), m.GetSuffixMatch(), m.GetContainsMatch(), //nolint:staticcheck // control planes still send it
+			m.GetSafeRegexMatch().GetRegex(), //nolint:staticcheck // control planes still send it
+		),
+		Start: m.GetRangeMatch().GetStart(), End: m.GetRangeMatch().GetEnd(), Present: m.GetPresentMatch(),
+		Pattern: pattern.pattern, PatternText: pattern.text, IgnoreCase: pattern.ignoreCase,
+	}
+}
+
+// member is the number of the member of a oneof that is set; 0: none is.
+func member(m proto.Message, oneof protoreflect.Name) int32 {
+	r := m.ProtoReflect()
+	if f := r.WhichOneof(r.Descriptor().Oneofs().ByName(oneof)); f != nil {
+		return int32(f.Number())
+	}
+	return 0
+}
+
+// The numbers of the fields of a HeaderMatcher that are its specifier.
+const (
+	headerExact    = 4
+	headerRange    = 6
+	headerPresent  = 7
+	headerPrefix   = 9
+	headerSuffix   = 10
+	headerRegex    = 11
+	headerContains = 12
+	headerString   = 13
+)
+
+// Header makes the matcher, with regular expressions that the context's program
+// shares; the context may be nil. Errors are those of [NewHeader].
+func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var root *resource.Path
-	h := Header{Name: strings.ToLower(m.GetName()), Invert: m.GetInvertMatch()}
+	h := Header{Name: strings.ToLower(m.Name), Invert: m.Invert}
 	if h.Name == "" {
 		return h, violation(root.Field("name"), "", "must be set")
 	}
 	var err error
-	switch s := m.GetHeaderMatchSpecifier().(type) {
-	case *routev3.HeaderMatcher_StringMatch:
-		h.Value, err = NewString(s.StringMatch)
+	switch m.Specifier {
+	case headerString:
+		h.Value, err = stringParts{m.Pattern, m.PatternText, m.IgnoreCase}.matcher(dc)
 		if err != nil {
 			err = below(root.Field("string_match"), err)
 		}
-	case *routev3.HeaderMatcher_RangeMatch:
-		h.Range = &Range{s.RangeMatch.GetStart(), s.RangeMatch.GetEnd()}
-		if h.Range.End < h.Range.Start {
-			err = violation(root.Field("range_match.end"), h.Range.End, "must not be below range_match.start")
+	case headerRange:
+		h.Range = &Range{m.Start, m.End}
+		if m.End < m.Start {
+			err = violation(root.Field("range_match.end"), m.End, "must not be below range_match.start")
 		}
-	case *routev3.HeaderMatcher_PresentMatch:
-		h.Present = &s.PresentMatch
-	case nil:
-		err = violation(root.Field("header_match_specifier"), nil, "must be set (A28)")
+	case headerPresent:
+		h.Present = new(m.Present)
+	case headerExact:
+		h.Value = fold(Exact, m.Text, false)
+	case headerPrefix:
+		h.Value, err = filled(root.Field("prefix_match"), fold(Prefix, m.Text, false))
+	case headerSuffix:
+		h.Value, err = filled(root.Field("suffix_match"), fold(Suffix, m.Text, false))
+	case headerContains:
+		h.Value, err = filled(root.Field("contains_match"), fold(Contains, m.Text, false))
+	case headerRegex:
+		h.Value, err = newRegex(dc, root.Field("safe_regex_match"), m.Text)
 	default:
-		h.Value, err = deprecated(m)
+		err = violation(root.Field("header_match_specifier"), nil, "must be set (A28)")
 	}
 	return h, err
-}
-
-// deprecated reads the specifiers from before string_match.
-func deprecated(m *routev3.HeaderMatcher) (String, error) {
-	var root *resource.Path
-	switch s := m.GetHeaderMatchSpecifier().(type) {
-	case *routev3.HeaderMatcher_ExactMatch:
-		return fold(Exact, s.ExactMatch, false), nil //nolint:staticcheck // control planes still send it
-	case *routev3.HeaderMatcher_PrefixMatch:
-		return filled(root.Field("prefix_match"), fold(Prefix, s.PrefixMatch, false)) //nolint:staticcheck // control planes still send it
-	case *routev3.HeaderMatcher_SuffixMatch:
-		return filled(root.Field("suffix_match"), fold(Suffix, s.SuffixMatch, false)) //nolint:staticcheck // control planes still send it
-	case *routev3.HeaderMatcher_ContainsMatch:
-		return filled(root.Field("contains_match"), fold(Contains, s.ContainsMatch, false)) //nolint:staticcheck // control planes still send it
-	case *routev3.HeaderMatcher_SafeRegexMatch:
-		return newRegex(root.Field("safe_regex_match"), s.SafeRegexMatch) //nolint:staticcheck // control planes still send it
-	}
-	return String{}, violation(root.Field("header_match_specifier"), nil, "must be one that is known (A28)")
 }
 
 // NewStrings makes matchers of several StringMatchers, which stand in a repeated

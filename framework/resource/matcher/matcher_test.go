@@ -47,7 +47,7 @@ func TestString(t *testing.T) {
 }
 
 func TestEqual(t *testing.T) {
-	a, err := newRegex(resource.Path{}, &matcherv3.RegexMatcher{Regex: "a"})
+	a, err := newRegex(nil, resource.Path{}, "a")
 	if err != nil {
 		t.Fatal(err)
 	}

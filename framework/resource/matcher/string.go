@@ -1,6 +1,7 @@
 package matcher
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -65,19 +66,43 @@ func (s String) Equal(o String) bool {
 // NewString makes a matcher of a StringMatcher. Its pattern must be set; an empty
 // prefix, suffix or part, which would match everything, is an error (the message's
 // own rules).
-func NewString(m *matcherv3.StringMatcher) (String, error) {
+func NewString(m *matcherv3.StringMatcher) (String, error) { return partsOf(m).matcher(nil) }
+
+// stringParts is what a StringMatcher says.
+type stringParts struct {
+	pattern    int32 // the number of the pattern's field; 0: there is none
+	text       string
+	ignoreCase bool
+}
+
+func partsOf(m *matcherv3.StringMatcher) stringParts {
+	text := cmp.Or(m.GetExact(), m.GetPrefix(), m.GetSuffix(), m.GetContains(), m.GetSafeRegex().GetRegex())
+	return stringParts{member(m, "match_pattern"), text, m.GetIgnoreCase()}
+}
+
+// The numbers of the fields of a StringMatcher that are its pattern.
+const (
+	stringExact    = 1
+	stringPrefix   = 2
+	stringSuffix   = 3
+	stringRegex    = 5
+	stringContains = 7
+)
+
+// matcher makes the matcher; errors are those of [NewString].
+func (m stringParts) matcher(dc *resource.DecodeContext) (String, error) {
 	var root *resource.Path
-	switch p := m.GetMatchPattern().(type) {
-	case *matcherv3.StringMatcher_Exact:
-		return fold(Exact, p.Exact, m.GetIgnoreCase()), nil
-	case *matcherv3.StringMatcher_Prefix:
-		return filled(root.Field("prefix"), fold(Prefix, p.Prefix, m.GetIgnoreCase()))
-	case *matcherv3.StringMatcher_Suffix:
-		return filled(root.Field("suffix"), fold(Suffix, p.Suffix, m.GetIgnoreCase()))
-	case *matcherv3.StringMatcher_Contains:
-		return filled(root.Field("contains"), fold(Contains, p.Contains, m.GetIgnoreCase()))
-	case *matcherv3.StringMatcher_SafeRegex:
-		return newRegex(root.Field("safe_regex"), p.SafeRegex)
+	switch m.pattern {
+	case stringExact:
+		return fold(Exact, m.text, m.ignoreCase), nil
+	case stringPrefix:
+		return filled(root.Field("prefix"), fold(Prefix, m.text, m.ignoreCase))
+	case stringSuffix:
+		return filled(root.Field("suffix"), fold(Suffix, m.text, m.ignoreCase))
+	case stringContains:
+		return filled(root.Field("contains"), fold(Contains, m.text, m.ignoreCase))
+	case stringRegex:
+		return newRegex(dc, root.Field("safe_regex"), m.text)
 	}
 	return String{}, violation(root.Field("match_pattern"), nil, "must have exactly one of exact, prefix, suffix, safe_regex, contains set (A63)")
 }
@@ -97,12 +122,12 @@ func filled(p resource.Path, s String) (String, error) {
 	return s, nil
 }
 
-func newRegex(p resource.Path, m *matcherv3.RegexMatcher) (String, error) {
-	re, err := Compile(nil, m.GetRegex())
+func newRegex(dc *resource.DecodeContext, p resource.Path, regex string) (String, error) {
+	re, err := Compile(dc, regex)
 	if err != nil {
-		return String{}, violation(p.Field("regex"), m.GetRegex(), err.Error())
+		return String{}, violation(p.Field("regex"), regex, err.Error())
 	}
-	return String{Kind: Regex, Text: m.GetRegex(), re: re}, nil
+	return String{Kind: Regex, Text: regex, re: re}, nil
 }
 
 // Compile makes a regular expression that must match everything, as Envoy's do. The
