@@ -5,6 +5,7 @@ import (
 
 	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
@@ -26,6 +27,10 @@ type Delay struct {
 	// x-envoy-fault-delay-request says it.
 	Duration    time.Duration
 	FromHeaders bool
+	// Unit is how many of a million calls one is of the header
+	// x-envoy-fault-delay-request-percentage, which may say less than PerMillion; 0
+	// unless FromHeaders.
+	Unit uint32
 }
 
 // An Abort makes calls fail.
@@ -36,6 +41,10 @@ type Abort struct {
 	// say it.
 	Code        uint32
 	FromHeaders bool
+	// Unit is how many of a million calls one is of the header
+	// x-envoy-fault-abort-request-percentage, which may say less than PerMillion; 0
+	// unless FromHeaders.
+	Unit uint32
 }
 
 // Filter is the fault injection filter. Its overrides are configurations too.
@@ -75,7 +84,7 @@ func readDelay(p resource.Path, m *commonfaultv3.FaultDelay, v *resource.Violati
 			v.Add(p.Field("fixed_delay"), d.Duration, "must be at least 0s (A33)")
 		}
 	case *commonfaultv3.FaultDelay_HeaderDelay_:
-		d.FromHeaders = true
+		d.FromHeaders, d.Unit = true, unit(m.GetPercentage())
 	default:
 		v.Add(p, nil, "must have exactly one of fixed_delay, header_delay set (A33)")
 	}
@@ -92,22 +101,34 @@ func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *
 		if e.HttpStatus < 200 || e.HttpStatus > 599 {
 			v.Add(p.Field("http_status"), e.HttpStatus, "must be between 200 and 599 (A33)")
 		}
-		a.Code = codeOf(e.HttpStatus)
+		a.Code = CodeOf(e.HttpStatus)
 	case *faultv3.FaultAbort_GrpcStatus:
 		if a.Code = e.GrpcStatus; a.Code > 16 {
 			v.Add(p.Field("grpc_status"), a.Code, "must be a gRPC status code (A33)")
 		}
 	case *faultv3.FaultAbort_HeaderAbort_:
-		a.FromHeaders = true
+		a.FromHeaders, a.Unit = true, unit(m.GetPercentage())
 	default:
 		v.Add(p, nil, "must have exactly one of http_status, grpc_status, header_abort set (A33)")
 	}
 	return a
 }
 
-// codeOf is the gRPC status code that an HTTP status stands for where no other is
+// unit is how many of a million one of a fraction's denominator is.
+func unit(m *typev3.FractionalPercent) uint32 {
+	switch m.GetDenominator() {
+	case typev3.FractionalPercent_MILLION:
+		return 1
+	case typev3.FractionalPercent_TEN_THOUSAND:
+		return 100
+	default:
+		return 10_000
+	}
+}
+
+// CodeOf is the gRPC status code that an HTTP status stands for where no other is
 // there (grpc/doc/http-grpc-status-mapping.md). That of 200 is UNKNOWN, too.
-func codeOf(status uint32) uint32 {
+func CodeOf(status uint32) uint32 {
 	const (
 		unknown, permissionDenied, unimplemented = 2, 7, 12
 		internal, unavailable, unauthenticated   = 13, 14, 16

@@ -6,6 +6,7 @@ import (
 
 	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
@@ -26,9 +27,12 @@ func TestParse(t *testing.T) {
 		{
 			&faultv3.HTTPFault{
 				Delay: &commonfaultv3.FaultDelay{FaultDelaySecifier: &commonfaultv3.FaultDelay_HeaderDelay_{}},
-				Abort: &faultv3.FaultAbort{ErrorType: &faultv3.FaultAbort_HeaderAbort_{}},
+				Abort: &faultv3.FaultAbort{
+					ErrorType:  &faultv3.FaultAbort_HeaderAbort_{},
+					Percentage: &typev3.FractionalPercent{Numerator: 5, Denominator: typev3.FractionalPercent_TEN_THOUSAND},
+				},
 			},
-			Config{Delay: &Delay{FromHeaders: true}, Abort: &Abort{FromHeaders: true}},
+			Config{Delay: &Delay{FromHeaders: true, Unit: 10_000}, Abort: &Abort{FromHeaders: true, PerMillion: 500, Unit: 100}},
 		},
 		{&faultv3.HTTPFault{Abort: &faultv3.FaultAbort{ErrorType: &faultv3.FaultAbort_GrpcStatus{GrpcStatus: 16}}}, Config{Abort: &Abort{Code: 16}}},
 	} {
@@ -50,7 +54,7 @@ func TestParse(t *testing.T) {
 // HTTP statuses become what gRPC takes them for, that of success included (A33).
 func TestCodeOf(t *testing.T) {
 	for status, want := range map[uint32]uint32{200: 2, 400: 13, 401: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14, 500: 2} {
-		if got := codeOf(status); got != want {
+		if got := CodeOf(status); got != want {
 			t.Errorf("%d becomes %d; want %d", status, got, want)
 		}
 	}

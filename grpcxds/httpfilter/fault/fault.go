@@ -1,0 +1,140 @@
+package fault
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
+)
+
+// Filter is the fault injection filter (gRFC A33): it makes calls wait and fail before
+// anything is sent, first the one and then the other, decided apart. An override takes the
+// place of the configuration. A call that is to end with OK ends with [httpfilter.ErrEnd].
+//
+// The limit of active faults holds for all that is made of one Filter.
+func Filter() httpfilter.Filter { return newFilter(rand.Uint32N) }
+
+// newFilter makes the filter with a source of random numbers below n.
+func newFilter(random func(n uint32) uint32) httpfilter.Filter {
+	active := new(atomic.Int64)
+	return httpfilter.Filter{
+		HTTPFilter: config.Filter(),
+		Client: func(c, override any) (httpfilter.ClientInterceptor, error) {
+			if override != nil {
+				c = override
+			}
+			read, ok := c.(config.Config)
+			if !ok {
+				return nil, fmt.Errorf("fault: the configuration is a %T; must be one that the filter has read", c)
+			}
+			if read.Delay == nil && read.Abort == nil {
+				return nil, nil //nolint:nilnil // lets every call pass
+			}
+			return &injector{config: read, random: random, active: active}, nil
+		},
+	}
+}
+
+// An injector injects the faults of a configuration.
+type injector struct {
+	config config.Config
+	random func(n uint32) uint32
+	active *atomic.Int64
+}
+
+// Intercept implements [httpfilter.ClientInterceptor].
+func (i *injector) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
+	wait, code := i.delay(call.Metadata), i.abort(call.Metadata)
+	if wait == 0 && code == pass || !i.acquire() {
+		return ctx, nil
+	}
+	defer i.active.Add(-1)
+	if wait > 0 {
+		if err := pause(ctx, wait); err != nil {
+			return ctx, err
+		}
+	}
+	switch code {
+	case pass:
+		return ctx, nil
+	case codes.OK:
+		return ctx, httpfilter.ErrEnd
+	default:
+		return ctx, status.Error(code, "fault: the control plane has the call fail")
+	}
+}
+
+// pass is no status code: the call is not to fail.
+const pass codes.Code = 1 << 31
+
+// acquire counts another active fault, unless there are as many as there may be.
+func (i *injector) acquire() bool {
+	limit := i.config.MaxActive
+	if n := i.active.Add(1); limit == nil || n <= int64(*limit) {
+		return true
+	}
+	i.active.Add(-1)
+	return false
+}
+
+// delay is how long a call has to wait; 0: it has not.
+func (i *injector) delay(md metadata.MD) time.Duration {
+	d := i.config.Delay
+	if d == nil {
+		return 0
+	}
+	wait, share := d.Duration, d.PerMillion
+	if d.FromHeaders {
+		ms, ok := number(md, delayHeader)
+		if !ok {
+			return 0
+		}
+		wait, share = time.Duration(ms)*time.Millisecond, lower(md, delayShareHeader, d.Unit, share)
+	}
+	if !i.chosen(share) {
+		return 0
+	}
+	return wait
+}
+
+// abort is what a call has to fail with, or pass.
+func (i *injector) abort(md metadata.MD) codes.Code {
+	a := i.config.Abort
+	if a == nil {
+		return pass
+	}
+	code, share := codes.Code(a.Code), a.PerMillion
+	if a.FromHeaders {
+		if code = codeOf(md); code == pass {
+			return pass
+		}
+		share = lower(md, abortShareHeader, a.Unit, share)
+	}
+	if !i.chosen(share) {
+		return pass
+	}
+	return code
+}
+
+// chosen reports whether a call is one of so many in a million.
+func (i *injector) chosen(share uint32) bool { return share > 0 && i.random(1_000_000) < share }
+
+// pause waits, as long as the context lasts.
+func pause(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}

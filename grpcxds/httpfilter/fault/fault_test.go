@@ -1,0 +1,230 @@
+package fault
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func interceptor(t testing.TB, f httpfilter.Filter, c config.Config) httpfilter.ClientInterceptor {
+	t.Helper()
+	i, err := f.Client(c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+// outcome is the status of a call, with ErrEnd as OK; a call that passes has none.
+func outcome(t testing.TB, i httpfilter.ClientInterceptor, md metadata.MD) codes.Code {
+	t.Helper()
+	_, err := i.Intercept(t.Context(), &httpfilter.ClientCall{Method: "/a.A/x", Metadata: md})
+	switch {
+	case err == nil:
+		return pass
+	case errors.Is(err, httpfilter.ErrEnd):
+		return codes.OK
+	default:
+		return status.Code(err)
+	}
+}
+
+// always is a source of random numbers that are all the same.
+func always(n uint32) func(uint32) uint32 { return func(uint32) uint32 { return n } }
+
+const all = 1_000_000
+
+// Which calls wait and which fail, with a random number that is known.
+func TestDecisions(t *testing.T) {
+	headers := config.Config{
+		Delay: &config.Delay{PerMillion: 500_000, FromHeaders: true, Unit: 10_000},
+		Abort: &config.Abort{PerMillion: 500_000, FromHeaders: true, Unit: 10_000},
+	}
+	fixed := config.Config{
+		Delay: &config.Delay{PerMillion: 500_000, Duration: time.Second},
+		Abort: &config.Abort{PerMillion: 500_000, Code: 14},
+	}
+	for _, test := range []struct {
+		name   string
+		config config.Config
+		random uint32
+		md     metadata.MD
+		wait   time.Duration
+		code   codes.Code
+	}{
+		{"chosen", fixed, 499_999, nil, time.Second, codes.Unavailable},
+		{"not chosen", fixed, 500_000, nil, 0, pass},
+		{"headers do not count for others", fixed, 0, metadata.MD{abortGRPCHeader: {"3"}, delayHeader: {"7"}}, time.Second, codes.Unavailable},
+		{"OK", config.Config{Abort: &config.Abort{PerMillion: all}}, 999_999, nil, 0, codes.OK},
+		{"nobody", config.Config{Delay: &config.Delay{Duration: time.Second}}, 0, nil, 0, pass},
+
+		{"no headers", headers, 0, nil, 0, pass},
+		{"both headers", headers, 499_999, metadata.MD{abortGRPCHeader: {"3"}, delayHeader: {"53"}}, 53 * time.Millisecond, codes.InvalidArgument},
+		{"headers, and not chosen", headers, 500_000, metadata.MD{abortGRPCHeader: {"3"}, delayHeader: {"53"}}, 0, pass},
+		{"an HTTP status", headers, 0, metadata.MD{abortHTTPHeader: {"404"}}, 0, codes.Unimplemented},
+		{"an HTTP status of success", headers, 0, metadata.MD{abortHTTPHeader: {"200"}}, 0, codes.Unknown},
+		{"a code counts more than a status", headers, 0, metadata.MD{abortHTTPHeader: {"404"}, abortGRPCHeader: {"0"}}, 0, codes.OK},
+		{"a code that is none", headers, 0, metadata.MD{abortHTTPHeader: {"404"}, abortGRPCHeader: {"17"}}, 0, codes.Unimplemented},
+		{"a status that is none", headers, 0, metadata.MD{abortHTTPHeader: {"600"}, delayHeader: {"-1"}}, 0, pass},
+		{"no numbers", headers, 0, metadata.MD{abortGRPCHeader: {"x"}, delayHeader: {"1.5"}}, 0, pass},
+		{"the first number", headers, 0, metadata.MD{abortGRPCHeader: {"x", "5", "3"}}, 0, codes.NotFound},
+		{"a share", headers, 199_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"20"}, delayHeader: {"53"}, delayShareHeader: {"19"}}, 0, codes.InvalidArgument},
+		{"another share", headers, 199_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"19"}, delayHeader: {"53"}, delayShareHeader: {"20"}}, 53 * time.Millisecond, pass},
+		{"a share that is too much", headers, 500_000, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"4294967295"}}, 0, pass},
+		{"a share that is none", headers, 499_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"few"}}, 0, codes.InvalidArgument},
+		{
+			"a share in other units",
+			config.Config{Abort: &config.Abort{PerMillion: all, FromHeaders: true, Unit: 100}},
+			300,
+			metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"3"}},
+			0, pass,
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				i := interceptor(t, newFilter(always(test.random)), test.config)
+				start := time.Now()
+				if got := outcome(t, i, test.md); got != test.code || time.Since(start) != test.wait {
+					t.Errorf("%v after %v; want %v after %v", got, time.Since(start), test.code, test.wait)
+				}
+			})
+		})
+	}
+}
+
+// Delay and abort are decided apart: with 20 % and 5 %, 24 % of the calls have a fault. The
+// bounds are six standard deviations of 100,000 calls.
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := interceptor(t, Filter(), config.Config{
+			Delay: &config.Delay{PerMillion: 200_000, Duration: time.Second},
+			Abort: &config.Abort{PerMillion: 50_000, Code: 14},
+		})
+		const calls = 100_000
+		var delayed, aborted, either float64
+		for range calls {
+			start := time.Now()
+			failed := outcome(t, i, nil) != pass
+			waited := time.Since(start) > 0
+			if waited {
+				delayed++
+			}
+			if failed {
+				aborted++
+			}
+			if waited || failed {
+				either++
+			}
+		}
+		for name, x := range map[string]struct{ got, want float64 }{"wait": {delayed, 0.2}, "fail": {aborted, 0.05}, "do either": {either, 0.24}} {
+			if off := math.Abs(x.got - x.want*calls); off > 6*math.Sqrt(calls*x.want*(1-x.want)) {
+				t.Errorf("%v of %v calls %s; want %v", x.got, calls, name, x.want*calls)
+			}
+		}
+	})
+}
+
+// A fault counts as active until its delay is over, for all that is made of one filter; what
+// would be too many pass.
+func TestMaxActive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFilter(always(0))
+		two := uint32(2)
+		limited := interceptor(t, f, config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Minute}, Abort: &config.Abort{PerMillion: all, Code: 14}, MaxActive: &two})
+		free := interceptor(t, f, config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}})
+		got := make(chan codes.Code, 8)
+		advance := func(d time.Duration) {
+			<-time.NewTimer(d).C
+			synctest.Wait()
+		}
+		start := func(i httpfilter.ClientInterceptor) {
+			go func() { got <- outcome(t, i, nil) }()
+			synctest.Wait()
+		}
+		start(free)
+		start(limited)
+		start(limited)
+		start(limited)
+		if n := len(got); n != 2 {
+			t.Fatalf("%d calls passed; want 2", n)
+		}
+		advance(time.Minute)
+		start(limited) // the one before is over
+		if n := len(got); n != 3 {
+			t.Fatalf("%d calls are over; want 3", n)
+		}
+		advance(time.Hour)
+		close(got)
+		var codesSeen []codes.Code
+		for c := range got {
+			codesSeen = append(codesSeen, c)
+		}
+		if want := []codes.Code{pass, pass, codes.Unavailable, codes.Unavailable, pass}; !slices.Equal(codesSeen, want) {
+			t.Errorf("%v; want %v", codesSeen, want)
+		}
+		none := uint32(0)
+		if got := outcome(t, interceptor(t, f, config.Config{Abort: &config.Abort{PerMillion: all, Code: 14}, MaxActive: &none}), nil); got != pass {
+			t.Errorf("%v, with no fault allowed", got)
+		}
+	})
+}
+
+// A call that ends while it waits does not wait on, and is not made to fail.
+func TestWaitingEndsWithTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := interceptor(t, newFilter(always(0)), config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}, Abort: &config.Abort{PerMillion: all, Code: 5}})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := i.Intercept(ctx, new(httpfilter.ClientCall))
+		if status.Code(err) != codes.DeadlineExceeded || time.Since(start) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(start))
+		}
+		ctx, cancel = context.WithCancel(t.Context())
+		cancel()
+		if _, err := i.Intercept(ctx, new(httpfilter.ClientCall)); status.Code(err) != codes.Canceled {
+			t.Error(err)
+		}
+		if n := i.(*injector).active.Load(); n != 0 {
+			t.Errorf("%d faults are active", n)
+		}
+	})
+}
+
+func TestOverride(t *testing.T) {
+	f := newFilter(always(0))
+	abort := config.Config{Abort: &config.Abort{PerMillion: all, Code: 14}}
+	i, err := f.Client(abort, config.Config{})
+	if i != nil || err != nil {
+		t.Errorf("%v, %v; an override without faults switches them off", i, err)
+	}
+	if i, err = f.Client(config.Config{}, abort); err != nil || outcome(t, i, nil) != codes.Unavailable {
+		t.Errorf("%v, %v", i, err)
+	}
+	if _, err := f.Client("a configuration", nil); err == nil {
+		t.Error("a configuration of another filter is taken")
+	}
+}
+
+func BenchmarkPass(b *testing.B) {
+	i := interceptor(b, Filter(), config.Config{Delay: &config.Delay{PerMillion: 1, Duration: 1}, Abort: &config.Abort{PerMillion: 1, FromHeaders: true, Unit: 1}})
+	call, ctx := &httpfilter.ClientCall{Metadata: metadata.MD{"a": {"b"}}}, b.Context()
+	b.ReportAllocs()
+	for b.Loop() {
+		_, _ = i.Intercept(ctx, call)
+	}
+}
