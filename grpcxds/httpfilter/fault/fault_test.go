@@ -85,6 +85,7 @@ func TestDecisions(t *testing.T) {
 		{"a share", headers, 199_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"20"}, delayHeader: {"53"}, delayShareHeader: {"19"}}, 0, codes.InvalidArgument},
 		{"another share", headers, 199_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"19"}, delayHeader: {"53"}, delayShareHeader: {"20"}}, 53 * time.Millisecond, pass},
 		{"a share that is too much", headers, 500_000, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"4294967295"}}, 0, pass},
+		{"a share that is far too much", headers, 499_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"429497"}}, 0, codes.InvalidArgument},
 		{"a share that is none", headers, 499_999, metadata.MD{abortGRPCHeader: {"3"}, abortShareHeader: {"few"}}, 0, codes.InvalidArgument},
 		{
 			"a share in other units",
