@@ -4,6 +4,9 @@
 package node
 
 import (
+	"slices"
+	"strings"
+
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
@@ -35,6 +38,8 @@ type Report func(balancer.State)
 type Target struct {
 	Policy     resource.LBConfig
 	Localities []Locality
+	// Chooses says that the policy chooses clusters, and needs no localities.
+	Chooses bool
 }
 
 // A Locality is a group of endpoints, each of which is usable by its health (A27).
@@ -53,6 +58,21 @@ type Endpoint struct {
 	Weight uint32
 	// HashKey places the endpoint on a ring, instead of its first address, if not empty (A76).
 	HashKey string
+	// Hostname is the endpoint's name, if it has one (A81).
+	Hostname string
+}
+
+// Key is what the endpoint is known by: the set of its addresses (A61).
+func (e *Endpoint) Key() string {
+	if len(e.Addresses) == 1 {
+		return e.Addresses[0].Addr
+	}
+	set := make([]string, 0, len(e.Addresses))
+	for _, a := range e.Addresses {
+		set = append(set, a.Addr)
+	}
+	slices.Sort(set)
+	return strings.Join(set, "\n")
 }
 
 // An Env is what the policies of one cluster have around them.

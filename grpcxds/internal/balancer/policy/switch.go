@@ -38,7 +38,7 @@ func New(env *node.Env, report node.Report) *Switch {
 
 // Update starts the policy of a target, or updates it. A target without endpoints closes it.
 func (s *Switch) Update(t node.Target) {
-	if !hasEndpoints(t) {
+	if !t.Chooses && !hasEndpoints(t) {
 		s.Close()
 		s.report(node.Failure(ErrNoEndpoints))
 		return

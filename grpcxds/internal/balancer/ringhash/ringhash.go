@@ -2,7 +2,6 @@ package ringhash
 
 import (
 	"slices"
-	"strings"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
@@ -55,7 +54,7 @@ func (p *Policy) Update(t node.Target) {
 	p.header, p.members = c.Header, make([]*member, 0, len(endpoints))
 	spots := make([]spot, 0, len(endpoints))
 	for _, e := range endpoints {
-		key := addressesOf(&e)
+		key := e.Key()
 		m := last[key]
 		delete(last, key)
 		if m == nil {
@@ -75,16 +74,6 @@ func (p *Policy) Update(t node.Target) {
 	p.ring = newRing(spots, c.MinSize, c.MaxSize)
 	p.busy = false
 	p.settle()
-}
-
-// addressesOf is the set of an endpoint's addresses.
-func addressesOf(e *node.Weighted) string {
-	set := make([]string, 0, len(e.Addresses))
-	for _, a := range e.Addresses {
-		set = append(set, a.Addr)
-	}
-	slices.Sort(set)
-	return strings.Join(set, "\n")
 }
 
 // placeOf is what places an endpoint on the ring (A76).

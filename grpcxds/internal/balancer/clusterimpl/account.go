@@ -1,0 +1,63 @@
+package clusterimpl
+
+import (
+	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/metadata"
+
+	// It reads the metrics that endpoints send with their trailers (A51).
+	_ "google.golang.org/grpc/orca"
+
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
+)
+
+// An account is where calls to one endpoint are counted. It is immutable; a call ends with
+// the one with which it began, though the endpoint may have another by then.
+type account struct {
+	breaker *breaker.Counter
+	load    *lrs.Locality // nil: load is not reported
+	// metrics says that the endpoint's metrics are part of the report (A85).
+	metrics bool
+	outlier *outlier.Endpoint // nil: nobody looks at it
+	// authority is that of calls which are rewritten for the endpoint (A81); nil: it has none.
+	authority metadata.MD
+	// done is finish; it is made once, and not for each call.
+	done func(balancer.DoneInfo)
+}
+
+// open completes an account.
+func (a *account) open() *account {
+	a.done = a.finish
+	return a
+}
+
+// start counts a call; the breaker has counted it already.
+func (a *account) start() {
+	if a.load != nil {
+		a.load.CallStarted()
+	}
+}
+
+// finish counts the end of a call.
+func (a *account) finish(info balancer.DoneInfo) {
+	a.breaker.End()
+	if a.outlier != nil {
+		a.outlier.Record(info.Err == nil)
+	}
+	if a.load == nil {
+		return
+	}
+	var m *lrs.Metrics
+	if r, ok := info.ServerLoad.(*orcav3.OrcaLoadReport); a.metrics && ok && r != nil {
+		m = &lrs.Metrics{
+			CPU: r.GetCpuUtilization(), Memory: r.GetMemUtilization(), Application: r.GetApplicationUtilization(),
+			Named: r.GetNamedMetrics(),
+		}
+	}
+	a.load.CallFinished(info.Err, m)
+}
+
+// isEjected reports whether the endpoint is not to be used. It is called on the loop.
+func (a *account) isEjected() bool { return a.outlier != nil && a.outlier.Ejected() }

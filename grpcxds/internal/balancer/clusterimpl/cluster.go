@@ -1,0 +1,249 @@
+// Package clusterimpl is what one cluster does to its calls, whichever of its endpoints they
+// go to: it drops them (gRFC A27), breaks the circuit (A32), counts them for load reports
+// (A47, A64, A85), ejects endpoints that do badly (A50, above all priorities as A75 has it),
+// and gives calls their endpoints' authorities (A81). Below it are the cluster's priorities.
+package clusterimpl
+
+import (
+	"errors"
+	"time"
+
+	"google.golang.org/grpc/attributes"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/policy"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/priority"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/serial"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// Around is what the clusters of one tree have around them.
+type Around struct {
+	Loop    *serial.Loop
+	Conn    balancer.ClientConn
+	Options balancer.BuildOptions
+	// State is the newest that the resolver gave. It has breakers and a logger.
+	State *xdsconfig.State
+	// Attributes are those that it came with.
+	Attributes *attributes.Attributes
+}
+
+// A Cluster is a cluster that is not an aggregate.
+type Cluster struct {
+	around *Around
+	name   string
+	report node.Report
+
+	env        *node.Env
+	conn       *conn
+	tls        *security.Cluster // nil: the channel's credentials only
+	priorities *priority.Policy[*policy.Switch]
+	names      priority.Names[endpoint.LocalityID]
+	targets    map[string]node.Target
+
+	breaker *breaker.Counter
+	load    *load
+	outlier *outlier.Machine
+	turn    serial.Timer
+
+	config xdsconfig.Cluster
+	child  balancer.State
+	busy   bool
+}
+
+// New returns a cluster that has nothing yet.
+func New(around *Around, name string, report node.Report) *Cluster {
+	c := &Cluster{around: around, name: name, report: report, load: new(load), outlier: outlier.New(nil), child: node.Connecting()}
+	c.conn = &conn{ClientConn: around.Conn, loop: around.Loop, options: around.Options, subConns: make(map[*subConn]struct{})}
+	c.env = &node.Env{Loop: around.Loop, Conn: c.conn, Options: around.Options}
+	if around.State.TLS != nil {
+		c.tls = around.State.TLS.Cluster()
+	}
+	c.priorities = priority.New(around.Loop, c, func(s balancer.State) {
+		c.child = s
+		c.publish()
+	})
+	return c
+}
+
+// Update replaces what the cluster is.
+func (c *Cluster) Update(config xdsconfig.Cluster) {
+	c.busy = true
+	c.config = config
+	c.env.Attributes, c.env.RingSizeCap = c.around.Attributes, c.around.State.RingSizeCap
+	if u := config.Update; config.Err == nil && u != nil {
+		_, dns := u.Discovery.(cluster.LogicalDNS)
+		c.conn.resolves.Store(dns)
+		c.conn.proxied.Store(u.HTTPProxy)
+		if c.tls != nil {
+			c.tls.Update(u.TLS)
+		}
+		c.usable(u)
+	} else {
+		c.targets = nil
+		c.priorities.Update(nil)
+	}
+	c.busy = false
+	c.publish()
+}
+
+// usable takes in a cluster that can be used.
+func (c *Cluster) usable(u *cluster.Update) {
+	service := serviceOf(c.name, u)
+	counter := c.around.State.Breakers.Acquire(c.name, service)
+	if c.breaker != nil {
+		c.breaker.Release()
+	}
+	c.breaker = counter
+	next := &load{name: c.name, service: service, server: u.LoadReports, propagation: lrs.Propagation(u.ReportMetrics)}
+	old := c.load
+	if !old.matches(next) {
+		next.open(c.around.State.Loads, c.around.State.Logger)
+		c.load = next
+		defer old.close()
+	}
+
+	d := newDialer(c.tls, u.HTTPProxy)
+	priorities := byPriority(c.config.Localities)
+	ids := make([][]endpoint.LocalityID, len(priorities))
+	all := make([][]node.Locality, len(priorities))
+	for i, localities := range priorities {
+		for _, l := range localities {
+			ids[i] = append(ids[i], l.ID)
+		}
+		all[i] = d.localities(localities)
+	}
+	names := c.names.Name(ids)
+	c.targets = make(map[string]node.Target, len(names))
+	for i, name := range names {
+		c.targets[name] = node.Target{Policy: u.LBPolicy, Localities: all[i]}
+	}
+	c.count(u, all)
+	c.priorities.Update(names)
+}
+
+// serviceOf is the name of a cluster's EDS resource, if that is not the cluster's own.
+func serviceOf(name string, u *cluster.Update) string {
+	if eds, ok := u.Discovery.(cluster.EDS); ok && eds.ServiceName != name {
+		return eds.ServiceName
+	}
+	return ""
+}
+
+// count has the calls to all endpoints counted where they are to be.
+func (c *Cluster) count(u *cluster.Update, priorities [][]node.Locality) {
+	var keys []string
+	for _, localities := range priorities {
+		for i := range localities {
+			for j := range localities[i].Endpoints {
+				keys = append(keys, localities[i].Endpoints[j].Key())
+			}
+		}
+	}
+	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
+	accounts := make(map[string]*account, len(keys))
+	used := make(map[endpoint.LocalityID]bool)
+	for _, localities := range priorities {
+		for i := range localities {
+			l := &localities[i]
+			used[l.ID] = true
+			for j := range l.Endpoints {
+				e := &l.Endpoints[j]
+				a := c.account(e, c.load.locality(l.ID))
+				for _, addr := range e.Addresses {
+					accounts[originOf(addr)] = a
+				}
+			}
+		}
+	}
+	stray := account{breaker: c.breaker}
+	c.conn.reassign(accounts, stray.open())
+	c.load.keep(used)
+	c.schedule()
+}
+
+func (c *Cluster) account(e *node.Endpoint, locality *lrs.Locality) *account {
+	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
+	if c.outlier.Counts() {
+		a.outlier = c.outlier.Endpoint(e.Key())
+	}
+	if e.Hostname != "" {
+		a.authority = metadata.Pairs(":authority", e.Hostname)
+	}
+	return a.open()
+}
+
+// schedule has the endpoints looked at when it is time (A50).
+func (c *Cluster) schedule() {
+	next, ok := c.outlier.Next()
+	if !ok {
+		c.turn.Stop()
+		return
+	}
+	c.turn.Set(c.around.Loop, time.Until(next), func() {
+		ejected, unejected := c.outlier.Turn(time.Now())
+		if len(ejected)+len(unejected) > 0 {
+			c.around.State.Logger.Info("outlier detection", "cluster", c.name, "ejected", len(ejected), "unejected", len(unejected))
+			c.conn.eject()
+		}
+		c.schedule()
+	})
+}
+
+var errNoResource = errors.New("there is no such cluster")
+
+// publish reports what the cluster is good for.
+func (c *Cluster) publish() {
+	if c.busy {
+		return
+	}
+	if c.config.Err != nil || c.config.Update == nil {
+		err := c.config.Err
+		if err == nil {
+			err = errNoResource
+		}
+		c.report(node.Failure(explained(c.name, err, nil)))
+		return
+	}
+	if len(c.targets) == 0 {
+		c.report(node.Failure(explained(c.name, policy.ErrNoEndpoints, c.config.Note)))
+		return
+	}
+	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &picker{
+		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
+		load: c.load.cluster, child: c.child,
+	}})
+}
+
+// Build starts what picks in a priority; see [priority.Host].
+func (c *Cluster) Build(_ string, report node.Report) *policy.Switch {
+	return policy.New(c.env, report)
+}
+
+// Configure tells it what it picks from; see [priority.Host].
+func (c *Cluster) Configure(name string, s *policy.Switch) { s.Update(c.targets[name]) }
+
+// ExitIdle connects what is idle.
+func (c *Cluster) ExitIdle() { c.priorities.ExitIdle() }
+
+// Close closes all connections of the cluster.
+func (c *Cluster) Close() {
+	c.busy = true
+	c.turn.Stop()
+	c.priorities.Close()
+	c.load.close()
+	if c.breaker != nil {
+		c.breaker.Release()
+	}
+	if c.tls != nil {
+		c.tls.Close()
+	}
+}

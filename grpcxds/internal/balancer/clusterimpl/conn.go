@@ -1,0 +1,122 @@
+package clusterimpl
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/serial"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+)
+
+// A conn is what the policies of a cluster take for its channel. They may call it from
+// anywhere.
+type conn struct {
+	balancer.ClientConn
+	loop    *serial.Loop
+	options balancer.BuildOptions
+	// resolves says that resolving again is of use: the endpoints are found by DNS (A37).
+	resolves atomic.Bool
+	// proxied says that addresses may be those of proxies (A86).
+	proxied atomic.Bool
+
+	mu       sync.Mutex
+	accounts map[string]*account // by address
+	stray    *account            // of addresses that are not the cluster's
+	subConns map[*subConn]struct{}
+}
+
+// originKey is where the address of a proxy has that of the endpoint behind it.
+type originKey struct{}
+
+// originOf is the address of the endpoint that an address leads to.
+func originOf(a resolver.Address) string {
+	if origin, ok := a.Attributes.Value(originKey{}).(string); ok {
+		return origin
+	}
+	return a.Addr
+}
+
+// NewSubConn makes a subchannel whose listener is called on the loop.
+func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
+	s := &subConn{conn: c}
+	listener := opts.StateListener
+	opts.StateListener = func(state balancer.SubConnState) {
+		c.loop.Post(func() {
+			s.connected(state)
+			listener(state)
+		})
+	}
+	if c.proxied.Load() {
+		opts.CredsBundle = security.ProxyBundle(c.options) //nolint:staticcheck // nothing else reaches one subchannel
+	}
+	sc, err := c.ClientConn.NewSubConn(addrs, opts)
+	if err != nil {
+		return nil, err
+	}
+	s.SubConn = sc
+	c.assign(s, addrs)
+	return s, nil
+}
+
+// ResolveNow has names resolved again, if the cluster has any (A37, A74).
+func (c *conn) ResolveNow(o resolver.ResolveNowOptions) {
+	if c.resolves.Load() {
+		c.ClientConn.ResolveNow(o)
+	}
+}
+
+// assign gives a subchannel the account of what it connects to.
+func (c *conn) assign(s *subConn, addrs []resolver.Address) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s.address = ""
+	if len(addrs) > 0 {
+		s.address = originOf(addrs[0])
+	}
+	c.subConns[s] = struct{}{}
+	c.credit(s)
+	c.loop.Post(func() { s.eject(s.account.Load().isEjected()) })
+}
+
+// credit has the subchannel's calls counted where they belong now. The caller holds mu.
+func (c *conn) credit(s *subConn) {
+	a, ok := c.accounts[s.address]
+	if !ok {
+		a = c.stray
+	}
+	s.account.Store(a)
+}
+
+// reassign replaces all accounts, and says of all endpoints whether they are ejected. It is
+// called on the loop.
+func (c *conn) reassign(accounts map[string]*account, stray *account) {
+	c.mu.Lock()
+	c.accounts, c.stray = accounts, stray
+	for s := range c.subConns {
+		c.credit(s)
+	}
+	c.mu.Unlock()
+	c.eject()
+}
+
+// eject says of all endpoints whether they are ejected. It is called on the loop.
+func (c *conn) eject() {
+	c.mu.Lock()
+	all := make([]*subConn, 0, len(c.subConns))
+	for s := range c.subConns {
+		all = append(all, s)
+	}
+	c.mu.Unlock()
+	for _, s := range all {
+		s.eject(s.account.Load().isEjected())
+	}
+}
+
+func (c *conn) forget(s *subConn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.subConns, s)
+}

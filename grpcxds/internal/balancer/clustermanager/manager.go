@@ -1,0 +1,232 @@
+package clustermanager
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"google.golang.org/grpc/balancer"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clusterimpl"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/serial"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+)
+
+var (
+	errUnknown = errors.New("it is not in the configuration")
+	errNoState = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
+)
+
+// A manager is the policy, of one channel. What is not said to be otherwise belongs to its
+// loop.
+type manager struct {
+	loop     *serial.Loop
+	cc       balancer.ClientConn
+	around   *clusterimpl.Around // nil before the first state
+	options  balancer.BuildOptions
+	breakers *breaker.Set // unless the state has some
+	// config is the policy's own configuration.
+	config  *config
+	release func() // of the configured cluster; nil: it is not held
+
+	children map[string]*entry
+	picker   *picker // without children, of err
+	err      error
+	// changed says that the channel has not been told the newest.
+	changed bool
+}
+
+// An entry is a child as the picker knows it.
+type entry struct {
+	child child
+	state balancer.State
+	slot  *slot
+}
+
+func newManager(cc balancer.ClientConn, options balancer.BuildOptions) *manager {
+	m := &manager{cc: cc, options: options, breakers: new(breaker.Set), config: new(config), children: make(map[string]*entry)}
+	m.loop = serial.New(m.publish)
+	return m
+}
+
+// UpdateClientConnState implements [balancer.Balancer]. When it returns, calls can be sent to
+// the clusters of the state.
+func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
+	state := xdsconfig.From(s.ResolverState.Attributes)
+	if state == nil || state.Config == nil {
+		m.ResolverError(errNoState)
+		return errNoState
+	}
+	var err error
+	m.loop.Do(func() {
+		if c, ok := s.BalancerConfig.(*config); ok {
+			m.config = c
+		}
+		var server *bootstrap.Server
+		if server, err = m.reportingServer(state); err != nil {
+			m.fail(err)
+			return
+		}
+		if m.around == nil {
+			m.around = &clusterimpl.Around{Loop: m.loop, Conn: m.cc, Options: m.options}
+		}
+		m.around.State, m.around.Attributes = m.complete(state, server), s.ResolverState.Attributes
+		m.update()
+	})
+	return err
+}
+
+// reportingServer is the server that the configuration names for load reports; nil: none.
+func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, error) {
+	if !bytes.Contains(m.config.raw, []byte("lrs")) {
+		return nil, nil //nolint:nilnil // it is how absence is told: no server, no error
+	}
+	if state.Bootstrap == nil {
+		return nil, fmt.Errorf("LB policy %s: %w", Name, lrs.ErrServerNotInBootstrap)
+	}
+	server, err := lrs.ParseServer(state.Bootstrap, m.config.raw)
+	if err != nil {
+		return nil, fmt.Errorf("LB policy %s: %w", Name, err)
+	}
+	return server, nil
+}
+
+// complete adds to a state what it lacks, and the server that load is reported to.
+func (m *manager) complete(state *xdsconfig.State, server *bootstrap.Server) *xdsconfig.State {
+	s := *state
+	if s.Breakers == nil {
+		s.Breakers = m.breakers
+	}
+	if s.Logger == nil {
+		s.Logger = slog.New(slog.DiscardHandler)
+	}
+	if server != nil {
+		s.Config = reporting(s.Config, server)
+	}
+	return &s
+}
+
+// update makes the children what the state demands.
+func (m *manager) update() {
+	c := m.around.State.Config
+	targets := make(map[string]bool, len(c.Targets)+len(c.Plugins))
+	if m.config.Cluster != "" {
+		targets[m.config.Cluster] = true
+		m.hold()
+	} else {
+		for _, name := range c.Targets {
+			targets[name] = true
+		}
+		for name := range c.Plugins {
+			targets[name] = true
+		}
+	}
+	m.changed = true
+	same := len(targets) == len(m.children)
+	for name := range targets {
+		e := m.children[name]
+		if e == nil {
+			same = false
+			e = m.start(name)
+		}
+		if _, there := c.Clusters[name]; there || m.config.Cluster == "" {
+			e.child.update()
+		}
+	}
+	for name, e := range m.children {
+		if !targets[name] {
+			delete(m.children, name)
+			e.child.Close()
+		}
+	}
+	if !same || m.picker == nil || m.err != nil {
+		m.err = nil
+		m.picker = newPicker(m.config.Cluster, m.children)
+	}
+}
+
+// hold keeps the configured cluster in the configuration, which does not have it at first:
+// what is not there yet is waited for (A74).
+func (m *manager) hold() {
+	if m.release == nil && m.around.State.Holder != nil {
+		m.release = m.around.State.Holder.Hold(m.config.Cluster)
+	}
+}
+
+func (m *manager) start(name string) *entry {
+	e := &entry{state: node.Connecting(), slot: new(slot)}
+	e.slot.set(e.state.Picker)
+	m.children[name] = e
+	report := func(s balancer.State) {
+		e.state = node.Sticky(e.state, s)
+		e.slot.set(e.state.Picker)
+		m.changed = true
+	}
+	if _, ok := m.around.State.Config.Plugins[name]; ok {
+		e.child = newPlugin(m.around, name, report)
+	} else {
+		e.child = newRoot(m.around, name, report)
+	}
+	return e
+}
+
+// publish tells the channel the newest, if there is something new.
+func (m *manager) publish() {
+	if !m.changed {
+		return
+	}
+	m.changed = false
+	if m.err != nil {
+		m.cc.UpdateState(node.Failure(m.err))
+		return
+	}
+	var tally node.Tally
+	for _, e := range m.children {
+		tally.Add(e.state.ConnectivityState)
+	}
+	m.cc.UpdateState(balancer.State{ConnectivityState: tally.State(), Picker: m.picker})
+}
+
+// fail has all calls fail until there is a state.
+func (m *manager) fail(err error) {
+	m.err, m.changed = err, true
+}
+
+// ResolverError implements [balancer.Balancer]. What there is stays in use.
+func (m *manager) ResolverError(err error) {
+	m.loop.Post(func() {
+		if m.around == nil {
+			m.fail(fmt.Errorf("resolver: %v", err)) //nolint:errorlint // A54
+		}
+	})
+}
+
+// UpdateSubConnState implements [balancer.Balancer]. It is not called: subchannels have
+// listeners.
+func (m *manager) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
+
+// ExitIdle implements [balancer.Balancer].
+func (m *manager) ExitIdle() {
+	m.loop.Post(func() {
+		for _, e := range m.children {
+			e.child.ExitIdle()
+		}
+	})
+}
+
+// Close implements [balancer.Balancer].
+func (m *manager) Close() {
+	m.loop.Close(func() {
+		for _, e := range m.children {
+			e.child.Close()
+		}
+		if m.release != nil {
+			m.release()
+		}
+	})
+}

@@ -1,0 +1,44 @@
+package clustermanager
+
+import (
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clusterimpl"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/policy"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/serial"
+)
+
+// A plugin is the policy of a cluster specifier plugin, which chooses clusters, and has this
+// package's policy below it for each.
+type plugin struct {
+	*policy.Switch
+	around *clusterimpl.Around
+	env    *node.Env
+	target string
+}
+
+func newPlugin(around *clusterimpl.Around, target string, report node.Report) *plugin {
+	env := &node.Env{Loop: around.Loop, Options: around.Options}
+	env.Conn = &looping{around.Conn, around.Loop}
+	return &plugin{policy.New(env, report), around, env, target}
+}
+
+func (p *plugin) update() {
+	p.env.Attributes = p.around.Attributes
+	p.Update(node.Target{Policy: p.around.State.Config.Plugins[p.target], Chooses: true})
+}
+
+// A looping connection calls the listeners of subchannels on the loop.
+type looping struct {
+	balancer.ClientConn
+	loop *serial.Loop
+}
+
+// NewSubConn implements [balancer.ClientConn].
+func (c *looping) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
+	listener := opts.StateListener
+	opts.StateListener = func(s balancer.SubConnState) { c.loop.Post(func() { listener(s) }) }
+	return c.ClientConn.NewSubConn(addrs, opts)
+}
