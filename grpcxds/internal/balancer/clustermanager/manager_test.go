@@ -65,7 +65,7 @@ func TestAggregate(t *testing.T) {
 	w := newWorld(t)
 	clusters := func(first xdsconfig.Cluster) map[string]xdsconfig.Cluster {
 		return map[string]xdsconfig.Cluster{
-			"all": {Update: eds(round).Update, Leaves: []string{"first", "missing", "second"}},
+			"all":   {Update: eds(round).Update, Leaves: []string{"first", "missing", "second"}},
 			"first": first, "second": eds(roundRobin, locality("x", 0, 1, b[1])),
 			"missing": {Err: errors.New("it does not exist")},
 			"none":    {Err: errors.New("no leaf is there")},

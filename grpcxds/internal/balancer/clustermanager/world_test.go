@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/resolver"
@@ -26,6 +27,8 @@ import (
 
 func TestMain(m *testing.M) {
 	clustermanager.Register()
+	balancer.Register(customBuilder{})
+	balancer.Register(chooser{})
 	goleak.VerifyTestMain(m)
 }
 
@@ -85,6 +88,7 @@ type world struct {
 	resolver *manual.Resolver
 	started  bool
 	state    xdsconfig.State
+	plugins  map[string]resource.LBConfig
 	client   testpb.TestServiceClient
 }
 
@@ -92,8 +96,9 @@ func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 	t.Helper()
 	w := &world{t: t, resolver: manual.NewBuilderWithScheme("balancertest")}
 	w.state.Config = &xdsconfig.Config{Clusters: make(map[string]xdsconfig.Cluster)}
+	opts = append([]grpc.DialOption{grpc.WithDefaultServiceConfig(clustermanager.ServiceConfig)}, opts...)
 	opts = append(opts, grpc.WithResolvers(w.resolver), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDisableServiceConfig(), grpc.WithDefaultServiceConfig(clustermanager.ServiceConfig))
+		grpc.WithDisableServiceConfig())
 	cc, err := grpc.NewClient(w.resolver.Scheme()+":///test", opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +111,7 @@ func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 // set changes the configuration, of which calls can be sent to the clusters that targets
 // name; nil: to all.
 func (w *world) set(clusters map[string]xdsconfig.Cluster, targets ...string) {
-	c := &xdsconfig.Config{Clusters: clusters, Targets: targets}
+	c := &xdsconfig.Config{Clusters: clusters, Targets: targets, Plugins: w.plugins}
 	if targets == nil {
 		for name := range clusters {
 			c.Targets = append(c.Targets, name)

@@ -84,9 +84,10 @@ func (m *Machine) full() bool {
 	return ejected*100 >= int(m.config.MaxEjectionPercent)*len(m.endpoints)
 }
 
-// eject ejects an endpoint with a chance of a hundred.
+// eject ejects an endpoint with a chance of a hundred. One that is ejected already, whose
+// calls in flight end badly, is so for longer.
 func (m *Machine) eject(e *Endpoint, enforcement uint32, now time.Time) {
-	if e.ejected || m.chance() >= enforcement {
+	if m.chance() >= enforcement {
 		return
 	}
 	e.ejected, e.ejectedAt = true, now

@@ -1,12 +1,16 @@
 package outlier
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
+
+// shortest is the least time between two looks, whatever a control plane says.
+const shortest = 10 * time.Millisecond
 
 // A Machine looks at the endpoints of one cluster from time to time. It is not safe for
 // concurrent use, but for [Endpoint.Record].
@@ -70,7 +74,7 @@ func (m *Machine) Next() (time.Time, bool) {
 	if m.config == nil {
 		return time.Time{}, false
 	}
-	return m.start.Add(m.config.Interval), true
+	return m.start.Add(max(m.config.Interval, shortest)), true
 }
 
 // Turn ends an interval, if it is over. It returns the endpoints that are ejected now and
@@ -80,12 +84,11 @@ func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
 		return nil, nil
 	}
 	m.start = now
-	order := m.inOrder()
-	for _, e := range order {
-		e.swap()
-	}
+	// In an order that chance decides, as MaxEjectionPercent may keep the last from being ejected.
+	order := slices.Collect(maps.Values(m.endpoints))
 	before := make(map[*Endpoint]bool)
 	for _, e := range order {
+		e.swap()
 		before[e] = e.ejected
 	}
 	m.bySuccessRate(order, now)
@@ -100,16 +103,6 @@ func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
 		}
 	}
 	return ejected, unejected
-}
-
-// inOrder is the endpoints in an order that chance decides, as MaxEjectionPercent may keep
-// the last of them from being ejected.
-func (m *Machine) inOrder() []*Endpoint {
-	order := make([]*Endpoint, 0, len(m.endpoints))
-	for _, e := range m.endpoints {
-		order = append(order, e)
-	}
-	return slices.Clip(order)
 }
 
 // redeem makes good of the time that has passed.

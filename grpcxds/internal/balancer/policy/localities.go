@@ -16,6 +16,7 @@ import (
 type localities struct {
 	env      *node.Env
 	report   node.Report
+	child    func(env *node.Env, report node.Report) *Switch
 	children map[endpoint.LocalityID]*locality
 	order    []*locality // as in the target
 	busy     bool
@@ -28,7 +29,7 @@ type locality struct {
 }
 
 func newLocalities(env *node.Env, report node.Report) *localities {
-	return &localities{env: env, report: report, children: make(map[endpoint.LocalityID]*locality)}
+	return &localities{env: env, report: report, child: New, children: make(map[endpoint.LocalityID]*locality)}
 }
 
 // Update has each locality's policy updated, and closes those of localities that are gone.
@@ -70,7 +71,7 @@ func (p *localities) Update(t node.Target) {
 
 func (p *localities) start() *locality {
 	c := &locality{state: node.Connecting()}
-	c.policy = New(p.env, func(s balancer.State) {
+	c.policy = p.child(p.env, func(s balancer.State) {
 		c.state = node.Sticky(c.state, s)
 		p.settle()
 	})

@@ -19,6 +19,7 @@ var ErrNoEndpoints = errors.New("there are no usable endpoints")
 type Switch struct {
 	env              *node.Env
 	report           node.Report
+	build            func(name string, env *node.Env, report node.Report) node.Policy
 	current, pending *running
 	// busy says that policies are being told something; what they report meanwhile is
 	// looked at afterwards.
@@ -33,7 +34,7 @@ type running struct {
 
 // New returns a switch without a policy.
 func New(env *node.Env, report node.Report) *Switch {
-	return &Switch{env: env, report: report}
+	return &Switch{env: env, report: report, build: build}
 }
 
 // Update starts the policy of a target, or updates it. A target without endpoints closes it.
@@ -76,7 +77,7 @@ func (s *Switch) start(name string) *running {
 	} else {
 		s.pending = r
 	}
-	r.policy = build(name, s.env, func(state balancer.State) {
+	r.policy = s.build(name, s.env, func(state balancer.State) {
 		r.state = state
 		if r == s.current || r == s.pending {
 			s.settle()

@@ -1,0 +1,141 @@
+package ringhash
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+)
+
+// at is a picker that says which endpoint it is of, by an error.
+type at int
+
+func (a at) Error() string { return string(rune('a' + int(a))) }
+
+func (a at) Pick(balancer.PickInfo) (balancer.PickResult, error) { return balancer.PickResult{}, a }
+
+// table is a picker of endpoints in states, "r", "i", "c" or "f" each, of which each has one
+// entry; the i-th is at hash 10*(i+1).
+func table(states string, woken *[]int) *picker {
+	p := &picker{hopeless: true}
+	for i, s := range states {
+		state := map[rune]connectivity.State{
+			'r': connectivity.Ready, 'i': connectivity.Idle, 'c': connectivity.Connecting, 'f': connectivity.TransientFailure,
+		}[s]
+		p.hopeless = p.hopeless && s == 'f'
+		p.connecting = p.connecting || s == 'c'
+		p.ring = append(p.ring, entry{hash: uint64(10 * (i + 1)), at: i}) //nolint:gosec // small
+		wake := &waker{wake: func() { *woken = append(*woken, i) }}
+		p.endpoints = append(p.endpoints, snapshot{state: state, picker: at(i), wake: wake})
+	}
+	return p
+}
+
+func TestPick(t *testing.T) {
+	for _, test := range []struct {
+		states string
+		hash   uint64
+		want   int // the endpoint; -1: the call waits
+		woken  int // -1: none
+	}{
+		{"rrr", 11, 1, -1},
+		{"rrr", 31, 0, -1},
+		{"rir", 11, -1, 1},
+		{"rcr", 11, -1, -1},
+		{"rfr", 11, 2, -1},
+		{"rff", 11, 0, -1},
+		{"fff", 11, 1, -1},
+		{"ffi", 1, -1, 2},
+		{"ifc", 11, -1, -1},
+	} {
+		var woken []int
+		p := table(test.states, &woken)
+		ctx := rpcinfo.With(t.Context(), &rpcinfo.Call{Hash: test.hash, HasHash: true})
+		for range 2 { // the second time, the endpoint is being woken already
+			_, err := p.Pick(balancer.PickInfo{Ctx: ctx})
+			var got at
+			switch {
+			case errors.As(err, &got) && int(got) == test.want:
+			case test.want < 0 && errors.Is(err, balancer.ErrNoSubConnAvailable):
+			default:
+				t.Errorf("%s, hash %d: picked %v, want endpoint %d", test.states, test.hash, err, test.want)
+			}
+		}
+		if test.woken < 0 && woken != nil || test.woken >= 0 && (len(woken) != 1 || woken[0] != test.woken) {
+			t.Errorf("%s, hash %d: woken %v, want %d, once", test.states, test.hash, woken, test.woken)
+		}
+	}
+}
+
+// A call without a hash takes the first that is ready, and has one connected on the way
+// there, unless one already is (A76).
+func TestPickWithoutHash(t *testing.T) {
+	for _, test := range []struct {
+		states string
+		ready  bool // it comes to one that is ready
+		wakes  bool
+	}{
+		{"rff", true, false}, {"rcc", true, false}, {"ffi", false, true}, {"iii", false, true}, {"ccf", false, false}, {"ici", false, false},
+	} {
+		for range 20 {
+			var woken []int
+			_, err := table(test.states, &woken).Pick(balancer.PickInfo{Ctx: t.Context()})
+			var got at
+			if ready := errors.As(err, &got) && test.states[got] == 'r'; ready != test.ready {
+				t.Errorf("%s: picked %v", test.states, err)
+			}
+			if (len(woken) == 1) != test.wakes || len(woken) > 1 {
+				t.Errorf("%s: woken %v", test.states, woken)
+			}
+		}
+	}
+	var woken []int
+	for range 50 {
+		_, err := table("ri", &woken).Pick(balancer.PickInfo{Ctx: t.Context()})
+		if !errors.As(err, new(at)) {
+			t.Errorf("with one ready, picked %v", err)
+		}
+	}
+	if _, err := table("fff", &woken).Pick(balancer.PickInfo{Ctx: t.Context()}); !errors.As(err, new(at)) {
+		t.Errorf("all have failed; picked %v, want the failure of one", err)
+	}
+}
+
+func TestHeader(t *testing.T) {
+	p := &picker{header: "key"}
+	ctx := metadata.AppendToOutgoingContext(t.Context(), "key", "a", "key", "b")
+	if got, ok := p.hash(balancer.PickInfo{Ctx: ctx}); !ok || got != xxhash.Sum64String("a,b") {
+		t.Errorf("hash = %x, %t, want that of a,b", got, ok)
+	}
+	ctx = rpcinfo.With(context.Background(), &rpcinfo.Call{Hash: 1, HasHash: true})
+	if _, ok := p.hash(balancer.PickInfo{Ctx: ctx}); ok {
+		t.Error("there is a hash without the header")
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	spots := make([]spot, 100)
+	p := new(picker)
+	for i := range spots {
+		spots[i] = spot{string(rune('a' + i)), 1}
+		p.endpoints = append(p.endpoints, snapshot{state: connectivity.Ready, picker: done{}})
+	}
+	p.ring = newRing(spots, 1024, 4096)
+	call := &rpcinfo.Call{HasHash: true}
+	info := balancer.PickInfo{Ctx: rpcinfo.With(b.Context(), call)}
+	b.ReportAllocs()
+	for b.Loop() {
+		call.Hash += 0x9e3779b97f4a7c15
+		_, _ = p.Pick(info)
+	}
+}
+
+type done struct{}
+
+func (done) Pick(balancer.PickInfo) (balancer.PickResult, error) { return balancer.PickResult{}, nil }
