@@ -48,7 +48,8 @@ func (s *Set) Acquire(cluster, service string) *Counter {
 func (c *Counter) Release() {
 	c.set.mu.Lock()
 	defer c.set.mu.Unlock()
-	if c.uses--; c.uses == 0 {
+	c.uses--
+	if c.uses == 0 {
 		delete(c.set.counters, c.key)
 	}
 }

@@ -52,7 +52,7 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 	if c.proxied.Load() {
 		opts.CredsBundle = security.ProxyBundle(c.options) //nolint:staticcheck // nothing else reaches one subchannel
 	}
-	sc, err := c.ClientConn.NewSubConn(addrs, opts)
+	sc, err := c.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // there is no other way to make one
 	if err != nil {
 		return nil, err
 	}

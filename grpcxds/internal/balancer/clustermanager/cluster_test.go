@@ -99,7 +99,7 @@ func TestDrops(t *testing.T) {
 	for _, d := range stats.GetDroppedRequests() {
 		counts[d.GetCategory()] = float64(d.GetDroppedCount())
 	}
-	if int(counts["half"]+counts["throttle"]) != dropped || stats.GetTotalDroppedRequests() != uint64(dropped) { //nolint:gosec // a count
+	if int(counts["half"]+counts["throttle"]) != dropped || stats.GetTotalDroppedRequests() != uint64(dropped) {
 		t.Errorf("%d calls were dropped, %v were reported", dropped, stats)
 	}
 	if want, tolerance := 0.5*n, 4*math.Sqrt(n*0.25); math.Abs(counts["half"]-want) > tolerance {

@@ -182,7 +182,7 @@ func TestChurn(t *testing.T) {
 		c := policies[i/10%3]
 		for j, s := range b {
 			if (i+j)%3 != 0 {
-				c.Localities = append(c.Localities, locality(string(rune('a'+j%2+i/40)), uint32(j%2), 1, s)) //nolint:gosec // small
+				c.Localities = append(c.Localities, locality(string(rune('a'+j%2+i/40)), uint32(j%2), 1, s))
 			}
 		}
 		c.Localities = merged(c.Localities)

@@ -40,5 +40,5 @@ type looping struct {
 func (c *looping) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
 	listener := opts.StateListener
 	opts.StateListener = func(s balancer.SubConnState) { c.loop.Post(func() { listener(s) }) }
-	return c.ClientConn.NewSubConn(addrs, opts)
+	return c.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // there is no other way to make one
 }

@@ -142,28 +142,28 @@ func (w *world) call(ctx context.Context, call rpcinfo.Call, opts ...grpc.CallOp
 }
 
 // to makes a call to a cluster that must succeed.
-func (w *world) to(cluster string, opts ...grpc.CallOption) string {
+func (w *world) to(name string, opts ...grpc.CallOption) string {
 	w.t.Helper()
-	addr, err := w.call(context.Background(), rpcinfo.Call{Cluster: cluster}, opts...)
+	addr, err := w.call(context.Background(), rpcinfo.Call{Cluster: name}, opts...)
 	if err != nil {
-		w.t.Fatalf("a call to %q: %v", cluster, err)
+		w.t.Fatalf("a call to %q: %v", name, err)
 	}
 	return addr
 }
 
 // until makes calls to a cluster until one comes to a server that is wanted.
-func (w *world) until(cluster string, wanted func(addr string, err error) bool) {
+func (w *world) until(name string, wanted func(addr string, err error) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		addr, err := w.call(ctx, rpcinfo.Call{Cluster: cluster})
+		addr, err := w.call(ctx, rpcinfo.Call{Cluster: name})
 		cancel()
 		if wanted(addr, err) {
 			return
 		}
 	}
-	w.t.Fatalf("no call to %q came to where it was wanted", cluster)
+	w.t.Fatalf("no call to %q came to where it was wanted", name)
 }
 
 func at(want ...*backend) func(string, error) bool {

@@ -69,6 +69,11 @@ type broken struct {
 	err    error
 }
 
+// Update reports what is wrong.
 func (b *broken) Update(node.Target) { b.report(node.Failure(b.err)) }
-func (b *broken) ExitIdle()          {}
-func (b *broken) Close()             {}
+
+// ExitIdle does nothing.
+func (b *broken) ExitIdle() {}
+
+// Close does nothing.
+func (b *broken) Close() {}

@@ -1,6 +1,9 @@
 package priority
 
-import "strconv"
+import (
+	"slices"
+	"strconv"
+)
 
 // Names gives the priorities of a cluster names, such that what is in a priority keeps its
 // name when it moves to another one, and so its connections (A56, A37). A name whose
@@ -51,12 +54,5 @@ func (n *Names[L]) Name(priorities [][]L) []string {
 }
 
 func overlap[L comparable](a, b []L) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x == y {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(l L) bool { return slices.Contains(b, l) })
 }

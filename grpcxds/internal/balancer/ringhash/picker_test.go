@@ -30,7 +30,7 @@ func table(states string, woken *[]int) *picker {
 		}[s]
 		p.hopeless = p.hopeless && s == 'f'
 		p.connecting = p.connecting || s == 'c'
-		p.ring = append(p.ring, entry{hash: uint64(10 * (i + 1)), at: i}) //nolint:gosec // small
+		p.ring = append(p.ring, entry{hash: uint64(10 * (i + 1)), at: i})
 		wake := &waker{wake: func() { *woken = append(*woken, i) }}
 		p.endpoints = append(p.endpoints, snapshot{state: state, picker: at(i), wake: wake})
 	}
