@@ -24,7 +24,7 @@ type Config struct {
 	// VirtualHost is the one of Route for the channel's data-plane authority.
 	VirtualHost *route.VirtualHost
 	// Targets are the names of the clusters that calls can be sent to, sorted: those of the
-	// virtual host's routes, and those that are held (see [Watcher.Hold]). All are in
+	// virtual host's routes, and those that are held (see [Holder]). All are in
 	// Clusters.
 	Targets []string
 	// Plugins are the LB policies of the cluster specifier plugins that calls can be sent
@@ -35,9 +35,11 @@ type Config struct {
 	Clusters map[string]Cluster
 }
 
+const pluginPrefix = "cluster_specifier_plugin:"
+
 // PluginTarget is what a call that a cluster specifier plugin routes has for the name of a
 // cluster; clusters must not be called so, by the convention of gRPC.
-func PluginTarget(plugin string) string { return "cluster_specifier_plugin:" + plugin }
+func PluginTarget(plugin string) string { return pluginPrefix + plugin }
 
 // A Cluster is what is known of one cluster. Either Err is set, or Update and one of the
 // three ways of discovery.

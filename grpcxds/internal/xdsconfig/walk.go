@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -122,15 +123,15 @@ func (w *walk) targets() (complete bool) {
 		complete = w.cluster(name) && complete
 	}
 	for name := range w.holds {
-		if plugin, ok := w.plugin(name); ok {
-			w.addPlugin(name, plugin)
+		if strings.HasPrefix(name, pluginPrefix) {
+			w.heldPlugin(name)
 			continue
 		}
-		// What is new here holds up nothing.
+		// What is new here holds up nothing, unless there is nothing yet.
 		switch _, known := w.told.made[name]; {
 		case w.cluster(name):
 			routed[name] = true
-		case known:
+		case known || w.told.config == nil:
 			complete = false
 		}
 	}
@@ -164,13 +165,15 @@ func (w *walk) addPlugin(target string, c resource.LBConfig) {
 	}
 }
 
-// plugin is the policy of a plugin that is held, as it was last.
-func (w *walk) plugin(target string) (resource.LBConfig, bool) {
+// heldPlugin keeps the policy of a plugin that is held as it was last, where no route has
+// it any more.
+func (w *walk) heldPlugin(target string) {
 	if w.told.config == nil {
-		return resource.LBConfig{}, false
+		return
 	}
-	c, ok := w.told.config.Plugins[target]
-	return c, ok
+	if c, ok := w.told.config.Plugins[target]; ok {
+		w.addPlugin(target, c)
+	}
 }
 
 // lookup finds a cluster of an aggregate one.

@@ -46,8 +46,8 @@ type Watcher struct {
 	dns     sync.WaitGroup // goroutines of names
 }
 
-// Watch begins to watch. Close the Watcher.
-func Watch(c resource.Client, o Options) *Watcher {
+// New returns a Watcher that delivers nothing before Start. Close it.
+func New(c resource.Client, o Options) *Watcher {
 	if o.DNS == nil {
 		o.DNS = resolver.Get("dns")
 	}
@@ -56,12 +56,14 @@ func Watch(c resource.Client, o Options) *Watcher {
 		news: make(chan struct{}, 1), done: make(chan struct{}), over: make(chan struct{}),
 		holds: make(map[string]int), nodes: newNodes(),
 	}
-	w.signal()
 	go w.loop()
 	return w
 }
 
-// Close ends all that Watch began. Afterwards, nothing is delivered. It must not be called
+// Start begins to watch. What is held before is in the first configuration.
+func (w *Watcher) Start() { w.signal() }
+
+// Close ends all that New and Start began. Afterwards, nothing is delivered. It must not be called
 // within Deliver.
 func (w *Watcher) Close() {
 	w.mu.Lock()
@@ -90,7 +92,7 @@ func (w *Watcher) hold(name string, n int) {
 	if w.holds[name] = before + n; before+n == 0 {
 		delete(w.holds, name)
 	}
-	if before == 0 || before+n == 0 {
+	if started := w.turn > 0; started && (before == 0 || before+n == 0) {
 		w.signal()
 	}
 }

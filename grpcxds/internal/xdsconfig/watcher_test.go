@@ -117,6 +117,20 @@ func TestHold(t *testing.T) {
 	})
 }
 
+// What is held before the start is in the first configuration.
+func TestHeldBefore(t *testing.T) {
+	in(t, "", func(w *world) {
+		defer w.watcher.Hold("b")()
+		defer w.watcher.Hold("cluster_specifier_plugin:p")()
+		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
+		w.eds("a", "")
+		w.endpoints("a", 1)
+		w.want("b has not come yet")
+		w.elapse()
+		w.want("it does not come", "a b: a=[10.0.0.1:1]"+quiet+` b=(Cluster "b": does not exist: the control plane did not send it in time after it was asked for [server memory, node n])`)
+	})
+}
+
 // A plugin's policy outlives its route while it is held.
 func TestPlugins(t *testing.T) {
 	const plugin = `cluster_specifier_plugins { extension { name: "p" typed_config { [type.googleapis.com/google.protobuf.Empty] {} } } }`

@@ -73,7 +73,7 @@ func in(t *testing.T, features string, test func(*world)) {
 		}
 		defer c.Close()
 		w := &world{t: t, server: server, dns: &fakeDNS{resolvers: make(map[string]*fakeResolver)}, news: make(chan string, 1000)}
-		w.watcher = xdsconfig.Watch(c, xdsconfig.Options{
+		w.watcher = xdsconfig.New(c, xdsconfig.Options{
 			Listener: "l", Authority: "svc", NodeID: "n", DNS: w.dns,
 			Deliver: func(c *xdsconfig.Config, err error) {
 				w.last = c
@@ -81,6 +81,7 @@ func in(t *testing.T, features string, test func(*world)) {
 			},
 		})
 		defer w.watcher.Close()
+		w.watcher.Start()
 		test(w)
 		if v := server.Violations(); len(v) > 0 {
 			t.Errorf("violations of the protocol: %q", v)

@@ -1,0 +1,197 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// A call is one that a route was found for. Whoever began it ends it.
+type call struct {
+	retry   *retry
+	ref     *ref
+	cancel  context.CancelFunc
+	filters *httpfilter.ClientCall
+}
+
+func (c *call) end(err error) {
+	if c.filters != nil {
+		c.filters.Done(err)
+	}
+	if c.cancel != nil {
+		c.cancel()
+	}
+	if c.ref != nil {
+		c.ref.drop()
+	}
+}
+
+// begin chooses the route and the cluster of a call, and has it pass the filters. The call
+// is to be ended also when there is an error, which is a gRPC status or
+// [httpfilter.ErrEnd].
+func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
+	for {
+		s, err := c.ready(ctx, cc, opts)
+		if err != nil {
+			return ctx, call{}, err
+		}
+		t := s.table
+		var headers headers
+		r := t.match(ctx, method, &headers)
+		if r == nil {
+			err = t.trouble(fmt.Sprintf("no route of virtual host %q takes %s", t.config.VirtualHost.Name, method))
+			return ctx, call{}, status.Error(codes.Unavailable, err.Error())
+		}
+		p := t.plans[r]
+		if p.err != nil {
+			x := call{}
+			if ctx, err = x.pass(ctx, p, p.chain, method, &headers); err == nil {
+				err = status.Error(codes.Unavailable, p.err.Error())
+			}
+			return ctx, x, err
+		}
+		to := p.choose()
+		if !to.ref.acquire() {
+			continue // another table has come meanwhile
+		}
+		x := call{retry: p.retry, ref: to.ref}
+		info := to.call
+		if len(p.hash) > 0 {
+			info = c.hashed(p.hash, info, headers.get(ctx))
+		}
+		ctx, err = x.pass(ctx, p, to.chain, method, &headers)
+		return rpcinfo.With(ctx, info), x, err
+	}
+}
+
+// pass has the call pass filters, within the time that it may take.
+func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain, method string, h *headers) (context.Context, error) {
+	if p.limit > 0 {
+		ctx, c.cancel = context.WithTimeout(ctx, p.limit)
+	}
+	if chain.Idle() {
+		return ctx, nil
+	}
+	c.filters = &httpfilter.ClientCall{Method: method, Metadata: metadata.MD(h.get(ctx))}
+	return chain.Intercept(ctx, c.filters)
+}
+
+// match finds the route of a call.
+func (t *Table) match(ctx context.Context, method string, h *headers) *route.Route {
+	if t.headers {
+		return t.config.VirtualHost.Match(method, h.get(ctx))
+	}
+	return t.config.VirtualHost.Match(method, nil)
+}
+
+// headers are the ones of a call, which are taken out of its context when they are first
+// needed.
+type headers struct {
+	taken bool
+	md    route.Metadata
+}
+
+func (h *headers) get(ctx context.Context) route.Metadata {
+	if !h.taken {
+		md, _ := metadata.FromOutgoingContext(ctx)
+		h.taken, h.md = true, route.Metadata(md)
+	}
+	return h.md
+}
+
+// Unary implements [grpc.UnaryClientInterceptor].
+func (c *Channel) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
+	ctx, x, err := c.begin(ctx, method, cc, opts)
+	defer func() { x.end(err) }()
+	switch {
+	case errors.Is(err, httpfilter.ErrEnd):
+		return status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
+	case err != nil:
+		return err
+	case x.retry == nil:
+		return invoker(ctx, method, req, reply, cc, opts...)
+	}
+	return unary(&tries{retry: x.retry}, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
+		return invoker(ctx, method, req, reply, cc, opts...)
+	})
+}
+
+// Stream implements [grpc.StreamClientInterceptor].
+func (c *Channel) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, x, err := c.begin(ctx, method, cc, opts)
+	switch {
+	case errors.Is(err, httpfilter.ErrEnd):
+		x.end(nil)
+		return &ended{ctx: ctx, desc: desc}, nil
+	case err != nil:
+		x.end(err)
+		return nil, err
+	}
+	e := &ending{call: x}
+	opts = append(slices.Clip(opts), grpc.OnFinish(e.end))
+	if x.retry == nil {
+		s, err := streamer(ctx, desc, cc, method, opts...)
+		if err != nil {
+			e.end(err) // another interceptor may have failed
+		}
+		return s, err
+	}
+	return newReplay(ctx, &tries{retry: x.retry}, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
+		return streamer(ctx, desc, cc, method, opts...)
+	})
+}
+
+// An ending ends a call once.
+type ending struct {
+	call
+	once sync.Once
+}
+
+func (e *ending) end(err error) { e.once.Do(func() { e.call.end(err) }) }
+
+// ended is a stream that a filter ended as if the server had sent trailers with OK (A33).
+type ended struct {
+	ctx  context.Context //nolint:containedctx // what Context returns
+	desc *grpc.StreamDesc
+}
+
+// Header implements [grpc.ClientStream].
+func (*ended) Header() (metadata.MD, error) { return nil, nil }
+
+// Trailer implements [grpc.ClientStream].
+func (*ended) Trailer() metadata.MD { return nil }
+
+// CloseSend implements [grpc.ClientStream].
+func (*ended) CloseSend() error { return nil }
+
+// Context implements [grpc.ClientStream].
+func (e *ended) Context() context.Context { return e.ctx }
+
+// SendMsg implements [grpc.ClientStream]: nobody receives.
+func (e *ended) SendMsg(any) error {
+	if e.desc.ClientStreams {
+		return io.EOF
+	}
+	return nil // as of grpc-go's own streams: receiving tells
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (e *ended) RecvMsg(any) error {
+	if e.desc.ServerStreams {
+		return io.EOF
+	}
+	return status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
+}

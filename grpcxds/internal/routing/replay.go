@@ -1,0 +1,261 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxReplay is how many bytes of messages a stream keeps for another attempt, as in
+// grpc-go.
+const maxReplay = 256 << 10
+
+// A replay is a stream that begins again when it fails before a header has arrived. Until
+// then it keeps what was sent, and sends that again; then it is committed: it only
+// forwards. It finds out about failures when it is received from.
+type replay struct {
+	ctx    context.Context //nolint:containedctx // of the call, for its attempts
+	opts   []grpc.CallOption
+	open   func(context.Context, []grpc.CallOption) (grpc.ClientStream, error)
+	finish func(error) // once
+	limit  int
+
+	settling sync.Mutex // who has it waits for the header
+	again    sync.Mutex // who has it may begin again or commit; it is taken after settling
+	tries    *tries     // with again
+
+	mu        sync.Mutex // of what follows; it is taken last
+	stream    grpc.ClientStream
+	attempt   int
+	over      bool // the attempt has ended with overErr
+	overErr   error
+	committed bool
+	err       error // what the call ended with, where the stream cannot tell any more
+	sent      []func(grpc.ClientStream) error
+	size      int
+}
+
+// newReplay opens a stream, trying again where that fails.
+func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(context.Context, []grpc.CallOption) (grpc.ClientStream, error)) (grpc.ClientStream, error) {
+	r := &replay{ctx: ctx, tries: t, open: open, limit: maxReplay}
+	others, finish := splitFinish(opts)
+	var once sync.Once
+	r.opts, r.finish = others, func(err error) { once.Do(func() { finish(err) }) }
+	for _, o := range opts {
+		if m, ok := o.(grpc.MaxRetryRPCBufferSizeCallOption); ok {
+			r.limit = m.MaxRetryRPCBufferSize
+		}
+	}
+	for {
+		s, err := r.begin()
+		if err == nil {
+			r.use(s)
+			return r, nil
+		}
+		if err = t.again(ctx, err, nil); err != nil {
+			r.finish(err)
+			return nil, err
+		}
+	}
+}
+
+// begin opens the stream of another attempt. It needs again.
+func (r *replay) begin() (grpc.ClientStream, error) {
+	r.mu.Lock()
+	r.attempt++
+	r.over, r.overErr = false, nil
+	attempt := r.attempt
+	r.mu.Unlock()
+	ended := grpc.OnFinish(func(err error) { r.attemptEnded(attempt, err) })
+	return r.open(r.tries.attempt(r.ctx), append(r.opts[:len(r.opts):len(r.opts)], ended))
+}
+
+// attemptEnded finishes the call when its last attempt ends, though nobody may ask for
+// the result.
+func (r *replay) attemptEnded(attempt int, err error) {
+	r.mu.Lock()
+	if r.attempt == attempt {
+		r.over, r.overErr = true, err
+	}
+	last := r.over && (r.committed || r.ctx.Err() != nil)
+	r.mu.Unlock()
+	if last {
+		r.finish(err)
+	}
+}
+
+// use makes a stream the one in use. mu is held, or nobody knows the replay yet.
+func (r *replay) use(s grpc.ClientStream) { r.stream = s }
+
+// now is the stream that is in use.
+func (r *replay) now() (s grpc.ClientStream, committed bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stream, r.committed, r.err
+}
+
+// commit ends the time in which another attempt may be made. It needs again. An error is
+// what the call has ended with.
+func (r *replay) commit(err error) {
+	r.mu.Lock()
+	r.committed, r.sent = true, nil
+	if r.err == nil {
+		r.err = err
+	}
+	over, overErr := r.over, r.overErr
+	r.mu.Unlock()
+	switch {
+	case err != nil:
+		r.finish(eofIsNil(err))
+	case over:
+		r.finish(overErr)
+	}
+}
+
+func eofIsNil(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// settle waits for a header, beginning again as often as it takes. It returns the stream
+// that is committed to, or what the call has ended with.
+func (r *replay) settle() (grpc.ClientStream, error) {
+	if s, committed, err := r.now(); committed {
+		return s, err
+	}
+	r.settling.Lock()
+	defer r.settling.Unlock()
+	for {
+		s, committed, err := r.now()
+		if committed {
+			return s, err
+		}
+		if header, _ := s.Header(); header != nil {
+			r.again.Lock()
+			r.commit(nil)
+			r.again.Unlock()
+			continue
+		}
+		// Without a header, there is no message that this could take.
+		r.retry(s, s.RecvMsg(nil))
+	}
+}
+
+// retry begins again after an attempt has failed with err. If it does not, the call has
+// ended.
+func (r *replay) retry(s grpc.ClientStream, err error) {
+	r.again.Lock()
+	defer r.again.Unlock()
+	if _, committed, _ := r.now(); committed {
+		r.commit(err) // a message did not fit meanwhile
+		return
+	}
+	trailer := s.Trailer()
+	for {
+		if err = r.tries.again(r.ctx, err, trailer); err != nil {
+			r.commit(err)
+			return
+		}
+		trailer = nil
+		if s, err = r.begin(); err != nil {
+			continue
+		}
+		if err = r.resend(s); err == nil {
+			return
+		}
+	}
+}
+
+// resend sends on a new stream what was sent before, what is being sent meanwhile included,
+// and makes it the one in use. A stream that is broken already is as good: receiving tells.
+func (r *replay) resend(s grpc.ClientStream) error {
+	for i := 0; ; i++ {
+		r.mu.Lock()
+		if i == len(r.sent) {
+			r.use(s)
+			r.mu.Unlock()
+			return nil
+		}
+		send := r.sent[i]
+		r.mu.Unlock()
+		if err := send(s); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+}
+
+// forward sends something, and keeps it for another attempt. What does not fit is the
+// last thing of the last attempt.
+func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
+	r.mu.Lock()
+	s, committed := r.stream, r.committed
+	fits := r.size+size <= r.limit
+	if !committed && fits {
+		r.size += size
+		r.sent = append(r.sent, send)
+	}
+	r.mu.Unlock()
+	switch {
+	case committed:
+		return send(s)
+	case fits:
+		if err := send(s); !errors.Is(err, io.EOF) {
+			return err
+		}
+		return nil // receiving tells what the matter is
+	}
+	r.again.Lock()
+	r.commit(nil)
+	r.again.Unlock()
+	s, _, _ = r.now()
+	return send(s)
+}
+
+// SendMsg implements [grpc.ClientStream].
+func (r *replay) SendMsg(m any) error {
+	p, ok := m.(proto.Message)
+	if _, committed, _ := r.now(); committed || !ok {
+		return r.forward(r.limit+1, func(s grpc.ClientStream) error { return s.SendMsg(m) })
+	}
+	kept := proto.Clone(p) // the caller may change it afterwards
+	return r.forward(proto.Size(p), func(s grpc.ClientStream) error { return s.SendMsg(kept) })
+}
+
+// CloseSend implements [grpc.ClientStream].
+func (r *replay) CloseSend() error {
+	return r.forward(0, func(s grpc.ClientStream) error { return s.CloseSend() })
+}
+
+// RecvMsg implements [grpc.ClientStream].
+func (r *replay) RecvMsg(m any) error {
+	s, err := r.settle()
+	if err != nil {
+		return err
+	}
+	return s.RecvMsg(m)
+}
+
+// Header implements [grpc.ClientStream].
+func (r *replay) Header() (metadata.MD, error) {
+	s, _ := r.settle()
+	return s.Header()
+}
+
+// Trailer implements [grpc.ClientStream].
+func (r *replay) Trailer() metadata.MD {
+	s, _, _ := r.now()
+	return s.Trailer()
+}
+
+// Context implements [grpc.ClientStream].
+func (r *replay) Context() context.Context {
+	s, _, _ := r.now()
+	return s.Context()
+}

@@ -1,0 +1,133 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// maxRetries is how often a call is made again at most: gRPC makes five attempts (A44).
+const maxRetries = 4
+
+// A retry says when calls are made again. It is immutable.
+type retry struct {
+	codes uint64 // a bit for each
+	max   uint32
+	pause route.BackOff
+}
+
+// newRetry reads a policy; nil: calls are made once.
+func newRetry(p *route.RetryPolicy) *retry {
+	if p == nil || len(p.Codes) == 0 {
+		return nil
+	}
+	r := &retry{max: min(p.MaxRetries, maxRetries), pause: p.BackOff}
+	for _, c := range p.Codes {
+		r.codes |= 1 << c
+	}
+	return r
+}
+
+// tries are the attempts of one call.
+type tries struct {
+	*retry
+	made   uint32 // retries
+	paused uint32 // since the server last said how long to wait
+}
+
+// wants reports whether the call is worth another attempt after one that ended with err
+// before a header arrived. Calls that load balancing drops are not (A32).
+func (t *tries) wants(err error) bool {
+	var d interface{ Dropped() bool }
+	return err != nil && t.made < t.max && t.codes>>status.Code(err)&1 == 1 && !(errors.As(err, &d) && d.Dropped())
+}
+
+// again waits for the time of another attempt. Otherwise it returns what the call ends
+// with: err, or that its time was over meanwhile.
+func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error {
+	if !t.wants(err) {
+		return err
+	}
+	pause, ok := t.pushback(trailer)
+	if !ok {
+		return err
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	case <-timer.C:
+	}
+	t.made++
+	return nil
+}
+
+// pushback is how long to wait: as long as the server says, if it does, or a back-off with
+// some jitter (gRFC A6). Not ok: the server wants no other attempt.
+func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
+	values := trailer.Get("grpc-retry-pushback-ms")
+	if len(values) == 0 {
+		pause = min(t.retry.pause.Base<<t.paused, t.retry.pause.Max)
+		t.paused++
+		return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())), true
+	}
+	ms, err := strconv.ParseInt(values[0], 10, 32)
+	if len(values) > 1 || err != nil || ms < 0 {
+		return 0, false
+	}
+	t.paused = 0
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// attempt is the context of the next attempt, which tells the server how many there were.
+func (t *tries) attempt(ctx context.Context) context.Context {
+	if t.made == 0 {
+		return ctx
+	}
+	return metadata.AppendToOutgoingContext(ctx, "grpc-previous-rpc-attempts", strconv.FormatUint(uint64(t.made), 10))
+}
+
+// unary makes a call until an attempt is good, has seen a header, or was the last.
+func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(context.Context, []grpc.CallOption) error) error { //nolint:revive // what is done comes first
+	opts, finish := splitFinish(opts)
+	var header, trailer metadata.MD
+	opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))
+	for {
+		err := invoke(t.attempt(ctx), opts)
+		if err != nil && header == nil {
+			if err = t.again(ctx, err, trailer); err == nil {
+				continue
+			}
+		}
+		finish(err)
+		return err
+	}
+}
+
+// splitFinish takes those options out that are for the call and not for each attempt.
+func splitFinish(opts []grpc.CallOption) (others []grpc.CallOption, finish func(error)) {
+	var ends []func(error)
+	others = slices.Clone(opts)
+	others = slices.DeleteFunc(others, func(o grpc.CallOption) bool {
+		f, ok := o.(grpc.OnFinishCallOption)
+		if ok {
+			ends = append(ends, f.OnFinish)
+		}
+		return ok
+	})
+	return others, func(err error) {
+		for _, end := range ends {
+			end(err)
+		}
+	}
+}

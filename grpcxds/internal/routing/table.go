@@ -1,0 +1,181 @@
+package routing
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// Settings are what a table is made with, beside the configuration.
+type Settings struct {
+	// Filters are those that can run.
+	Filters *filterchain.Table
+	// Where says whose errors they are: the target and its data-plane authority.
+	Where string
+	// NodeID is the bootstrap's, for messages.
+	NodeID string
+}
+
+// A Table says what becomes of calls by one configuration. It is immutable, and holds the
+// clusters that calls can be sent to.
+type Table struct {
+	settings Settings
+	config   *xdsconfig.Config
+	plans    map[*route.Route]*plan
+	headers  bool // a route looks at headers
+	held     []*ref
+}
+
+// A plan is what becomes of the calls that a route takes.
+type plan struct {
+	targets []target
+	total   uint32 // of the targets' weights
+	limit   time.Duration
+	retry   *retry
+	hash    []route.HashPolicy
+	// A route that calls cannot be sent by: they pass the filters first (A36).
+	err   error
+	chain *filterchain.ClientChain
+}
+
+// A target is where calls are sent, and what they pass on the way.
+type target struct {
+	weight uint32
+	ref    *ref
+	call   *rpcinfo.Call // of calls without a hash
+	chain  *filterchain.ClientChain
+}
+
+// Compile makes the table of a configuration with a virtual host. It must be given to Set.
+func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
+	t := &Table{settings: s, config: config, plans: make(map[*route.Route]*plan, len(config.VirtualHost.Routes))}
+	list, listErr := s.Filters.Client(config.Listener.API.Filters)
+	if listErr == nil {
+		list, listErr = list.Override(config.VirtualHost.Overrides)
+	}
+	held := make(map[string]*ref)
+	for i := range config.VirtualHost.Routes {
+		r := &config.VirtualHost.Routes[i]
+		if r.Ignored != "" {
+			continue
+		}
+		b := builder{c, t, held, r, &plan{limit: limit(config, r), hash: r.HashPolicies}}
+		if !c.noRetry {
+			b.plan.retry = newRetry(config.VirtualHost.RetryFor(r))
+		}
+		b.build(list, listErr)
+		t.plans[r] = b.plan
+		t.headers = t.headers || len(r.Headers) > 0
+	}
+	return t
+}
+
+// limit is how long a call may take at most; 0: as long as it wants (A31).
+func limit(config *xdsconfig.Config, r *route.Route) time.Duration {
+	switch {
+	case r.GRPCTimeoutHeaderMax != nil:
+		return *r.GRPCTimeoutHeaderMax
+	case r.MaxStreamDuration != nil:
+		return *r.MaxStreamDuration
+	}
+	return config.Listener.API.MaxStreamDuration
+}
+
+// A builder makes the plan of a route.
+type builder struct {
+	channel *Channel
+	table   *Table
+	held    map[string]*ref
+	route   *route.Route
+	plan    *plan
+}
+
+func (b *builder) build(list *filterchain.ClientChain, err error) {
+	if err == nil {
+		b.plan.chain, err = list.Override(b.route.Overrides)
+	}
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	switch a := b.route.Action.(type) {
+	case route.Cluster:
+		b.add(a.Name, 1, nil)
+	case route.WeightedClusters:
+		for i := range a.Clusters {
+			b.add(a.Clusters[i].Name, a.Clusters[i].Weight, a.Clusters[i].Overrides)
+		}
+	case route.Specifier:
+		b.add(xdsconfig.PluginTarget(a.Name), 1, nil)
+	case route.NonForwarding:
+		b.fail(errors.New("its action, non_forwarding_action, is for servers (A36)"))
+	default:
+		b.fail(errors.New("its action is one that gRPC has not (A36)"))
+	}
+}
+
+// fail makes the plan one of calls that cannot be sent.
+func (b *builder) fail(err error) {
+	b.plan.err = b.table.trouble(fmt.Sprintf("virtual host %q: route %q: %v", b.table.config.VirtualHost.Name, b.route.Name, err))
+}
+
+// add adds a target.
+func (b *builder) add(name string, weight uint32, overrides map[string]route.FilterOverride) {
+	chain, err := b.plan.chain.Override(overrides)
+	if err != nil {
+		b.fail(err)
+		return
+	}
+	one := b.held[name]
+	if one == nil {
+		one = b.channel.refs.get(name)
+		b.held[name] = one
+		b.table.held = append(b.table.held, one)
+	}
+	b.plan.total += weight
+	b.plan.targets = append(b.plan.targets, target{
+		weight: weight, ref: one, chain: chain,
+		call: &rpcinfo.Call{Cluster: name, AutoHostRewrite: b.route.AutoHostRewrite},
+	})
+}
+
+// choose is one of the targets, by weight.
+func (p *plan) choose() *target {
+	if len(p.targets) == 1 {
+		return &p.targets[0]
+	}
+	at := rand.Uint32N(p.total)
+	i := slices.IndexFunc(p.targets, func(t target) bool {
+		if at < t.weight {
+			return true
+		}
+		at -= t.weight
+		return false
+	})
+	return &p.targets[i]
+}
+
+// trouble is an error about the routes.
+func (t *Table) trouble(what string) error {
+	return fmt.Errorf("%s: %w", t.settings.Where, &resource.Error{
+		Kind: errUnroutable, Type: route.Type().Name, Name: t.config.Route.Name(),
+		Server: t.config.Route.Server().URI(), NodeID: t.settings.NodeID, Err: errors.New(what),
+	})
+}
+
+var errUnroutable = errors.New("cannot route the call")
+
+// release gives back the clusters that the table holds.
+func (t *Table) release() {
+	for _, r := range t.held {
+		r.drop()
+	}
+}
