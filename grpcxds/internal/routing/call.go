@@ -72,8 +72,8 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 		if len(p.hash) > 0 {
 			info = c.hashed(p.hash, info, headers.get(ctx))
 		}
-		ctx, err = x.pass(ctx, p, to.chain, method, &headers)
-		return rpcinfo.With(ctx, info), x, err
+		ctx, err = x.pass(rpcinfo.With(ctx, info), p, to.chain, method, &headers)
+		return ctx, x, err
 	}
 }
 
@@ -86,7 +86,11 @@ func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain
 		return ctx, nil
 	}
 	c.filters = &httpfilter.ClientCall{Method: method, Metadata: metadata.MD(h.get(ctx))}
-	return chain.Intercept(ctx, c.filters)
+	next, err := chain.Intercept(ctx, c.filters)
+	if err != nil {
+		return ctx, err
+	}
+	return next, nil
 }
 
 // match finds the route of a call.

@@ -1,0 +1,33 @@
+package routing_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// A holder counts what is held.
+type holder struct {
+	mu   sync.Mutex
+	held map[string]int
+}
+
+func (h *holder) Hold(name string) (release func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.held[name]++
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		if h.held[name]--; h.held[name] == 0 {
+			delete(h.held, name)
+		}
+	}
+}
+
+func (h *holder) String() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(h.held)), " ")
+}

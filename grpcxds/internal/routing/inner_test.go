@@ -1,0 +1,78 @@
+package routing
+
+import (
+	"math"
+	"regexp"
+	"testing"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// Hashes are combined as gRFC A42 says, and xxhash's are those of its reference.
+func TestHash(t *testing.T) {
+	const empty, abc = 0xef46db3751d8e999, 0x44bc2cf5ad770999 // XXH64 of "" and "abc", seed 0
+	rotated := uint64(abc)<<1 | uint64(abc)>>63
+	c := &Channel{id: 77}
+	headers := route.Metadata{"a": {"abc"}, "e": {""}, "two": {"1", "2"}, "x-bin": {"abc"}, "user": {"id-17-x"}}
+	header := func(name string) route.HashPolicy { return route.HashPolicy{Header: name} }
+	channel, terminal := route.HashPolicy{}, header("a")
+	terminal.Terminal = true
+	rewritten := header("user")
+	rewritten.Regex, rewritten.Substitution = regexp.MustCompile(`id-(\d+)-x`), "${1}"
+	for name, test := range map[string]struct {
+		policies []route.HashPolicy
+		want     uint64
+		made     bool
+	}{
+		"none":                       {nil, 0, false},
+		"a header":                   {[]route.HashPolicy{header("a")}, abc, true},
+		"an empty header":            {[]route.HashPolicy{header("e")}, empty, true},
+		"a missing one":              {[]route.HashPolicy{header("b")}, 0, false},
+		"a binary one":               {[]route.HashPolicy{header("x-bin")}, 0, false},
+		"several values":             {[]route.HashPolicy{header("two")}, xxhash.Sum64String("1,2"), true},
+		"the content type":           {[]route.HashPolicy{header("content-type")}, xxhash.Sum64String("application/grpc"), true},
+		"the channel":                {[]route.HashPolicy{channel}, 77, true},
+		"two":                        {[]route.HashPolicy{header("a"), channel}, rotated ^ 77, true},
+		"one is missing":             {[]route.HashPolicy{header("b"), channel}, 77, true},
+		"terminal":                   {[]route.HashPolicy{terminal, channel}, abc, true},
+		"terminal after another one": {[]route.HashPolicy{channel, terminal, channel}, 77<<1 ^ abc, true},
+		"a part of it":               {[]route.HashPolicy{rewritten}, xxhash.Sum64String("17"), true},
+	} {
+		if got, made := c.hash(test.policies, headers); got != test.want || made != test.made {
+			t.Errorf("%s: %#x, %t; want %#x, %t", name, got, made, test.want, test.made)
+		}
+	}
+}
+
+// Back-offs double up to their maximum, with a fifth of jitter, and begin anew after the
+// server said how long to wait (gRFC A6).
+func TestBackOff(t *testing.T) {
+	const ms = time.Millisecond
+	tr := &tries{retry: &retry{pause: route.BackOff{Base: 25 * ms, Max: 250 * ms}}}
+	check := func(want time.Duration, values ...string) {
+		t.Helper()
+		md := metadata.MD{}
+		if len(values) > 0 {
+			md["grpc-retry-pushback-ms"] = values
+		}
+		got, ok := tr.pushback(md)
+		if !ok || math.Abs(float64(got-want)) > 0.2001*float64(want) || len(values) > 0 && got != want {
+			t.Errorf("%v, %t; want about %v", got, ok, want)
+		}
+	}
+	for _, want := range []time.Duration{25 * ms, 50 * ms, 100 * ms, 200 * ms, 250 * ms, 250 * ms} {
+		check(want)
+	}
+	check(7*ms, "7")
+	check(25 * ms)
+	check(0, "0")
+	for _, values := range [][]string{{"-1"}, {"x"}, {"1", "2"}, {"99999999999"}, {""}} {
+		if _, ok := tr.pushback(metadata.MD{"grpc-retry-pushback-ms": values}); ok {
+			t.Errorf("%q: the server does not want it", values)
+		}
+	}
+}

@@ -1,0 +1,266 @@
+package routing_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+// retries is a route of calls that are made again up to n times when the server is
+// unavailable.
+func retries(cluster string, n int) string {
+	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q retry_policy { retry_on: "unavailable" num_retries { value: %d }
+		retry_back_off { base_interval { nanos: 1000000 } } } } }`, cluster, n)
+}
+
+// failing is a handler that fails that many times, and then answers with the number of
+// attempts that the server was told of, and what it got.
+func failing(n int64, fail func(s grpc.ServerStream) error) func(string, grpc.ServerStream) error {
+	var calls atomic.Int64
+	return func(_ string, s grpc.ServerStream) error {
+		if calls.Add(1) <= n {
+			return fail(s)
+		}
+		var got []string
+		for {
+			m := new(wrapperspb.StringValue)
+			if err := s.RecvMsg(m); err != nil {
+				break
+			}
+			got = append(got, m.GetValue())
+		}
+		md, _ := metadata.FromIncomingContext(s.Context())
+		return s.SendMsg(wrapperspb.String(strings.Join(md["grpc-previous-rpc-attempts"], ",") + ":" + strings.Join(got, ",")))
+	}
+}
+
+func unavailable(grpc.ServerStream) error { return status.Error(codes.Unavailable, "not now") }
+
+func TestRetries(t *testing.T) {
+	w := newWorld(t)
+	for _, test := range []struct {
+		name    string
+		routes  string
+		fail    func(grpc.ServerStream) error
+		fails   int64
+		want    string
+		attempt int
+	}{
+		{"as often as it takes", retries("a", 4), unavailable, 2, "2:?", 3},
+		{"not more often than wanted", retries("a", 2), unavailable, 3, "Unavailable", 3},
+		{"not more often than gRPC does", retries("a", 10), unavailable, 9, "Unavailable", 5},
+		{"another code", retries("a", 4), func(grpc.ServerStream) error { return status.Error(codes.Internal, "") }, 1, "Internal", 1},
+		{"after a header", retries("a", 4), func(s grpc.ServerStream) error {
+			_ = s.SendHeader(metadata.Pairs("x", "1"))
+			return unavailable(s)
+		}, 1, "Unavailable", 1},
+		{"the server wants it later", retries("a", 4), func(s grpc.ServerStream) error {
+			s.SetTrailer(metadata.Pairs("grpc-retry-pushback-ms", "3"))
+			return unavailable(s)
+		}, 2, "2:?", 3},
+		{"the server does not want it", retries("a", 4), func(s grpc.ServerStream) error {
+			s.SetTrailer(metadata.Pairs("grpc-retry-pushback-ms", "-1"))
+			return unavailable(s)
+		}, 1, "Unavailable", 1},
+		{"no policy", `routes { match { prefix: "" } route { cluster: "a" } }`, unavailable, 1, "Unavailable", 1},
+		{"the virtual host's policy", `retry_policy { retry_on: "unavailable,cancelled" num_retries { value: 1 } } routes { match { prefix: "" } route { cluster: "a" } }`, unavailable, 1, "1:?", 2},
+	} {
+		w.route(test.routes)
+		w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+			w.handler(failing(test.fails, test.fail))
+			w.took()
+			var ends atomic.Int64
+			var header, trailer metadata.MD
+			got, err := call(soon(t), "/p.S/M", grpc.OnFinish(func(error) { ends.Add(1) }), grpc.Header(&header), grpc.Trailer(&trailer))
+			if err != nil {
+				got = status.Code(err).String()
+			}
+			if got != test.want || w.took()["a"] != test.attempt {
+				t.Errorf("%s: %q, %v; want %q with %d attempts", test.name, got, err, test.want, test.attempt)
+			}
+			if n := ends.Load(); n != 1 {
+				t.Errorf("%s: OnFinish was called %d times", test.name, n)
+			}
+		})
+	}
+}
+
+func TestDroppedCallsAreNotMadeAgain(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("dropped", 4))
+	w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		before := dropped.Load()
+		if _, err := call(soon(t), "/p.S/M"); status.Code(err) != codes.Unavailable {
+			t.Error(err)
+		}
+		if n := dropped.Load() - before; n != 1 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+func TestRetriesCanBeDisabled(t *testing.T) {
+	w := newWorld(t)
+	w.channel.DisableRetries()
+	w.route(retries("a", 4))
+	w.handler(failing(1, unavailable))
+	if _, err := w.call(soon(t), "/p.S/M"); status.Code(err) != codes.Unavailable {
+		t.Error(err)
+	}
+}
+
+// The deadline ends the waiting for another attempt.
+func TestDeadlineWhileWaiting(t *testing.T) {
+	w := newWorld(t)
+	w.route(`routes { match { prefix: "" } route { cluster: "a" retry_policy { retry_on: "unavailable" num_retries { value: 1 } retry_back_off { base_interval { seconds: 1000 } } } } }`)
+	w.handler(failing(1, unavailable))
+	w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		w.handler(failing(1, unavailable))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, err := call(ctx, "/p.S/M"); status.Code(err) != codes.DeadlineExceeded {
+			t.Error(err)
+		}
+	})
+}
+
+// What was sent is sent again, in order, also what was sent after the stream broke.
+func TestReplay(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	broken := make(chan struct{})
+	w.handler(failing(2, func(s grpc.ServerStream) error {
+		defer func() { broken <- struct{}{} }()
+		if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+			return err
+		}
+		return unavailable(s)
+	}))
+	s, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := make(chan metadata.MD)
+	go func() {
+		md, _ := s.Header() // it begins again while the other sends
+		header <- md
+	}()
+	m := wrapperspb.String("")
+	for i := range 6 {
+		m.Value = fmt.Sprint(i) // it may be changed after it was sent
+		if err := s.SendMsg(m); err != nil {
+			t.Fatal(err)
+		}
+		if i < 2 {
+			<-broken
+		}
+	}
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if md := <-header; len(md["content-type"]) == 0 {
+		t.Errorf("the header is %v", md)
+	}
+	if err := s.RecvMsg(m); err != nil || m.GetValue() != "2:0,1,2,3,4,5" {
+		t.Errorf("%q, %v", m.GetValue(), err)
+	}
+	if err := s.RecvMsg(m); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+	if s.Context() == nil || s.Trailer() != nil && len(s.Trailer()) > 0 {
+		t.Error("the stream does not forward")
+	}
+}
+
+// What does not fit is not kept: the attempt is the last one.
+func TestReplayIsBounded(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	for _, test := range []struct {
+		name string
+		opts []grpc.CallOption
+		m    any
+	}{
+		{"the default", nil, wrapperspb.String(strings.Repeat("x", 260<<10))},
+		{"a call's own", []grpc.CallOption{grpc.MaxRetryRPCBufferSize(3)}, wrapperspb.String("xx")},
+		{"no protobuf message", []grpc.CallOption{grpc.ForceCodec(textCodec{})}, "x"},
+	} {
+		w.handler(failing(1, func(s grpc.ServerStream) error {
+			var m wrapperspb.StringValue
+			_ = s.RecvMsg(&m)
+			return unavailable(s)
+		}))
+		w.took()
+		var ends atomic.Int64
+		s, err := w.open(soon(t), "/p.S/M", append(test.opts, grpc.OnFinish(func(error) { ends.Add(1) }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SendMsg(test.m); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RecvMsg(new(wrapperspb.StringValue)); status.Code(err) != codes.Unavailable {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if n := w.took()["a"]; n != 1 || ends.Load() != 1 {
+			t.Errorf("%s: %d attempts, %d ends", test.name, n, ends.Load())
+		}
+	}
+}
+
+// A call that nobody receives from any more ends with its context.
+func TestReplayIsCancelled(t *testing.T) {
+	w := newWorld(t)
+	h := &holder{held: make(map[string]int)}
+	w.channel.Bind(h)
+	w.route(retries("a", 4))
+	over := make(chan struct{})
+	w.handler(func(_ string, s grpc.ServerStream) error {
+		<-s.Context().Done()
+		return nil
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	if _, err := w.open(ctx, "/p.S/M", grpc.OnFinish(func(error) { close(over) })); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-over
+}
+
+// A stream that ends well without a header is no reason to begin again.
+func TestReplayWithoutHeader(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	w.handler(func(string, grpc.ServerStream) error { return nil })
+	s, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
+			t.Error(err)
+		}
+	}
+	if n := w.took()["a"]; n != 1 {
+		t.Errorf("%d attempts", n)
+	}
+}
+
+// textCodec has strings for messages, which a server takes for a StringValue each.
+type textCodec struct{}
+
+func (textCodec) Name() string                  { return "proto" }
+func (textCodec) Marshal(v any) ([]byte, error) { return proto.Marshal(wrapperspb.String(v.(string))) }
+func (textCodec) Unmarshal([]byte, any) error   { return nil }
