@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
@@ -32,6 +33,7 @@ type Pool struct {
 	plugins   []certprovider.Plugin // the user's
 	chains    *filterchain.Table
 	providers *security.Providers
+	breakers  breaker.Set // of clusters (gRFC A32)
 	logger    *slog.Logger
 	options   []client.Option
 

@@ -3,7 +3,6 @@ package routing
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
@@ -48,14 +47,11 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 		if err != nil {
 			return ctx, call{}, err
 		}
-		t := s.table
 		var headers headers
-		r := t.match(ctx, method, &headers)
-		if r == nil {
-			err = t.trouble(fmt.Sprintf("no route of virtual host %q takes %s", t.config.VirtualHost.Name, method))
-			return ctx, call{}, status.Error(codes.Unavailable, err.Error())
+		p, err := s.table.plan(ctx, method, &headers)
+		if err != nil {
+			return ctx, call{}, err
 		}
-		p := t.plans[r]
 		if p.err != nil {
 			x := call{}
 			if ctx, err = x.pass(ctx, p, p.chain, method, &headers); err == nil {
@@ -68,10 +64,7 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 			continue // another table has come meanwhile
 		}
 		x := call{retry: p.retry, ref: to.ref}
-		info := to.call
-		if len(p.hash) > 0 {
-			info = c.hashed(p.hash, info, headers.get(ctx))
-		}
+		info := p.info(ctx, to, &headers)
 		ctx, err = x.pass(rpcinfo.With(ctx, info), p, to.chain, method, &headers)
 		return ctx, x, err
 	}
@@ -91,14 +84,6 @@ func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain
 		return ctx, err
 	}
 	return next, nil
-}
-
-// match finds the route of a call.
-func (t *Table) match(ctx context.Context, method string, h *headers) *route.Route {
-	if t.headers {
-		return t.config.VirtualHost.Match(method, h.get(ctx))
-	}
-	return t.config.VirtualHost.Match(method, nil)
 }
 
 // headers are the ones of a call, which are taken out of its context when they are first

@@ -84,7 +84,7 @@ func (c *Channel) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		default:
 			cc.Connect()
 			if cc.GetState() == connectivity.Shutdown {
-				return nil, grpc.ErrClientConnClosing
+				return nil, status.Errorf(codes.Canceled, "grpcxds: target %q: the channel is closed", cc.Target())
 			}
 		}
 		select {

@@ -10,9 +10,10 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// hashed is a call with the hash that the policies make, if they make one (A42).
-func (c *Channel) hashed(policies []route.HashPolicy, call *rpcinfo.Call, headers route.Metadata) *rpcinfo.Call {
-	h, ok := c.hash(policies, headers)
+// hashed is a call with the hash that the policies make, if they make one (A42). The
+// channel's id is the one that all its calls have.
+func hashed(policies []route.HashPolicy, id uint64, call *rpcinfo.Call, headers route.Metadata) *rpcinfo.Call {
+	h, ok := hashOf(policies, id, headers)
 	if !ok {
 		return call
 	}
@@ -21,12 +22,12 @@ func (c *Channel) hashed(policies []route.HashPolicy, call *rpcinfo.Call, header
 	return &with
 }
 
-// hash combines what the policies make, as Envoy does, until a terminal one that is not
+// hashOf combines what the policies make, as Envoy does, until a terminal one that is not
 // the first to make something.
-func (c *Channel) hash(policies []route.HashPolicy, headers route.Metadata) (hash uint64, ok bool) {
+func hashOf(policies []route.HashPolicy, id uint64, headers route.Metadata) (hash uint64, ok bool) {
 	for i := range policies {
 		p := &policies[i]
-		if one, made := c.hashOne(p, headers); made {
+		if one, made := hashOne(p, id, headers); made {
 			if ok {
 				one ^= bits.RotateLeft64(hash, 1)
 			}
@@ -39,9 +40,9 @@ func (c *Channel) hash(policies []route.HashPolicy, headers route.Metadata) (has
 	return hash, ok
 }
 
-func (c *Channel) hashOne(p *route.HashPolicy, headers route.Metadata) (hash uint64, ok bool) {
+func hashOne(p *route.HashPolicy, id uint64, headers route.Metadata) (hash uint64, ok bool) {
 	if p.Header == "" {
-		return c.id, true
+		return id, true
 	}
 	value, ok := headerValue(p.Header, headers)
 	if !ok {

@@ -20,7 +20,8 @@ func (h *holder) Hold(name string) (release func()) {
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if h.held[name]--; h.held[name] == 0 {
+		h.held[name]--
+		if h.held[name] == 0 {
 			delete(h.held, name)
 		}
 	}

@@ -16,7 +16,6 @@ import (
 func TestHash(t *testing.T) {
 	const empty, abc = 0xef46db3751d8e999, 0x44bc2cf5ad770999 // XXH64 of "" and "abc", seed 0
 	rotated := uint64(abc)<<1 | uint64(abc)>>63
-	c := &Channel{id: 77}
 	headers := route.Metadata{"a": {"abc"}, "e": {""}, "two": {"1", "2"}, "x-bin": {"abc"}, "user": {"id-17-x"}}
 	header := func(name string) route.HashPolicy { return route.HashPolicy{Header: name} }
 	channel, terminal := route.HashPolicy{}, header("a")
@@ -42,7 +41,7 @@ func TestHash(t *testing.T) {
 		"terminal after another one": {[]route.HashPolicy{channel, terminal, channel}, 77<<1 ^ abc, true},
 		"a part of it":               {[]route.HashPolicy{rewritten}, xxhash.Sum64String("17"), true},
 	} {
-		if got, made := c.hash(test.policies, headers); got != test.want || made != test.made {
+		if got, made := hashOf(test.policies, 77, headers); got != test.want || made != test.made {
 			t.Errorf("%s: %#x, %t; want %#x, %t", name, got, made, test.want, test.made)
 		}
 	}

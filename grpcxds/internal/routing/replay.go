@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -52,7 +53,7 @@ func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(
 		}
 	}
 	for {
-		s, err := r.begin()
+		s, err := r.begin() //nolint:contextcheck // it has ctx
 		if err == nil {
 			r.use(s)
 			return r, nil
@@ -72,7 +73,7 @@ func (r *replay) begin() (grpc.ClientStream, error) {
 	attempt := r.attempt
 	r.mu.Unlock()
 	ended := grpc.OnFinish(func(err error) { r.attemptEnded(attempt, err) })
-	return r.open(r.tries.attempt(r.ctx), append(r.opts[:len(r.opts):len(r.opts)], ended))
+	return r.open(r.tries.attempt(r.ctx), append(slices.Clip(r.opts), ended))
 }
 
 // attemptEnded finishes the call when its last attempt ends, though nobody may ask for

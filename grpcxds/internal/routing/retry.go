@@ -48,7 +48,10 @@ type tries struct {
 // before a header arrived. Calls that load balancing drops are not (A32).
 func (t *tries) wants(err error) bool {
 	var d interface{ Dropped() bool }
-	return err != nil && t.made < t.max && t.codes>>status.Code(err)&1 == 1 && !(errors.As(err, &d) && d.Dropped())
+	if errors.As(err, &d) && d.Dropped() {
+		return false
+	}
+	return err != nil && t.made < t.max && t.codes>>status.Code(err)&1 == 1
 }
 
 // again waits for the time of another attempt. Otherwise it returns what the call ends
@@ -77,7 +80,7 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 	values := trailer.Get("grpc-retry-pushback-ms")
 	if len(values) == 0 {
-		pause = min(t.retry.pause.Base<<t.paused, t.retry.pause.Max)
+		pause = min(t.pause.Base<<t.paused, t.pause.Max)
 		t.paused++
 		return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())), true
 	}

@@ -1,11 +1,15 @@
 package routing
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
@@ -41,6 +45,7 @@ type plan struct {
 	limit   time.Duration
 	retry   *retry
 	hash    []route.HashPolicy
+	id      uint64 // the channel's
 	// A route that calls cannot be sent by: they pass the filters first (A36).
 	err   error
 	chain *filterchain.ClientChain
@@ -67,7 +72,7 @@ func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
 		if r.Ignored != "" {
 			continue
 		}
-		b := builder{c, t, held, r, &plan{limit: limit(config, r), hash: r.HashPolicies}}
+		b := builder{c, t, held, r, &plan{limit: limit(config, r), hash: r.HashPolicies, id: c.id}}
 		if !c.noRetry {
 			b.plan.retry = newRetry(config.VirtualHost.RetryFor(r))
 		}
@@ -145,6 +150,28 @@ func (b *builder) add(name string, weight uint32, overrides map[string]route.Fil
 		weight: weight, ref: one, chain: chain,
 		call: &rpcinfo.Call{Cluster: name, AutoHostRewrite: b.route.AutoHostRewrite},
 	})
+}
+
+// plan finds what becomes of a call. The error is a gRPC status.
+func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, error) {
+	var seen route.Headers
+	if t.headers {
+		seen = h.get(ctx)
+	}
+	r := t.config.VirtualHost.Match(method, seen)
+	if r == nil {
+		err := t.trouble(fmt.Sprintf("no route of virtual host %q takes %s", t.config.VirtualHost.Name, method))
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return t.plans[r], nil
+}
+
+// info is what pickers are to know of a call.
+func (p *plan) info(ctx context.Context, to *target, h *headers) *rpcinfo.Call {
+	if len(p.hash) == 0 {
+		return to.call
+	}
+	return hashed(p.hash, p.id, to.call, h.get(ctx))
 }
 
 // choose is one of the targets, by weight.

@@ -1,6 +1,7 @@
 package xdsconfig
 
 import (
+	"context"
 	"log/slog"
 
 	"google.golang.org/grpc/attributes"
@@ -8,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
@@ -15,6 +17,10 @@ import (
 // reach beyond it.
 type State struct {
 	Config *Config
+	// Route routes calls that come to a picker without package rpcinfo's Call, since nothing
+	// but the resolver of this module is in their channel. Whoever picks calls release when
+	// the call is over, or was not sent. It goes by Config.
+	Route func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
 	// Holder keeps clusters in the configurations to come.
 	Holder Holder
 	// Loads is where load is counted; nil: nowhere.

@@ -1,0 +1,39 @@
+package routing
+
+import (
+	"context"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+)
+
+// Pick routes a call that comes to a picker without having passed an interceptor of a
+// [Channel], as in channels that only have the resolver. Timeouts and retries cannot be
+// applied then. Where HTTP filters would have something to do, the call fails: what they
+// are for, such as security, must not be passed over. Whoever picks calls release when the
+// call is over, or was not sent.
+func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error) {
+	if t == nil {
+		return nil, nil, status.Error(codes.Unavailable, "grpcxds: there is no configuration to route the call by")
+	}
+	var headers headers
+	p, err := t.plan(ctx, method, &headers)
+	if err != nil {
+		return nil, nil, err
+	}
+	if p.err != nil {
+		return nil, nil, status.Error(codes.Unavailable, p.err.Error())
+	}
+	to := p.choose()
+	switch {
+	case !to.chain.Idle():
+		err = t.trouble("HTTP filters need the interceptors of grpcxds.DialOptions")
+		return nil, nil, status.Error(codes.Unavailable, err.Error())
+	case !to.ref.acquire():
+		return nil, nil, balancer.ErrNoSubConnAvailable // there is a newer picker
+	}
+	return p.info(ctx, to, &headers), to.ref.drop, nil
+}
