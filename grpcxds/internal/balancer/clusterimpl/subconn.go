@@ -80,7 +80,7 @@ func (s *subConn) connected(state balancer.SubConnState) {
 // UpdateAddresses implements [balancer.SubConn].
 func (s *subConn) UpdateAddresses(addrs []resolver.Address) {
 	s.conn.assign(s, addrs)
-	s.SubConn.UpdateAddresses(addrs)
+	s.SubConn.UpdateAddresses(addrs) //nolint:staticcheck // policies may still do so
 }
 
 // Shutdown implements [balancer.SubConn].

@@ -147,9 +147,8 @@ const (
 
 // custom is a policy that uses one of its addresses, in the older way, without listeners.
 type custom struct {
-	cc    balancer.ClientConn
-	sc    balancer.SubConn
-	index int
+	cc balancer.ClientConn
+	sc balancer.SubConn
 }
 
 type customConfig struct {
@@ -179,7 +178,7 @@ func (c *custom) UpdateClientConnState(s balancer.ClientConnState) error {
 		return errors.New("it is not my configuration")
 	}
 	var err error
-	c.sc, err = c.cc.NewSubConn(s.ResolverState.Addresses[config.Index:config.Index+1], balancer.NewSubConnOptions{})
+	c.sc, err = c.cc.NewSubConn(s.ResolverState.Addresses[config.Index:config.Index+1], balancer.NewSubConnOptions{}) //nolint:staticcheck // there is no other way to make one
 	if err == nil {
 		c.sc.Connect()
 	}

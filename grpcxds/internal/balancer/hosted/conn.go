@@ -36,10 +36,10 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 		case listener != nil:
 			listener(s)
 		default:
-			p.b.UpdateSubConnState(sc, s) // the older way, which policies may still use
+			p.b.UpdateSubConnState(sc, s) //nolint:staticcheck // policies may still have themselves told so
 		}
 	}
-	sc, err := c.ClientConn.NewSubConn(addrs, opts)
+	sc, err := c.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // there is no other way to make one
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (c *conn) RemoveSubConn(sc balancer.SubConn) { sc.Shutdown() }
 
 // UpdateAddresses changes what a subchannel connects to.
 func (c *conn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address) {
-	sc.UpdateAddresses(addrs)
+	sc.UpdateAddresses(addrs) //nolint:staticcheck // policies may still do so
 }
 
 func (p *Policy) forget(sc balancer.SubConn) {

@@ -47,7 +47,7 @@ func (c *child) Close() {
 type picker string
 
 func (p picker) Pick(balancer.PickInfo) (balancer.PickResult, error) {
-	return balancer.PickResult{}, fmt.Errorf("picked %s", string(p)) //nolint:goerr113 // a name
+	return balancer.PickResult{}, fmt.Errorf("picked %s", string(p))
 }
 
 func (b *bench) Build(name string, report node.Report) *child {
