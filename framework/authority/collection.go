@@ -45,32 +45,36 @@ func (r *record) contains(member xdstp.Name) bool {
 
 // scatter lets the members go when a collection is no longer watched.
 func (m *Machine) scatter(c *record) {
-	for _, r := range c.members {
-		if r.collection = nil; len(r.watchers) == 0 {
+	for _, r := range c.members() {
+		if r.rare.collection = nil; !r.watched() {
 			m.discard(r)
 		}
 	}
-	c.members = nil
+	if c.rare != nil {
+		c.rare.members = nil
+	}
 }
 
 func (m *Machine) join(r, c *record) {
-	r.collection, r.member = c, len(c.members)
-	c.members = append(c.members, r)
+	all := c.own()
+	r.own().collection, r.rare.member = c, len(all.members)
+	all.members = append(all.members, r)
 }
 
 // leave ends a membership. Whoever watches the resource by name still has its record.
 func (m *Machine) leave(r *record, why error) {
-	c := r.collection
+	c := r.collection()
 	if c == nil {
 		return
 	}
 	m.tellMember(r, resource.State{Err: why})
-	r.collection = nil
-	last := len(c.members) - 1
-	c.members[r.member], c.members[last].member = c.members[last], r.member
-	c.members[last] = nil
-	c.members = c.members[:last]
-	if len(r.watchers) == 0 {
+	r.rare.collection = nil
+	all := c.rare
+	last := len(all.members) - 1
+	all.members[r.rare.member], all.members[last].rare.member = all.members[last], r.rare.member
+	all.members[last] = nil
+	all.members = all.members[:last]
+	if !r.watched() {
 		m.drop(r)
 		m.discard(r)
 	}
@@ -82,7 +86,7 @@ func (m *Machine) introduce(c *record, w Watcher) {
 	if !ok {
 		return
 	}
-	for _, r := range c.members {
+	for _, r := range c.members() {
 		if s := m.told(r); s.Known() {
 			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
 		}
@@ -90,7 +94,7 @@ func (m *Machine) introduce(c *record, w Watcher) {
 }
 
 func (m *Machine) tellMember(r *record, s resource.State) {
-	for _, w := range r.collection.watchers {
+	for w := range r.collection().watchers() {
 		if cw, ok := w.(CollectionWatcher); ok {
 			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
 		}
@@ -109,7 +113,7 @@ func (m *Machine) answered(c *record, state State, err error) {
 
 // emptied is what the removal of a glob collection's own name means (TP1).
 func (m *Machine) emptied(c *record) {
-	for _, r := range slices.Clone(c.members) {
+	for _, r := range slices.Clone(c.members()) {
 		m.remove(r, errEmptied)
 	}
 	m.answered(c, DoesNotExist, m.fault(c, resource.ErrNotFound, errEmpty))

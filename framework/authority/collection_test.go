@@ -25,7 +25,7 @@ func (g *gatherer) NotifyMember(n xdstp.Name, s resource.State) {
 func (r *rig) gather(typ *resource.Type, s string) *gatherer {
 	r.t.Helper()
 	g := &gatherer{members: make(map[string]resource.State)}
-	r.do(Watch{typ, name(r.t, s), g})
+	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: g})
 	return g
 }
 
@@ -42,7 +42,7 @@ func (r *rig) size(typ *resource.Type) int { return r.m.Shard(r.m.config.Types.I
 func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	r := newRig(t)
 	g := &gatherer{members: make(map[string]resource.State)}
-	r.expect("0+*", Watch{complete, name(t, "*"), g})
+	r.expect("0+*", Watch{Type: complete, Name: name(t, "*"), Watcher: g})
 	r.do(Asked{0, complete, []string{"*"}})
 	a, b := r.update("a", "1"), r.update("b", "1")
 	r.respond(complete, ok(a), r.bad("b", "bad"))
@@ -60,7 +60,7 @@ func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	late.wantsMember(t, "a", a, nil)
 	late.wantsMember(t, "b", b, nil)
 	named := new(watcher)
-	r.expect("0+a", Watch{complete, name(t, "a"), named})
+	r.expect("0+a", Watch{Type: complete, Name: name(t, "a"), Watcher: named})
 	named.wants(t, 1, a, nil)
 	r.respond(complete)
 	g.wantsMember(t, "a", nil, resource.ErrRemoved)
@@ -72,12 +72,12 @@ func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	r.respond(complete, ok(a), ok(b))
 	g.wantsMember(t, "a", a, nil)
 	g.wantsMember(t, "b", b, nil)
-	r.expect("", Cancel{complete, name(t, "*"), g})
-	r.expect("0-*", Cancel{complete, name(t, "*"), late})
+	r.expect("", Cancel{Type: complete, Name: name(t, "*"), Watcher: g})
+	r.expect("0-*", Cancel{Type: complete, Name: name(t, "*"), Watcher: late})
 	if r.size(complete) != 1 || r.cached(complete, "a") != a {
 		t.Error("want the one that is watched by its name")
 	}
-	r.expect("0-a", Cancel{complete, name(t, "a"), named})
+	r.expect("0-a", Cancel{Type: complete, Name: name(t, "a"), Watcher: named})
 	if len(r.m.table(complete).records) != 0 || r.size(complete) != 0 {
 		t.Error("something is left")
 	}

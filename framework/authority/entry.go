@@ -39,9 +39,15 @@ func (m *Machine) Entries() iter.Seq[Entry] {
 }
 
 func (m *Machine) entry(r *record) Entry {
-	return Entry{
-		Type: r.table.typ, Name: r.name, State: r.state, Update: r.update, Version: r.version, Updated: r.updated,
-		Expires: r.expires, Err: m.told(r).Err, RejectedVersion: r.rejected, RejectedAt: r.rejectedAt,
-		Collection: r.isCollection(), Watchers: slices.Clone(r.watchers),
+	e := Entry{
+		Type: r.table.typ, Name: r.name, State: r.state, Update: r.update, Version: r.lastVersion(),
+		Err: m.told(r).Err, Collection: r.isCollection(), Watchers: slices.Collect(r.watchers()),
 	}
+	if r.updated != 0 {
+		e.Updated = time.Unix(0, r.updated)
+	}
+	if x := r.rare; x != nil {
+		e.Expires, e.RejectedVersion, e.RejectedAt = x.expires, x.rejected, x.rejectedAt
+	}
+	return e
 }

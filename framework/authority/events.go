@@ -33,12 +33,15 @@ type (
 		Type    *resource.Type
 		Name    xdstp.Name
 		Watcher Watcher
+		// Place, unless it is nil, is set when the event is handled.
+		Place *Place
 	}
-	// Cancel removes it again.
+	// Cancel removes it again. The place that Watch set makes up for type and name.
 	Cancel struct {
 		Type    *resource.Type
 		Name    xdstp.Name
 		Watcher Watcher
+		Place   Place
 	}
 	// Asked says that the names have left on the current stream of a server.
 	Asked struct {

@@ -51,13 +51,13 @@ func (r *rig) from(server int, results ...Result) Response {
 func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	r := newFallbackRig(t)
 	a := new(watcher)
-	r.expect("0+a", Watch{partial, name(t, "a"), a})
+	r.expect("0+a", Watch{Type: partial, Name: name(t, "a"), Watcher: a})
 	u := r.update("a", "1")
 	r.do(r.from(0, ok(u)))
 	r.expect("", Lost{Err: errRefused, Server: 0}) // all is cached
 	a.wants(t, 2, u, resource.ErrTransport)
 	b := new(watcher)
-	r.expect("0! 0+b 1+a 1+b", Watch{partial, name(t, "b"), b})
+	r.expect("0! 0+b 1+a 1+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
 	b.wants(t, 0, nil, nil) // somebody may still have it
 	if i, _ := r.m.Active(); i != 1 {
 		t.Errorf("active = %d, want 1", i)
@@ -84,8 +84,8 @@ func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	w := r.update("b", "3")
 	r.expect("2?b", r.from(0, ok(w)))
 	b.wants(t, 3, w, nil)
-	r.expect("0-a", Cancel{partial, name(t, "a"), a})
-	r.expect("0-b", Cancel{partial, name(t, "b"), b})
+	r.expect("0-a", Cancel{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.expect("0-b", Cancel{Type: partial, Name: name(t, "b"), Watcher: b})
 	if _, ok := r.m.Active(); ok {
 		t.Error("a server is active although nothing is watched")
 	}
@@ -96,11 +96,11 @@ func TestServersThatAreDownArePassedOver(t *testing.T) {
 	r.do(Lost{Server: 0, Err: errRefused}) // another authority uses it
 	r.do(Lost{Server: 1, Err: errRefused})
 	a := new(watcher)
-	r.expect("0! 0+a 1! 1+a 2+a", Watch{partial, name(t, "a"), a})
+	r.expect("0! 0+a 1! 1+a 2+a", Watch{Type: partial, Name: name(t, "a"), Watcher: a})
 	a.wants(t, 0, nil, nil)
-	r.do(Cancel{partial, name(t, "a"), a})
+	r.do(Cancel{Type: partial, Name: name(t, "a"), Watcher: a})
 	r.do(Lost{Server: 2, Err: errRefused})
-	r.do(Watch{partial, name(t, "a"), a})
+	r.do(Watch{Type: partial, Name: name(t, "a"), Watcher: a})
 	a.wants(t, 1, nil, resource.ErrTransport)
 	r.do(Healthy{Server: 1}) // not the one that is listened to
 	a.wants(t, 1, nil, resource.ErrTransport)

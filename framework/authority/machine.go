@@ -44,6 +44,7 @@ type Machine struct {
 	timers    timers
 	lifetimes lifetimes
 	responses uint32
+	version   *string   // the one that was last sent
 	mentioned int       // records that the response at hand has mentioned
 	now       time.Time // of the event at hand
 
@@ -111,8 +112,8 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	if t, armed := m.timers.next(); armed {
 		at, ok = t.at, true
 	}
-	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].expires.Before(at)) {
-		at, ok = m.lifetimes[0].expires, true
+	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].rare.expires.Before(at)) {
+		at, ok = m.lifetimes[0].rare.expires, true
 	}
 	return at, ok
 }
@@ -133,7 +134,10 @@ func (m *Machine) watch(ev Watch) {
 			m.gather(r)
 		}
 	}
-	first := len(r.watchers) == 0
+	if ev.Place != nil {
+		ev.Place.r = r
+	}
+	first := !r.watched()
 	r.addWatcher(ev.Watcher)
 	if first {
 		m.watched++
@@ -151,20 +155,22 @@ func (m *Machine) watch(ev Watch) {
 }
 
 func (m *Machine) cancel(ev Cancel) {
-	t := m.table(ev.Type)
-	key := ev.Name.String()
-	r, ok := t.records[key]
-	if !ok || len(r.watchers) == 0 {
+	r := ev.Place.r
+	if r == nil {
+		r = m.table(ev.Type).records[ev.Name.String()]
+	}
+	if r == nil || !r.watched() {
 		return
 	}
+	t := r.table
 	r.removeWatcher(ev.Watcher)
-	if len(r.watchers) > 0 {
+	if r.watched() {
 		return
 	}
 	m.watched--
 	for i := range m.config.Servers {
 		if m.choice.Used(i) {
-			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: key})
+			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: r.name.String()})
 		}
 	}
 	r.asked = 0
@@ -172,7 +178,7 @@ func (m *Machine) cancel(ev Cancel) {
 		t.collections--
 		m.scatter(r)
 	}
-	if r.collection == nil {
+	if r.collection() == nil {
 		m.discard(r)
 	}
 	if m.watched == 0 {
@@ -199,13 +205,13 @@ func (m *Machine) told(r *record) resource.State {
 }
 
 func (m *Machine) tell(r *record) {
-	if len(r.watchers) > 0 {
+	if r.watched() {
 		s := m.told(r)
-		for _, w := range r.watchers {
+		for w := range r.watchers() {
 			m.emit(Notify{Watcher: w, State: s})
 		}
 	}
-	if r.collection != nil {
+	if r.collection() != nil {
 		m.tellMember(r, m.told(r))
 	}
 }

@@ -108,7 +108,7 @@ func (r *rig) do(ev Event) []Effect {
 func (r *rig) watch(typ *resource.Type, s string) *watcher {
 	r.t.Helper()
 	w := new(watcher)
-	r.do(Watch{typ, name(r.t, s), w})
+	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: w})
 	return w
 }
 
@@ -162,29 +162,29 @@ func TestWatchersShareASubscription(t *testing.T) {
 	r := newRig(t)
 	first, second := new(watcher), new(watcher)
 	n := name(t, "a")
-	if e := r.do(Watch{complete, n, first}); len(e) != 1 || e[0] != (Subscribe{0, complete, "a"}) {
+	if e := r.do(Watch{Type: complete, Name: n, Watcher: first}); len(e) != 1 || e[0] != (Subscribe{0, complete, "a"}) {
 		t.Fatalf("effects = %v, want Subscribe", e)
 	}
-	if e := r.do(Watch{complete, n, second}); len(e) != 0 {
+	if e := r.do(Watch{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
 		t.Fatalf("effects of the second watch = %v, want none", e)
 	}
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
 	first.wants(t, 1, u, nil)
 	second.wants(t, 1, u, nil)
-	if e := r.do(Cancel{complete, n, first}); len(e) != 0 {
+	if e := r.do(Cancel{Type: complete, Name: n, Watcher: first}); len(e) != 0 {
 		t.Fatalf("effects of the first cancel = %v, want none", e)
 	}
 	if r.cached(complete, "a") != u {
 		t.Error("not cached while it is watched")
 	}
-	if e := r.do(Cancel{complete, n, second}); len(e) != 1 || e[0] != (Unsubscribe{0, complete, "a"}) {
+	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 1 || e[0] != (Unsubscribe{0, complete, "a"}) {
 		t.Fatalf("effects of the last cancel = %v, want Unsubscribe", e)
 	}
 	if r.cached(complete, "a") != nil {
 		t.Error("still cached when nobody watches")
 	}
-	if e := r.do(Cancel{complete, n, second}); len(e) != 0 {
+	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
 		t.Errorf("effects of a cancel too many = %v", e)
 	}
 }

@@ -28,33 +28,69 @@ func (s State) String() string {
 
 // A record is what is known of one resource that is watched, or that is a member of
 // a collection that is; or of such a collection itself, which never has an update.
+//
+// There is one for each resource, so it is small: what few of them have is apart. What
+// is looked at when a resource comes again as it was stands first, in one line of a
+// processor's cache.
 type record struct {
-	table *table
-	name  xdstp.Name
-	state State
-	err   error // the error of the state; nil when Acked or Requested
-
 	update  resource.Update // in use; nil when there is none
-	from    int             // the server that sent it
-	version string          // with which it was last sent
-	updated time.Time       // when it was taken into use
+	err     error           // the error of the state; nil when Acked or Requested
+	version *string         // with which it was last sent; nil: it was not. Responses share theirs
+	table   *table
+	rare    *rare  // nil for most
+	seen    uint32 // the last response of the active server that mentioned it
+	timer   uint32 // the armed does-not-exist timer; 0 when none is
+
+	name    xdstp.Name
+	asked   uint64  // servers, by bit, on whose stream it has been asked for
+	watcher Watcher // the only one; nil where there are none or many
+	updated int64   // when it was taken into use, in nanoseconds of Unix time
+	state   State
+	from    uint8 // the server that sent the update
+	gone    bool  // the machine has forgotten it
+}
+
+// rare is what few records have.
+type rare struct {
+	watchers []Watcher       // all, where there were several; in no order that means anything
+	places   map[Watcher]int // in watchers; nil while they are few
+
+	collection *record   // of which it is a member
+	member     int       // its place among the members of that
+	members    []*record // of a collection; nil otherwise
 
 	rejected   string // the version that was rejected last
 	rejectedAt time.Time
 
-	gone       bool            // the machine has forgotten it
-	watchers   []Watcher       // in no order that means anything
-	places     map[Watcher]int // in watchers; nil while they are few
-	collection *record         // of which it is a member
-	member     int             // its place among the members of that
-	members    []*record       // of a collection; nil otherwise
-
-	seen  uint32 // the last response of the active server that mentioned it
-	asked uint64 // servers, by bit, on whose stream it has been asked for
-	timer uint32 // the armed does-not-exist timer; 0 when none is
-
 	expires time.Time // when its time to live is over; zero: never
 	place   int       // in the queue of those that expire, plus one
+}
+
+// collection is the one of which the record is a member, or nil.
+func (r *record) collection() *record {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.collection
+}
+
+// members are those of a collection.
+func (r *record) members() []*record {
+	if r.rare == nil {
+		return nil
+	}
+	return r.rare.members
+}
+
+// expires reports whether the update has a time to live.
+func (r *record) expires() bool { return r.rare != nil && !r.rare.expires.IsZero() }
+
+// own returns what is rare of the record, to change.
+func (r *record) own() *rare {
+	if r.rare == nil {
+		r.rare = new(rare)
+	}
+	return r.rare
 }
 
 // isCollection reports whether the record is one of a wildcard or a glob.
@@ -66,50 +102,24 @@ func (r *record) unknown() bool {
 }
 
 // isStray reports whether the record is a member that only another server had.
-func (r *record) isStray() bool { return r.collection != nil && len(r.watchers) == 0 && r.seen == 0 }
+func (r *record) isStray() bool { return r.collection() != nil && !r.watched() && r.seen == 0 }
 
 // askedOf reports whether the resource has been asked for on the stream of a server,
 // by its name or as a member.
 func (r *record) askedOf(server int) bool {
 	asked := r.asked
-	if r.collection != nil {
-		asked |= r.collection.asked
+	if c := r.collection(); c != nil {
+		asked |= c.asked
 	}
 	return asked&(1<<server) != 0
 }
 
-// fewWatchers are as many as are searched one by one.
-const fewWatchers = 32
-
-func (r *record) addWatcher(w Watcher) {
-	r.watchers = append(r.watchers, w)
-	switch n := len(r.watchers); {
-	case r.places != nil:
-		r.places[w] = n - 1
-	case n > fewWatchers:
-		r.places = make(map[Watcher]int, n)
-		for i, w := range r.watchers {
-			r.places[w] = i
-		}
+// lastVersion is the version with which it was last sent.
+func (r *record) lastVersion() string {
+	if r.version == nil {
+		return ""
 	}
-}
-
-func (r *record) removeWatcher(w Watcher) {
-	i, ok := r.places[w]
-	if r.places == nil {
-		i = slices.Index(r.watchers, w)
-		ok = i >= 0
-	}
-	if !ok {
-		return
-	}
-	last := len(r.watchers) - 1
-	if r.places != nil {
-		r.places[r.watchers[last]] = i
-		delete(r.places, w)
-	}
-	r.watchers[i], r.watchers[last] = r.watchers[last], nil
-	r.watchers = r.watchers[:last]
+	return *r.version
 }
 
 // A table is the records of one type, beside the shard that others read.

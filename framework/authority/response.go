@@ -59,7 +59,7 @@ func (m *Machine) response(ev Response) {
 	}
 	if ev.Type.Complete && !ev.Partial && m.mentioned < len(t.records) {
 		for _, r := range t.records {
-			sent := r.seen != 0 || r.isStray() || r.update != nil && r.from == ev.Server
+			sent := r.seen != 0 || r.isStray() || r.update != nil && int(r.from) == ev.Server
 			if r.seen != m.responses && sent && r.state != ReceivedError {
 				m.remove(r, errAbsent)
 			}
@@ -70,6 +70,7 @@ func (m *Machine) response(ev Response) {
 // unchanged passes over what is in use and in order.
 func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 	active := m.choice.Active()
+	shared := m.shared(version)
 	for i := range list {
 		u := &list[i]
 		r := u.Place.r
@@ -82,10 +83,10 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 				u.Place = res.Place
 			}
 		case r.table != t:
-		case r.err != nil || r.timer != 0 || r.from != active || !r.expires.IsZero() || len(t.aliased) > 0:
+		case r.err != nil || r.timer != 0 || int(r.from) != active || r.expires() || len(t.aliased) > 0:
 			m.result(t, &Result{Name: u.Update.Name(), Update: u.Update, Version: version})
 		default:
-			r.version = version
+			r.version = shared
 			m.mention(r)
 		}
 	}
@@ -109,7 +110,7 @@ func (m *Machine) result(t *table, res *Result) {
 			r = &record{table: t, name: res.Name}
 			t.records[res.Name.String()] = r
 			m.join(r, c)
-		} else if r.collection == nil && res.Update != nil {
+		} else if r.collection() == nil && res.Update != nil {
 			m.join(r, c)
 		}
 	}
@@ -129,7 +130,7 @@ func (m *Machine) result(t *table, res *Result) {
 		case res.Heartbeat:
 			m.beat(r, *res)
 		case res.Err != nil:
-			r.rejected, r.rejectedAt = res.Version, m.now
+			r.own().rejected, r.rare.rejectedAt = res.Version, m.now
 			m.reject(r, res.Err)
 		default:
 			m.accept(r, *res)
@@ -143,8 +144,8 @@ func (m *Machine) accept(r *record, res Result) {
 	u := res.Update
 	r.timer = 0
 	news := r.update != u || r.err != nil
-	if r.update != nil && r.from != m.choice.Active() {
-		m.emit(Forget{Server: r.from, Type: r.table.typ, Name: r.update.Name().String()})
+	if r.update != nil && int(r.from) != m.choice.Active() {
+		m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name().String()})
 		if same, ok := r.table.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
@@ -152,15 +153,25 @@ func (m *Machine) accept(r *record, res Result) {
 		}
 	}
 	r.state, r.err = Acked, nil
-	r.from, r.version = m.choice.Active(), res.Version
+	r.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
+	r.version = m.shared(res.Version)
 	if r.update != u {
-		r.updated = m.now
+		r.updated = m.now.UnixNano()
 		r.table.use(r, u)
 	}
 	m.live(r, res.TTL)
 	if news {
 		m.tell(r)
 	}
+}
+
+// shared is a version, with the text of the last one where that is the same: a response
+// has many resources.
+func (m *Machine) shared(version string) *string {
+	if m.version == nil || *m.version != version {
+		m.version = &version
+	}
+	return m.version
 }
 
 // live starts the time to live over; zero: there is none any longer.
@@ -178,9 +189,9 @@ func (m *Machine) live(r *record, ttl time.Duration) {
 func (m *Machine) beat(r *record, res Result) {
 	i := m.choice.Active()
 	switch {
-	case r.update != nil && (res.Version == r.version || res.Version == ""):
+	case r.update != nil && (res.Version == r.lastVersion() || res.Version == ""):
 		m.live(r, res.TTL)
-	case r.update == nil && r.state == DoesNotExist && len(r.watchers) > 0:
+	case r.update == nil && r.state == DoesNotExist && r.watched():
 		m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
 		m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
 	}

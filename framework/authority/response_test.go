@@ -140,7 +140,7 @@ func TestLifetimes(t *testing.T) {
 		r.delta(with(ok(r.update(s, "1")), "1", time.Duration(3-i)*time.Minute))
 	}
 	deadline(time.Minute)
-	r.do(Cancel{partial, name(t, "z"), r.m.table(partial).records["z"].watchers[0]})
+	r.do(Cancel{Type: partial, Name: name(t, "z"), Watcher: r.m.table(partial).records["z"].watcher})
 	deadline(2 * time.Minute)
 	r.delta(with(ok(r.update("y", "2")), "2", time.Hour))
 	deadline(3 * time.Minute)
@@ -162,7 +162,7 @@ func TestAliases(t *testing.T) {
 	if r.cached(partial, "real") != u || r.cached(partial, "alias") != nil {
 		t.Error("want it cached under its own name alone")
 	}
-	r.do(Cancel{partial, name(t, "real"), canonical})
+	r.do(Cancel{Type: partial, Name: name(t, "real"), Watcher: canonical})
 	if r.cached(partial, "real") != u {
 		t.Error("not cached although its alias is watched")
 	}
@@ -173,7 +173,7 @@ func TestAliases(t *testing.T) {
 	alias.wants(t, 3, v, resource.ErrRemoved)
 	r.delta(named(v))
 	alias.wants(t, 4, v, nil)
-	r.do(Cancel{partial, name(t, "alias"), alias})
+	r.do(Cancel{Type: partial, Name: name(t, "alias"), Watcher: alias})
 	if r.cached(partial, "real") != nil || len(r.m.table(partial).aliased) != 0 {
 		t.Error("still cached when nobody watches")
 	}

@@ -17,14 +17,14 @@ func TestManyComeAndGo(t *testing.T) {
 	g := r.gather(partial, "*")
 	for i := range all {
 		all[i] = new(watcher)
-		r.do(Watch{partial, a, all[i]})
+		r.do(Watch{Type: partial, Name: a, Watcher: all[i]})
 		results[i] = ok(r.update(fmt.Sprint(i), "1"))
 	}
 	r.delta(results...)
 	for step := range n {
 		gone := step * 7 % n
-		r.do(Cancel{partial, a, all[gone]})
-		r.do(Cancel{partial, a, all[gone]}) // once more is nothing
+		r.do(Cancel{Type: partial, Name: a, Watcher: all[gone]})
+		r.do(Cancel{Type: partial, Name: a, Watcher: all[gone]}) // once more is nothing
 		all[gone] = nil
 		r.delta(ok(r.update("a", fmt.Sprint(step))), r.removed(fmt.Sprint(gone)))
 		for i, w := range all {
@@ -32,8 +32,8 @@ func TestManyComeAndGo(t *testing.T) {
 				t.Fatalf("step %d: watcher %d was told %d times", step, i, w.calls)
 			}
 		}
-		if members := r.m.table(partial).records["*"].members; slices.ContainsFunc(members, func(m *record) bool {
-			return members[m.member] != m || m.name.String() == fmt.Sprint(gone)
+		if members := r.m.table(partial).records["*"].members(); slices.ContainsFunc(members, func(m *record) bool {
+			return members[m.rare.member] != m || m.name.String() == fmt.Sprint(gone)
 		}) {
 			t.Fatalf("step %d: the members are in disorder", step)
 		}

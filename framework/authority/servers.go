@@ -34,7 +34,7 @@ func (m *Machine) choose(d fallback.Decision) {
 func (m *Machine) eachWatched(f func(*record)) {
 	for _, t := range m.tables {
 		for _, r := range t.records {
-			if len(r.watchers) > 0 {
+			if r.watched() {
 				f(r)
 			}
 		}
@@ -46,7 +46,7 @@ func (m *Machine) eachWatched(f func(*record)) {
 func (m *Machine) anyUnknown() bool {
 	for _, t := range m.tables {
 		for _, r := range t.records {
-			if len(r.watchers) > 0 && r.unknown() {
+			if r.watched() && r.unknown() {
 				return true
 			}
 		}
@@ -67,7 +67,7 @@ func (m *Machine) switched() {
 			if r.askedOf(i) {
 				m.await(r)
 			}
-			if r.err != nil && r.update != nil && r.from == i {
+			if r.err != nil && r.update != nil && int(r.from) == i {
 				r.state, r.err = Acked, nil
 				m.tell(r)
 			}
@@ -79,7 +79,7 @@ func (m *Machine) switched() {
 // needs none.
 func (m *Machine) await(r *record) {
 	i := m.choice.Active()
-	sent := r.update != nil && r.from == i
+	sent := r.update != nil && int(r.from) == i
 	answered := r.update == nil && r.state != Requested && r.state != Timeout
 	if sent || answered || r.timer != 0 {
 		return
@@ -93,9 +93,10 @@ func (m *Machine) await(r *record) {
 
 func (m *Machine) asked(ev Asked) {
 	t := m.table(ev.Type)
+	m.timers.reserve(len(ev.Names))
 	for _, name := range ev.Names {
 		r, ok := t.records[name]
-		if !ok || len(r.watchers) == 0 {
+		if !ok || !r.watched() {
 			continue
 		}
 		r.asked |= 1 << ev.Server
@@ -103,7 +104,7 @@ func (m *Machine) asked(ev Asked) {
 			continue
 		}
 		m.await(r)
-		for _, member := range r.members {
+		for _, member := range r.members() {
 			m.await(member)
 		}
 	}
@@ -117,7 +118,7 @@ func (m *Machine) tick() {
 		}
 		m.late(t.record)
 	}
-	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].expires) {
+	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].rare.expires) {
 		m.expire(m.lifetimes[0])
 	}
 }
@@ -202,7 +203,7 @@ func (m *Machine) drop(r *record) {
 	if r.update == nil {
 		return
 	}
-	m.emit(Forget{Server: r.from, Type: r.table.typ, Name: r.update.Name().String()})
+	m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name().String()})
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
 }

@@ -19,7 +19,7 @@ func (r *rig) due(want time.Duration) {
 
 func (r *rig) cancel(typ *resource.Type, s string, w Watcher) {
 	r.t.Helper()
-	r.do(Cancel{typ, name(r.t, s), w})
+	r.do(Cancel{Type: typ, Name: name(r.t, s), Watcher: w})
 }
 
 // The timer runs from the first request on, for the server that is listened to, and
@@ -64,11 +64,11 @@ func TestWhetherAServerIsDownIsForgotten(t *testing.T) {
 	r.do(r.from(0, ok(u)))
 	r.cancel(partial, "a", a)
 	b := new(watcher)
-	r.expect("0+b", Watch{partial, name(t, "b"), b})
+	r.expect("0+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
 	r.do(Lost{Server: 0, Err: errRefused})
 	r.cancel(partial, "b", b)
 	r.do(Idle{Server: 0})
-	r.expect("0+b", Watch{partial, name(t, "b"), b})
+	r.expect("0+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
 	b.wants(t, 0, nil, nil)
 }
 

@@ -2,6 +2,7 @@ package authority
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 )
 
@@ -28,6 +29,9 @@ func (t *timers) start(r *record, at time.Time) {
 	r.timer = t.last
 	t.queue = append(t.queue, timer{at: at, record: r, number: t.last})
 }
+
+// reserve makes room for n timers.
+func (t *timers) reserve(n int) { t.queue = slices.Grow(t.queue, n) }
 
 // next is the first timer that was not stopped.
 func (t *timers) next() (timer, bool) {
@@ -57,8 +61,11 @@ type lifetimes []*record
 
 // set changes when a record's update expires; zero: never.
 func (l *lifetimes) set(r *record, at time.Time) {
-	r.expires = at
-	switch i := r.place - 1; {
+	if at.IsZero() && r.rare == nil {
+		return
+	}
+	r.own().expires = at
+	switch i := r.rare.place - 1; {
 	case at.IsZero() && i >= 0:
 		heap.Remove(l, i)
 	case at.IsZero():
@@ -73,20 +80,20 @@ func (l *lifetimes) set(r *record, at time.Time) {
 func (l *lifetimes) Len() int { return len(*l) }
 
 // Less implements [heap.Interface].
-func (l *lifetimes) Less(i, j int) bool { return (*l)[i].expires.Before((*l)[j].expires) }
+func (l *lifetimes) Less(i, j int) bool { return (*l)[i].rare.expires.Before((*l)[j].rare.expires) }
 
 // Swap implements [heap.Interface].
 func (l *lifetimes) Swap(i, j int) {
 	s := *l
 	s[i], s[j] = s[j], s[i]
-	s[i].place, s[j].place = i+1, j+1
+	s[i].rare.place, s[j].rare.place = i+1, j+1
 }
 
 // Push implements [heap.Interface].
 func (l *lifetimes) Push(x any) {
 	r := x.(*record)
 	*l = append(*l, r)
-	r.place = len(*l)
+	r.rare.place = len(*l)
 }
 
 // Pop implements [heap.Interface].
@@ -96,6 +103,6 @@ func (l *lifetimes) Pop() any {
 	r := s[last]
 	s[last] = nil
 	*l = s[:last]
-	r.place = 0
+	r.rare.place = 0
 	return r
 }

@@ -56,6 +56,7 @@ var _ resource.Client = (*Client)(nil)
 // An authorityScope is an authority within this client, and the channels to its
 // servers, in the order of the bootstrap's list (gRFC A71).
 type authorityScope struct {
+	client   *Client
 	name     string
 	machine  *authority.Machine
 	channels []*channel
@@ -122,7 +123,7 @@ func (c *Client) scopes(fail bool) {
 }
 
 func (c *Client) scope(name string, servers []*bootstrap.Server, fail bool) *authorityScope {
-	s := &authorityScope{name: name}
+	s := &authorityScope{client: c, name: name}
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: fail}
 	for _, server := range servers {
 		if len(s.channels) == authority.MaxServers {
@@ -180,13 +181,12 @@ func (c *Client) Subscribe(t *resource.Type, name string, w resource.Watcher[res
 }
 
 func (c *Client) subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (cancel func(), err error) {
-	s, err := c.subscription(t, name)
+	n, scope, err := c.resource(t, name)
 	if err != nil {
 		return nil, err
 	}
-	s.watcher = w
-	s.holder, _ = w.(resource.Holder)
-	c.loop.post(watched{s})
+	s := &subscription{scope: scope, watcher: w}
+	c.loop.post(watched{s, t, n})
 	return s.Stop, nil
 }
 
@@ -195,12 +195,12 @@ func (c *Client) Observe(t *resource.Type, name string) (resource.Observation, e
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	s, err := c.subscription(t, name)
+	n, scope, err := c.resource(t, name)
 	if err != nil {
 		return nil, err
 	}
-	s.ready = make(chan struct{}, 1)
-	c.loop.post(watched{s})
+	s := &subscription{scope: scope, ready: make(chan struct{}, 1)}
+	c.loop.post(watched{s, t, n})
 	return s, nil
 }
 
@@ -235,16 +235,16 @@ func (c *Client) locate(t *resource.Type, name string) (xdstp.Name, *authoritySc
 	return n, scope, nil
 }
 
-// subscription checks what can be checked before anything is subscribed to.
-func (c *Client) subscription(t *resource.Type, name string) (*subscription, error) {
+// resource checks what can be checked before a resource is subscribed to.
+func (c *Client) resource(t *resource.Type, name string) (xdstp.Name, *authorityScope, error) {
 	n, scope, err := c.locate(t, name)
 	if err != nil {
-		return nil, err
+		return xdstp.Name{}, nil, err
 	}
 	if isCollection(n) {
-		return nil, fmt.Errorf("client: watching a %s: %q is a collection; use WatchCollection", t.ShortName(), n)
+		return xdstp.Name{}, nil, fmt.Errorf("client: watching a %s: %q is a collection; use WatchCollection", t.ShortName(), n)
 	}
-	return &subscription{client: c, authority: scope, typ: t, name: n}, nil
+	return n, scope, nil
 }
 
 // Shard implements [resource.Client].

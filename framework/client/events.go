@@ -8,11 +8,16 @@ import (
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // The events of subscriptions.
 type (
-	watched   struct{ s *subscription }
+	watched struct {
+		s    *subscription
+		typ  *resource.Type
+		name xdstp.Name
+	}
 	unwatched struct{ s *subscription }
 	gathered  struct{ o *collectionSubscription }
 	scattered struct{ o *collectionSubscription }
@@ -27,11 +32,11 @@ func (e scattered) apply(l *loop, now time.Time) {
 }
 
 func (e watched) apply(l *loop, now time.Time) {
-	l.toAuthority(e.s.authority, authority.Watch{Type: e.s.typ, Name: e.s.name, Watcher: e.s}, now)
+	l.toAuthority(e.s.scope, authority.Watch{Type: e.typ, Name: e.name, Watcher: e.s, Place: &e.s.place}, now)
 }
 
 func (e unwatched) apply(l *loop, now time.Time) {
-	l.toAuthority(e.s.authority, authority.Cancel{Type: e.s.typ, Name: e.s.name, Watcher: e.s}, now)
+	l.toAuthority(e.s.scope, authority.Cancel{Place: e.s.place, Watcher: e.s}, now)
 }
 
 // The events of streams. Those of a stream that is no longer its channel's come

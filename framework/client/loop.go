@@ -28,6 +28,8 @@ type loop struct {
 	inbox []event
 	wake  chan struct{} // has a token when the inbox is not empty
 
+	now time.Time // of the events that are taken in
+
 	// While a response is taken in: who waits for the watchers that it concerns, and
 	// whether there are any.
 	work *work
@@ -89,6 +91,7 @@ func (l *loop) run() {
 		}
 		batch = l.take(batch[:0])
 		now := time.Now()
+		l.now = now
 		for _, ev := range batch {
 			ev.apply(l, now)
 		}
@@ -137,7 +140,8 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 
 // toAuthority gives an event to an authority and does what it answers.
 func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time) {
-	for _, e := range a.machine.Handle(ev, now) {
+	effects := a.machine.Handle(ev, now)
+	for _, e := range effects {
 		switch e := e.(type) {
 		case authority.Subscribe:
 			l.toStream(a.channels[e.Server], ads.Subscribe{Type: e.Type, Name: e.Name}, now)
@@ -155,6 +159,7 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			e.Watcher.NotifyMember(e.Name, e.State)
 		}
 	}
+	clear(effects) // nothing may live on in what has been done
 }
 
 // toStream gives an event to a channel's stream machine and does what it answers.

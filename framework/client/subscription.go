@@ -5,31 +5,28 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // A subscription is one watcher of one resource, with the mailbox for what it is
 // to be told: one state, the newest.
 type subscription struct {
-	client    *Client
-	authority *authorityScope
-	typ       *resource.Type
-	name      xdstp.Name
+	scope *authorityScope
+	place authority.Place // the loop's
 
 	watcher resource.Watcher[resource.Update] // for Subscribe
-	holder  resource.Holder                   // watcher, if it is one
 	ready   chan struct{}                     // for Observe: has a token when state is fresh
 	told    resource.State                    // what was taken last; the taker's
 
 	mu     sync.Mutex
 	state  resource.State
-	fresh  bool      // state has not been taken yet
-	since  time.Time // for how long it has not
-	active bool      // a worker has, or will have, this subscription
-	closed bool
+	since  int64 // for how long state has been fresh: from then on, in nanoseconds of Unix time
 	work   *work // that waits for the watcher
-	holds  int   // calls that a Holder has not released
+	holds  int32 // calls that a Holder has not released
+	fresh  bool  // state has not been taken yet
+	active bool  // a worker has, or will have, this subscription
+	closed bool
 }
 
 // Notify implements authority.Watcher. The loop calls it.
@@ -40,10 +37,10 @@ func (s *subscription) Notify(st resource.State) {
 		return
 	}
 	if !s.fresh {
-		s.since = time.Now()
+		s.since = s.scope.client.loop.now.UnixNano()
 	}
 	s.state, s.fresh = st, true
-	if w := s.client.loop.work; w != nil && s.work == nil {
+	if w := s.scope.client.loop.work; w != nil && s.work == nil {
 		w.add()
 		s.work = w
 	}
@@ -54,7 +51,7 @@ func (s *subscription) Notify(st resource.State) {
 		s.signal()
 	}
 	if start {
-		s.client.workers.run(s)
+		s.scope.client.workers.run(s)
 	}
 }
 
@@ -70,7 +67,7 @@ func (s *subscription) signal() {
 func (s *subscription) take() (next, last resource.State, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	news = s.fresh && !s.closed && !s.client.closed() && s.state != s.told
+	news = s.fresh && !s.closed && !s.scope.client.closed() && s.state != s.told
 	s.fresh = false
 	if !news {
 		s.active = false
@@ -93,13 +90,14 @@ func (s *subscription) finish() {
 
 // hold lets a Holder say when it is done with the call that follows.
 func (s *subscription) hold() {
-	if s.holder == nil {
+	holder, ok := s.watcher.(resource.Holder)
+	if !ok {
 		return
 	}
 	s.mu.Lock()
 	s.holds++
 	s.mu.Unlock()
-	s.holder.Hold(sync.OnceFunc(func() {
+	holder.Hold(sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.holds--
@@ -116,13 +114,13 @@ func (s *subscription) behind(now time.Time) time.Duration {
 	if !s.fresh {
 		return 0
 	}
-	return now.Sub(s.since)
+	return time.Duration(now.UnixNano() - s.since)
 }
 
 func (s *subscription) open() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.closed && !s.client.closed()
+	return !s.closed && !s.scope.client.closed()
 }
 
 // deliver tells the watcher until it knows the newest state.
@@ -166,7 +164,7 @@ func (s *subscription) Next(ctx context.Context) (resource.State, error) {
 		}
 		select {
 		case <-s.ready:
-		case <-s.client.done:
+		case <-s.scope.client.done:
 		case <-ctx.Done():
 		}
 	}
@@ -187,5 +185,5 @@ func (s *subscription) Stop() {
 	if s.ready != nil {
 		s.signal()
 	}
-	s.client.loop.post(unwatched{s})
+	s.scope.client.loop.post(unwatched{s})
 }
