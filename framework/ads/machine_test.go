@@ -54,7 +54,7 @@ func (r *rig) sent() Send {
 	for _, e := range r.do(Turn{}) {
 		if s, ok := e.(Send); ok {
 			r.do(Written{})
-			slices.Sort(s.Names)
+			s.Names = slices.Sorted(slices.Values(s.Names)) // the machine keeps its own
 			return s
 		}
 	}

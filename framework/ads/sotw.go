@@ -14,6 +14,7 @@ type sotwNames struct {
 
 	names []string // wanted; in no order that means anything
 	sent  []bool   // beside names: stood in a request on this stream
+	lent  int      // of names, those at the front that requests share; not to be written to
 	at    map[string]int
 
 	// dropped names stood in a request on this stream and are not wanted any
@@ -90,6 +91,9 @@ func (s *sotwNames) unlist(name string) {
 		s.unsent--
 	}
 	last := len(s.names) - 1
+	if i < s.lent {
+		s.names, s.lent = slices.Clone(s.names), 0
+	}
 	s.names[i], s.sent[i] = s.names[last], s.sent[last]
 	s.at[s.names[i]] = i
 	s.names, s.sent = s.names[:last], s.sent[:last]
@@ -128,7 +132,8 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 		return s.request([]string{resource.Wildcard}), nil
 	}
 	if s.changed() || s.list == nil {
-		s.list = slices.Clone(s.names)
+		s.list = slices.Clip(s.names)
+		s.lent = len(s.list)
 		s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
 		asked = make([]string, 0, s.unsent)
 		for i, sent := range s.sent {

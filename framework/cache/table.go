@@ -18,9 +18,9 @@ type table[V any] struct {
 }
 
 type entry[V any] struct {
-	hash  uint64
 	key   string
 	value V
+	hash  uint32
 	dead  bool
 }
 
@@ -28,10 +28,15 @@ const minSlots = 8
 
 func (t *table[V]) init() { t.seed = maphash.MakeSeed() }
 
+// hash is as much of a key's hash as entries keep, and as tables have slots.
+func (t *table[V]) hash(key string) uint32 {
+	return uint32(maphash.String(t.seed, key)) //nolint:gosec // its lower half
+}
+
 // load may be called from any goroutine.
 func (t *table[V]) load(key string) (V, bool) {
 	if slots := t.slots.Load(); slots != nil {
-		hash := maphash.String(t.seed, key)
+		hash := t.hash(key)
 		if e := (*slots)[find(*slots, hash, key)].Load(); e != nil && !e.dead {
 			return e.value, true
 		}
@@ -42,12 +47,12 @@ func (t *table[V]) load(key string) (V, bool) {
 
 // find returns the slot of key, or the empty slot where its search ends. There
 // is always an empty slot.
-func find[V any](slots []atomic.Pointer[entry[V]], hash uint64, key string) int {
-	mask := uint64(len(slots) - 1) //nolint:gosec // there are slots
+func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) int {
+	mask := uint32(len(slots) - 1) //nolint:gosec // there are slots, and fewer than hashes
 	for i := hash & mask; ; i = (i + 1) & mask {
 		e := slots[i].Load()
 		if e == nil || e.hash == hash && e.key == key {
-			return int(i) //nolint:gosec // i is below len(slots)
+			return int(i)
 		}
 	}
 }
@@ -55,7 +60,7 @@ func find[V any](slots []atomic.Pointer[entry[V]], hash uint64, key string) int 
 // store sets the value of key. Writer only.
 func (t *table[V]) store(key string, value V) {
 	slots := t.reserve()
-	hash := maphash.String(t.seed, key)
+	hash := t.hash(key)
 	slot := &slots[find(slots, hash, key)]
 	switch old := slot.Load(); {
 	case old == nil:
@@ -74,7 +79,7 @@ func (t *table[V]) delete(key string) {
 		return
 	}
 	slots := *p
-	hash := maphash.String(t.seed, key)
+	hash := t.hash(key)
 	slot := &slots[find(slots, hash, key)]
 	if old := slot.Load(); old == nil || old.dead {
 		return

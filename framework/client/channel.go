@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -19,6 +20,7 @@ type channel struct {
 	machine *ads.Machine
 	users   []user
 	counts  counts
+	encoded map[*resource.Type]encodedNames // on the wire, where they are many
 
 	conn    transport.Conn
 	release func() // gives conn back to the pool
@@ -89,9 +91,33 @@ func (ch *channel) send(e ads.Send) {
 		return
 	}
 	req := transport.Request{
-		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Names: e.Names, Error: e.Reject,
+		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Encoded: ch.names(e), Error: e.Reject,
 	}
 	ch.stream.out <- req.Encode()
+}
+
+// manyNames are as many as are worth keeping encoded.
+const manyNames = 64
+
+// An encodedNames is how the names of a type were last sent.
+type encodedNames struct {
+	names []string
+	bytes []byte
+}
+
+// names encodes the names of a request. Most requests have those of the last one: they
+// are the answers to responses.
+func (ch *channel) names(e ads.Send) []byte {
+	if len(e.Names) < manyNames {
+		delete(ch.encoded, e.Type)
+		return transport.EncodeNames(e.Names)
+	}
+	last := ch.encoded[e.Type]
+	if len(last.names) != len(e.Names) || &last.names[0] != &e.Names[0] { // they are never written to
+		last = encodedNames{e.Names, transport.EncodeNames(e.Names)}
+		ch.encoded[e.Type] = last
+	}
+	return last.bytes
 }
 
 // rest ends the stream and gives the connection back until they are needed again.

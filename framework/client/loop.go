@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // An event is something for the loop to take in. Apply runs on the loop.
@@ -54,7 +55,7 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	case server.HasFeature(bootstrap.FeatureTransportAuto):
 		config.Protocol = ads.Auto
 	}
-	ch := &channel{client: l.client, server: server, machine: ads.New(config)}
+	ch := &channel{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Type]encodedNames)}
 	l.channels = append(l.channels, ch)
 	return ch
 }

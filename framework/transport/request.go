@@ -10,6 +10,18 @@ type Request struct {
 	TypeURL string
 	Nonce   string // of the response that is acknowledged or rejected
 	Error   string // not empty: the response is rejected, and this is why
+
+	// Encoded are the names as [EncodeNames] made them, in place of Names.
+	Encoded []byte
+}
+
+// EncodeNames encodes the names of a [Request], for those that have the same.
+func EncodeNames(names []string) []byte {
+	size := 0
+	for _, n := range names {
+		size += protowire.SizeTag(requestNames) + protowire.SizeBytes(len(n))
+	}
+	return appendStrings(make([]byte, 0, size), requestNames, names)
 }
 
 // Field numbers of envoy.service.discovery.v3.DiscoveryRequest and of
@@ -30,7 +42,7 @@ const (
 
 // Encode returns the encoded DiscoveryRequest.
 func (r *Request) Encode() []byte {
-	size := len(r.Version) + len(r.Node) + len(r.TypeURL) + len(r.Nonce) + len(r.Error) + 64
+	size := len(r.Version) + len(r.Node) + len(r.TypeURL) + len(r.Nonce) + len(r.Error) + len(r.Encoded) + 64
 	for _, n := range r.Names {
 		size += len(n) + 4
 	}
@@ -41,6 +53,7 @@ func (r *Request) Encode() []byte {
 		b = protowire.AppendBytes(b, r.Node)
 	}
 	b = appendStrings(b, requestNames, r.Names)
+	b = append(b, r.Encoded...)
 	b = appendString(b, requestTypeURL, r.TypeURL)
 	b = appendString(b, requestNonce, r.Nonce)
 	return appendError(b, requestError, r.Error)

@@ -2,6 +2,7 @@ package grpctransport
 
 import (
 	"fmt"
+	"sync"
 
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -34,27 +35,49 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// A buffer is what a stream receives into, message after message. Large responses are
-// not allocated, cleared and collected again and again.
+// A buffer is what a stream receives into, message after message. What a large one takes
+// is shared with other streams while no message is being looked at, and goes when none
+// comes for a while.
 type buffer struct {
 	bytes []byte
-	small int // messages in a row that needed little of the room
+	large *sync.Pool // of *[]byte
+	taken *[]byte    // from large; nil: none
 }
 
-const (
-	keepAnyway = 64 << 10 // bytes of room that are not worth giving up
-	smallRun   = 16       // small messages in a row after which more room than that is
-)
+// small is the length of messages that are received into the stream's own bytes.
+const small = 64 << 10
 
 // room makes the buffer n bytes long. What was in it is lost.
 func (b *buffer) room(n int) []byte {
-	b.small++
-	if n > cap(b.bytes)/8 || cap(b.bytes) <= keepAnyway {
-		b.small = 0
+	b.release()
+	if n <= small {
+		if cap(b.bytes) < n {
+			b.bytes = make([]byte, n)
+		}
+		b.bytes = b.bytes[:n]
+		return b.bytes
 	}
-	if n > cap(b.bytes) || b.small > smallRun {
-		b.bytes, b.small = make([]byte, n), 0
+	b.taken, _ = b.large.Get().(*[]byte)
+	if b.taken == nil || cap(*b.taken) < n || cap(*b.taken)/16 > n { // too little, or a burden
+		fresh := make([]byte, n)
+		b.taken = &fresh
 	}
-	b.bytes = b.bytes[:n]
+	*b.taken = (*b.taken)[:n]
+	return *b.taken
+}
+
+// message is what was received.
+func (b *buffer) message() []byte {
+	if b.taken != nil {
+		return *b.taken
+	}
 	return b.bytes
+}
+
+// release lets go of what was received.
+func (b *buffer) release() {
+	if b.taken != nil {
+		b.large.Put(b.taken)
+		b.taken = nil
+	}
 }

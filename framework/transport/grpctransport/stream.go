@@ -25,11 +25,12 @@ func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
 
 // Receive implements [transport.Stream].
 func (s stream) Receive() ([]byte, error) {
+	s.buf.release()
 	if err := s.RecvMsg(s.buf); err != nil {
 		s.end(err)
 		return nil, plain(err)
 	}
-	return s.buf.bytes, nil
+	return s.buf.message(), nil
 }
 
 // plain keeps what a status error says and takes its type away: a control

@@ -3,6 +3,7 @@ package grpctransport
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -26,6 +27,7 @@ type Transport struct {
 	maxReceive  int
 	dialOptions []grpc.DialOption
 	channel     map[string]ChannelCredentials
+	large       sync.Pool // of *[]byte, for messages
 }
 
 // An Option sets up a Transport.
@@ -78,7 +80,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes what is unused
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, release: creds.release}
+	c := &conn{target: server.URI(), options: opts, release: creds.release, large: &t.large}
 	if err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
