@@ -109,6 +109,12 @@ func TestTypedConfig(t *testing.T) {
 		if err := c.Unmarshal(m); err != nil || m.GetAddress() != "a" {
 			t.Errorf("%s: %v, %v", a.GetTypeUrl(), m, err)
 		}
+		if err := c.Check((*corev3.SocketAddress)(nil)); err != nil {
+			t.Errorf("%s: %v", a.GetTypeUrl(), err)
+		}
+		if err := c.Check((*corev3.Pipe)(nil)); err == nil || err.Error() != "is a envoy.config.core.v3.SocketAddress; must be a envoy.config.core.v3.Pipe" {
+			t.Errorf("as another message: %v", err)
+		}
 		if err := c.Unmarshal(new(corev3.Pipe)); err == nil || err.Error() != "is a envoy.config.core.v3.SocketAddress; must be a envoy.config.core.v3.Pipe" {
 			t.Errorf("as another message: %v", err)
 		}
@@ -127,6 +133,9 @@ func TestTypedConfig(t *testing.T) {
 	wrong := TypedConfig{Message: "google.protobuf.Int32Value", encoded: []byte{0xff}}
 	if err := wrong.Unmarshal(new(wrapperspb.Int32Value)); err == nil || !strings.Contains(err.Error(), "not a google.protobuf.Int32Value") {
 		t.Errorf("garbage: %v", err)
+	}
+	if got, want := wrong.Check((*wrapperspb.Int32Value)(nil)), wrong.Unmarshal(new(wrapperspb.Int32Value)); got == nil || got.Error() != want.Error() {
+		t.Errorf("garbage: %v; want %v", got, want)
 	}
 }
 

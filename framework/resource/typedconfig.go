@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // A TypedConfig is the configuration of an extension, taken out of its
@@ -65,6 +67,18 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 	}
 	if err != nil {
 		return Unparseable(want, err)
+	}
+	return nil
+}
+
+// Check is [TypedConfig.Unmarshal] for who wants to know only whether it would fail. Of
+// m, only the type counts: it may be nil.
+func (c TypedConfig) Check(m proto.Message) error {
+	if c.Fields != nil || c.Message != string(m.ProtoReflect().Descriptor().FullName()) {
+		return c.Unmarshal(m.ProtoReflect().New().Interface())
+	}
+	if r := wire.Read(c.encoded); !r.Check(m) {
+		return Unparseable(c.Message, wire.Malformed(c.encoded, m))
 	}
 	return nil
 }

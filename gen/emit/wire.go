@@ -88,21 +88,21 @@ func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name st
 	if typed {
 		kind = "Typed"
 	}
-	args := []jen.Code{f.path(at), x}
-	if f.viewed(m) {
-		view := jen.Id(name).Dot("parse")
-		if f.pkg.Strict {
-			view = f.convert("Strict").Call(f.none(m), view)
-		}
-		kind = "View" + kind
-		args = append(args, f.none(m), view)
-	} else {
-		kind = "Open" + kind
-		args = append(args, jen.Id(name))
+	made := jen.Id(name).Op(":=").New(f.viewType(m))
+	if !f.viewed(m) {
+		return []jen.Code{made, jen.If(f.convert("Open"+kind).Call(f.path(at), x, jen.Id(name), f.v())).Block(body...)}
+	}
+	r := func() *jen.Statement { return jen.Id("in") }
+	parse := jen.Id(name).Dot("parse").Call(jen.Op("&").Add(r()))
+	if f.pkg.Strict {
+		parse = jen.If(r().Dot("Check").Call(f.none(m))).Block(parse)
 	}
 	return []jen.Code{
-		jen.Id(name).Op(":=").New(f.viewType(m)),
-		jen.If(f.convert(kind).Call(append(args, f.v())...)).Block(body...),
+		jen.If(jen.List(r(), jen.Id("ok")).Op(":=").Add(f.convert("Read"+kind)).Call(f.path(at), x, f.none(m), f.v()), jen.Id("ok")).Block(
+			made,
+			parse,
+			jen.If(f.convert("Parsed").Call(r().Dot("OK").Call(), f.path(at), x, f.none(m), f.v())).Block(body...),
+		),
 	}
 }
 

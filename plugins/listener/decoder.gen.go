@@ -76,10 +76,13 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetApiListener().GetApiListener(); x != nil {
-		y := new(wireHttpConnectionManager)
-		if convert.ViewAny(p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), y.parse, v) {
-			q := p.Field("api_listener.api_listener")
-			u.API = new(decodeManager(dc, &u.meta, &q, y, v))
+		if in, ok := convert.ReadAny(p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+			y := new(wireHttpConnectionManager)
+			y.parse(&in)
+			if convert.Parsed(in.OK(), p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+				q := p.Field("api_listener.api_listener")
+				u.API = new(decodeManager(dc, &u.meta, &q, y, v))
+			}
 		}
 	}
 	if x, err := serverAddress(dc, m.GetApiListener().GetApiListener(), m.GetAddress()); err != nil {
@@ -230,10 +233,13 @@ func decodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *res
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
 		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
-			y := new(wireHttpConnectionManager)
-			if convert.ViewTyped(p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), y.parse, v) {
-				q := p.Field("typed_config")
-				s.Manager = new(decodeManager(dc, meta, &q, y, v))
+			if in, ok := convert.ReadTyped(p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+				y := new(wireHttpConnectionManager)
+				y.parse(&in)
+				if convert.Parsed(in.OK(), p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+					q := p.Field("typed_config")
+					s.Manager = new(decodeManager(dc, meta, &q, y, v))
+				}
 			}
 		}
 	}

@@ -12,55 +12,40 @@ import (
 
 // The functions of this file are those of the package for views (see package wire).
 
-// A View is how a view is filled.
-type View func(*wire.Reader)
-
-// Strict is a view for which all bytes of a message of m's type are looked at,
-// those that it skips too.
-func Strict(m proto.Message, view View) View {
-	return func(r *wire.Reader) {
-		if r.Check(m) {
-			view(r)
-		}
-	}
-}
-
-// ViewAny is [OpenAny] into a view of a message of m's type. Of m, only the type
-// counts.
-func ViewAny(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resource.Violations) bool {
+// ReadAny is [OpenAny] for a view: a reader of the message in a, which must be of m's
+// type. Of m, only the type counts. What comes of reading is told to [Parsed].
+func ReadAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
 	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
-		return false
+		return r, false
 	}
-	if !read(a.GetValue(), view) {
-		v.AddError(p, resource.Unparseable(string(a.MessageName()), wire.Malformed(a.GetValue(), m)))
-		return false
-	}
-	return true
+	return wire.Read(a.GetValue()), true
 }
 
-// ViewTyped is [OpenTyped] into a view of a message of m's type.
-func ViewTyped(p resource.Path, a *anypb.Any, m proto.Message, view View, v *resource.Violations) bool {
+// ReadTyped is [OpenTyped] for a view.
+func ReadTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
 	if _, _, typed := typedStruct(a); !typed {
-		return ViewAny(p, a, m, view, v)
+		return ReadAny(p, a, m, v)
 	}
 	message := m.ProtoReflect().New().Interface()
 	if !OpenTyped(p, a, message, v) {
-		return false
+		return r, false
 	}
 	body, err := proto.Marshal(message)
 	if err != nil {
 		v.AddError(p.Field("value"), resource.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
-		return false
+		return r, false
 	}
-	return read(body, view)
+	return wire.Read(body), true
 }
 
-// read fills a view.
-func read(body []byte, view View) bool {
-	r := wire.Read(body)
-	view(&r)
-	return r.OK()
+// Parsed passes on whether the message in a could be read; if not, that is a
+// violation.
+func Parsed(ok bool, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+	if !ok {
+		v.AddError(p, resource.Unparseable(string(a.MessageName()), wire.Malformed(a.GetValue(), m)))
+	}
+	return ok
 }
 
 // ViewHostPort is [HostPort] of a view. The text is made in the arena.

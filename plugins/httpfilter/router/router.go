@@ -16,7 +16,7 @@ func Filter() *resource.HTTPFilter {
 		Sides:    resource.ClientSide | resource.ServerSide,
 		Terminal: true,
 		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
-			return Config{}, c.Unmarshal(new(routerv3.Router))
+			return Config{}, c.Check((*routerv3.Router)(nil))
 		},
 	}
 }
