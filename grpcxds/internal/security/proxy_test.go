@@ -1,0 +1,240 @@
+package security_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/resolver/manual"
+
+	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+)
+
+// A proxy opens ways to where CONNECT requests say, or answers them with another status.
+type proxy struct {
+	net.Listener
+	answer string // after which it goes on, if it is a 200
+	asked  atomic.Pointer[string]
+	work   sync.WaitGroup
+}
+
+func startProxy(t testing.TB, answer string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{Listener: l, answer: answer}
+	p.work.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			p.work.Go(func() { p.serve(c) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.work.Wait()
+	})
+	return p
+}
+
+func (p *proxy) serve(c net.Conn) {
+	defer c.Close()
+	r := bufio.NewReader(c)
+	request, err := http.ReadRequest(r)
+	if err != nil || request.Method != http.MethodConnect {
+		return
+	}
+	p.asked.Store(&request.Host)
+	if p.answer == silence {
+		_, _ = io.Copy(io.Discard, r)
+		return
+	}
+	if !strings.Contains(p.answer, " 200 ") {
+		_, _ = io.WriteString(c, p.answer)
+		return
+	}
+	to, err := net.Dial("tcp", request.Host)
+	if err != nil {
+		return
+	}
+	defer to.Close()
+	// What the server says first comes together with the answer.
+	early := make([]byte, 9)
+	_ = to.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+	n, _ := io.ReadFull(to, early)
+	_ = to.SetReadDeadline(time.Time{})
+	_, _ = c.Write(append([]byte(p.answer), early[:n]...))
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = io.Copy(to, r); _ = to.Close() })
+	both.Go(func() { _, _ = io.Copy(c, to); _ = c.Close() })
+	both.Wait()
+}
+
+// proxied is pick_first, for subchannels behind a proxy and with the TLS of a cluster.
+type proxied struct {
+	balancer.ClientConn
+	bundle  credentials.Bundle
+	proxy   string
+	cluster *security.Cluster
+}
+
+func (p proxied) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
+	for i, a := range addrs {
+		if p.cluster != nil {
+			a = security.WithCluster(a, p.cluster, "")
+		}
+		addrs[i] = security.ThroughProxy(a, p.proxy)
+	}
+	opts.CredsBundle = p.bundle                 //nolint:staticcheck // the only public way to the credentials of a subchannel
+	return p.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // what pick_first calls
+}
+
+// A policy is registered for one test.
+type policy struct {
+	name, proxy string
+	cluster     *security.Cluster
+}
+
+func (p policy) Name() string { return p.name }
+
+func (p policy) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
+	return balancer.Get(pickfirst.Name).Build(proxied{cc, security.ProxyBundle(opts), p.proxy, p.cluster}, opts)
+}
+
+// call makes a call to a server through a proxy.
+func call(t testing.TB, server string, p policy, opts ...grpc.DialOption) error {
+	t.Helper()
+	p.name = t.Name()
+	balancer.Register(p)
+	r := manual.NewBuilderWithScheme("test")
+	r.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: server}}})
+	opts = append(opts, grpc.WithResolvers(r), grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"`+p.name+`": {}}]}`))
+	c, err := grpc.NewClient("test:///x", opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = healthpb.NewHealthClient(c).Check(ctx, new(healthpb.HealthCheckRequest))
+	return err
+}
+
+func startServer(t testing.TB, creds credentials.TransportCredentials) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer(grpc.Creds(creds))
+	healthpb.RegisterHealthServer(s, health.NewServer())
+	done := make(chan struct{})
+	go func() { _ = s.Serve(l); close(done) }()
+	t.Cleanup(func() {
+		s.Stop()
+		<-done
+	})
+	return l.Addr().String()
+}
+
+const (
+	opened  = "HTTP/1.1 200 OK\r\n\r\n"
+	silence = ""
+)
+
+// bundle is a credentials bundle of a channel.
+type bundle struct{ credentials.Bundle }
+
+func (bundle) TransportCredentials() credentials.TransportCredentials {
+	return insecure.NewCredentials()
+}
+func (bundle) PerRPCCredentials() credentials.PerRPCCredentials { return nil }
+
+// Calls reach an endpoint through its proxy, whatever the channel's credentials are (A86).
+func TestProxy(t *testing.T) {
+	for name, creds := range map[string]grpc.DialOption{
+		"credentials": grpc.WithTransportCredentials(insecure.NewCredentials()),
+		"bundle":      grpc.WithCredentialsBundle(bundle{}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			server, p := startServer(t, insecure.NewCredentials()), startProxy(t, opened)
+			if err := call(t, server, policy{proxy: p.Addr().String()}, creds); err != nil {
+				t.Error(err)
+			}
+			if asked := p.asked.Load(); asked == nil || *asked != server {
+				t.Errorf("the proxy was asked for %v; want %s", asked, server)
+			}
+		})
+	}
+}
+
+// The TLS of a cluster is spoken with the endpoint, not with the proxy.
+func TestProxyAndTLS(t *testing.T) {
+	ca, s := authority(t), newStore(t)
+	s.set("roots", &grpccert.KeyMaterial{Roots: ca.Pool()})
+	identity := issue(t, ca, x509.Certificate{})
+	cluster := s.providers().Cluster()
+	defer cluster.Close()
+	cluster.Update(&tlscontext.Client{Roots: instance("roots")})
+	server, p := startServer(t, credentials.NewServerTLSFromCert(&identity.Certs[0])), startProxy(t, opened)
+	if err := call(t, server, policy{proxy: p.Addr().String(), cluster: cluster}, grpc.WithTransportCredentials(tlsOf{insecure.NewCredentials()})); err != nil {
+		t.Error(err)
+	}
+}
+
+// tlsOf are credentials that speak the cluster's TLS.
+type tlsOf struct {
+	credentials.TransportCredentials
+}
+
+func (tlsOf) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	config, err := security.ClientTLS(ctx, credentials.ClientHandshakeInfoFromContext(ctx).Attributes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return credentials.NewTLS(config).ClientHandshake(ctx, "", conn)
+}
+
+func (c tlsOf) Clone() credentials.TransportCredentials { return c }
+
+// What a proxy says no to fails calls, and so does what is no proxy.
+func TestProxyThatDoesNot(t *testing.T) {
+	for name, test := range map[string]struct{ answer, want string }{
+		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy says 403 Forbidden"},
+		"is none":   {"SSH-2.0\r\n", "CONNECT"},
+		"is silent": {silence, "context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startProxy(t, test.answer)
+			err := call(t, "127.0.0.1:1", policy{proxy: p.Addr().String()}, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(
+				grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour}, MinConnectTimeout: 100 * time.Millisecond},
+			))
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), p.Addr().String()) {
+				t.Errorf("%v; want %s", err, test.want)
+			}
+		})
+	}
+}
