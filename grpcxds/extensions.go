@@ -6,6 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
@@ -16,28 +17,27 @@ import (
 
 // builtin are the HTTP filters that run without a user's doing.
 func builtin() []httpfilter.Filter {
-	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbac.Filter()}
+	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbac.Filter(), fault.Filter()}
 }
 
 // extend makes the extensions known: their running halves to the pool, and what reads
 // their configurations to the set of types, which may have it already.
 func (p *Pool) extend() (err error) {
-	filters := p.filters
-	for _, f := range builtin() {
-		if !p.replaces(f.HTTPFilter) {
-			filters = append(filters, f)
-		}
-	}
-	if p.chains, err = filterchain.New(filters); err != nil {
+	own := slices.DeleteFunc(builtin(), p.replaces)
+	watcher := certprovider.FileWatcher()
+	if p.chains, err = filterchain.New(slices.Concat(own, p.filters)); err != nil {
 		return err
 	}
-	p.providers, err = security.NewProviders(p.config, append([]certprovider.Plugin{certprovider.FileWatcher()}, p.plugins...))
-	if err != nil {
+	if p.providers, err = security.NewProviders(p.config, append([]certprovider.Plugin{watcher}, p.plugins...)); err != nil {
 		return err
 	}
 	if p.types == nil {
 		reg := registry.New()
-		standard.Register(replacer{reg, p})
+		standard.Register(runnable{reg})
+		for _, f := range own {
+			reg.Extend(f.HTTPFilter)
+		}
+		reg.Extend(watcher.CertificateProvider)
 		if p.types, err = reg.Freeze(); err != nil {
 			return err
 		}
@@ -63,21 +63,21 @@ func (p *Pool) unread() []resource.Extension {
 }
 
 // replaces reports whether the user has another filter in the place of a built-in one.
-func (p *Pool) replaces(built *resource.HTTPFilter) bool {
+func (p *Pool) replaces(built httpfilter.Filter) bool {
 	return slices.ContainsFunc(p.filters, func(f httpfilter.Filter) bool {
 		return f.HTTPFilter != nil && f.Config == built.Config
 	})
 }
 
-// A replacer leaves out the built-in filters that a pool has others for.
-type replacer struct {
-	resource.Registrar
-	pool *Pool
-}
+// A runnable registrar leaves out what must have a running half, which comes with that: a
+// filter that can only be read would be accepted, and then not be there (gRFC A39).
+type runnable struct{ resource.Registrar }
 
 // Extend implements [resource.Registrar].
-func (r replacer) Extend(e resource.Extension) {
-	if f, ok := e.(*resource.HTTPFilter); !ok || !r.pool.replaces(f) {
+func (r runnable) Extend(e resource.Extension) {
+	switch e.(type) {
+	case *resource.HTTPFilter, *resource.CertificateProvider:
+	default:
 		r.Registrar.Extend(e)
 	}
 }

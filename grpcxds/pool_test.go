@@ -141,6 +141,24 @@ func TestPoolReplacesFilters(t *testing.T) {
 	}
 }
 
+// A filter that can be read and cannot run would be accepted, and then not be there.
+func TestPoolReadsWhatRuns(t *testing.T) {
+	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	const prefix = "envoy.extensions.filters.http."
+	for message, want := range map[string]bool{
+		"router.v3.Router": true, "rbac.v3.RBAC": true, "fault.v3.HTTPFault": true,
+		"gcp_authn.v3.GcpAuthnFilterConfig": false, "stateful_session.v3.StatefulSession": false,
+	} {
+		if _, got := p.types.HTTPFilter(prefix + message); got != want {
+			t.Errorf("%s: %v; want %v", message, got, want)
+		}
+	}
+}
+
 func TestPoolKnowsCertificateProviders(t *testing.T) {
 	own := certprovider.Plugin{
 		CertificateProvider: &resource.CertificateProvider{Plugin: "acme"},
