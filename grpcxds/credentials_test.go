@@ -107,8 +107,8 @@ func serve(t testing.TB, creds credentials.TransportCredentials, chain *security
 	}
 	s := grpc.NewServer(append(opts, grpc.Creds(creds))...)
 	healthpb.RegisterHealthServer(s, health.NewServer())
-	done := make(chan error)
-	go func() { done <- s.Serve(securedListener{l, chain}) }()
+	done := make(chan struct{})
+	go func() { _ = s.Serve(securedListener{l, chain}); close(done) }()
 	t.Cleanup(func() {
 		s.Stop()
 		<-done

@@ -19,9 +19,9 @@ import (
 type targetKey struct{}
 
 // ThroughProxy returns the address that reaches an endpoint through an HTTP proxy (gRFC
-// A86): that of the proxy, with the endpoint's for the CONNECT request. It is for addresses
-// of subchannels that have the credentials of [ProxyBundle], whatever the channel dials
-// with.
+// A86): that of the proxy, with the endpoint's for the CONNECT request. It is for
+// NewSubConn, with the credentials of [ProxyBundle], and whatever the channel dials with;
+// policies that see it could not tell the endpoints behind one proxy apart.
 func ThroughProxy(endpoint resolver.Address, proxy string) resolver.Address {
 	endpoint.Attributes = endpoint.Attributes.WithValue(targetKey{}, endpoint.Addr)
 	endpoint.Addr = proxy
