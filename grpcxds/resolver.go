@@ -188,9 +188,6 @@ func (r *xdsResolver) closePool() {
 	}
 }
 
-// serviceConfig names the one LB policy of this module that gRPC knows.
-const serviceConfig = `{"loadBalancingConfig":[{"xdsforge_cluster_manager":{}}]}`
-
 // RegisterResolver makes targets with the scheme xds known to all channels of the program,
 // also those that somebody else dials and that have no options of this package. Of the
 // given options it takes those of this package. It is to be called before any channel is

@@ -1,0 +1,361 @@
+package grpcxds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/grpcxds"
+)
+
+// Every form of a target, and every worked example of gRFC A47: which Listener it is asked
+// for, and by which authority its virtual host is chosen.
+func TestTargets(t *testing.T) {
+	const (
+		plain  = ``
+		named  = `"client_default_listener_resource_name_template": "xdstp://xds.authority.com/envoy.config.listener.v3.Listener/%s", "authorities": {"xds.authority.com": {}},`
+		listen = `xdstp://xds.authority.com/envoy.config.listener.v3.Listener/`
+	)
+	several := func(other string) string {
+		return fmt.Sprintf(`"client_default_listener_resource_name_template": "%[1]sgrpc/client/%%s?project_id=1234",
+			"authorities": {"xds.authority.com": {"client_listener_resource_name_template": "%[1]sgrpc/client/%%s?project_id=1234"}, "xds.other.com": {"xds_servers": [%[2]s]}},`, listen, other)
+	}
+	for _, test := range []struct {
+		bootstrap, target, listener, authority string
+		other                                  bool // the listener is xds.other.com's
+	}{
+		{plain, "xds:server.example.com", "server.example.com", "server.example.com", false},
+		{plain, "xds:/server.example.com", "server.example.com", "server.example.com", false},
+		{plain, "xds:///server.example.com", "server.example.com", "server.example.com", false},
+		{plain, "XDS:///server.example.com?query#fragment", "server.example.com", "server.example.com", false},
+		{plain, "xds:///a/b c", "a/b c", "a%2Fb%20c", false},
+		{plain, "xds:a%2Fb", "a/b", "a%2Fb", false},
+		{plain, "xds:///server.example.com:8080", "server.example.com:8080", "server.example.com:8080", false},
+		{named, "xds:server.example.com", listen + "server.example.com", "server.example.com", false},
+		{named, "xds://xds.authority.com/server.example.com", listen + "server.example.com", "server.example.com", false},
+		{named, "xds://xds.authority.com/a/b?c", listen + "a/b", "a%2Fb", false},
+		{named, "xds:///%5B::1%5D:80", listen + "%5B::1%5D:80", "[::1]:80", false},
+		{"several", "xds:server.example.com", listen + "grpc/client/server.example.com?project_id=1234", "server.example.com", false},
+		{"several", "xds://xds.authority.com/server.example.com", listen + "grpc/client/server.example.com?project_id=1234", "server.example.com", false},
+		{"several", "xds://xds.other.com/server.other.com", "xdstp://xds.other.com/envoy.config.listener.v3.Listener/server.other.com", "server.other.com", true},
+	} {
+		t.Run(test.target, func(t *testing.T) {
+			top, other, b := newPlane(t), newPlane(t), newBackend(t, "b")
+			text := test.bootstrap
+			if text == "several" {
+				text = several(other.entry())
+			}
+			pool := newPool(t, fmt.Sprintf(`{%s "node": {"id": "n"}, "xds_servers": [%s]}`, text, top.entry()))
+			from := top
+			if test.other {
+				from = other
+			}
+			top.cluster("c", "e", b)
+			from.listener(test.listener, fmt.Sprintf(`route_config { %s }`, hosts(test.authority, to("c"))))
+			cc := newChannel(t, pool, test.target)
+			if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestInvalidTargets(t *testing.T) {
+	p := newPlane(t)
+	config := fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())
+	pool := newPool(t, config)
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	for _, target := range []string{"xds://nobody/x", "xds:///", "dns:///x", "x", "xds:///%zz"} {
+		if _, err := grpcxds.NewClient(target, grpcxds.DialPool(pool), insecurely); err == nil || !strings.Contains(err.Error(), "grpcxds: target") {
+			t.Errorf("NewClient(%q): %v", target, err)
+		}
+	}
+	_, err := grpcxds.NewClient("xds://nobody/x", grpcxds.DialPool(pool), insecurely)
+	if !errors.Is(err, bootstrap.ErrUnknownAuthority) {
+		t.Errorf("an unknown authority: %v", err)
+	}
+	if _, err := grpcxds.NewClient("xds:///x", grpcxds.DialPool(pool)); err == nil {
+		t.Error("gRPC's own errors are passed over")
+	}
+	// Through DialOptions, the first call tells, and does not wait.
+	cc, err := grpc.NewClient("xds://nobody/x", grpcxds.DialOptions(grpcxds.DialPool(pool), insecurely)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	for range 2 {
+		if _, err := call(soon(t), cc, "/p.S/M", grpc.WaitForReady(true)); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "nobody") {
+			t.Errorf("a call: %v", err)
+		}
+	}
+}
+
+// Without a pool, the environment is read when the channel is made.
+func TestOwnPool(t *testing.T) {
+	t.Setenv(bootstrap.EnvFile, "")
+	t.Setenv(bootstrap.EnvContent, "")
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	if _, err := grpcxds.NewClient("xds:///svc", insecurely); !errors.Is(err, bootstrap.ErrNotConfigured) {
+		t.Errorf("without a bootstrap: %v", err)
+	}
+	late, err := grpc.NewClient("xds:///svc", grpcxds.DialOptions(insecurely)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if _, err := call(soon(t), late, "/p.S/M"); err == nil || !strings.Contains(err.Error(), bootstrap.EnvFile) {
+		t.Errorf("a call without a bootstrap: %v", err)
+	}
+	p, b := newPlane(t), newBackend(t, "b")
+	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
+	p.cluster("c", "c", b)
+	t.Setenv(bootstrap.EnvContent, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
+	cc, err := grpcxds.NewClient("xds:///svc", insecurely, grpc.WithIdleTimeout(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	t.Setenv(bootstrap.EnvContent, "")
+	for range 2 { // another pool after idleness, for the same bootstrap
+		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
+			t.Errorf("%q, %v", got, err)
+		}
+		idle(t, cc)
+	}
+}
+
+// idle waits until a channel is idle.
+func idle(t *testing.T, cc *grpc.ClientConn) {
+	t.Helper()
+	ctx := soon(t)
+	for s := cc.GetState(); s != connectivity.Idle; s = cc.GetState() {
+		if !cc.WaitForStateChange(ctx, s) {
+			t.Fatal("the channel is never idle")
+		}
+	}
+}
+
+// A channel becomes idle, and calls find their way after that, again and again.
+func TestIdleness(t *testing.T) {
+	p, b := newPlane(t), newBackend(t, "b")
+	p.listener("svc", rds("r"))
+	p.routes("r", hosts("svc", to("c")))
+	p.cluster("c", "c", b)
+	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc", grpc.WithIdleTimeout(20*time.Millisecond))
+	for i := range 5 {
+		if i%2 == 1 {
+			idle(t, cc)
+		}
+		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	// Many calls while the channel falls idle over and over: none must get lost.
+	for range 300 {
+		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
+			t.Fatalf("%q, %v", got, err)
+		}
+		if time.Now().UnixNano()%8 == 0 {
+			<-time.NewTimer(20 * time.Millisecond).C
+		}
+	}
+}
+
+func TestOneChannelForEachDialOptions(t *testing.T) {
+	p, b := newPlane(t), newBackend(t, "b")
+	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
+	p.cluster("c", "c", b)
+	options := grpcxds.DialOptions(grpcxds.DialPool(newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	dial := func() *grpc.ClientConn {
+		t.Helper()
+		cc, err := grpc.NewClient("xds:///svc", options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cc.Close() })
+		return cc
+	}
+	first, second := dial(), dial()
+	if got, err := call(soon(t), first, "/p.S/M"); got != "b" {
+		t.Errorf("the first channel: %q, %v", got, err)
+	}
+	second.Connect()
+	if _, err := call(soon(t), second, "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "another channel") {
+		t.Errorf("the second channel: %v", err)
+	}
+	if got, err := call(soon(t), first, "/p.S/M"); got != "b" {
+		t.Errorf("the first channel, again: %q, %v", got, err)
+	}
+	_ = first.Close()
+	third := dial()
+	if got, err := call(soon(t), third, "/p.S/M"); got != "b" {
+		t.Errorf("a channel after the first: %q, %v", got, err)
+	}
+}
+
+// What fails says of which target, resource, server and node it is, once, and never with a
+// control plane's code (A54).
+func TestErrors(t *testing.T) {
+	p := newPlane(t)
+	where := func(node string) string {
+		return fmt.Sprintf(" [server %s, node %s]", p.Addr(), node)
+	}
+	p.listener("rejected", `route_config { virtual_hosts { domains: "rejected" routes { } } }`)
+	p.listener("host", fmt.Sprintf(`route_config { %s }`, hosts("other", to("c"))))
+	p.listener("route", fmt.Sprintf(`route_config { %s }`, hosts("route", `routes { match { path: "/x" } route { cluster: "c" } }`)))
+	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///host")
+	if _, err := call(soon(t), cc, "/p.S/M"); status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": Listener "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") &&
+		status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": RouteConfiguration "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") {
+		t.Errorf("no virtual host: %v", err)
+	}
+	for target, want := range map[string][]string{
+		"rejected": {`Listener "rejected": invalid: `},
+		"route":    {`RouteConfiguration "route": cannot route the call: no route of virtual host "h" takes /p.S/M`},
+	} {
+		cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///"+target)
+		_, err := call(soon(t), cc, "/p.S/M")
+		if status.Code(err) != codes.Unavailable {
+			t.Errorf("%s: %v; want UNAVAILABLE", target, err)
+		}
+		want = append(want, fmt.Sprintf(`target "xds:///%s", authority %q`, target, target), "server "+p.Addr(), "node n")
+		for _, part := range want {
+			if n := strings.Count(err.Error(), part); n != 1 {
+				t.Errorf("%s: %v; want %q once, not %d times", target, err, part, n)
+			}
+		}
+	}
+}
+
+// Weighted clusters under change: every call goes to one that there is, none is lost.
+func TestFlips(t *testing.T) {
+	p := newPlane(t)
+	one, two := newBackend(t, "one"), newBackend(t, "two")
+	p.listener("svc", rds("r"))
+	p.routes("r", hosts("svc", to("one")))
+	p.cluster("one", "one", one)
+	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc")
+	until(t, cc, "one")
+	s, err := cc.NewStream(soon(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk := func() string {
+		m := wrapperspb.String("?")
+		if err := s.SendMsg(m); err != nil {
+			return err.Error()
+		}
+		if err := s.RecvMsg(m); err != nil {
+			return err.Error()
+		}
+		return m.GetValue()
+	}
+	stop, failures := make(chan struct{}), make(chan error, 4)
+	for range 4 {
+		go func() {
+			for {
+				select {
+				case <-stop:
+					failures <- nil
+					return
+				default:
+				}
+				if _, err := call(soon(t), cc, "/p.S/M"); err != nil {
+					failures <- err
+					return
+				}
+			}
+		}()
+	}
+	p.cluster("two", "two", two)
+	for i := range 20 {
+		name := []string{"two", "one"}[i%2]
+		p.routes("r", hosts("svc", to(name)))
+		until(t, cc, name)
+		if got := talk(); got != "one" {
+			t.Fatalf("the stream that began with one: %s", got)
+		}
+	}
+	close(stop)
+	for range 4 {
+		if err := <-failures; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
+		t.Error(err)
+	}
+}
+
+// The control plane is lost: what it said last stays, new channels say what is wrong.
+func TestControlPlaneIsLost(t *testing.T) {
+	p, b := newPlane(t), newBackend(t, "b")
+	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
+	p.cluster("c", "c", b)
+	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))
+	cc := newChannel(t, pool, "xds:///svc")
+	until(t, cc, "b")
+	p.Stop()
+	if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
+		t.Errorf("%q, %v", got, err)
+	}
+	other := newChannel(t, pool, "xds:///other")
+	_, err := call(soon(t), other, "/p.S/M")
+	for _, part := range []string{`target "xds:///other"`, `Listener "other": `, "control plane unreachable", "server " + p.Addr(), "node n"} {
+		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), part) {
+			t.Errorf("%v; want %q", err, part)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := call(ctx, other, "/p.S/M", grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded || !strings.Contains(err.Error(), "control plane unreachable") {
+		t.Errorf("a call that waits: %v", err)
+	}
+}
+
+// Calls of an 80/20 split, and of a route by a header.
+func TestRouting(t *testing.T) {
+	p := newPlane(t)
+	a, b, c := newBackend(t, "a"), newBackend(t, "b"), newBackend(t, "c")
+	p.listener("svc", rds("r"))
+	p.cluster("xdstp://x/envoy.config.cluster.v3.Cluster/a?z=1&b=2", "xdstp://x/envoy.config.endpoint.v3.ClusterLoadAssignment/a", a)
+	p.cluster("xdstp://x/envoy.config.cluster.v3.Cluster/a?b=2&z=1", "xdstp://x/envoy.config.endpoint.v3.ClusterLoadAssignment/a", a)
+	p.cluster("b", "b", b)
+	p.cluster("c", "c", c)
+	p.routes("r", hosts("svc", `
+		routes { match { prefix: "" headers { name: "to" string_match { exact: "c" } } } route { cluster: "c" } }
+		routes { match { prefix: "" } route { weighted_clusters {
+			clusters { name: "xdstp://x/envoy.config.cluster.v3.Cluster/a?z=1&b=2" weight { value: 80 } } clusters { name: "b" weight { value: 20 } } } } }`))
+	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"authorities": {"x": {}}, "xds_servers": [%s]}`, p.entry())), "xds:///svc")
+	if got, err := call(metadata.AppendToOutgoingContext(soon(t), "to", "c"), cc, "/p.S/M"); got != "c" {
+		t.Errorf("%q, %v", got, err)
+	}
+	const n = 1000
+	counts := make(map[string]int)
+	for range n {
+		got, err := call(soon(t), cc, "/p.S/M")
+		if err != nil {
+			t.Fatal(err)
+		}
+		counts[got]++
+	}
+	if counts["a"] < 736 || counts["a"] > 864 || counts["a"]+counts["b"] != n { // five standard deviations
+		t.Errorf("the calls went to %v; want 80 to 20", counts)
+	}
+}

@@ -1,0 +1,216 @@
+package grpcxds_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+)
+
+const (
+	listenerType = "envoy.config.listener.v3.Listener"
+	routeType    = "envoy.config.route.v3.RouteConfiguration"
+	clusterType  = "envoy.config.cluster.v3.Cluster"
+	endpointType = "envoy.config.endpoint.v3.ClusterLoadAssignment"
+)
+
+// A plane is a control plane.
+type plane struct {
+	testing.TB
+	*controlplane.Server
+}
+
+func newPlane(t testing.TB) *plane {
+	t.Helper()
+	s, err := controlplane.Start([]string{listenerType, routeType, clusterType, endpointType})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return &plane{t, s}
+}
+
+// entry is the plane as the bootstrap names it.
+func (p *plane) entry() string {
+	return fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}`, p.Addr())
+}
+
+func (p *plane) set(name string, m proto.Message, format string, args ...any) {
+	p.Helper()
+	if err := prototext.Unmarshal(fmt.Appendf(nil, format, args...), m); err != nil {
+		p.Fatal(err)
+	}
+	if err := p.Set(name, m); err != nil {
+		p.Fatal(err)
+	}
+}
+
+const (
+	managerAny = `[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager]`
+	routerAny  = `http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }`
+)
+
+// listener sends the targets of a Listener to a RouteConfiguration, or to routes within it.
+func (p *plane) listener(name, routes string) {
+	p.Helper()
+	p.set(name, new(listenerv3.Listener), `name: %q api_listener { api_listener { `+managerAny+` { %s `+routerAny+` } } }`, name, routes)
+}
+
+func rds(name string) string {
+	return fmt.Sprintf(`rds { config_source { ads {} } route_config_name: %q }`, name)
+}
+
+// hosts are the routes of an authority.
+func hosts(authority, routes string) string {
+	return fmt.Sprintf(`virtual_hosts { name: "h" domains: %q %s }`, authority, routes)
+}
+
+// to is a route to a cluster.
+func to(cluster string) string {
+	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q } }`, cluster)
+}
+
+func (p *plane) routes(name, text string) {
+	p.Helper()
+	p.set(name, new(routev3.RouteConfiguration), `name: %q %s`, name, text)
+}
+
+// cluster is one of backends; service is the name of its endpoints.
+func (p *plane) cluster(name, service string, backends ...*backend) {
+	p.Helper()
+	p.set(name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
+	p.endpoints(service, backends...)
+}
+
+func (p *plane) endpoints(service string, backends ...*backend) {
+	p.Helper()
+	m := &endpointv3.ClusterLoadAssignment{}
+	text := ""
+	for _, b := range backends {
+		text += fmt.Sprintf(`lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } `, b.port)
+	}
+	p.set(service, m, `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, service, text)
+}
+
+// A backend answers with its name.
+type backend struct {
+	name string
+	port int
+
+	mu   sync.Mutex
+	does func(s grpc.ServerStream) error // first
+}
+
+func newBackend(t testing.TB, name string) *backend {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &backend{name: name, port: l.Addr().(*net.TCPAddr).Port}
+	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return b.serve(s) }))
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(s.Stop)
+	return b
+}
+
+func (b *backend) first(f func(s grpc.ServerStream) error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.does = f
+}
+
+// serve answers every message.
+func (b *backend) serve(s grpc.ServerStream) error {
+	b.mu.Lock()
+	f := b.does
+	b.mu.Unlock()
+	if f != nil {
+		if err := f(s); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+			return nil //nolint:nilerr // the caller has nothing more to say
+		}
+		if err := s.SendMsg(wrapperspb.String(b.name)); err != nil {
+			return err
+		}
+	}
+}
+
+// quick tries again soon.
+var quick = client.WithBackoff(ads.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6})
+
+// newPool is a pool for a bootstrap.
+func newPool(t testing.TB, config string) *grpcxds.Pool {
+	t.Helper()
+	c, err := bootstrap.Parse([]byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := grpcxds.NewPool(grpcxds.WithBootstrap(c), grpcxds.WithLogger(slog.New(slog.DiscardHandler)), grpcxds.WithClientOptions(quick))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// newChannel is a channel for a target.
+func newChannel(t testing.TB, p *grpcxds.Pool, target string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	cc, err := grpcxds.NewClient(target, append(opts, grpcxds.DialPool(p), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cc.Close() })
+	return cc
+}
+
+// call is who answers a call.
+func call(ctx context.Context, cc *grpc.ClientConn, method string, opts ...grpc.CallOption) (string, error) {
+	reply := new(wrapperspb.StringValue)
+	err := cc.Invoke(ctx, method, wrapperspb.String("?"), reply, opts...)
+	return reply.GetValue(), err
+}
+
+// soon is a context for what must not take long.
+func soon(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+
+// until calls until somebody answers, and says how often another did before.
+func until(t testing.TB, cc *grpc.ClientConn, who string) {
+	t.Helper()
+	ctx := soon(t)
+	for got := ""; got != who; {
+		var err error
+		if got, err = call(ctx, cc, "/p.S/M"); ctx.Err() != nil {
+			t.Fatalf("it is never %s who answers; the last one was %q, %v", who, got, err)
+		}
+	}
+}
