@@ -9,11 +9,14 @@ import (
 	"testing"
 	"time"
 
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3" // for prototext
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -214,6 +217,7 @@ func TestErrors(t *testing.T) {
 	where := func(node string) string {
 		return fmt.Sprintf(" [server %s, node %s]", p.Addr(), node)
 	}
+	p.cluster("c", "c", newBackend(t, "b"))
 	p.listener("rejected", `route_config { virtual_hosts { domains: "rejected" routes { } } }`)
 	p.listener("host", fmt.Sprintf(`route_config { %s }`, hosts("other", to("c"))))
 	p.listener("route", fmt.Sprintf(`route_config { %s }`, hosts("route", `routes { match { path: "/x" } route { cluster: "c" } }`)))
@@ -357,5 +361,43 @@ func TestRouting(t *testing.T) {
 	}
 	if counts["a"] < 736 || counts["a"] > 864 || counts["a"]+counts["b"] != n { // five standard deviations
 		t.Errorf("the calls went to %v; want 80 to 20", counts)
+	}
+}
+
+// A channel with nothing but the registered resolver has its calls routed, too.
+func TestRegisteredResolver(t *testing.T) {
+	p, a, b := newPlane(t), newBackend(t, "a"), newBackend(t, "b")
+	p.cluster("a", "a", a)
+	p.cluster("b", "b", b)
+	p.listener("svc", rds("r"))
+	p.routes("r", hosts("svc", `routes { match { prefix: "" headers { name: "to" string_match { exact: "b" } } } route { cluster: "b" } }`+to("a")))
+	p.set("filtered", new(listenerv3.Listener), `name: "filtered" api_listener { api_listener { `+managerAny+` {
+		http_filters { name: "fault" typed_config { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { abort { grpc_status: 3 percentage { numerator: 100 } } } } }
+		`+routerAny+` route_config { %s } } } }`, hosts("filtered", to("a")))
+	before := resolver.Get("xds")
+	grpcxds.RegisterResolver(grpcxds.DialPool(newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))))
+	if before != nil {
+		t.Cleanup(func() { resolver.Register(before) })
+	}
+	dial := func(target string, opts ...grpc.DialOption) *grpc.ClientConn {
+		t.Helper()
+		cc, err := grpc.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = cc.Close() })
+		return cc
+	}
+	cc := dial("xds:///svc")
+	if got, err := call(soon(t), cc, "/p.S/M"); got != "a" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := call(metadata.AppendToOutgoingContext(soon(t), "to", "b"), cc, "/p.S/M"); got != "b" {
+		t.Errorf("%q, %v", got, err)
+	}
+	p.routes("r", hosts("svc", to("b")))
+	until(t, cc, "b")
+	if _, err := call(soon(t), dial("xds:///filtered"), "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "HTTP filter") {
+		t.Errorf("a call that filters are for: %v", err)
 	}
 }

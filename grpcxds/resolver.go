@@ -19,6 +19,7 @@ import (
 type builder struct {
 	*dialing
 	channel *routing.Channel
+	alone   bool // the channel has no interceptors
 
 	mu   sync.Mutex
 	busy bool // a resolver is open
@@ -159,10 +160,14 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 
 // policyState is what the LB policy is told.
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table) *xdsconfig.State {
-	return &xdsconfig.State{
-		Config: c, Route: t.Pick, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
+	s := &xdsconfig.State{
+		Config: c, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
 		Breakers: &r.pool.breakers, TLS: r.pool.providers, Logger: r.pool.logger,
 	}
+	if r.alone {
+		s.Route = t.Pick
+	}
+	return s
 }
 
 // ResolveNow implements [resolver.Resolver]: names of LOGICAL_DNS clusters are resolved
@@ -212,5 +217,5 @@ func (global) OverrideAuthority(t resolver.Target) string {
 
 // Build implements [resolver.Builder].
 func (g global) Build(t resolver.Target, cc resolver.ClientConn, o resolver.BuildOptions) (resolver.Resolver, error) {
-	return (&builder{dialing: g.dialing, channel: routing.NewChannel()}).Build(t, cc, o)
+	return (&builder{dialing: g.dialing, channel: routing.NewChannel(), alone: true}).Build(t, cc, o)
 }

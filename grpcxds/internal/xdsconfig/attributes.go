@@ -17,9 +17,12 @@ import (
 // reach beyond it.
 type State struct {
 	Config *Config
+	// Where says whose errors they are: the target and its data-plane authority.
+	Where string
 	// Route routes calls that come to a picker without package rpcinfo's Call, since nothing
 	// but the resolver of this module is in their channel. Whoever picks calls release when
-	// the call is over, or was not sent. It goes by Config.
+	// the call is over, or was not sent. It goes by Config. Nil: there
+	// are no such calls.
 	Route func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
 	// Holder keeps clusters in the configurations to come.
 	Holder Holder

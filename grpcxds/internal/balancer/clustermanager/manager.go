@@ -144,9 +144,9 @@ func (m *manager) update() {
 			e.child.Close()
 		}
 	}
-	if !same || m.picker == nil || m.err != nil {
+	if !same || m.picker == nil || m.err != nil || m.around.State.Route != nil {
 		m.err = nil
-		m.picker = newPicker(m.config.Cluster, m.children)
+		m.picker = newPicker(m.config.Cluster, m.around.State, m.children)
 	}
 }
 

@@ -1,11 +1,14 @@
 package clustermanager
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
@@ -25,10 +28,12 @@ type picker struct {
 	// cluster is where all calls go; empty: where each was routed to.
 	cluster  string
 	children map[string]*slot
+	where    string // whose errors they are
+	route    func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
 }
 
-func newPicker(cluster string, children map[string]*entry) *picker {
-	p := &picker{cluster: cluster, children: make(map[string]*slot, len(children))}
+func newPicker(cluster string, state *xdsconfig.State, children map[string]*entry) *picker {
+	p := &picker{cluster: cluster, children: make(map[string]*slot, len(children)), where: state.Where, route: state.Route}
 	for name, e := range children {
 		p.children[name] = e.slot
 	}
@@ -43,16 +48,76 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	if name == "" {
 		c := rpcinfo.From(info.Ctx)
 		if c == nil {
-			return balancer.PickResult{}, errNoRoute
+			return p.pickRouted(info)
 		}
 		name = c.Cluster
 	}
+	return p.pick(name, info)
+}
+
+// pick has a child pick.
+func (p *picker) pick(name string, info balancer.PickInfo) (balancer.PickResult, error) {
 	s, ok := p.children[name]
 	if !ok {
-		return balancer.PickResult{}, failed(name, errUnknown)
+		return balancer.PickResult{}, p.say(failed(name, errUnknown))
 	}
-	return (*s.picker.Load()).Pick(info)
+	r, err := (*s.picker.Load()).Pick(info)
+	if err != nil {
+		return balancer.PickResult{}, p.say(err)
+	}
+	return r, nil
 }
+
+// pickRouted picks for a call that no interceptor has routed.
+func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error) {
+	if p.route == nil {
+		return balancer.PickResult{}, errNoRoute
+	}
+	c, release, err := p.route(info.Ctx, info.FullMethodName)
+	if err != nil {
+		return balancer.PickResult{}, err
+	}
+	info.Ctx = rpcinfo.With(info.Ctx, c)
+	r, err := p.pick(c.Cluster, info)
+	if err != nil {
+		release()
+		return r, err
+	}
+	done := r.Done
+	r.Done = func(d balancer.DoneInfo) {
+		release()
+		if done != nil {
+			done(d)
+		}
+	}
+	return r, nil
+}
+
+// say adds whose error it is. That of a call which is not to be made again stays such a
+// one.
+func (p *picker) say(err error) error {
+	switch st, ok := status.FromError(err); {
+	case errors.Is(err, balancer.ErrNoSubConnAvailable), p.where == "":
+		return err
+	case ok:
+		return &final{status.Newf(st.Code(), "%s: %s", p.where, st.Message())}
+	default:
+		return fmt.Errorf("%s: %w", p.where, err)
+	}
+}
+
+// A final error is the status of a call that is not to be made again, as gRPC has it of
+// calls whose pickers return a status.
+type final struct{ st *status.Status }
+
+// Error implements error.
+func (f *final) Error() string { return f.st.Err().Error() }
+
+// GRPCStatus is the status.
+func (f *final) GRPCStatus() *status.Status { return f.st }
+
+// Dropped tells those who make calls again.
+func (f *final) Dropped() bool { return true }
 
 // reporting is a configuration in which all clusters report their load to a server.
 func reporting(c *xdsconfig.Config, server *bootstrap.Server) *xdsconfig.Config {
