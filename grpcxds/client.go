@@ -2,6 +2,7 @@ package grpcxds
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
@@ -22,7 +23,7 @@ import (
 // those of this package come after them.
 func NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
 	d := dialingOf(opts)
-	p, err := d.open()
+	p, err := d.own()
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +35,7 @@ func NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error)
 	if err != nil {
 		return nil, err
 	}
-	cc, err := grpc.NewClient(target, append(opts[:len(opts):len(opts)], d.options()...)...)
+	cc, err := grpc.NewClient(target, append(slices.Clip(opts), d.options()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("grpcxds: %w", err)
 	}
@@ -52,7 +53,7 @@ func NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error)
 // that is opened when the first is closed does not. Whatever is wrong with the target or
 // with the bootstrap is the error of the first calls.
 func DialOptions(opts ...grpc.DialOption) []grpc.DialOption {
-	return append(opts[:len(opts):len(opts)], dialingOf(opts).options()...)
+	return append(slices.Clip(opts), dialingOf(opts).options()...)
 }
 
 // A dialOption is an option of this package, which grpc.NewClient would pass over.
@@ -90,8 +91,8 @@ func dialingOf(opts []grpc.DialOption) *dialing {
 	return d
 }
 
-// open is the pool that was given, or one of the channel's own.
-func (d *dialing) open() (*Pool, error) {
+// own is the pool that was given, or one of the channel's own.
+func (d *dialing) own() (*Pool, error) {
 	if d.pool != nil {
 		return d.pool, nil
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -115,9 +114,6 @@ func (p *plane) endpoints(service string, backends ...*backend) {
 type backend struct {
 	name string
 	port int
-
-	mu   sync.Mutex
-	does func(s grpc.ServerStream) error // first
 }
 
 func newBackend(t testing.TB, name string) *backend {
@@ -133,22 +129,8 @@ func newBackend(t testing.TB, name string) *backend {
 	return b
 }
 
-func (b *backend) first(f func(s grpc.ServerStream) error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.does = f
-}
-
 // serve answers every message.
 func (b *backend) serve(s grpc.ServerStream) error {
-	b.mu.Lock()
-	f := b.does
-	b.mu.Unlock()
-	if f != nil {
-		if err := f(s); err != nil {
-			return err
-		}
-	}
 	for {
 		if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
 			return nil //nolint:nilerr // the caller has nothing more to say
@@ -202,14 +184,16 @@ func soon(t testing.TB) context.Context {
 	return ctx
 }
 
-
-// until calls until somebody answers, and says how often another did before.
+// until calls until somebody answers.
 func until(t testing.TB, cc *grpc.ClientConn, who string) {
 	t.Helper()
 	ctx := soon(t)
-	for got := ""; got != who; {
-		var err error
-		if got, err = call(ctx, cc, "/p.S/M"); ctx.Err() != nil {
+	for {
+		got, err := call(ctx, cc, "/p.S/M")
+		switch {
+		case got == who:
+			return
+		case ctx.Err() != nil:
 			t.Fatalf("it is never %s who answers; the last one was %q, %v", who, got, err)
 		}
 	}

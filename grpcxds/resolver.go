@@ -107,7 +107,7 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	if err := r.state.ServiceConfig.Err; err != nil {
 		return fmt.Errorf("grpcxds: target %q: %w", target, err)
 	}
-	if r.pool, err = r.dialing.open(); err != nil {
+	if r.pool, err = r.own(); err != nil {
 		return err
 	}
 	defer func() {
