@@ -65,6 +65,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 bench: ## Measure against a minimal client and print ratios; fails where a bound is missed
 	$(GO) run ./internal/bench -json bench.json
 
+.PHONY: bench-rpc
+bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
+	$(GO) run ./internal/rpcbench
+
 .PHONY: microbench
 microbench: ## Run every benchmark once, with allocations, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...

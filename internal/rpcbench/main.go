@@ -1,0 +1,117 @@
+// Command rpcbench measures what a call costs on three channels to one server: one of
+// grpc-go without xDS, one with grpc-go's own xDS, and one of package grpcxds, the latter
+// two configured by one control plane. Server and control plane are another process.
+//
+//	go run ./internal/rpcbench
+//
+// The channels take turns. Of each pair of turns, ours beside grpc-go's xDS, there is a
+// ratio, and of these the median counts: whatever else the machine does hits both.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"text/tabwriter"
+	"time"
+)
+
+func main() {
+	serving := flag.Bool("serve", false, "be the server (used by the program itself)")
+	pairs := flag.Int("pairs", 20, "how many turns each channel has")
+	calls := flag.Int("calls", 2000, "calls in a turn")
+	flag.Parse()
+	run := func() error { return measure(context.Background(), *pairs, *calls) }
+	if *serving {
+		run = serve
+	}
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "rpcbench:", err)
+		os.Exit(1)
+	}
+}
+
+// measure prints the table.
+func measure(ctx context.Context, pairs, calls int) error {
+	s, err := startServer(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	subjects, err := dial(s)
+	if err != nil {
+		return err
+	}
+	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(out, "\tchannel\tcalls/s\tµs of CPU\tallocations\tbytes\t\n")
+	var verdicts []string
+	for _, kind := range []kind{{"unary", unary}, {"stream", stream}} {
+		turns, err := alternate(ctx, subjects, kind, pairs, calls)
+		if err != nil {
+			return err
+		}
+		for _, s := range subjects {
+			t := turns[s.name]
+			fmt.Fprintf(out, "%s\t%s\t%.0f\t%.1f\t%.1f\t%.0f\t\n", kind.name, s.name,
+				1/medianOf(t, func(t turn) float64 { return t.wall }), 1e6*medianOf(t, func(t turn) float64 { return t.cpu }),
+				medianOf(t, func(t turn) float64 { return t.allocs }), medianOf(t, func(t turn) float64 { return t.bytes }))
+		}
+		ours, theirs := turns[oursName], turns[theirsName]
+		ratio := func(what func(turn) float64) float64 {
+			var all []float64
+			for i := range ours {
+				all = append(all, what(ours[i])/what(theirs[i]))
+			}
+			slices.Sort(all)
+			return all[len(all)/2]
+		}
+		verdicts = append(verdicts, fmt.Sprintf("%s: ours / grpc-go's xDS: latency %.3f, CPU %.3f, allocations %.3f, bytes %.3f",
+			kind.name, ratio(func(t turn) float64 { return t.wall }), ratio(func(t turn) float64 { return t.cpu }),
+			ratio(func(t turn) float64 { return t.allocs }), ratio(func(t turn) float64 { return t.bytes })))
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	for _, v := range verdicts {
+		fmt.Println(v)
+	}
+	return nil
+}
+
+// A turn is what one call cost, on average.
+type turn struct{ wall, cpu, allocs, bytes float64 }
+
+func medianOf(turns []turn, what func(turn) float64) float64 {
+	all := make([]float64, len(turns))
+	for i, t := range turns {
+		all[i] = what(t)
+	}
+	slices.Sort(all)
+	return all[len(all)/2]
+}
+
+// alternate gives every subject its turns, each time in another order.
+func alternate(ctx context.Context, subjects []*subject, k kind, pairs, calls int) (map[string][]turn, error) {
+	turns := make(map[string][]turn)
+	for i := -1; i < pairs; i++ { // the first time warms up
+		order := slices.Clone(subjects)
+		if i%2 == 0 {
+			slices.Reverse(order)
+		}
+		for _, s := range order {
+			t, err := s.take(ctx, k, calls)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", s.name, err)
+			}
+			if i >= 0 {
+				turns[s.name] = append(turns[s.name], t)
+			}
+		}
+	}
+	return turns, nil
+}
+
+// deadline bounds a turn.
+const deadline = time.Minute

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"                     // for prototext
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3" // for prototext
+	"google.golang.org/grpc"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+)
+
+// A server is the process that has the server and the control plane.
+type server struct {
+	backend, plane string
+	cmd            *exec.Cmd
+	in             io.WriteCloser
+}
+
+func startServer(ctx context.Context) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{cmd: exec.CommandContext(ctx, self, "-serve")} //nolint:gosec // this program itself
+	s.cmd.Stderr = os.Stderr
+	if s.in, err = s.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := s.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("the server's process ended: %w", err)
+	}
+	s.backend, s.plane, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return s, nil
+}
+
+func (s *server) stop() {
+	_ = s.in.Close() // ends the process
+	_ = s.cmd.Wait() // it has nothing more to say
+}
+
+// serve runs the server and the control plane until the input ends.
+func serve() error {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s := grpc.NewServer()
+	testpb.RegisterTestServiceServer(s, echo{})
+	go func() { _ = s.Serve(l) }() // it ends with the process
+	plane, err := controlplane.Start([]string{
+		"envoy.config.listener.v3.Listener", "envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
+	})
+	if err != nil {
+		return err
+	}
+	if err := configure(plane, l.Addr().(*net.TCPAddr).Port); err != nil {
+		return err
+	}
+	fmt.Println(l.Addr(), plane.Addr())
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+// configure sends the target "svc" to the port, by one of three routes.
+func configure(plane *controlplane.Server, port int) error {
+	var errs []error
+	set := func(name string, m proto.Message, format string, args ...any) {
+		errs = append(errs, prototext.Unmarshal(fmt.Appendf(nil, format, args...), m), plane.Set(name, m))
+	}
+	set("svc", new(listenerv3.Listener), `name: "svc" api_listener { api_listener {
+		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }
+			route_config { virtual_hosts { domains: "*"
+				routes { match { path: "/other.Service/Method" } route { cluster: "c" } }
+				routes { match { prefix: "/another.Service/" } route { cluster: "c" } }
+				routes { match { prefix: "" } route { cluster: "c" } } } } } } }`)
+	set("c", new(clusterv3.Cluster), `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } }`)
+	set("c", new(endpointv3.ClusterLoadAssignment), `cluster_name: "c" endpoints { locality { region: "r" } load_balancing_weight { value: 1 }
+		lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } }`, port)
+	return errors.Join(errs...)
+}
+
+// echo answers with nothing.
+type echo struct {
+	testpb.UnimplementedTestServiceServer
+}
+
+// EmptyCall implements testpb.TestServiceServer.
+func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	return &testpb.Empty{}, nil
+}
+
+// FullDuplexCall implements testpb.TestServiceServer.
+func (echo) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) error {
+	for {
+		switch _, err := s.Recv(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := s.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+			return err
+		}
+	}
+}

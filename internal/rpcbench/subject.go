@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"syscall"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/xds"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/grpcxds"
+)
+
+const plainName, theirsName, oursName = "grpc-go", "grpc-go's xDS", "grpcxds"
+
+// A subject is one of the channels.
+type subject struct {
+	name string
+	cc   *grpc.ClientConn
+}
+
+// dial makes the three channels.
+func dial(s *server) ([]*subject, error) {
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	config := fmt.Sprintf(`{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, s.plane)
+	plain, err := grpc.NewClient(s.backend, insecurely)
+	if err != nil {
+		return nil, err
+	}
+	builder, err := xds.NewXDSResolverWithConfigForTesting([]byte(config))
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := grpc.NewClient("xds:///svc", insecurely, grpc.WithResolvers(builder))
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := bootstrap.Parse([]byte(config))
+	if err != nil {
+		return nil, err
+	}
+	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(parsed), grpcxds.WithLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	ours, err := grpcxds.NewClient("xds:///svc", insecurely, grpcxds.DialPool(pool))
+	if err != nil {
+		return nil, err
+	}
+	return []*subject{{plainName, plain}, {theirsName, theirs}, {oursName, ours}}, nil
+}
+
+// A kind is a kind of calls.
+type kind struct {
+	name string
+	call func(context.Context, testpb.TestServiceClient) error
+}
+
+func unary(ctx context.Context, c testpb.TestServiceClient) error {
+	_, err := c.EmptyCall(ctx, &testpb.Empty{})
+	return err
+}
+
+// stream is a call of one message in each direction.
+func stream(ctx context.Context, c testpb.TestServiceClient) error {
+	s, err := c.FullDuplexCall(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
+		return err
+	}
+	if _, err := s.Recv(); err != nil {
+		return err
+	}
+	if err := s.CloseSend(); err != nil {
+		return err
+	}
+	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the stream goes on: %w", err)
+	}
+	return nil
+}
+
+// take makes calls, one after the other.
+func (s *subject) take(ctx context.Context, k kind, calls int) (turn, error) {
+	ctx, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	c := testpb.NewTestServiceClient(s.cc)
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	cpuBefore, start := cpu(), time.Now()
+	for range calls {
+		if err := k.call(ctx, c); err != nil {
+			return turn{}, err
+		}
+	}
+	wall, used := time.Since(start), cpu()-cpuBefore
+	runtime.ReadMemStats(&after)
+	n := float64(calls)
+	return turn{
+		wall: wall.Seconds() / n, cpu: used.Seconds() / n,
+		allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.TotalAlloc-before.TotalAlloc) / n,
+	}, nil
+}
+
+// cpu is the processor time that this process has used.
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it takes no argument that could be wrong
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
