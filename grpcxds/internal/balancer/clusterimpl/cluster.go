@@ -30,9 +30,11 @@ type Around struct {
 	Loop    *serial.Loop
 	Conn    balancer.ClientConn
 	Options balancer.BuildOptions
-	// State is the newest that the resolver gave. It has breakers and a logger.
+	// State is the newest that the resolver gave. It has breakers and a logger. Only its Config
+	// changes.
 	State *xdsconfig.State
-	// Attributes are those that it came with.
+	// Attributes are those that it came with. Clusters do not pass them on: whoever kept them
+	// would keep old configurations.
 	Attributes *attributes.Attributes
 }
 
@@ -76,9 +78,14 @@ func New(around *Around, name string, report node.Report) *Cluster {
 
 // Update replaces what the cluster is.
 func (c *Cluster) Update(config xdsconfig.Cluster) {
-	c.busy = true
+	last := c.config
 	c.config = config
-	c.env.Attributes, c.env.RingSizeCap = c.around.Attributes, c.around.State.RingSizeCap
+	if last.Update != nil && sameButNote(&last, &config) {
+		c.publish()
+		return
+	}
+	c.busy = true
+	c.env.RingSizeCap = c.around.State.RingSizeCap
 	if u := config.Update; config.Err == nil && u != nil {
 		_, dns := u.Discovery.(cluster.LogicalDNS)
 		c.conn.resolves.Store(dns)
@@ -89,10 +96,24 @@ func (c *Cluster) Update(config xdsconfig.Cluster) {
 		c.usable(u)
 	} else {
 		c.targets = nil
+		c.turn.Stop()
 		c.priorities.Update(nil)
 	}
 	c.busy = false
 	c.publish()
+}
+
+// sameButNote reports whether two states of a cluster are made of the same resources: when
+// one cluster of many changes, the others are told as well.
+func sameButNote(a, b *xdsconfig.Cluster) bool {
+	same := len(a.Localities) == len(b.Localities) && len(a.Drops) == len(b.Drops)
+	if same && len(a.Localities) > 0 {
+		same = &a.Localities[0] == &b.Localities[0]
+	}
+	if same && len(a.Drops) > 0 {
+		same = &a.Drops[0] == &b.Drops[0]
+	}
+	return same && a.Update == b.Update && a.Err == nil && b.Err == nil
 }
 
 // usable takes in a cluster that can be used.
@@ -172,7 +193,7 @@ func (c *Cluster) count(u *cluster.Update, priorities [][]node.Locality) {
 
 func (c *Cluster) account(e *node.Endpoint, locality *lrs.Locality) *account {
 	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
-	if c.outlier.Counts() {
+	if c.config.Update.OutlierDetection != nil {
 		a.outlier = c.outlier.Endpoint(e.Key())
 	}
 	if e.Hostname != "" {

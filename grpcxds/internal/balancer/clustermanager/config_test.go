@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -169,7 +170,11 @@ func (customBuilder) ParseConfig(raw json.RawMessage) (serviceconfig.LoadBalanci
 	return c, json.Unmarshal(raw, c)
 }
 
+// customUpdates counts the updates of all.
+var customUpdates atomic.Int64
+
 func (c *custom) UpdateClientConnState(s balancer.ClientConnState) error {
+	customUpdates.Add(1)
 	if c.sc != nil {
 		return nil
 	}

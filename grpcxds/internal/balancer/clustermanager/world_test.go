@@ -29,6 +29,7 @@ func TestMain(m *testing.M) {
 	clustermanager.Register()
 	balancer.Register(customBuilder{})
 	balancer.Register(chooser{})
+	balancer.Register(observed)
 	goleak.VerifyTestMain(m)
 }
 

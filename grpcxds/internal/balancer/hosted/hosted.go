@@ -55,7 +55,10 @@ func (p *Policy) Update(t node.Target) {
 		p.report(node.Failure(err))
 		return
 	}
-	state := resolver.State{Attributes: p.env.Attributes}
+	state := resolver.State{
+		Attributes: p.env.Attributes,
+		Endpoints:  make([]resolver.Endpoint, 0, len(endpoints)), Addresses: make([]resolver.Address, 0, len(endpoints)),
+	}
 	for i := range endpoints {
 		state.Endpoints = append(state.Endpoints, endpoints[i].Endpoint.Endpoint)
 		state.Addresses = append(state.Addresses, endpoints[i].Addresses...)

@@ -83,7 +83,7 @@ type Env struct {
 	Conn balancer.ClientConn
 	// Options are those of the tree's root.
 	Options balancer.BuildOptions
-	// Attributes are those of the resolver's state; registered policies get them.
+	// Attributes are what registered policies get with the resolver's state; nil: nothing.
 	Attributes *attributes.Attributes
 	// RingSizeCap is the most that any ring may have; 0: what gRFC A42 says.
 	RingSizeCap uint64

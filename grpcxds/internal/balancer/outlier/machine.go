@@ -17,7 +17,7 @@ const shortest = 10 * time.Millisecond
 type Machine struct {
 	config    *cluster.OutlierDetection // nil, or one that can eject
 	endpoints map[string]*Endpoint
-	start     time.Time // of the interval; zero: there is none
+	start     time.Time // of the interval
 	// chance returns a number from 0 to 99.
 	chance func() uint32
 }
@@ -28,12 +28,21 @@ func New(chance func() uint32) *Machine {
 	if chance == nil {
 		chance = func() uint32 { return rand.Uint32N(100) }
 	}
-	return &Machine{endpoints: make(map[string]*Endpoint), chance: chance}
+	return &Machine{chance: chance}
 }
 
 // Configure replaces the configuration, nil for none, and the endpoints, which are known by
-// names that their addresses make. It returns those that are no longer ejected.
-func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, now time.Time) (unejected []*Endpoint) {
+// names that their addresses make. Without an algorithm there are no endpoints: none is
+// ejected, and when there is one again, all begin anew.
+func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, now time.Time) {
+	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 {
+		m.config, m.endpoints = nil, nil
+		return
+	}
+	if m.config == nil {
+		m.start = now
+	}
+	m.config = config
 	last := m.endpoints
 	m.endpoints = make(map[string]*Endpoint, len(names))
 	for _, name := range names {
@@ -43,31 +52,10 @@ func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, no
 		}
 		m.endpoints[name] = e
 	}
-	m.config = config
-	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 {
-		m.config, m.start = nil, time.Time{}
-		for _, e := range m.endpoints {
-			if e.ejected {
-				unejected = append(unejected, e)
-			}
-			e.ejected, e.multiplier = false, 0
-		}
-		return unejected
-	}
-	if m.start.IsZero() {
-		m.start = now
-		for _, e := range m.endpoints {
-			e.swap()
-		}
-	}
-	return nil
 }
 
 // Endpoint returns the endpoint of a name; nil: there is none.
 func (m *Machine) Endpoint(name string) *Endpoint { return m.endpoints[name] }
-
-// Counts reports whether calls are to be recorded.
-func (m *Machine) Counts() bool { return m.config != nil }
 
 // Next is when the interval ends, and [Machine.Turn] is due; false: never.
 func (m *Machine) Next() (time.Time, bool) {
