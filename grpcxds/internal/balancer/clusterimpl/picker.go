@@ -91,14 +91,26 @@ func (p *picker) rewrite(info balancer.PickInfo, a *account, r *balancer.PickRes
 	maps.Copy(r.Metadata, a.authority)
 }
 
-// drop counts a call that is not made. Its error is a status, so that it is not retried and
-// does not wait until the endpoints are ready.
+// drop counts a call that is not made.
 func (p *picker) drop(category, reason string) error {
 	if p.load != nil {
 		p.load.Drop(category)
 	}
-	return status.Errorf(codes.Unavailable, "cluster %q: %s", p.name, reason)
+	return &dropError{status.Newf(codes.Unavailable, "cluster %q: %s", p.name, reason)}
 }
+
+// A dropError is the status of a call that is not made. As it is a status, gRPC does not
+// have the call wait until the endpoints are ready, nor retry it.
+type dropError struct{ status *status.Status }
+
+// Error is what that of a status is.
+func (e *dropError) Error() string { return e.status.Err().Error() }
+
+// GRPCStatus makes it a status.
+func (e *dropError) GRPCStatus() *status.Status { return e.status }
+
+// Dropped has the retries of a route (A44) leave the call alone (A32).
+func (e *dropError) Dropped() bool { return true }
 
 // explain says which cluster an error is of. A status is a policy's own word, and stays.
 func (p *picker) explain(err error) error {

@@ -138,6 +138,10 @@ func TestCircuitBreaking(t *testing.T) {
 	begin(worlds[1])
 	for _, w := range worlds[:2] {
 		_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c"}, grpc.WaitForReady(true))
+		var d interface{ Dropped() bool }
+		if !errors.As(err, &d) || !d.Dropped() {
+			t.Errorf("%v does not say that the call was dropped, so that it is not made again", err)
+		}
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "too many calls") {
 			t.Errorf("a call beyond the limit: %v; must be UNAVAILABLE", err)
 		}

@@ -144,10 +144,16 @@ func (m *manager) update() {
 			e.child.Close()
 		}
 	}
-	if !same || m.picker == nil || m.err != nil || m.around.State.Route != nil {
-		m.err = nil
-		m.picker = newPicker(m.config.Cluster, m.around.State, m.children)
+	m.err = nil
+	if same && m.picker != nil {
+		m.picker = newPicker(m.config.Cluster, m.around.State, m.picker.children)
+		return
 	}
+	slots := make(map[string]*slot, len(m.children))
+	for name, e := range m.children {
+		slots[name] = e.slot
+	}
+	m.picker = newPicker(m.config.Cluster, m.around.State, slots)
 }
 
 // hold keeps the configured cluster in the configuration, which does not have it at first:

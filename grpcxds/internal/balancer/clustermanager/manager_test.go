@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
@@ -35,6 +36,34 @@ func TestCallsGoToTheirCluster(t *testing.T) {
 	_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "other"})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("a call to an unknown cluster: %v; must be UNAVAILABLE, with its name", err)
+	}
+}
+
+// A call of which nobody has chosen the route is routed when it is picked for, by the state.
+func TestUnroutedCalls(t *testing.T) {
+	b := startAll(t, 1)
+	w := newWorld(t)
+	held := make(chan int, 16)
+	w.state.Route = func(_ context.Context, method string) (*rpcinfo.Call, func(), error) {
+		if method != testpb.TestService_UnaryCall_FullMethodName {
+			return nil, nil, status.Error(codes.Unimplemented, "no route")
+		}
+		held <- 1
+		return &rpcinfo.Call{Cluster: "c", Hash: 1, HasHash: true}, func() { held <- -1 }, nil
+	}
+	w.one(eds(ringHash, locality("x", 0, 1, b[0])))
+	if _, err := w.client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.client.EmptyCall(t.Context(), &testpb.Empty{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a call without a route: %v", err)
+	}
+	uses, sum := len(held), 0
+	for range uses {
+		sum += <-held
+	}
+	if uses < 4 || sum != 0 { // the first call waits for the connection, and is routed again
+		t.Errorf("the cluster was held and released %d times, and %d are left", uses, sum)
 	}
 }
 

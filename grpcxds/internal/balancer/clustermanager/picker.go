@@ -23,7 +23,7 @@ type slot struct {
 func (s *slot) set(p balancer.Picker) { s.picker.Store(&p) }
 
 // A picker lets the child pick that a call was routed to. It takes no lock and allocates
-// nothing. Only what is new in the set of children makes a new map.
+// nothing for calls that are routed. Only what is new in the set of children makes a new map.
 type picker struct {
 	// cluster is where all calls go; empty: where each was routed to.
 	cluster  string
@@ -32,12 +32,8 @@ type picker struct {
 	route    func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
 }
 
-func newPicker(cluster string, state *xdsconfig.State, children map[string]*entry) *picker {
-	p := &picker{cluster: cluster, children: make(map[string]*slot, len(children)), where: state.Where, route: state.Route}
-	for name, e := range children {
-		p.children[name] = e.slot
-	}
-	return p
+func newPicker(cluster string, state *xdsconfig.State, children map[string]*slot) *picker {
+	return &picker{cluster: cluster, children: children, where: state.Where, route: state.Route}
 }
 
 var errNoRoute = errors.New("no route was chosen for the call; must be made through a channel of grpcxds")
