@@ -21,7 +21,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate lint test demo demo-http ## Everything that must pass before a change lands
+all: check-generate lint test demo demo-http demo-grpc ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -30,6 +30,10 @@ demo: ## Run the quickstart: two control planes, three authorities, typed update
 .PHONY: demo-http
 demo-http: ## Run examples/httplb: measure how an http.Client spreads its requests by xDS
 	$(GO) run ./examples/httplb
+
+.PHONY: demo-grpc
+demo-grpc: ## Run examples/client: a gRPC channel of two control planes, with all that befalls it
+	$(GO) run ./examples/client
 
 .PHONY: test
 test: ## Run all tests with the race detector

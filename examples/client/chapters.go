@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
+)
+
+// counts are calls by the server that answered.
+type counts map[string]int
+
+// call makes a call, and returns the name of the server that answered.
+func (s *stage) call(ctx context.Context) (string, error) {
+	answer := new(wrapperspb.StringValue)
+	if err := s.conn.Invoke(ctx, "/shop.Checkout/Pay", wrapperspb.String("42 €"), answer); err != nil {
+		return "", err
+	}
+	s.counts[answer.GetValue()]++
+	return answer.GetValue(), nil
+}
+
+// split measures how calls are divided among two clusters of two authorities.
+func (s *stage) split(ctx context.Context) error {
+	s.say("1. One target, two authorities: 80 of 100 calls are for stable, 20 for canary")
+	const n = 2000
+	got := make(counts)
+	for range n {
+		who, err := s.call(ctx)
+		if err != nil {
+			return err
+		}
+		got[who]++
+	}
+	share := float64(got["canary"]) / n
+	if tolerance := 5 * math.Sqrt(0.2*0.8/n); math.Abs(share-0.2) > tolerance {
+		return fmt.Errorf("%.1f %% of the calls went to canary; want 20 %%, give or take %.1f", 100*share, 100*tolerance)
+	}
+	s.seen("%d calls: %.1f %% went to stable, %.1f %% to canary", n, 100-100*share, 100*share)
+	return nil
+}
+
+// failover has the servers of the highest priority fail, and come back.
+func (s *stage) failover(ctx context.Context) error {
+	s.say("2. Stable's first server stops: its calls go to the next priority, and then back")
+	s.first.stop()
+	failed, err := s.until(ctx, s.second.name)
+	if err != nil {
+		return err
+	}
+	s.seen("%s answers; %d calls failed meanwhile", s.second.name, failed)
+	if err := s.first.start(ctx); err != nil {
+		return err
+	}
+	if _, err := s.until(ctx, s.first.name); err != nil {
+		return err
+	}
+	s.seen("%s is back, and answers", s.first.name)
+	return nil
+}
+
+// until calls until a server answers, and says how many calls failed before.
+func (s *stage) until(ctx context.Context, name string) (failed int, err error) {
+	for {
+		switch who, err := s.call(ctx); {
+		case ctx.Err() != nil:
+			return failed, fmt.Errorf("%s did not answer in time: %w", name, ctx.Err())
+		case err != nil:
+			failed++
+		case who == name:
+			return failed, nil
+		}
+	}
+}
+
+// fault has the control plane fail all calls, and stop that.
+func (s *stage) fault(ctx context.Context) error {
+	s.say("3. The control plane injects a fault, and removes it")
+	if err := s.publishListener(abort); err != nil {
+		return err
+	}
+	for {
+		_, err := s.call(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if status.Code(err) == codes.ResourceExhausted {
+			s.seen("calls fail: %v", err)
+			break
+		}
+	}
+	if err := s.publishListener(""); err != nil {
+		return err
+	}
+	failed, err := s.until(ctx, "canary")
+	if err != nil {
+		return err
+	}
+	s.seen("calls are answered again, after %d more failures", failed)
+	return nil
+}
+
+// load compares what the control planes are told with what the servers did.
+func (s *stage) load(ctx context.Context) error {
+	s.say("4. Each authority hears of the load on its own cluster")
+	for _, a := range []struct {
+		*authority
+		cluster string
+		calls   int
+	}{
+		{s.east, "stable", s.counts[s.first.name] + s.counts[s.second.name]},
+		{s.west, "canary", s.counts[s.canary.name]},
+	} {
+		var sum fakelrs.Totals
+		err := a.lrs.Await(ctx, func(reports []fakelrs.Report) bool {
+			sum = fakelrs.Sum(reports)
+			return sum.Succeeded >= uint64(a.calls)
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s was told of %d calls of %d: %w", a.name, sum.Succeeded, a.calls, err)
+		case sum.Succeeded != uint64(a.calls):
+			return fmt.Errorf("%s was told of %d calls; there were %d", a.name, sum.Succeeded, a.calls)
+		}
+		s.seen("%s was told of %d calls of %s that were answered, exactly as many as there were", a.name, sum.Succeeded, a.cluster)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+// Command client shows a gRPC channel that is configured by two control planes: what
+// grpcxds.NewClient gives to a program that makes calls.
+//
+//	go run ./examples/client
+//
+// Everything is in one process: the control planes of two authorities, servers, and a
+// client. It ends by itself within seconds, with exit code 0 only if it saw everything that
+// it tells of. Read chapters.go for what happens, and [stage.dial] for what a program has
+// to do for it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/grpcxds"
+)
+
+// timeout is how long the whole story may take.
+const timeout = 45 * time.Second
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "client:", err)
+		cancel()
+		os.Exit(1) //nolint:gocritic // cancel has been called
+	}
+}
+
+// A stage is what the chapters play on.
+type stage struct {
+	out  io.Writer
+	east *authority // of the target, and of the cluster "stable"
+	west *authority // of the cluster "canary"
+	// The servers of stable, by priority, and the one of canary.
+	first, second, canary *backend
+	conn                  *grpc.ClientConn
+	counts                counts // of all calls that were answered
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	s := &stage{out: out, counts: make(counts)}
+	defer func() { s.close() }()
+	if err := s.build(ctx); err != nil {
+		return err
+	}
+	closeConn, err := s.dial()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeConn()) }()
+	for _, chapter := range []func(context.Context) error{s.split, s.failover, s.fault, s.load} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	s.say("\nEverything was seen.")
+	return nil
+}
+
+// dial is what a program does to have such a channel. The bootstrap is usually a file that
+// GRPC_XDS_BOOTSTRAP names; without a pool, NewClient reads that.
+func (s *stage) dial() (closeAll func() error, err error) {
+	config, err := bootstrap.Parse(fmt.Appendf(nil, `{
+		"node": {"id": "shop-1"},
+		"authorities": {
+			"east.example": {"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]},
+			"west.example": {"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}
+		}
+	}`, s.east.plane.Addr(), s.west.plane.Addr()))
+	if err != nil {
+		return nil, err
+	}
+	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config), grpcxds.WithLogger(slog.New(slog.DiscardHandler)),
+		grpcxds.WithClientOptions(client.WithLoadIntervals(100*time.Millisecond, time.Second)))
+	if err != nil {
+		return nil, err
+	}
+	s.conn, err = grpcxds.NewClient("xds://east.example/checkout", grpcxds.DialPool(pool),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return func() error { return errors.Join(s.conn.Close(), pool.Close()) }, nil
+}
+
+func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
+
+// seen tells what was not only said but checked.
+func (s *stage) seen(format string, args ...any) { s.say("   ✓ "+format, args...) }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
+)
+
+// An authority is a control plane with its load reporting service.
+type authority struct {
+	name  string
+	plane *controlplane.Server
+	lrs   *fakelrs.Server
+}
+
+func newAuthority(name string) (*authority, error) {
+	a := &authority{name: name, lrs: fakelrs.New(200 * time.Millisecond)}
+	var err error
+	a.plane, err = controlplane.Start([]string{
+		"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration",
+		"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
+	}, a.lrs.Option())
+	return a, err
+}
+
+// A backend is a server that answers with its name.
+type backend struct {
+	name   string
+	addr   string // once it has started
+	server *grpc.Server
+}
+
+func newBackend(ctx context.Context, name string) (*backend, error) {
+	b := &backend{name: name, addr: "127.0.0.1:0"}
+	return b, b.start(ctx)
+}
+
+// start serves, on the same address as before.
+func (b *backend) start(ctx context.Context) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.addr)
+	if err != nil {
+		return err
+	}
+	b.addr = l.Addr().String()
+	b.server = grpc.NewServer(grpc.UnknownServiceHandler(b.answer))
+	go func(s *grpc.Server) { _ = s.Serve(l) }(b.server) // it ends with stop
+	return nil
+}
+
+func (b *backend) stop() { b.server.Stop() }
+
+// answer takes a message, and sends the name.
+func (b *backend) answer(_ any, s grpc.ServerStream) error {
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+		return err
+	}
+	return s.SendMsg(wrapperspb.String(b.name))
+}
+
+// build starts the control planes and the servers, and publishes all resources.
+func (s *stage) build(ctx context.Context) (err error) {
+	if s.east, err = newAuthority("east.example"); err != nil {
+		return err
+	}
+	if s.west, err = newAuthority("west.example"); err != nil {
+		return err
+	}
+	for name, b := range map[string]**backend{"stable-1": &s.first, "stable-2": &s.second, "canary": &s.canary} {
+		if *b, err = newBackend(ctx, name); err != nil {
+			return fmt.Errorf("server %s: %w", name, err)
+		}
+	}
+	return errors.Join(s.publishListener(""), s.publishRest())
+}
+
+// close stops what build started.
+func (s *stage) close() {
+	for _, a := range []*authority{s.east, s.west} {
+		if a != nil && a.plane != nil {
+			a.plane.Stop()
+		}
+	}
+	for _, b := range []*backend{s.first, s.second, s.canary} {
+		if b != nil {
+			b.stop()
+		}
+	}
+}
