@@ -119,9 +119,40 @@ func TestPickFails(t *testing.T) {
 // A control plane's status in a reason does not become that of the call (A54).
 func TestReasonsAreText(t *testing.T) {
 	leak := fmt.Errorf("config: %w", status.Error(codes.PermissionDenied, "secret"))
-	err := explained("c", leak, leak)
-	if _, ok := status.FromError(err); ok || !strings.Contains(err.Error(), "secret") {
-		t.Errorf("%v is a status; must be text", err)
+	for _, err := range []error{explained("c", leak, leak), explained("c", leak, nil)} {
+		if _, ok := status.FromError(err); ok || !strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v is a status; must be text", err)
+		}
+	}
+}
+
+// A call ends where it began, though the cluster has changed meanwhile.
+func TestCallsEndWhereTheyBegan(t *testing.T) {
+	for name, child := range map[string]*fixed{"alone": {}, "below another": {result: balancer.PickResult{Done: func(balancer.DoneInfo) {}}}} {
+		p, sc := newPicker(child, "")
+		r, err := p.Pick(balancer.PickInfo{Ctx: t.Context()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := &account{breaker: new(breaker.Set).Acquire("c", "other")}
+		sc.account.Store(next.open())
+		r.Done(balancer.DoneInfo{})
+		if !p.breaker.Start(1) {
+			t.Errorf("%s: the call still counts where it began", name)
+		}
+		p.breaker.End()
+
+		// An old picker counts where the endpoint is now.
+		if r, err = p.Pick(balancer.PickInfo{Ctx: t.Context()}); err != nil {
+			t.Fatal(err)
+		}
+		if !p.breaker.Start(1) || next.breaker.Start(1) {
+			t.Errorf("%s: the call is not counted where it ends", name)
+		}
+		r.Done(balancer.DoneInfo{})
+		if !next.breaker.Start(1) {
+			t.Errorf("%s: the call does not end", name)
+		}
 	}
 }
 
