@@ -113,7 +113,7 @@ func (l *load) dials(opts ...grpc.DialOption) {
 // step waits until some calls more have been made.
 func (l *load) step() {
 	l.Helper()
-	until := l.calls.Load() + 20
+	until := l.calls.Load() + 10
 	l.eventually("more calls", func() bool { return l.calls.Load() >= until })
 }
 
@@ -134,7 +134,7 @@ func TestServerUnderLoad(t *testing.T) {
 	w.publishRoutes("b", routes[1])
 	w.publishListener(listeners[0])
 	s.awaitServing()
-	l, stop := s.under(4, grpc.WithTransportCredentials(v.client()))
+	l, stop := s.under(3, grpc.WithTransportCredentials(v.client()))
 	steps := func(phase string, n int, f func(i int)) {
 		t.Helper()
 		l.enter(phase)
@@ -144,13 +144,13 @@ func TestServerUnderLoad(t *testing.T) {
 		}
 	}
 
-	steps("at rest", 100, func(int) {})
+	steps("at rest", 200, func(int) {})
 	steps("Listener updates", 200, func(i int) {
 		w.publishListener(listeners[(i+1)%len(listeners)])
 		s.generation++
 		s.settle()
 	})
-	steps("route flips", 100, func(i int) { w.publishRoutes("a", routes[i%2]); w.publishRoutes("b", routes[(i+1)%2]) })
+	steps("route flips", 50, func(i int) { w.publishRoutes("a", routes[i%2]); w.publishRoutes("b", routes[(i+1)%2]) })
 	steps("control plane restarts", 5, func(int) {
 		w.plane.Stop()
 		l.step()

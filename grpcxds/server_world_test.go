@@ -68,7 +68,7 @@ func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ..
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = pool.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return &world{TB: t, plane: plane, pool: pool, ctx: ctx}
 }
