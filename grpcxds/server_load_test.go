@@ -186,4 +186,3 @@ func TestServerUnderLoad(t *testing.T) {
 		t.Errorf("%d events; it served all the time", n)
 	}
 }
-

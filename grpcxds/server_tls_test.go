@@ -76,15 +76,20 @@ func newSecureWorld(t testing.TB, opts ...PoolOption) (*world, *vault) {
 		t.Fatal(err)
 	}
 	t.Cleanup(plane.Stop)
-	return newWorldOf(t, plane, fmt.Sprintf(`{"server_listener_resource_name_template": "server/%%s",
+	return newWorldOf(t, plane, v.bootstrap(plane), opts...), v
+}
+
+// bootstrap names a control plane, and the server's certificate provider.
+func (v *vault) bootstrap(plane *controlplane.Server) string {
+	return fmt.Sprintf(`{"node": {"id": "web-1"}, "server_listener_resource_name_template": "server/%%s",
 		"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}],
 		"certificate_providers": {"files": {"plugin_name": "file_watcher", "config": {
 			"certificate_file": %q, "private_key_file": %q, "ca_certificate_file": %q, "refresh_interval": "0.05s"}}}}`,
-		plane.Addr(), filepath.Join(v.dir, "cert.pem"), filepath.Join(v.dir, "key.pem"), filepath.Join(v.dir, "ca.pem")), opts...), v
+		plane.Addr(), filepath.Join(v.dir, "cert.pem"), filepath.Join(v.dir, "key.pem"), filepath.Join(v.dir, "ca.pem"))
 }
 
 // mutualTLS is the transport socket of a filter chain that asks clients for certificates.
-const mutualTLS = `transport_socket { name: "tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] {
+const mutualTLS = `transport_socket { name: "envoy.transport_sockets.tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] {
 	require_client_certificate { value: true } common_tls_context {
 		tls_certificate_provider_instance { instance_name: "files" }
 		validation_context { ca_certificate_provider_instance { instance_name: "files" } } } } } }`

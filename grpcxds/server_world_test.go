@@ -163,13 +163,26 @@ func inline(hosts string) string {
 	return fmt.Sprintf(`route_config { virtual_hosts { domains: "*" %s } }`, hosts)
 }
 
-// publish gives the control plane resources, as text.
-func (w *world) publish(m proto.Message, text string) {
+// publish gives the control plane a resource, as text.
+func (w *world) publish(m interface {
+	proto.Message
+	GetName() string
+}, text string,
+) {
+	w.Helper()
+	w.publishAs("", m, text)
+}
+
+// publishAs is publish under a name; empty: the one that the resource has.
+func (w *world) publishAs(name string, m proto.Message, text string) {
 	w.Helper()
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
 		w.Fatalf("%v in %s", err, text)
 	}
-	if err := w.plane.Set(m.(interface{ GetName() string }).GetName(), m); err != nil {
+	if named, ok := m.(interface{ GetName() string }); ok && name == "" {
+		name = named.GetName()
+	}
+	if err := w.plane.Set(name, m); err != nil {
 		w.Fatal(err)
 	}
 }
