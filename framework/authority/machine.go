@@ -196,8 +196,10 @@ func (m *Machine) discard(r *record) {
 
 // told is what a watcher is to know of a resource.
 func (m *Machine) told(r *record) resource.State {
-	s := resource.State{Update: r.update, Err: r.err}
-	if s.Err == nil && m.choice.Exhausted() {
+	s := resource.State{Update: r.update}
+	if r.err != nil {
+		s.Err = r.err
+	} else if m.choice.Exhausted() {
 		s.Err = m.fault(r, resource.ErrTransport, m.down[m.choice.Active()])
 		m.troubled = true
 	}
@@ -216,7 +218,7 @@ func (m *Machine) tell(r *record) {
 	}
 }
 
-func (m *Machine) fault(r *record, kind, cause error) error {
+func (m *Machine) fault(r *record, kind, cause error) *resource.Error {
 	e := &resource.Error{Kind: kind, Type: r.table.typ.Name, Name: r.name, NodeID: m.config.NodeID, Err: cause}
 	if i := m.choice.Active(); i != fallback.None {
 		e.Server = m.config.Servers[i].URI()

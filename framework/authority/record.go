@@ -34,20 +34,20 @@ func (s State) String() string {
 // processor's cache.
 type record struct {
 	update  resource.Update // in use; nil when there is none
-	err     error           // the error of the state; nil when Acked or Requested
+	err     *resource.Error // the error of the state; nil when Acked or Requested
 	version *string         // with which it was last sent; nil: it was not. Responses share theirs
 	table   *table
 	rare    *rare  // nil for most
 	seen    uint32 // the last response of the active server that mentioned it
 	timer   uint32 // the armed does-not-exist timer; 0 when none is
+	state   State
+	from    uint8 // the server that sent the update
+	gone    bool  // the machine has forgotten it
 
 	name    xdstp.Name
 	asked   uint64  // servers, by bit, on whose stream it has been asked for
 	watcher Watcher // the only one; nil where there are none or many
 	updated int64   // when it was taken into use, in nanoseconds of Unix time
-	state   State
-	from    uint8 // the server that sent the update
-	gone    bool  // the machine has forgotten it
 }
 
 // rare is what few records have.

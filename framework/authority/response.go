@@ -218,7 +218,7 @@ func (m *Machine) remove(r *record, why error) {
 // refused takes an error of the control plane's (xRFC TP3, gRFC A88).
 func (m *Machine) refused(r *record, e ServerError) {
 	cause := fmt.Errorf("the control plane says: %q (code %d)", e.Message, e.Code)
-	var err error
+	var err *resource.Error
 	switch e.Code {
 	case codeNotFound:
 		kind := resource.ErrNotFound
@@ -238,7 +238,7 @@ func (m *Machine) refused(r *record, e ServerError) {
 
 // dataError sets the error of a resource. What is cached stays in use, unless
 // the server is known not to alert people of such errors (gRFC A88).
-func (m *Machine) dataError(r *record, state State, err error) {
+func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 	if r.update != nil && (m.config.FailOnDataErrors || m.active(bootstrap.FeatureFailOnDataErrors)) {
 		m.drop(r)
 		r.err = nil // what was ambient is a failure now, and news
@@ -247,7 +247,7 @@ func (m *Machine) dataError(r *record, state State, err error) {
 }
 
 // setError tells an error, unless it says nothing new.
-func (m *Machine) setError(r *record, state State, err error) {
+func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	r.timer = 0
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
 	r.state, r.err = state, err

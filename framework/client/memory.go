@@ -103,7 +103,7 @@ func (s *seen) candidates(w *scratch, first int, found []uint32) {
 		c := &group[i]
 		c.body, found[i] = nil, 0
 		if body, ok := w.response.Plain(first + i); ok {
-			c.body, c.hash, found[i] = body, maphash.Bytes(s.seed, body), 1
+			c.body, c.hash, found[i] = body, s.hash(text(body)), 1
 		}
 	}
 	for i := range group {
@@ -122,6 +122,16 @@ func (s *seen) candidates(w *scratch, first int, found []uint32) {
 			w.touched += group[i].raw[at]
 		}
 	}
+}
+
+// hashed is how much of a resource counts for its hash: its name is there, and most
+// often within that.
+const hashed = 128
+
+// hash is what items are found by. It need not tell all of them apart: their bytes are
+// compared, and what is not found here is looked for by its name.
+func (s *seen) hash(raw string) uint64 {
+	return maphash.String(s.seed, raw[:min(len(raw), hashed)]) ^ uint64(len(raw))
 }
 
 // find returns the first item, plus one, whose bytes may have the hash.
@@ -145,7 +155,7 @@ func (s *seen) met(shard resource.Shard, name xdstp.Name) bool {
 	if !ok {
 		return false
 	}
-	i := s.find(maphash.Bytes(s.seed, u.Raw()))
+	i := s.find(s.hash(text(u.Raw())))
 	return i != 0 && s.items[i-1].update == u && s.items[i-1].response == s.response
 }
 
@@ -168,7 +178,7 @@ func (m memory) remember(c *Client, d *decoded) {
 // add keeps an item, in place of the one that may be found by its bytes. There is room
 // for it.
 func (s *seen) add(it item) {
-	hash := maphash.String(s.seed, it.raw)
+	hash := s.hash(it.raw)
 	if i := s.find(hash); i != 0 {
 		s.items[i-1] = it
 		return
@@ -203,7 +213,7 @@ func (s *seen) build(n int) {
 	}
 	s.slots = make([]slot, size)
 	for i := range s.items {
-		s.put(maphash.String(s.seed, s.items[i].raw), i+1)
+		s.put(s.hash(s.items[i].raw), i+1)
 	}
 }
 

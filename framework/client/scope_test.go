@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -186,22 +188,24 @@ func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
 func TestCloseEndsDecoding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})
-		for i := range 100 {
+		for i := range 1000 {
 			s.Set(things.URL(), thing(fmt.Sprint(i), "1"))
 		}
 		var c *client.Client
 		var other resource.Observation
-		decoded := 0
+		var decoded atomic.Int64
+		over := make(chan struct{})
 		slow := *things
 		slow.Collection = ""
 		slow.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-			decoded++
-			if decoded == 1 {
+			if decoded.Add(1) == 1 {
 				go func() { _ = c.Close() }()
 				if _, err := other.Next(t.Context()); !errors.Is(err, resource.ErrClosed) {
 					t.Errorf("error = %v, want ErrClosed", err)
 				}
+				close(over)
 			}
+			<-over
 			return things.Decode(dc, body)
 		}
 		types, err := resource.NewSet(&slow)
@@ -219,8 +223,8 @@ func TestCloseEndsDecoding(t *testing.T) {
 			t.Fatal(err)
 		}
 		pass(time.Second)
-		if decoded != 1 {
-			t.Errorf("%d resources decoded, want the one under way", decoded)
+		if n := decoded.Load(); n > int64(runtime.GOMAXPROCS(0)) {
+			t.Errorf("%d resources decoded, want those under way: one for each processor at most", n)
 		}
 		_ = c.Close()
 	})

@@ -41,7 +41,7 @@ func (w *scratch) forget() {
 	clear(w.news)
 	clear(w.results)
 	w.unchanged, w.news, w.results, w.plain = w.unchanged[:0], w.news[:0], w.results[:0], w.plain[:0]
-	_ = w.response.Parse(nil, false) // nothing has no faults
+	w.response.Forget()
 }
 
 // grown is a slice of n elements, whatever they are.

@@ -84,13 +84,15 @@ func (s *stream) read(ts transport.Stream) error {
 	var pace pace
 	known := make(memory)
 	for {
-		msg, err := ts.Receive()
+		msg, err := receive(ts)
 		if err != nil {
 			return err
 		}
 		began := time.Now()
 		s.channel.counts.responses.Add(1)
-		s.channel.counts.received.Add(uint64(len(msg)))
+		for _, piece := range msg {
+			s.channel.counts.received.Add(uint64(len(piece)))
+		}
 		if err := s.respond(msg, known); err != nil {
 			return err
 		}
@@ -100,14 +102,23 @@ func (s *stream) read(ts transport.Stream) error {
 	}
 }
 
+// receive waits for a message, in the pieces that it arrives in.
+func receive(ts transport.Stream) ([][]byte, error) {
+	if ts, ok := ts.(transport.PieceReceiver); ok {
+		return ts.ReceivePieces()
+	}
+	msg, err := ts.Receive()
+	return [][]byte{msg}, err
+}
+
 // respond decodes a response and waits until it is done with.
-func (s *stream) respond(msg []byte, known memory) error {
+func (s *stream) respond(msg [][]byte, known memory) error {
 	c := s.channel.client
 	w, ok := c.scratches.Get().(*scratch)
 	if !ok {
 		w = new(scratch)
 	}
-	if err := w.response.Parse(msg, s.delta); err != nil {
+	if err := w.response.ParsePieces(msg, s.delta); err != nil {
 		return err
 	}
 	d, ok := s.channel.decode(w, s.delta, known)

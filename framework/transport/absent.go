@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"iter"
 	"strings"
 
@@ -15,16 +14,17 @@ func (r *Response) Removed() iter.Seq[string] {
 		if !r.delta {
 			return
 		}
-		r.walk(func(num int32, value []byte) bool {
-			switch num {
-			case deltaResponseRemoved:
-				return yield(string(value))
-			case deltaResponseRemovedNames:
-				name, err := resourceName(value)
-				return err != nil || yield(name)
+		for _, o := range r.others {
+			if o.num == deltaResponseRemoved && !yield(string(o.value)) {
+				return
 			}
-			return true
-		})
+			if o.num != deltaResponseRemovedNames {
+				continue
+			}
+			if name, err := resourceName(o.value); err == nil && !yield(name) {
+				return
+			}
+		}
 	}
 }
 
@@ -39,35 +39,20 @@ type ResourceError struct {
 // Errors yields the errors in the order of the response. One that cannot be read
 // is passed over: it says nothing of any resource.
 func (r *Response) Errors() iter.Seq[ResourceError] {
-	number := int32(responseErrors)
+	number := protowire.Number(responseErrors)
 	if r.delta {
 		number = deltaResponseErrors
 	}
 	return func(yield func(ResourceError) bool) {
-		r.walk(func(num int32, value []byte) bool {
-			if num != number {
-				return true
+		for _, o := range r.others {
+			if o.num != number {
+				continue
 			}
-			e, err := resourceError(value)
-			return err != nil || yield(e)
-		})
-	}
-}
-
-// walk calls f with every length-delimited field of the envelope, whose framing
-// was checked before, until f returns false. It has nothing to do where there are only
-// resources and what everybody reads.
-func (r *Response) walk(f func(num int32, value []byte) bool) {
-	if !r.others {
-		return
-	}
-	errStop := errors.New("stop")
-	_ = fields(r.raw, func(num int32, value []byte) error {
-		if !f(num, value) {
-			return errStop
+			if e, err := resourceError(o.value); err == nil && !yield(e) {
+				return
+			}
 		}
-		return nil
-	})
+	}
 }
 
 func resourceName(b []byte) (name string, err error) {

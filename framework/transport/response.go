@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"math"
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -18,18 +17,24 @@ type Response struct {
 	TypeURL string
 	Nonce   string
 
-	raw       []byte
 	delta     bool
-	resources []span // where they are in raw
-	others    bool   // there are fields that may say something of other resources
+	resources [][]byte
+	others    []other
 	plain     []byte // how an Any of type TypeURL begins, up to the length of its value
+	joined    []byte // what lies in several pieces of the message
 }
+
+// An other is a field that may say something of resources that are not there.
+type other struct {
+	num   protowire.Number
+	value []byte
+}
+
+// joinedKept bounds the room for what lies in several pieces that is kept.
+const joinedKept = 1 << 20
 
 // maxAlike bounds for how many resources room is made before they have been met.
 const maxAlike = 1 << 16
-
-// A span is a part of a response.
-type span struct{ start, end uint32 }
 
 // Field numbers of envoy.service.discovery.v3.DiscoveryResponse and of
 // DeltaDiscoveryResponse, which share the first four, of ResourceName, ResourceError
@@ -74,15 +79,19 @@ func ParseDeltaResponse(raw []byte) (*Response, error) {
 // Parse makes r the response in raw, of the delta protocol or not, as [ParseResponse]
 // does. What it was before is lost; its memory is used again.
 func (r *Response) Parse(raw []byte, delta bool) error {
-	*r = Response{raw: raw, delta: delta, resources: r.resources[:0], plain: r.plain[:0]}
+	one := [1][]byte{raw}
+	return r.ParsePieces(one[:], delta)
+}
+
+// ParsePieces is [Response.Parse] of a message that arrived in pieces. Resources stay
+// where they are, but for those that lie in several of them.
+func (r *Response) ParsePieces(list [][]byte, delta bool) error {
+	*r = Response{delta: delta, resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
 	what := "DiscoveryResponse"
 	if delta {
 		what = "DeltaDiscoveryResponse"
 	}
-	if len(raw) > math.MaxUint32 {
-		return fmt.Errorf("transport: not a %s: it is longer than 4 GiB", what)
-	}
-	if err := r.envelope(); err != nil {
+	if err := r.envelope(list); err != nil {
 		return fmt.Errorf("transport: not a %s: %w", what, err)
 	}
 	if !utf8.ValidString(r.Version) || !utf8.ValidString(r.TypeURL) || !utf8.ValidString(r.Nonce) {
@@ -91,42 +100,32 @@ func (r *Response) Parse(raw []byte, delta bool) error {
 	return nil
 }
 
-// envelope finds what there is in raw.
-func (r *Response) envelope() error {
-	for at := 0; at < len(r.raw); {
-		num, typ, n := protowire.ConsumeTag(r.raw[at:])
-		if n < 0 {
-			return protowire.ParseError(n)
+// envelope finds what there is in a message.
+func (r *Response) envelope(list [][]byte) error {
+	p := pieces{others: list, left: size(list), joined: r.joined}
+	for p.next() {
+		num, value, err := p.field()
+		if err != nil {
+			return err
 		}
-		at += n
-		if typ != protowire.BytesType {
-			if n = protowire.ConsumeFieldValue(num, typ, r.raw[at:]); n < 0 {
-				return protowire.ParseError(n)
-			}
-			at += n
-			continue
-		}
-		value, n := protowire.ConsumeBytes(r.raw[at:])
-		if n < 0 {
-			return protowire.ParseError(n)
-		}
-		at += n
-		switch num {
-		case responseVersion:
+		switch {
+		case value == nil:
+		case num == responseVersion:
 			r.Version = string(value)
-		case responseResources:
+		case num == responseResources:
 			if cap(r.resources) == 0 { // most often they are alike
-				r.resources = make([]span, 0, min(len(r.raw)/(len(value)+2)+1, maxAlike))
+				r.resources = make([][]byte, 0, min((len(value)+p.left)/(len(value)+2)+1, maxAlike))
 			}
-			r.resources = append(r.resources, span{uint32(at - len(value)), uint32(at)}) //nolint:gosec // checked by Parse
-		case responseTypeURL:
+			r.resources = append(r.resources, value)
+		case num == responseTypeURL:
 			r.TypeURL = string(value)
-		case responseNonce:
+		case num == responseNonce:
 			r.Nonce = string(value)
 		default:
-			r.others = true
+			r.others = append(r.others, other{num, value})
 		}
 	}
+	r.joined = p.joined
 	if !r.delta && MessageName(r.TypeURL) != wrapperTypeName {
 		r.plain = appendString(r.plain, anyTypeURL, r.TypeURL)
 		r.plain = protowire.AppendTag(r.plain, anyValue, protowire.BytesType)
@@ -134,12 +133,22 @@ func (r *Response) envelope() error {
 	return nil
 }
 
+// Forget lets go of the message.
+func (r *Response) Forget() {
+	clear(r.resources)
+	clear(r.others)
+	if cap(r.joined) > joinedKept {
+		r.joined = nil
+	}
+	*r = Response{resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
+}
+
 // Len is how many resources there are.
 func (r *Response) Len() int { return len(r.resources) }
 
 // At is the resource with a number, from 0 to Len()-1.
 func (r *Response) At(i int) Resource {
-	b := r.raw[r.resources[i].start:r.resources[i].end]
+	b := r.resources[i]
 	if r.delta {
 		return r.wrapped(b)
 	}
@@ -153,7 +162,7 @@ func (r *Response) At(i int) Resource {
 // response's type, and is encoded as everybody does it. [Response.At] is for any other,
 // and says no more of this one.
 func (r *Response) Plain(i int) (body []byte, ok bool) {
-	b := r.raw[r.resources[i].start:r.resources[i].end]
+	b := r.resources[i]
 	if len(r.plain) == 0 || !bytes.HasPrefix(b, r.plain) {
 		return nil, false
 	}

@@ -47,3 +47,10 @@ type Stream interface {
 	// that the server ended the stream without an error.
 	Receive() ([]byte, error)
 }
+
+// A PieceReceiver is a [Stream] whose messages arrive in pieces, for callers that do not
+// need to have them in one.
+type PieceReceiver interface {
+	// ReceivePieces is Receive; the pieces are valid until the next call of either.
+	ReceivePieces() ([][]byte, error)
+}

@@ -232,6 +232,11 @@ func (c countingConn) OpenStream(ctx context.Context, method string) (transport.
 	return countingStream{s, c.subject}, err
 }
 
+// ReceivePieces implements [transport.PieceReceiver].
+func (s countingStream) ReceivePieces() ([][]byte, error) {
+	return s.Stream.(transport.PieceReceiver).ReceivePieces()
+}
+
 // Send implements [transport.Stream].
 func (s countingStream) Send(msg []byte) error {
 	err := s.Stream.Send(msg)

@@ -2,7 +2,6 @@ package grpctransport
 
 import (
 	"fmt"
-	"sync"
 
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -25,59 +24,29 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
 }
 
-// Unmarshal joins the pieces that a message arrived in into a *buffer.
+// Unmarshal keeps the pieces that a message arrived in, in a *message.
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
-	b, ok := v.(*buffer)
+	m, ok := v.(*message)
 	if !ok {
 		return fmt.Errorf("grpctransport: cannot receive into a %T", v)
 	}
-	data.CopyTo(b.room(data.Len()))
+	data.Ref()
+	m.data = data
+	for _, b := range data {
+		m.pieces = append(m.pieces, b.ReadOnlyData())
+	}
 	return nil
 }
 
-// A buffer is what a stream receives into, message after message. What a large one takes
-// is shared with other streams while no message is being looked at, and goes when none
-// comes for a while.
-type buffer struct {
-	bytes []byte
-	large *sync.Pool // of *[]byte
-	taken *[]byte    // from large; nil: none
+// A message is what a stream received last, in the transport's buffers.
+type message struct {
+	data   mem.BufferSlice
+	pieces [][]byte
 }
 
-// small is the length of messages that are received into the stream's own bytes.
-const small = 64 << 10
-
-// room makes the buffer n bytes long. What was in it is lost.
-func (b *buffer) room(n int) []byte {
-	b.release()
-	if n <= small {
-		if cap(b.bytes) < n {
-			b.bytes = make([]byte, n)
-		}
-		b.bytes = b.bytes[:n]
-		return b.bytes
-	}
-	b.taken, _ = b.large.Get().(*[]byte)
-	if b.taken == nil || cap(*b.taken) < n || cap(*b.taken)/16 > n { // too little, or a burden
-		fresh := make([]byte, n)
-		b.taken = &fresh
-	}
-	*b.taken = (*b.taken)[:n]
-	return *b.taken
-}
-
-// message is what was received.
-func (b *buffer) message() []byte {
-	if b.taken != nil {
-		return *b.taken
-	}
-	return b.bytes
-}
-
-// release lets go of what was received.
-func (b *buffer) release() {
-	if b.taken != nil {
-		b.large.Put(b.taken)
-		b.taken = nil
-	}
+// release gives the buffers back.
+func (m *message) release() {
+	m.data.Free()
+	clear(m.pieces)
+	m.data, m.pieces = nil, m.pieces[:0]
 }

@@ -30,7 +30,6 @@ type conn struct {
 	target  string
 	options []grpc.DialOption
 	release func()
-	large   *sync.Pool // for messages; see buffer
 
 	mu     sync.Mutex
 	links  []*link
@@ -143,7 +142,7 @@ func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.St
 			context.AfterFunc(ctx, func() {
 				c.update(func() { l.open, l.full = l.open-1, false })
 			})
-			return stream{r.stream, end, &buffer{large: c.large}}, nil
+			return stream{r.stream, end, new(message)}, nil
 		case <-ticker.C:
 			if c.isFull(l) {
 				end(errFull)

@@ -1,6 +1,7 @@
 package grpctransport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,22 +16,33 @@ import (
 
 type stream struct {
 	grpc.ClientStream
-	end context.CancelCauseFunc
-	buf *buffer // the receiver's
+	end  context.CancelCauseFunc
+	last *message // the receiver's
 }
 
 // Send implements [transport.Stream]. It fails with io.EOF when the stream has
 // ended; the reason is what Receive returns.
 func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
 
+var _ transport.PieceReceiver = stream{}
+
 // Receive implements [transport.Stream].
 func (s stream) Receive() ([]byte, error) {
-	s.buf.release()
-	if err := s.RecvMsg(s.buf); err != nil {
+	pieces, err := s.ReceivePieces()
+	if len(pieces) == 1 {
+		return pieces[0], err
+	}
+	return bytes.Join(pieces, nil), err
+}
+
+// ReceivePieces implements [transport.PieceReceiver].
+func (s stream) ReceivePieces() ([][]byte, error) {
+	s.last.release()
+	if err := s.RecvMsg(s.last); err != nil {
 		s.end(err)
 		return nil, plain(err)
 	}
-	return s.buf.message(), nil
+	return s.last.pieces, nil
 }
 
 // plain keeps what a status error says and takes its type away: a control

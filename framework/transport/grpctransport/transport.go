@@ -3,7 +3,6 @@ package grpctransport
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -27,7 +26,6 @@ type Transport struct {
 	maxReceive  int
 	dialOptions []grpc.DialOption
 	channel     map[string]ChannelCredentials
-	large       sync.Pool // of *[]byte, for messages
 }
 
 // An Option sets up a Transport.
@@ -80,7 +78,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes what is unused
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, release: creds.release, large: &t.large}
+	c := &conn{target: server.URI(), options: opts, release: creds.release}
 	if err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
