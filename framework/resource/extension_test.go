@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	xdstypev3 "github.com/cncf/xds/go/xds/type/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -150,12 +151,23 @@ func TestOwnLBPolicy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := dc.LBPolicy([]*anypb.Any{{TypeUrl: "x/unknown.Policy"}, typed})
+	policies := func(configs ...*anypb.Any) []byte {
+		m := new(clusterv3.LoadBalancingPolicy)
+		for _, c := range configs {
+			m.Policies = append(m.Policies, &clusterv3.LoadBalancingPolicy_Policy{TypedExtensionConfig: &corev3.TypedExtensionConfig{Name: "p", TypedConfig: c}})
+		}
+		b, err := proto.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	c, err := dc.LBPolicy(policies(&anypb.Any{TypeUrl: "x/unknown.Policy"}, typed))
 	if text, _ := json.Marshal(c); err != nil || string(text) != `[{"google.protobuf.Int32Value":{"n":1}}]` {
 		t.Errorf("%s, %v", text, err)
 	}
 	const want = "policies[0].typed_extension_config.typed_config; must be in a TypedStruct (A52)"
-	if _, err := dc.LBPolicy([]*anypb.Any{{TypeUrl: "x/google.protobuf.Int32Value"}}); err == nil || err.Error() != want {
+	if _, err := dc.LBPolicy(policies(&anypb.Any{TypeUrl: "x/google.protobuf.Int32Value"})); err == nil || err.Error() != want {
 		t.Errorf("error %v; want %s", err, want)
 	}
 }

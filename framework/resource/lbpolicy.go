@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // maxLBDepth is how many LB policies may be nested (gRFC A52).
@@ -69,9 +71,10 @@ type LBPolicy struct {
 	Convert func(c TypedConfig, children LBChildren) (LBConfig, error)
 }
 
-// LBChildren converts the policies below another: the first of those that are
-// known. It fails when none is, or when they are nested too deeply.
-type LBChildren func(policies []*anypb.Any) (LBConfig, error)
+// LBChildren converts the policies below another, an encoded
+// envoy.config.cluster.v3.LoadBalancingPolicy: the first of those that are known. It
+// fails when none is, or when they are nested too deeply.
+type LBChildren func(policies []byte) (LBConfig, error)
 
 func (p *LBPolicy) keys() []extensionKey { return []extensionKey{{pointLBPolicy, p.Config}} }
 
@@ -82,40 +85,72 @@ func (p *LBPolicy) check() error {
 	return nil
 }
 
-// LBPolicy converts the first of the policies that is known, each given as its
-// typed_config. It is an error when none is, when the first one known is invalid,
-// and when more than 16 are nested (gRFC A52). A [*ValidationError] has paths that
-// start with "policies".
-func (dc *DecodeContext) LBPolicy(policies []*anypb.Any) (LBConfig, error) {
+// LBPolicy converts the first policy that is known of an encoded
+// envoy.config.cluster.v3.LoadBalancingPolicy. It is an error when none is, when the
+// first one known is invalid, and when more than 16 are nested (gRFC A52). A
+// [*ValidationError] has paths that start with "policies".
+func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
 	return dc.lbPolicy(policies, 1)
 }
 
-func (dc *DecodeContext) lbPolicy(policies []*anypb.Any, depth int) (LBConfig, error) {
+func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) {
 	if depth > maxLBDepth {
 		return LBConfig{}, fmt.Errorf("must not nest more than %d policies (A52)", maxLBDepth)
 	}
 	var unknown []string
-	for i, a := range policies {
-		c, err := OpenTypedConfig(a)
+	r := wire.Read(policies)
+	for i := 0; r.Next(); {
+		if r.Tag() != 1<<3|wire.Len { // policies
+			r.Skip()
+			continue
+		}
+		c, err := openPolicy(&r)
 		if err != nil {
 			return LBConfig{}, at(policyPath(i), err)
 		}
-		p, ok := dc.Types.LBPolicy(c.Message)
-		if !ok {
-			unknown = append(unknown, c.Message)
-			continue
+		if p, ok := dc.Types.LBPolicy(c.Message); ok {
+			config, err := dc.convert(p, c, depth)
+			return config, at(policyPath(i), err)
 		}
-		config, err := dc.convert(p, c, depth)
-		return config, at(policyPath(i), err)
+		unknown = append(unknown, c.Message)
+		i++
 	}
 	var v Violations
 	v.Add((*Path)(nil).Field("policies"), unknown, "must have a policy that is registered (A52)")
 	return LBConfig{}, v.Err()
 }
 
+// openPolicy opens the configuration of the policy that a reader is at.
+func openPolicy(r *wire.Reader) (TypedConfig, error) {
+	var a anypb.Any
+	set := false
+	policy := r.Enter()
+	for r.Next() {
+		if r.Tag() != 4<<3|wire.Len { // typed_extension_config
+			r.Skip()
+			continue
+		}
+		extension := r.Enter()
+		for r.Next() {
+			if r.Tag() != 2<<3|wire.Len { // typed_config
+				r.Skip()
+				continue
+			}
+			set = true
+			wire.Any(r, &a)
+		}
+		r.Leave(extension)
+	}
+	r.Leave(policy)
+	if !set || !r.OK() {
+		return OpenTypedConfig(nil)
+	}
+	return OpenTypedConfig(&a)
+}
+
 func (dc *DecodeContext) convert(p *LBPolicy, c TypedConfig, depth int) (LBConfig, error) {
 	if p.Convert != nil {
-		return p.Convert(c, func(policies []*anypb.Any) (LBConfig, error) { return dc.lbPolicy(policies, depth+1) })
+		return p.Convert(c, func(policies []byte) (LBConfig, error) { return dc.lbPolicy(policies, depth+1) })
 	}
 	if c.Fields == nil {
 		return LBConfig{}, errors.New("must be in a TypedStruct (A52)")

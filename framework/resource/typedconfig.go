@@ -71,16 +71,22 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 	return nil
 }
 
-// Check is [TypedConfig.Unmarshal] for who wants to know only whether it would fail. Of
-// m, only the type counts: it may be nil.
-func (c TypedConfig) Check(m proto.Message) error {
-	if c.Fields != nil || c.Message != string(m.ProtoReflect().Descriptor().FullName()) {
-		return c.Unmarshal(m.ProtoReflect().New().Interface())
+// Encoded is the configuration, a message of m's type, as it is encoded, for those who
+// read it by package wire: every byte is sound. Of m, only the type counts. Errors are
+// those of [TypedConfig.Unmarshal].
+func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
+	if c.Fields == nil && c.Message == string(m.ProtoReflect().Descriptor().FullName()) && wire.Check(c.encoded, m) {
+		return c.encoded, nil
 	}
-	if r := wire.Read(c.encoded); !r.Check(m) {
-		return Unparseable(c.Message, wire.Malformed(c.encoded, m))
+	message := m.ProtoReflect().New().Interface()
+	if err := c.Unmarshal(message); err != nil {
+		return nil, err
 	}
-	return nil
+	b, err := proto.Marshal(message)
+	if err != nil {
+		return nil, Unparseable(c.Message, err)
+	}
+	return b, nil
 }
 
 // messageOf is the name of the message that a type URL ends with.

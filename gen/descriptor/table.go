@@ -100,6 +100,7 @@ func fieldMapping() Mapping {
 		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is a resource of this registered type, inlined; the Go type is resource.Update."},
 		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function makes the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
 		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`. A name that starts with an upper-case letter is a field of the same struct that stands before this one, and the hook is given what was made of it."},
+		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook is given messages as they are encoded, each as a []byte: what encodes the message, nil where there is none. It need not unmarshal what it does not look at. Lists and maps are given as ever."},
 		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook makes, or the name of the type of an enum or oneof (by default the field's)."},
 		{Name: "optional", Kind: KindTrue, Doc: "A pointer, nil when the value is absent."},
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},

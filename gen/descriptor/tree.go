@@ -68,6 +68,7 @@ type Field struct {
 	Resource  Text   `key:"resource"`
 	Hook      Text   `key:"hook"`
 	Needs     []Text `key:"needs"`
+	Encoded   Flag   `key:"encoded"`
 	Type      Text   `key:"type"`
 	Optional  Flag   `key:"optional"`
 	Default   Text   `key:"default"`

@@ -68,9 +68,12 @@ func (e *emitter) hooks() []hookType {
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
 	params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext"))}
 	for _, n := range h.Needs {
-		if n.Field != nil {
+		switch {
+		case n.Field != nil:
 			params = append(params, e.goType(n.Field))
-		} else {
+		case h.Encoded && n.Message():
+			params = append(params, jen.Index().Byte())
+		default:
 			params = append(params, e.pathType(n.Path))
 		}
 	}

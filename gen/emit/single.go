@@ -71,9 +71,12 @@ func (f *fn) hookField(h model.Hook, target jen.Code, to func() *jen.Statement) 
 func (f *fn) hookCall(h model.Hook, target jen.Code) jen.Code {
 	args := []jen.Code{f.dc()}
 	for _, n := range h.Needs {
-		if n.Field != nil {
+		switch {
+		case n.Field != nil:
 			args = append(args, jen.Add(target).Dot(n.Field.Name))
-		} else {
+		case h.Encoded && n.Message():
+			args = append(args, f.encoded(jen.Id("m"), n.Path))
+		default:
 			args = append(args, f.asked(jen.Id("m"), n.Path))
 		}
 	}

@@ -25,6 +25,7 @@ type views struct {
 	wrapped map[protoreflect.FullName]bool // wrappers that hooks are given, which are made of views
 	members map[protoreflect.FullName]bool // oneofs of which it matters what is set
 	sockets map[protoreflect.FullName]bool // messages that are read as addresses
+	encoded map[protoreflect.FullName]bool // fields that hooks are given as bytes
 	late    map[string]bool                // profiles in which hooks are given the resource's message
 	types   map[protoreflect.FullName]*protogen.Message
 	names   map[protoreflect.FullName]string
@@ -33,7 +34,7 @@ type views struct {
 func newViews() *views {
 	set := func() map[protoreflect.FullName]bool { return make(map[protoreflect.FullName]bool) }
 	return &views{
-		fields: set(), parents: set(), has: set(), hooked: set(), wrapped: set(), members: set(), sockets: set(),
+		fields: set(), parents: set(), has: set(), hooked: set(), wrapped: set(), members: set(), sockets: set(), encoded: set(),
 		late:  make(map[string]bool),
 		types: make(map[protoreflect.FullName]*protogen.Message), names: make(map[protoreflect.FullName]string),
 	}
@@ -44,7 +45,7 @@ func (v *views) size() int {
 	if v == nil {
 		return 0
 	}
-	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.wrapped) + len(v.members) + len(v.sockets) + len(v.late) + len(v.types)
+	return len(v.fields) + len(v.has) + len(v.hooked) + len(v.wrapped) + len(v.members) + len(v.sockets) + len(v.encoded) + len(v.late) + len(v.types)
 }
 
 // read notes that a field is read, and of a wrapper its value.
@@ -207,6 +208,20 @@ func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
 		return f.qual(wirePkg, "Messages").Call(x, jen.Parens(f.view(leaf.Message)).Dot("proto"))
 	}
 	return x
+}
+
+// encoded is the message at a path as it is encoded.
+func (f *fn) encoded(m jen.Code, p model.Path) jen.Code {
+	leaf := p.Leaf()
+	if f.views == nil || native(leaf.Parent) != "" {
+		return f.convert("Encoded").Call(f.get(m, p))
+	}
+	f.views.encoded[leaf.Desc.FullName()] = true
+	f.views.parents[leaf.Parent.Desc.FullName()] = true
+	if o := member(leaf); o != nil {
+		f.views.fields[o.Desc.FullName()] = true
+	}
+	return f.get(m, p.Parent()).Dot("encoded" + leaf.GoName).Call()
 }
 
 // askedMessage is the message x, of type m, as a hook is given it.

@@ -36,6 +36,8 @@ func (e *emitter) parse(m *protogen.Message) jen.Code {
 func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 	o := member(f)
 	switch {
+	case e.views.encoded[f.Desc.FullName()]:
+		return []jen.Code{e.fieldCase(f, wireType(f), e.parseEncoded(f)...)}
 	case !e.views.isRead(f) && o != nil && e.oneofRead(o):
 		// It is not read, but takes the place of what was.
 		return []jen.Code{e.fieldCase(f, wireType(f), setWhich(f), jen.Id("r").Dot("Skip").Call())}
@@ -55,6 +57,24 @@ func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 		body = append(body, jen.Id("m").Dot(flag(f)).Op("=").True())
 	}
 	return []jen.Code{e.fieldCase(f, wireType(f), body...)}
+}
+
+// parseEncoded keeps the bytes of a message, and reads it where anything else does.
+func (e *emitter) parseEncoded(f *protogen.Field) []jen.Code {
+	var out []jen.Code
+	here := func() *jen.Statement { return jen.Id("m").Dot(bytesOf(f)) }
+	if o := member(f); o != nil {
+		other := jen.Id("m").Dot(which(o)).Op("!=").Lit(int(f.Desc.Number()))
+		out = append(out, jen.If(other).Block(here().Op("=").Nil()))
+		if !e.views.isRead(f) {
+			out = append(out, setWhich(f))
+		}
+	}
+	out = append(out, here().Op("=").Add(e.qual(wirePkg, "Encoded")).Call(jen.Id("r"), here(), e.none(f.Message)))
+	if e.views.isRead(f) {
+		return append(out, e.parseMessage(f)...)
+	}
+	return append(out, jen.Id("r").Dot("Skip").Call())
 }
 
 // setWhich notes that a member of a oneof is set.

@@ -22,6 +22,10 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 		methods = append(methods, e.protoMethod(m))
 	}
 	for _, f := range m.Fields {
+		if e.views.encoded[f.Desc.FullName()] {
+			fields = append(fields, jen.Id(bytesOf(f)).Index().Byte())
+			methods = append(methods, e.encodedMethod(f))
+		}
 		if !e.views.isRead(f) {
 			continue
 		}
@@ -67,6 +71,21 @@ func (e *emitter) protoMethod(m *protogen.Message) jen.Code {
 	return e.viewMethod(m, "proto").Params().Add(e.message(m)).Block(
 		jen.If(jen.Id("m").Op("==").Nil()).Block(jen.Return(jen.Nil())),
 		jen.Return(whole),
+	)
+}
+
+// bytesOf is the member of a view that holds an encoded message.
+func bytesOf(f *protogen.Field) string { return "bytes" + f.GoName }
+
+// encodedMethod writes the method that returns an encoded message.
+func (e *emitter) encodedMethod(f *protogen.Field) jen.Code {
+	absent := jen.Id("m").Op("==").Nil()
+	if o := member(f); o != nil {
+		absent.Op("||").Id("m").Dot(which(o)).Op("!=").Lit(int(f.Desc.Number()))
+	}
+	return e.viewMethod(f.Parent, "encoded"+f.GoName).Params().Index().Byte().Block(
+		jen.If(absent).Block(jen.Return(jen.Nil())),
+		jen.Return(jen.Id("m").Dot(bytesOf(f))),
 	)
 }
 

@@ -109,6 +109,7 @@ func (b *builder) fieldValue(s *Struct, f *Field, d *descriptor.Field) (Value, b
 	switch {
 	case d.Hook.Given():
 		h, ok := b.hook(s, d.Hook, d.Needs, f.Paths, d.Type)
+		h.Encoded = d.Encoded.Value
 		f.List = false
 		return HookOf{h}, ok
 	case d.Oneof != nil:

@@ -136,9 +136,10 @@ type Case struct {
 
 // Hook is a hand-written function that makes a value.
 type Hook struct {
-	Func  string
-	Needs []Need // empty: the message at hand
-	Type  GoType
+	Func    string
+	Needs   []Need // empty: the message at hand
+	Encoded bool   // messages are given as bytes
+	Type    GoType
 }
 
 // Need is one of the values that a hook is given: that at a path of the message, or
@@ -146,6 +147,11 @@ type Hook struct {
 type Need struct {
 	Path  Path
 	Field *Field // nil: the value at Path
+}
+
+// Message reports whether a need is one message, and not what was made of one.
+func (n Need) Message() bool {
+	return n.Field == nil && len(n.Path.Steps) > 0 && n.Path.Message() != nil && !n.Path.ToList() && !n.Path.Leaf().Desc.IsMap()
 }
 
 // String is the need as it is written.

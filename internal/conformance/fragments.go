@@ -13,7 +13,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
-	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
@@ -37,11 +36,10 @@ func judgePolicy(line []byte) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	m := new(clusterv3.LoadBalancingPolicy)
-	if err := proto.Unmarshal(row.Body, m); err != nil {
+	if err := proto.Unmarshal(row.Body, new(clusterv3.LoadBalancingPolicy)); err != nil {
 		return v, err
 	}
-	config, err := dc.LBPolicy(lbpolicy.Candidates(m))
+	config, err := dc.LBPolicy(row.Body)
 	if !v.compareOK(row.WantOK, err) {
 		return v, nil
 	}

@@ -21,7 +21,7 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
-var _ func(*resource.DecodeContext, *clusterv3.LoadBalancingPolicy, clusterv3.Cluster_LbPolicy, *clusterv3.Cluster_LeastRequestLbConfig, *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
+var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte, []byte) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
 
 var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
 
@@ -76,7 +76,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Discovery = decodeDiscovery(dc, &u.meta, &p, m, v)
-	if x, err := lbPolicy(dc, m.GetLoadBalancingPolicy(), m.GetLbPolicy(), m.GetLeastRequestLbConfig(), m.GetRingHashLbConfig()); err != nil {
+	if x, err := lbPolicy(dc, m.encodedLoadBalancingPolicy(), m.GetLbPolicy(), m.encodedLeastRequestLbConfig(), m.encodedRingHashLbConfig()); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.LBPolicy = x

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -12,18 +12,13 @@ import (
 // lbPolicy says in gRPC's terms how the cluster balances: by load_balancing_policy
 // (A52), or where that is not there, by lb_policy. What a proxy that is not gRPC
 // cannot say so is no policy.
-func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, legacy clusterv3.Cluster_LbPolicy, least *clusterv3.Cluster_LeastRequestLbConfig, ring *clusterv3.Cluster_RingHashLbConfig) (resource.LBConfig, error) {
+func lbPolicy(dc *resource.DecodeContext, policies []byte, legacy clusterv3.Cluster_LbPolicy, least, ring []byte) (resource.LBConfig, error) {
 	var v resource.Violations
-	var root *resource.Path
 	var c resource.LBConfig
-	if lb != nil {
-		candidates := make([]*anypb.Any, 0, len(lb.GetPolicies()))
-		for _, p := range lb.GetPolicies() {
-			candidates = append(candidates, p.GetTypedExtensionConfig().GetTypedConfig())
-		}
+	if policies != nil {
 		var err error
-		if c, err = dc.LBPolicy(candidates); err != nil {
-			v.AddError(root.Field("load_balancing_policy"), err)
+		if c, err = dc.LBPolicy(policies); err != nil {
+			v.AddError((*resource.Path)(nil).Field("load_balancing_policy"), err)
 		}
 	} else {
 		c = legacyPolicy(legacy, least, ring, &v)
@@ -35,14 +30,16 @@ func lbPolicy(dc *resource.DecodeContext, lb *clusterv3.LoadBalancingPolicy, leg
 }
 
 // legacyPolicy is the policy of lb_policy and the configuration that goes with it.
-func legacyPolicy(p clusterv3.Cluster_LbPolicy, least *clusterv3.Cluster_LeastRequestLbConfig, ring *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
+func legacyPolicy(p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.Violations) resource.LBConfig {
 	var root *resource.Path
 	switch p {
 	case clusterv3.Cluster_ROUND_ROBIN:
 		return resource.LBConfig{Name: wrrLocality, Config: `{"childPolicy":[{"round_robin":{}}]}`}
 	case clusterv3.Cluster_LEAST_REQUEST:
+		var m clusterv3.Cluster_LeastRequestLbConfig
+		read(root.Field("least_request_lb_config"), least, &m, v)
 		count := uint32(2)
-		if c := least.GetChoiceCount(); c != nil {
+		if c := m.GetChoiceCount(); c != nil {
 			count = c.GetValue()
 		}
 		if count < 2 {
@@ -61,8 +58,10 @@ func legacyPolicy(p clusterv3.Cluster_LbPolicy, least *clusterv3.Cluster_LeastRe
 // cluster says less (A42).
 const maxRingSize = 8 << 20
 
-func ringHash(m *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) resource.LBConfig {
+func ringHash(config []byte, v *resource.Violations) resource.LBConfig {
 	p := (*resource.Path)(nil).Field("ring_hash_lb_config")
+	m := new(clusterv3.Cluster_RingHashLbConfig)
+	read(p, config, m, v)
 	low, high := uint64(1024), uint64(maxRingSize)
 	if s := m.GetMinimumRingSize(); s != nil {
 		low = s.GetValue()
@@ -85,3 +84,10 @@ func ringHash(m *clusterv3.Cluster_RingHashLbConfig, v *resource.Violations) res
 // wrrLocality is the policy that chooses a locality by weight, before one below it picks
 // there (A52).
 const wrrLocality = "xds_wrr_locality_experimental"
+
+// read unmarshals a configuration that few clusters have.
+func read(p resource.Path, config []byte, m proto.Message, v *resource.Violations) {
+	if err := proto.Unmarshal(config, m); err != nil {
+		v.AddError(p, err)
+	}
+}

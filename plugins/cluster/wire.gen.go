@@ -92,13 +92,13 @@ type wireCluster struct {
 	setCircuitBreakers        bool
 	OutlierDetection          wireOutlierDetection
 	setOutlierDetection       bool
-	RingHashLbConfig          *clusterv3.Cluster_RingHashLbConfig
-	LeastRequestLbConfig      *clusterv3.Cluster_LeastRequestLbConfig
+	bytesRingHashLbConfig     []byte
+	bytesLeastRequestLbConfig []byte
 	CommonLbConfig            wireClusterCommonLbConfig
 	setCommonLbConfig         bool
 	TransportSocket           *corev3.TransportSocket
 	Metadata                  *corev3.Metadata
-	LoadBalancingPolicy       *clusterv3.LoadBalancingPolicy
+	bytesLoadBalancingPolicy  []byte
 	LrsServer                 wireConfigSource
 	setLrsServer              bool
 	LrsReportEndpointMetrics  []string
@@ -149,12 +149,11 @@ func (m *wireCluster) parse(r *wire.Reader) {
 		case 23<<3 | wire.Len:
 			// ring_hash_lb_config
 			if m.whichLbConfig != 23 {
-				if m.whichLbConfig != 0 {
-					m.RingHashLbConfig = nil
-				}
-				m.whichLbConfig = 23
+				m.bytesRingHashLbConfig = nil
 			}
-			wire.Unmarshal(r, &m.RingHashLbConfig)
+			m.whichLbConfig = 23
+			m.bytesRingHashLbConfig = wire.Encoded(r, m.bytesRingHashLbConfig, (*clusterv3.Cluster_RingHashLbConfig)(nil))
+			r.Skip()
 		case 52<<3 | wire.Len:
 			// maglev_lb_config
 			m.whichLbConfig = 52
@@ -166,12 +165,11 @@ func (m *wireCluster) parse(r *wire.Reader) {
 		case 37<<3 | wire.Len:
 			// least_request_lb_config
 			if m.whichLbConfig != 37 {
-				if m.whichLbConfig != 0 {
-					m.LeastRequestLbConfig = nil
-				}
-				m.whichLbConfig = 37
+				m.bytesLeastRequestLbConfig = nil
 			}
-			wire.Unmarshal(r, &m.LeastRequestLbConfig)
+			m.whichLbConfig = 37
+			m.bytesLeastRequestLbConfig = wire.Encoded(r, m.bytesLeastRequestLbConfig, (*clusterv3.Cluster_LeastRequestLbConfig)(nil))
+			r.Skip()
 		case 56<<3 | wire.Len:
 			// round_robin_lb_config
 			m.whichLbConfig = 56
@@ -188,7 +186,8 @@ func (m *wireCluster) parse(r *wire.Reader) {
 			wire.Unmarshal(r, &m.Metadata)
 		case 41<<3 | wire.Len:
 			// load_balancing_policy
-			wire.Unmarshal(r, &m.LoadBalancingPolicy)
+			m.bytesLoadBalancingPolicy = wire.Encoded(r, m.bytesLoadBalancingPolicy, (*clusterv3.LoadBalancingPolicy)(nil))
+			r.Skip()
 		case 42<<3 | wire.Len:
 			// lrs_server
 			m.setLrsServer = true
@@ -263,18 +262,18 @@ func (m *wireCluster) GetOutlierDetection() *wireOutlierDetection {
 	return &m.OutlierDetection
 }
 
-func (m *wireCluster) GetRingHashLbConfig() *clusterv3.Cluster_RingHashLbConfig {
+func (m *wireCluster) encodedRingHashLbConfig() []byte {
 	if m == nil || m.whichLbConfig != 23 {
 		return nil
 	}
-	return m.RingHashLbConfig
+	return m.bytesRingHashLbConfig
 }
 
-func (m *wireCluster) GetLeastRequestLbConfig() *clusterv3.Cluster_LeastRequestLbConfig {
+func (m *wireCluster) encodedLeastRequestLbConfig() []byte {
 	if m == nil || m.whichLbConfig != 37 {
 		return nil
 	}
-	return m.LeastRequestLbConfig
+	return m.bytesLeastRequestLbConfig
 }
 
 func (m *wireCluster) GetCommonLbConfig() *wireClusterCommonLbConfig {
@@ -298,11 +297,11 @@ func (m *wireCluster) GetMetadata() *corev3.Metadata {
 	return m.Metadata
 }
 
-func (m *wireCluster) GetLoadBalancingPolicy() *clusterv3.LoadBalancingPolicy {
+func (m *wireCluster) encodedLoadBalancingPolicy() []byte {
 	if m == nil {
 		return nil
 	}
-	return m.LoadBalancingPolicy
+	return m.bytesLoadBalancingPolicy
 }
 
 func (m *wireCluster) GetLrsServer() *wireConfigSource {

@@ -37,7 +37,7 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Discovery = messageDecodeDiscovery(dc, &u.meta, &p, m, v)
-	if x, err := lbPolicy(dc, m.GetLoadBalancingPolicy(), m.GetLbPolicy(), m.GetLeastRequestLbConfig(), m.GetRingHashLbConfig()); err != nil {
+	if x, err := lbPolicy(dc, convert.Encoded(m.GetLoadBalancingPolicy()), m.GetLbPolicy(), convert.Encoded(m.GetLeastRequestLbConfig()), convert.Encoded(m.GetRingHashLbConfig())); err != nil {
 		v.AddError(p, err)
 	} else {
 		u.LBPolicy = x

@@ -7,6 +7,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	roundrobinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -23,11 +24,11 @@ func Example() {
 		return
 	}
 	config, _ := anypb.New(&roundrobinv3.RoundRobin{})
-	policies := &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{
+	policies, _ := proto.Marshal(&clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{
 		{TypedExtensionConfig: &corev3.TypedExtensionConfig{TypedConfig: config}},
-	}}
+	}})
 	dc := &resource.DecodeContext{Types: types}
-	lb, err := dc.LBPolicy(lbpolicy.Candidates(policies))
+	lb, err := dc.LBPolicy(policies)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -3,7 +3,6 @@ package lbpolicy
 import (
 	"fmt"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	leastrequestv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/least_request/v3"
 	pickfirstv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/pick_first/v3"
 	subsettingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/random_subsetting/v3"
@@ -11,50 +10,38 @@ import (
 	roundrobinv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/round_robin/v3"
 	wrrlocalityv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/wrr_locality/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // Register makes the policies known.
 func Register(r resource.Registrar) {
 	for _, p := range []*resource.LBPolicy{
-		policy(&roundrobinv3.RoundRobin{}, func(resource.LBChildren, *roundrobinv3.RoundRobin) (resource.LBConfig, error) {
-			return resource.LBConfig{Name: "round_robin", Config: "{}"}, nil
-		}),
-		policy(&pickfirstv3.PickFirst{}, func(_ resource.LBChildren, m *pickfirstv3.PickFirst) (resource.LBConfig, error) {
+		{Config: "envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin", Convert: roundRobin},
+		policy(&pickfirstv3.PickFirst{}, func(m *pickfirstv3.PickFirst) (resource.LBConfig, error) {
 			return resource.LBConfig{Name: "pick_first", Config: fmt.Sprintf(`{"shuffleAddressList":%t}`, m.GetShuffleAddressList())}, nil
 		}),
 		policy(&ringhashv3.RingHash{}, ringHash),
 		policy(&leastrequestv3.LeastRequest{}, leastRequest),
 		weightedRoundRobin(),
-		policy(&wrrlocalityv3.WrrLocality{}, wrrLocality),
-		policy(&subsettingv3.RandomSubsetting{}, randomSubsetting),
+		{Config: "envoy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality", Convert: wrrLocality},
+		{Config: "envoy.extensions.load_balancing_policies.random_subsetting.v3.RandomSubsetting", Convert: randomSubsetting},
 	} {
 		r.Extend(p)
 	}
 }
 
-// Candidates are the policies of a list, as [resource.DecodeContext.LBPolicy] and
-// [resource.LBChildren] take them.
-func Candidates(m *clusterv3.LoadBalancingPolicy) []*anypb.Any {
-	out := make([]*anypb.Any, 0, len(m.GetPolicies()))
-	for _, p := range m.GetPolicies() {
-		out = append(out, p.GetTypedExtensionConfig().GetTypedConfig())
-	}
-	return out
-}
-
 // policy is the policy that a message configures.
-func policy[M proto.Message](message M, convert func(resource.LBChildren, M) (resource.LBConfig, error)) *resource.LBPolicy {
+func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, error)) *resource.LBPolicy {
 	return &resource.LBPolicy{
 		Config: string(message.ProtoReflect().Descriptor().FullName()),
-		Convert: func(c resource.TypedConfig, children resource.LBChildren) (resource.LBConfig, error) {
+		Convert: func(c resource.TypedConfig, _ resource.LBChildren) (resource.LBConfig, error) {
 			m, _ := message.ProtoReflect().New().Interface().(M)
 			if err := c.Unmarshal(m); err != nil {
 				return resource.LBConfig{}, err
 			}
-			return convert(children, m)
+			return convert(m)
 		},
 	}
 }
@@ -64,7 +51,7 @@ const (
 	maxRingSize = 8 << 20 // and the most that it may say
 )
 
-func ringHash(_ resource.LBChildren, m *ringhashv3.RingHash) (resource.LBConfig, error) {
+func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
 	low, high := uint64(minRingSize), uint64(maxRingSize)
@@ -89,7 +76,7 @@ func ringHash(_ resource.LBChildren, m *ringhashv3.RingHash) (resource.LBConfig,
 	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
 }
 
-func leastRequest(_ resource.LBChildren, m *leastrequestv3.LeastRequest) (resource.LBConfig, error) {
+func leastRequest(m *leastrequestv3.LeastRequest) (resource.LBConfig, error) {
 	count := uint32(2)
 	if m.GetChoiceCount() != nil {
 		count = m.GetChoiceCount().GetValue()
@@ -102,9 +89,14 @@ func leastRequest(_ resource.LBChildren, m *leastrequestv3.LeastRequest) (resour
 	return resource.LBConfig{Name: "least_request_experimental", Config: fmt.Sprintf(`{"choiceCount":%d}`, count)}, nil
 }
 
-// child converts the list of policies in a field.
-func child(children resource.LBChildren, field string, m *clusterv3.LoadBalancingPolicy) (resource.LBConfig, error) {
-	c, err := children(Candidates(m))
+func roundRobin(c resource.TypedConfig, _ resource.LBChildren) (resource.LBConfig, error) {
+	_, err := c.Encoded((*roundrobinv3.RoundRobin)(nil))
+	return resource.LBConfig{Name: "round_robin", Config: "{}"}, err
+}
+
+// child converts the policies in a field.
+func child(children resource.LBChildren, field string, policies []byte) (resource.LBConfig, error) {
+	c, err := children(policies)
 	if err == nil {
 		return c, nil
 	}
@@ -113,25 +105,38 @@ func child(children resource.LBChildren, field string, m *clusterv3.LoadBalancin
 	return c, v.Err()
 }
 
-func wrrLocality(children resource.LBChildren, m *wrrlocalityv3.WrrLocality) (resource.LBConfig, error) {
-	c, err := child(children, "endpoint_picking_policy", m.GetEndpointPickingPolicy())
+func wrrLocality(c resource.TypedConfig, children resource.LBChildren) (resource.LBConfig, error) {
+	b, err := c.Encoded((*wrrlocalityv3.WrrLocality)(nil))
 	if err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":` + c.List() + "}"}, nil
+	below, err := child(children, "endpoint_picking_policy", wire.Field(b, 1))
+	if err != nil {
+		return resource.LBConfig{}, err
+	}
+	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":` + below.List() + "}"}, nil
 }
 
-func randomSubsetting(children resource.LBChildren, m *subsettingv3.RandomSubsetting) (resource.LBConfig, error) {
-	var v resource.Violations
-	if m.GetSubsetSize().GetValue() == 0 {
-		v.Add((*resource.Path)(nil).Field("subset_size"), m.GetSubsetSize().GetValue(), "must be at least 1 (A68)")
+func randomSubsetting(c resource.TypedConfig, children resource.LBChildren) (resource.LBConfig, error) {
+	m := new(subsettingv3.RandomSubsetting)
+	if err := c.Unmarshal(m); err != nil {
+		return resource.LBConfig{}, err
 	}
-	c, err := child(children, "child_policy", m.GetChildPolicy())
+	policies, err := proto.Marshal(m.GetChildPolicy())
+	if err != nil {
+		return resource.LBConfig{}, err
+	}
+	var v resource.Violations
+	size := m.GetSubsetSize().GetValue()
+	if size == 0 {
+		v.Add((*resource.Path)(nil).Field("subset_size"), size, "must be at least 1 (A68)")
+	}
+	below, err := child(children, "child_policy", policies)
 	if err != nil {
 		v.AddError(resource.Path{}, err)
 	}
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "random_subsetting_experimental", Config: fmt.Sprintf(`{"childPolicy":%s,"subsetSize":%d}`, c.List(), m.GetSubsetSize().GetValue())}, nil
+	return resource.LBConfig{Name: "random_subsetting_experimental", Config: fmt.Sprintf(`{"childPolicy":%s,"subsetSize":%d}`, below.List(), size)}, nil
 }

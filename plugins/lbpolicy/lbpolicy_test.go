@@ -25,6 +25,15 @@ func list(t *testing.T, m proto.Message) *clusterv3.LoadBalancingPolicy {
 	return &clusterv3.LoadBalancingPolicy{Policies: []*clusterv3.LoadBalancingPolicy_Policy{{TypedExtensionConfig: &corev3.TypedExtensionConfig{TypedConfig: a}}}}
 }
 
+func encode(t *testing.T, m proto.Message) []byte {
+	t.Helper()
+	b, err := proto.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // Sixteen policies may be nested, and not one more (A52).
 func TestDepth(t *testing.T) {
 	reg := registry.New()
@@ -36,7 +45,7 @@ func TestDepth(t *testing.T) {
 	dc := &resource.DecodeContext{Types: types}
 	m := list(t, &roundrobinv3.RoundRobin{})
 	for depth := 1; depth <= 17; depth++ {
-		_, err := dc.LBPolicy(lbpolicy.Candidates(m))
+		_, err := dc.LBPolicy(encode(t, m))
 		switch {
 		case depth <= 16 && err != nil:
 			t.Errorf("%d policies: %v", depth, err)

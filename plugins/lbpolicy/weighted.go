@@ -23,7 +23,7 @@ type weightedConfig struct {
 }
 
 func weightedRoundRobin() *resource.LBPolicy {
-	return policy(&wrrv3.ClientSideWeightedRoundRobin{}, func(_ resource.LBChildren, m *wrrv3.ClientSideWeightedRoundRobin) (resource.LBConfig, error) {
+	return policy(&wrrv3.ClientSideWeightedRoundRobin{}, func(m *wrrv3.ClientSideWeightedRoundRobin) (resource.LBConfig, error) {
 		var v resource.Violations
 		read := func(field string, d *durationpb.Duration) duration {
 			p := (*resource.Path)(nil).Field(field)

@@ -14,6 +14,18 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// Encoded is a message as hooks are given it that take bytes; nil where there is none.
+func Encoded(m proto.Message) []byte {
+	if !m.ProtoReflect().IsValid() {
+		return nil
+	}
+	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{}, m)
+	if err != nil {
+		return nil // what was unmarshalled can be encoded
+	}
+	return b
+}
+
 // OpenAny reads the message in a into m and reports whether it could. Another
 // message than m, and bytes that are none, are violations.
 func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {

@@ -35,6 +35,39 @@ func Whole[T any, M Message[T]](r *Reader, m *M) {
 // errMalformed is the error about bytes of which [proto.Unmarshal] has none to say.
 var errMalformed = errors.New("cannot be parsed")
 
+// Encoded adds the encoded message that r would enter to what there is of it; several
+// occurrences are one message. It reads nothing, but every byte must be sound. Of m,
+// only the type counts.
+func Encoded(r *Reader, before []byte, m proto.Message) []byte {
+	if !r.Check(m) {
+		return nil
+	}
+	ahead := *r
+	b := ahead.Bytes()
+	if before == nil {
+		return b
+	}
+	return append(before[:len(before):len(before)], b...)
+}
+
+// Field is the encoded message in the field with a number of the encoded message b,
+// nil where there is none. Several occurrences are one message.
+func Field(b []byte, number uint32) []byte {
+	var out []byte
+	r := Read(b)
+	for r.Next() {
+		switch {
+		case r.Tag() != number<<3|Len:
+			r.Skip()
+		case out == nil:
+			out = r.Bytes()
+		default:
+			out = append(out[:len(out):len(out)], r.Bytes()...)
+		}
+	}
+	return out
+}
+
 // Malformed says what is wrong with an encoded message that a view could not be
 // read from, in protobuf's words. It takes its time. Only the type of m counts.
 func Malformed(b []byte, m proto.Message) error {

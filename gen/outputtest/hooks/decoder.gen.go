@@ -23,6 +23,10 @@ var _ func(*resource.DecodeContext, []uint32, testpb.Color, map[string]uint32, *
 
 var _ func(*resource.DecodeContext, *testpb.Thing) (*Everything, error) = all // hook of field All
 
+var _ func(*resource.DecodeContext, []byte, []byte, string, []*testpb.Part) (string, error) = bytes // hook of field Bytes
+
+var _ func(*resource.DecodeContext, []byte) (*string, error) = member // hook of field Member
+
 var _ func(*resource.DecodeContext, uint32) (int, error) = size // hook of field Size
 
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateThing // hook that validates Thing
@@ -71,6 +75,16 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		v.AddError(p, err)
 	} else {
 		u.All = x
+	}
+	if x, err := bytes(dc, convert.Encoded(m.GetPart()), convert.Encoded(m.GetInner().GetPart()), m.GetText(), m.GetParts()); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Bytes = x
+	}
+	if x, err := member(dc, convert.Encoded(m.GetChosen())); err != nil {
+		v.AddError(p.Field("chosen"), err)
+	} else {
+		u.Member = x
 	}
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {

@@ -2,6 +2,7 @@ package hooks
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -47,6 +48,26 @@ func all(dc *resource.DecodeContext, m *testpb.Thing) (*Everything, error) {
 		return nil, errors.New("is less than nothing")
 	}
 	return &Everything{Name: dc.Name.String(), Part: m.GetPart()}, nil
+}
+
+// bytes is given messages as bytes, a text as a text, and lists as lists.
+func bytes(_ *resource.DecodeContext, part, inner []byte, text string, parts []*testpb.Part) (string, error) {
+	if inner != nil && len(inner) == 0 {
+		return "", errors.New("has an inner part that says nothing")
+	}
+	return fmt.Sprintf("%x %x %s %d", part, inner, text, len(parts)), nil
+}
+
+// member tells a message that says nothing from one that is not there.
+func member(_ *resource.DecodeContext, chosen []byte) (*string, error) {
+	if chosen == nil {
+		return nil, nil //nolint:nilnil // no message is no value
+	}
+	var m testpb.Part
+	if err := proto.Unmarshal(chosen, &m); err != nil {
+		return nil, err
+	}
+	return &m.Id, nil
 }
 
 func size(_ *resource.DecodeContext, n uint32) (int, error) {

@@ -27,6 +27,8 @@ type Update struct {
 	Upper  string
 	Spread map[string][]time.Duration
 	All    *Everything
+	Bytes  string
+	Member *string
 	Parts  []Part
 
 	meta resource.Meta
@@ -82,5 +84,7 @@ func (u *Update) Equal(o *Update) bool {
 	return u.Upper == o.Upper &&
 		convert.EqualValues(u.Spread, o.Spread) &&
 		convert.EqualValues(u.All, o.All) &&
+		u.Bytes == o.Bytes &&
+		convert.EqualValues(u.Member, o.Member) &&
 		slices.Equal(u.Parts, o.Parts)
 }

@@ -16,7 +16,8 @@ func Filter() *resource.HTTPFilter {
 		Sides:    resource.ClientSide | resource.ServerSide,
 		Terminal: true,
 		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
-			return Config{}, c.Check((*routerv3.Router)(nil))
+			_, err := c.Encoded((*routerv3.Router)(nil)) // it says nothing to gRPC
+			return Config{}, err
 		},
 	}
 }
