@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/protobuf/types/known/anypb"
-
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
@@ -104,13 +102,17 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 			r.Skip()
 			continue
 		}
-		c, err := openPolicy(&r)
+		extension := wire.Field(r.Bytes(), 4) // typed_extension_config
+		c, err := OpenEncodedConfig(wire.Field(extension, 2))
 		if err != nil {
 			return LBConfig{}, at(policyPath(i), err)
 		}
 		if p, ok := dc.Types.LBPolicy(c.Message); ok {
 			config, err := dc.convert(p, c, depth)
-			return config, at(policyPath(i), err)
+			if err != nil {
+				err = at(policyPath(i), err)
+			}
+			return config, err
 		}
 		unknown = append(unknown, c.Message)
 		i++
@@ -118,34 +120,6 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 	var v Violations
 	v.Add((*Path)(nil).Field("policies"), unknown, "must have a policy that is registered (A52)")
 	return LBConfig{}, v.Err()
-}
-
-// openPolicy opens the configuration of the policy that a reader is at.
-func openPolicy(r *wire.Reader) (TypedConfig, error) {
-	var a anypb.Any
-	set := false
-	policy := r.Enter()
-	for r.Next() {
-		if r.Tag() != 4<<3|wire.Len { // typed_extension_config
-			r.Skip()
-			continue
-		}
-		extension := r.Enter()
-		for r.Next() {
-			if r.Tag() != 2<<3|wire.Len { // typed_config
-				r.Skip()
-				continue
-			}
-			set = true
-			wire.Any(r, &a)
-		}
-		r.Leave(extension)
-	}
-	r.Leave(policy)
-	if !set || !r.OK() {
-		return OpenTypedConfig(nil)
-	}
-	return OpenTypedConfig(&a)
 }
 
 func (dc *DecodeContext) convert(p *LBPolicy, c TypedConfig, depth int) (LBConfig, error) {

@@ -48,6 +48,19 @@ func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
 	return c, nil
 }
 
+// OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any; nil is none.
+func OpenEncodedConfig(b []byte) (TypedConfig, error) {
+	if b == nil {
+		return OpenTypedConfig(nil)
+	}
+	var a anypb.Any
+	r := wire.Read(b)
+	if wire.Any(&r, &a); !r.OK() {
+		return TypedConfig{}, Unparseable("google.protobuf.Any", wire.Malformed(b, (*anypb.Any)(nil)))
+	}
+	return OpenTypedConfig(&a)
+}
+
 // Unmarshal reads the configuration into m, whichever form it has. The error says
 // that the bytes, or the fields of the TypedStruct, are no such message.
 func (c TypedConfig) Unmarshal(m proto.Message) error {

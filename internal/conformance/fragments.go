@@ -81,7 +81,10 @@ func judgeTLS(line []byte) (v verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	socket := &corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}}
+	socket, err := proto.Marshal(&corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}})
+	if err != nil {
+		return v, err
+	}
 	if row.ServerSide {
 		_, err = tlscontext.ForServer(dc, socket)
 	} else {

@@ -84,8 +84,8 @@ func maxEjectionTime(_ *resource.DecodeContext, longest, base *durationpb.Durati
 
 // clientTLS is what TLS is read of the transport socket. A proxy that is not gRPC
 // may have other sockets.
-func clientTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, error) {
-	tls, err := tlscontext.ForClient(dc, s)
+func clientTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
+	tls, err := tlscontext.ForClient(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
 		return nil, nil //nolint:nilnil // TransportSocket says that there is something
 	}
@@ -94,15 +94,15 @@ func clientTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, err
 
 // httpProxy tells a transport socket that uses proxies; what is wrong with it is
 // clientTLS's to say.
-func httpProxy(_ *resource.DecodeContext, s *corev3.TransportSocket) (bool, error) { //nolint:unparam // the type of a hook
-	_, proxied, err := tlscontext.Inner(s)
+func httpProxy(_ *resource.DecodeContext, socket []byte) (bool, error) { //nolint:unparam // the type of a hook
+	_, proxied, err := tlscontext.Inner(socket)
 	return err == nil && proxied, nil
 }
 
 // transportSocket names the message that configures the transport socket; what is
 // wrong with that is clientTLS's to say.
-func transportSocket(_ *resource.DecodeContext, s *corev3.TransportSocket) (string, error) { //nolint:unparam // the type of a hook
-	return tlscontext.Message(s), nil
+func transportSocket(_ *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
+	return tlscontext.Message(socket), nil
 }
 
 // metadata reads the cluster's metadata (A83).

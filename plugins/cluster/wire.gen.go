@@ -96,7 +96,7 @@ type wireCluster struct {
 	bytesLeastRequestLbConfig []byte
 	CommonLbConfig            wireClusterCommonLbConfig
 	setCommonLbConfig         bool
-	TransportSocket           *corev3.TransportSocket
+	bytesTransportSocket      []byte
 	Metadata                  *corev3.Metadata
 	bytesLoadBalancingPolicy  []byte
 	LrsServer                 wireConfigSource
@@ -180,7 +180,8 @@ func (m *wireCluster) parse(r *wire.Reader) {
 			m.CommonLbConfig.parse(r)
 		case 24<<3 | wire.Len:
 			// transport_socket
-			wire.Unmarshal(r, &m.TransportSocket)
+			m.bytesTransportSocket = wire.Encoded(r, m.bytesTransportSocket, (*corev3.TransportSocket)(nil))
+			r.Skip()
 		case 25<<3 | wire.Len:
 			// metadata
 			wire.Unmarshal(r, &m.Metadata)
@@ -283,11 +284,11 @@ func (m *wireCluster) GetCommonLbConfig() *wireClusterCommonLbConfig {
 	return &m.CommonLbConfig
 }
 
-func (m *wireCluster) GetTransportSocket() *corev3.TransportSocket {
+func (m *wireCluster) encodedTransportSocket() []byte {
 	if m == nil {
 		return nil
 	}
-	return m.TransportSocket
+	return m.bytesTransportSocket
 }
 
 func (m *wireCluster) GetMetadata() *corev3.Metadata {

@@ -52,17 +52,17 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 	} else {
 		u.OverrideHosts = x
 	}
-	if x, err := clientTLS(dc, m.GetTransportSocket()); err != nil {
+	if x, err := clientTLS(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		u.TLS = x
 	}
-	if x, err := httpProxy(dc, m.GetTransportSocket()); err != nil {
+	if x, err := httpProxy(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		u.HTTPProxy = x
 	}
-	if x, err := transportSocket(dc, m.GetTransportSocket()); err != nil {
+	if x, err := transportSocket(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		u.TransportSocket = x

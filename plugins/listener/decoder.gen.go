@@ -25,9 +25,9 @@ var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error)
 
 var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*ChainTable, error) = newChainTable // hook of field Chains
 
-var _ func(*resource.DecodeContext, *corev3.TransportSocket) (*TLS, error) = serverTLS // hook of field TLS
+var _ func(*resource.DecodeContext, []byte) (*TLS, error) = serverTLS // hook of field TLS
 
-var _ func(*resource.DecodeContext, *corev3.TransportSocket) (string, error) = transportSocket // hook of field TransportSocket
+var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
 
 var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = filterMessage // hook of field Message
 
@@ -147,12 +147,12 @@ func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 		q := p.Item("filters", i)
 		s.Filters = append(s.Filters, decodeNetworkFilter(dc, meta, &q, x, v))
 	}
-	if x, err := serverTLS(dc, m.GetTransportSocket()); err != nil {
+	if x, err := serverTLS(dc, m.encodedTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		s.TLS = x
 	}
-	if x, err := transportSocket(dc, m.GetTransportSocket()); err != nil {
+	if x, err := transportSocket(dc, m.encodedTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		s.TransportSocket = x

@@ -53,8 +53,8 @@ func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address
 
 // serverTLS is what TLS is read of the transport socket. A proxy that is not gRPC may
 // have other sockets.
-func serverTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, error) {
-	tls, err := tlscontext.ForServer(dc, s)
+func serverTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
+	tls, err := tlscontext.ForServer(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
 		return nil, nil //nolint:nilnil // TransportSocket says that there is something
 	}
@@ -63,6 +63,6 @@ func serverTLS(dc *resource.DecodeContext, s *corev3.TransportSocket) (*TLS, err
 
 // transportSocket names the message that configures the transport socket; what is
 // wrong with that is serverTLS's to say.
-func transportSocket(_ *resource.DecodeContext, s *corev3.TransportSocket) (string, error) { //nolint:unparam // the type of a hook
-	return tlscontext.Message(s), nil
+func transportSocket(_ *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
+	return tlscontext.Message(socket), nil
 }

@@ -213,11 +213,11 @@ func (m *wireFilter) GetTypedConfig() *anypb.Any {
 
 // wireFilterChain is what is read of a envoy.config.listener.v3.FilterChain.
 type wireFilterChain struct {
-	FilterChainMatch    wireFilterChainMatch
-	setFilterChainMatch bool
-	Filters             []wireFilter
-	TransportSocket     *corev3.TransportSocket
-	Name                string
+	FilterChainMatch     wireFilterChainMatch
+	setFilterChainMatch  bool
+	Filters              []wireFilter
+	bytesTransportSocket []byte
+	Name                 string
 }
 
 func (m *wireFilterChain) parse(r *wire.Reader) {
@@ -234,7 +234,8 @@ func (m *wireFilterChain) parse(r *wire.Reader) {
 			x.parse(r)
 		case 6<<3 | wire.Len:
 			// transport_socket
-			wire.Unmarshal(r, &m.TransportSocket)
+			m.bytesTransportSocket = wire.Encoded(r, m.bytesTransportSocket, (*corev3.TransportSocket)(nil))
+			r.Skip()
 		case 7<<3 | wire.Len:
 			// name
 			m.Name = r.String()
@@ -259,11 +260,11 @@ func (m *wireFilterChain) GetFilters() []wireFilter {
 	return m.Filters
 }
 
-func (m *wireFilterChain) GetTransportSocket() *corev3.TransportSocket {
+func (m *wireFilterChain) encodedTransportSocket() []byte {
 	if m == nil {
 		return nil
 	}
-	return m.TransportSocket
+	return m.bytesTransportSocket
 }
 
 func (m *wireFilterChain) GetName() string {

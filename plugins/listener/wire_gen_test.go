@@ -101,12 +101,12 @@ func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p
 		q := p.Item("filters", i)
 		s.Filters = append(s.Filters, messageDecodeNetworkFilter(dc, meta, &q, x, v))
 	}
-	if x, err := serverTLS(dc, m.GetTransportSocket()); err != nil {
+	if x, err := serverTLS(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		s.TLS = x
 	}
-	if x, err := transportSocket(dc, m.GetTransportSocket()); err != nil {
+	if x, err := transportSocket(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		s.TransportSocket = x

@@ -1,8 +1,6 @@
 package tlscontext
 
 import (
-	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 )
@@ -21,20 +19,20 @@ type common struct {
 	roots       Instance
 	systemRoots bool
 	sans        []matcher.String
-	validation  *tlsv3.CertificateValidationContext // nil: there is none
+	validation  bool // there is a validation context
 }
 
 // readCommon reads a CommonTlsContext (A29, "CommonTlsContext Processing").
-func readCommon(dc *resource.DecodeContext, p resource.Path, m *tlsv3.CommonTlsContext, s side, v *resource.Violations) common {
+func readCommon(dc *resource.DecodeContext, p resource.Path, m *commonView, s side, v *resource.Violations) common {
 	var c common
-	if m == nil {
+	if !m.set {
 		v.Add(p, nil, "must be set (A29)")
 		return c
 	}
-	if m.GetTlsParams() != nil {
+	if m.params {
 		v.Add(p.Field("tls_params"), nil, "must not be set (A29)")
 	}
-	if m.GetCustomHandshaker() != nil {
+	if m.handshaker {
 		v.Add(p.Field("custom_handshaker"), nil, "must not be set (A29)")
 	}
 	c.identity = identity(dc, p, m, v)
@@ -44,48 +42,41 @@ func readCommon(dc *resource.DecodeContext, p resource.Path, m *tlsv3.CommonTlsC
 
 // identity is the certificate to show. The deprecated field, from before
 // tls_certificate_provider_instance, means the same.
-func identity(dc *resource.DecodeContext, p resource.Path, m *tlsv3.CommonTlsContext, v *resource.Violations) Instance {
-	if i := m.GetTlsCertificateProviderInstance(); i != nil {
-		return instance(dc, p.Field("tls_certificate_provider_instance"), i, v)
+func identity(dc *resource.DecodeContext, p resource.Path, m *commonView, v *resource.Violations) Instance {
+	switch {
+	case m.provider.set:
+		return instance(dc, p.Field("tls_certificate_provider_instance"), m.provider, v)
+	case m.older.set:
+		return instance(dc, p.Field("tls_certificate_certificate_provider_instance"), m.older, v)
 	}
-	if i := m.GetTlsCertificateCertificateProviderInstance(); i != nil { //nolint:staticcheck // control planes still send it
-		return instance(dc, p.Field("tls_certificate_certificate_provider_instance"), i, v)
-	}
-	if len(m.GetTlsCertificates()) > 0 {
+	if m.certificates {
 		v.Add(p.Field("tls_certificates"), nil, "must not be set without tls_certificate_provider_instance (A29)")
 	}
-	if len(m.GetTlsCertificateSdsSecretConfigs()) > 0 {
+	if m.sds {
 		v.Add(p.Field("tls_certificate_sds_secret_configs"), nil, "must not be set without tls_certificate_provider_instance (A29)")
 	}
 	return Instance{}
 }
 
-// An instanceMessage is either message that names a provider instance.
-type instanceMessage interface {
-	GetInstanceName() string
-	GetCertificateName() string
-}
-
-func instance(dc *resource.DecodeContext, p resource.Path, m instanceMessage, v *resource.Violations) Instance {
-	if err := dc.CertificateProvider(m.GetInstanceName()); err != nil {
-		v.Add(p.Field("instance_name"), m.GetInstanceName(), err.Error())
+func instance(dc *resource.DecodeContext, p resource.Path, m instanceView, v *resource.Violations) Instance {
+	if err := dc.CertificateProvider(m.Provider); err != nil {
+		v.Add(p.Field("instance_name"), m.Provider, err.Error())
 	}
-	return Instance{Provider: m.GetInstanceName(), Certificate: m.GetCertificateName()}
+	return m.Instance
 }
 
 // readValidation finds out how the other side is verified.
-func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *tlsv3.CommonTlsContext, s side, v *resource.Violations) {
-	switch t := m.GetValidationContextType().(type) {
-	case nil:
-	case *tlsv3.CommonTlsContext_ValidationContext:
-		c.readContext(dc, p.Field("validation_context"), t.ValidationContext, nil, s, v)
-	case *tlsv3.CommonTlsContext_CombinedValidationContext:
+func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *commonView, s side, v *resource.Violations) {
+	switch m.member {
+	case 0:
+	case validationContext:
+		c.readContext(dc, p.Field("validation_context"), &m.validation, instanceView{}, s, v)
+	case combinedContext:
 		q := p.Field("combined_validation_context")
-		older := t.CombinedValidationContext.GetValidationContextCertificateProviderInstance() //nolint:staticcheck // control planes still send it
-		c.readContext(dc, q.Field("default_validation_context"), t.CombinedValidationContext.GetDefaultValidationContext(), older, s, v)
-	case *tlsv3.CommonTlsContext_ValidationContextCertificateProviderInstance:
-		c.validation = new(tlsv3.CertificateValidationContext)
-		c.roots = instance(dc, p.Field("validation_context_certificate_provider_instance"), t.ValidationContextCertificateProviderInstance, v) //nolint:staticcheck // control planes still send it
+		c.readContext(dc, q.Field("default_validation_context"), &m.combined, m.combinedOlder, s, v)
+	case validationInstance:
+		c.validation = true
+		c.roots = instance(dc, p.Field("validation_context_certificate_provider_instance"), m.instance, v)
 	default:
 		v.Add(p.Field("validation_context_type"), nil, "must be validation_context or combined_validation_context (A29)")
 	}
@@ -93,17 +84,14 @@ func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *
 
 // readContext reads a CertificateValidationContext. older is where the roots were
 // named before it had a field for them.
-func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *tlsv3.CertificateValidationContext, older *tlsv3.CommonTlsContext_CertificateProviderInstance, s side, v *resource.Violations) {
-	c.validation = m
-	if m == nil {
-		c.validation = new(tlsv3.CertificateValidationContext)
-	}
+func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *validationView, older instanceView, s side, v *resource.Violations) {
+	c.validation = true
 	switch {
-	case m.GetCaCertificateProviderInstance() != nil:
-		c.roots = instance(dc, p.Field("ca_certificate_provider_instance"), m.GetCaCertificateProviderInstance(), v)
-	case older != nil:
+	case m.provider.set:
+		c.roots = instance(dc, p.Field("ca_certificate_provider_instance"), m.provider, v)
+	case older.set:
 		c.roots = instance(dc, p.Field("validation_context_certificate_provider_instance"), older, v)
-	case s == client && m.GetSystemRootCerts() != nil:
+	case s == client && m.systemRoots:
 		c.systemRoots = true
 	case s == client:
 		v.Add(p, nil, "must have ca_certificate_provider_instance or system_root_certs set (A29, A82)")
@@ -111,11 +99,11 @@ func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *tls
 		v.Add(p.Field("ca_certificate_provider_instance"), nil, "must be set (A29)")
 	}
 	rejectUnsupported(p, m, v)
-	if s == server && len(m.GetMatchSubjectAltNames()) > 0 { //nolint:staticcheck // what A29 speaks of
+	if s == server && len(m.sans) > 0 {
 		v.Add(p.Field("match_subject_alt_names"), nil, "must not be set for a server (A29)")
 		return
 	}
-	sans, err := matcher.NewStrings("match_subject_alt_names", m.GetMatchSubjectAltNames()) //nolint:staticcheck // what A29 speaks of
+	sans, err := matcher.NewStrings("match_subject_alt_names", m.sans)
 	if err != nil {
 		v.AddError(p, err)
 	}
@@ -124,17 +112,17 @@ func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *tls
 
 // rejectUnsupported rejects what is not supported and cannot be ignored without
 // being less secure than the control plane wants.
-func rejectUnsupported(p resource.Path, m *tlsv3.CertificateValidationContext, v *resource.Violations) {
+func rejectUnsupported(p resource.Path, m *validationView, v *resource.Violations) {
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"verify_certificate_spki", len(m.GetVerifyCertificateSpki()) > 0},
-		{"verify_certificate_hash", len(m.GetVerifyCertificateHash()) > 0},
-		{"require_signed_certificate_timestamp", m.GetRequireSignedCertificateTimestamp().GetValue()},
-		{"match_typed_subject_alt_names", len(m.GetMatchTypedSubjectAltNames()) > 0},
-		{"crl", m.GetCrl() != nil},
-		{"custom_validator_config", m.GetCustomValidatorConfig() != nil},
+		{"verify_certificate_spki", m.spki},
+		{"verify_certificate_hash", m.hash},
+		{"require_signed_certificate_timestamp", m.sct},
+		{"match_typed_subject_alt_names", m.typedSANs},
+		{"crl", m.crl},
+		{"custom_validator_config", m.custom},
 	} {
 		if f.set {
 			v.Add(p.Field(f.name), nil, "must not be set (A29)")

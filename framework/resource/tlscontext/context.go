@@ -1,13 +1,12 @@
 package tlscontext
 
 import (
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // An Instance is a certificate of a certificate provider instance of the bootstrap.
@@ -50,43 +49,41 @@ type Server struct {
 	RequireClientCertificate bool
 }
 
-const (
-	upstream   = "envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext"
-	downstream = "envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext"
-)
-
-// ForServer reads the transport socket of a filter chain; nil without one.
-func ForServer(dc *resource.DecodeContext, s *corev3.TransportSocket) (*Server, error) {
-	if s == nil {
+// ForServer reads the encoded transport socket of a filter chain; nil without one.
+func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
+	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
 	}
-	m := new(tlsv3.DownstreamTlsContext)
-	if err := open(s.GetTypedConfig(), downstream, m); err != nil {
+	b, err := open(socket, (*tlsv3.DownstreamTlsContext)(nil))
+	if err != nil {
 		return nil, err
 	}
+	var m serverView
+	r := wire.Read(b)
+	m.parse(&r)
 	var v resource.Violations
 	p := typedConfig()
-	c := readCommon(dc, p.Field("common_tls_context"), m.GetCommonTlsContext(), server, &v)
-	out := &Server{Identity: c.identity, Roots: c.roots, RequireClientCertificate: m.GetRequireClientCertificate().GetValue()}
-	if m.GetCommonTlsContext() != nil && c.identity == (Instance{}) {
+	c := readCommon(dc, p.Field("common_tls_context"), &m.common, server, &v)
+	out := &Server{Identity: c.identity, Roots: c.roots, RequireClientCertificate: m.requireClient}
+	if m.common.set && c.identity == (Instance{}) {
 		v.Add(p.Field("common_tls_context.tls_certificate_provider_instance"), nil, "must be set (A29)")
 	}
-	if out.RequireClientCertificate && c.validation == nil {
+	if m.requireClient && !c.validation {
 		v.Add(p.Field("require_client_certificate"), true, "must not be set without a validation context (A29)")
 	}
-	if m.GetRequireSni().GetValue() {
+	if m.requireSNI {
 		v.Add(p.Field("require_sni"), true, "must not be set (A29)")
 	}
-	if m.GetOcspStaplePolicy() != tlsv3.DownstreamTlsContext_LENIENT_STAPLING {
-		v.Add(p.Field("ocsp_staple_policy"), m.GetOcspStaplePolicy(), "must be LENIENT_STAPLING (A29)")
+	if m.ocspStaplePolicy() != tlsv3.DownstreamTlsContext_LENIENT_STAPLING {
+		v.Add(p.Field("ocsp_staple_policy"), m.ocspStaplePolicy(), "must be LENIENT_STAPLING (A29)")
 	}
 	return out, v.Err()
 }
 
-// ForClient reads the transport socket of a cluster; nil without one, and without
-// one in a proxy's.
-func ForClient(dc *resource.DecodeContext, s *corev3.TransportSocket) (*Client, error) {
-	inner, proxied, err := Inner(s)
+// ForClient reads the encoded transport socket of a cluster; nil without one, and
+// without one in a proxy's.
+func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
+	inner, proxied, err := Inner(socket)
 	if err != nil || inner == nil {
 		return nil, err
 	}
@@ -97,23 +94,26 @@ func ForClient(dc *resource.DecodeContext, s *corev3.TransportSocket) (*Client, 
 	return c, err
 }
 
-func forClient(dc *resource.DecodeContext, inner *corev3.TransportSocket) (*Client, error) {
-	m := new(tlsv3.UpstreamTlsContext)
-	if err := open(inner.GetTypedConfig(), upstream, m); err != nil {
+func forClient(dc *resource.DecodeContext, inner []byte) (*Client, error) {
+	b, err := open(inner, (*tlsv3.UpstreamTlsContext)(nil))
+	if err != nil {
 		return nil, err
 	}
+	var m clientView
+	r := wire.Read(b)
+	m.parse(&r)
 	var v resource.Violations
 	p := typedConfig()
-	c := readCommon(dc, p.Field("common_tls_context"), m.GetCommonTlsContext(), client, &v)
-	if m.GetCommonTlsContext() != nil && c.validation == nil {
+	c := readCommon(dc, p.Field("common_tls_context"), &m.common, client, &v)
+	if m.common.set && !c.validation {
 		v.Add(p.Field("common_tls_context.validation_context_type"), nil, "must be set (A29)")
 	}
-	if len(m.GetSni()) > 255 {
-		v.Add(p.Field("sni"), m.GetSni(), "must be at most 255 bytes long (A101)")
+	if len(m.sni) > 255 {
+		v.Add(p.Field("sni"), m.sni, "must be at most 255 bytes long (A101)")
 	}
 	return &Client{
 		Identity: c.identity, Roots: c.roots, SystemRoots: c.systemRoots, SANs: c.sans,
-		SNI: m.GetSni(), AutoHostSNI: m.GetAutoHostSni(), AutoSNISANValidation: m.GetAutoSniSanValidation(),
+		SNI: m.sni, AutoHostSNI: m.autoSNI, AutoSNISANValidation: m.autoSAN,
 	}, v.Err()
 }
 
@@ -125,19 +125,28 @@ func innerSocket() resource.Path {
 
 func typedConfig() resource.Path { return (*resource.Path)(nil).Field("typed_config") }
 
-// open reads a transport socket's configuration, which must be of one message.
-func open(a *anypb.Any, message string, m proto.Message) error {
-	p := typedConfig()
-	c, err := resource.OpenTypedConfig(a)
+// config opens the configuration of an encoded transport socket.
+func config(socket []byte) (resource.TypedConfig, error) {
+	return resource.OpenEncodedConfig(wire.Field(socket, 3))
+}
+
+// open reads a transport socket's configuration, which must be a message like m.
+func open(socket []byte, m proto.Message) ([]byte, error) {
+	c, err := config(socket)
 	if err != nil {
-		return at(p, err)
+		return nil, at(typedConfig(), err)
 	}
-	if c.Message != message {
+	if want := string(m.ProtoReflect().Descriptor().FullName()); c.Message != want {
 		var v resource.Violations
-		v.Add(p.Field("type_url"), c.Message, "must be "+message+" (A29)")
-		return v.Err()
+		p := typedConfig()
+		v.Add(p.Field("type_url"), c.Message, "must be "+want+" (A29)")
+		return nil, v.Err()
 	}
-	return at(p, c.Unmarshal(m))
+	b, err := c.Encoded(m)
+	if err != nil {
+		return nil, at(typedConfig(), err)
+	}
+	return b, nil
 }
 
 func at(p resource.Path, err error) error {

@@ -5,6 +5,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -18,7 +19,7 @@ func ExampleForClient() {
 			SystemRootCerts: &tlsv3.CertificateValidationContext_SystemRootCerts{},
 		}},
 	}})
-	socket := &corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}}
+	socket, _ := proto.Marshal(&corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}})
 	tls, err := tlscontext.ForClient(new(resource.DecodeContext), socket)
 	fmt.Println(tls.SystemRoots, err)
 	_, err = tlscontext.ForServer(new(resource.DecodeContext), socket)
