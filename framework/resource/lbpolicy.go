@@ -22,20 +22,20 @@ type LBConfig struct {
 
 // MarshalJSON writes what a service config calls a list of LB configs, with one
 // entry: [{"round_robin":{}}].
-func (c LBConfig) MarshalJSON() ([]byte, error) { return []byte(c.List()), nil }
+func (c LBConfig) MarshalJSON() ([]byte, error) { return []byte(c.List("", "")), nil }
 
-// List is the JSON that [LBConfig.MarshalJSON] writes, for the configuration of a
-// policy that has others below it.
-func (c LBConfig) List() string {
+// List is the JSON that [LBConfig.MarshalJSON] writes, between two other parts of the
+// configuration of the policy that this one is below.
+func (c LBConfig) List(before, after string) string {
 	name, config := c.Name, c.Config
 	if config == "" {
 		config = "null"
 	}
 	if !plain(name) {
 		quoted, _ := json.Marshal(name) //nolint:errchkjson // a string can always be written
-		return "[{" + string(quoted) + ":" + config + "}]"
+		return before + "[{" + string(quoted) + ":" + config + "}]" + after
 	}
-	return `[{"` + name + `":` + config + "}]"
+	return before + `[{"` + name + `":` + config + "}]" + after
 }
 
 // plain reports whether a text stands for itself in JSON.

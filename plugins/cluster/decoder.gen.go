@@ -25,11 +25,11 @@ var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte, 
 
 var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
 
-var _ func(*resource.DecodeContext, []byte) (*TLS, error) = clientTLS // hook of field TLS
-
-var _ func(*resource.DecodeContext, []byte) (bool, error) = httpProxy // hook of field HTTPProxy
-
 var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
+
+var _ func(*resource.DecodeContext, string) (bool, error) = httpProxy // hook of field HTTPProxy
+
+var _ func(*resource.DecodeContext, []byte) (*TLS, error) = clientTLS // hook of field TLS
 
 var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = reportMetrics // hook of field ReportMetrics
 
@@ -91,20 +91,20 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 	} else {
 		u.OverrideHosts = x
 	}
-	if x, err := clientTLS(dc, m.encodedTransportSocket()); err != nil {
-		v.AddError(p.Field("transport_socket"), err)
-	} else {
-		u.TLS = x
-	}
-	if x, err := httpProxy(dc, m.encodedTransportSocket()); err != nil {
-		v.AddError(p.Field("transport_socket"), err)
-	} else {
-		u.HTTPProxy = x
-	}
 	if x, err := transportSocket(dc, m.encodedTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		u.TransportSocket = x
+	}
+	if x, err := httpProxy(dc, u.TransportSocket); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.HTTPProxy = x
+	}
+	if x, err := clientTLS(dc, m.encodedTransportSocket()); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		u.TLS = x
 	}
 	if m.GetLrsServer().GetSelf() != nil {
 		u.LoadReports = dc.Server

@@ -92,11 +92,10 @@ func clientTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
 	return tls, err
 }
 
-// httpProxy tells a transport socket that uses proxies; what is wrong with it is
-// clientTLS's to say.
-func httpProxy(_ *resource.DecodeContext, socket []byte) (bool, error) { //nolint:unparam // the type of a hook
-	_, proxied, err := tlscontext.Inner(socket)
-	return err == nil && proxied, nil
+// httpProxy tells a transport socket that uses proxies by its message; what is wrong
+// with it is clientTLS's to say.
+func httpProxy(_ *resource.DecodeContext, message string) (bool, error) { //nolint:unparam // the type of a hook
+	return tlscontext.UsesProxy(message), nil
 }
 
 // transportSocket names the message that configures the transport socket; what is

@@ -35,14 +35,14 @@ type Update struct {
 	OutlierDetection *OutlierDetection
 	// The health that an endpoint must have for a session to stay with it (A55).
 	OverrideHosts HostStatuses
-	// How connections are secured, where the program wants the control plane to say it; nil:
-	// it does not (A29).
-	TLS *TLS
-	// Endpoints that name a proxy are reached through it (A86).
-	HTTPProxy bool
 	// The message that configures the transport socket; empty: there is none. In profile
 	// Envoy, it may be one that TLS does not tell of.
 	TransportSocket string
+	// Endpoints that name a proxy are reached through it (A86).
+	HTTPProxy bool
+	// How connections are secured, where the program wants the control plane to say it; nil:
+	// it does not (A29).
+	TLS *TLS
 	// Where load is reported to: the server that the cluster came from; nil: nowhere (A47).
 	LoadReports *bootstrap.Server
 	// Which of the endpoints' own metrics go into load reports (A85).
@@ -171,9 +171,9 @@ func (u *Update) Equal(o *Update) bool {
 		u.MaxRequests == o.MaxRequests &&
 		convert.EqualPointers(u.OutlierDetection, o.OutlierDetection, OutlierDetection.Equal) &&
 		convert.EqualValues(u.OverrideHosts, o.OverrideHosts) &&
-		convert.EqualValues(u.TLS, o.TLS) &&
-		u.HTTPProxy == o.HTTPProxy &&
 		u.TransportSocket == o.TransportSocket &&
+		u.HTTPProxy == o.HTTPProxy &&
+		convert.EqualValues(u.TLS, o.TLS) &&
 		u.LoadReports.Equal(o.LoadReports) &&
 		convert.EqualValues(u.ReportMetrics, o.ReportMetrics) &&
 		convert.EqualValues(u.Metadata, o.Metadata)

@@ -52,20 +52,20 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 	} else {
 		u.OverrideHosts = x
 	}
-	if x, err := clientTLS(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
-		v.AddError(p.Field("transport_socket"), err)
-	} else {
-		u.TLS = x
-	}
-	if x, err := httpProxy(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
-		v.AddError(p.Field("transport_socket"), err)
-	} else {
-		u.HTTPProxy = x
-	}
 	if x, err := transportSocket(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
 		u.TransportSocket = x
+	}
+	if x, err := httpProxy(dc, u.TransportSocket); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.HTTPProxy = x
+	}
+	if x, err := clientTLS(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
+		v.AddError(p.Field("transport_socket"), err)
+	} else {
+		u.TLS = x
 	}
 	if m.GetLrsServer().GetSelf() != nil {
 		u.LoadReports = dc.Server

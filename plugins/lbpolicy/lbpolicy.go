@@ -114,7 +114,7 @@ func wrrLocality(c resource.TypedConfig, children resource.LBChildren) (resource
 	if err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":` + below.List() + "}"}, nil
+	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: below.List(`{"childPolicy":`, "}")}, nil
 }
 
 func randomSubsetting(c resource.TypedConfig, children resource.LBChildren) (resource.LBConfig, error) {
@@ -138,5 +138,5 @@ func randomSubsetting(c resource.TypedConfig, children resource.LBChildren) (res
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "random_subsetting_experimental", Config: fmt.Sprintf(`{"childPolicy":%s,"subsetSize":%d}`, below.List(), size)}, nil
+	return resource.LBConfig{Name: "random_subsetting_experimental", Config: below.List(`{"childPolicy":`, fmt.Sprintf(`,"subsetSize":%d}`, size))}, nil
 }

@@ -54,7 +54,11 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
 	}
-	b, err := open(socket, (*tlsv3.DownstreamTlsContext)(nil))
+	config, err := open(socket)
+	if err != nil {
+		return nil, err
+	}
+	b, err := encoded(config, (*tlsv3.DownstreamTlsContext)(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -83,19 +87,32 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 // ForClient reads the encoded transport socket of a cluster; nil without one, and
 // without one in a proxy's.
 func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
-	inner, proxied, err := Inner(socket)
-	if err != nil || inner == nil {
+	if socket == nil {
+		return nil, nil //nolint:nilnil // no transport socket is no TLS
+	}
+	config, err := open(socket)
+	if err != nil {
 		return nil, err
 	}
-	c, err := forClient(dc, inner)
-	if proxied {
+	if !UsesProxy(config.Message) {
+		return forClient(dc, config)
+	}
+	within, err := inner(config)
+	if err != nil || within == nil {
+		return nil, err
+	}
+	var c *Client
+	if config, err = open(within); err == nil {
+		c, err = forClient(dc, config)
+	}
+	if err != nil {
 		err = at(innerSocket(), err)
 	}
 	return c, err
 }
 
-func forClient(dc *resource.DecodeContext, inner []byte) (*Client, error) {
-	b, err := open(inner, (*tlsv3.UpstreamTlsContext)(nil))
+func forClient(dc *resource.DecodeContext, config resource.TypedConfig) (*Client, error) {
+	b, err := encoded(config, (*tlsv3.UpstreamTlsContext)(nil))
 	if err != nil {
 		return nil, err
 	}
@@ -125,17 +142,17 @@ func innerSocket() resource.Path {
 
 func typedConfig() resource.Path { return (*resource.Path)(nil).Field("typed_config") }
 
-// config opens the configuration of an encoded transport socket.
-func config(socket []byte) (resource.TypedConfig, error) {
-	return resource.OpenEncodedConfig(wire.Field(socket, 3))
+// open opens the configuration of an encoded transport socket.
+func open(socket []byte) (resource.TypedConfig, error) {
+	c, err := resource.OpenEncodedConfig(wire.Field(socket, 3))
+	if err != nil {
+		err = at(typedConfig(), err)
+	}
+	return c, err
 }
 
-// open reads a transport socket's configuration, which must be a message like m.
-func open(socket []byte, m proto.Message) ([]byte, error) {
-	c, err := config(socket)
-	if err != nil {
-		return nil, at(typedConfig(), err)
-	}
+// encoded is a transport socket's configuration, which must be a message like m.
+func encoded(c resource.TypedConfig, m proto.Message) ([]byte, error) {
 	if want := string(m.ProtoReflect().Descriptor().FullName()); c.Message != want {
 		var v resource.Violations
 		p := typedConfig()
@@ -144,9 +161,9 @@ func open(socket []byte, m proto.Message) ([]byte, error) {
 	}
 	b, err := c.Encoded(m)
 	if err != nil {
-		return nil, at(typedConfig(), err)
+		err = at(typedConfig(), err)
 	}
-	return b, nil
+	return b, err
 }
 
 func at(p resource.Path, err error) error {

@@ -3,36 +3,30 @@ package tlscontext
 import (
 	proxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/http_11_proxy/v3"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 const http11Proxy = "envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport"
 
-// Inner takes a cluster's encoded transport socket out of the one that reaches
-// endpoints through an HTTP proxy (gRFC A86), and says whether it was in one. Nil:
-// there is none inside.
-func Inner(socket []byte) (inner []byte, proxied bool, err error) {
-	if socket == nil {
-		return nil, false, nil
-	}
-	c, err := config(socket)
-	if err != nil {
-		return nil, false, at(typedConfig(), err)
-	}
-	if c.Message != http11Proxy {
-		return socket, false, nil
-	}
+// inner is the encoded transport socket in the one that reaches endpoints through an
+// HTTP proxy; nil where there is none.
+func inner(c resource.TypedConfig) ([]byte, error) {
 	b, err := c.Encoded((*proxyv3.Http11ProxyUpstreamTransport)(nil))
 	if err != nil {
-		return nil, false, at(typedConfig(), err)
+		return nil, at(typedConfig(), err)
 	}
-	return wire.Field(b, 1), true, nil
+	return wire.Field(b, 1), nil
 }
+
+// UsesProxy reports whether a transport socket, by its [Message], is the one that
+// reaches endpoints through an HTTP proxy (gRFC A86).
+func UsesProxy(message string) bool { return message == http11Proxy }
 
 // Message names the message that configures an encoded transport socket; empty where
 // there is none that can be told.
 func Message(socket []byte) string {
-	c, err := config(socket)
+	c, err := open(socket)
 	if err != nil {
 		return ""
 	}
