@@ -48,3 +48,20 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) { plugincase.Bench(b, cluster.Type(), message(b, text)) })
 	}
 }
+
+// A cluster with an LB policy and TLS costs few allocations.
+func TestAllocations(t *testing.T) {
+	dc := plugincase.Context(t)
+	body, err := proto.Marshal(message(t, secured))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoded := testing.AllocsPerRun(100, func() {
+		if _, err := plugincase.DecodeBytes(dc, cluster.Type(), body); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if decoded > 20 {
+		t.Errorf("decoding a cluster allocates %v times; want at most 20", decoded)
+	}
+}

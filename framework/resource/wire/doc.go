@@ -22,5 +22,11 @@
 // What is not read is skipped as bytes: a message in it may be malformed, and a
 // string may be no UTF-8. [Check] looks at every byte.
 //
-// Nothing here is safe for concurrent use, and nothing is kept after a call.
+// # What is used again
+//
+// Lists of views are made in an [Arena], which a [Pool] keeps for the next resource of
+// the type. Only generated code sees such views; hooks are given copies, or parts of
+// views that are not used again.
+//
+// Nothing but a Pool is safe for concurrent use, and nothing is kept after a call.
 package wire
