@@ -55,7 +55,8 @@ func OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	}
 	var a anypb.Any
 	r := wire.Read(b)
-	if wire.Any(&r, &a); !r.OK() {
+	wire.Any(&r, &a)
+	if !r.OK() {
 		return TypedConfig{}, Unparseable("google.protobuf.Any", wire.Malformed(b, (*anypb.Any)(nil)))
 	}
 	return OpenTypedConfig(&a)

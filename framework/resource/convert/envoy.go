@@ -90,7 +90,7 @@ func addrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort 
 		v.Add(p.Field("socket_address.address"), s.Text, "must be an IP address")
 		return netip.AddrPort{}
 	}
-	return netip.AddrPortFrom(ip, uint16(s.Port))
+	return netip.AddrPortFrom(ip, uint16(s.Port)) //nolint:gosec // it is valid
 }
 
 // A Socket is what is read of an Address.

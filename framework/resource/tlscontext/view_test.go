@@ -103,7 +103,8 @@ func FuzzCommon(f *testing.F) {
 		}
 		var got commonView
 		r := wire.Read(b)
-		if got.parse(&r); !r.OK() {
+		got.parse(&r)
+		if !r.OK() {
 			t.Fatalf("%x cannot be read", b)
 		}
 		exported := cmp.AllowUnexported(commonView{}, instanceView{}, validationView{})
@@ -122,7 +123,8 @@ func TestContexts(t *testing.T) {
 	}
 	var c clientView
 	r := wire.Read(up)
-	if c.parse(&r); !r.OK() || !c.common.params || c.sni != "s" || !c.autoSNI || !c.autoSAN {
+	c.parse(&r)
+	if !r.OK() || !c.common.params || c.sni != "s" || !c.autoSNI || !c.autoSAN {
 		t.Errorf("client: %+v", c)
 	}
 	text := `common_tls_context {} require_client_certificate { value: true } require_sni { value: true } ocsp_staple_policy: MUST_STAPLE`
@@ -136,7 +138,8 @@ func TestContexts(t *testing.T) {
 	}
 	var s serverView
 	r = wire.Read(down)
-	if s.parse(&r); !r.OK() || !s.common.set || !s.requireClient || !s.requireSNI || s.ocspStaplePolicy() != tlsv3.DownstreamTlsContext_MUST_STAPLE {
+	s.parse(&r)
+	if !r.OK() || !s.common.set || !s.requireClient || !s.requireSNI || s.ocspStaplePolicy() != tlsv3.DownstreamTlsContext_MUST_STAPLE {
 		t.Errorf("server: %+v", s)
 	}
 }

@@ -47,7 +47,7 @@ func Encoded(r *Reader, before []byte, m proto.Message) []byte {
 	if before == nil {
 		return b
 	}
-	return append(before[:len(before):len(before)], b...)
+	return append(before, b...) // which has no room, or is ours
 }
 
 // Field is the encoded message in the field with a number of the encoded message b,
@@ -62,7 +62,7 @@ func Field(b []byte, number uint32) []byte {
 		case out == nil:
 			out = r.Bytes()
 		default:
-			out = append(out[:len(out):len(out)], r.Bytes()...)
+			out = append(out, r.Bytes()...) // which has no room, or is ours
 		}
 	}
 	return out
