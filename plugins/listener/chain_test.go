@@ -86,6 +86,36 @@ func TestFilterChain(t *testing.T) {
 	}
 }
 
+// What a chain is for can be read.
+func TestMatch(t *testing.T) {
+	u := decode(t, chains("one", `destination_port { value: 80 } prefix_ranges { address_prefix: "10.1.2.3" prefix_len { value: 8 } }
+		server_names: "a.example" transport_protocol: "tls" application_protocols: "h2" direct_source_prefix_ranges { address_prefix: "::1" prefix_len { value: 128 } }
+		source_type: EXTERNAL source_prefix_ranges { address_prefix: "192.168.0.0" prefix_len { value: 16 } } source_ports: [7, 8]`, "any", ``))
+	prefix := func(s string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(s)} }
+	want := listener.Match{
+		DestinationPort: new(uint32(80)), Destinations: prefix("10.0.0.0/8"), ServerNames: []string{"a.example"}, TransportProtocol: "tls",
+		ApplicationProtocols: []string{"h2"}, DirectSources: prefix("::1/128"), SourceType: listener.SourceTypeExternal,
+		Sources: prefix("192.168.0.0/16"), SourcePorts: []uint32{7, 8},
+	}
+	if got := u.FilterChains[0].Match; !got.Equal(want) {
+		t.Errorf("%+v; want %+v", got, want)
+	}
+	if got := u.FilterChains[1].Match; !got.Equal(listener.Match{}) {
+		t.Errorf("%+v; want nothing", got)
+	}
+}
+
+// Without chains, there is the one for all connections, or none.
+func TestNoChains(t *testing.T) {
+	c := conn("10.0.0.1:80", "1.1.1.1:1")
+	if got := decode(t, chains()).FilterChain(c); got == nil || got.Name != "default" {
+		t.Errorf("%+v; want the default one", got)
+	}
+	if got := new(listener.Update).FilterChain(c); got != nil {
+		t.Errorf("%+v; want none", got)
+	}
+}
+
 func TestConnOf(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
