@@ -15,7 +15,7 @@ import (
 func (f *fn) parts(c descriptor.Conversion, x jen.Code, m *protogen.Message) *jen.Statement {
 	values := make([]jen.Code, 0, len(c.Parts))
 	for _, part := range c.Parts {
-		var alternatives []jen.Code
+		alternatives := make([]jen.Code, 0, len(part.Paths))
 		for _, text := range part.Paths {
 			alternatives = append(alternatives, f.part(x, m, text))
 		}

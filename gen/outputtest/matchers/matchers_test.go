@@ -26,13 +26,13 @@ func text(m *matcherv3.StringMatcher) *routev3.HeaderMatcher_StringMatch {
 func headers() map[string]*routev3.HeaderMatcher {
 	regex := &matcherv3.RegexMatcher{Regex: "o.e"}
 	return map[string]*routev3.HeaderMatcher{
-		"one":   {HeaderMatchSpecifier: &routev3.HeaderMatcher_ExactMatch{ExactMatch: "one"}},
-		"oxe":   {HeaderMatchSpecifier: &routev3.HeaderMatcher_SafeRegexMatch{SafeRegexMatch: regex}},
+		"one":   {HeaderMatchSpecifier: &routev3.HeaderMatcher_ExactMatch{ExactMatch: "one"}},         //nolint:staticcheck // control planes still send it
+		"oxe":   {HeaderMatchSpecifier: &routev3.HeaderMatcher_SafeRegexMatch{SafeRegexMatch: regex}}, //nolint:staticcheck // control planes still send it
 		"7":     {HeaderMatchSpecifier: &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: 7, End: 8}}},
 		"any":   {HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}},
-		"pre-":  {HeaderMatchSpecifier: &routev3.HeaderMatcher_PrefixMatch{PrefixMatch: "pre"}},
-		"-suf":  {HeaderMatchSpecifier: &routev3.HeaderMatcher_SuffixMatch{SuffixMatch: "suf"}},
-		"-con-": {HeaderMatchSpecifier: &routev3.HeaderMatcher_ContainsMatch{ContainsMatch: "con"}},
+		"pre-":  {HeaderMatchSpecifier: &routev3.HeaderMatcher_PrefixMatch{PrefixMatch: "pre"}},     //nolint:staticcheck // control planes still send it
+		"-suf":  {HeaderMatchSpecifier: &routev3.HeaderMatcher_SuffixMatch{SuffixMatch: "suf"}},     //nolint:staticcheck // control planes still send it
+		"-con-": {HeaderMatchSpecifier: &routev3.HeaderMatcher_ContainsMatch{ContainsMatch: "con"}}, //nolint:staticcheck // control planes still send it
 		"Exact": {HeaderMatchSpecifier: text(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: "eXACT"}, IgnoreCase: true})},
 		"pr":    {HeaderMatchSpecifier: text(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "p"}})},
 		"su":    {HeaderMatchSpecifier: text(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Suffix{Suffix: "u"}})},
