@@ -110,10 +110,10 @@ func TestTypedConfig(t *testing.T) {
 		if err := c.Unmarshal(m); err != nil || m.GetAddress() != "a" {
 			t.Errorf("%s: %v, %v", a.GetTypeUrl(), m, err)
 		}
-		if err := c.Check((*corev3.SocketAddress)(nil)); err != nil {
+		if _, err := c.Encoded((*corev3.SocketAddress)(nil)); err != nil {
 			t.Errorf("%s: %v", a.GetTypeUrl(), err)
 		}
-		if err := c.Check((*corev3.Pipe)(nil)); err == nil || err.Error() != "is a envoy.config.core.v3.SocketAddress; must be a envoy.config.core.v3.Pipe" {
+		if _, err := c.Encoded((*corev3.Pipe)(nil)); err == nil || err.Error() != "is a envoy.config.core.v3.SocketAddress; must be a envoy.config.core.v3.Pipe" {
 			t.Errorf("as another message: %v", err)
 		}
 		if err := c.Unmarshal(new(corev3.Pipe)); err == nil || err.Error() != "is a envoy.config.core.v3.SocketAddress; must be a envoy.config.core.v3.Pipe" {
@@ -135,8 +135,9 @@ func TestTypedConfig(t *testing.T) {
 	if err := wrong.Unmarshal(new(wrapperspb.Int32Value)); err == nil || !strings.Contains(err.Error(), "not a google.protobuf.Int32Value") {
 		t.Errorf("garbage: %v", err)
 	}
-	if got, want := wrong.Check((*wrapperspb.Int32Value)(nil)), wrong.Unmarshal(new(wrapperspb.Int32Value)); got == nil || got.Error() != want.Error() {
-		t.Errorf("garbage: %v; want %v", got, want)
+	_, err = wrong.Encoded((*wrapperspb.Int32Value)(nil))
+	if want := wrong.Unmarshal(new(wrapperspb.Int32Value)); err == nil || err.Error() != want.Error() {
+		t.Errorf("garbage: %v; want %v", err, want)
 	}
 }
 
