@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 	"time"
 
@@ -15,21 +16,41 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// targetKey is where the address of a proxy has that of the endpoint behind it.
-type targetKey struct{}
+type (
+	// proxyKey is where the address of an endpoint has that of its proxy.
+	proxyKey struct{}
+	// targetKey is where the address of a proxy has that of the endpoint behind it.
+	targetKey struct{}
+)
 
-// ThroughProxy returns the address that reaches an endpoint through an HTTP proxy (gRFC
-// A86): that of the proxy, with the endpoint's for the CONNECT request. It is for
-// NewSubConn, with the credentials of [ProxyBundle], and whatever the channel dials with;
-// policies that see it could not tell the endpoints behind one proxy apart.
-func ThroughProxy(endpoint resolver.Address, proxy string) resolver.Address {
-	endpoint.Attributes = endpoint.Attributes.WithValue(targetKey{}, endpoint.Addr)
-	endpoint.Addr = proxy
+// WithProxy returns the address of an endpoint that is reached through an HTTP proxy (gRFC
+// A86). It stays the endpoint's for LB policies, which tell endpoints apart by it.
+func WithProxy(endpoint resolver.Address, proxy string) resolver.Address {
+	endpoint.Attributes = endpoint.Attributes.WithValue(proxyKey{}, proxy)
 	return endpoint
 }
 
+// ThroughProxies are the addresses that a subchannel is made with: those of the proxies, if
+// there are any, with the endpoints' for the CONNECT requests. The subchannel needs the
+// credentials of [ProxyBundle], whatever the channel dials with.
+func ThroughProxies(endpoints []resolver.Address) []resolver.Address {
+	out := endpoints
+	for i, a := range endpoints {
+		proxy, ok := a.Attributes.Value(proxyKey{}).(string)
+		if !ok {
+			continue
+		}
+		if &out[0] == &endpoints[0] {
+			out = slices.Clone(endpoints)
+		}
+		out[i].Attributes = a.Attributes.WithValue(targetKey{}, a.Addr)
+		out[i].Addr = proxy
+	}
+	return out
+}
+
 // ProxyBundle makes the credentials of subchannels whose addresses may be those of
-// [ThroughProxy]: the channel's, which come when the proxy has opened the way.
+// [ThroughProxies]: the channel's, which come when the proxy has opened the way.
 func ProxyBundle(channel balancer.BuildOptions) credentials.Bundle {
 	b := proxyBundle{Bundle: channel.CredsBundle, creds: channel.DialCreds}
 	if b.Bundle != nil && b.Bundle.TransportCredentials() != nil {

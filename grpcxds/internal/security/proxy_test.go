@@ -9,14 +9,13 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/balancer"
-	"google.golang.org/grpc/balancer/pickfirst"
+	"google.golang.org/grpc/balancer/roundrobin"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
@@ -33,7 +32,8 @@ import (
 type proxy struct {
 	net.Listener
 	answer string // after which it goes on, if it is a 200
-	asked  atomic.Pointer[string]
+	mu     sync.Mutex
+	asked  map[string]int // how often, for what
 	work   sync.WaitGroup
 }
 
@@ -43,7 +43,7 @@ func startProxy(t testing.TB, answer string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &proxy{Listener: l, answer: answer}
+	p := &proxy{Listener: l, answer: answer, asked: make(map[string]int)}
 	p.work.Go(func() {
 		for {
 			c, err := l.Accept()
@@ -67,7 +67,9 @@ func (p *proxy) serve(c net.Conn) {
 	if err != nil || request.Method != http.MethodConnect {
 		return
 	}
-	p.asked.Store(&request.Host)
+	p.mu.Lock()
+	p.asked[request.Host]++
+	p.mu.Unlock()
 	if p.answer == silence {
 		_, _ = io.Copy(io.Discard, r)
 		return
@@ -93,23 +95,15 @@ func (p *proxy) serve(c net.Conn) {
 	both.Wait()
 }
 
-// proxied is pick_first, for subchannels behind a proxy and with the TLS of a cluster.
+// proxied is where round_robin gets subchannels that may be behind a proxy.
 type proxied struct {
 	balancer.ClientConn
-	bundle  credentials.Bundle
-	proxy   string
-	cluster *security.Cluster
+	bundle credentials.Bundle
 }
 
 func (p proxied) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
-	for i, a := range addrs {
-		if p.cluster != nil {
-			a = security.WithCluster(a, p.cluster, "")
-		}
-		addrs[i] = security.ThroughProxy(a, p.proxy)
-	}
-	opts.CredsBundle = p.bundle                 //nolint:staticcheck // the only public way to the credentials of a subchannel
-	return p.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // what pick_first calls
+	opts.CredsBundle = p.bundle                                          //nolint:staticcheck // the only public way to the credentials of a subchannel
+	return p.ClientConn.NewSubConn(security.ThroughProxies(addrs), opts) //nolint:staticcheck // what leaves call
 }
 
 // A policy is registered for one test.
@@ -121,26 +115,43 @@ type policy struct {
 func (p policy) Name() string { return p.name }
 
 func (p policy) Build(cc balancer.ClientConn, opts balancer.BuildOptions) balancer.Balancer {
-	return balancer.Get(pickfirst.Name).Build(proxied{cc, security.ProxyBundle(opts), p.proxy, p.cluster}, opts)
+	return balancer.Get(roundrobin.Name).Build(proxied{cc, security.ProxyBundle(opts)}, opts)
 }
 
 // call makes a call to a server through a proxy.
 func call(t testing.TB, server string, p policy, opts ...grpc.DialOption) error {
 	t.Helper()
+	return calls(t, []string{server}, p, func() bool { return true }, opts...)
+}
+
+// calls makes calls of one channel to servers through one proxy, until it is done.
+func calls(t testing.TB, servers []string, p policy, done func() bool, opts ...grpc.DialOption) error {
+	t.Helper()
 	p.name = t.Name()
 	balancer.Register(p)
 	r := manual.NewBuilderWithScheme("test")
-	r.InitialState(resolver.State{Addresses: []resolver.Address{{Addr: server}}})
+	var state resolver.State
+	for _, server := range servers {
+		a := security.WithProxy(resolver.Address{Addr: server}, p.proxy)
+		if p.cluster != nil {
+			a = security.WithCluster(a, p.cluster, "")
+		}
+		state.Endpoints = append(state.Endpoints, resolver.Endpoint{Addresses: []resolver.Address{a}})
+	}
+	r.InitialState(state)
 	opts = append(opts, grpc.WithResolvers(r), grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"`+p.name+`": {}}]}`))
 	c, err := grpc.NewClient("test:///x", opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = healthpb.NewHealthClient(c).Check(ctx, new(healthpb.HealthCheckRequest))
-	return err
+	for {
+		if _, err := healthpb.NewHealthClient(c).Check(ctx, new(healthpb.HealthCheckRequest)); err != nil || done() {
+			return err
+		}
+	}
 }
 
 func startServer(t testing.TB, creds credentials.TransportCredentials) string {
@@ -184,10 +195,28 @@ func TestProxy(t *testing.T) {
 			if err := call(t, server, policy{proxy: p.Addr().String()}, creds); err != nil {
 				t.Error(err)
 			}
-			if asked := p.asked.Load(); asked == nil || *asked != server {
-				t.Errorf("the proxy was asked for %v; want %s", asked, server)
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if len(p.asked) != 1 || p.asked[server] == 0 {
+				t.Errorf("the proxy was asked for %v; want %s", p.asked, server)
 			}
 		})
+	}
+}
+
+// Endpoints behind one proxy stay apart for LB policies, and each has its calls.
+func TestEndpointsBehindOneProxy(t *testing.T) {
+	servers := []string{startServer(t, insecure.NewCredentials()), startServer(t, insecure.NewCredentials())}
+	p := startProxy(t, opened)
+	done := func() bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return len(p.asked) == 2
+	}
+	if err := calls(t, servers, policy{proxy: p.Addr().String()}, done, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		t.Errorf("%v; the proxy was asked for %v; want both of %v", err, p.asked, servers)
 	}
 }
 

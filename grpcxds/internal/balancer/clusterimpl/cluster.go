@@ -180,7 +180,7 @@ func (c *Cluster) count(u *cluster.Update, priorities [][]node.Locality) {
 				e := &l.Endpoints[j]
 				a := c.account(e, c.load.locality(l.ID))
 				for _, addr := range e.Addresses {
-					accounts[originOf(addr)] = a
+					accounts[addr.Addr] = a
 				}
 			}
 		}

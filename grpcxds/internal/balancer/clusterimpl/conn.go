@@ -19,24 +19,13 @@ type conn struct {
 	options balancer.BuildOptions
 	// resolves says that resolving again is of use: the endpoints are found by DNS (A37).
 	resolves atomic.Bool
-	// proxied says that addresses may be those of proxies (A86).
+	// proxied says that endpoints may be behind proxies (A86).
 	proxied atomic.Bool
 
 	mu       sync.Mutex
 	accounts map[string]*account // by address
 	stray    *account            // of addresses that are not the cluster's
 	subConns map[*subConn]struct{}
-}
-
-// originKey is where the address of a proxy has that of the endpoint behind it.
-type originKey struct{}
-
-// originOf is the address of the endpoint that an address leads to.
-func originOf(a resolver.Address) string {
-	if origin, ok := a.Attributes.Value(originKey{}).(string); ok {
-		return origin
-	}
-	return a.Addr
 }
 
 // NewSubConn makes a subchannel whose listener is called on the loop.
@@ -52,7 +41,7 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 	if c.proxied.Load() {
 		opts.CredsBundle = security.ProxyBundle(c.options) //nolint:staticcheck // nothing else reaches one subchannel
 	}
-	sc, err := c.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // there is no other way to make one
+	sc, err := c.ClientConn.NewSubConn(security.ThroughProxies(addrs), opts) //nolint:staticcheck // there is no other way to make one
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +63,7 @@ func (c *conn) assign(s *subConn, addrs []resolver.Address) {
 	defer c.mu.Unlock()
 	s.address = ""
 	if len(addrs) > 0 {
-		s.address = originOf(addrs[0])
+		s.address = addrs[0].Addr
 	}
 	c.subConns[s] = struct{}{}
 	c.credit(s)

@@ -79,8 +79,7 @@ func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint) node.Endpo
 			a = security.WithCluster(a, d.tls, e.Hostname)
 		}
 		if proxy := l.Proxy(e); d.proxied && proxy.IsValid() {
-			a.Attributes = a.Attributes.WithValue(originKey{}, addr)
-			a = security.ThroughProxy(a, proxy.String())
+			a = security.WithProxy(a, proxy.String())
 		}
 		out.Addresses = append(out.Addresses, a)
 	}

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
 var errEjected = errors.New("the endpoint is ejected: it did worse than others (outlier detection)")
@@ -80,7 +82,7 @@ func (s *subConn) connected(state balancer.SubConnState) {
 // UpdateAddresses implements [balancer.SubConn].
 func (s *subConn) UpdateAddresses(addrs []resolver.Address) {
 	s.conn.assign(s, addrs)
-	s.SubConn.UpdateAddresses(addrs) //nolint:staticcheck // policies may still do so
+	s.SubConn.UpdateAddresses(security.ThroughProxies(addrs)) //nolint:staticcheck // policies may still do so
 }
 
 // Shutdown implements [balancer.SubConn].
