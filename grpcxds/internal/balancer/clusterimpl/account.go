@@ -1,6 +1,8 @@
 package clusterimpl
 
 import (
+	"errors"
+
 	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/metadata"
@@ -40,10 +42,18 @@ func (a *account) start() {
 	}
 }
 
+// errNotSent is what became of a call whose endpoint was connected no longer when it was
+// picked: gRPC picks again, and says nothing of an error.
+var errNotSent = errors.New("the endpoint is not connected any more")
+
 // finish counts the end of a call.
 func (a *account) finish(info balancer.DoneInfo) {
 	a.breaker.End()
-	if a.outlier != nil {
+	sent := info.Err != nil || info.BytesSent || info.BytesReceived
+	if !sent {
+		info.Err = errNotSent
+	}
+	if a.outlier != nil && sent {
 		a.outlier.Record(info.Err == nil)
 	}
 	if a.load == nil {
