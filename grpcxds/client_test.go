@@ -47,6 +47,7 @@ func TestTargets(t *testing.T) {
 		{plain, "xds:///a/b c", "a/b c", "a%2Fb%20c", false},
 		{plain, "xds:a%2Fb", "a/b", "a%2Fb", false},
 		{plain, "xds:///server.example.com:8080", "server.example.com:8080", "server.example.com:8080", false},
+		{plain, "xds:///:8080", ":8080", ":8080", false},
 		{named, "xds:server.example.com", listen + "server.example.com", "server.example.com", false},
 		{named, "xds://xds.authority.com/server.example.com", listen + "server.example.com", "server.example.com", false},
 		{named, "xds://xds.authority.com/a/b?c", listen + "a/b", "a%2Fb", false},

@@ -1,6 +1,23 @@
 // Package grpcxds has gRPC servers and channels configured by control planes, on
 // grpc-go's public API.
 //
+// # Channels
+//
+// [NewClient] is grpc.NewClient for targets with the scheme xds, in each form of gRFC A47:
+//
+//	cc, err := grpcxds.NewClient("xds://east.example/checkout",
+//		grpc.WithTransportCredentials(grpcxds.TransportCredentials(insecure.NewCredentials())))
+//
+// What it returns is gRPC's own ClientConn. Its calls take the routes, timeouts, retries,
+// HTTP filters and clusters that control planes say, and go to endpoints by gRPC's LB
+// policies and any that the program registers. A configuration is used when it is complete
+// (A74); calls in flight stay with the one that they began with. A call that cannot be
+// made says of which target, resource, control plane and node that is.
+//
+// [DialOptions] are for those who dial themselves, [RegisterResolver] for those who do not.
+// Nothing is registered for the scheme but by the latter; the one LB policy that has to be
+// known to gRPC has a name of its own.
+//
 // # Pools
 //
 // A [Pool] is what several servers and channels share: the bootstrap, the resource types,
