@@ -3,6 +3,7 @@
 // two configured by one control plane. Server and control plane are another process.
 //
 //	go run ./internal/rpcbench
+//	go run ./internal/rpcbench -scale 5
 //
 // The channels take turns. Of each pair of turns, ours beside grpc-go's xDS, there is a
 // ratio, and of these the median counts: whatever else the machine does hits both.
@@ -22,10 +23,21 @@ func main() {
 	serving := flag.Bool("serve", false, "be the server (used by the program itself)")
 	pairs := flag.Int("pairs", 20, "how many turns each channel has")
 	calls := flag.Int("calls", 2000, "calls in a turn")
+	large := flag.Int("scale", 0, "instead, measure the first call to a target of 1,000 clusters, this often")
+	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
+	var s server
+	flag.StringVar(&s.backend, "backend", "", "for -first")
+	flag.StringVar(&s.plane, "plane", "", "for -first")
 	flag.Parse()
-	run := func() error { return measure(context.Background(), *pairs, *calls) }
-	if *serving {
+	ctx := context.Background()
+	run := func() error { return measure(ctx, *pairs, *calls) }
+	switch {
+	case *serving:
 		run = serve
+	case *one != "":
+		run = func() error { return first(ctx, *one, &s) }
+	case *large > 0:
+		run = func() error { return scale(ctx, *large) }
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "rpcbench:", err)
@@ -40,7 +52,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 		return err
 	}
 	defer s.stop()
-	subjects, err := dial(s)
+	subjects, err := dial(s, "xds:///svc")
 	if err != nil {
 		return err
 	}

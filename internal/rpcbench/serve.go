@@ -63,7 +63,7 @@ func (s *server) stop() {
 
 // serve runs the server and the control plane until the input ends.
 func serve() error {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "0.0.0.0:0") // every 127.x.y.z leads here
 	if err != nil {
 		return err
 	}
@@ -76,10 +76,11 @@ func serve() error {
 	if err != nil {
 		return err
 	}
-	if err := configure(plane, l.Addr().(*net.TCPAddr).Port); err != nil {
+	port := l.Addr().(*net.TCPAddr).Port
+	if err := errors.Join(configure(plane, port), enlarge(plane, port)); err != nil {
 		return err
 	}
-	fmt.Println(l.Addr(), plane.Addr())
+	fmt.Printf("127.0.0.1:%d %s\n", port, plane.Addr())
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }

@@ -27,8 +27,8 @@ type subject struct {
 	cc   *grpc.ClientConn
 }
 
-// dial makes the three channels.
-func dial(s *server) ([]*subject, error) {
+// dial makes the three channels, two of which have the target.
+func dial(s *server, target string) ([]*subject, error) {
 	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
 	config := fmt.Sprintf(`{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, s.plane)
 	plain, err := grpc.NewClient(s.backend, insecurely)
@@ -39,7 +39,7 @@ func dial(s *server) ([]*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := grpc.NewClient("xds:///svc", insecurely, grpc.WithResolvers(builder))
+	theirs, err := grpc.NewClient(target, insecurely, grpc.WithResolvers(builder))
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func dial(s *server) ([]*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	ours, err := grpcxds.NewClient("xds:///svc", insecurely, grpcxds.DialPool(pool))
+	ours, err := grpcxds.NewClient(target, insecurely, grpcxds.DialPool(pool))
 	if err != nil {
 		return nil, err
 	}

@@ -44,9 +44,9 @@ func TestConfigurationsAreComplete(t *testing.T) {
 		w.rds("r2")
 		w.elapse()
 		w.want("the routes do not come", `: error: RouteConfiguration "r2": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]`)
-		w.listener(fmt.Sprintf("route_config { %s }", hosts("c")))
 		w.eds("c", "")
 		w.endpoints("c", 9)
+		w.listener(fmt.Sprintf("route_config { %s }", hosts("c")))
 		w.want("routes within the listener", "c: c=[10.0.0.1:9]"+quiet)
 		w.watcher.Close()
 		if got := w.subscribed(); got != "" {
