@@ -10,6 +10,9 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 )
 
 func shares(r ring, n int) []int {
@@ -132,5 +135,16 @@ func TestParse(t *testing.T) {
 		if got, err := parse(text, 0); err == nil {
 			t.Errorf("parse(%s) = %+v; must be an error", text, got)
 		}
+	}
+}
+
+func TestHashKeys(t *testing.T) {
+	e := node.Weighted{Endpoint: node.Endpoint{Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "first"}, {Addr: "second"}}}}}
+	if got := placeOf(&e); got != "first" {
+		t.Errorf("an endpoint is placed by %q, want its first address", got)
+	}
+	e.HashKey = "key"
+	if got := placeOf(&e); got != "key" {
+		t.Errorf("an endpoint with a hash key is placed by %q", got)
 	}
 }
