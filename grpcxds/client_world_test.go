@@ -116,14 +116,15 @@ type backend struct {
 	port int
 }
 
-func newBackend(t testing.TB, name string) *backend {
+func newBackend(t testing.TB, name string, opts ...grpc.ServerOption) *backend {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := &backend{name: name, port: l.Addr().(*net.TCPAddr).Port}
-	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return b.serve(s) }))
+	serve := grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return b.serve(s) })
+	s := grpc.NewServer(append(opts, serve)...)
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(s.Stop)
 	return b
