@@ -21,7 +21,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate lint test demo demo-http demo-grpc ## Everything that must pass before a change lands
+all: check-generate lint test demo demo-http demo-server demo-grpc ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -34,6 +34,14 @@ demo-http: ## Run examples/httplb: measure how an http.Client spreads its reques
 .PHONY: demo-grpc
 demo-grpc: ## Run examples/client: a gRPC channel of two control planes, with all that befalls it
 	$(GO) run ./examples/client
+
+.PHONY: demo-server
+demo-server: ## Run examples/server: a gRPC server with TLS and RBAC by xDS, reconfigured under calls
+	$(GO) run ./examples/server
+
+.PHONY: load-server
+load-server: ## Put a server under load while everything about it changes; print calls, failures, p99
+	$(GO) test -count=1 -v -run '^TestServerUnderLoad$$' ./grpcxds
 
 .PHONY: test
 test: ## Run all tests with the race detector

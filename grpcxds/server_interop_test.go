@@ -156,7 +156,7 @@ func (w *world) serveGRPC(config string) *site {
 	go func() { served <- server.Serve(lis) }()
 	w.Cleanup(func() {
 		server.Stop()
-		<-served
+		_ = <-served // whatever it says
 	})
 	return s
 }

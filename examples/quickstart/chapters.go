@@ -20,24 +20,24 @@ import (
 
 // targets turns what a user types into the name of a Listener (gRFC A47).
 func (s *stage) targets(context.Context) error {
-	s.chapter("A target becomes the name of a Listener")
+	s.Chapter("A target becomes the name of a Listener")
 	name, err := s.config.ClientListenerName(target)
 	if err != nil {
 		return err
 	}
-	s.line("%s", target)
-	s.line("→ %s", name)
+	s.Line("%s", target)
+	s.Line("→ %s", name)
 	if name.String() != checkoutListener {
 		return fmt.Errorf("the target became %s, want %s", name, checkoutListener)
 	}
-	s.seen("the authority %s is in the bootstrap file; its server is B", name.Authority())
+	s.Seen("the authority %s is in the bootstrap file; its server is B", name.Authority())
 	return nil
 }
 
 // references follows the resources from one to the next without knowing their
 // types: every update says what it refers to.
 func (s *stage) references(ctx context.Context) error {
-	s.chapter("Listener, route, cluster and endpoints are followed by their references")
+	s.Chapter("Listener, route, cluster and endpoints are followed by their references")
 	name, err := s.client.ParseName(checkoutListener)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (s *stage) references(ctx context.Context) error {
 	if found != 4 {
 		return fmt.Errorf("followed %d resources, want 4", found)
 	}
-	s.seen("four resources of three authorities; the cluster is in another one than its listener")
+	s.Seen("four resources of three authorities; the cluster is in another one than its listener")
 	return nil
 }
 
@@ -61,7 +61,7 @@ func (s *stage) follow(ctx context.Context, r resource.Ref, found *int) error {
 		return err
 	}
 	_, kind, _ := strings.Cut(r.Type, ".v3.")
-	s.line("%-29s at %-14s from %s", strings.Repeat("  ", *found)+kind, r.Name.Authority(), s.letter(u))
+	s.Line("%-29s at %-14s from %s", strings.Repeat("  ", *found)+kind, r.Name.Authority(), s.letter(u))
 	*found++
 	for next := range u.Refs() {
 		if err := s.follow(ctx, next, found); err != nil {
@@ -81,23 +81,23 @@ func (s *stage) letter(u resource.Update) string {
 
 // connections counts on the servers what the client has opened.
 func (s *stage) connections(ctx context.Context) error {
-	s.chapter("Authorities with the same server share its connection")
+	s.Chapter("Authorities with the same server share its connection")
 	u, err := cluster.Get(ctx, s.client, legacyCluster)
 	if err != nil {
 		return err
 	}
-	s.line("beside the three authorities, the old-style name %q was fetched from %s", u.Name(), s.letter(u))
+	s.Line("beside the three authorities, the old-style name %q was fetched from %s", u.Name(), s.letter(u))
 	a, b := s.a.Connections(), s.b.Connections()
 	if a+b != 2 {
 		return fmt.Errorf("the servers accepted %d and %d connections, want one each", a, b)
 	}
-	s.seen("connections accepted: %d by A, %d by B: %d in all", a, b, a+b)
+	s.Seen("connections accepted: %d by A, %d by B: %d in all", a, b, a+b)
 	return nil
 }
 
 // liveChange watches endpoints while they change.
 func (s *stage) liveChange(ctx context.Context) error {
-	s.chapter("A live change arrives, typed")
+	s.Chapter("A live change arrives, typed")
 	w := begin(endpoint.Watch(ctx, s.client, checkoutEndpoints))
 	defer w.stop()
 	has := func(n int) func(*endpoint.Update, error) bool {
@@ -109,15 +109,15 @@ func (s *stage) liveChange(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.line("version %s: %s", u.Version(), addresses(u))
+	s.Line("version %s: %s", u.Version(), addresses(u))
 	if err := s.b.Set(checkoutEndpoints, endpointResource(checkoutEndpoints, "10.0.0.1", "10.0.0.2", "10.0.0.3")); err != nil {
 		return err
 	}
 	if u, _, err = w.until("three endpoints", has(3)); err != nil {
 		return err
 	}
-	s.line("version %s: %s", u.Version(), addresses(u))
-	s.seen("the update is a Go struct: u.Localities[0].Endpoints[2].Addresses[0] is %q", u.Localities[0].Endpoints[2].Addresses[0])
+	s.Line("version %s: %s", u.Version(), addresses(u))
+	s.Seen("the update is a Go struct: u.Localities[0].Endpoints[2].Addresses[0] is %q", u.Localities[0].Endpoints[2].Addresses[0])
 	return nil
 }
 
@@ -133,7 +133,7 @@ func addresses(u *endpoint.Update) string {
 
 // badResource publishes a good and a bad cluster in one response.
 func (s *stage) badResource(ctx context.Context) error {
-	s.chapter("A bad resource is rejected; the good one beside it is used")
+	s.Chapter("A bad resource is rejected; the good one beside it is used")
 	good, bad := begin(cluster.Watch(ctx, s.client, searchCluster)), begin(cluster.Watch(ctx, s.client, paymentsCluster))
 	defer good.stop()
 	defer bad.stop()
@@ -150,42 +150,42 @@ func (s *stage) badResource(ctx context.Context) error {
 	if err := s.a.Update(map[string]proto.Message{paymentsCluster: broken, searchCluster: clusterResource(searchCluster, checkoutEndpoints, 200)}); err != nil {
 		return err
 	}
-	s.line("A sends both clusters in one response; payments asks for a policy that is not supported")
+	s.Line("A sends both clusters in one response; payments asks for a policy that is not supported")
 
 	if _, _, err := good.until("the good cluster's change", func(u *cluster.Update, err error) bool {
 		return err == nil && u.MaxRequests == 200
 	}); err != nil {
 		return err
 	}
-	s.seen("search is updated: u.MaxRequests is 200")
+	s.Seen("search is updated: u.MaxRequests is 200")
 	u, state, err := bad.until("the rejection", func(u *cluster.Update, err error) bool {
 		return u != nil && errors.Is(err, resource.ErrInvalid) && strings.Contains(err.Error(), "lb_policy")
 	})
 	if err != nil {
 		return err
 	}
-	s.quote("the program is told:", state)
-	s.seen("payments keeps its last valid version: u.MaxRequests is %d", u.MaxRequests)
+	s.Quote("the program is told:", state)
+	s.Seen("payments keeps its last valid version: u.MaxRequests is %d", u.MaxRequests)
 	nack, err := s.a.AwaitRequest(ctx, func(r *discoveryv3.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
 	if err != nil {
 		return err
 	}
-	s.quote("A is told:", nack.GetErrorDetail().GetMessage())
-	s.seen("A received the NACK, with the field and the reason")
+	s.Quote("A is told:", nack.GetErrorDetail().GetMessage())
+	s.Seen("A received the NACK, with the field and the reason")
 	return nil
 }
 
 // removal takes a Listener away on each of the two servers (gRFC A88).
 func (s *stage) removal(ctx context.Context) error {
-	s.chapter("A removed resource: the server's entry decides")
+	s.Chapter("A removed resource: the server's entry decides")
 	if err := s.remove(ctx, "A", s.a, ordersListener, true); err != nil {
 		return err
 	}
-	s.seen("A says nothing else: the error is ambient, the listener stays in use")
+	s.Seen("A says nothing else: the error is ambient, the listener stays in use")
 	if err := s.remove(ctx, "B", s.b, checkoutListener, false); err != nil {
 		return err
 	}
-	s.seen("B has fail_on_data_errors: the watch has failed, the listener is dropped")
+	s.Seen("B has fail_on_data_errors: the watch has failed, the listener is dropped")
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (s *stage) remove(ctx context.Context, letter string, server *controlplane.
 	if err != nil {
 		return err
 	}
-	s.quote("from "+letter+":", state)
+	s.Quote("from "+letter+":", state)
 	if _, cached := listener.LookupString(s.client, name); cached != keeps {
 		return fmt.Errorf("after its removal, %s is cached: %v", name, cached)
 	}

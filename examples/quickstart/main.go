@@ -19,6 +19,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )
@@ -38,7 +39,7 @@ func main() {
 
 // A stage is what the chapters play on.
 type stage struct {
-	teller
+	story.Teller
 	a, b   *controlplane.Server
 	config *bootstrap.Config
 	client *client.Client
@@ -46,8 +47,8 @@ type stage struct {
 
 func run(ctx context.Context, out io.Writer) (err error) {
 	began := time.Now()
-	s := &stage{teller: teller{out: out}}
-	s.title("xdsforge quickstart: one program, configured by two control planes")
+	s := &stage{Teller: story.New(out)}
+	s.Title("xdsforge quickstart: one program, configured by two control planes")
 
 	if s.a, err = controlplane.Start(messages()); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
@@ -81,14 +82,14 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 	}
-	s.title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
+	s.Title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
 	return nil
 }
 
 // start writes a bootstrap file and makes a client of it. This is all the set-up
 // that a program needs.
 func (s *stage) start(path string) error {
-	s.chapter("Two control planes and a bootstrap file")
+	s.Chapter("Two control planes and a bootstrap file")
 	if err := os.WriteFile(path, bootstrapFile(s.a.Addr(), s.b.Addr()), 0o600); err != nil {
 		return err
 	}
@@ -108,9 +109,9 @@ func (s *stage) start(path string) error {
 		return err
 	}
 	s.config = config
-	s.line("A  %s  speaks for east.example and for names without an authority", s.a.Addr())
-	s.line("B  %s  speaks for west.example and south.example, and has fail_on_data_errors", s.b.Addr())
-	s.seen("the client is configured; it has connected to nobody yet: %d and %d connections", s.a.Connections(), s.b.Connections())
+	s.Line("A  %s  speaks for east.example and for names without an authority", s.a.Addr())
+	s.Line("B  %s  speaks for west.example and south.example, and has fail_on_data_errors", s.b.Addr())
+	s.Seen("the client is configured; it has connected to nobody yet: %d and %d connections", s.a.Connections(), s.b.Connections())
 	return nil
 }
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/stats"
+
+	"github.com/xdsforge/xdsforge/internal/testca"
+)
+
+// serverName is in the server's certificates.
+const serverName = "shop.example"
+
+// keys are a certificate authority, and a folder with what it gave the server.
+type keys struct {
+	ca  *testca.CA
+	dir string
+}
+
+func newKeys(dir string) (*keys, error) {
+	ca, err := testca.New("shop")
+	if err != nil {
+		return nil, err
+	}
+	k := &keys{ca, dir}
+	return k, errors.Join(testca.Write(filepath.Join(dir, "ca.pem"), ca.PEM()), k.rotate("first"))
+}
+
+// config is that of the certificate provider, which looks into the folder often.
+func (k *keys) config() string {
+	return fmt.Sprintf(`{"certificate_file": %q, "private_key_file": %q, "ca_certificate_file": %q, "refresh_interval": "0.1s"}`,
+		filepath.Join(k.dir, "cert.pem"), filepath.Join(k.dir, "key.pem"), filepath.Join(k.dir, "ca.pem"))
+}
+
+// rotate gives the server another certificate.
+func (k *keys) rotate(name string) error {
+	c, err := k.ca.Issue(x509.Certificate{Subject: pkix.Name{CommonName: name}, DNSNames: []string{serverName}})
+	if err != nil {
+		return err
+	}
+	return testca.WritePair(k.dir, c)
+}
+
+// dial connects to the server with somebody's certificate, as any gRPC client would.
+func (k *keys) dial(addr, who string) (*grpc.ClientConn, error) {
+	uri, err := url.Parse(identity(who))
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.ca.Issue(x509.Certificate{Subject: pkix.Name{CommonName: who}, URIs: []*url.URL{uri}})
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewClient("passthrough:///"+addr, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		RootCAs: k.ca.Pool(), ServerName: serverName, Certificates: []tls.Certificate{c}, MinVersion: tls.VersionTLS12,
+	})))
+}
+
+// seenBy is the name of the certificate that a new caller sees.
+func (k *keys) seenBy(ctx context.Context, addr string) (string, error) {
+	cc, err := k.dial(addr, "bob")
+	if err != nil {
+		return "", err
+	}
+	defer cc.Close()
+	var p peer.Peer
+	if err := call(ctx, cc, grpc.Peer(&p)); err != nil {
+		return "", err
+	}
+	info, ok := p.AuthInfo.(credentials.TLSInfo)
+	if !ok {
+		return "", fmt.Errorf("the connection is secured by a %T; want TLS", p.AuthInfo)
+	}
+	return info.State.PeerCertificates[0].Subject.CommonName, nil
+}
+
+func call(ctx context.Context, cc *grpc.ClientConn, opts ...grpc.CallOption) error {
+	_, err := testpb.NewTestServiceClient(cc).EmptyCall(ctx, &testpb.Empty{}, opts...)
+	return err
+}
+
+// touch connects, and counts the bytes that come until the end.
+func touch(ctx context.Context, addr string) (int64, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return 0, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	return io.Copy(io.Discard, c)
+}
+
+// echo is the service.
+type echo struct {
+	testpb.UnimplementedTestServiceServer
+}
+
+// EmptyCall implements the service.
+func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
+	return &testpb.Empty{}, nil
+}
+
+// FullDuplexCall implements the service: it answers each message.
+func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
+	for {
+		switch _, err := ss.Recv(); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := ss.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
+			return err
+		}
+	}
+}
+
+// connections is a [stats.Handler] that counts the server's connections, whatever the
+// Listener that they came by.
+type connections struct{ begun, ended atomic.Int64 }
+
+// TagConn implements [stats.Handler].
+func (c *connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+
+// TagRPC implements [stats.Handler].
+func (c *connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC implements [stats.Handler].
+func (c *connections) HandleRPC(context.Context, stats.RPCStats) {}
+
+// HandleConn implements [stats.Handler].
+func (c *connections) HandleConn(_ context.Context, s stats.ConnStats) {
+	switch s.(type) {
+	case *stats.ConnBegin:
+		c.begun.Add(1)
+	case *stats.ConnEnd:
+		c.ended.Add(1)
+	}
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+)
+
+// firstConfiguration gives the server its Listener and, from the other control plane, routes.
+func (s *stage) firstConfiguration(ctx context.Context) error {
+	s.Chapter("A Listener from east.example, routes from west.example")
+	l, err := listenerResource(s.listener, s.addr, "first")
+	if err != nil {
+		return err
+	}
+	if err := s.east.Set(s.listener, l); err != nil {
+		return err
+	}
+	s.Line("the Listener is there; it names %s", routesName)
+	if err := s.west.Set(routesName, routesResource()); err != nil {
+		return err
+	}
+	if err := s.awaitServing(ctx); err != nil {
+		return err
+	}
+	s.Seen("with its routes, the server serves")
+	if s.calls, err = s.keys.dial(s.addr, "alice"); err != nil {
+		return err
+	}
+	if err := call(ctx, s.calls); err != nil {
+		return err
+	}
+	s.Seen("alice calls it over mutual TLS, which the Listener asks for; the server code says nothing of it")
+	return nil
+}
+
+// denied has somebody call whom the RBAC filter denies.
+func (s *stage) denied(ctx context.Context) error {
+	s.Chapter("Who may call: RBAC")
+	mallory, err := s.keys.dial(s.addr, "mallory")
+	if err != nil {
+		return err
+	}
+	defer mallory.Close()
+	err = call(ctx, mallory)
+	if status.Code(err) != codes.PermissionDenied {
+		return fmt.Errorf("mallory's call: %w; want PERMISSION_DENIED", orNone(err))
+	}
+	s.Quote("mallory:", err)
+	if err := call(ctx, s.calls); err != nil {
+		return err
+	}
+	s.Seen("the Listener denies mallory, by the certificate; alice may call")
+	return nil
+}
+
+// rotation replaces the server's certificate.
+func (s *stage) rotation(ctx context.Context) error {
+	s.Chapter("Another certificate")
+	before, err := s.keys.seenBy(ctx, s.addr)
+	if err != nil {
+		return err
+	}
+	if err := s.openStream(ctx); err != nil {
+		return err
+	}
+	if err := s.keys.rotate("second"); err != nil {
+		return err
+	}
+	var after string
+	if err := until(ctx, func() bool {
+		after, err = s.keys.seenBy(ctx, s.addr)
+		return err != nil || after != before
+	}); err != nil {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	s.Seen("new connections see the %s certificate, and not the %s", after, before)
+	if err := s.ping(); err != nil {
+		return err
+	}
+	s.Seen("alice's stream, opened before, goes on")
+	return nil
+}
+
+// liveUpdate replaces the Listener under an open stream.
+func (s *stage) liveUpdate(ctx context.Context) error {
+	s.Chapter("Another Listener, under an open stream")
+	l, err := listenerResource(s.listener, s.addr, "second")
+	if err != nil {
+		return err
+	}
+	began := s.conns.begun.Load()
+	if err := s.east.Set(s.listener, l); err != nil {
+		return err
+	}
+	var failed error
+	if err := until(ctx, func() bool {
+		failed = call(ctx, s.calls)
+		return failed != nil || s.conns.begun.Load() > began
+	}); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	s.Seen("alice's calls have moved to a new connection, and none has failed")
+	ended := s.conns.ended.Load()
+	if err := s.ping(); err != nil {
+		return err
+	}
+	_ = s.stream.CloseSend() // it ends now
+	if _, err := s.stream.Recv(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("the stream ended with %w; want EOF", orNone(err))
+	}
+	if err := until(ctx, func() bool { return s.conns.ended.Load() > ended }); err != nil {
+		return err
+	}
+	s.Seen("the stream has gone on over the old one, until it ended itself; only then was that closed")
+	return nil
+}
+
+// darkness stops both control planes.
+func (s *stage) darkness(ctx context.Context) error {
+	s.Chapter("No control plane at all")
+	s.east.Stop()
+	s.west.Stop()
+	bob, err := s.keys.dial(s.addr, "bob")
+	if err != nil {
+		return err
+	}
+	defer bob.Close()
+	if err := errors.Join(call(ctx, s.calls), call(ctx, bob)); err != nil {
+		return err
+	}
+	if len(s.modes) > 0 {
+		return fmt.Errorf("the server told something: %w", orNone(<-s.modes))
+	}
+	s.Seen("the server serves alice, and bob, who has just come")
+	return nil
+}
+
+// stop ends the server, gracefully.
+func (s *stage) stop(ctx context.Context) error {
+	s.Chapter("The end")
+	s.server.GracefulStop()
+	select {
+	case err := <-s.served:
+		if err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.Seen("GracefulStop: no call was cut off, and Serve has returned")
+	return nil
+}
+
+func (s *stage) awaitServing(ctx context.Context) error {
+	select {
+	case err := <-s.modes:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the server does not serve: %w", ctx.Err())
+	}
+}
+
+func (s *stage) openStream(ctx context.Context) (err error) {
+	if s.stream, err = testpb.NewTestServiceClient(s.calls).FullDuplexCall(ctx); err != nil {
+		return err
+	}
+	return s.ping()
+}
+
+// ping sends a message over the stream, and takes the answer.
+func (s *stage) ping() error {
+	if err := s.stream.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
+		return err
+	}
+	_, err := s.stream.Recv()
+	return err
+}
+
+// until waits for something.
+func until(ctx context.Context, so func() bool) error {
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// orNone is for messages about errors that there should have been.
+func orNone(err error) error {
+	if err == nil {
+		return errors.New("no error")
+	}
+	return err
+}

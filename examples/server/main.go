@@ -1,0 +1,159 @@
+// Command server shows a gRPC server that control planes configure, in one process: two
+// control planes on loopback, a server on [grpcxds.NewServer], and callers of plain grpc-go.
+//
+//	go run ./examples/server
+//
+// It ends by itself within seconds, with exit code 0 only if it saw everything that it tells
+// of. Read [stage.start] for the lines that differ from any other gRPC server, and chapters.go
+// for what happens to it.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/story"
+)
+
+// timeout is how long the whole story may take.
+const timeout = 30 * time.Second
+
+func main() {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "server:", err)
+		cancel()
+		os.Exit(1) //nolint:gocritic // cancel has been called
+	}
+}
+
+// A stage is what the chapters play on.
+type stage struct {
+	story.Teller
+	east, west *controlplane.Server // each speaks for an authority
+	keys       *keys
+	pool       *grpcxds.Pool
+	server     *grpcxds.Server
+	addr       string
+	listener   string       // the name of the server's Listener
+	modes      chan error   // what the server tells; nil: it serves
+	conns      *connections // of the server
+	calls      *grpc.ClientConn
+	stream     testpb.TestService_FullDuplexCallClient
+	served     chan error
+}
+
+func run(ctx context.Context, out io.Writer) (err error) {
+	began := time.Now()
+	s := &stage{Teller: story.New(out), modes: make(chan error, 10), conns: new(connections), served: make(chan error, 1)}
+	s.Title("xdsforge server: a gRPC server, configured by two control planes")
+	if s.east, err = controlplane.Start(messages); err != nil { //nolint:contextcheck // it ends with Stop
+		return err
+	}
+	defer s.east.Stop()
+	if s.west, err = controlplane.Start(messages); err != nil { //nolint:contextcheck // likewise
+		return err
+	}
+	defer s.west.Stop()
+	dir, err := os.MkdirTemp("", "xdsforge-server-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }() // at worst an empty folder stays
+	if s.keys, err = newKeys(dir); err != nil {
+		return err
+	}
+	defer s.close()
+	for _, chapter := range []func(context.Context) error{
+		s.start, s.firstConfiguration, s.denied, s.rotation, s.liveUpdate, s.darkness, s.stop,
+	} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	s.Title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
+	return nil
+}
+
+// start makes the server. NewServer in the place of grpc.NewServer is what makes the
+// difference, and ServerCredentials where the control plane is to say how connections are
+// secured. A program whose environment names a bootstrap file needs no pool.
+func (s *stage) start(ctx context.Context) error {
+	s.Chapter("A server without a configuration")
+	config, err := bootstrap.Parse(s.bootstrap())
+	if err != nil {
+		return err
+	}
+	if s.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(config)); err != nil {
+		return err
+	}
+	s.server, err = grpcxds.NewServer(
+		grpcxds.ServerPool(s.pool),
+		grpcxds.ServingMode(func(_ net.Addr, _ grpcxds.Mode, err error) { s.modes <- err }),
+		grpc.Creds(grpcxds.ServerCredentials(nil)),
+		grpc.StatsHandler(s.conns),
+	)
+	if err != nil {
+		return err
+	}
+	testpb.RegisterTestServiceServer(s.server, echo{})
+	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	s.addr = lis.Addr().String()
+	go func() { s.served <- s.server.Serve(lis) }() //nolint:contextcheck // it ends with GracefulStop
+
+	name, err := config.ServerListenerName(s.addr)
+	if err != nil {
+		return err
+	}
+	s.listener = name.String()
+	s.Line("it listens on %s, and asks for", s.addr)
+	s.Line("%s", s.listener)
+	n, err := touch(ctx, s.addr)
+	if err != nil || n != 0 {
+		return fmt.Errorf("a connection got %d bytes, and %w; want none, and the end", n, orNone(err))
+	}
+	s.Seen("nobody serves: a connection is accepted and closed, without a byte")
+	return nil
+}
+
+// bootstrap is what an operator would write: a template for the names of Listeners, an
+// authority for each control plane, and where the certificates are.
+func (s *stage) bootstrap() []byte {
+	const channel = `"channel_creds": [{"type": "insecure"}]`
+	return fmt.Appendf(nil, `{
+  "node": {"id": "shop-1"},
+  "server_listener_resource_name_template": "xdstp://east.example/envoy.config.listener.v3.Listener/server/%%s",
+  "authorities": {
+    "east.example": {"xds_servers": [{"server_uri": %q, %s}]},
+    "west.example": {"xds_servers": [{"server_uri": %q, %s}]}
+  },
+  "certificate_providers": {"files": {"plugin_name": "file_watcher", "config": %s}}
+}`, s.east.Addr(), channel, s.west.Addr(), channel, s.keys.config())
+}
+
+// close ends what a story that broke off has left.
+func (s *stage) close() {
+	if s.calls != nil {
+		_ = s.calls.Close()
+	}
+	if s.server != nil {
+		s.server.Stop()
+	}
+	if s.pool != nil {
+		_ = s.pool.Close()
+	}
+}

@@ -1,0 +1,42 @@
+// Package story writes what examples tell.
+package story
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/fatih/color"
+)
+
+// A Teller writes the story. There is colour on a terminal only.
+type Teller struct {
+	out     io.Writer
+	written int // chapters
+}
+
+// New is a Teller that writes to out.
+func New(out io.Writer) Teller { return Teller{out: out} }
+
+// Title is the first line, and the last.
+func (t *Teller) Title(s string) { fmt.Fprintln(t.out, color.New(color.Bold).Sprint(s)) }
+
+// Chapter begins a numbered part.
+func (t *Teller) Chapter(title string) {
+	t.written++
+	fmt.Fprintf(t.out, "\n%s\n", color.New(color.Bold, color.FgCyan).Sprintf("%d. %s", t.written, title))
+}
+
+// Line tells something.
+func (t *Teller) Line(format string, args ...any) {
+	fmt.Fprintf(t.out, "   "+format+"\n", args...)
+}
+
+// Seen tells what was not only said but checked.
+func (t *Teller) Seen(format string, args ...any) {
+	fmt.Fprintf(t.out, "   %s %s\n", color.GreenString("✓"), fmt.Sprintf(format, args...))
+}
+
+// Quote shows a message of the program in full.
+func (t *Teller) Quote(who string, err any) {
+	fmt.Fprintf(t.out, "     %s %s\n", who, color.YellowString("%v", err))
+}
