@@ -18,6 +18,15 @@
 // Nothing is registered for the scheme but by the latter; the one LB policy that has to be
 // known to gRPC has a name of its own.
 //
+// # Servers
+//
+// [NewServer] takes the place of grpc.NewServer (gRFC A36). What a server does at an address
+// is in a Listener resource whose name the bootstrap's template makes: which filter chain a
+// connection gets, whether it has TLS (with [ServerCredentials]), which calls are taken, and
+// what HTTP filters they go through. Until there is one the server closes connections
+// without a byte. Another Listener takes over new connections, while the calls of the old
+// ones go on until they end, or for the time of [DrainGrace].
+//
 // # Pools
 //
 // A [Pool] is what several servers and channels share: the bootstrap, the resource types,

@@ -156,7 +156,9 @@ func (w *world) serveGRPC(config string) *site {
 	go func() { served <- server.Serve(lis) }()
 	w.Cleanup(func() {
 		server.Stop()
-		_ = <-served // whatever it says
+		if err := <-served; err != nil {
+			w.Errorf("Serve: %v", err)
+		}
 	})
 	return s
 }

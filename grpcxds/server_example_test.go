@@ -1,0 +1,58 @@
+package grpcxds_test
+
+import (
+	"fmt"
+	"net"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/grpcxds"
+)
+
+// A server that waits for its configuration. A program whose environment names a bootstrap
+// file leaves the pool out.
+func ExampleNewServer() {
+	config, err := bootstrap.Parse([]byte(`{
+		"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}],
+		"server_listener_resource_name_template": "server/%s"}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer pool.Close()
+
+	told := make(chan grpcxds.Mode, 1)
+	s, err := grpcxds.NewServer(
+		grpcxds.ServerPool(pool),
+		grpcxds.ServingMode(func(_ net.Addr, mode grpcxds.Mode, _ error) { told <- mode }),
+		grpc.Creds(grpcxds.ServerCredentials(insecure.NewCredentials())),
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	healthpb.RegisterHealthServer(s, health.NewServer())
+	lis, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // an example
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(lis) }()
+
+	fmt.Println(<-told) // nobody is at that control plane
+	s.GracefulStop()
+	fmt.Println(<-served)
+	// Output:
+	// not serving
+	// <nil>
+}
