@@ -12,6 +12,7 @@ type pieces struct {
 	first  []byte
 	others [][]byte
 	left   int    // bytes in all of them
+	touched byte
 	joined []byte // room for what lies in several pieces
 }
 
@@ -31,6 +32,9 @@ func (p *pieces) next() bool {
 			return false
 		}
 		p.first, p.others = p.others[0], p.others[1:]
+		for at := 0; at < len(p.first); at += 64 {
+			p.touched += p.first[at]
+		}
 	}
 	return true
 }

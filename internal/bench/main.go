@@ -23,7 +23,8 @@ type Row struct {
 	Peer   float64 `json:"peer"` // the minimal client, or what the row names instead
 	Beside string  `json:"beside"`
 	Ratio  float64 `json:"ratio"`
-	Bound  float64 `json:"bound"` // of the ratio, or of Ours where Peer is 0
+	Floor  float64 `json:"floor,omitempty"` // what a client needs that only receives and acknowledges
+	Bound  float64 `json:"bound"`           // of the ratio, or of Ours where Peer is 0
 	OK     bool    `json:"ok"`
 }
 
@@ -84,7 +85,7 @@ func measure(ctx context.Context, which, out string, w io.Writer) (bool, error) 
 	ok := true
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "%s, %s, %d processors, %s\n\n", runtime.Version(), runtime.GOARCH, runtime.GOMAXPROCS(0), time.Now().Format(time.DateOnly))
-	fmt.Fprintln(table, "row\tours\tbeside\t\tratio\tbound\t")
+	fmt.Fprintln(table, "row\tours\tbeside\t\tratio\tbound\t\tfloor")
 	for _, m := range measurements() {
 		if !strings.Contains(m.name, which) {
 			continue
@@ -130,5 +131,9 @@ func (r Row) String() string {
 	if r.Peer == 0 {
 		return fmt.Sprintf("%s\t%.4g %s\t\t\t\t<= %g %s\t%s", r.Name, r.Ours, r.Unit, r.Bound, r.Unit, verdict)
 	}
-	return fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t<= %g\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, r.Bound, verdict)
+	line := fmt.Sprintf("%s\t%.4g %s\t%s\t%.4g %s\t%.2f\t<= %g\t%s", r.Name, r.Ours, r.Unit, r.Beside, r.Peer, r.Unit, r.Ratio, r.Bound, verdict)
+	if r.Floor > 0 {
+		line += fmt.Sprintf("\t%.4g %s", r.Floor, r.Unit)
+	}
+	return line
 }

@@ -97,8 +97,12 @@ func median(times int, f func(i int) (time.Duration, error)) (time.Duration, err
 		}
 		all = append(all, d)
 	}
+	return middle(all), nil
+}
+
+func middle(all []time.Duration) time.Duration {
 	slices.Sort(all)
-	return all[len(all)/2], nil
+	return all[len(all)/2]
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

@@ -32,14 +32,17 @@ func within(ctx context.Context, n int, f func(ctx context.Context, srv *server)
 	return f(ctx, srv)
 }
 
+// subscriptions is how many of each client are measured.
+const subscriptions = 5
+
 func subscribeRow(n int) func(context.Context) ([]Row, error) {
 	return func(ctx context.Context) ([]Row, error) {
 		spentBy := make(map[kind]time.Duration)
 		err := within(ctx, n, func(ctx context.Context, srv *server) error {
-			for _, k := range []kind{ours, plain} {
-				var err error
-				spentBy[k], err = median(3, func(int) (time.Duration, error) {
-					return spent(func() error {
+			var all [plain + 1][]time.Duration
+			for range subscriptions { // by turns, so that what else the machine does concerns both
+				for _, k := range []kind{ours, plain} {
+					d, err := spent(func() error {
 						s, err := newSubject(ctx, k, srv.addr, n, false)
 						if err != nil {
 							return err
@@ -47,10 +50,14 @@ func subscribeRow(n int) func(context.Context) ([]Row, error) {
 						defer s.stop()
 						return s.await(ctx, 0, 2*n, 0)
 					})
-				})
-				if err != nil {
-					return err
+					if err != nil {
+						return err
+					}
+					all[k] = append(all[k], d)
 				}
+			}
+			for _, k := range []kind{ours, plain} {
+				spentBy[k] = middle(all[k])
 			}
 			return nil
 		})
@@ -79,20 +86,13 @@ func each(ctx context.Context, srv *server, k kind, n int, delta bool, c change)
 		return 0, err
 	}
 	defer s.stop()
-	if err := s.await(ctx, 0, 2*n, 0); err != nil {
+	if err := s.settled(ctx, k, srv); err != nil {
 		return 0, err
 	}
-	// What follows a burst: the last answers, and whatever is put off.
-	if err := srv.do("touch cluster 0"); err != nil {
-		return 0, err
+	if k == nothing {
+		c.first = -1
 	}
-	if err := s.await(ctx, 0, 1, 1); err != nil {
-		return 0, err
-	}
-	settle := time.NewTimer(300 * time.Millisecond)
-	<-settle.C
-	s.drain()
-	return median(5, func(round int) (time.Duration, error) {
+	return median(7, func(round int) (time.Duration, error) {
 		runtime.GC()
 		before := cpu()
 		for i := range changes {
@@ -125,15 +125,17 @@ func changeRows(ctx context.Context) (rows []Row, err error) {
 			{"one assignment of 10000 changes, all sent", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 0.35},
 			{"the same 10000 assignments again", func(int) string { return "again endpoint" }, -1, 0.35},
 		} {
-			mine, err := each(ctx, srv, ours, n, false, c)
-			if err != nil {
-				return err
+			spent := make(map[kind]time.Duration)
+			for _, k := range []kind{ours, skipping, nothing} {
+				var err error
+				if spent[k], err = each(ctx, srv, k, n, false, c); err != nil {
+					return err
+				}
 			}
-			peer, err := each(ctx, srv, skipping, n, false, c)
-			if err != nil {
-				return err
-			}
-			rows = append(rows, Row{Name: c.name, Unit: "ms", Ours: milliseconds(mine), Peer: milliseconds(peer), Beside: "skipping", Bound: c.bound})
+			rows = append(rows, Row{
+				Name: c.name, Unit: "ms", Bound: c.bound, Beside: "skipping",
+				Ours: milliseconds(spent[ours]), Peer: milliseconds(spent[skipping]), Floor: milliseconds(spent[nothing]),
+			})
 		}
 		return nil
 	})

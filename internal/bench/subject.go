@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -29,6 +31,7 @@ const (
 	ours kind = iota
 	plain
 	skipping
+	nothing // the floor
 )
 
 // A subject is a client that is measured. It watches n clusters and n assignments.
@@ -45,9 +48,12 @@ type subject struct {
 func newSubject(ctx context.Context, k kind, addr string, n int, delta bool) (*subject, error) {
 	s := &subject{got: make([]atomic.Uint32, 2*n), told: make(chan struct{}, 1), handled: make(chan struct{}, 1000)}
 	var err error
-	if k == ours {
+	switch k {
+	case ours:
 		err = s.startOurs(addr, n, delta)
-	} else {
+	case nothing:
+		err = s.startFloor(ctx, addr, n)
+	case plain, skipping:
 		err = s.startMinimal(ctx, addr, n, delta, k == skipping)
 	}
 	return s, err
@@ -74,6 +80,30 @@ func (s *subject) await(ctx context.Context, from, to int, before uint32) error 
 			return fmt.Errorf("waiting for watcher %d: %w", i, context.Cause(ctx))
 		}
 	}
+	return nil
+}
+
+// settled waits until all is told, and for what follows that.
+func (s *subject) settled(ctx context.Context, k kind, srv *server) error {
+	if k == nothing {
+		if err := errors.Join(s.answered(ctx), s.answered(ctx)); err != nil {
+			return err
+		}
+	} else if err := s.await(ctx, 0, len(s.got), 0); err != nil {
+		return err
+	}
+	// The last answers to a burst, and whatever is put off.
+	if err := srv.do("touch cluster 0"); err != nil {
+		return err
+	}
+	if k != nothing {
+		if err := s.await(ctx, 0, 1, 1); err != nil {
+			return err
+		}
+	}
+	pause := time.NewTimer(300 * time.Millisecond)
+	<-pause.C
+	s.drain()
 	return nil
 }
 
@@ -140,6 +170,24 @@ func (s *subject) startMinimal(ctx context.Context, addr string, n int, delta, s
 	s.stop = func() {
 		cancel()
 		_ = m.conn.Close()
+		wg.Wait()
+	}
+	return nil
+}
+
+// startFloor starts what tells no watcher anything.
+func (s *subject) startFloor(ctx context.Context, addr string, n int) error {
+	ctx, cancel := context.WithCancel(ctx)
+	f, err := newFloor(ctx, addr, n, func() { s.handled <- struct{}{} })
+	if err != nil {
+		cancel()
+		return err
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = f.run() }) // it ends with ctx
+	s.stop = func() {
+		cancel()
+		_ = f.conn.Close()
 		wg.Wait()
 	}
 	return nil
