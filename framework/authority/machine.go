@@ -78,11 +78,16 @@ func (m *Machine) Active() (int, bool) {
 	return i, i != fallback.None
 }
 
+// keptEffects bounds the room for effects that is kept.
+const keptEffects = 1 << 10
+
 // Handle takes in an event and returns what to do about it. The slice is valid
 // until the next call.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	clear(m.effects) // no update may live on in an old effect
-	m.effects, m.now = m.effects[:0], now
+	if m.effects, m.now = m.effects[:0], now; cap(m.effects) > keptEffects {
+		m.effects = nil
+	}
 	switch ev := ev.(type) {
 	case Watch:
 		m.watch(ev)

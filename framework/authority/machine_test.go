@@ -56,7 +56,7 @@ func newRig(t *testing.T, features ...string) *rig {
 	return newRigOf(t, newServer(t, "xds.test:1", features...))
 }
 
-func newServer(t *testing.T, uri string, features ...string) *bootstrap.Server {
+func newServer(t testing.TB, uri string, features ...string) *bootstrap.Server {
 	t.Helper()
 	quoted := make([]string, len(features))
 	for i, f := range features {
@@ -79,7 +79,7 @@ func newRigOf(t *testing.T, servers ...*bootstrap.Server) *rig {
 	return &rig{t: t, m: New(Config{Types: types, Servers: servers, NodeID: "node-1"}), now: time.Unix(0, 0)}
 }
 
-func name(t *testing.T, s string) xdstp.Name {
+func name(t testing.TB, s string) xdstp.Name {
 	t.Helper()
 	n, err := xdstp.Parse(s)
 	if err != nil {

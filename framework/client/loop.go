@@ -37,6 +37,9 @@ type loop struct {
 	news bool
 }
 
+// keptEvents bounds the room for events that is kept when a burst is over.
+const keptEvents = 1 << 10
+
 func newLoop(c *Client, config ads.Config) *loop {
 	return &loop{client: c, config: config, wake: make(chan struct{}, 1)}
 }
@@ -97,6 +100,9 @@ func (l *loop) run() {
 			ev.apply(l, now)
 		}
 		clear(batch) // no response may live on in an old event
+		if cap(batch) > keptEvents {
+			batch = nil
+		}
 		l.turn(now)
 		if at, ok := l.nextDeadline(); ok {
 			timer.Reset(time.Until(at))

@@ -9,11 +9,11 @@ import (
 
 // pieces are what is left of a message that arrived in pieces.
 type pieces struct {
-	first  []byte
-	others [][]byte
-	left   int    // bytes in all of them
+	first   []byte
+	others  [][]byte
+	left    int // bytes in all of them
 	touched byte
-	joined []byte // room for what lies in several pieces
+	joined  []byte // room for what lies in several pieces
 }
 
 // joinedRoom is how much room is made at once for what lies in several pieces.
