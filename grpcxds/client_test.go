@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3" // for prototext
 	"google.golang.org/grpc"
@@ -222,21 +223,28 @@ func TestErrors(t *testing.T) {
 	p.listener("rejected", `route_config { virtual_hosts { domains: "rejected" routes { } } }`)
 	p.listener("host", fmt.Sprintf(`route_config { %s }`, hosts("other", to("c"))))
 	p.listener("route", fmt.Sprintf(`route_config { %s }`, hosts("route", `routes { match { path: "/x" } route { cluster: "c" } }`)))
+	p.listener("cluster", fmt.Sprintf(`route_config { %s }`, hosts("cluster", to("bad"))))
+	p.set("bad", new(clusterv3.Cluster), `name: "bad" type: EDS eds_cluster_config { eds_config { ads {} } } lb_policy: MAGLEV`)
+	p.listener("servers", fmt.Sprintf(`route_config { %s }`, hosts("servers", to("closed"))))
+	p.cluster("closed", "closed", &backend{port: 1})
 	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///host")
 	if _, err := call(soon(t), cc, "/p.S/M"); status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": Listener "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") &&
 		status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": RouteConfiguration "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") {
 		t.Errorf("no virtual host: %v", err)
 	}
+	server := "server " + p.Addr()
 	for target, want := range map[string][]string{
-		"rejected": {`Listener "rejected": invalid: `},
-		"route":    {`RouteConfiguration "route": cannot route the call: no route of virtual host "h" takes /p.S/M`},
+		"rejected": {`Listener "rejected": invalid: `, server, "node n"},
+		"route":    {`RouteConfiguration "route": cannot route the call: no route of virtual host "h" takes /p.S/M`, server, "node n"},
+		"cluster":  {`Cluster "bad": invalid: lb_policy = MAGLEV`, server, "node n"},
+		"servers":  {`cluster "closed"`, "connection refused", "xDS node ID: n"},
 	} {
 		cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///"+target)
 		_, err := call(soon(t), cc, "/p.S/M")
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%s: %v; want UNAVAILABLE", target, err)
 		}
-		want = append(want, fmt.Sprintf(`target "xds:///%s", authority %q`, target, target), "server "+p.Addr(), "node n")
+		want = append(want, fmt.Sprintf(`target "xds:///%s", authority %q`, target, target))
 		for _, part := range want {
 			if n := strings.Count(err.Error(), part); n != 1 {
 				t.Errorf("%s: %v; want %q once, not %d times", target, err, part, n)

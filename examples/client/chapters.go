@@ -13,7 +13,7 @@ import (
 )
 
 // counts are calls by the server that answered.
-type counts map[string]int
+type counts map[string]uint64
 
 // call makes a call, and returns the name of the server that answered.
 func (s *stage) call(ctx context.Context) (string, error) {
@@ -111,7 +111,7 @@ func (s *stage) load(ctx context.Context) error {
 	for _, a := range []struct {
 		*authority
 		cluster string
-		calls   int
+		calls   uint64
 	}{
 		{s.east, "stable", s.counts[s.first.name] + s.counts[s.second.name]},
 		{s.west, "canary", s.counts[s.canary.name]},
@@ -119,12 +119,12 @@ func (s *stage) load(ctx context.Context) error {
 		var sum fakelrs.Totals
 		err := a.lrs.Await(ctx, func(reports []fakelrs.Report) bool {
 			sum = fakelrs.Sum(reports)
-			return sum.Succeeded >= uint64(a.calls)
+			return sum.Succeeded >= a.calls
 		})
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s was told of %d calls of %d: %w", a.name, sum.Succeeded, a.calls, err)
-		case sum.Succeeded != uint64(a.calls):
+		case sum.Succeeded != a.calls:
 			return fmt.Errorf("%s was told of %d calls; there were %d", a.name, sum.Succeeded, a.calls)
 		}
 		s.seen("%s was told of %d calls of %s that were answered, exactly as many as there were", a.name, sum.Succeeded, a.cluster)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -56,16 +57,16 @@ func (s *stage) publishRest() error {
 
 // cluster publishes a cluster whose load is reported, with a priority for each server.
 func cluster(plane *controlplane.Server, name, eds string, servers ...*backend) error {
-	localities := ""
+	var localities strings.Builder
 	for priority, b := range servers {
 		host, port, err := net.SplitHostPort(b.addr)
 		if err != nil {
 			return err
 		}
-		localities += fmt.Sprintf(`endpoints { priority: %d locality { zone: %q } load_balancing_weight { value: 1 }
+		fmt.Fprintf(&localities, `endpoints { priority: %d locality { zone: %q } load_balancing_weight { value: 1 }
 			lb_endpoints { endpoint { address { socket_address { address: %q port_value: %s } } } } } `, priority, b.name, host, port)
 	}
-	if err := set(plane, eds, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q %s`, eds, localities); err != nil {
+	if err := set(plane, eds, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q %s`, eds, localities.String()); err != nil {
 		return err
 	}
 	return set(plane, name, new(clusterv3.Cluster), `name: %q type: EDS lrs_server { self {} }

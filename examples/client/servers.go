@@ -40,7 +40,8 @@ type backend struct {
 
 func newBackend(ctx context.Context, name string) (*backend, error) {
 	b := &backend{name: name, addr: "127.0.0.1:0"}
-	return b, b.start(ctx)
+	err := b.start(ctx)
+	return b, err
 }
 
 // start serves, on the same address as before.
@@ -67,10 +68,10 @@ func (b *backend) answer(_ any, s grpc.ServerStream) error {
 
 // build starts the control planes and the servers, and publishes all resources.
 func (s *stage) build(ctx context.Context) (err error) {
-	if s.east, err = newAuthority("east.example"); err != nil {
+	if s.east, err = newAuthority("east.example"); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
-	if s.west, err = newAuthority("west.example"); err != nil {
+	if s.west, err = newAuthority("west.example"); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	for name, b := range map[string]**backend{"stable-1": &s.first, "stable-2": &s.second, "canary": &s.canary} {
