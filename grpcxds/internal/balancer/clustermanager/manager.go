@@ -41,13 +41,6 @@ type manager struct {
 	changed bool
 }
 
-// An entry is a child as the picker knows it.
-type entry struct {
-	child child
-	state balancer.State
-	slot  *slot
-}
-
 func newManager(cc balancer.ClientConn, options balancer.BuildOptions) *manager {
 	m := &manager{cc: cc, options: options, breakers: new(breaker.Set), config: new(config), children: make(map[string]*entry)}
 	m.loop = serial.New(m.publish)
@@ -132,16 +125,14 @@ func (m *manager) update() {
 		e := m.children[name]
 		if e == nil {
 			same = false
-			e = m.start(name)
+			e = m.add(name)
 		}
-		if _, there := c.Clusters[name]; there || m.config.Cluster == "" {
-			e.child.update()
-		}
+		m.tell(e)
 	}
 	for name, e := range m.children {
 		if !targets[name] {
 			delete(m.children, name)
-			e.child.Close()
+			e.close()
 		}
 	}
 	m.err = nil
@@ -162,23 +153,6 @@ func (m *manager) hold() {
 	if m.release == nil && m.around.State.Holder != nil {
 		m.release = m.around.State.Holder.Hold(m.config.Cluster)
 	}
-}
-
-func (m *manager) start(name string) *entry {
-	e := &entry{state: node.Connecting(), slot: new(slot)}
-	e.slot.set(e.state.Picker)
-	m.children[name] = e
-	report := func(s balancer.State) {
-		e.state = node.Sticky(e.state, s)
-		e.slot.set(e.state.Picker)
-		m.changed = true
-	}
-	if _, ok := m.around.State.Config.Plugins[name]; ok {
-		e.child = newPlugin(m.around, name, report)
-	} else {
-		e.child = newRoot(m.around, name, report)
-	}
-	return e
 }
 
 // publish tells the channel the newest, if there is something new.
@@ -219,9 +193,7 @@ func (m *manager) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 // ExitIdle implements [balancer.Balancer].
 func (m *manager) ExitIdle() {
 	m.loop.Post(func() {
-		for _, e := range m.children {
-			e.child.ExitIdle()
-		}
+		m.exitIdle()
 	})
 }
 
@@ -229,7 +201,7 @@ func (m *manager) ExitIdle() {
 func (m *manager) Close() {
 	m.loop.Close(func() {
 		for _, e := range m.children {
-			e.child.Close()
+			e.close()
 		}
 		if m.release != nil {
 			m.release()

@@ -1,0 +1,89 @@
+package clustermanager_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/stats"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+)
+
+// Clusters are connected when the first call comes to them; of those that wait for a channel
+// to be ready, one is.
+func TestClustersSleep(t *testing.T) {
+	w := newWorld(t)
+	accepted := make(map[string]*atomic.Int64)
+	clusters := make(map[string]xdsconfig.Cluster)
+	for _, name := range []string{"a", "b", "c"} {
+		n := new(atomic.Int64)
+		accepted[name] = n
+		clusters[name] = eds(roundRobin, locality("x", 0, 1, start(t, "", grpc.StatsHandler(connections{n}))))
+	}
+	w.resolver.InitialState(resolver.State{Attributes: xdsconfig.With(nil, &xdsconfig.State{Config: &xdsconfig.Config{
+		Clusters: clusters, Targets: []string{"a", "b", "c"},
+	}})})
+	expect := func(when string, a, b, c int64) {
+		t.Helper()
+		if accepted["a"].Load() != a || accepted["b"].Load() != b || accepted["c"].Load() != c {
+			t.Errorf("%s: %d, %d, %d connections; want %d, %d, %d", when,
+				accepted["a"].Load(), accepted["b"].Load(), accepted["c"].Load(), a, b, c)
+		}
+	}
+	w.to("b")
+	expect("after a call to b", 0, 1, 0)
+	w.to("c")
+	w.to("b")
+	expect("after calls to b and c", 0, 1, 1)
+
+	idle := newWorld(t)
+	idle.set(clusters)
+	for s := idle.GetState(); s != connectivity.Ready; s = idle.GetState() {
+		if s == connectivity.Idle {
+			idle.Connect()
+		}
+		if !idle.WaitForStateChange(t.Context(), s) {
+			t.Fatal("the channel is never ready")
+		}
+	}
+	idle.to("a") // the server may notice a little later
+	expect("after waiting for another channel", 1, 1, 1)
+}
+
+// connections counts those of a server.
+type connections struct{ n *atomic.Int64 }
+
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context   { return ctx }
+func (connections) HandleRPC(context.Context, stats.RPCStats)                         {}
+
+func (c connections) HandleConn(_ context.Context, s stats.ConnStats) {
+	if _, ok := s.(*stats.ConnBegin); ok {
+		c.n.Add(1)
+	}
+}
+
+// Without a change, clusters do nothing when another one changes.
+func TestUnchangedClustersDoNothing(t *testing.T) {
+	b := startAll(t, 2)
+	w := newWorld(t, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"`+spyName+`":{}}]}`))
+	same := eds(resource.LBConfig{Name: customName, Config: `{"index":0}`}, locality("x", 0, 1, b[0]))
+	w.one(same)
+	w.to("c")
+	updates := customUpdates.Load()
+	for range 3 {
+		w.set(map[string]xdsconfig.Cluster{"c": same, "other": eds(roundRobin, locality("x", 0, 1, b[1]))})
+		w.to("other")
+	}
+	if got := customUpdates.Load() - updates; got != 0 {
+		t.Errorf("a cluster that has not changed had its policy updated %d times", got)
+	}
+	if s := observed.last.Load(); s.ConnectivityState != connectivity.Ready {
+		t.Errorf("the channel is %v, want READY", s.ConnectivityState)
+	}
+}
