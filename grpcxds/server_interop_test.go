@@ -29,23 +29,22 @@ var everything = []string{
 	"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
 }
 
-// newInteropWorld is a secure world whose control plane serves everything, and its bootstrap.
-func newInteropWorld(t *testing.T) (w *world, v *vault, config string) {
+// newInteropWorld is a secure world whose control plane serves everything.
+func newInteropWorld(t *testing.T) (*world, *vault) {
 	t.Helper()
-	v = newVault(t)
+	v := newVault(t)
 	plane, err := controlplane.Start(everything)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(plane.Stop)
-	config = v.bootstrap(plane)
-	return newWorldOf(t, plane, config), v, config
+	return newWorldOf(t, plane, v.bootstrap(plane)), v
 }
 
 // grpc-go's own xDS client calls our server, with the TLS that the same control plane has
 // both of them use.
 func TestClientOfGRPC(t *testing.T) {
-	w, _, config := newInteropWorld(t)
+	w, _ := newInteropWorld(t)
 	s := w.serve(grpc.Creds(ServerCredentials(nil)))
 	w.publishListener(withTLS(s.listener(rds("server-routes"))))
 	w.publishRoutes("server-routes", `virtual_hosts { domains: "shop" routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} } }`)
@@ -60,7 +59,7 @@ func TestClientOfGRPC(t *testing.T) {
 		lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } }`, s.port))
 	s.awaitServing()
 
-	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(config))
+	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(w.config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,9 +88,9 @@ func TestClientOfGRPC(t *testing.T) {
 // Our resources and bootstrap drive grpc-go's own xDS server, unchanged, and both servers
 // do the same. (Ours alone passes over the case of authorities, as domains are compared.)
 func TestServerOfGRPC(t *testing.T) {
-	w, v, config := newInteropWorld(t)
+	w, v := newInteropWorld(t)
 	ours := w.serve(grpc.Creds(ServerCredentials(nil)))
-	theirs := w.serveGRPC(config)
+	theirs := w.serveGRPC(w.config)
 	const routes = `
 		virtual_hosts { domains: "shop"
 			routes { match { prefix: "/" headers { name: "kind" string_match { exact: "denied" } } } route { cluster: "c" } }

@@ -40,9 +40,10 @@ const (
 // A world is a control plane, and servers that it configures.
 type world struct {
 	testing.TB
-	plane *controlplane.Server
-	pool  *Pool
-	ctx   context.Context
+	plane  *controlplane.Server
+	config string // the bootstrap
+	pool   *Pool
+	ctx    context.Context
 }
 
 func newWorld(t testing.TB, opts ...PoolOption) *world {
@@ -70,7 +71,7 @@ func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ..
 	t.Cleanup(func() { _ = pool.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	return &world{TB: t, plane: plane, pool: pool, ctx: ctx}
+	return &world{TB: t, plane: plane, config: config, pool: pool, ctx: ctx}
 }
 
 // An event is what a server told of itself.

@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -95,7 +96,7 @@ func (s *stage) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(config)); err != nil {
+	if s.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(config), grpcxds.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
 		return err
 	}
 	s.server, err = grpcxds.NewServer(
