@@ -2,7 +2,6 @@ package convert
 
 import (
 	"net/netip"
-	"strconv"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -68,7 +67,20 @@ func join(b []byte, host string, port uint32) []byte {
 	} else {
 		b = append(b, host...)
 	}
-	return strconv.AppendUint(append(b, ':'), uint64(port), 10)
+	return appendPort(append(b, ':'), port)
+}
+
+// appendPort appends a port in decimal. Ports have four or five digits, with which
+// strconv does not hurry.
+func appendPort(b []byte, port uint32) []byte {
+	var digits [len("65535")]byte
+	i := len(digits)
+	for ok := true; ok; ok = port > 0 {
+		i--
+		digits[i] = byte('0' + port%10)
+		port /= 10
+	}
+	return append(b, digits[i:]...)
 }
 
 // AddrPort is the IP address and port of a socket address. Beside what is a

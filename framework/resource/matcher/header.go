@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
@@ -80,7 +79,7 @@ type HeaderParts struct {
 
 // PartsOfHeader are those of a message.
 func PartsOfHeader(m *routev3.HeaderMatcher) HeaderParts {
-	pattern := partsOf(m.GetStringMatch())
+	pattern := PartsOfString(m.GetStringMatch())
 	return HeaderParts{
 		Name: m.GetName(), Invert: m.GetInvertMatch(), Specifier: member(m, "header_match_specifier"),
 		Text: cmp.Or(
@@ -124,7 +123,7 @@ func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var err error
 	switch m.Specifier {
 	case headerString:
-		h.Value, err = stringParts{m.Pattern, m.PatternText, m.IgnoreCase}.matcher(dc)
+		h.Value, err = StringParts{m.Pattern, m.PatternText, m.IgnoreCase}.matcher(dc)
 		if err != nil {
 			err = below(root.Field("string_match"), err)
 		}
@@ -149,23 +148,6 @@ func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 		err = violation(root.Field("header_match_specifier"), nil, "must be set (A28)")
 	}
 	return h, err
-}
-
-// NewStrings makes matchers of several StringMatchers, which stand in a repeated
-// field with this name.
-func NewStrings(field string, list []*matcherv3.StringMatcher) ([]String, error) {
-	var root *resource.Path
-	var v resource.Violations
-	var out []String
-	for i, m := range list {
-		s, err := NewString(m)
-		if err != nil {
-			v.AddError(root.Item(field, i), err)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out, v.Err()
 }
 
 func below(p resource.Path, err error) error {

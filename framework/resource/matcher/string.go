@@ -1,7 +1,6 @@
 package matcher
 
 import (
-	"cmp"
 	"regexp"
 	"strings"
 
@@ -66,31 +65,10 @@ func (s String) Equal(o String) bool {
 // NewString makes a matcher of a StringMatcher. Its pattern must be set; an empty
 // prefix, suffix or part, which would match everything, is an error (the message's
 // own rules).
-func NewString(m *matcherv3.StringMatcher) (String, error) { return partsOf(m).matcher(nil) }
-
-// stringParts is what a StringMatcher says.
-type stringParts struct {
-	pattern    int32 // the number of the pattern's field; 0: there is none
-	text       string
-	ignoreCase bool
-}
-
-func partsOf(m *matcherv3.StringMatcher) stringParts {
-	text := cmp.Or(m.GetExact(), m.GetPrefix(), m.GetSuffix(), m.GetContains(), m.GetSafeRegex().GetRegex())
-	return stringParts{member(m, "match_pattern"), text, m.GetIgnoreCase()}
-}
-
-// The numbers of the fields of a StringMatcher that are its pattern.
-const (
-	stringExact    = 1
-	stringPrefix   = 2
-	stringSuffix   = 3
-	stringRegex    = 5
-	stringContains = 7
-)
+func NewString(m *matcherv3.StringMatcher) (String, error) { return PartsOfString(m).matcher(nil) }
 
 // matcher makes the matcher; errors are those of [NewString].
-func (m stringParts) matcher(dc *resource.DecodeContext) (String, error) {
+func (m StringParts) matcher(dc *resource.DecodeContext) (String, error) {
 	var root *resource.Path
 	switch m.pattern {
 	case stringExact:

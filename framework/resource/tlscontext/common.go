@@ -103,7 +103,7 @@ func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *val
 		v.Add(p.Field("match_subject_alt_names"), nil, "must not be set for a server (A29)")
 		return
 	}
-	sans, err := matcher.NewStrings("match_subject_alt_names", m.sans)
+	sans, err := matcher.NewStrings(dc, "match_subject_alt_names", m.sans)
 	if err != nil {
 		v.AddError(p, err)
 	}

@@ -2,8 +2,8 @@ package tlscontext
 
 import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 
+	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
@@ -176,7 +176,7 @@ type validationView struct {
 	spki, hash  bool // there is one
 	typedSANs   bool
 	crl, custom bool
-	sans        []*matcherv3.StringMatcher
+	sans        []matcher.StringParts
 }
 
 func (m *validationView) parse(r *wire.Reader) {
@@ -186,7 +186,7 @@ func (m *validationView) parse(r *wire.Reader) {
 		case 6<<3 | wire.Len:
 			parseBool(r, &m.sct)
 		case 9<<3 | wire.Len:
-			wire.Unmarshal(r, wire.Element(&m.sans, r))
+			wire.Element(&m.sans, r).Read(r)
 		case 13<<3 | wire.Len:
 			m.provider.parse(r)
 		default:

@@ -150,9 +150,11 @@ func (a *Arena) Buffer(n int) []byte {
 	return a.text[len(a.text):]
 }
 
-// Text is a string of what was appended to the last buffer.
+// Text is a string of what was appended to the last buffer, which nothing may be
+// appended to any more.
 func (a *Arena) Text(b []byte) string {
-	start := len(a.text)
-	a.text = append(a.text, b...)
-	return text(a.text[start:])
+	if start := len(a.text); cap(b) == cap(a.text)-start { // else there was not room enough
+		a.text = a.text[:start+len(b)]
+	}
+	return text(b)
 }

@@ -89,9 +89,13 @@ func configs(t testing.TB, p *security.Providers, s *tlscontext.Server, c *tlsco
 
 func sans(t testing.TB, list ...*matcherv3.StringMatcher) []matcher.String {
 	t.Helper()
-	out, err := matcher.NewStrings("sans", list)
-	if err != nil {
-		t.Fatal(err)
+	var out []matcher.String
+	for _, m := range list {
+		s, err := matcher.NewString(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, s)
 	}
 	return out
 }
