@@ -96,6 +96,7 @@ type xdsResolver struct {
 	settings routing.Settings
 	state    resolver.State // what all configurations have in common
 	told     bool           // the LB policy has had one
+	table    *routing.Table // that the calls have; nil: none
 }
 
 func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err error) {
@@ -140,8 +141,11 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.settings.Where, err)
 	}
-	var table *routing.Table
-	if err == nil {
+	table := r.table
+	switch {
+	case err != nil:
+		table = nil
+	case !table.IsFor(c): // else only clusters are new
 		table = r.channel.Compile(c, r.settings)
 	}
 	if err == nil || r.told {
@@ -155,7 +159,10 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		r.cc.ReportError(err)
 	}
-	r.channel.Set(table, err)
+	if table == nil || table != r.table {
+		r.channel.Set(table, err)
+	}
+	r.table = table
 }
 
 // policyState is what the LB policy is told.

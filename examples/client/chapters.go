@@ -27,7 +27,7 @@ func (s *stage) call(ctx context.Context) (string, error) {
 
 // split measures how calls are divided among two clusters of two authorities.
 func (s *stage) split(ctx context.Context) error {
-	s.say("1. One target, two authorities: 80 of 100 calls are for stable, 20 for canary")
+	s.Chapter("One target, two authorities: 80 of 100 calls are for stable, 20 for canary")
 	const n = 2000
 	got := make(counts)
 	for range n {
@@ -41,26 +41,26 @@ func (s *stage) split(ctx context.Context) error {
 	if tolerance := 5 * math.Sqrt(0.2*0.8/n); math.Abs(share-0.2) > tolerance {
 		return fmt.Errorf("%.1f %% of the calls went to canary; want 20 %%, give or take %.1f", 100*share, 100*tolerance)
 	}
-	s.seen("%d calls: %.1f %% went to stable, %.1f %% to canary", n, 100-100*share, 100*share)
+	s.Seen("%d calls: %.1f %% went to stable, %.1f %% to canary", n, 100-100*share, 100*share)
 	return nil
 }
 
 // failover has the servers of the highest priority fail, and come back.
 func (s *stage) failover(ctx context.Context) error {
-	s.say("2. Stable's first server stops: its calls go to the next priority, and then back")
+	s.Chapter("Stable's first server stops: its calls go to the next priority, and then back")
 	s.first.stop()
 	failed, err := s.until(ctx, s.second.name)
 	if err != nil {
 		return err
 	}
-	s.seen("%s answers; %d calls failed meanwhile", s.second.name, failed)
+	s.Seen("%s answers; %d calls failed meanwhile", s.second.name, failed)
 	if err := s.first.start(ctx); err != nil {
 		return err
 	}
 	if _, err := s.until(ctx, s.first.name); err != nil {
 		return err
 	}
-	s.seen("%s is back, and answers", s.first.name)
+	s.Seen("%s is back, and answers", s.first.name)
 	return nil
 }
 
@@ -80,7 +80,7 @@ func (s *stage) until(ctx context.Context, name string) (failed int, err error) 
 
 // fault has the control plane fail all calls, and stop that.
 func (s *stage) fault(ctx context.Context) error {
-	s.say("3. The control plane injects a fault, and removes it")
+	s.Chapter("The control plane injects a fault, and removes it")
 	if err := s.publishListener(abort); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (s *stage) fault(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if status.Code(err) == codes.ResourceExhausted {
-			s.seen("calls fail: %v", err)
+			s.Seen("calls fail: %v", err)
 			break
 		}
 	}
@@ -101,13 +101,13 @@ func (s *stage) fault(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.seen("calls are answered again, after %d more failures", failed)
+	s.Seen("calls are answered again, after %d more failures", failed)
 	return nil
 }
 
 // load compares what the control planes are told with what the servers did.
 func (s *stage) load(ctx context.Context) error {
-	s.say("4. Each authority hears of the load on its own cluster")
+	s.Chapter("Each authority hears of the load on its own cluster")
 	for _, a := range []struct {
 		*authority
 		cluster string
@@ -127,7 +127,7 @@ func (s *stage) load(ctx context.Context) error {
 		case sum.Succeeded != a.calls:
 			return fmt.Errorf("%s was told of %d calls; there were %d", a.name, sum.Succeeded, a.calls)
 		}
-		s.seen("%s was told of %d calls of %s that were answered, exactly as many as there were", a.name, sum.Succeeded, a.cluster)
+		s.Seen("%s was told of %d calls of %s that were answered, exactly as many as there were", a.name, sum.Succeeded, a.cluster)
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/internal/story"
 )
 
 // timeout is how long the whole story may take.
@@ -41,7 +42,7 @@ func main() {
 
 // A stage is what the chapters play on.
 type stage struct {
-	out  io.Writer
+	story.Teller
 	east *authority // of the target, and of the cluster "stable"
 	west *authority // of the cluster "canary"
 	// The servers of stable, by priority, and the one of canary.
@@ -51,7 +52,8 @@ type stage struct {
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
-	s := &stage{out: out, counts: make(counts)}
+	s := &stage{Teller: story.New(out), counts: make(counts)}
+	s.Title("xdsforge client: one gRPC channel, configured by two control planes")
 	defer func() { s.close() }()
 	if err := s.build(ctx); err != nil {
 		return err
@@ -66,7 +68,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 			return err
 		}
 	}
-	s.say("\nEverything was seen.")
+	s.Title("\nEverything was seen.")
 	return nil
 }
 
@@ -95,8 +97,3 @@ func (s *stage) dial() (closeAll func() error, err error) {
 	}
 	return func() error { return errors.Join(s.conn.Close(), pool.Close()) }, nil
 }
-
-func (s *stage) say(format string, args ...any) { fmt.Fprintf(s.out, format+"\n", args...) }
-
-// seen tells what was not only said but checked.
-func (s *stage) seen(format string, args ...any) { s.say("   ✓ "+format, args...) }

@@ -297,3 +297,20 @@ func TestHolding(t *testing.T) {
 	w.channel.Set(nil, nil)
 	check("calls that did not begin", "")
 }
+
+// A configuration in which only clusters are new needs no other table.
+func TestIsFor(t *testing.T) {
+	w := newWorld(t)
+	const routes = `virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "a" } } }`
+	c := w.config("", routes)
+	table := w.channel.Compile(c, w.settings())
+	w.channel.Set(table, nil)
+	same := *c
+	same.Targets = []string{"a", "b"}
+	if !table.IsFor(&same) {
+		t.Error("another table for other clusters")
+	}
+	if table.IsFor(w.config("", routes)) || (*routing.Table)(nil).IsFor(c) {
+		t.Error("no other table for another route")
+	}
+}

@@ -83,6 +83,13 @@ func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
 	return t
 }
 
+// IsFor reports whether the table says what that of another configuration would. Nil
+// says nothing.
+func (t *Table) IsFor(config *xdsconfig.Config) bool {
+	return t != nil && t.config.Listener == config.Listener && t.config.Route == config.Route &&
+		t.config.VirtualHost == config.VirtualHost
+}
+
 // limit is how long a call may take at most; 0: as long as it wants (A31).
 func limit(config *xdsconfig.Config, r *route.Route) time.Duration {
 	switch {
