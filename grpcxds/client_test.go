@@ -95,6 +95,14 @@ func TestInvalidTargets(t *testing.T) {
 	if _, err := grpcxds.NewClient("xds:///x", grpcxds.DialPool(pool)); err == nil {
 		t.Error("gRPC's own errors are passed over")
 	}
+	deaf, err := grpcxds.NewClient("xds:///x", grpcxds.DialPool(pool), insecurely, grpc.WithDisableServiceConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer deaf.Close()
+	if _, err := call(soon(t), deaf, "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "WithDisableServiceConfig") {
+		t.Errorf("a channel that takes no service config: %v", err)
+	}
 	// Through DialOptions, the first call tells, and does not wait.
 	cc, err := grpc.NewClient("xds://nobody/x", grpcxds.DialOptions(grpcxds.DialPool(pool), insecurely)...)
 	if err != nil {
