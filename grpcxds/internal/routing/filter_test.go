@@ -111,7 +111,7 @@ func TestFilters(t *testing.T) {
 		{override("broken"), to, "Unavailable: grpcxds: target", nil},
 	} {
 		w.manage(manager, test.host+` routes { `+test.route+` }`)
-		w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 			got, err := call(soon(t), "/p.S/M")
 			if err != nil {
 				got = status.Code(err).String() + ": " + status.Convert(err).Message()

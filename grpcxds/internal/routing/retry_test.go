@@ -78,7 +78,7 @@ func TestRetries(t *testing.T) {
 		{"the virtual host's policy", `retry_policy { retry_on: "unavailable,cancelled" num_retries { value: 1 } } routes { match { prefix: "" } route { cluster: "a" } }`, unavailable, 1, "1:?", 2},
 	} {
 		w.route(test.routes)
-		w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 			w.handler(failing(test.fails, test.fail))
 			w.took()
 			var ends atomic.Int64
@@ -100,7 +100,7 @@ func TestRetries(t *testing.T) {
 func TestDroppedCallsAreNotMadeAgain(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("dropped", 4))
-	w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+	w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 		before := dropped.Load()
 		if _, err := call(soon(t), "/p.S/M"); status.Code(err) != codes.Unavailable {
 			t.Error(err)
@@ -126,7 +126,7 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.route(`routes { match { prefix: "" } route { cluster: "a" retry_policy { retry_on: "unavailable" num_retries { value: 1 } retry_back_off { base_interval { seconds: 1000 } } } } }`)
 	w.handler(failing(1, unavailable))
-	w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+	w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 		w.handler(failing(1, unavailable))
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()

@@ -49,7 +49,7 @@ func TestRoutes(t *testing.T) {
 		{"/p.S/N", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: virtual host "h": route "": its action, non_forwarding_action, is for servers (A36) [server xds.test:443, node n]`},
 		{"/p.S/R", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: virtual host "h": route "": its action is one that gRPC has not (A36) [server xds.test:443, node n]`},
 	} {
-		w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 			got, err := call(metadata.AppendToOutgoingContext(soon(t), test.headers...), test.method)
 			if err != nil {
 				got = fmt.Sprintf("%v: %s", status.Code(err), status.Convert(err).Message())
@@ -123,7 +123,7 @@ func TestTimeouts(t *testing.T) {
 		{hcm, `max_stream_duration { max_stream_duration { seconds: 200 } grpc_timeout_header_max {} }`, 500 * time.Second, 500 * time.Second},
 	} {
 		w.manage(test.manager, `routes { match { prefix: "" } route { cluster: "a" `+test.route+` } }`)
-		w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+		w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 			ctx := context.WithoutCancel(t.Context())
 			if test.own > 0 {
 				var cancel context.CancelFunc
@@ -168,7 +168,7 @@ func TestAuthority(t *testing.T) {
 
 func TestWaiting(t *testing.T) {
 	w := newWorld(t)
-	w.both(func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
+	w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 		const routes = `routes { match { prefix: "" } route { cluster: "a" } }`
 		w.channel.Set(nil, nil)
 		results := make(chan error, 2)

@@ -82,7 +82,7 @@ func (p clusterPicker) Pick(i balancer.PickInfo) (balancer.PickResult, error) {
 
 // A world is a channel whose tables are set by hand, and servers, one a cluster.
 type world struct {
-	t       *testing.T
+	t       testing.TB
 	channel *routing.Channel
 	cc      *grpc.ClientConn
 	filters []httpfilter.Filter
@@ -95,7 +95,7 @@ type world struct {
 // clusters are those that there are servers for.
 var clusters = []string{"a", "b", "c"}
 
-func newWorld(t *testing.T, opts ...grpc.DialOption) *world {
+func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 	t.Helper()
 	w := &world{t: t, channel: routing.NewChannel(), calls: make(map[string]int)}
 	w.filters = []httpfilter.Filter{{HTTPFilter: router.Filter()}}
@@ -232,9 +232,10 @@ func (w *world) open(ctx context.Context, method string, opts ...grpc.CallOption
 }
 
 // both runs a test for unary and streaming calls.
-func (w *world) both(test func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error))) {
-	w.t.Run("unary", func(t *testing.T) { test(t, w.call) })
-	w.t.Run("stream", func(t *testing.T) { test(t, w.stream) })
+func (w *world) both(t *testing.T, test func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error))) {
+	t.Helper()
+	t.Run("unary", func(t *testing.T) { test(t, w.call) })
+	t.Run("stream", func(t *testing.T) { test(t, w.stream) })
 }
 
 // soon is a context for what must not take long.
