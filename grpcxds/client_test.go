@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -416,5 +417,27 @@ func TestRegisteredResolver(t *testing.T) {
 	until(t, cc, "b")
 	if _, err := call(soon(t), dial("xds:///filtered"), "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "HTTP filter") {
 		t.Errorf("a call that filters are for: %v", err)
+	}
+}
+
+// Calls are made again as the control plane says, unless the program does not want it (A44).
+func TestRetriesOfChannels(t *testing.T) {
+	var attempts atomic.Int64
+	b := newBackend(t, "b", grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+		if attempts.Add(1) < 3 {
+			return status.Error(codes.Unavailable, "not now")
+		}
+		return next(srv, s)
+	}))
+	p := newPlane(t)
+	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", `retry_policy { retry_on: "unavailable" num_retries { value: 2 } } `+to("c"))))
+	p.cluster("c", "c", b)
+	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
+	if got, err := call(soon(t), newChannel(t, pool, "xds:///svc"), "/p.S/M"); got != "b" || attempts.Load() != 3 {
+		t.Errorf("%q, %v after %d attempts", got, err, attempts.Load())
+	}
+	attempts.Store(0)
+	if _, err := call(soon(t), newChannel(t, pool, "xds:///svc", grpcxds.DialWithoutRetries()), "/p.S/M"); status.Code(err) != codes.Unavailable || attempts.Load() != 1 {
+		t.Errorf("%v after %d attempts; want one", err, attempts.Load())
 	}
 }

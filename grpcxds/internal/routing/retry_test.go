@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -182,6 +184,58 @@ func TestReplay(t *testing.T) {
 	if s.Context() == nil || s.Trailer() != nil && len(s.Trailer()) > 0 {
 		t.Error("the stream does not forward")
 	}
+}
+
+// However often and wherever a stream breaks before a header, the server gets what was sent,
+// in order, while one goroutine sends and another receives.
+func TestReplayAnywhere(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	var attempts sync.Map // of each call, by its number
+	w.handler(func(_ string, s grpc.ServerStream) error {
+		md, _ := metadata.FromIncomingContext(s.Context())
+		n, _ := attempts.LoadOrStore(md["call"][0], new(atomic.Int64))
+		if n.(*atomic.Int64).Add(1) <= rand.Int64N(5) { // never more than four times
+			for range rand.IntN(25) {
+				if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
+					break
+				}
+			}
+			return unavailable(s)
+		}
+		return failing(0, nil)("", s)
+	})
+	const sent = "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19"
+	var calls sync.WaitGroup
+	for call := range 100 {
+		calls.Go(func() {
+			s, err := w.open(metadata.AppendToOutgoingContext(soon(t), "call", fmt.Sprint(call)), "/p.S/M")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			calls.Go(func() {
+				m := new(wrapperspb.StringValue)
+				for i := range 20 {
+					m.Value = fmt.Sprint(i)
+					if err := s.SendMsg(m); err != nil {
+						t.Errorf("call %d: sending: %v", call, err)
+					}
+				}
+				if err := s.CloseSend(); err != nil {
+					t.Errorf("call %d: %v", call, err)
+				}
+			})
+			m := new(wrapperspb.StringValue)
+			if err := s.RecvMsg(m); err != nil || !strings.HasSuffix(m.GetValue(), ":"+sent) {
+				t.Errorf("call %d: the server got %q, %v", call, m.GetValue(), err)
+			}
+			if err := s.RecvMsg(m); !errors.Is(err, io.EOF) {
+				t.Errorf("call %d: %v", call, err)
+			}
+		})
+	}
+	calls.Wait()
 }
 
 // What does not fit is not kept: the attempt is the last one.
