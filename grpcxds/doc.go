@@ -14,6 +14,10 @@
 // (A74); calls in flight stay with the one that they began with. A call that cannot be
 // made says of which target, resource, control plane and node that is.
 //
+// A channel connects to the endpoints of a cluster when the first call is sent there, and
+// stays connected as long as routes name the cluster. ClientConn.Connect connects one
+// cluster, if none is.
+//
 // [DialOptions] are for those who dial themselves, [RegisterResolver] for those who do not.
 // Nothing is registered for the scheme but by the latter; the one LB policy that has to be
 // known to gRPC has a name of its own.
