@@ -12,6 +12,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -240,4 +241,41 @@ func merged(in []endpoint.Locality) (out []endpoint.Locality) {
 		}
 	}
 	return out
+}
+
+// All that plugins/lbpolicy renders is run, and uses the endpoints that it is to use.
+func TestEveryPolicy(t *testing.T) {
+	b := startAll(t, 4)
+	in := func(child string) resource.LBConfig {
+		return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":[` + child + `]}`}
+	}
+	for name, test := range map[string]struct {
+		lb   resource.LBConfig
+		used int // of four servers
+	}{
+		"round_robin":          {roundRobin, 4},
+		"ring_hash":            {ringHash, 4},
+		"least_request":        {in(`{"least_request_experimental":{"choiceCount":2}}`), 4},
+		"pick_first":           {in(`{"pick_first":{"shuffleAddressList":false}}`), 1},
+		"pick_first, shuffled": {in(`{"pick_first":{"shuffleAddressList":true}}`), 1},
+		"weighted_round_robin": {in(`{"weighted_round_robin":{"blackoutPeriod":"0s"}}`), 4},
+		"random_subsetting":    {in(`{"random_subsetting_experimental":{"subsetSize":2,"childPolicy":[{"round_robin":{}}]}}`), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.one(eds(test.lb, locality("x", 0, 1, b...)))
+			got := make(map[string]bool)
+			for i := uint64(0); i < 2000 && len(got) < test.used || i < 100; i++ {
+				addr, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[addr] = true
+			}
+			if len(got) != test.used {
+				t.Errorf("%d servers were used, want %d", len(got), test.used)
+			}
+		})
+	}
 }

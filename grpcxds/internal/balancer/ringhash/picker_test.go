@@ -3,6 +3,8 @@ package ringhash
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
@@ -139,3 +141,47 @@ func BenchmarkPick(b *testing.B) {
 type done struct{}
 
 func (done) Pick(balancer.PickInfo) (balancer.PickResult, error) { return balancer.PickResult{}, nil }
+
+// What is picked is what gRFC A61's algorithm picks, to the letter.
+func TestPickAgreesWithNaive(t *testing.T) {
+	for range 2000 {
+		states := make([]byte, 1+rand.IntN(6))
+		for i := range states {
+			states[i] = "ricf"[rand.IntN(4)]
+		}
+		var woken, wanted []int
+		p := table(string(states), &woken)
+		spots := make([]spot, len(states))
+		for i := range spots {
+			spots[i] = spot{string(rune('a' + i)), 1 + rand.Uint32N(3)}
+		}
+		p.ring = newRing(spots, 1+rand.Uint64N(20), 64)
+		hash := rand.Uint64()
+		want, waits := naive(p.ring, string(states), hash, &wanted)
+		_, err := p.Pick(balancer.PickInfo{Ctx: rpcinfo.With(t.Context(), &rpcinfo.Call{Hash: hash, HasHash: true})})
+		var got at
+		if waits != errors.Is(err, balancer.ErrNoSubConnAvailable) || !waits && (!errors.As(err, &got) || int(got) != want) || !slices.Equal(woken, wanted) {
+			t.Fatalf("states %s, hash %x: picked %v and woke %v; want %d, waiting %t, waking %v", states, hash, err, woken, want, waits, wanted)
+		}
+	}
+}
+
+func naive(r ring, states string, hash uint64, woken *[]int) (endpoint int, waits bool) {
+	first := 0
+	for first < len(r) && r[first].hash < hash {
+		first++
+	}
+	for i := range r {
+		e := r[(first+i)%len(r)].at
+		switch states[e] {
+		case 'r':
+			return e, false
+		case 'i':
+			*woken = append(*woken, e)
+			return 0, true
+		case 'c':
+			return 0, true
+		}
+	}
+	return r[first%len(r)].at, false
+}
