@@ -12,7 +12,12 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/framework/client"
 )
 
 // The phases of the load test.
@@ -24,16 +29,18 @@ type load struct {
 	ctx   context.Context
 	phase atomic.Int64
 
-	calls, failures atomic.Int64
+	// mayRefuse says that new calls may be UNAVAILABLE.
+	mayRefuse                bool
+	calls, failures, refused atomic.Int64
 
 	mu    sync.Mutex
 	times [][]time.Duration // of unary calls, by phase
 }
 
 // under puts a server under load until the function that is returned.
-func (s *site) under(workers int, opts ...grpc.DialOption) (l *load, stop func()) {
+func (s *site) under(workers int, mayRefuse bool, opts ...grpc.DialOption) (l *load, stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
-	l = &load{site: s, ctx: ctx, times: make([][]time.Duration, len(phases))}
+	l = &load{site: s, ctx: ctx, mayRefuse: mayRefuse, times: make([][]time.Duration, len(phases))}
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() { l.unary(s.dial(opts...)) })
@@ -46,12 +53,19 @@ func (s *site) under(workers int, opts ...grpc.DialOption) (l *load, stop func()
 	}
 }
 
+// errMiddle is that of streams that had begun.
+var errMiddle = errors.New("in the middle")
+
 // done counts a call.
 func (l *load) done(what string, err error) {
 	if err != nil && l.ctx.Err() != nil {
 		return // the test is over
 	}
 	l.calls.Add(1)
+	if l.mayRefuse && status.Code(err) == codes.Unavailable && !errors.Is(err, errMiddle) {
+		l.refused.Add(1)
+		return
+	}
 	if err != nil {
 		l.failures.Add(1)
 		l.Errorf("%s, %s: %v", phases[l.phase.Load()], what, err)
@@ -85,17 +99,19 @@ func (l *load) stream(c testpb.TestServiceClient) error {
 	if err != nil {
 		return err
 	}
-	for range 20 {
+	for i := range 20 {
 		if err := ss.Send(&testpb.StreamingOutputCallRequest{}); err != nil && !errors.Is(err, io.EOF) {
 			return err
 		}
-		if _, err := ss.Recv(); err != nil {
-			return fmt.Errorf("in the middle: %w", err)
+		if _, err := ss.Recv(); err != nil && i > 0 {
+			return fmt.Errorf("%w: %w", errMiddle, err)
+		} else if err != nil {
+			return err
 		}
 	}
 	_ = ss.CloseSend()
 	if _, err := ss.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("at the end: %w", err)
+		return fmt.Errorf("%w: %w", errMiddle, err)
 	}
 	return nil
 }
@@ -110,11 +126,12 @@ func (l *load) dials(opts ...grpc.DialOption) {
 	}
 }
 
-// step waits until some calls more have been made.
+// step waits until some calls more have been served.
 func (l *load) step() {
 	l.Helper()
-	until := l.calls.Load() + 10
-	l.eventually("more calls", func() bool { return l.calls.Load() >= until })
+	served := func() int64 { return l.calls.Load() - l.refused.Load() }
+	until := served() + 10
+	l.eventually("more calls", func() bool { return served() >= until })
 }
 
 // enter begins a phase.
@@ -134,7 +151,7 @@ func TestServerUnderLoad(t *testing.T) {
 	w.publishRoutes("b", routes[1])
 	w.publishListener(listeners[0])
 	s.awaitServing()
-	l, stop := s.under(3, grpc.WithTransportCredentials(v.client()))
+	l, stop := s.under(3, false, grpc.WithTransportCredentials(v.client()))
 	steps := func(phase string, n int, f func(i int)) {
 		t.Helper()
 		l.enter(phase)
@@ -185,4 +202,29 @@ func TestServerUnderLoad(t *testing.T) {
 	if n := len(s.events); n > 0 {
 		t.Errorf("%d events; it served all the time", n)
 	}
+}
+
+// A server that loses its configuration refuses new calls, and fails none that has started.
+func TestServerThatStopsServingUnderLoad(t *testing.T) {
+	w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+	s := w.serve()
+	listener := s.listener(inline(anyRoute))
+	w.publishListener(listener)
+	s.awaitServing()
+	l, stop := s.under(2, true, grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: time.Millisecond, MaxDelay: time.Millisecond}}))
+	for range 20 {
+		l.step()
+		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
+			t.Fatal(err)
+		}
+		if e := s.await(); e.mode != NotServing {
+			t.Fatal("it serves without a Listener")
+		}
+		refused := l.refused.Load()
+		l.eventually("calls are refused", func() bool { return l.refused.Load() > refused })
+		w.publishListener(listener)
+		s.awaitServing()
+	}
+	stop()
+	t.Logf("%d calls, %d refused, %d failed", l.calls.Load(), l.refused.Load(), l.failures.Load())
 }

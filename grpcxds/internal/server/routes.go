@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/grpc/codes"
@@ -144,10 +145,15 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 	return out
 }
 
-// fail is the status of calls that are bound to fail.
+// fail is the status of calls that are bound to fail. Callers are told which resource is to
+// blame, and no more: causes, control planes and the node are for the log.
 func (r *routes) fail(err error) error {
 	r.problem(err.Error())
-	return status.Error(codes.Unavailable, "xds: "+err.Error())
+	var e *resource.Error
+	if errors.As(err, &e) {
+		return status.Errorf(codes.Unavailable, "xds: %v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
+	}
+	return status.Error(codes.Unavailable, "xds: the configuration of the route cannot be used")
 }
 
 // choose finds the route of a call, and what it goes through. The error is a status (A36).
