@@ -1,7 +1,6 @@
 package grpcxds
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"sync"
@@ -163,7 +162,8 @@ func (s *Server) unknown(_ any, ss grpc.ServerStream) error {
 func (s *Server) Serve(lis net.Listener) error {
 	port, err := s.port(lis)
 	if err != nil {
-		return errors.Join(err, lis.Close())
+		_ = lis.Close() // the error says why
+		return err
 	}
 	return port.Serve()
 }

@@ -127,7 +127,7 @@ func TestServeAfterStop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Serve(lis); !errors.Is(err, grpc.ErrServerStopped) {
+	if err := s.Serve(lis); err != grpc.ErrServerStopped { //nolint:errorlint // as grpc.Server returns it
 		t.Errorf("%v; want %v", err, grpc.ErrServerStopped)
 	}
 }

@@ -149,8 +149,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 // blame, and no more: causes, control planes and the node are for the log.
 func (r *routes) fail(err error) error {
 	r.problem(err.Error())
-	var e *resource.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*resource.Error](err); ok {
 		return status.Errorf(codes.Unavailable, "xds: %v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
 	}
 	return status.Error(codes.Unavailable, "xds: the configuration of the route cannot be used")
