@@ -207,28 +207,20 @@ func decodeRows(context.Context) (rows []Row, err error) {
 		if err != nil {
 			return nil, err
 		}
-		mine := testing.Benchmark(func(b *testing.B) {
-			b.ReportAllocs()
-			for range b.N {
-				one := dc
-				if _, err := d.typ.Decode(&one, body); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		unmarshal := nested(bodies, fresh)
-		peer := testing.Benchmark(func(b *testing.B) {
-			b.ReportAllocs()
-			for range b.N {
-				if err := unmarshal(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		decode := func() error {
+			one := dc
+			_, err := d.typ.Decode(&one, body)
+			return err
+		}
+		mine, peer, err := compare(decode, nested(bodies, fresh))
+		if err != nil {
+			return nil, err
+		}
+		allocs := testing.AllocsPerRun(100, func() { _ = decode() }) // it did not fail before
 		rows = append(
 			rows,
-			Row{Name: "decode " + d.name, Unit: "us", Ours: nanoseconds(mine) / 1000, Peer: nanoseconds(peer) / 1000, Beside: "Unmarshal", Bound: d.bound},
-			Row{Name: "  its allocations", Unit: "", Ours: float64(mine.AllocsPerOp()), Bound: d.allocs},
+			Row{Name: "decode " + d.name, Unit: "us", Ours: microseconds(mine), Peer: microseconds(peer), Beside: "Unmarshal", Bound: d.bound},
+			Row{Name: "  its allocations", Unit: "", Ours: allocs, Bound: d.allocs},
 		)
 	}
 	return rows, nil

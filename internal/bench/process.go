@@ -106,3 +106,28 @@ func middle(all []time.Duration) time.Duration {
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
+
+// compare is the processor time of one call of each of two functions. They take turns, so
+// that what else the machine does concerns both.
+func compare(f, g func() error) (mine, peer time.Duration, err error) {
+	const rounds, enough = 9, 50 * time.Millisecond
+	var all [2][]time.Duration
+	for range rounds {
+		for i, call := range []func() error{f, g} {
+			runtime.GC()
+			calls, before := 0, cpu()
+			for cpu()-before < enough {
+				for range 100 {
+					if err := call(); err != nil {
+						return 0, 0, err
+					}
+				}
+				calls += 100
+			}
+			all[i] = append(all[i], (cpu()-before)/time.Duration(calls))
+		}
+	}
+	return middle(all[0]), middle(all[1]), nil
+}

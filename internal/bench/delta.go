@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+func deltaRows(ctx context.Context) (rows []Row, err error) {
+	var first float64
+	for _, n := range []int{10_000, 50_000} {
+		err := within(ctx, n, func(ctx context.Context, srv *server) error {
+			mine, err := delta(ctx, srv, ours, n)
+			if err != nil {
+				return err
+			}
+			peer, err := delta(ctx, srv, plain, n)
+			rows = append(rows, Row{
+				Name: fmt.Sprintf("one assignment of %d changes, delta", n), Unit: "ms", Bound: 1,
+				Ours: milliseconds(mine), Peer: milliseconds(peer), Beside: "minimal",
+			})
+			if first == 0 {
+				first = milliseconds(mine)
+			} else {
+				rows = append(rows, Row{Name: "the same", Unit: "ms", Ours: milliseconds(mine), Peer: first, Beside: "at 10000", Bound: 1.2})
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// delta measures the change of one assignment. What the commands to the control plane
+// cost this process, which is as much, is taken off.
+func delta(ctx context.Context, srv *server, k kind, n int) (time.Duration, error) {
+	command, err := each(ctx, srv, k, n, true, change{"", func(int) string { return "again cluster" }, -1, 0, true})
+	if err != nil {
+		return 0, err
+	}
+	all, err := each(ctx, srv, k, n, true, change{"", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 0, false})
+	return all - command, err
+}
