@@ -138,7 +138,7 @@ func newProxy(t *testing.T) *proxy {
 		t.Fatal(err)
 	}
 	p := &proxy{port: l.Addr().(*net.TCPAddr).Port}
-	s := &http.Server{Handler: p} //nolint:gosec // a test
+	s := &http.Server{Handler: p}
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(func() { _ = s.Close() })
 	return p

@@ -40,7 +40,7 @@ func (m *StringParts) Read(r *wire.Reader) {
 	for r.Next() {
 		switch r.Tag() {
 		case stringExact<<3 | wire.Len, stringPrefix<<3 | wire.Len, stringSuffix<<3 | wire.Len, stringContains<<3 | wire.Len:
-			m.pattern = int32(r.Tag() >> 3) //nolint:gosec // one of the above
+			m.pattern = int32(r.Tag() >> 3)
 			m.text = r.String()
 		case stringRegex<<3 | wire.Len:
 			if m.pattern != stringRegex {
