@@ -41,8 +41,8 @@ func (w *walk) cluster(name string) bool {
 	if w.made[name] != nil {
 		return true
 	}
-	if len(w.made) == maxClusters {
-		w.err = errTooMany
+	if len(w.made) == w.options.Limit {
+		w.err = fmt.Errorf("%w: %d", errTooMany, w.options.Limit)
 		return true
 	}
 	n := w.meetCluster(name)

@@ -13,10 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// maxClusters is how many clusters a control plane can make a channel watch.
-const maxClusters = 20_000
-
-var errTooMany = fmt.Errorf("xdsconfig: routes lead to more than %d clusters", maxClusters)
+var errTooMany = errors.New("xdsconfig: routes lead to more clusters than the limit allows")
 
 // errPending says that something has not come yet.
 var errPending = errors.New("xdsconfig: not known yet")

@@ -16,6 +16,8 @@ type Options struct {
 	Authority string
 	// NodeID is the bootstrap's, for messages.
 	NodeID string
+	// Limit is how many clusters control planes can make the target watch; 0: 20,000.
+	Limit int
 	// DNS resolves the names of LOGICAL_DNS clusters; nil: gRPC's own resolver does.
 	DNS resolver.Builder
 	// Deliver takes every new configuration, one at a time. An error says why calls cannot
@@ -24,6 +26,8 @@ type Options struct {
 	// time to deliver them are left out.
 	Deliver func(c *Config, err error)
 }
+
+const defaultLimit = 20_000
 
 // A Watcher watches all that a data-plane target depends on, and delivers a configuration
 // when that is complete (gRFC A74). Its methods may be called from any goroutine, and
@@ -50,6 +54,9 @@ type Watcher struct {
 func New(c resource.Client, o Options) *Watcher {
 	if o.DNS == nil {
 		o.DNS = resolver.Get("dns")
+	}
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
 	}
 	w := &Watcher{
 		client: c, options: o,

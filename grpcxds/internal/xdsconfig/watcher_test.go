@@ -3,12 +3,14 @@ package xdsconfig_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 
+	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -263,6 +265,32 @@ func TestLogicalDNS(t *testing.T) {
 		w.want("one is left", "e: e=[10.0.0.1:80,[::1]:80]"+quiet)
 		if d.closed != 1 || e.closed != 0 {
 			t.Errorf("closed: %d and %d", d.closed, e.closed)
+		}
+	})
+}
+
+// A control plane cannot make a channel watch whatever it wants.
+func TestLimit(t *testing.T) {
+	in(t, "", func(w *world) {
+		news := make(chan error, 10)
+		few := xdsconfig.New(w.client, xdsconfig.Options{
+			Listener: "l", Authority: "svc", Limit: 2, DNS: w.dns, Deliver: func(_ *xdsconfig.Config, err error) { news <- err },
+		})
+		defer few.Close()
+		few.Start()
+		w.listener(fmt.Sprintf("route_config { %s }", hosts("a", "b", "c")))
+		for _, name := range []string{"a", "b", "c"} {
+			w.eds(name, "e")
+		}
+		w.endpoints("e", 1)
+		w.elapse()
+		if err := <-news; err == nil || !strings.Contains(err.Error(), "than the limit allows: 2") {
+			t.Errorf("three clusters where two are allowed: %v", err)
+		}
+		w.listener(fmt.Sprintf("route_config { %s }", hosts("a", "b")))
+		w.elapse()
+		if err := <-news; err != nil {
+			t.Errorf("two clusters: %v", err)
 		}
 	})
 }

@@ -39,6 +39,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	t       *testing.T
 	server  *memoryads.Server
+	client  *client.Client
 	dns     *fakeDNS
 	watcher *xdsconfig.Watcher
 	news    chan string
@@ -72,7 +73,7 @@ func in(t *testing.T, features string, test func(*world)) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		w := &world{t: t, server: server, dns: &fakeDNS{resolvers: make(map[string]*fakeResolver)}, news: make(chan string, 1000)}
+		w := &world{t: t, server: server, client: c, dns: &fakeDNS{resolvers: make(map[string]*fakeResolver)}, news: make(chan string, 1000)}
 		w.watcher = xdsconfig.New(c, xdsconfig.Options{
 			Listener: "l", Authority: "svc", NodeID: "n", DNS: w.dns,
 			Deliver: func(c *xdsconfig.Config, err error) {
