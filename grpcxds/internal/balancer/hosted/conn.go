@@ -15,8 +15,12 @@ type conn struct {
 // UpdateState has the state reported on the loop.
 func (c *conn) UpdateState(s balancer.State) {
 	c.policy.env.Loop.Post(func() {
-		if !c.policy.closed {
-			c.policy.report(s)
+		p := c.policy
+		if p.closed {
+			return
+		}
+		if p.last = s; p.err == nil {
+			p.report(s)
 		}
 	})
 }

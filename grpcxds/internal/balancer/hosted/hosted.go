@@ -25,6 +25,8 @@ type Policy struct {
 	builder balancer.Builder
 	b       balancer.Balancer
 	closed  bool
+	last    balancer.State // as the policy said it
+	err     error          // why its configuration cannot be used; what it says does not count then
 
 	raw    string // what config was parsed of
 	config serviceconfig.LoadBalancingConfig
@@ -36,7 +38,7 @@ type Policy struct {
 // New starts a policy. All calls of it come from the loop, as gRPC promises policies that
 // no two are concurrent, except for what it starts itself.
 func New(env *node.Env, builder balancer.Builder, report node.Report) *Policy {
-	p := &Policy{env: env, report: report, builder: builder, subConns: make(map[balancer.SubConn]bool)}
+	p := &Policy{env: env, report: report, builder: builder, last: node.Connecting(), subConns: make(map[balancer.SubConn]bool)}
 	p.b = builder.Build(&conn{ClientConn: env.Conn, policy: p}, env.Options)
 	return p
 }
@@ -51,9 +53,13 @@ func (p *Policy) Update(t node.Target) {
 	if shuffle {
 		endpoints = shuffled(endpoints)
 	}
-	if err := p.configure(config); err != nil {
-		p.report(node.Failure(err))
+	last := p.err
+	if p.err = p.configure(config); p.err != nil {
+		p.report(node.Failure(p.err))
 		return
+	}
+	if last != nil {
+		p.report(p.last)
 	}
 	state := resolver.State{
 		Attributes: p.env.Attributes,

@@ -1,6 +1,8 @@
 package hosted
 
 import (
+	"encoding/json"
+	"errors"
 	"math"
 	"testing"
 
@@ -8,6 +10,7 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
@@ -115,6 +118,60 @@ func TestLifetime(t *testing.T) {
 			t.Error("a subchannel was left open")
 		}
 	})
+}
+
+// As long as its configuration cannot be used, what a policy says does not count.
+func TestBadConfiguration(t *testing.T) {
+	loop := serial.New(func() {})
+	defer loop.Close(func() {})
+	policy := &picky{}
+	var last balancer.State
+	var p *Policy
+	update := func(config string) {
+		target := target(1)
+		target.Policy.Config = config
+		loop.Do(func() {
+			if p == nil {
+				p = New(&node.Env{Loop: loop, Conn: new(channel)}, policy, func(s balancer.State) { last = s })
+			}
+			p.Update(target)
+		})
+		loop.Do(func() {})
+	}
+	expect := func(when string, want connectivity.State) {
+		t.Helper()
+		loop.Do(func() {
+			if last.ConnectivityState != want {
+				t.Errorf("%s: %v, want %v", when, last.ConnectivityState, want)
+			}
+		})
+	}
+	update(`"good"`)
+	update(`"bad"`)
+	expect("with a bad one", connectivity.TransientFailure)
+	policy.cc.UpdateState(balancer.State{ConnectivityState: connectivity.Ready})
+	expect("the policy goes on", connectivity.TransientFailure)
+	update(`"good"`)
+	expect("with a good one again", connectivity.Ready)
+}
+
+// picky takes "good" for a configuration, and says what it is told to.
+type picky struct{ careless }
+
+func (p *picky) Build(cc balancer.ClientConn, _ balancer.BuildOptions) balancer.Balancer {
+	p.cc = cc
+	return p
+}
+
+func (*picky) UpdateClientConnState(balancer.ClientConnState) error { return nil }
+
+func (*picky) ParseConfig(text json.RawMessage) (serviceconfig.LoadBalancingConfig, error) {
+	if string(text) != `"good"` {
+		return nil, errors.New("not good")
+	}
+	return struct {
+		serviceconfig.LoadBalancingConfig
+	}{}, nil
 }
 
 // pick_first's first endpoint is each one as often as its weight demands (A113), within four
