@@ -138,13 +138,19 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	if values, ok := f.literalFields(s); ok {
 		body = []jen.Code{jen.Return(jen.Id(s.Name).Add(multiline(values...)))}
 	} else {
+		f.used.place = e.onlyInLists(s)
 		body = f.structBody(s)
 	}
 	u, m := f.done(), "m"
 	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
 		m = "_"
 	}
-	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(f.params(u, m, e.view(s.Message))...).Add(result).Block(body...)
+	params := f.params(u, m, e.view(s.Message))
+	if u.place {
+		doc, result = "decode"+s.Name+" reads one "+s.Name+" into its place in a list.", nil
+		params = slices.Insert(params, 0, jen.Code(jen.Id("s").Op("*").Id(s.Name)))
+	}
+	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(params...).Add(result).Block(body...)
 }
 
 // literalFields are the elements of a composite literal of s, where one
@@ -171,7 +177,10 @@ func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
 // kept comes first.
 func (f *fn) structBody(s *model.Struct) []jen.Code {
 	target := jen.Id("s")
-	body := []jen.Code{jen.Var().Id("s").Id(s.Name)}
+	var body []jen.Code
+	if !f.used.place {
+		body = append(body, jen.Var().Id("s").Id(s.Name))
+	}
 	var first *model.Field
 	if k := s.Keep; k != nil {
 		var drop jen.Code
@@ -204,9 +213,12 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 	}
 	if s.Side != "" && f.used.dc {
 		side := map[string]string{"client": "ClientSide", "server": "ServerSide"}[s.Side]
-		body = slices.Insert(body, 1, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.resource(side))))
+		body = slices.Insert(body, 0, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.resource(side))))
 	}
-	if s.Keep != nil {
+	switch {
+	case f.used.place:
+		return body
+	case s.Keep != nil:
 		return append(body, jen.Return(jen.Id("s"), jen.True()))
 	}
 	return append(body, jen.Return(jen.Id("s")))

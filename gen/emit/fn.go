@@ -9,11 +9,12 @@ import (
 	"github.com/xdsforge/xdsforge/gen/model"
 )
 
-// uses are the parameters that a function's body needs.
-type uses struct{ dc, meta, path, violations bool }
+// uses are the parameters that a function's body needs. A function with a place fills
+// what it is given the place of, instead of returning it.
+type uses struct{ place, dc, meta, path, violations bool }
 
 func (u uses) or(o uses) uses {
-	return uses{u.dc || o.dc, u.meta || o.meta, u.path || o.path, u.violations || o.violations}
+	return uses{u.place || o.place, u.dc || o.dc, u.meta || o.meta, u.path || o.path, u.violations || o.violations}
 }
 
 // A fn is a function that is being written. Asking it for a parameter makes the
@@ -93,8 +94,13 @@ func (f *fn) v() *jen.Statement {
 // call calls another generated function about x, which stands at the place.
 // What must be declared before the call is returned first.
 func (f *fn) call(name string, at place, x jen.Code) (pre []jen.Code, call *jen.Statement) {
+	pre, args := f.arguments(name, at, x)
+	return pre, jen.Id(name).Call(args...)
+}
+
+// arguments are those of [fn.call].
+func (f *fn) arguments(name string, at place, x jen.Code) (pre, args []jen.Code) {
 	u := f.uses[name]
-	var args []jen.Code
 	if u.dc {
 		args = append(args, f.dc())
 	}
@@ -110,7 +116,7 @@ func (f *fn) call(name string, at place, x jen.Code) (pre []jen.Code, call *jen.
 	if u.violations {
 		args = append(args, f.v())
 	}
-	return pre, jen.Id(name).Call(args...)
+	return pre, args
 }
 
 // A pathVar is a parameter or variable that holds a path.

@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"slices"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/model"
@@ -31,6 +33,9 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 			continue
 		}
 		out = append(out, f.each(jen.Id("m"), p, f.here(), func(x jen.Code, at place) []jen.Code {
+			if code, ok := f.fillInPlace(d, x, at, to); ok {
+				return code
+			}
 			return f.store(d, x, at, func(value *jen.Statement) []jen.Code {
 				code := []jen.Code{to().Op("=").Append(to(), value)}
 				if d.Ref != "" {
@@ -42,6 +47,39 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	}
 	flush()
 	return out
+}
+
+// fillInPlace adds an element to a list of structs and fills it there, where their
+// function takes its place.
+func (f *fn) fillInPlace(d *model.Field, x jen.Code, at place, to func() *jen.Statement) ([]jen.Code, bool) {
+	s, ok := d.Value.(model.StructOf)
+	if !ok || !f.uses["decode"+s.Struct.Name].place {
+		return nil, false
+	}
+	pre, args := f.arguments("decode"+s.Struct.Name, at, x)
+	element := f.qual(wirePkg, "Add").Call(jen.Op("&").Add(to()))
+	return append(pre, jen.Id("decode"+s.Struct.Name).Call(append([]jen.Code{element}, args...)...)), true
+}
+
+// onlyInLists reports whether structs of a type are made of views, and are elements of
+// lists and nothing else, all of which are kept.
+func (e *emitter) onlyInLists(s *model.Struct) bool {
+	if e.views == nil || s.Keep != nil {
+		return false
+	}
+	for _, in := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+		for _, d := range in.Fields {
+			if v, ok := d.Value.(model.StructOf); ok && v.Struct == s && (!d.List || d.Optional || d.Ref != "" || v.Any != nil) {
+				return false
+			}
+		}
+		for _, o := range in.Oneofs() {
+			if slices.ContainsFunc(o.Cases, func(c *model.Case) bool { return c.Struct == s }) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // appendList appends a repeated scalar as it is.

@@ -96,7 +96,7 @@ func decodeLocality(dc *resource.DecodeContext, p *resource.Path, m *wireLocalit
 	s.Endpoints = wire.List[Endpoint, wireLbEndpoint](dc.Arena(), len(m.GetLbEndpoints()))
 	for i, x := range wire.Each(m.GetLbEndpoints()) {
 		q := p.Item("lb_endpoints", i)
-		s.Endpoints = append(s.Endpoints, decodeEndpoint(dc, &q, x, v))
+		decodeEndpoint(wire.Add(&s.Endpoints), dc, &q, x, v)
 	}
 	if x, err := collection(dc, m.GetLedsClusterLocalityConfig()); err != nil {
 		v.AddError(p.Field("leds_cluster_locality_config"), err)
@@ -120,9 +120,8 @@ func decodeLocalityID(m *wireLocality) LocalityID {
 	}
 }
 
-// decodeEndpoint reads one Endpoint.
-func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) Endpoint {
-	var s Endpoint
+// decodeEndpoint reads one Endpoint into its place in a list.
+func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	validateEndpoint(p, m, v)
 	s.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
@@ -142,7 +141,6 @@ func decodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpo
 	} else {
 		s.Metadata = x
 	}
-	return s
 }
 
 // decodeHealth reads one Health; any other number is HealthUnhealthy.

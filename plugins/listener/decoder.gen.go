@@ -114,7 +114,7 @@ func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 	s.Filters = wire.List[HTTPFilter, wireHttpFilter](dc.Arena(), len(m.GetHttpFilters()))
 	for i, x := range wire.Each(m.GetHttpFilters()) {
 		q := p.Item("http_filters", i)
-		s.Filters = append(s.Filters, decodeHTTPFilter(dc, &q, x, v))
+		decodeHTTPFilter(wire.Add(&s.Filters), dc, &q, x, v)
 	}
 	s.MaxStreamDuration = convert.Duration(p.Field("common_http_protocol_options.max_stream_duration"), m.GetCommonHttpProtocolOptions().GetMaxStreamDuration(), v)
 	return s
@@ -134,8 +134,8 @@ func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 
 // decodeFilterChain reads one FilterChain.
 func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilterChain, v *resource.Violations) FilterChain {
-	var s FilterChain
 	dc = dc.At(resource.ServerSide)
+	var s FilterChain
 	validateFilterChain(dc, p, m, v)
 	s.Name = m.GetName()
 	if x := m.GetFilterChainMatch(); x != nil {
@@ -145,7 +145,7 @@ func decodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 	s.Filters = wire.List[NetworkFilter, wireFilter](dc.Arena(), len(m.GetFilters()))
 	for i, x := range wire.Each(m.GetFilters()) {
 		q := p.Item("filters", i)
-		s.Filters = append(s.Filters, decodeNetworkFilter(dc, meta, &q, x, v))
+		decodeNetworkFilter(wire.Add(&s.Filters), dc, meta, &q, x, v)
 	}
 	if x, err := serverTLS(dc, m.encodedTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
@@ -175,9 +175,8 @@ func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 	}
 }
 
-// decodeHTTPFilter reads one HTTPFilter.
-func decodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) HTTPFilter {
-	var s HTTPFilter
+// decodeHTTPFilter reads one HTTPFilter into its place in a list.
+func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
 	s.Name = m.GetName()
 	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
 		v.AddError(p.Field("typed_config"), err)
@@ -194,7 +193,6 @@ func decodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *wireHttpF
 	} else {
 		s.Config = x
 	}
-	return s
 }
 
 // decodeMatch reads one Match.
@@ -227,9 +225,8 @@ func decodeMatch(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChai
 	return s
 }
 
-// decodeNetworkFilter reads one NetworkFilter.
-func decodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilter, v *resource.Violations) NetworkFilter {
-	var s NetworkFilter
+// decodeNetworkFilter reads one NetworkFilter into its place in a list.
+func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilter, v *resource.Violations) {
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
 		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
@@ -248,7 +245,6 @@ func decodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta, p *res
 	} else {
 		s.Other = x
 	}
-	return s
 }
 
 // decodeSourceType reads one SourceType.

@@ -88,8 +88,8 @@ func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *res
 
 // messageDecodeFilterChain reads one FilterChain.
 func messageDecodeFilterChain(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *listenerv3.FilterChain, v *resource.Violations) FilterChain {
-	var s FilterChain
 	dc = dc.At(resource.ServerSide)
+	var s FilterChain
 	messageValidateFilterChain(dc, p, m, v)
 	s.Name = m.GetName()
 	if x := m.GetFilterChainMatch(); x != nil {

@@ -84,7 +84,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v
 	u.VirtualHosts = wire.List[VirtualHost, wireVirtualHost](dc.Arena(), len(m.GetVirtualHosts()))
 	for i, x := range wire.Each(m.GetVirtualHosts()) {
 		q := p.Item("virtual_hosts", i)
-		u.VirtualHosts = append(u.VirtualHosts, decodeVirtualHost(dc, &u.meta, &q, x, v))
+		decodeVirtualHost(wire.Add(&u.VirtualHosts), dc, &u.meta, &q, x, v)
 	}
 	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
@@ -98,16 +98,15 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v
 	}
 }
 
-// decodeVirtualHost reads one VirtualHost.
-func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireVirtualHost, v *resource.Violations) VirtualHost {
-	var s VirtualHost
+// decodeVirtualHost reads one VirtualHost into its place in a list.
+func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
 	validateVirtualHost(p, m, v)
 	s.Name = m.GetName()
 	s.Domains = m.GetDomains()
 	s.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
 	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
-		s.Routes = append(s.Routes, decodeRoute(dc, meta, &q, x, v))
+		decodeRoute(wire.Add(&s.Routes), dc, meta, &q, x, v)
 	}
 	if x, err := newTable(dc, s.Routes); err != nil {
 		v.AddError(p.Field("routes"), err)
@@ -123,12 +122,10 @@ func decodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p *resou
 	} else {
 		s.Overrides = x
 	}
-	return s
 }
 
-// decodeRoute reads one Route.
-func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Route {
-	var s Route
+// decodeRoute reads one Route into its place in a list.
+func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) {
 	validateRoute(dc, p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(dc, p, m, v)
@@ -185,7 +182,6 @@ func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Pa
 	} else {
 		s.Overrides = x
 	}
-	return s
 }
 
 // decodePath finds the case that applies; nil: none does.

@@ -36,19 +36,17 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireVirtualHost, v *resou
 	u.Routes = wire.List[Route, wireRoute](dc.Arena(), len(m.GetRoutes()))
 	for i, x := range wire.Each(m.GetRoutes()) {
 		q := p.Item("routes", i)
-		u.Routes = append(u.Routes, decodeRoute(dc, &u.meta, &q, x, v))
+		decodeRoute(wire.Add(&u.Routes), dc, &u.meta, &q, x, v)
 	}
 }
 
-// decodeRoute reads one Route.
-func decodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Route {
-	var s Route
+// decodeRoute reads one Route into its place in a list.
+func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) {
 	validateRoute(p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(m)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
 	s.Action = decodeAction(dc, meta, p, m, v)
-	return s
 }
 
 // decodePath finds the case that applies; nil: none does.

@@ -40,21 +40,23 @@ func (r *Reader) fields(fields protoreflect.FieldDescriptors) {
 
 // value checks the value of a field; nil is an unknown one.
 func (r *Reader) value(f protoreflect.FieldDescriptor, typ protowire.Type) {
-	switch {
-	case f == nil || typ != protowire.BytesType:
+	if f == nil || typ != protowire.BytesType {
 		r.Skip()
-	case f.IsMap():
-		outer := r.Inside()
-		r.fields(f.Message().Fields())
-		r.Leave(outer)
-	case f.Kind() == protoreflect.MessageKind:
-		r.check(f.Message())
-	case f.Kind() == protoreflect.StringKind:
+		return
+	}
+	switch kind := f.Kind(); {
+	case kind == protoreflect.StringKind:
 		if b := r.Bytes(); enforcesUTF8(f) && !utf8.Valid(b) {
 			r.fail()
 		}
+	case kind == protoreflect.MessageKind && f.IsMap():
+		outer := r.Inside()
+		r.fields(f.Message().Fields())
+		r.Leave(outer)
+	case kind == protoreflect.MessageKind:
+		r.check(f.Message())
 	case f.IsList():
-		r.packed(f.Kind())
+		r.packed(kind)
 	default:
 		r.Skip()
 	}

@@ -8,7 +8,7 @@ func Element[T any](list *[]T, r *Reader) *T {
 	if *list == nil {
 		*list = room[T](r, (*block[T]).slice)
 	}
-	return next(list)
+	return Add(list)
 }
 
 // Scratch is [Element] of a list of views that nobody keeps or points into when the
@@ -17,7 +17,7 @@ func Scratch[T any](list *[]T, r *Reader) *T {
 	if *list == nil {
 		*list = room[T](r, (*block[T]).again)
 	}
-	return next(list)
+	return Add(list)
 }
 
 // room is an empty slice with room for the field's values.
@@ -30,12 +30,13 @@ func room[T any](r *Reader, of func(b *block[T], n, want int) []T) []T {
 	return of(b, n, b.wanted(r.arena, n))
 }
 
-// next adds an element that is zero.
-func next[T any](list *[]T) *T {
+// Add adds an element that is zero to a list and returns it, to be filled. Beyond its
+// length, the list must be zero.
+func Add[T any](list *[]T) *T {
 	n := len(*list)
 	if n < cap(*list) {
 		*list = (*list)[:n+1]
-	} else { // another occurrence of the message that has the field
+	} else { // not the occurrence of a field that room was made for
 		var none T
 		*list = append(*list, none)
 	}

@@ -109,8 +109,8 @@ func decodeNamed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v
 
 // decodeServed reads one Served.
 func decodeServed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) Served {
-	var s Served
 	dc = dc.At(resource.ServerSide)
+	var s Served
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
 		s.Part = decodeNamed(dc, &q, x, v)
@@ -128,8 +128,8 @@ func decodeSided(m *testpb.Box) Sided {
 
 // decodeBack reads one Back.
 func decodeBack(dc *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) Back {
-	var s Back
 	dc = dc.At(resource.ClientSide)
+	var s Back
 	if x := m.GetPart(); x != nil {
 		q := p.Field("part")
 		s.Part = decodeNamed(dc, &q, x, v)
