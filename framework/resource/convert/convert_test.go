@@ -155,6 +155,16 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// Ports of any length are written as strconv writes them.
+func TestPorts(t *testing.T) {
+	for _, port := range []uint32{0, 9, 10, 80, 99, 100, 443, 999, 1000, 8080, 9999, 10000, 50051, 65535} {
+		v := new(resource.Violations)
+		if got, want := convert.HostPort(at(), address("h", port), v), "h:"+strconv.Itoa(int(port)); got != want || said(v) != "" {
+			t.Errorf("HostPort with port %d = %q, %q; want %q", port, got, said(v), want)
+		}
+	}
+}
+
 // A Seen agrees with a map, below and above the size at which it turns into one.
 func TestSeen(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -134,5 +135,32 @@ func TestHookValues(t *testing.T) {
 	numbers := wire.MessageMap(wire.Entry(wire.Entry(nil, "a", &list[0]), "b", &list[1]), func(x *inner) uint64 { return x.Number })
 	if len(numbers) != 2 || numbers["b"] != 2 {
 		t.Errorf("MessageMap = %v", numbers)
+	}
+}
+
+// An element that is added is zero, with room for it or without, and what is filled stays.
+func TestAdd(t *testing.T) {
+	list := make([]int, 0, 2)
+	for i := range 5 {
+		x := wire.Add(&list)
+		if *x != 0 {
+			t.Errorf("element %d is %d before it is filled", i, *x)
+		}
+		*x = i + 1
+	}
+	if want := []int{1, 2, 3, 4, 5}; !slices.Equal(list, want) {
+		t.Errorf("the list is %v; want %v", list, want)
+	}
+}
+
+// A text that outgrows its buffer is whole, and so are those before and after it.
+func TestTextBeyondBuffer(t *testing.T) {
+	var a wire.Arena
+	var got []string
+	for _, text := range []string{"ab", "a text that is longer than it said", "", "cd"} {
+		got = append(got, a.Text(append(a.Buffer(2), text...)))
+	}
+	if want := []string{"ab", "a text that is longer than it said", "", "cd"}; !slices.Equal(got, want) {
+		t.Errorf("texts are %q; want %q", got, want)
 	}
 }
