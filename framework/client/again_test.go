@@ -76,6 +76,8 @@ func TestTheSameAgain(t *testing.T) {
 	b.value("1")
 	send("", a1, b1) // what was there before
 	a.value("1")
+	send(`1 of 3 resources rejected: Cluster "a": it is listed twice`, a1, anyOf(t, cluster("a", "2")), b1) // of which both were there
+	a.failed(resource.ErrInvalid)
 }
 
 // The name in a wrapper wins over the one in the message, and says nothing of a message

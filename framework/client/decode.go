@@ -44,7 +44,7 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 		case f.err != nil: // it has the name of an earlier one
 			r := &w.results[f.result]
 			if r.Err == nil {
-				*r = authority.Result{Name: r.Name, Err: f.err}
+				*r = authority.Result{Name: r.Name, Version: r.Version, Err: f.err}
 			}
 			rejected.add(t, f.number, r.Name.String(), f.err)
 		case w.results[f.result].Err != nil:
@@ -60,7 +60,7 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 	}
 	d.reject = rejected.String()
 	ch.absences(w, t)
-	d.results, d.plain, d.unchanged = w.results, w.plain, w.unchanged
+	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged
 	return d, true
 }
 
@@ -78,16 +78,16 @@ func (ch *channel) list(w *scratch, t *resource.Type, delta bool, n int) {
 			continue
 		}
 		res := w.response.At(i)
-		f := fresh{number: i + 1, result: len(w.results)}
+		f := fresh{number: i + 1, result: len(w.results), plain: res.Name == ""}
 		name, err := ch.name(t, &res)
 		if err != nil {
-			f.name, f.result, f.err = res.Name, -1, err
+			f.name, f.result, f.err, f.plain = res.Name, -1, err, false
 			w.news = append(w.news, f)
 			continue
 		}
-		first, twice := w.names.add(w.results, name, f.result)
-		if twice {
-			f.result, f.err = first, errTwice
+		named := w.names.slot(name, func(i uint32) xdstp.Name { return w.results[i].Name })
+		if *named != 0 {
+			f.result, f.err, f.plain = int(*named)-1, errTwice, false
 			w.news = append(w.news, f)
 			continue
 		}
@@ -104,17 +104,15 @@ func (ch *channel) list(w *scratch, t *resource.Type, delta bool, n int) {
 		default:
 			f.body = res.Body
 		}
-		if res.Name == "" {
-			w.plain = append(w.plain, f.result)
-		}
 		w.news, w.results = append(w.news, f), append(w.results, r)
+		*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
 	}
 }
 
 // again rejects what has the name of a resource that the response had as it was.
 func (ch *channel) again(w *scratch, s *seen, t *resource.Type, rejected *rejections) {
 	for i := range w.results {
-		if r := &w.results[i]; r.Err == nil && s.met(ch.client.Shard(t, r.Name), r.Name) {
+		if r := &w.results[i]; r.Err == nil && s.met(r.Name) {
 			r.Update, r.Err = nil, errTwice
 			rejected.add(t, i+1, r.Name.String(), errTwice)
 		}

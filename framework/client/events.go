@@ -104,7 +104,7 @@ type decoded struct {
 	nonce   string
 	reject  string // not empty: why it is rejected
 	results []authority.Result
-	plain   []int // of results: those that go by the names in their messages
+	news    []fresh // what results were made of
 	// unchanged are those that were in an earlier response as they are.
 	unchanged []authority.Unchanged
 	partial   bool // what results lacks may be there all the same

@@ -16,10 +16,13 @@ import (
 // looked for, the cache is not asked, and the loop is told where it keeps it.
 type memory map[*resource.Type]*seen
 
-// seen is the memory of one type: a hash table from bytes to items.
+// seen is the memory of one type: a hash table from bytes to items. There is one item
+// for a name, so that what a resource was is not taken for another resource.
 type seen struct {
 	seed     maphash.Seed
 	slots    []slot // a power of two, of which a part is always empty
+	names    index  // of items; with as many slots
+	used     int    // slots of either that are not empty; those of what was replaced stay
 	items    []item
 	limit    int    // items at which those that are out of date are dropped
 	response uint32 // counts responses
@@ -146,25 +149,26 @@ func (s *seen) find(hash uint64) uint32 {
 	return 0
 }
 
-// met reports whether the response at hand had the cached resource of a name as it was.
-func (s *seen) met(shard resource.Shard, name xdstp.Name) bool {
-	if shard == nil {
-		return false
-	}
-	u, ok := shard.Load(name)
-	if !ok {
-		return false
-	}
-	i := s.find(s.hash(text(u.Raw())))
-	return i != 0 && s.items[i-1].update == u && s.items[i-1].response == s.response
+// met reports whether the response at hand had the resource of a name as it was. There
+// are items.
+func (s *seen) met(name xdstp.Name) bool {
+	i := *s.names.slot(name, s.name)
+	return i != 0 && s.items[i-1].response == s.response
 }
+
+// name is that of an item.
+func (s *seen) name(position uint32) xdstp.Name { return s.items[position].update.Name() }
 
 // remember keeps what was new in a response, once the loop has taken it in.
 func (m memory) remember(c *Client, d *decoded) {
 	s := m[d.typ]
-	s.reserve(len(d.plain))
-	for _, i := range d.plain {
-		r := &d.results[i]
+	s.reserve(len(d.news))
+	for i := range d.news {
+		f := &d.news[i]
+		if !f.plain {
+			continue
+		}
+		r := &d.results[f.result]
 		if r.Update == nil || r.TTL != 0 || len(r.Aliases) > 0 {
 			continue // there is more to it than its bytes
 		}
@@ -175,45 +179,59 @@ func (m memory) remember(c *Client, d *decoded) {
 	}
 }
 
-// add keeps an item, in place of the one that may be found by its bytes. There is room
-// for it.
+// add keeps an item, in place of that of its name, or else of the one that may be found
+// by its bytes. There is room for it.
 func (s *seen) add(it item) {
 	hash := s.hash(it.raw)
-	if i := s.find(hash); i != 0 {
-		s.items[i-1] = it
-		return
+	found, named := s.find(hash), s.names.slot(it.update.Name(), s.name)
+	if found == 0 || *named == 0 {
+		s.used++
 	}
-	s.items = append(s.items, it)
-	s.put(hash, len(s.items))
+	if *named == 0 {
+		*named = found
+	}
+	if *named == 0 {
+		s.items = append(s.items, item{})
+		*named = uint32(len(s.items)) //nolint:gosec // responses are bounded
+	}
+	s.items[*named-1] = it
+	if found == 0 {
+		s.put(hash, *named)
+	}
 }
 
-func (s *seen) put(hash uint64, number int) {
+func (s *seen) put(hash uint64, number uint32) {
 	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots
 	at := hash & mask
 	for s.slots[at].item != 0 {
 		at = (at + 1) & mask
 	}
-	s.slots[at] = slot{uint32(hash >> 32), uint32(number)} //nolint:gosec // responses are bounded
+	s.slots[at] = slot{uint32(hash >> 32), number}
 }
 
 // reserve makes room for n more items.
 func (s *seen) reserve(n int) {
-	n += len(s.items)
-	s.items = slices.Grow(s.items, n-len(s.items))
-	if n*4 > len(s.slots)*3 {
-		s.build(n)
+	s.items = slices.Grow(s.items, n)
+	if (s.used+n)*4 > len(s.slots)*3 {
+		s.build(len(s.items) + n)
 	}
 }
 
-// build makes slots for n items and fills in those that there are.
+// build makes slots for n items, and for as many that replace one as make it worth its
+// while, and fills in those that there are.
 func (s *seen) build(n int) {
 	size := 64
-	for size*3 < n*4 {
+	for size*2 < n*3 {
 		size *= 2
 	}
-	s.slots = make([]slot, size)
+	s.slots, s.used = make([]slot, size), len(s.items)
+	s.names.reset(size / 2)
 	for i := range s.items {
-		s.put(s.hash(s.items[i].raw), i+1)
+		number := uint32(i + 1)
+		*s.names.slot(s.items[i].update.Name(), s.name) = number
+		if hash := s.hash(s.items[i].raw); s.find(hash) == 0 { // the first is found
+			s.put(hash, number)
+		}
 	}
 }
 

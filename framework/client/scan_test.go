@@ -32,15 +32,19 @@ func remembering(tb testing.TB, bodies [][]byte) *seen {
 	s := &seen{seed: maphash.MakeSeed(), response: 1}
 	s.reserve(len(bodies))
 	for i, body := range bodies {
-		name, err := xdstp.Parse(fmt.Sprint("thing ", i))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		dc := resource.DecodeContext{Name: name}
-		u := &plainUpdate{dc.Meta(body)}
-		s.add(item{raw: text(body), update: u})
+		s.add(item{raw: text(body), update: updateOf(tb, i, body)})
 	}
 	return s
+}
+
+func updateOf(tb testing.TB, number int, body []byte) *plainUpdate {
+	tb.Helper()
+	name, err := xdstp.Parse(fmt.Sprint("thing ", number))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dc := resource.DecodeContext{Name: name}
+	return &plainUpdate{dc.Meta(body)}
 }
 
 // What starts alike, and what is as long, is told apart.
@@ -66,6 +70,30 @@ func TestScanComparesAllBytes(t *testing.T) {
 		if (w.found[i] != 0) != same {
 			t.Errorf("resource %d found: %v, want %v", i, !same, same)
 		}
+	}
+}
+
+// Of a resource that changes, only what it is now is known, and what it was takes no room.
+func TestScanKnowsWhatIsCurrent(t *testing.T) {
+	body := func(version int) []byte { return fmt.Appendf(nil, "thing 1 %d", version) }
+	s := remembering(t, [][]byte{[]byte("thing 0"), body(0)})
+	const changes = 1000
+	for version := range changes {
+		s.reserve(1)
+		u := updateOf(t, 1, body(version+1))
+		s.add(item{raw: text(u.Raw()), update: u, response: s.response})
+	}
+	if len(s.items) != 2 || len(s.slots) > 64 {
+		t.Errorf("%d items in %d slots, want 2 in 64", len(s.items), len(s.slots))
+	}
+	w := new(scratch)
+	if err := w.response.Parse(responseOf(body(changes-1), body(changes), []byte("thing 0")), false); err != nil {
+		t.Fatal(err)
+	}
+	s.response++
+	s.scan(w, w.response.Len())
+	if w.found[0] != 0 || w.found[1] == 0 || w.found[2] == 0 {
+		t.Errorf("found %v, want the second and the third", w.found)
 	}
 }
 

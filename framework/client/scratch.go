@@ -21,7 +21,6 @@ type scratch struct {
 
 	news    []fresh
 	results []authority.Result
-	plain   []int // of results: those that go by the names in their messages
 	names   index // of results
 }
 
@@ -32,6 +31,7 @@ type fresh struct {
 	result int    // its result, or that of the first of the same name; unless err says that it has no name
 	body   []byte // nil: there is nothing to decode
 	err    error  // why it is rejected before it is decoded
+	plain  bool   // it goes by the name in its message
 }
 
 // forget lets go of everything that belongs to a response.
@@ -40,17 +40,17 @@ func (w *scratch) forget() {
 	clear(w.group[:])
 	clear(w.news)
 	clear(w.results)
-	w.unchanged, w.news, w.results, w.plain = w.unchanged[:0], w.news[:0], w.results[:0], w.plain[:0]
+	w.unchanged, w.news, w.results = w.unchanged[:0], w.news[:0], w.results[:0]
 	w.response.Forget()
 }
 
 // grown is a slice of n elements, whatever they are.
 func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// An index finds results by their names. Its zero value is ready.
+// An index finds something by names. Its zero value is ready.
 type index struct {
 	seed  maphash.Seed
-	slots []uint32 // a position in the results, plus one; 0: the slot is empty
+	slots []uint32 // a position, plus one; 0: the slot is empty
 }
 
 // reset makes the index an empty one with room for n names.
@@ -66,15 +66,13 @@ func (x *index) reset(n int) {
 	clear(x.slots)
 }
 
-// add notes the position of a name that is not known, and returns that of one that is.
-func (x *index) add(results []authority.Result, name xdstp.Name, position int) (first int, known bool) {
+// slot is the one with the position of a name, or the empty one where that is to be.
+// What is at a position has the name that at returns.
+func (x *index) slot(name xdstp.Name, at func(position uint32) xdstp.Name) *uint32 {
 	mask := uint64(len(x.slots) - 1) //nolint:gosec // there are slots
-	at := maphash.String(x.seed, name.String()) & mask
-	for ; x.slots[at] != 0; at = (at + 1) & mask {
-		if first := int(x.slots[at] - 1); results[first].Name == name {
-			return first, true
-		}
+	i := maphash.String(x.seed, name.String()) & mask
+	for x.slots[i] != 0 && at(x.slots[i]-1) != name {
+		i = (i + 1) & mask
 	}
-	x.slots[at] = uint32(position) + 1 //nolint:gosec // responses are bounded
-	return position, false
+	return &x.slots[i]
 }
