@@ -212,3 +212,19 @@ func TestEmptiedCollectionIsForgotten(t *testing.T) {
 	r.expect("0?"+two, Response{Type: partial, Results: []Result{{Name: name(t, two), Error: &ServerError{Code: 5}}}, Partial: true})
 	r.expect("0?"+one, Response{Type: partial, Results: []Result{r.removed(glob)}, Partial: true})
 }
+
+// A response answers for a glob also where its members are what they were.
+func TestUnchangedMembersAnswerForTheirGlob(t *testing.T) {
+	const dir = "xdstp://a.example/test.Partial/dir/"
+	r := newRig(t)
+	r.watch(partial, dir+"x")
+	x := []Result{ok(r.update(dir+"x", "1"))}
+	r.do(Response{Server: 0, Type: partial, Results: x})
+	g := r.gather(partial, dir+"*")
+	r.do(Asked{0, partial, []string{dir + "*"}})
+	r.do(Response{Server: 0, Type: partial, Unchanged: []Unchanged{{Update: x[0].Update, Place: x[0].Place}}})
+	if _, armed := r.m.NextDeadline(); armed {
+		t.Error("the timer of the glob still runs")
+	}
+	g.wantsMember(t, dir+"x", x[0].Update, nil)
+}

@@ -88,6 +88,9 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 		default:
 			r.version = shared
 			m.mention(r)
+			if c := r.collection(); c != nil && c.name.IsGlob() {
+				m.answered(c, Acked, nil)
+			}
 		}
 	}
 }
