@@ -1,9 +1,11 @@
 package client_test
 
 import (
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
+	"weak"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -116,4 +118,54 @@ func TestTheSameWithoutItsWrapper(t *testing.T) {
 	send <- body
 	inner.value("1")
 	outer.ambient(resource.ErrRemoved)
+}
+
+// What is no longer watched is not kept for being recognised.
+func TestWhatIsCancelledIsLetGo(t *testing.T) {
+	const n = 500
+	s := startServer(t)
+	for i := range n {
+		set(t, s, strconv.Itoa(i), cluster(strconv.Itoa(i), "1"))
+	}
+	c := newClient(t, oneServer(t, s.Addr()))
+	ctx := testContext(t)
+	stays := follow(ctx, t, c, clusters, "0")
+	stays.value("1")
+	updates := make(chan weak.Pointer[update], n)
+	var cancels []func()
+	for i := 1; i < n; i++ {
+		cancel, err := resource.Subscribe(c, clusters, strconv.Itoa(i), typed{
+			changed: func(u *update) { updates <- weak.Make(u) }, hold: immediately,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cancels = append(cancels, cancel)
+	}
+	var known []weak.Pointer[update]
+	for len(known) < n-1 {
+		known = append(known, receive(ctx, t, "an update", updates))
+	}
+	for _, cancel := range cancels {
+		cancel()
+	}
+	clear(cancels)
+	set(t, s, "0", cluster("0", "2"))
+	stays.value("2")
+	alive := func() (n int) {
+		runtime.GC()
+		for _, u := range known {
+			if u.Value() != nil {
+				n++
+			}
+		}
+		return n
+	}
+	for version := 3; alive() > 100; version++ {
+		if ctx.Err() != nil || version > 30 {
+			t.Fatalf("%d of %d updates are still there", alive(), n-1)
+		}
+		set(t, s, "0", cluster("0", strconv.Itoa(version)))
+		stays.value(strconv.Itoa(version))
+	}
 }

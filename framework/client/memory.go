@@ -174,9 +174,20 @@ func (m memory) remember(c *Client, d *decoded) {
 		}
 		s.add(item{raw: text(r.Update.Raw()), update: r.Update, place: r.Place, response: s.response})
 	}
-	if len(s.items) > s.limit {
+	if len(s.items) > min(s.limit, 2*cached(c, d.typ)+fewItems) {
 		s.prune(c, d.typ)
 	}
+}
+
+// fewItems may be out of date in any case.
+const fewItems = 64
+
+// cached is how many resources of a type there are.
+func cached(c *Client, t *resource.Type) (n int) {
+	for shard := range c.Shards(t) {
+		n += shard.Len()
+	}
+	return n
 }
 
 // add keeps an item, in place of that of its name, or else of the one that may be found
@@ -246,7 +257,7 @@ func (s *seen) prune(c *Client, t *resource.Type) {
 		u, ok := shard.Load(it.update.Name())
 		return !ok || u != it.update
 	})
-	if s.limit = len(s.items) + len(s.items)/4 + 64; len(s.items) < n {
+	if s.limit = len(s.items) + len(s.items)/4 + fewItems; len(s.items) < n {
 		s.items = slices.Clip(slices.Clone(s.items))
 		s.build(len(s.items))
 	}
