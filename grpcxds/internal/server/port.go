@@ -139,9 +139,14 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 		p.report(err)
 		return
 	}
+	g := p.current.Load()
+	same := g != nil && bytes.Equal(g.listener.Raw(), u.Raw())
+	if same {
+		u = g.listener // decoded again, it has other filter chains than those that are served
+	}
 	r := newRoutes(p.config, s, u)
 	p.warnings.log(p.config.Logger, p.lis.Addr(), r.problems())
-	if g := p.current.Load(); g != nil && bytes.Equal(g.listener.Raw(), u.Raw()) {
+	if same {
 		g.route(r)
 		return
 	}
@@ -182,7 +187,7 @@ func (p *Port) drain(g *generation, grace time.Duration) {
 	})
 }
 
-// close ends accepting, and returns the generations that there are. p.mu is held.
+// close ends accepting. p.mu is held.
 func (p *Port) close() {
 	if p.closed {
 		return
