@@ -197,9 +197,10 @@ func TestFiltersRun(t *testing.T) {
 	w.publishRoutes("routes", `virtual_hosts { domains: "*" `+override("two", "host")+`
 		routes { match { prefix: "/over." } non_forwarding_action {} `+override("one", "route")+` }
 		routes { match { prefix: "/both." } non_forwarding_action {} `+override("two", "route")+` }
+		routes { match { prefix: "/forwarded." } route { cluster: "c" } `+override("one", "route")+` }
 		routes { match { prefix: "/bad." } non_forwarding_action {} `+override("two", "bad")+` }
 		routes { match { prefix: "/" } non_forwarding_action {} } }
-		virtual_hosts { domains: "plain" `+anyRoute+` }`)
+		virtual_hosts { domains: "plain" routes { match { prefix: "/forwarded." } redirect {} } `+anyRoute+` }`)
 	w.publishListener(s.listener(marked("one", "1") + marked("two", "2") + rds("routes")))
 	s.awaitServing()
 
@@ -208,7 +209,7 @@ func TestFiltersRun(t *testing.T) {
 		if status.Code(err) != code {
 			t.Errorf("%s: %v; want %v", what, err, code)
 		}
-		if len(want) > 0 && code != codes.PermissionDenied {
+		if len(want) > 0 && code != codes.PermissionDenied && code != codes.Unavailable {
 			if got := <-seen; got != context {
 				t.Errorf("%s: handlers see %q; want %q", what, got, context)
 			}
@@ -235,8 +236,12 @@ func TestFiltersRun(t *testing.T) {
 	check("of the route", invoke(s.ctx, cc, "/over.A/B"), codes.Unimplemented, "routehost", "+route", "+host", "-host Unimplemented", "-route Unimplemented")
 	check("of both", invoke(s.ctx, cc, "/both.A/B"), codes.Unimplemented, "1route", "+1", "+route", "-route Unimplemented", "-1 Unimplemented")
 	check("a bad one", invoke(s.ctx, cc, "/bad.A/B"), codes.Unavailable, "")
+	plain := s.channel(grpc.WithAuthority("plain"))
+	check("a route of another action", invoke(s.ctx, cc, "/forwarded.A/B"), codes.Unavailable, "", "+route", "+host", "-host Unavailable", "-route Unavailable")
+	check("another, without an override", invoke(s.ctx, plain, "/forwarded.A/B"), codes.Unavailable, "", "+1", "+2", "-2 Unavailable", "-1 Unavailable")
 	denied := metadata.AppendToOutgoingContext(s.ctx, "deny", "1")
 	check("denied", invoke(denied, cc, empty), codes.PermissionDenied, "", "+1", "-1 PermissionDenied")
+	check("denied, by a route of another action", invoke(denied, plain, "/forwarded.A/B"), codes.PermissionDenied, "", "+1", "-1 PermissionDenied")
 	dup, err := cc.NewStream(denied, &grpc.StreamDesc{ServerStreams: true}, "/grpc.testing.TestService/FullDuplexCall")
 	if err == nil {
 		err = dup.RecvMsg(&testpb.Empty{})

@@ -25,16 +25,16 @@ func (h headers) authority() string {
 
 // unary is the [grpc.UnaryServerInterceptor] of a filter chain.
 func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	way, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return nil, err
 	}
-	if filters.Idle() {
+	if way.filters.Idle() && way.end == nil {
 		return handler(ctx, req)
 	}
 	call := newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
-	if ctx, err = filters.Intercept(ctx, call); err != nil {
+	if ctx, err = way.pass(ctx, call); err != nil {
 		return nil, err
 	}
 	return handler(ctx, req)
@@ -43,16 +43,16 @@ func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServer
 // stream is the [grpc.StreamServerInterceptor] of a filter chain.
 func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	ctx := ss.Context()
-	filters, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	way, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return err
 	}
-	if filters.Idle() {
+	if way.filters.Idle() && way.end == nil {
 		return handler(srv, ss)
 	}
 	call := newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
-	if ctx, err = filters.Intercept(ctx, call); err != nil {
+	if ctx, err = way.pass(ctx, call); err != nil {
 		return err
 	}
 	return handler(srv, withContext(ss, ctx))

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -26,15 +28,26 @@ type routing struct {
 	err    error // the status of every call, where there is no update
 	// filters are those of routes that override nothing.
 	filters *filterchain.ServerChain
-	// overridden are those of the other routes.
-	overridden map[*route.Route]filtering
+	// others are the routes for which that is not all.
+	others map[*route.Route]filtering
 }
 
 // A filtering is what calls of one route go through; err is the status of every call where
-// that cannot be made.
+// that cannot be made, and end that of every call which has passed the filters, if the route
+// is not for servers.
 type filtering struct {
-	filters *filterchain.ServerChain
-	err     error
+	filters  *filterchain.ServerChain
+	err, end error
+}
+
+// pass has a call go through the filters, and ends it behind them if the route is not for
+// servers.
+func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+	ctx, err := f.filters.Intercept(ctx, call)
+	if err == nil {
+		err = f.end
+	}
+	return ctx, err
 }
 
 // toRoutes follows a listener's references, and no others.
@@ -123,23 +136,26 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 	if err != nil {
 		return &routing{err: r.fail(err)}
 	}
-	out := &routing{update: u, filters: filters, overridden: make(map[*route.Route]filtering)}
+	out := &routing{update: u, filters: filters, others: make(map[*route.Route]filtering)}
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
 		common, err := filters.Override(h.Overrides)
 		for j := range h.Routes {
 			t := &h.Routes[j]
-			if !served(t) || len(h.Overrides)+len(t.Overrides) == 0 {
+			if served(t) && len(h.Overrides)+len(t.Overrides) == 0 {
 				continue
 			}
 			f := filtering{err: err}
+			if !served(t) { // its calls pass the filters first (A36)
+				f.end = status.Errorf(codes.Unavailable, "xds: the route %q of RouteConfiguration %q is not for servers", t.Name, u.Name())
+			}
 			if err == nil {
 				f.filters, f.err = common.Override(t.Overrides)
 			}
 			if f.err != nil {
 				f.err = r.fail(f.err)
 			}
-			out.overridden[t] = f
+			out.others[t] = f
 		}
 	}
 	return out
@@ -156,24 +172,21 @@ func (r *routes) fail(err error) error {
 }
 
 // choose finds the route of a call, and what it goes through. The error is a status (A36).
-func (r *routing) choose(method string, headers headers) (*filterchain.ServerChain, error) {
+func (r *routing) choose(method string, headers headers) (filtering, error) {
 	if r.err != nil {
-		return nil, r.err
+		return filtering{}, r.err
 	}
 	authority := headers.authority()
 	h := r.update.VirtualHost(authority)
 	if h == nil {
-		return nil, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %q has no virtual host for the authority %q", r.update.Name(), authority)
+		return filtering{}, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %q has no virtual host for the authority %q", r.update.Name(), authority)
 	}
 	t := h.Match(method, headers)
-	switch {
-	case t == nil:
-		return nil, status.Errorf(codes.Unavailable, "xds: virtual host %q of RouteConfiguration %q has no route for %s", h.Name, r.update.Name(), method)
-	case !served(t):
-		return nil, status.Errorf(codes.Unavailable, "xds: the route %q of RouteConfiguration %q for %s is not for servers", t.Name, r.update.Name(), method)
-	case len(h.Overrides)+len(t.Overrides) == 0:
-		return r.filters, nil
+	if t == nil {
+		return filtering{}, status.Errorf(codes.Unavailable, "xds: virtual host %q of RouteConfiguration %q has no route for %s", h.Name, r.update.Name(), method)
 	}
-	f := r.overridden[t]
-	return f.filters, f.err
+	if f, ok := r.others[t]; ok {
+		return f, f.err
+	}
+	return filtering{filters: r.filters}, nil
 }
