@@ -62,7 +62,7 @@ func NewServer(opts ...grpc.ServerOption) (*Server, error) {
 			rest = append(rest, opt)
 		}
 	}
-	s := &Server{pool: o.pool, catalogue: grpc.NewServer()}
+	s := &Server{pool: o.pool}
 	if s.pool == nil {
 		var err error
 		if s.pool, err = NewPool(); err != nil {
@@ -74,6 +74,7 @@ func NewServer(opts ...grpc.ServerOption) (*Server, error) {
 		s.closePool()
 		return nil, err
 	}
+	s.catalogue = grpc.NewServer()
 	return s, nil
 }
 
@@ -207,6 +208,7 @@ func (s *Server) stop(how func(*server.Port)) {
 	}
 	wg.Wait()
 	s.released.Do(func() {
+		s.catalogue.Stop() // or channelz would keep it
 		s.scope.release()
 		s.closePool()
 	})
