@@ -90,3 +90,17 @@ func TestWarningsUntilAllIsWell(t *testing.T) {
 		t.Errorf("logged\n%s; want\n%s", &out, want)
 	}
 }
+
+// Who has stopped a server is told nothing more of it.
+func TestNothingIsReportedOnceAPortHasStopped(t *testing.T) {
+	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPort(&Config{Report: func(_ net.Addr, err error) { t.Errorf("reported %v", err) }}, lis, "web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stop()
+	p.update(nil, net.ErrClosed)
+}

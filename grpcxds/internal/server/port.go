@@ -135,8 +135,9 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 		err = matchAddress(u, p.addr)
 	}
 	if err != nil {
-		p.replace(nil)
-		p.report(err)
+		if p.replace(nil) {
+			p.report(err)
+		}
 		return
 	}
 	g := p.current.Load()
@@ -150,8 +151,9 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 		g.route(r)
 		return
 	}
-	p.replace(newGeneration(p.config, p.lis.Addr(), u, r))
-	p.report(nil)
+	if p.replace(newGeneration(p.config, p.lis.Addr(), u, r)) {
+		p.report(nil)
+	}
 }
 
 func (p *Port) report(err error) {
@@ -161,17 +163,18 @@ func (p *Port) report(err error) {
 }
 
 // replace has new connections go to g, and drains the generation before it. A nil g takes
-// none. It does nothing once the port has stopped.
-func (p *Port) replace(g *generation) {
+// none. Once the port has stopped, it does nothing and reports false.
+func (p *Port) replace(g *generation) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return
+		return false
 	}
 	if g != nil {
 		p.generations[g] = struct{}{}
 	}
 	p.drain(p.current.Swap(g), p.config.Grace)
+	return true
 }
 
 // drain ends a generation in the background. p.mu is held.
