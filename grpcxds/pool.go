@@ -60,7 +60,9 @@ type scope struct {
 func NewPool(opts ...PoolOption) (*Pool, error) {
 	p := &Pool{scopes: make(map[string]*scope)}
 	for _, o := range opts {
-		o(p)
+		if o != nil {
+			o(p)
+		}
 	}
 	var err error
 	if p.config == nil {

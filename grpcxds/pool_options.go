@@ -1,6 +1,7 @@
 package grpcxds
 
 import (
+	"cmp"
 	"log/slog"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -16,14 +17,14 @@ type PoolOption func(*Pool)
 // WithBootstrap sets where control planes are, in the place of what the environment
 // names. Nil is a no-op.
 func WithBootstrap(c *bootstrap.Config) PoolOption {
-	return func(p *Pool) { p.config = c }
+	return func(p *Pool) { p.config = cmp.Or(c, p.config) }
 }
 
 // WithTypes sets the resource types and extensions, in the place of those of package
 // standard. The set must have Listener and RouteConfiguration for servers, and Cluster
 // and ClusterLoadAssignment too for channels. Nil is a no-op.
 func WithTypes(types *resource.Set) PoolOption {
-	return func(p *Pool) { p.types = types }
+	return func(p *Pool) { p.types = cmp.Or(types, p.types) }
 }
 
 // WithFilters adds HTTP filters to the built-in ones (gRFC A39), and puts them in the place
@@ -44,7 +45,7 @@ func WithCertificateProviders(plugins ...certprovider.Plugin) PoolOption {
 // WithLogger sets where the pool, its clients and servers log. The default is
 // slog.Default(), at the time of NewPool. Nil is a no-op.
 func WithLogger(l *slog.Logger) PoolOption {
-	return func(p *Pool) { p.logger = l }
+	return func(p *Pool) { p.logger = cmp.Or(l, p.logger) }
 }
 
 // WithClientOptions sets up the xDS clients, apart from their connections.
@@ -55,5 +56,9 @@ func WithClientOptions(opts ...client.Option) PoolOption {
 // WithConnections shares connections to control planes with clients outside of the pool;
 // they are not closed with it. Nil is a no-op.
 func WithConnections(connections *client.Pool) PoolOption {
-	return func(p *Pool) { p.connections, p.shared = connections, connections != nil }
+	return func(p *Pool) {
+		if connections != nil {
+			p.connections, p.shared = connections, true
+		}
+	}
 }

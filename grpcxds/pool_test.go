@@ -34,6 +34,22 @@ func parse(t testing.TB, text string) *bootstrap.Config {
 	return c
 }
 
+// Options that are nil change nothing.
+func TestPoolOptionsOfNil(t *testing.T) {
+	connections := client.NewPool()
+	defer connections.Close()
+	config := parse(t, someBootstrap)
+	p, err := NewPool(WithBootstrap(config), WithConnections(connections), nil,
+		WithBootstrap(nil), WithConnections(nil), WithLogger(nil), WithTypes(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	if p.config != config || p.connections != connections || !p.shared {
+		t.Error("nil takes the place of what was given")
+	}
+}
+
 func TestPoolSharesAClientWhileItIsUsed(t *testing.T) {
 	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)))
 	if err != nil {
