@@ -2,15 +2,20 @@ package clustermanager_test
 
 import (
 	"context"
+	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/stats"
+	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 )
 
@@ -85,5 +90,29 @@ func TestUnchangedClustersDoNothing(t *testing.T) {
 	}
 	if s := observed.last.Load(); s.ConnectivityState != connectivity.Ready {
 		t.Errorf("the channel is %v, want READY", s.ConnectivityState)
+	}
+}
+
+// A cluster that had no endpoints fails calls; once it has some, calls wait for them, as
+// gRPC's do, and are not told of what is over.
+func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
+	for name, lb := range map[string]resource.LBConfig{"round_robin": round, "localities": roundRobin} {
+		t.Run(name, func(t *testing.T) {
+			// Connections are taken, and nobody answers them.
+			silent, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = silent.Close() }()
+			w := newWorld(t)
+			w.one(eds(lb))
+			w.until("c", func(_ string, err error) bool { return status.Code(err) == codes.Unavailable })
+			w.one(eds(lb, locality("a", 0, 1, &backend{addr: silent.Addr().String()})))
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			if _, err := w.call(ctx, rpcinfo.Call{Cluster: "c"}); status.Code(err) != codes.DeadlineExceeded {
+				t.Errorf("%v; want a call that waits for the connection", err)
+			}
+		})
 	}
 }

@@ -26,10 +26,11 @@ func (t *Tally) State() connectivity.State {
 }
 
 // Sticky is the state that a child counts with which reports next: one that has failed
-// counts as failed until it is ready or idle, however often it tries to connect (A62).
+// counts as failed until it is ready or idle, however often it tries to connect (A62). What
+// picks is the newest picker nevertheless: what the one before says may be over.
 func Sticky(last, next balancer.State) balancer.State {
 	if last.ConnectivityState == connectivity.TransientFailure && next.ConnectivityState == connectivity.Connecting {
-		return last
+		next.ConnectivityState = last.ConnectivityState
 	}
 	return next
 }
