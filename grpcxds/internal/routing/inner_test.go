@@ -1,13 +1,17 @@
 package routing
 
 import (
+	"context"
 	"math"
 	"regexp"
 	"testing"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -73,5 +77,27 @@ func TestBackOff(t *testing.T) {
 		if _, ok := tr.pushback(metadata.MD{"grpc-retry-pushback-ms": values}); ok {
 			t.Errorf("%q: the server does not want it", values)
 		}
+	}
+}
+
+// What the trailer of an attempt says is about the next one only: one that comes to no
+// server has none.
+func TestTrailersAreOfOneAttempt(t *testing.T) {
+	tr := &tries{retry: &retry{codes: 1 << codes.Unavailable, max: 2, pause: route.BackOff{Base: time.Millisecond, Max: time.Millisecond}}}
+	attempts := 0
+	err := unary(tr, t.Context(), nil, func(_ context.Context, opts []grpc.CallOption) error {
+		attempts++
+		for _, o := range opts {
+			if o, ok := o.(grpc.TrailerCallOption); ok && attempts == 1 {
+				*o.TrailerAddr = metadata.Pairs("grpc-retry-pushback-ms", "0")
+			}
+		}
+		return status.Error(codes.Unavailable, "")
+	})
+	if status.Code(err) != codes.Unavailable || attempts != 3 {
+		t.Errorf("%d attempts, %v", attempts, err)
+	}
+	if tr.paused != 1 {
+		t.Errorf("%d back-offs, want one: the server spoke of the first retry only", tr.paused)
 	}
 }

@@ -207,16 +207,30 @@ func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	case committed:
 		return send(s)
 	case fits:
-		if err := send(s); !errors.Is(err, io.EOF) {
-			return err
+		err := send(s)
+		if errors.Is(err, io.EOF) {
+			return nil // receiving tells what the matter is
 		}
-		return nil // receiving tells what the matter is
+		if err != nil {
+			r.unsendable(s, err)
+		}
+		return err
 	}
 	r.again.Lock()
 	r.commit(nil)
 	r.again.Unlock()
 	s, _, _ = r.now()
 	return send(s)
+}
+
+// unsendable ends the call, unless it is made on another stream by now: gRPC has ended the
+// one that something could not be sent on.
+func (r *replay) unsendable(s grpc.ClientStream, err error) {
+	r.again.Lock()
+	defer r.again.Unlock()
+	if now, committed, _ := r.now(); now == s && !committed {
+		r.commit(err)
+	}
 }
 
 // SendMsg implements [grpc.ClientStream].

@@ -109,6 +109,7 @@ func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(co
 		err := invoke(t.attempt(ctx), opts)
 		if err != nil && header == nil {
 			if err = t.again(ctx, err, trailer); err == nil {
+				trailer = nil // an attempt that comes to no server leaves it alone
 				continue
 			}
 		}

@@ -293,6 +293,31 @@ func TestReplayIsCancelled(t *testing.T) {
 	<-over
 }
 
+// A message that cannot be sent at all ends the call.
+func TestReplayEndsWithABadMessage(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	over := make(chan error, 1)
+	s, err := w.open(soon(t), "/p.S/M", grpc.MaxCallSendMsgSize(1), grpc.OnFinish(func(err error) { over <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SendMsg(wrapperspb.String("too long")); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("sending: %v", err)
+	}
+	select {
+	case err := <-over:
+		if status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("the call ended with %v", err)
+		}
+	default:
+		t.Error("the call has not ended")
+	}
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("receiving: %v", err)
+	}
+}
+
 // A stream that ends well without a header is no reason to begin again.
 func TestReplayWithoutHeader(t *testing.T) {
 	w := newWorld(t)
