@@ -1,6 +1,7 @@
 package grpcxds_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -207,6 +208,25 @@ func TestRegisteredResolver(t *testing.T) {
 	}
 	p.routes("r", hosts("svc", to("b")))
 	until(t, cc, "b")
+	p.routes("r", hosts("other", to("b")))
+	failing := soon(t)
+	for {
+		_, err := call(failing, cc, "/p.S/M")
+		if err == nil {
+			continue // the routes have not come yet
+		}
+		for _, want := range []string{"Unavailable", `target "xds:///svc"`, `none is for the authority "svc"`, p.Addr(), "node n"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("a call without a route: %v; lacks %q", err, want)
+			}
+		}
+		break
+	}
+	waiting, over := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer over()
+	if _, err := call(waiting, cc, "/p.S/M", grpc.WaitForReady(true)); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("a call that waits for a route: %v", err)
+	}
 	if _, err := call(soon(t), dial("xds:///filtered"), "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "HTTP filter") {
 		t.Errorf("a call that filters are for: %v", err)
 	}

@@ -150,7 +150,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	}
 	if err == nil || r.told {
 		state := r.state
-		state.Attributes = xdsconfig.With(nil, r.policyState(c, table))
+		state.Attributes = xdsconfig.With(nil, r.policyState(c, table, err))
 		if failed := r.cc.UpdateState(state); failed != nil {
 			r.pool.logger.Warn("the LB policy does not take a configuration", "target", r.settings.Where, "error", failed)
 		}
@@ -165,14 +165,17 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	r.table = table
 }
 
-// policyState is what the LB policy is told.
-func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table) *xdsconfig.State {
+// policyState is what the LB policy is told. Without a table, the error says why.
+func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *xdsconfig.State {
 	s := &xdsconfig.State{
 		Config: c, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
 		Breakers: &r.pool.breakers, TLS: r.pool.providers, Logger: r.pool.logger,
 	}
-	if r.alone {
+	switch {
+	case r.alone && t != nil:
 		s.Route = t.Pick
+	case r.alone:
+		s.Route = routing.Unroutable(err)
 	}
 	return s
 }

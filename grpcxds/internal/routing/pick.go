@@ -2,6 +2,7 @@ package routing
 
 import (
 	"context"
+	"errors"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
@@ -16,9 +17,6 @@ import (
 // are for, such as security, must not be passed over. Whoever picks calls release when the
 // call is over, or was not sent.
 func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error) {
-	if t == nil {
-		return nil, nil, status.Error(codes.Unavailable, "grpcxds: there is no configuration to route the call by")
-	}
 	var headers headers
 	p, err := t.plan(ctx, method, &headers)
 	if err != nil {
@@ -36,4 +34,12 @@ func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, re
 		return nil, nil, balancer.ErrNoSubConnAvailable // there is a newer picker
 	}
 	return p.info(ctx, to, &headers), to.ref.drop, nil
+}
+
+// Unroutable is what takes the place of [Table.Pick] while there is no table, for the given
+// reason. Calls fail, or wait, as they want. The reason is text only: a control plane's
+// status must not become that of a call (A54).
+func Unroutable(reason error) func(context.Context, string) (*rpcinfo.Call, func(), error) {
+	err := errors.New(reason.Error())
+	return func(context.Context, string) (*rpcinfo.Call, func(), error) { return nil, nil, err }
 }
