@@ -80,7 +80,10 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 	values := trailer.Get("grpc-retry-pushback-ms")
 	if len(values) == 0 {
-		pause = min(t.pause.Base<<t.paused, t.pause.Max)
+		pause = t.pause.Max
+		if t.pause.Base <= pause>>t.paused { // else doubling might overflow
+			pause = t.pause.Base << t.paused
+		}
 		t.paused++
 		return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())), true
 	}

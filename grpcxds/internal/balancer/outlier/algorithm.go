@@ -42,17 +42,18 @@ func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
 		if m.full() {
 			return
 		}
-		if e.volume() > 0 && (1-e.successRate())*100 > float64(c.Threshold) {
+		if (1-e.successRate())*100 > float64(c.Threshold) {
 			m.eject(e, c.Enforcement, now)
 		}
 	}
 }
 
-// withVolume are the endpoints that had enough calls.
+// withVolume are the endpoints that had enough calls. One that had none has no success rate,
+// whatever volume is enough.
 func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 	var out []*Endpoint
 	for _, e := range order {
-		if e.volume() >= uint64(volume) {
+		if e.volume() >= max(uint64(volume), 1) {
 			out = append(out, e)
 		}
 	}

@@ -107,6 +107,9 @@ func TestSuccessRate(t *testing.T) {
 		"just enough calls":    {nil, [][2]int{good, good, {4, 6}}, []string{"c"}},
 		"within the deviation": {func(c *cluster.OutlierDetection) { c.SuccessRate.StdevFactor = 1500 }, [][2]int{good, good, bad}, nil},
 		"nobody is called":     {func(c *cluster.OutlierDetection) { c.SuccessRate.RequestVolume = 0 }, nil, nil},
+		"one is not called": {func(c *cluster.OutlierDetection) {
+			c.SuccessRate.RequestVolume, c.SuccessRate.MinimumHosts, c.SuccessRate.StdevFactor = 0, 2, 500
+		}, [][2]int{good, bad}, []string{"b"}},
 		"chance is against it": {func(c *cluster.OutlierDetection) { c.SuccessRate.Enforcement = 49 }, [][2]int{good, good, bad}, nil},
 		"chance is for it":     {func(c *cluster.OutlierDetection) { c.SuccessRate.Enforcement = 51 }, [][2]int{good, good, bad}, []string{"c"}},
 	} {
