@@ -1,6 +1,7 @@
 package route
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func retryBackOff(_ *resource.DecodeContext, m *routev3.RetryPolicy_RetryBackOff
 	}
 	out := BackOff{Base: max(base, shortest)}
 	if m.GetMaxInterval() == nil {
-		out.Max = 10 * out.Base
+		out.Max = 10 * min(out.Base, math.MaxInt64/10)
 		return out, v.Err()
 	}
 	most := convert.Duration(root.Field("max_interval"), m.GetMaxInterval(), &v)

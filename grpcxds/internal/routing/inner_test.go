@@ -72,6 +72,10 @@ func TestBackOff(t *testing.T) {
 	}
 	check(7*ms, "7")
 	check(25 * ms)
+	tr.retry = &retry{pause: route.BackOff{Base: 1 << 61, Max: 1<<62 + 1}}
+	tr.paused = 2
+	check(1 << 62) // nor does it overflow
+	tr.paused = 0
 	check(0, "0")
 	for _, values := range [][]string{{"-1"}, {"x"}, {"1", "2"}, {"99999999999"}, {""}} {
 		if _, ok := tr.pushback(metadata.MD{"grpc-retry-pushback-ms": values}); ok {
