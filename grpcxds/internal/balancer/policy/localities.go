@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -19,6 +20,7 @@ type localities struct {
 	child    func(env *node.Env, report node.Report) *Switch
 	children map[endpoint.LocalityID]*locality
 	order    []*locality // as in the target
+	err      error       // why the configuration cannot be used
 	busy     bool
 }
 
@@ -34,17 +36,9 @@ func newLocalities(env *node.Env, report node.Report) *localities {
 
 // Update has each locality's policy updated, and closes those of localities that are gone.
 func (p *localities) Update(t node.Target) {
-	var config struct {
-		ChildPolicy json.RawMessage `json:"childPolicy"`
-	}
-	err := json.Unmarshal([]byte(t.Policy.Config), &config)
-	if err != nil {
-		p.report(node.Failure(fmt.Errorf("LB policy %s: %w", wrrLocality, err)))
-		return
-	}
-	child, err := first(config.ChildPolicy)
-	if err != nil {
-		p.report(node.Failure(fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocality, err)))
+	var child resource.LBConfig
+	if child, p.err = childOf(t.Policy.Config); p.err != nil {
+		p.settle()
 		return
 	}
 	p.busy = true
@@ -69,6 +63,21 @@ func (p *localities) Update(t node.Target) {
 	p.settle()
 }
 
+// childOf is what a configuration has for the policy of each locality.
+func childOf(config string) (resource.LBConfig, error) {
+	var c struct {
+		ChildPolicy json.RawMessage `json:"childPolicy"`
+	}
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: %w", wrrLocality, err)
+	}
+	child, err := first(c.ChildPolicy)
+	if err != nil {
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocality, err)
+	}
+	return child, nil
+}
+
 func (p *localities) start() *locality {
 	c := &locality{state: node.Connecting()}
 	c.policy = p.child(p.env, func(s balancer.State) {
@@ -78,9 +87,14 @@ func (p *localities) start() *locality {
 	return c
 }
 
-// settle reports what the localities come to.
+// settle reports what the localities come to, which does not count while the configuration
+// cannot be used.
 func (p *localities) settle() {
-	if p.busy {
+	switch {
+	case p.busy:
+		return
+	case p.err != nil:
+		p.report(node.Failure(p.err))
 		return
 	}
 	var tally node.Tally

@@ -173,6 +173,13 @@ func TestLocalities(t *testing.T) {
 	if f, ok := th.reported.Picker.(node.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
 		t.Errorf("with a child that is not known, the picker is %v", th.reported.Picker)
 	}
+	y.state(connecting)
+	y.state(ready)
+	if f, ok := th.reported.Picker.(node.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
+		t.Errorf("a locality of the configuration before is ready: the picker is %v", th.reported.Picker)
+	}
+	update(at("y", 5), at("z", 1))
+	th.expect(t, "the child is known again", ready, "pick_first")
 	p.Close()
 	if !y.closed || !th.puppets[2].closed {
 		t.Error("Close leaves policies open")

@@ -11,7 +11,10 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 )
 
@@ -184,4 +187,31 @@ func naive(r ring, states string, hash uint64, woken *[]int) (endpoint int, wait
 		}
 	}
 	return r[first%len(r)].at, false
+}
+
+// What endpoints come to does not count while the configuration cannot be used.
+func TestBadConfiguration(t *testing.T) {
+	var got balancer.State
+	p := New(&node.Env{}, func(s balancer.State) { got = s })
+	update := func(config string) {
+		e := node.Endpoint{Weight: 1}
+		e.Addresses = []resolver.Address{{Addr: "a"}}
+		p.Update(node.Target{
+			Policy:     resource.LBConfig{Config: config},
+			Localities: []node.Locality{{Weight: 1, Endpoints: []node.Endpoint{e}}},
+		})
+	}
+	for _, step := range []struct {
+		do   func()
+		want connectivity.State
+	}{
+		{func() { update(`{}`) }, connectivity.Idle},
+		{func() { update(`{"minRingSize":0}`) }, connectivity.TransientFailure},
+		{func() { p.reported(p.members[0], balancer.State{ConnectivityState: connectivity.Ready}) }, connectivity.TransientFailure},
+		{func() { update(`{}`) }, connectivity.Ready},
+	} {
+		if step.do(); got.ConnectivityState != step.want {
+			t.Errorf("%v, want %v", got.ConnectivityState, step.want)
+		}
+	}
 }

@@ -20,6 +20,7 @@ type Policy struct {
 	ring   ring
 	// members are the endpoints, as the ring's entries number them.
 	members []*member
+	err     error // why the configuration cannot be used
 	busy    bool
 }
 
@@ -40,9 +41,9 @@ func New(env *node.Env, report node.Report) *Policy {
 // Update makes a new ring of the endpoints of all localities, each with its share of all
 // calls. Endpoints that were there before keep their connections.
 func (p *Policy) Update(t node.Target) {
-	c, err := parse(t.Policy.Config, p.env.RingSizeCap)
-	if err != nil {
-		p.report(node.Failure(err))
+	var c config
+	if c, p.err = parse(t.Policy.Config, p.env.RingSizeCap); p.err != nil {
+		p.settle()
 		return
 	}
 	last := make(map[string]*member, len(p.members))
@@ -122,9 +123,14 @@ func (p *Policy) reported(m *member, s balancer.State) {
 	p.settle()
 }
 
-// settle reports what the endpoints come to.
+// settle reports what the endpoints come to, which does not count while the configuration
+// cannot be used.
 func (p *Policy) settle() {
-	if p.busy {
+	switch {
+	case p.busy:
+		return
+	case p.err != nil:
+		p.report(node.Failure(p.err))
 		return
 	}
 	next := &picker{ring: p.ring, header: p.header, endpoints: make([]snapshot, 0, len(p.members)), hopeless: true}
