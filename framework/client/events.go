@@ -88,9 +88,13 @@ func (e received) apply(l *loop, now time.Time) {
 	}
 	l.toStream(ch, ev, now)
 	if asked {
+		var parts []part
 		ch.tell(l, func(server int, a *authorityScope) authority.Event {
-			return authority.Response{Server: server, Type: r.typ, Results: r.of(l.client, a), Unchanged: r.unchanged, Version: r.version, Partial: r.partial}
+			p := r.of(l.client, a)
+			parts = append(parts, p)
+			return authority.Response{Server: server, Type: r.typ, Results: p.results, Unchanged: r.unchanged, Version: r.version, Partial: r.partial}
 		}, now)
+		r.place(parts)
 	}
 	e.s.news = l.news
 	l.work.handed()
@@ -110,26 +114,42 @@ type decoded struct {
 	partial   bool // what results lacks may be there all the same
 }
 
+// A part is what a response has for one authority: results, and where they are among the
+// response's; nil: they are all of these.
+type part struct {
+	results []authority.Result
+	at      []int
+}
+
 // of returns the results that belong to an authority. A resource of an authority
 // that is not served by this server belongs to none: it is passed over, for only
 // the bootstrap says who speaks for whom (gRFC A47).
-func (d *decoded) of(c *Client, a *authorityScope) []authority.Result {
+func (d *decoded) of(c *Client, a *authorityScope) part {
 	n := 0
-	for _, r := range d.results {
-		if c.find(r.Name) == a {
+	for i := range d.results {
+		if c.find(d.results[i].Name) == a {
 			n++
 		}
 	}
 	if n == len(d.results) {
-		return d.results
+		return part{results: d.results}
 	}
-	results := make([]authority.Result, 0, n)
-	for _, r := range d.results {
+	p := part{results: make([]authority.Result, 0, n), at: make([]int, 0, n)}
+	for i, r := range d.results {
 		if c.find(r.Name) == a {
-			results = append(results, r)
+			p.results, p.at = append(p.results, r), append(p.at, i)
 		}
 	}
-	return results
+	return p
+}
+
+// place notes in the response's results where authorities keep them.
+func (d *decoded) place(parts []part) {
+	for _, p := range parts {
+		for k, i := range p.at {
+			d.results[i].Place = p.results[k].Place
+		}
+	}
 }
 
 // summarise says what the stream's machine needs to remember.
