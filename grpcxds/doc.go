@@ -15,9 +15,8 @@
 // made says of which target, resource, control plane and node that is.
 //
 // A channel connects to the endpoints of a cluster when the first call is sent there, and
-// stays connected as long as routes name the cluster. Until then it is IDLE, also after
-// ClientConn.Connect has had it get its configuration: Connect must be called again, as
-// whenever a channel is IDLE, and then connects one cluster, if none is.
+// stays connected as long as routes name the cluster. Until then it is IDLE.
+// ClientConn.Connect has it get its configuration, and connects one cluster if none is.
 //
 // [DialOptions] are for those who dial themselves, [RegisterResolver] for those who do not.
 // Nothing is registered for the scheme but by the latter; the one LB policy that has to be

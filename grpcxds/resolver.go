@@ -170,6 +170,7 @@ func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err err
 	s := &xdsconfig.State{
 		Config: c, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
 		Breakers: &r.pool.breakers, TLS: r.pool.providers, Logger: r.pool.logger,
+		Connect: !r.told && !r.channel.Waiting(),
 	}
 	switch {
 	case r.alone && t != nil:

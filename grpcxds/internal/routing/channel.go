@@ -23,6 +23,7 @@ type Channel struct {
 	noRetry bool
 	conn    atomic.Pointer[grpc.ClientConn]
 	state   atomic.Pointer[state]
+	waiting atomic.Int64 // calls, for a table
 	refs    refs
 }
 
@@ -52,6 +53,9 @@ func (c *Channel) Bind(h xdsconfig.Holder) { c.refs.bind(h) }
 // channel takes over the table.
 func (c *Channel) Set(t *Table, err error) { c.swap(&state{table: t, err: err}) }
 
+// Waiting reports whether there are calls that wait for a table.
+func (c *Channel) Waiting() bool { return c.waiting.Load() > 0 }
+
 // Fail ends all calls, those that wait too, for a reason that stays.
 func (c *Channel) Fail(err error) { c.swap(&state{err: err, final: true}) }
 
@@ -71,6 +75,11 @@ func (c *Channel) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	if err := c.claim(cc); err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
+	if s := c.state.Load(); s.table != nil {
+		return s, nil
+	}
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
 	var last error
 	for {
 		s := c.state.Load()

@@ -19,6 +19,9 @@ type State struct {
 	Config *Config
 	// Where says whose errors they are: the target and its data-plane authority.
 	Where string
+	// Connect says that the channel is to connect before there is a call: somebody who is not
+	// a call has brought it out of idleness.
+	Connect bool
 	// Route routes calls that come to a picker without package rpcinfo's Call, since nothing
 	// but the resolver of this module is in their channel. Whoever picks calls release when
 	// the call is over, or was not sent. It goes by Config. Nil: there

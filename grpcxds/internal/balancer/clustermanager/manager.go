@@ -70,6 +70,9 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 		}
 		m.around.State, m.around.Attributes = m.complete(state, server), s.ResolverState.Attributes
 		m.update()
+		if state.Connect {
+			m.exitIdle()
+		}
 	})
 	return err
 }

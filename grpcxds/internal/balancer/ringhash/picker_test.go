@@ -210,7 +210,8 @@ func TestBadConfiguration(t *testing.T) {
 		{func() { p.reported(p.members[0], balancer.State{ConnectivityState: connectivity.Ready}) }, connectivity.TransientFailure},
 		{func() { update(`{}`) }, connectivity.Ready},
 	} {
-		if step.do(); got.ConnectivityState != step.want {
+		step.do()
+		if got.ConnectivityState != step.want {
 			t.Errorf("%v, want %v", got.ConnectivityState, step.want)
 		}
 	}
