@@ -17,6 +17,7 @@ import (
 	xdscreds "google.golang.org/grpc/credentials/xds"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/xds"
 
@@ -41,22 +42,66 @@ func newInteropWorld(t *testing.T) (*world, *vault) {
 	return newWorldOf(t, plane, v.bootstrap(plane)), v
 }
 
-// grpc-go's own xDS client calls our server, with the TLS that the same control plane has
-// both of them use.
-func TestClientOfGRPC(t *testing.T) {
-	w, _ := newInteropWorld(t)
-	s := w.serve(grpc.Creds(ServerCredentials(nil)))
-	w.publishListener(withTLS(s.listener(rds("server-routes"))))
-	w.publishRoutes("server-routes", `virtual_hosts { domains: "shop" routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} } }`)
+// emptyCalls are routes of a server that takes nothing else.
+const emptyCalls = `virtual_hosts { domains: "shop" routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} } }`
+
+// publishTarget publishes what clients need to call xds:///shop, which is the given servers,
+// with TLS.
+func (w *world) publishTarget(servers ...*site) {
+	w.Helper()
 	w.publishListener(`name: "shop" api_listener { api_listener { ` + managerAny + ` { ` + rds("client-routes") + routerFilter + ` } } }`)
 	w.publishRoutes("client-routes", `virtual_hosts { domains: "shop" routes { match { prefix: "" } route { cluster: "shop" } } }`)
 	w.publish(new(clusterv3.Cluster), `name: "shop" type: EDS eds_cluster_config { eds_config { ads {} } service_name: "shop" }
 		transport_socket { name: "envoy.transport_sockets.tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] { common_tls_context {
 			tls_certificate_provider_instance { instance_name: "files" }
 			validation_context { ca_certificate_provider_instance { instance_name: "files" } } } } } }`)
-	assignment := &endpointv3.ClusterLoadAssignment{}
-	w.publishAs("shop", assignment, fmt.Sprintf(`cluster_name: "shop" endpoints { locality { region: "r" } load_balancing_weight { value: 1 }
-		lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } }`, s.port))
+	var endpoints strings.Builder
+	for _, s := range servers {
+		fmt.Fprintf(&endpoints, `lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } `, s.port)
+	}
+	w.publishAs("shop", new(endpointv3.ClusterLoadAssignment),
+		`cluster_name: "shop" endpoints { locality { region: "r" } load_balancing_weight { value: 1 } `+endpoints.String()+`}`)
+}
+
+// Our channel calls our server and grpc-go's own, which the same control plane configures,
+// and which have the TLS that it gives all of them.
+func TestChannelOfBothServers(t *testing.T) {
+	w, _ := newInteropWorld(t)
+	sites := []*site{w.serve(grpc.Creds(ServerCredentials(nil))), w.serveGRPC(w.config)}
+	w.publishRoutes("server-routes", emptyCalls)
+	for _, s := range sites {
+		w.publishListener(withTLS(s.listener(rds("server-routes"))))
+		s.awaitServing()
+	}
+	w.publishTarget(sites...)
+	cc, err := NewClient("xds:///shop", DialPool(w.pool), grpc.WithTransportCredentials(TransportCredentials(nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cc.Close()
+	c := testpb.NewTestServiceClient(cc)
+	for called := make(map[string]bool); len(called) < len(sites); {
+		var p peer.Peer
+		if st := sites[0].call(c, grpc.WaitForReady(true), grpc.Peer(&p)); st.Code() != codes.OK {
+			t.Fatalf("after %v: %v; want OK", called, st)
+		}
+		called[p.Addr.String()] = true
+	}
+	for range sites { // by turns
+		if _, err := c.UnaryCall(w.ctx, new(testpb.SimpleRequest)); status.Code(err) != codes.Unavailable {
+			t.Errorf("%v; want that the server has no route", err)
+		}
+	}
+}
+
+// grpc-go's own xDS client calls our server, with the TLS that the same control plane has
+// both of them use.
+func TestClientOfGRPC(t *testing.T) {
+	w, _ := newInteropWorld(t)
+	s := w.serve(grpc.Creds(ServerCredentials(nil)))
+	w.publishListener(withTLS(s.listener(rds("server-routes"))))
+	w.publishRoutes("server-routes", emptyCalls)
+	w.publishTarget(s)
 	s.awaitServing()
 
 	resolver, err := xds.NewXDSResolverWithConfigForTesting([]byte(w.config))
