@@ -36,8 +36,7 @@ func (t *table[V]) hash(key string) uint32 {
 // load may be called from any goroutine.
 func (t *table[V]) load(key string) (V, bool) {
 	if slots := t.slots.Load(); slots != nil {
-		hash := t.hash(key)
-		if e := (*slots)[find(*slots, hash, key)].Load(); e != nil && !e.dead {
+		if _, e := find(*slots, t.hash(key), key); e != nil && !e.dead {
 			return e.value, true
 		}
 	}
@@ -45,14 +44,15 @@ func (t *table[V]) load(key string) (V, bool) {
 	return none, false
 }
 
-// find returns the slot of key, or the empty slot where its search ends. There
-// is always an empty slot.
-func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) int {
+// find returns the slot of key and its entry, or the slot where its search ends and nil.
+// There is always an empty slot. Readers go by the entry: when they look again, that slot
+// may have another key's.
+func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) (int, *entry[V]) {
 	mask := uint32(len(slots) - 1) //nolint:gosec // there are slots, and fewer than hashes
 	for i := hash & mask; ; i = (i + 1) & mask {
 		e := slots[i].Load()
 		if e == nil || e.hash == hash && e.key == key {
-			return int(i)
+			return int(i), e
 		}
 	}
 }
@@ -61,15 +61,15 @@ func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) int 
 func (t *table[V]) store(key string, value V) {
 	slots := t.reserve()
 	hash := t.hash(key)
-	slot := &slots[find(slots, hash, key)]
-	switch old := slot.Load(); {
+	i, old := find(slots, hash, key)
+	switch {
 	case old == nil:
 		t.used++
 		t.live.Add(1)
 	case old.dead:
 		t.live.Add(1)
 	}
-	slot.Store(&entry[V]{hash: hash, key: key, value: value})
+	slots[i].Store(&entry[V]{hash: hash, key: key, value: value})
 }
 
 // delete forgets key. Writer only.
@@ -80,11 +80,11 @@ func (t *table[V]) delete(key string) {
 	}
 	slots := *p
 	hash := t.hash(key)
-	slot := &slots[find(slots, hash, key)]
-	if old := slot.Load(); old == nil || old.dead {
+	i, old := find(slots, hash, key)
+	if old == nil || old.dead {
 		return
 	}
-	slot.Store(&entry[V]{hash: hash, key: key, dead: true})
+	slots[i].Store(&entry[V]{hash: hash, key: key, dead: true})
 	live := t.live.Add(-1)
 	if len(slots) > minSlots && int(live) < len(slots)/8 {
 		t.rebuild(int(live))
@@ -113,7 +113,8 @@ func (t *table[V]) rebuild(n int) {
 	if old := t.slots.Load(); old != nil {
 		for i := range *old {
 			if e := (*old)[i].Load(); e != nil && !e.dead {
-				slots[find(slots, e.hash, e.key)].Store(e)
+				at, _ := find(slots, e.hash, e.key)
+				slots[at].Store(e)
 				t.used++
 			}
 		}
