@@ -51,12 +51,12 @@ func TestIdleness(t *testing.T) {
 		}
 	}
 	// Many calls while the channel falls idle over and over: none must get lost.
-	for range 300 {
+	for i := range 300 {
 		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 			t.Fatalf("%q, %v", got, err)
 		}
-		if time.Now().UnixNano()%8 == 0 {
-			<-time.NewTimer(20 * time.Millisecond).C
+		if i%8 == 0 {
+			cc.WaitForStateChange(soon(t), connectivity.Ready) // the next call meets it
 		}
 	}
 }

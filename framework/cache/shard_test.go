@@ -146,6 +146,48 @@ func TestReadersNeedNoLock(t *testing.T) {
 	readers.Wait()
 }
 
+// What is not there is not found, whatever takes the slot where its search ends.
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	s := NewShard[*update]()
+	absent := make([]xdstp.Name, 64)
+	for i := range absent {
+		absent[i] = name(t, fmt.Sprint("absent", i))
+	}
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for _, n := range absent {
+					if u, ok := s.Get(n); ok {
+						t.Errorf("Get(%v) = %v", n, u.Name())
+						return
+					}
+				}
+			}
+		})
+	}
+	updates := make([]*update, 256)
+	for i := range updates {
+		updates[i] = newUpdate(t, fmt.Sprint("n", i), i)
+	}
+	for range 500 {
+		for _, u := range updates {
+			s.Store(u)
+		}
+		for _, u := range updates {
+			s.Delete(u.Name())
+		}
+	}
+	close(done)
+	readers.Wait()
+}
+
 func TestReferrersFollowTheUpdates(t *testing.T) {
 	s := NewShard[*update]()
 	referrers := func(leaf string) (names []string) {

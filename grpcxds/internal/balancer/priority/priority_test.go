@@ -98,7 +98,7 @@ func (b *bench) expect(when string, s connectivity.State, from string, log ...st
 }
 
 func wait(d time.Duration) {
-	time.Sleep(d) //nolint:forbidigo // the clock of synctest
+	<-time.NewTimer(d).C // of the clock of synctest
 	synctest.Wait()
 }
 

