@@ -1,90 +1,40 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
-	"syscall"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // A server is the control plane in its own process.
 type server struct {
+	*process.Child
 	addr string
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Reader
 }
 
 func startServer(ctx context.Context, resources int) (*server, error) {
-	self, err := os.Executable()
+	c, err := process.Start(ctx, "-serve")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cmd: exec.CommandContext(ctx, self, "-serve")} //nolint:gosec // this program itself
-	s.cmd.Stderr = os.Stderr
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
+	s := &server{Child: c}
+	if s.addr, err = s.Line(); err != nil {
 		return nil, err
 	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	s.out = bufio.NewReader(out)
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	if s.addr, err = s.line(); err != nil {
-		return nil, err
-	}
-	err = s.do("fill %d", resources)
+	err = s.Do("fill %d", resources)
 	return s, err
-}
-
-func (s *server) line() (string, error) {
-	line, err := s.out.ReadString('\n')
-	if err != nil {
-		return "", fmt.Errorf("the control plane's process ended: %w", err)
-	}
-	return strings.TrimSpace(line), nil
-}
-
-// do gives a command and waits until it is done.
-func (s *server) do(format string, args ...any) error {
-	if _, err := fmt.Fprintf(s.in, format+"\n", args...); err != nil {
-		return err
-	}
-	_, err := s.line()
-	return err
-}
-
-func (s *server) stop() {
-	_ = s.in.Close() // ends the process
-	_ = s.cmd.Wait() // it has nothing more to say
-}
-
-// cpu is the processor time that this process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it takes no argument that could be wrong
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // spent is the processor time that f needs, garbage that it leaves included.
 func spent(f func() error) (time.Duration, error) {
 	runtime.GC()
-	before := cpu()
+	before := process.CPU()
 	err := f()
 	runtime.GC()
-	return cpu() - before, err
+	return process.CPU() - before, err
 }
 
 // median measures several times.
@@ -117,8 +67,8 @@ func compare(f, g func() error) (mine, peer time.Duration, err error) {
 	for range rounds {
 		for i, call := range []func() error{f, g} {
 			runtime.GC()
-			calls, before := 0, cpu()
-			for cpu()-before < enough {
+			calls, before := 0, process.CPU()
+			for process.CPU()-before < enough {
 				for range 100 {
 					if err := call(); err != nil {
 						return 0, 0, err
@@ -126,7 +76,7 @@ func compare(f, g func() error) (mine, peer time.Duration, err error) {
 				}
 				calls += 100
 			}
-			all[i] = append(all[i], (cpu()-before)/time.Duration(calls))
+			all[i] = append(all[i], (process.CPU()-before)/time.Duration(calls))
 		}
 	}
 	return middle(all[0]), middle(all[1]), nil

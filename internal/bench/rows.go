@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 func measurements() []measurement {
@@ -27,7 +29,7 @@ func within(ctx context.Context, n int, f func(ctx context.Context, srv *server)
 	if err != nil {
 		return err
 	}
-	defer srv.stop()
+	defer srv.Stop()
 	return f(ctx, srv)
 }
 
@@ -110,14 +112,14 @@ func each(ctx context.Context, srv *server, k kind, n int, delta bool, c change)
 	}
 	return median(5, func(round int) (time.Duration, error) {
 		runtime.GC()
-		before := cpu()
+		before := process.CPU()
 		for i := range changes {
 			at := 1 + round*changes + i
 			told := uint32(0)
 			if c.first >= 0 {
 				told = s.got[c.first+at].Load()
 			}
-			if err := srv.do("%s", c.command(at)); err != nil {
+			if err := srv.Do("%s", c.command(at)); err != nil {
 				return 0, err
 			}
 			if c.first >= 0 {
@@ -132,7 +134,7 @@ func each(ctx context.Context, srv *server, k kind, n int, delta bool, c change)
 				return 0, err
 			}
 		}
-		return (cpu() - before) / changes, nil
+		return (process.CPU() - before) / changes, nil
 	})
 }
 
@@ -180,11 +182,11 @@ func cancelRow(ctx context.Context) ([]Row, error) {
 				<-settle.C
 				s.drain()
 				runtime.GC()
-				before := cpu()
+				before := process.CPU()
 				s.cancel()
 				settle.Reset(300 * time.Millisecond) // for what the loop still has to do
 				<-settle.C
-				return cpu() - before, nil
+				return process.CPU() - before, nil
 			})
 			if err != nil {
 				return err

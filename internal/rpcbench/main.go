@@ -51,7 +51,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.Stop()
 	subjects, err := dial(s, "xds:///svc")
 	if err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // The target "large" has that many clusters with that many endpoints each.
@@ -30,7 +31,7 @@ func scale(ctx context.Context, times int) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.Stop()
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -62,7 +63,7 @@ func first(ctx context.Context, name string, s *server) error {
 		if _, err := testpb.NewTestServiceClient(one.cc).EmptyCall(ctx, &testpb.Empty{}); err != nil {
 			return err
 		}
-		took, used := time.Since(start), cpu()
+		took, used := time.Since(start), process.CPU()
 		runtime.GC()
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -22,43 +20,27 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // A server is the process that has the server and the control plane.
 type server struct {
+	*process.Child
 	backend, plane string
-	cmd            *exec.Cmd
-	in             io.WriteCloser
 }
 
 func startServer(ctx context.Context) (*server, error) {
-	self, err := os.Executable()
+	c, err := process.Start(ctx, "-serve")
 	if err != nil {
 		return nil, err
 	}
-	s := &server{cmd: exec.CommandContext(ctx, self, "-serve")} //nolint:gosec // this program itself
-	s.cmd.Stderr = os.Stderr
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := s.cmd.StdoutPipe()
+	line, err := c.Line()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		return nil, fmt.Errorf("the server's process ended: %w", err)
-	}
-	s.backend, s.plane, _ = strings.Cut(strings.TrimSpace(line), " ")
+	s := &server{Child: c}
+	s.backend, s.plane, _ = strings.Cut(line, " ")
 	return s, nil
-}
-
-func (s *server) stop() {
-	_ = s.in.Close() // ends the process
-	_ = s.cmd.Wait() // it has nothing more to say
 }
 
 // serve runs the server and the control plane until the input ends.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"runtime"
-	"syscall"
 	"time"
 
 	"google.golang.org/grpc"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 const plainName, theirsName, oursName = "grpc-go", "grpc-go's xDS", "grpcxds"
@@ -98,26 +98,17 @@ func (s *subject) take(ctx context.Context, k kind, calls int) (turn, error) {
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpuBefore, start := cpu(), time.Now()
+	cpuBefore, start := process.CPU(), time.Now()
 	for range calls {
 		if err := k.call(ctx, c); err != nil {
 			return turn{}, err
 		}
 	}
-	wall, used := time.Since(start), cpu()-cpuBefore
+	wall, used := time.Since(start), process.CPU()-cpuBefore
 	runtime.ReadMemStats(&after)
 	n := float64(calls)
 	return turn{
 		wall: wall.Seconds() / n, cpu: used.Seconds() / n,
 		allocs: float64(after.Mallocs-before.Mallocs) / n, bytes: float64(after.TotalAlloc-before.TotalAlloc) / n,
 	}, nil
-}
-
-// cpu is the processor time that this process has used.
-func cpu() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it takes no argument that could be wrong
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

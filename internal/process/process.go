@@ -1,0 +1,74 @@
+// Package process is what programs that measure need of processes: a server that runs in
+// one of its own, so that what it costs is not measured, and the processor time of this one.
+package process
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// A Child is this program once more, in a process of its own, that is spoken to by lines.
+type Child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// Start starts this program with the given arguments. The context's end kills it.
+func Start(ctx context.Context, args ...string) (*Child, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	c := &Child{cmd: exec.CommandContext(ctx, self, args...)} //nolint:gosec // this program itself
+	c.cmd.Stderr = os.Stderr
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewReader(out)
+	return c, c.cmd.Start()
+}
+
+// Line waits for a line, and returns it without its end.
+func (c *Child) Line() (string, error) {
+	line, err := c.out.ReadString('\n')
+	if err != nil {
+		return "", fmt.Errorf("the child process ended: %w", err)
+	}
+	return strings.TrimSpace(line), nil
+}
+
+// Do gives a command, a line, and waits for the line that says it is done.
+func (c *Child) Do(format string, args ...any) error {
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		return err
+	}
+	_, err := c.Line()
+	return err
+}
+
+// Stop ends the child's input, which a child takes for the end, and waits for it.
+func (c *Child) Stop() {
+	_ = c.in.Close()
+	_ = c.cmd.Wait() // it has nothing more to say
+}
+
+// CPU is the processor time that this process has used.
+func CPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it takes no argument that could be wrong
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
