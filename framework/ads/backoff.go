@@ -15,6 +15,12 @@ type Backoff struct {
 // DefaultBackoff is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.
 var DefaultBackoff = Backoff{Base: time.Second, Factor: 1.6, Jitter: 0.2, Max: 120 * time.Second}
 
+// DefaultRepeat is 15 s, doubling to at most 5 min, give or take 10 %.
+var DefaultRepeat = Backoff{Base: 15 * time.Second, Factor: 2, Jitter: 0.1, Max: 5 * time.Minute}
+
+// DefaultRejected is 100 ms, doubling to at most 30 s.
+var DefaultRejected = Backoff{Base: 100 * time.Millisecond, Factor: 2, Max: 30 * time.Second}
+
 func (b Backoff) withDefaults() Backoff {
 	if b.Base <= 0 {
 		b.Base = DefaultBackoff.Base

@@ -41,6 +41,12 @@ type Config struct {
 	// Replay is how long a server that sends again what it was told is known has
 	// for all of it; what is missing then is stale. 15 s by default.
 	Replay time.Duration
+	// Repeat is the pause between requests for a name that the server does not answer,
+	// after the first of them, which [Overdue] asks for. [DefaultRepeat] by default.
+	Repeat Backoff
+	// Rejected is the pause before the NACK of content that was rejected before and
+	// came again at once. [DefaultRejected] by default.
+	Rejected Backoff
 	// Random returns numbers in [0, 1) for jitter; math/rand/v2 by default.
 	Random func() float64
 }
@@ -50,6 +56,14 @@ func (c Config) withDefaults() Config {
 		c.Backoff = DefaultBackoff
 	}
 	c.Backoff = c.Backoff.withDefaults()
+	if c.Repeat == (Backoff{}) {
+		c.Repeat = DefaultRepeat
+	}
+	c.Repeat = c.Repeat.withDefaults()
+	if c.Rejected == (Backoff{}) {
+		c.Rejected = DefaultRejected
+	}
+	c.Rejected = c.Rejected.withDefaults()
 	if c.PausePerName == 0 {
 		c.PausePerName = 10 * time.Microsecond
 	}

@@ -43,17 +43,31 @@ type deltaNames struct {
 	told     map[string]string
 	replayed time.Time
 
+	// parted are members of a collection that has ended. The server may remember that
+	// it sent them, and sends one again only after it was unsubscribed from.
+	parted map[string]struct{}
+
 	asked      bool // a request of this type was sent on this stream
 	answers    []answer
+	rejections rejections
+	overdue    overdue
 	pauseUntil time.Time // before then, new names alone make no request
 	burst      int       // names in the last request
 }
 
-type answer struct{ nonce, reject string }
+// An answer is the ACK or the NACK of a response.
+type answer struct {
+	nonce, reject string
+	repeats       int       // of the same content, see [Send]
+	digest        uint64    // of that content
+	until         time.Time // before then it waits
+}
 
-func newDeltaNames(t *resource.Type, replay time.Duration) *deltaNames {
+func newDeltaNames(t *resource.Type, c *Config) *deltaNames {
 	return &deltaNames{
-		resource: t, replay: replay,
+		resource: t, replay: c.Replay,
+		rejections: newRejections(c), overdue: newOverdue(c),
+		parted:  make(map[string]struct{}),
 		names:   make(map[string]struct{}),
 		fresh:   make(map[string]struct{}),
 		dropped: make(map[string]struct{}),
@@ -81,6 +95,11 @@ func (s *deltaNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
+	if _, ok := s.parted[name]; ok {
+		delete(s.parted, name)
+		s.dropped[name], s.retaken[name] = struct{}{}, struct{}{}
+		return
+	}
 	s.names[name], s.fresh[name] = struct{}{}, struct{}{}
 	// Whoever wants it by this name was not told of it by another one.
 	s.forget(s.aliased[name])
@@ -99,15 +118,16 @@ func (s *deltaNames) remove(name string) {
 	}
 	delete(s.names, name)
 	delete(s.fresh, name)
-	if name != resource.Wildcard && !isGlob(name) {
+	s.overdue.forget(name)
+	if !isCollection(name) {
 		s.settle(name)
 		s.settle(s.aliased[name])
 		return
 	}
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
-		if strings.HasPrefix(n, prefix) {
-			s.settle(n)
+		if strings.HasPrefix(n, prefix) && s.settle(n) {
+			s.parted[n] = struct{}{}
 		}
 	}
 }
@@ -117,61 +137,95 @@ func (s *deltaNames) has(name string) bool {
 	return ok
 }
 
-func isGlob(name string) bool {
+// isCollection reports whether a name is the wildcard or a glob collection.
+func isCollection(name string) bool {
+	if name == resource.Wildcard {
+		return true
+	}
+	if !strings.Contains(name, "/*") {
+		return false
+	}
 	n, err := xdstp.Parse(name)
 	return err == nil && n.IsGlob()
 }
 
-// due reports whether a request should leave now. Answers never wait.
+// anyCollection reports whether there is a collection among names.
+func anyCollection(names map[string]struct{}) bool {
+	for name := range names {
+		if isCollection(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// due reports whether a request should leave now. Answers wait only after content that
+// comes again and again.
 func (s *deltaNames) due(now time.Time) bool {
 	switch {
-	case len(s.answers) > 0:
+	case s.answer(now) >= 0:
 		return true
 	case !s.asked:
 		return len(s.names) > 0
+	case s.overdue.ready(now):
+		return true
 	case !s.changed():
 		return false
 	}
 	return !now.Before(s.pauseUntil) || len(s.fresh) >= s.burst
 }
 
+// answer is the first answer that may leave; -1 where there is none.
+func (s *deltaNames) answer(now time.Time) int {
+	return slices.IndexFunc(s.answers, func(a answer) bool { return !now.Before(a.until) })
+}
+
 // changed reports whether there is something to say beside answers.
 func (s *deltaNames) changed() bool { return len(s.fresh) > 0 || len(s.dropped) > 0 }
 
-func (s *deltaNames) next() (time.Time, bool) {
-	if s.asked && s.changed() {
-		return s.pauseUntil, true
+func (s *deltaNames) next() (at time.Time, ok bool) {
+	earliest := func(t time.Time, has bool) {
+		if has && (!ok || t.Before(at)) {
+			at, ok = t, true
+		}
 	}
-	return s.replayed, !s.replayed.IsZero()
+	earliest(s.pauseUntil, s.asked && s.changed())
+	earliest(s.replayed, !s.replayed.IsZero())
+	earliest(s.overdue.at, !s.overdue.at.IsZero())
+	for _, a := range s.answers {
+		earliest(a.until, true)
+	}
+	return at, ok
 }
 
-// send makes the next request: what changed since the last one, and the answer to
-// one response. The first of a stream has everything, with the versions of what is
-// held. A wildcard alone goes without names then, as every server understands it.
+// send makes the next request: the answer to one response, or else the changes since the
+// last one. The first request of a stream has everything, with the versions of what is
+// held.
 func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
 	req = Send{Type: s.resource, Delta: true}
-	if len(s.answers) > 0 {
-		req.Nonce, req.Reject = s.answers[0].nonce, s.answers[0].reject
-		s.answers = s.answers[1:]
+	if i := s.answer(now); i >= 0 {
+		a := s.answers[i]
+		s.answers = slices.Delete(s.answers, i, i+1)
+		req.Nonce, req.Reject, req.Repeats = a.nonce, a.reject, a.repeats
+		if a.reject != "" {
+			s.rejections.answered(a.digest, now)
+		}
+		return req, nil
 	}
+	s.overdue.take(now)
 	room := maxRequest
 	req.Unsubscribe = fit(slices.Sorted(maps.Keys(s.dropped)), &room)
 	asked = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
-	if s.asked {
-		for _, name := range asked {
-			// The server sends it, even if it is what it was; of a collection, all.
-			delete(s.told, name)
-			if name == resource.Wildcard || isGlob(name) {
-				clear(s.told)
-			}
-		}
-	}
 	req.Subscribe = asked
-	if !s.asked {
+	if s.asked {
+		req.Subscribe = s.repeat(asked, now, &room)
+		req.Again = len(req.Subscribe) - len(asked)
+		s.resent(req.Subscribe)
+	} else {
 		s.tell(room)
 		req.Versions = maps.Clone(s.told)
 		if len(asked) == 1 && asked[0] == resource.Wildcard {
-			req.Subscribe = nil
+			req.Subscribe = nil // a wildcard alone goes without names, as every server understands it
 		}
 	}
 	s.asked, s.burst = true, len(asked)
@@ -187,6 +241,32 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	}
 	s.retake()
 	return req, asked
+}
+
+// repeat returns the names together with those that are overdue, as many as there is room
+// for.
+func (s *deltaNames) repeat(names []string, now time.Time, room *int) []string {
+	if len(s.overdue.due) == 0 {
+		return names
+	}
+	again := fit(slices.Sorted(maps.Keys(s.overdue.due)), room)
+	if len(again) == len(s.overdue.due) {
+		s.overdue.repeated(now)
+	}
+	for _, name := range again {
+		delete(s.overdue.due, name)
+	}
+	return slices.Concat(names, again)
+}
+
+// resent notes that the server sends the names even if they are what they were; of a
+// collection, all members.
+func (s *deltaNames) resent(names []string) {
+	for _, name := range names {
+		if delete(s.told, name); isCollection(name) {
+			clear(s.told)
+		}
+	}
 }
 
 // fit returns as many of the names as a request has room for.
@@ -210,7 +290,11 @@ func (s *deltaNames) retake() {
 }
 
 func (s *deltaNames) received(ev Received, now time.Time) {
-	s.answers = append(s.answers, answer{ev.Nonce, ev.Reject})
+	a := answer{nonce: ev.Nonce, reject: ev.Reject, digest: ev.Digest}
+	if ev.Reject != "" {
+		a.until, a.repeats = s.rejections.met(ev.Digest, now)
+	}
+	s.answers = append(s.answers, a)
 	if extra := len(s.answers) - maxAnswers; extra > 0 {
 		s.answers = slices.Clone(s.answers[extra:])
 	}
@@ -219,6 +303,7 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 			s.replayed = now.Add(s.replay)
 		}
 		delete(s.told, a.Name)
+		delete(s.parted, a.Name)
 		s.hold(a)
 	}
 	for _, name := range ev.Rejected {
@@ -226,17 +311,29 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	}
 	for _, name := range ev.Removed {
 		s.forget(name)
+		delete(s.parted, name)
 	}
 	if len(s.told) == 0 {
 		s.replayed = time.Time{}
 	}
 }
 
+// late asks for the name again: the server sends it even if it is what it was.
+func (s *deltaNames) late(name string, now time.Time) {
+	if _, unsent := s.fresh[name]; s.has(name) && !unsent {
+		s.overdue.add(name, now, false)
+	}
+}
+
+func (s *deltaNames) answered(name string) { s.overdue.forget(name) }
+
 func (s *deltaNames) curious() bool { return true }
 
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
 	clear(s.dropped)
+	clear(s.parted)
+	s.overdue.reset()
 	s.retake()
 	s.fresh = maps.Clone(s.names)
 	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}

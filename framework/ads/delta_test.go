@@ -118,11 +118,16 @@ func TestDeltaAnswersEveryResponse(t *testing.T) {
 	r := newDeltaRig(t, Delta)
 	r.open(clusters, "a")
 	r.do(Received{Type: clusters, Nonce: "1"}, Received{Type: clusters, Nonce: "2", Reject: "bad"}, Subscribe{clusters, "b"})
-	one := r.sent()
-	r.asks(one, "[b]", "[]", nil) // an ACK may change subscriptions
-	two := r.sent()
+	one, two := r.sent(), r.sent()
+	r.asks(one, "[]", "[]", nil)
+	r.asks(two, "[]", "[]", nil)
 	if one.Nonce != "1" || one.Reject != "" || two.Nonce != "2" || two.Reject != "bad" {
 		t.Errorf("answers = %+v, %+v", one, two)
+	}
+	if change := r.sent(); change.Nonce != "" || change.Reject != "" {
+		t.Errorf("change of subscriptions = %+v, want one that answers nothing", change)
+	} else {
+		r.asks(change, "[b]", "[]", nil)
 	}
 	r.silent()
 	for i := range 10 * maxAnswers {

@@ -27,6 +27,18 @@ type (
 	// Renew says that nothing the server sent is relied on any longer: the next
 	// stream asks as if it were the first.
 	Renew struct{}
+	// Overdue says that half of the resource timer has passed since the name was asked
+	// for, and that the server has not answered it. The machine asks for it again, at
+	// once and then with back-off, until Answered, Unsubscribe or the end of the stream.
+	Overdue struct {
+		Type *resource.Type
+		Name string
+	}
+	// Answered says that the server has answered a name that was overdue.
+	Answered struct {
+		Type *resource.Type
+		Name string
+	}
 	// Opened says that the stream asked for by Open is there.
 	Opened struct{}
 	// Written says that the request of the last Send has left.
@@ -37,6 +49,9 @@ type (
 		Version string
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
+		// Digest is equal for responses of equal content, whatever their version and
+		// nonce. It is only read where Reject is not empty.
+		Digest uint64
 		// Accepted, Rejected and Removed are what the response said of resources,
 		// by canonical name; where [Machine.Curious] asks for it. Rejected by either
 		// side: an error of the control plane's leaves in use what is.
@@ -67,6 +82,8 @@ func (Subscribe) event()   {}
 func (Unsubscribe) event() {}
 func (Forget) event()      {}
 func (Renew) event()       {}
+func (Overdue) event()     {}
+func (Answered) event()    {}
 func (Opened) event()      {}
 func (Written) event()     {}
 func (Received) event()    {}
@@ -81,12 +98,18 @@ type (
 	// Closed.
 	Open struct{ Delta bool }
 	// Send a request on the stream; answer with Written, or with Closed when the
-	// stream broke. Its slices and map are not to be changed.
+	// stream broke. Its slices and map are not to be changed. A request either answers
+	// a response or changes what is subscribed to, never both: some servers pass over
+	// a whole request because of the answer in it.
 	Send struct {
 		Type   *resource.Type
 		Nonce  string
 		Reject string
 		First  bool // of its stream: it carries the node
+		// Repeats is how often the same content was rejected before in a row.
+		Repeats int
+		// Again is how many names the request repeats because they are overdue.
+		Again int
 
 		// The state of the world.
 		Version string

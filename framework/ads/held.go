@@ -46,11 +46,15 @@ func (s *deltaNames) renew() {
 	clear(s.told)
 }
 
-// settle forgets what is not subscribed to any longer.
-func (s *deltaNames) settle(name string) {
-	if h, ok := s.held[name]; ok && !s.covered(h) {
-		s.forget(name)
+// settle forgets a resource that is not subscribed to any longer, and reports whether it
+// did.
+func (s *deltaNames) settle(name string) bool {
+	h, ok := s.held[name]
+	if !ok || s.covered(h) {
+		return false
 	}
+	s.forget(name)
+	return true
 }
 
 // covered reports whether a resource is subscribed to, under whatever name. New-style

@@ -56,8 +56,8 @@ type names interface {
 	all() []string
 	// opened reports whether a request for the type was sent on this stream.
 	opened() bool
-	// due reports whether a request should leave now, and next when one should
-	// although nothing happens.
+	// due reports whether a request should leave now, and next when the answer of due
+	// may change although nothing happens.
 	due(now time.Time) bool
 	next() (time.Time, bool)
 	// send makes the next request and returns the names that are new on this
@@ -67,6 +67,10 @@ type names interface {
 	// curious reports whether received needs to know what the response said of
 	// resources.
 	curious() bool
+	// late notes that the server leaves a name unanswered, and answered that it no
+	// longer does.
+	late(name string, now time.Time)
+	answered(name string)
 	// forget makes the machine say no longer that the resource is held.
 	forget(name string)
 	// renew makes it say so of all of them.
@@ -115,6 +119,10 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 		for _, s := range m.types {
 			s.renew()
 		}
+	case Overdue:
+		m.of(ev.Type).late(ev.Name, now)
+	case Answered:
+		m.of(ev.Type).answered(ev.Name)
 	case Opened:
 		m.state, m.openedAt = open, now
 	case Written:
@@ -182,9 +190,9 @@ func (m *Machine) of(t *resource.Type) names {
 
 func (m *Machine) newNames(t *resource.Type) names {
 	if m.delta {
-		return newDeltaNames(t, m.config.Replay)
+		return newDeltaNames(t, &m.config)
 	}
-	return newSotwNames(t)
+	return newSotwNames(t, &m.config)
 }
 
 func (m *Machine) wanted() bool { return slices.ContainsFunc(m.types, names.wanted) }

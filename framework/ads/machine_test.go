@@ -241,8 +241,12 @@ func TestStillAcksWhenNothingIsWantedAnyLonger(t *testing.T) {
 	r := newRig(t)
 	r.open(clusters, "a")
 	r.do(Unsubscribe{clusters, "a"}, Received{Type: clusters, Version: "1", Nonce: "n"})
+	if s := r.sent(); s.Nonce != "n" || s.Version != "1" || len(s.Names) != 1 {
+		t.Errorf("ack = %+v, want one with the names of the request before it", s)
+	}
+	r.pass(time.Second)
 	if s := r.sent(); s.Nonce != "n" || s.Version != "1" || len(s.Names) != 0 {
-		t.Errorf("ack = %+v", s)
+		t.Errorf("change = %+v, want one without names", s)
 	}
 }
 

@@ -8,7 +8,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// sotwNames is what the machine knows of one type in the state-of-the-world variant.
+// sotwNames is the state of one type in the state-of-the-world variant.
+//
+// Every request of this variant lists all names. An answer (ACK or NACK) lists those of
+// the request before it; only a request without an answer of its own changes the list.
 type sotwNames struct {
 	resource *resource.Type
 
@@ -32,20 +35,31 @@ type sotwNames struct {
 	asked  bool     // a request of this type was sent on this stream
 	legacy bool     // all of them asked for the wildcard, by having no names
 	unsent int      // names that no request on this stream held
-	answer bool     // the last response waits for its ACK or NACK
-	reject string   // not empty: it is a NACK
 	list   []string // names as last sent; shared with requests, never written to
+
+	owed       bool      // the last response waits for its ACK or NACK
+	reject     string    // not empty: it is a NACK
+	repeats    int       // of the same content, see [Send]
+	digest     uint64    // of that content
+	until      time.Time // before then the NACK waits
+	rejections rejections
+
+	overtaken overtaken
+	overdue   overdue
 
 	pauseUntil time.Time // before then, new names alone make no request
 }
 
-func newSotwNames(t *resource.Type) *sotwNames {
+func newSotwNames(t *resource.Type, c *Config) *sotwNames {
 	return &sotwNames{
-		resource: t,
-		at:       make(map[string]int),
-		dropped:  make(map[string]struct{}),
-		retaken:  make(map[string]struct{}),
-		doubts:   newDoubts(),
+		resource:   t,
+		at:         make(map[string]int),
+		dropped:    make(map[string]struct{}),
+		retaken:    make(map[string]struct{}),
+		doubts:     newDoubts(),
+		rejections: newRejections(c),
+		overtaken:  newOvertaken(),
+		overdue:    newOverdue(c),
 	}
 }
 
@@ -63,8 +77,8 @@ func (s *sotwNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	if s.doubts.take(name) && s.answer {
-		s.retaken[name] = struct{}{} // the ACK shows it dropped
+	if s.doubts.take(name) && s.owed {
+		s.retaken[name] = struct{}{} // the answer shows it dropped
 		return
 	}
 	s.at[name] = len(s.names)
@@ -75,6 +89,8 @@ func (s *sotwNames) add(name string) {
 
 func (s *sotwNames) remove(name string) {
 	s.doubts.leave(name)
+	s.overtaken.forget(name)
+	s.overdue.forget(name)
 	delete(s.retaken, name)
 	s.unlist(name)
 }
@@ -107,10 +123,15 @@ func (s *sotwNames) all() []string {
 	return append(slices.Clone(s.names), slices.Collect(maps.Keys(s.retaken))...)
 }
 
-// due reports whether a request should leave now. Answers never wait.
+// due reports whether a request should leave now. Answers wait only after content that
+// comes again and again.
 func (s *sotwNames) due(now time.Time) bool {
 	switch {
-	case s.answer:
+	case s.owed && !now.Before(s.until):
+		return true
+	case s.asked && !s.owed && s.overtaken.follow:
+		return true
+	case s.asked && s.overdue.ready(now):
 		return true
 	case !s.changed():
 		return false
@@ -120,71 +141,144 @@ func (s *sotwNames) due(now time.Time) bool {
 	return !now.Before(s.pauseUntil) || s.unsent >= len(s.list)
 }
 
-func (s *sotwNames) next() (time.Time, bool) { return s.pauseUntil, s.changed() && s.asked }
-
-// send makes the next request. A wildcard alone goes without names, as every server
-// understands it. To unsubscribe from that takes a request that spells it out, since
-// another without names would mean it again.
-func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
-	only := len(s.names) == 1 && s.names[0] == resource.Wildcard
-	if s.legacy && len(s.names) == 0 {
-		s.legacy = false
-		return s.request([]string{resource.Wildcard}), nil
-	}
-	if s.changed() || s.list == nil {
-		s.list = slices.Clip(s.names)
-		s.lent = len(s.list)
-		s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
-		asked = make([]string, 0, s.unsent)
-		for i, sent := range s.sent {
-			if !sent {
-				asked = append(asked, s.names[i])
-				s.sent[i] = true
-			}
+func (s *sotwNames) next() (at time.Time, ok bool) {
+	earliest := func(t time.Time, has bool) {
+		if has && (!ok || t.Before(at)) {
+			at, ok = t, true
 		}
 	}
-	list := s.list
-	if s.legacy = only && (s.legacy || !s.asked); s.legacy {
-		list = nil
+	earliest(s.pauseUntil, s.changed() && s.asked)
+	earliest(s.until, s.owed)
+	earliest(s.overdue.at, !s.overdue.at.IsZero())
+	return at, ok
+}
+
+// send makes the next request. An answer that is owed goes first: a later request has the
+// nonce of its response, and would read as an ACK of it.
+func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
+	if s.owed {
+		req = s.request()
+		req.Reject, req.Repeats = s.reject, s.repeats
+		if s.reject != "" {
+			s.rejections.answered(s.digest, now)
+		}
+		s.owed, s.reject, s.until = false, "", time.Time{}
+		s.retake()
+		return req, nil
 	}
-	req = s.request(list)
-	s.asked, s.unsent = true, 0
+	s.overdue.take(now)
+	s.overtaken.follow = false
+	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy {
+		// Another request without names would mean the wildcard again. So one that
+		// spells it goes first.
+		s.legacy, s.list = false, []string{resource.Wildcard}
+		return s.request(), nil
+	}
+	if s.changed() {
+		asked = s.change(now, perName)
+	}
+	req = s.request()
+	req.Again = s.overdue.repeated(now)
+	s.asked = true
+	return req, asked
+}
+
+// change brings the list up to date and returns the names that are new on this stream.
+func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string) {
+	s.part()
+	s.list = slices.Clip(s.names)
+	s.lent = len(s.list)
+	s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
+	asked = make([]string, 0, s.unsent)
+	for i, sent := range s.sent {
+		if !sent {
+			asked = append(asked, s.names[i])
+			s.sent[i] = true
+		}
+	}
+	if s.asked {
+		s.overtaken.add(asked, now)
+	}
+	s.unsent = 0
+	// A wildcard alone goes without names, as every server understands it.
+	only := len(s.names) == 1 && s.names[0] == resource.Wildcard
+	s.legacy = only && (s.legacy || !s.asked)
 	for name := range s.dropped {
 		s.doubts.drop(name)
 	}
 	clear(s.dropped)
-	for name := range s.retaken {
-		s.add(name)
-	}
-	clear(s.retaken)
-	return req, asked
+	s.retake()
+	return asked
 }
 
-func (s *sotwNames) request(list []string) Send {
-	req := Send{Type: s.resource, Version: s.version, Nonce: s.nonce, Names: list, Reject: s.reject}
-	s.answer, s.reject = false, ""
-	return req
-}
-
-func (s *sotwNames) received(ev Received, _ time.Time) {
-	s.nonce, s.answer, s.reject, s.renewed = ev.Nonce, true, ev.Reject, false
-	if ev.Reject == "" {
-		s.version = ev.Version
+// part lets new names wait where a collection has ended. The server may remember that it
+// sent them as members, and sends them again only to a client that it has seen without
+// both.
+func (s *sotwNames) part() {
+	if s.unsent == 0 || !anyCollection(s.dropped) {
+		return
 	}
-	for name := range s.doubts.received(ev, s.wasSent) {
-		if _, ok := s.at[name]; ok && (!s.wasSent(name) || s.doubts.again(name)) {
+	for _, name := range slices.Clone(s.names) {
+		if !s.wasSent(name) {
 			s.unlist(name)
-			s.retaken[name] = struct{}{} // the ACK shows it dropped
+			s.retaken[name] = struct{}{}
+			s.doubts.taken[name] = 0
 		}
 	}
 }
+
+// retake wants those names again that a request has shown dropped.
+func (s *sotwNames) retake() {
+	for name := range s.retaken {
+		if _, waits := s.dropped[name]; !waits {
+			delete(s.retaken, name)
+			s.add(name)
+		}
+	}
+}
+
+func (s *sotwNames) request() Send {
+	list := s.list
+	if s.legacy {
+		list = nil
+	}
+	return Send{Type: s.resource, Version: s.version, Nonce: s.nonce, Names: list}
+}
+
+func (s *sotwNames) received(ev Received, now time.Time) {
+	s.nonce, s.owed, s.renewed = ev.Nonce, true, false
+	s.reject, s.digest, s.until, s.repeats = ev.Reject, ev.Digest, time.Time{}, 0
+	if ev.Reject == "" {
+		s.version = ev.Version
+	} else {
+		s.until, s.repeats = s.rejections.met(ev.Digest, now)
+	}
+	s.overtaken.received(ev, now)
+	for name := range s.doubts.received(ev, s.wasSent) {
+		if _, ok := s.at[name]; ok && (!s.wasSent(name) || s.doubts.again(name)) {
+			s.unlist(name)
+			s.retaken[name] = struct{}{} // until a request has shown it dropped
+		}
+	}
+}
+
+// late asks again for all names of the type, in one request. One that was sent since half
+// of the timer began has asked for this name, too.
+func (s *sotwNames) late(name string, now time.Time) {
+	if s.wasSent(name) {
+		recent := !s.overdue.last.IsZero() && now.Sub(s.overdue.last) < s.overdue.backoff.Base/2
+		s.overdue.add(name, now, recent)
+	}
+}
+
+func (s *sotwNames) answered(name string) { s.overdue.forget(name) }
 
 func (s *sotwNames) wasSent(name string) bool {
 	i, ok := s.at[name]
 	return ok && s.sent[i]
 }
 
-func (s *sotwNames) curious() bool { return len(s.doubts.taken) > 0 }
+func (s *sotwNames) curious() bool { return len(s.doubts.taken) > 0 || len(s.overtaken.names) > 0 }
 
 // Versions are those of responses: what is held of them, the server does not ask.
 func (s *sotwNames) forget(string) {}
@@ -202,17 +296,17 @@ func (s *sotwNames) stale(time.Time) []string { return nil }
 // reset forgets what belongs to a stream that is gone.
 func (s *sotwNames) reset() {
 	s.doubts.reset()
+	s.owed = false
+	s.overtaken.reset()
+	s.overdue.reset()
 	clear(s.dropped)
-	for name := range s.retaken {
-		s.add(name)
-	}
-	clear(s.retaken)
+	s.retake()
 	for i := range s.sent {
 		s.sent[i] = false
 	}
 	s.unsent = len(s.names)
-	s.nonce, s.reject = "", ""
-	s.asked, s.legacy, s.answer, s.list = false, false, false, nil
+	s.nonce, s.reject, s.until = "", "", time.Time{}
+	s.asked, s.legacy, s.list = false, false, nil
 	if len(s.names) == 0 || s.renewed {
 		s.version = "" // whoever has nothing left has no version of it
 	}

@@ -104,6 +104,7 @@ func (m *Machine) tellMember(r *record, s resource.State) {
 // answered notes that the control plane has said something of a collection.
 func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	c.timer = 0
+	m.heard(c)
 	news := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
 	c.state, c.err = state, err
 	if news {

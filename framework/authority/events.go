@@ -148,6 +148,19 @@ type (
 		Type   *resource.Type
 		Name   string
 	}
+	// Overdue says that half of the resource timer has passed and the server has not
+	// answered: it is to be asked again.
+	Overdue struct {
+		Server int
+		Type   *resource.Type
+		Name   string
+	}
+	// Answered says that the server has answered a name that was overdue.
+	Answered struct {
+		Server int
+		Type   *resource.Type
+		Name   string
+	}
 	// Forget that a server sent a resource: it is not in use any longer.
 	Forget struct {
 		Server int
@@ -173,6 +186,8 @@ type (
 
 func (Subscribe) effect()    {}
 func (Unsubscribe) effect()  {}
+func (Overdue) effect()      {}
+func (Answered) effect()     {}
 func (Forget) effect()       {}
 func (Renew) effect()        {}
 func (Notify) effect()       {}

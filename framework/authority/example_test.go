@@ -26,14 +26,20 @@ func ExampleMachine() {
 
 	m.Handle(authority.Watch{Type: cluster.Type(), Name: name, Watcher: printer{}}, now)
 	m.Handle(authority.Asked{Type: cluster.Type(), Names: []string{"checkout"}}, now)
-	at, _ := m.NextDeadline()
-	fmt.Println("waits", at.Sub(now))
-	for _, effect := range m.Handle(authority.Tick{}, at) {
-		if n, ok := effect.(authority.Notify); ok {
-			n.Watcher.Notify(n.State)
+	for at, ok := m.NextDeadline(); ok; at, ok = m.NextDeadline() {
+		fmt.Println("after", at.Sub(now))
+		for _, effect := range m.Handle(authority.Tick{}, at) {
+			switch e := effect.(type) {
+			case authority.Overdue:
+				fmt.Println("ask again for", e.Name)
+			case authority.Notify:
+				e.Watcher.Notify(e.State)
+			}
 		}
 	}
 	// Output:
-	// waits 15s
+	// after 7.5s
+	// ask again for checkout
+	// after 15s
 	// told: <nil> Cluster "checkout": does not exist: the control plane did not send it in time after it was asked for [server xds.example:443, node web-1]
 }

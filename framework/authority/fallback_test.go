@@ -139,7 +139,7 @@ func TestWhatOnlyTheFallbackHadDoesNotStay(t *testing.T) {
 	}
 	w := r.update("a", "2")
 	r.do(r.from(0, ok(w)))
-	at, _ := r.m.NextDeadline()
+	at, _ := r.timeout()
 	if at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
 	}
@@ -186,7 +186,7 @@ func TestTimersOfTheServerInUse(t *testing.T) {
 		t.Error("a timer runs without a stream")
 	}
 	r.do(Asked{1, partial, []string{"a"}})
-	at, _ := r.m.NextDeadline()
+	at, _ := r.timeout()
 	if at.Sub(r.now) != ResourceTimeoutTransient {
 		t.Fatalf("NextDeadline = %v, want in 30 s", at)
 	}

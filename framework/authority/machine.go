@@ -117,6 +117,9 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	if t, armed := m.timers.next(); armed {
 		at, ok = t.at, true
 	}
+	if t, armed := m.timers.nextHalf(); armed && t.half().Before(at) {
+		at = t.half()
+	}
 	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].rare.expires.Before(at)) {
 		at, ok = m.lifetimes[0].rare.expires, true
 	}
@@ -178,7 +181,7 @@ func (m *Machine) cancel(ev Cancel) {
 			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: r.name.String()})
 		}
 	}
-	r.asked = 0
+	r.asked, r.overdue = 0, false
 	if r.isCollection() {
 		t.collections--
 		m.scatter(r)

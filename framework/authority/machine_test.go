@@ -105,6 +105,12 @@ func (r *rig) do(ev Event) []Effect {
 	return rest
 }
 
+// timeout is when the next does-not-exist timer ends.
+func (r *rig) timeout() (time.Time, bool) {
+	t, ok := r.m.timers.next()
+	return t.at, ok
+}
+
 func (r *rig) watch(typ *resource.Type, s string) *watcher {
 	r.t.Helper()
 	w := new(watcher)
@@ -316,7 +322,7 @@ func TestTimerRunsFromTheRequestOn(t *testing.T) {
 		t.Fatalf("a timer runs before anything was asked: %v", at)
 	}
 	r.do(Asked{0, partial, []string{"a"}})
-	at, ok := r.m.NextDeadline()
+	at, ok := r.timeout()
 	if !ok || at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v %v, want in 15 s", at, ok)
 	}
@@ -348,7 +354,7 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	r.do(Tick{})
 	w.wants(t, 0, nil, nil)
 	r.do(Asked{0, partial, []string{"a", "cached"}})
-	at, _ := r.m.NextDeadline()
+	at, _ := r.timeout()
 	if at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
 	}
@@ -363,7 +369,7 @@ func TestTimerMeansASlowServerUnderTheFeature(t *testing.T) {
 		r := newRig(t, feature)
 		w := r.watch(partial, "a")
 		r.do(Asked{0, partial, []string{"a"}})
-		at, _ := r.m.NextDeadline()
+		at, _ := r.timeout()
 		if at.Sub(r.now) != ResourceTimeoutTransient {
 			t.Fatalf("%s: NextDeadline = %v, want in 30 s", feature, at)
 		}

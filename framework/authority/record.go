@@ -43,6 +43,7 @@ type record struct {
 	state   State
 	from    uint8 // the server that sent the update
 	gone    bool  // the machine has forgotten it
+	overdue bool  // the server in use was asked for it again and has not answered
 
 	name    xdstp.Name
 	asked   uint64  // servers, by bit, on whose stream it has been asked for

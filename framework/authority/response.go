@@ -119,6 +119,7 @@ func (m *Machine) result(t *table, res *Result) {
 	}
 	t.named(res.Name, res.Aliases, func(r *record) {
 		m.mention(r)
+		m.heard(r)
 		if r.name == res.Name {
 			res.Place = Place{r}
 		}

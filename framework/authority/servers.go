@@ -63,7 +63,7 @@ func (m *Machine) switched() {
 	i := m.choice.Active()
 	for _, t := range m.tables {
 		for _, r := range t.records {
-			r.seen = 0
+			r.seen, r.overdue = 0, false
 			if r.askedOf(i) {
 				m.await(r)
 			}
@@ -88,7 +88,7 @@ func (m *Machine) await(r *record) {
 	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
 		wait = ResourceTimeoutTransient
 	}
-	m.timers.start(r, m.now.Add(wait))
+	m.timers.start(r, m.now, wait)
 }
 
 func (m *Machine) asked(ev Asked) {
@@ -112,19 +112,44 @@ func (m *Machine) asked(ev Asked) {
 
 func (m *Machine) tick() {
 	for {
+		t, ok := m.timers.nextHalf()
+		if !ok || m.now.Before(t.half()) {
+			break
+		}
+		m.timers.halved++
+		m.late(t.record)
+	}
+	for {
 		t, ok := m.timers.next()
 		if !ok || m.now.Before(t.at) {
 			break
 		}
-		m.late(t.record)
+		m.timedOut(t.record)
 	}
 	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].rare.expires) {
 		m.expire(m.lifetimes[0])
 	}
 }
 
-// late is what the does-not-exist timer of a record leads to.
+// late has the server in use asked again for a resource, half of whose timer is over.
+// Members of a collection are asked for with that.
 func (m *Machine) late(r *record) {
+	if r.watched() && !r.overdue {
+		r.overdue = true
+		m.emit(Overdue{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
+}
+
+// heard notes that the server in use has said something of a resource.
+func (m *Machine) heard(r *record) {
+	if r.overdue {
+		r.overdue = false
+		m.emit(Answered{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
+}
+
+// timedOut is what the does-not-exist timer of a record leads to.
+func (m *Machine) timedOut(r *record) {
 	r.timer = 0
 	switch {
 	case m.active(bootstrap.FeatureResourceTimerIsTransientError):
@@ -137,8 +162,12 @@ func (m *Machine) late(r *record) {
 }
 
 func (m *Machine) lost(server int, err error) {
-	m.eachWatched(func(r *record) { r.asked &^= 1 << server })
-	if server == m.choice.Active() {
+	active := server == m.choice.Active()
+	m.eachWatched(func(r *record) {
+		r.asked &^= 1 << server
+		r.overdue = r.overdue && !active
+	})
+	if active {
 		m.timers.stopAll()
 	}
 	if err == nil {

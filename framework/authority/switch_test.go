@@ -9,10 +9,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// due checks whether, and in what time, something is due.
+// due checks whether, and when, a does-not-exist timer ends.
 func (r *rig) due(want time.Duration) {
 	r.t.Helper()
-	if at, ok := r.m.NextDeadline(); ok != (want > 0) || ok && at.Sub(r.now) != want {
+	if at, ok := r.timeout(); ok != (want > 0) || ok && at.Sub(r.now) != want {
 		r.t.Errorf("due in %v, %v; want in %v", at.Sub(r.now), ok, want)
 	}
 }

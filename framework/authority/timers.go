@@ -13,21 +13,28 @@ import (
 type timers struct {
 	queue []timer
 	last  uint32
+	// halved is how many timers at the front of the queue have told that half of their
+	// time is over.
+	halved int
 }
 
 type timer struct {
 	at     time.Time
+	wait   time.Duration
 	record *record
 	number uint32
 }
 
-func (t *timers) start(r *record, at time.Time) {
+// half is when half of the timer's time is over.
+func (t timer) half() time.Time { return t.at.Add(-t.wait / 2) }
+
+func (t *timers) start(r *record, now time.Time, wait time.Duration) {
 	t.last++
 	if t.last == 0 {
 		t.last++ // 0 means that no timer is armed
 	}
 	r.timer = t.last
-	t.queue = append(t.queue, timer{at: at, record: r, number: t.last})
+	t.queue = append(t.queue, timer{at: now.Add(wait), wait: wait, record: r, number: t.last})
 }
 
 // reserve makes room for n timers.
@@ -41,8 +48,19 @@ func (t *timers) next() (timer, bool) {
 		}
 		t.queue[0] = timer{}
 		t.queue = t.queue[1:]
+		t.halved = max(t.halved-1, 0)
 	}
-	t.queue = nil
+	t.queue, t.halved = nil, 0
+	return timer{}, false
+}
+
+// nextHalf is the first timer that was not stopped and whose half is still to come.
+func (t *timers) nextHalf() (timer, bool) {
+	for ; t.halved < len(t.queue); t.halved++ {
+		if first := t.queue[t.halved]; first.record.timer == first.number {
+			return first, true
+		}
+	}
 	return timer{}, false
 }
 
@@ -53,7 +71,7 @@ func (t *timers) stopAll() {
 			q.record.timer = 0
 		}
 	}
-	t.queue = nil
+	t.queue, t.halved = nil, 0
 }
 
 // lifetimes are the records whose updates expire, the next one first.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"iter"
 	"log/slog"
 	"slices"
@@ -30,6 +31,7 @@ type Client struct {
 	budget  time.Duration
 	slow    atomic.Uint64 // times that a watcher was not waited for any longer
 	nodeID  string
+	seed    maphash.Seed
 
 	pool    *Pool
 	ownPool bool
@@ -81,7 +83,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	}
 	c := &Client{
 		config: config, types: types, logger: o.logger,
-		node: node, nodeID: config.Node().GetId(),
+		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
 		pool: o.pool, budget: o.budget,
 		done: make(chan struct{}), looped: make(chan struct{}),
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},

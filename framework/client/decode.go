@@ -58,7 +58,9 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 	if len(w.unchanged) > 0 {
 		ch.again(w, seen, t, &rejected)
 	}
-	d.reject = rejected.String()
+	if d.reject = rejected.String(); d.reject != "" {
+		d.digest = ch.client.digest(&w.response)
+	}
 	ch.absences(w, t)
 	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged
 	return d, true

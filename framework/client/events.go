@@ -82,7 +82,7 @@ func (e received) apply(l *loop, now time.Time) {
 	ch, r := e.s.channel, e.response
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
-	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject}
+	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest}
 	if ch.machine.Curious(r.typ) {
 		r.summarise(&ev)
 	}
@@ -107,6 +107,7 @@ type decoded struct {
 	version string
 	nonce   string
 	reject  string // not empty: why it is rejected
+	digest  uint64 // of the content of a response that is rejected
 	results []authority.Result
 	news    []fresh // what results were made of
 	// unchanged are those that were in an earlier response as they are.

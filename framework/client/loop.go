@@ -154,6 +154,10 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			l.toStream(a.channels[e.Server], ads.Subscribe{Type: e.Type, Name: e.Name}, now)
 		case authority.Unsubscribe:
 			l.toStream(a.channels[e.Server], ads.Unsubscribe{Type: e.Type, Name: e.Name}, now)
+		case authority.Overdue:
+			l.toStream(a.channels[e.Server], ads.Overdue{Type: e.Type, Name: e.Name}, now)
+		case authority.Answered:
+			l.toStream(a.channels[e.Server], ads.Answered{Type: e.Type, Name: e.Name}, now)
 		case authority.Forget:
 			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
 		case authority.Renew:

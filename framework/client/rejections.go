@@ -2,9 +2,11 @@ package client
 
 import (
 	"fmt"
+	"hash/maphash"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 // What errors may hold of what a control plane sent, in bytes: text that is
@@ -45,6 +47,20 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 		r.b.WriteString("; ")
 	}
 	r.b.WriteString(strings.ToValidUTF8(line, "\uFFFD"))
+}
+
+// digest returns a number that is equal for responses of equal resources, whatever their
+// version and nonce.
+func (c *Client) digest(resp *transport.Response) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	for i := range resp.Len() {
+		res := resp.At(i)
+		maphash.WriteComparable(&h, res.Name)
+		maphash.WriteComparable(&h, len(res.Body))
+		_, _ = h.Write(res.Body) // never fails
+	}
+	return h.Sum64()
 }
 
 // String is empty when nothing was rejected.

@@ -78,7 +78,7 @@ func (ch *channel) picture() status.Server {
 	return status.Server{
 		Entry: ch.server, State: state, Delta: ch.machine.Delta(), RetryAt: retryAt, Err: ch.err, ErrAt: ch.errAt,
 		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
-		Rejected: n.rejected.Load(), Sent: n.sent.Load(), Received: n.received.Load(),
+		Rejected: n.rejected.Load(), Repeated: n.repeated.Load(), Sent: n.sent.Load(), Received: n.received.Load(),
 	}
 }
 

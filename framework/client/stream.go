@@ -31,6 +31,7 @@ type counts struct {
 	requests, responses atomic.Uint64
 	sent, received      atomic.Uint64 // bytes
 	rejected            atomic.Uint64 // responses
+	repeated            atomic.Uint64 // names that were asked for again, unanswered
 }
 
 // current reports whether the stream is its channel's. Loop only.

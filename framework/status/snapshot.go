@@ -53,6 +53,7 @@ type Server struct {
 	Requests  uint64
 	Responses uint64
 	Rejected  uint64 // responses
+	Repeated  uint64 // names that the client asked for again because the server did not answer
 	Sent      uint64 // bytes, of requests
 	Received  uint64 // bytes, of responses
 }

@@ -1,0 +1,84 @@
+package ads
+
+import "time"
+
+// overdue are the names of one type that the server has left unanswered for half of the
+// resource timer (gRFC A57). A server may have lost such a name: some drop a whole request
+// that carries an error, or whose nonce is no longer the newest. The machine asks for the
+// name once more at once, and then with back-off for as long as it is wanted.
+type overdue struct {
+	backoff Backoff
+	random  func() float64
+
+	names map[string]struct{}
+	due   map[string]struct{} // of names, those that the next request repeats
+	last  time.Time           // the last request that repeated a name; zero: none on this stream
+	at    time.Time           // when all names are due again; zero while there are none
+	steps int
+}
+
+func newOverdue(c *Config) overdue {
+	return overdue{
+		backoff: c.Repeat, random: c.Random,
+		names: make(map[string]struct{}), due: make(map[string]struct{}),
+	}
+}
+
+// add notes that a name is overdue. It is due at once unless repeated says that a request
+// has carried it again in the meantime.
+func (o *overdue) add(name string, now time.Time, repeated bool) {
+	o.names[name] = struct{}{}
+	if !repeated {
+		o.due[name] = struct{}{}
+	}
+	if at := now.Add(o.backoff.delay(1, o.random)); o.at.IsZero() || at.Before(o.at) {
+		o.at = at
+	}
+}
+
+// forget notes that the server has answered a name, or that nobody wants it any longer.
+func (o *overdue) forget(name string) {
+	if len(o.names) == 0 {
+		return
+	}
+	delete(o.names, name)
+	delete(o.due, name)
+	if len(o.names) == 0 {
+		o.at, o.steps = time.Time{}, 0
+	}
+}
+
+// ready reports whether names are to be repeated now.
+func (o *overdue) ready(now time.Time) bool {
+	return len(o.due) > 0 || !o.at.IsZero() && !now.Before(o.at)
+}
+
+// take makes every name due if it is time for that.
+func (o *overdue) take(now time.Time) {
+	if o.at.IsZero() || now.Before(o.at) {
+		return
+	}
+	for name := range o.names {
+		o.due[name] = struct{}{}
+	}
+	o.steps++
+	o.at = now.Add(o.backoff.delay(o.steps+1, o.random))
+}
+
+// repeated notes that a request carries the names that are due, and returns how many
+// these are.
+func (o *overdue) repeated(now time.Time) int {
+	n := len(o.due)
+	if n > 0 {
+		o.last = now
+		clear(o.due)
+	}
+	return n
+}
+
+// reset forgets the names: the next stream asks for everything anew.
+func (o *overdue) reset() {
+	clear(o.names)
+	clear(o.due)
+	o.last, o.at, o.steps = time.Time{}, time.Time{}, 0
+}

@@ -1,0 +1,63 @@
+package ads
+
+import (
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// overtakenFor is how long a name that was asked for may count as overtaken. After that,
+// the repetition of overdue names takes over.
+const overtakenFor = 10 * time.Second
+
+// overtaken are names that a state-of-the-world request asked for and that no response has
+// mentioned since. A response that crosses such a request makes its nonce stale, and the
+// server passes over the whole request. The ACK of that response lists the names again.
+// Its NACK may not help, because some servers pass over every request with an error. So a
+// plain request with the newest nonce follows the NACK.
+type overtaken struct {
+	names  map[string]struct{}
+	since  time.Time // when names was last added to
+	follow bool      // a plain request is to follow the NACK
+}
+
+func newOvertaken() overtaken { return overtaken{names: make(map[string]struct{})} }
+
+func (o *overtaken) add(names []string, now time.Time) {
+	for _, name := range names {
+		o.names[name] = struct{}{}
+	}
+	o.since = now
+}
+
+func (o *overtaken) forget(name string) { delete(o.names, name) }
+
+// received takes a response in. Any resource speaks for a collection.
+func (o *overtaken) received(ev Received, now time.Time) {
+	o.follow = false
+	if len(o.names) == 0 {
+		return
+	}
+	if now.Sub(o.since) > overtakenFor {
+		clear(o.names)
+		return
+	}
+	for _, a := range ev.Accepted {
+		delete(o.names, a.Name)
+		for _, alias := range a.Aliases {
+			delete(o.names, alias)
+		}
+	}
+	for _, list := range [][]string{ev.Rejected, ev.Removed} {
+		for _, name := range list {
+			delete(o.names, name)
+		}
+	}
+	delete(o.names, resource.Wildcard)
+	o.follow = ev.Reject != "" && len(o.names) > 0
+}
+
+func (o *overtaken) reset() {
+	clear(o.names)
+	o.follow = false
+}
