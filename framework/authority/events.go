@@ -155,6 +155,12 @@ type (
 		Type   *resource.Type
 		Name   string
 	}
+	// Silent says that a collection timed out: the server has never answered it.
+	Silent struct {
+		Server int
+		Type   *resource.Type
+		Name   string
+	}
 	// Answered says that the server has answered a name that was overdue.
 	Answered struct {
 		Server int
@@ -187,6 +193,7 @@ type (
 func (Subscribe) effect()    {}
 func (Unsubscribe) effect()  {}
 func (Overdue) effect()      {}
+func (Silent) effect()       {}
 func (Answered) effect()     {}
 func (Forget) effect()       {}
 func (Renew) effect()        {}

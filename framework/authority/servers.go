@@ -151,6 +151,9 @@ func (m *Machine) heard(r *record) {
 // timedOut is what the does-not-exist timer of a record leads to.
 func (m *Machine) timedOut(r *record) {
 	r.timer = 0
+	if r.isCollection() || r.name.IsCollection() {
+		m.emit(Silent{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
 	switch {
 	case m.active(bootstrap.FeatureResourceTimerIsTransientError):
 		m.setError(r, Timeout, m.fault(r, resource.ErrTimeout, nil))

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -158,6 +159,8 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			l.toStream(a.channels[e.Server], ads.Overdue{Type: e.Type, Name: e.Name}, now)
 		case authority.Answered:
 			l.toStream(a.channels[e.Server], ads.Answered{Type: e.Type, Name: e.Name}, now)
+		case authority.Silent:
+			a.channels[e.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", e.Type.Name, "name", e.Name)
 		case authority.Forget:
 			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
 		case authority.Renew:

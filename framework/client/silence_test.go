@@ -1,0 +1,44 @@
+package client_test
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// A collection that the control plane never answers times out as a name does (gRFC A57):
+// its watchers are told, its state says so, and there is one line in the log.
+func TestCollectionThatIsNeverAnswered(t *testing.T) {
+	for _, name := range []string{resource.Wildcard, "xdstp://e/test.Thing/all/*", "xdstp://e/test.ThingCollection/all"} {
+		for _, features := range [][]any{nil, {bootstrap.FeatureTransportDelta}} {
+			synctest.Test(t, func(t *testing.T) {
+				var log strings.Builder
+				c, s := newThingsWith(t, features, client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				s.Silence(transport.MethodADS, true)
+				s.Silence(transport.MethodDeltaADS, true)
+				w := collect(t, c, name)
+				pass(14 * time.Second)
+				w.wants()
+				pass(2 * time.Minute)
+				w.wants("! does not exist")
+				snapshot, err := c.Snapshot(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(snapshot.Resources) != 1 || snapshot.Resources[0].State != "DOES_NOT_EXIST" {
+					t.Errorf("%s: resources = %+v", name, snapshot.Resources)
+				}
+				if n := strings.Count(log.String(), name); n != 1 {
+					t.Errorf("%s: %d log lines, want 1:\n%s", name, n, log.String())
+				}
+			})
+		}
+	}
+}
