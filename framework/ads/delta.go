@@ -48,6 +48,7 @@ type deltaNames struct {
 	parted map[string]struct{}
 
 	asked      bool // a request of this type was sent on this stream
+	legacy     bool // all of them asked for the wildcard, by having no names
 	answers    []answer
 	rejections rejections
 	overdue    overdue
@@ -208,11 +209,16 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 		s.answers = slices.Delete(s.answers, i, i+1)
 		req.Nonce, req.Reject, req.Repeats = a.nonce, a.reject, a.repeats
 		if a.reject != "" {
-			s.rejections.answered(a.digest, now)
+			req.Quiet = s.rejections.answered(a.digest, now)
 		}
 		return req, nil
 	}
 	s.overdue.take(now)
+	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy && len(s.fresh) == 0 {
+		// Some servers let nobody unsubscribe from a wildcard that was not spelled.
+		s.legacy, req.Subscribe = false, []string{resource.Wildcard}
+		return req, nil
+	}
 	room := maxRequest
 	req.Unsubscribe = fit(slices.Sorted(maps.Keys(s.dropped)), &room)
 	asked = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
@@ -228,6 +234,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 			req.Subscribe = nil // a wildcard alone goes without names, as every server understands it
 		}
 	}
+	s.legacy = (s.legacy || !s.asked) && len(req.Subscribe) == 0
 	s.asked, s.burst = true, len(asked)
 	if len(asked) == len(s.fresh) {
 		s.fresh = make(map[string]struct{})
@@ -336,5 +343,5 @@ func (s *deltaNames) reset() {
 	s.overdue.reset()
 	s.retake()
 	s.fresh = maps.Clone(s.names)
-	s.asked, s.answers, s.told, s.replayed = false, nil, nil, time.Time{}
+	s.asked, s.legacy, s.answers, s.told, s.replayed = false, false, nil, nil, time.Time{}
 }

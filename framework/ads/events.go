@@ -106,8 +106,10 @@ type (
 		Nonce  string
 		Reject string
 		First  bool // of its stream: it carries the node
-		// Repeats is how often the same content was rejected before in a row.
+		// Repeats is how often the same content was rejected before in a row. Quiet says
+		// that the log has a line about it already.
 		Repeats int
+		Quiet   bool
 		// Again is how many names the request repeats because they are overdue.
 		Again int
 

@@ -16,6 +16,8 @@ const (
 	// atOnce is how soon after its NACK content must come again to be a repetition.
 	// A server that takes longer does no harm.
 	atOnce = time.Second
+	// quietFor is how long repetitions are not logged after a line about the content.
+	quietFor = time.Minute
 )
 
 // rejections are the contents of a type that were rejected, the newest last.
@@ -30,6 +32,7 @@ type rejection struct {
 	repeats int       // NACKs of the same content before, each followed by it at once
 	until   time.Time // before then no NACK leaves; zero: at once
 	sent    time.Time // when the last NACK left; zero while one waits
+	logged  time.Time // when one was last to be logged
 }
 
 func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected, random: c.Random} }
@@ -59,11 +62,18 @@ func (r *rejections) met(digest uint64, now time.Time) (until time.Time, repeats
 	return e.until, e.repeats
 }
 
-// answered notes that the NACK of a content leaves.
-func (r *rejections) answered(digest uint64, now time.Time) {
+// answered notes that the NACK of a content leaves, and reports whether it is a repetition
+// of which the log has a line already.
+func (r *rejections) answered(digest uint64, now time.Time) (quiet bool) {
 	for i := range r.list {
-		if r.list[i].digest == digest {
-			r.list[i].sent = now
+		e := &r.list[i]
+		if e.digest != digest {
+			continue
+		}
+		e.sent = now
+		if quiet = e.repeats > 0 && now.Sub(e.logged) < quietFor; !quiet {
+			e.logged = now
 		}
 	}
+	return quiet
 }

@@ -160,7 +160,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 		req = s.request()
 		req.Reject, req.Repeats = s.reject, s.repeats
 		if s.reject != "" {
-			s.rejections.answered(s.digest, now)
+			req.Quiet = s.rejections.answered(s.digest, now)
 		}
 		s.owed, s.reject, s.until = false, "", time.Time{}
 		s.retake()

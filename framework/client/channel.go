@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"log/slog"
-	"math/bits"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
@@ -81,7 +80,9 @@ func (ch *channel) send(e ads.Send) {
 	}
 	if e.Reject != "" {
 		ch.counts.rejected.Add(1)
-		ch.logRejected(e)
+		if !e.Quiet {
+			ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "nonce", e.Nonce, "reason", e.Reject, "repeats", e.Repeats)
+		}
 	}
 	ch.counts.repeated.Add(uint64(e.Again)) //nolint:gosec // not negative
 	if e.Delta {
@@ -96,21 +97,6 @@ func (ch *channel) send(e ads.Send) {
 		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Encoded: ch.names(e), Error: e.Reject,
 	}
 	ch.stream.out <- req.Encode()
-}
-
-// quietRepeats is how many repetitions of a rejection pass before the next log line.
-const quietRepeats = 8
-
-// logRejected logs a rejection once. Repetitions of the same content, which come with
-// back-off, are counted in one line at 8, 16, 32 and so on.
-func (ch *channel) logRejected(e ads.Send) {
-	args := []any{"type", e.Type.Name, "nonce", e.Nonce, "reason", e.Reject}
-	switch {
-	case e.Repeats == 0:
-		ch.log(slog.LevelWarn, "response rejected", args...)
-	case e.Repeats >= quietRepeats && bits.OnesCount(uint(e.Repeats)) == 1:
-		ch.log(slog.LevelWarn, "response rejected again and again: the control plane repeats it unchanged", append(args, "repeats", e.Repeats)...)
-	}
 }
 
 // manyNames are as many as are worth keeping encoded.

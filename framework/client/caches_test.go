@@ -1,0 +1,218 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
+	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
+)
+
+// oneNode has every node read the same snapshot.
+type oneNode struct{}
+
+// ID implements [cachev3.NodeHash].
+func (oneNode) ID(*corev3.Node) string { return "" }
+
+const clusterType = resource.TypeURLPrefix + clusterName
+
+// allClusters are clusters that may be watched by the wildcard, too.
+var allClusters = &resource.Type{
+	Name: clusterName, Complete: true, Wildcard: true, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName,
+}
+
+// A filler replaces the clusters that a cache holds.
+type filler func(version int, clusters ...*clusterv3.Cluster)
+
+// realCaches are the caches of go-control-plane, each with its filler.
+var realCaches = map[string]func(t *testing.T) (cachev3.Cache, filler){
+	"snapshot":     func(t *testing.T) (cachev3.Cache, filler) { return snapshots(t, false) },
+	"ads snapshot": func(t *testing.T) (cachev3.Cache, filler) { return snapshots(t, true) },
+	"linear": func(*testing.T) (cachev3.Cache, filler) {
+		c := cachev3.NewLinearCache(clusterType)
+		return c, linear(c)
+	},
+	"mux": func(*testing.T) (cachev3.Cache, filler) {
+		c := cachev3.NewLinearCache(clusterType)
+		return &cachev3.MuxCache{
+			Classify:      func(r *cachev3.Request) string { return r.GetTypeUrl() },
+			ClassifyDelta: func(r *cachev3.DeltaRequest) string { return r.GetTypeUrl() },
+			Caches:        map[string]cachev3.Cache{clusterType: c},
+		}, linear(c)
+	},
+}
+
+func snapshots(t *testing.T, ads bool) (cachev3.Cache, filler) {
+	c := cachev3.NewSnapshotCache(ads, oneNode{}, nil)
+	return c, func(version int, clusters ...*clusterv3.Cluster) {
+		var list []types.Resource
+		for _, r := range clusters {
+			list = append(list, r)
+		}
+		s, err := cachev3.NewSnapshot(fmt.Sprint(version), map[string][]types.Resource{clusterType: list})
+		if err == nil {
+			err = c.SetSnapshot(t.Context(), "", s)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func linear(c *cachev3.LinearCache) filler {
+	return func(_ int, clusters ...*clusterv3.Cluster) {
+		set := make(map[string]types.Resource)
+		for _, r := range clusters {
+			set[r.GetName()] = r
+		}
+		c.SetResources(set)
+	}
+}
+
+// A cacheTest is a client of a real cache, in a bubble.
+type cacheTest struct {
+	*client.Client
+	t      *testing.T
+	cache  string
+	server *controlplane.Memory
+	log    *strings.Builder
+	set    filler
+}
+
+func atCaches(t *testing.T, f func(t *testing.T, c *cacheTest)) {
+	t.Helper()
+	for cache := range realCaches {
+		for _, protocol := range protocols {
+			t.Run(cache+" "+protocol, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					real, set := realCaches[cache](t)
+					s, log := controlplane.InMemory(real), new(strings.Builder)
+					c, err := client.New(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1", protocol)}}), mustSet(t, allClusters),
+						client.WithTransport(s), client.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+					if err != nil {
+						t.Fatal(err)
+					}
+					f(t, &cacheTest{c, t, cache, s, log, set})
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+			})
+		}
+	}
+}
+
+func mustSet(t *testing.T, list ...*resource.Type) *resource.Set {
+	t.Helper()
+	set, err := resource.NewSet(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set
+}
+
+func (c *cacheTest) watch(name string) (cancel func()) {
+	c.t.Helper()
+	cancel, err := c.Subscribe(allClusters, name, recorder{})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return cancel
+}
+
+func (c *cacheTest) has(name, want string) {
+	c.t.Helper()
+	if u, ok := resource.LookupString[*update](c, allClusters, name); !ok || u.tag != want {
+		c.t.Errorf("cluster %q = %v, want %q", name, u, want)
+	}
+}
+
+// nacks counts the requests that reject a response.
+func nacks(requests []proto.Message) (n int) {
+	for _, r := range requests {
+		if d, ok := r.(interface{ GetErrorDetail() *rpcstatus.Status }); ok && d.GetErrorDetail() != nil {
+			n++
+		}
+	}
+	return n
+}
+
+func badCluster(name string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{Name: name, LbPolicy: clusterv3.Cluster_MAGLEV}
+}
+
+// A cache sends again at once what was rejected, as long as nothing of the type was
+// accepted. The client does not take part in that.
+func TestNoStormOfNACKs(t *testing.T) {
+	for _, changes := range []int{0, 10} {
+		atCaches(t, func(t *testing.T, c *cacheTest) {
+			c.set(1, badCluster("bad"))
+			c.watch("bad")
+			pass(time.Second)
+			for i := range changes {
+				pass(500 * time.Millisecond)
+				c.watch(fmt.Sprint("more", i))
+			}
+			pass(9*time.Second - time.Duration(changes)*500*time.Millisecond)
+			if n, most := nacks(c.server.Requests()), 12+changes; n == 0 || n > most {
+				t.Errorf("%d changes: %d NACKs in 10 s, want 1 to %d", changes, n, most)
+			}
+			if n := strings.Count(c.log.String(), "rejected"); n == 0 || n > 2 {
+				t.Errorf("%d changes: %d log lines, want 1 or 2:\n%s", changes, n, c.log.String())
+			}
+			c.set(2, &clusterv3.Cluster{Name: "bad", AltStatName: "good"})
+			pass(31 * time.Second)
+			c.has("bad", "good")
+		})
+	}
+}
+
+// A cache remembers which resources it sent as members of a wildcard.
+func TestMemberOfAWildcardThatEndsIsWatchedByName(t *testing.T) {
+	for _, apart := range []time.Duration{0, 500 * time.Millisecond} {
+		atCaches(t, func(t *testing.T, c *cacheTest) {
+			n := &clusterv3.Cluster{Name: "n"}
+			if c.cache == "ads snapshot" {
+				n.Name = "m" // it answers requests for all that it has, and no others
+			}
+			c.set(1, n, &clusterv3.Cluster{Name: "m", AltStatName: "1"})
+			o, err := c.ObserveCollection(allClusters, resource.Wildcard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pass(time.Second)
+			c.has("m", "1")
+			o.Stop()
+			if apart > 0 {
+				pass(apart)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			f := follow(ctx, t, c, allClusters, "m")
+			pass(5 * time.Second)
+			c.has("m", "1")
+			f.value("1")
+			c.set(2, n, &clusterv3.Cluster{Name: "m", AltStatName: "2"})
+			pass(time.Second)
+			c.has("m", "2")
+			if n := c.Shard(allClusters, mustParse(t, c, "n")).Len(); n != 1 {
+				t.Errorf("%d clusters are cached, want only the one that is watched", n)
+			}
+			f.o.Stop()
+		})
+	}
+}
