@@ -54,6 +54,9 @@ type model struct {
 	patient     bool // resource_timer_is_transient_error
 	delta       bool // the incremental protocol
 	murky       bool // what is watched from now on is vague, too
+	// lax leaves open what a client knows before everything is at rest. Only the answers
+	// of a control plane by the letter are foreseen one by one.
+	lax bool
 }
 
 // server is the first one of an authority.
@@ -64,9 +67,13 @@ func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities
 // left open.
 func (m *model) watch(k modelKey) {
 	if m.beliefs[k] == nil {
-		m.beliefs[k] = &belief{vague: m.murky || m.loose(k) || m.server(k).holding}
+		m.beliefs[k] = &belief{vague: m.murky || m.open(k) || m.server(k).holding}
 	}
 }
+
+// open reports whether what a client knows of a key before everything is at rest is
+// always left open.
+func (m *model) open(k modelKey) bool { return m.lax || m.loose(k) }
 
 // loose reports whether a key has several servers. Which of them has had its say in
 // what order is left open for it; what it is at rest is not.

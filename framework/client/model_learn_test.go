@@ -25,7 +25,7 @@ func (w *modelWorld) learn() {
 		case w.busy(one.key):
 		default:
 			w.checkLearned(one, v, s.holds[one.key])
-			b.vague, b.value, b.kind = w.model.loose(one.key), v.value, kind
+			b.vague, b.value, b.kind = w.model.open(one.key), v.value, kind
 			b.seen = v.value != "" || kind == isInvalid || kind == isRemoved || kind == isNotFound && w.model.delta
 		}
 	}

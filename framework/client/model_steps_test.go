@@ -248,7 +248,7 @@ func (w *modelWorld) burst() {
 	w.told("at once:")
 	for range 2 + w.rng.IntN(4) {
 		k := w.keys[w.rng.IntN(min(2, len(w.keys)))]
-		switch w.rng.IntN(6) {
+		switch w.rng.IntN(7) {
 		case 0, 1:
 			w.watchKey(k)
 		case 2, 3:
@@ -260,6 +260,9 @@ func (w *modelWorld) burst() {
 			w.put(k, content{value: "v" + strconv.Itoa(w.values)})
 		case 5:
 			w.put(k, content{})
+		case 6:
+			w.values++
+			w.put(k, content{value: "bad" + strconv.Itoa(w.values), bad: true})
 		}
 	}
 	w.model.blur(w.model.busy())

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 // The model is what caches and watchers have to hold, in maps. Random events go to
@@ -20,28 +21,49 @@ import (
 //
 // A run depends on its seed only. To see one again:
 //
-//	go test ./framework/client -run TestModel -model.seed=7
+//	go test ./framework/client -run TestModel -model.temperament=istiod -model.seed=7
 var (
-	modelSequences = flag.Int("model.sequences", 20_000, "number of random sequences that TestModel runs")
+	modelSequences = flag.Int("model.sequences", 0, "number of random sequences that TestModel runs with each temperament; 0: 10000 by the letter, 2000 with each other")
+	modelTemper    = flag.String("model.temperament", "", "run sequences with this temperament of the control planes only")
 	modelFirst     = flag.Uint64("model.first", 0, "first seed; the others follow")
 	modelSteps     = flag.Int("model.steps", 12, "number of events of a sequence")
 	modelSeed      = flag.Uint64("model.seed", 0, "run this sequence only, and tell its steps")
 )
 
 func TestModel(t *testing.T) {
-	if *modelSeed != 0 {
-		s := &sequence{seed: *modelSeed, steps: *modelSteps, tell: t.Logf}
-		s.run(t)
-		t.Log(s.column())
-		if s.failure != "" {
-			t.Fatal(s.failure)
+	for _, temper := range memoryads.Temperaments() {
+		if *modelTemper != "" && *modelTemper != temper.String() {
+			continue
 		}
-		return
+		t.Run(temper.String(), func(t *testing.T) {
+			if *modelSeed == 0 {
+				runModel(t, temper, sequencesOf(temper))
+				return
+			}
+			s := &sequence{seed: *modelSeed, temper: temper, steps: *modelSteps, tell: t.Logf}
+			s.run(t)
+			t.Log(s.column())
+			if s.failure != "" {
+				t.Fatal(s.failure)
+			}
+		})
 	}
-	first := *modelFirst
-	if first == 0 {
-		first = 1
+}
+
+// sequencesOf is the number of sequences to run with a temperament.
+func sequencesOf(temper memoryads.Temperament) int {
+	switch {
+	case *modelSequences > 0:
+		return *modelSequences
+	case temper == memoryads.Letter:
+		return 10_000
 	}
+	return 2_000
+}
+
+// runModel runs sequences on all processors until one fails.
+func runModel(t *testing.T, temper memoryads.Temperament, sequences int) {
+	first := max(*modelFirst, 1)
 	var next, events atomic.Uint64
 	began := time.Now()
 	t.Run("sequences", func(t *testing.T) {
@@ -50,10 +72,10 @@ func TestModel(t *testing.T) {
 				t.Parallel()
 				for !t.Failed() {
 					i := next.Add(1) - 1
-					if i >= uint64(*modelSequences) {
+					if i >= uint64(sequences) {
 						return
 					}
-					s := &sequence{seed: first + i, steps: *modelSteps}
+					s := &sequence{seed: first + i, temper: temper, steps: *modelSteps}
 					s.run(t)
 					events.Add(uint64(s.done))
 					if s.failure != "" {
@@ -63,14 +85,14 @@ func TestModel(t *testing.T) {
 			})
 		}
 	})
-	t.Logf("seeds from %d: %d sequences, %d events, %v", first, min(next.Load(), uint64(*modelSequences)), events.Load(), time.Since(began).Round(time.Second))
+	t.Logf("%v, seeds from %d: %d sequences, %d events, %v", temper, first, min(next.Load(), uint64(sequences)), events.Load(), time.Since(began).Round(time.Second))
 }
 
 // shrink finds the shortest beginning of a sequence that fails.
 func shrink(t *testing.T, failed *sequence) string {
 	for steps := range failed.steps + 1 {
 		var told strings.Builder
-		s := &sequence{seed: failed.seed, steps: steps, tell: func(format string, args ...any) {
+		s := &sequence{seed: failed.seed, temper: failed.temper, steps: steps, tell: func(format string, args ...any) {
 			fmt.Fprintf(&told, "    "+format+"\n", args...)
 		}}
 		s.run(t)
@@ -83,9 +105,10 @@ func shrink(t *testing.T, failed *sequence) string {
 
 // A sequence is one random run.
 type sequence struct {
-	seed  uint64
-	steps int
-	tell  func(format string, args ...any)
+	seed   uint64
+	temper memoryads.Temperament
+	steps  int
+	tell   func(format string, args ...any)
 
 	done    int    // steps taken
 	failure string // what did not fit; empty if everything did
@@ -131,7 +154,7 @@ var (
 
 func (s *sequence) column() string {
 	c := modelColumns[s.seed%uint64(len(modelColumns))]
-	return c.protocol.name + ", " + c.layout.name
+	return s.temper.String() + ", " + c.protocol.name + ", " + c.layout.name
 }
 
 // run runs the sequence on a clock of its own. It fails t only for what the model
@@ -144,7 +167,7 @@ func (s *sequence) run(t *testing.T) {
 	}()
 	synctest.Test(t, func(t *testing.T) {
 		rng := rand.New(rand.NewPCG(s.seed, 0))
-		w := newModelWorld(t, modelColumns[s.seed%uint64(len(modelColumns))], rng)
+		w := newModelWorld(t, modelColumns[s.seed%uint64(len(modelColumns))], s.temper, rng)
 		w.tell = s.tell
 		for s.done < s.steps && w.failure == "" {
 			w.step()

@@ -59,13 +59,13 @@ type modelWorld struct {
 	tell    func(format string, args ...any)
 }
 
-func newModelWorld(t *testing.T, column modelColumn, rng *rand.Rand) *modelWorld {
+func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperament, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
 		t: t, rng: rng, column: column,
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
-			delta: column.protocol == modelDelta,
+			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter,
 		},
 	}
 	network := make(memoryads.Network)
@@ -76,6 +76,7 @@ func newModelWorld(t *testing.T, column modelColumn, rng *rand.Rand) *modelWorld
 		network[uri] = memoryads.NewServer(
 			memoryads.Type{URL: modelComplete.URL(), Complete: true}, memoryads.Type{URL: modelPartial.URL()},
 		)
+		network[uri].Imitate(temper)
 		w.servers = append(w.servers, network[uri])
 		w.model.servers = append(w.model.servers, &modelServer{
 			up: true, holds: make(map[modelKey]content), subscribed: make(map[modelKey]bool), unread: make(map[modelKey]bool),

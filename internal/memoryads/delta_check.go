@@ -3,6 +3,7 @@ package memoryads
 import (
 	"maps"
 	"slices"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
@@ -23,8 +24,15 @@ func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRe
 	if len(r.GetInitialResourceVersions()) > 0 {
 		p.stream.violation("%s: initial_resource_versions in a later request", h.URL)
 	}
-	if r.GetResponseNonce() == "" && len(r.GetResourceNamesSubscribe())+len(r.GetResourceNamesUnsubscribe()) == 0 {
+	changes := len(r.GetResourceNamesSubscribe())+len(r.GetResourceNamesUnsubscribe()) > 0
+	if changes {
+		t.rejected.changed()
+	}
+	if r.GetResponseNonce() == "" && !changes {
 		p.stream.violation("%s: a request that says nothing", h.URL)
+	}
+	if r.GetErrorDetail() != nil && t.rejected.rejected(r.GetResponseNonce(), time.Now()) {
+		p.stream.mute("%s: the same content is rejected more than %d times in %v", h.URL, maxRejections, stormWindow)
 	}
 }
 
@@ -70,7 +78,7 @@ func (p *delta) checkFirst(h *holdings, r *discoveryv3.DeltaDiscoveryRequest) {
 		if record.gone[key(h.URL, n)] {
 			p.stream.violation("%s: an initial version of %q, whose removal was answered", h.URL, n)
 		}
-		if len(names) > 0 && !(&deltaType{subscribed: subscribed}).wants(h, n) {
+		if len(names) > 0 && !meantResource(subscribed, h, n) {
 			p.stream.violation("%s: an initial version of %q, which is not subscribed to", h.URL, n)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -46,6 +47,11 @@ func (r *Resource) called(name string) bool {
 	return r.Name == name || slices.Contains(r.Aliases, name)
 }
 
+// trouble is the resource's error as a response has it.
+func (r *Resource) trouble() *discoveryv3.ResourceError {
+	return &discoveryv3.ResourceError{ResourceName: &discoveryv3.ResourceName{Name: r.Name}, ErrorDetail: r.Error}
+}
+
 // holdings are the resources of one type.
 type holdings struct {
 	Type
@@ -83,6 +89,11 @@ func (h *holdings) sorted() []*Resource {
 		return 0
 	})
 	return all
+}
+
+// valid returns the resources that are not errors.
+func (h *holdings) valid() []*Resource {
+	return slices.DeleteFunc(h.sorted(), func(r *Resource) bool { return r.Error != nil })
 }
 
 const wildcard = "*"

@@ -50,7 +50,7 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	}
 	s.opened++
 	s.lastOpened = time.Now()
-	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened}
+	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened, temperament: s.temperament}
 	switch method {
 	case transport.MethodADS:
 		st.protocol = &sotw{stream: st, types: make(map[string]*sotwType)}

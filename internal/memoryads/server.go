@@ -22,6 +22,7 @@ type Server struct {
 	requests    []proto.Message
 	changed     chan struct{} // closed and replaced when streams have to look again
 	faults      faults
+	temperament Temperament
 	record      record
 }
 

@@ -10,23 +10,25 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
+type sotwRequest = *discoveryv3.DiscoveryRequest
+
 // sotw is the state-of-the-world variant.
 type sotw struct {
 	stream *stream
 	types  map[string]*sotwType
 }
 
-// A sotwType is what a stream knows of a type.
+// A sotwType is the state of one type on a stream.
 type sotwType struct {
-	last     *discoveryv3.DiscoveryRequest
-	names    map[string]bool   // subscribed to; "*" for everything
-	explicit bool              // a request had names
+	manner   sotwManner
+	last     sotwRequest
 	accepted string            // the version that the client has
 	versions map[string]string // by the nonces that were sent
 	order    []string          // of those nonces
 	nonce    string            // sent last
 	received string            // nonce of the last response that the client took
 	answered string            // nonce that it answered last
+	rejected rejections
 }
 
 // read implements protocol.
@@ -44,74 +46,26 @@ func (p *sotw) read(raw []byte) {
 	t, known := p.types[h.URL]
 	if !known {
 		t = &sotwType{versions: make(map[string]string)}
+		t.manner = newSotwManner(p, h, t)
 		p.types[h.URL] = t
 	}
 	p.check(h, t, r)
 	t.last = r
-	if n := r.GetResponseNonce(); n != "" && n != t.nonce {
-		return // stale: the client will answer the newer response
-	}
-	added := t.subscribe(r.GetResourceNames())
-	if len(added) > 0 {
-		p.respond(h, t, added)
-	}
-}
-
-// subscribe replaces the names, and returns those that are new. Without names, a
-// request asks for everything, unless one on the stream had names.
-func (t *sotwType) subscribe(names []string) (added []string) {
-	t.explicit = t.explicit || len(names) > 0
-	if !t.explicit {
-		names = []string{wildcard}
-	}
-	now := make(map[string]bool)
-	for _, n := range names {
-		if now[n] = true; !t.names[n] {
-			added = append(added, n)
-		}
-	}
-	t.names = now
-	return added
+	t.manner.request(r)
 }
 
 // names implements protocol.
 func (p *sotw) names() (names []string) {
 	for _, t := range p.types {
-		names = slices.AppendSeq(names, maps.Keys(t.names))
+		names = slices.AppendSeq(names, maps.Keys(t.manner.names()))
 	}
 	return names
 }
 
 // change implements protocol.
 func (p *sotw) change(h *holdings, names []string) {
-	t, ok := p.types[h.URL]
-	if !ok {
-		return
-	}
-	meant := func(name string) bool { return t.names[name] || t.names[wildcard] && covers(wildcard, name) }
-	if names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !meant(n) }); len(names) > 0 {
-		p.respond(h, t, names)
-	}
-}
-
-// respond sends the resources with these names, or, of a complete type, all that
-// the client subscribed to. What is not there is passed over, and a response that
-// would say nothing is sent for complete types only.
-func (p *sotw) respond(h *holdings, t *sotwType, names []string) {
-	r := &discoveryv3.DiscoveryResponse{TypeUrl: h.URL, VersionInfo: h.state()}
-	for _, res := range h.sorted() {
-		asked, meant := res.in(names), t.names[res.Name] || covered(t.names, res.Name)
-		switch {
-		case res.Error != nil && asked:
-			r.ResourceErrors = append(r.ResourceErrors, &discoveryv3.ResourceError{
-				ResourceName: &discoveryv3.ResourceName{Name: res.Name}, ErrorDetail: res.Error,
-			})
-		case res.Error == nil && (asked || h.Complete && meant):
-			r.Resources = append(r.Resources, res.any(h.URL, true))
-		}
-	}
-	if h.Complete || len(r.GetResources())+len(r.GetResourceErrors()) > 0 {
-		p.send(t, r)
+	if t, ok := p.types[h.URL]; ok {
+		t.manner.change(names)
 	}
 }
 
@@ -124,8 +78,8 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 	}
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: h.URL, VersionInfo: h.state()}
 	for _, res := range h.sorted() {
-		meant := t.names[res.Name] || covered(t.names, res.Name)
-		if beats := slices.Contains(names, res.Name); meant && res.Error == nil && (beats || h.Complete) {
+		beats := slices.Contains(names, res.Name)
+		if meant(t.manner.names(), res.Name) && res.Error == nil && (beats || h.Complete) {
 			r.Resources = append(r.Resources, res.any(h.URL, !beats))
 		}
 	}
@@ -134,20 +88,29 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 	}
 }
 
-func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) {
+// send sends a response and returns its nonce.
+func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) (nonce string) {
 	if p.stream.silent() {
-		return
+		return t.nonce
 	}
-	nonce := p.stream.server.nonce()
+	nonce = p.stream.server.nonce()
 	r.Nonce = nonce
 	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
+	t.rejected.sent(nonce, &discoveryv3.DiscoveryResponse{Resources: r.GetResources()})
 	p.stream.respond(r, func() { t.received = nonce })
+	return nonce
 }
 
 // in reports whether one of the names means the resource.
 func (r *Resource) in(names []string) bool {
 	return slices.ContainsFunc(names, func(n string) bool { return r.called(n) || covers(n, r.Name) })
+}
+
+// meant reports whether a resource is subscribed to, by its name or in a wildcard or
+// glob.
+func meant(subscribed map[string]bool, name string) bool {
+	return subscribed[name] || covered(subscribed, name)
 }
 
 // covered reports whether one of the names is a wildcard or glob with the member.

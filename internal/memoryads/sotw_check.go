@@ -2,6 +2,7 @@ package memoryads
 
 import (
 	"slices"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
@@ -17,6 +18,12 @@ func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) 
 		return
 	}
 	p.checkAnswer(h, t, r)
+	if !slices.Equal(slices.Sorted(slices.Values(r.GetResourceNames())), slices.Sorted(slices.Values(t.last.GetResourceNames()))) {
+		t.rejected.changed()
+	}
+	if r.GetErrorDetail() != nil && t.rejected.rejected(r.GetResponseNonce(), time.Now()) {
+		p.stream.mute("%s: the same content is rejected more than %d times in %v", h.URL, maxRejections, stormWindow)
+	}
 }
 
 // checkFirst is for the first request of a type on the stream.

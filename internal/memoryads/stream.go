@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
@@ -33,11 +34,17 @@ type stream struct {
 	number   int // counted over all streams of the server, from 1
 	protocol protocol
 
+	temperament Temperament // the server's when the stream was opened
+
 	begun bool // a request was read
 	heard bool // a response was received
 	out   []response
 	ended bool
 	err   error
+
+	readAt time.Time // of the last request
+	atOnce int       // requests that were read then
+	muted  bool      // nothing is answered: the client causes a storm
 }
 
 // A response waits to be received.
@@ -114,7 +121,7 @@ func (st *stream) respond(m proto.Message, received func()) {
 	st.out = append(st.out, response{raw, received})
 }
 
-func (st *stream) silent() bool { return st.server.faults.silent[st.method] }
+func (st *stream) silent() bool { return st.muted || st.server.faults.silent[st.method] }
 
 // begin notes a request, and checks what is the same in both variants.
 func (st *stream) begin(m proto.Message, node *corev3.Node) {
@@ -123,6 +130,9 @@ func (st *stream) begin(m proto.Message, node *corev3.Node) {
 		st.violation("a node in a stream's request: %t; want it in the first, and in no other", node != nil)
 	}
 	st.begun = true
+	if st.busy(time.Now()) {
+		st.mute("more than %d requests at once", maxAtOnce)
+	}
 }
 
 // violation keeps what the client does wrong.

@@ -1,0 +1,115 @@
+package memoryads
+
+import (
+	"hash/fnv"
+	"maps"
+	"slices"
+	"strconv"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// cacheDelta is go-control-plane's server with one of its caches in the delta protocol.
+// As in the state of the world, a response uses up the watch of the last request, which
+// may be an ACK or a NACK of any response.
+type cacheDelta struct {
+	p      *delta
+	h      *holdings
+	t      *deltaType
+	linear bool
+
+	subscribed map[string]bool
+	legacy     bool              // no request had names: the wildcard cannot be ended
+	returned   map[string]string // versions that the client said it has, or that were sent
+	open       bool              // the last request waits for a change
+}
+
+func newCacheDelta(p *delta, h *holdings, t *deltaType, linear bool) *cacheDelta {
+	return &cacheDelta{
+		p: p, h: h, t: t, linear: linear, legacy: true,
+		subscribed: make(map[string]bool), returned: make(map[string]string),
+	}
+}
+
+func (m *cacheDelta) names() map[string]bool { return m.subscribed }
+
+func (m *cacheDelta) request(r deltaRequest, first bool) {
+	if first {
+		maps.Copy(m.returned, r.GetInitialResourceVersions())
+		if len(r.GetResourceNamesSubscribe()) == 0 {
+			m.subscribed[wildcard] = true
+		}
+	}
+	m.subscribe(r.GetResourceNamesSubscribe(), r.GetResourceNamesUnsubscribe())
+	m.open = true
+	m.answer(m.subscribed[wildcard] && r.GetResponseNonce() == "")
+}
+
+func (m *cacheDelta) subscribe(subscribe, unsubscribe []string) {
+	if m.legacy = m.legacy && len(subscribe) == 0; m.legacy {
+		return
+	}
+	for _, n := range subscribe {
+		m.subscribed[n] = true
+		m.p.stream.server.record.explicit[key(m.h.URL, n)] = true
+	}
+	for _, n := range unsubscribe {
+		if m.subscribed[n] && n != wildcard && m.subscribed[wildcard] {
+			m.returned[n] = "" // it is sent again as a member of the wildcard
+		} else {
+			delete(m.returned, n)
+		}
+		delete(m.subscribed, n)
+	}
+}
+
+func (m *cacheDelta) wants(name string) bool { return cacheMeant(m.subscribed, m.linear, name) }
+
+func (m *cacheDelta) change(names []string) {
+	affected := !m.linear
+	for _, n := range names {
+		affected = affected || m.wants(n)
+	}
+	if m.open && affected {
+		m.answer(false)
+	}
+}
+
+// answer sends the difference between what is subscribed to and what was sent, if there
+// is one or if a response must be sent even so.
+func (m *cacheDelta) answer(always bool) {
+	if !m.linear && m.h.version == 0 {
+		return // there is no snapshot yet
+	}
+	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.h.URL, SystemVersionInfo: m.h.state()}
+	for _, res := range m.h.valid() {
+		w := res.wrapper(m.h.URL, true)
+		w.Version = digest(res)
+		if version, known := m.returned[res.Name]; m.wants(res.Name) && (!known || version != w.GetVersion()) {
+			r.Resources = append(r.Resources, w)
+		}
+	}
+	for _, n := range slices.Sorted(maps.Keys(m.returned)) {
+		if m.h.resources[n] == nil || !m.wants(n) {
+			r.RemovedResources = append(r.RemovedResources, n)
+		}
+	}
+	if len(r.GetResources())+len(r.GetRemovedResources()) == 0 && !always {
+		return
+	}
+	for _, res := range r.GetResources() {
+		m.returned[res.GetName()] = res.GetVersion()
+	}
+	for _, n := range r.GetRemovedResources() {
+		delete(m.returned, n)
+	}
+	m.open = false
+	m.p.send(m.h, m.t, r)
+}
+
+// digest is a version of the content alone.
+func digest(r *Resource) string {
+	d := fnv.New64a()
+	_, _ = d.Write(r.Body)
+	return strconv.FormatUint(d.Sum64(), 16)
+}

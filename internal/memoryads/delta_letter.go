@@ -1,0 +1,135 @@
+package memoryads
+
+import (
+	"maps"
+	"slices"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// letterDelta is [Letter] in the delta protocol.
+type letterDelta struct {
+	p *delta
+	h *holdings
+	t *deltaType
+
+	subscribed map[string]bool // names, aliases and globs; "*" for everything
+}
+
+func (m *letterDelta) names() map[string]bool { return m.subscribed }
+
+// request changes what is subscribed to, and answers. A name that is subscribed
+// to (again) is sent even if it did not change, unless the client has just said
+// that it has that version.
+func (m *letterDelta) request(r deltaRequest, first bool) {
+	subscribe := subscriptions(r, first)
+	for _, n := range subscribe {
+		m.subscribed[n] = true
+		m.p.stream.server.record.explicit[key(m.h.URL, n)] = true
+	}
+	again := slices.Clone(subscribe)
+	for _, n := range r.GetResourceNamesUnsubscribe() {
+		delete(m.subscribed, n)
+		if covered(m.subscribed, n) {
+			again = append(again, n) // it stays subscribed to: the client is told what it is
+			continue
+		}
+		for name := range m.t.has {
+			if !meantResource(m.subscribed, m.h, name) {
+				delete(m.t.has, name)
+			}
+		}
+	}
+	omits := m.p.stream.server.faults.omitRemovals
+	a := newAnswer(m.t, m.h)
+	for _, n := range again {
+		a.name(n, first, omits)
+	}
+	if first && !omits {
+		for _, name := range slices.Sorted(maps.Keys(m.t.has)) {
+			if r := m.h.resources[name]; r == nil || r.Error != nil {
+				a.remove(name)
+			}
+		}
+	}
+	m.send(a)
+}
+
+// subscriptions are the names that a request subscribes to. Without any, the first
+// request of a type asks for everything.
+func subscriptions(r deltaRequest, first bool) []string {
+	names := r.GetResourceNamesSubscribe()
+	if first && len(names)+len(r.GetResourceNamesUnsubscribe()) == 0 {
+		return []string{wildcard}
+	}
+	return names
+}
+
+func (m *letterDelta) change(names []string) {
+	a := newAnswer(m.t, m.h)
+	for _, n := range names {
+		_, has := m.t.has[n]
+		switch r, exists := m.h.resources[n]; {
+		case exists && meantResource(m.subscribed, m.h, n):
+			a.add(r)
+		case !exists && (has || m.subscribed[n]):
+			a.remove(n)
+		}
+	}
+	m.send(a)
+}
+
+func (m *letterDelta) send(a *answer) {
+	if !a.empty() {
+		a.r.SystemVersionInfo = m.h.state()
+		m.p.send(m.h, m.t, a.r)
+	}
+}
+
+// An answer is a response in the making.
+type answer struct {
+	t *deltaType
+	h *holdings
+	r *discoveryv3.DeltaDiscoveryResponse
+}
+
+func newAnswer(t *deltaType, h *holdings) *answer {
+	return &answer{t: t, h: h, r: &discoveryv3.DeltaDiscoveryResponse{TypeUrl: h.URL}}
+}
+
+func (a *answer) empty() bool {
+	return len(a.r.GetResources())+len(a.r.GetRemovedResources())+len(a.r.GetResourceErrors()) == 0
+}
+
+// name adds what a name means. Of what the client has already, nothing is added
+// in answer to the first request.
+func (a *answer) name(name string, first, omitRemovals bool) {
+	found := a.h.find(name)
+	for _, r := range found {
+		if v, has := a.t.has[r.Name]; first && has && v == r.version {
+			continue
+		}
+		a.add(r)
+	}
+	_, has := a.t.has[name]
+	if len(found) == 0 && name != wildcard && (!omitRemovals || has && !first) {
+		a.remove(name) // of a glob, too: that is an empty collection (xRFC TP1)
+	}
+}
+
+func (a *answer) add(r *Resource) {
+	same := func(other *discoveryv3.Resource) bool { return other.GetName() == r.Name }
+	switch {
+	case r.Error != nil:
+		delete(a.t.has, r.Name)
+		a.r.ResourceErrors = append(a.r.ResourceErrors, r.trouble())
+	case !slices.ContainsFunc(a.r.Resources, same):
+		a.r.Resources = append(a.r.Resources, r.wrapper(a.h.URL, true))
+	}
+}
+
+func (a *answer) remove(name string) {
+	if !slices.Contains(a.r.RemovedResources, name) {
+		a.r.RemovedResources = append(a.r.RemovedResources, name)
+	}
+}

@@ -1,0 +1,89 @@
+package memoryads
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// diderotSotw is [Diderot] in the state of the world.
+type diderotSotw struct {
+	p *sotw
+	h *holdings
+	t *sotwType
+
+	subscribed map[string]bool
+	explicit   bool                 // a request had names
+	sent       map[string]*Resource // complete types: all that later responses repeat
+}
+
+func (m *diderotSotw) names() map[string]bool { return m.subscribed }
+
+// request goes by the names alone, whatever the nonce and whether or not it is a NACK.
+func (m *diderotSotw) request(r sotwRequest) {
+	names := r.GetResourceNames()
+	m.explicit = m.explicit || len(names) > 0
+	if !m.explicit {
+		names = []string{wildcard}
+	}
+	now, notices := make(map[string]bool), make(map[string]*Resource)
+	for _, n := range names {
+		if now[n] = true; !m.subscribed[n] {
+			notify(m.h, n, notices)
+		}
+	}
+	m.subscribed = now
+	m.respond(notices)
+}
+
+// notify collects what a subscription to a name is told: the resources that it means,
+// or that there is none.
+func notify(h *holdings, name string, notices map[string]*Resource) {
+	found := h.find(name)
+	for _, r := range found {
+		notices[r.Name] = r
+	}
+	if len(found) == 0 && name != wildcard {
+		notices[name] = nil
+	}
+}
+
+func (m *diderotSotw) change(names []string) {
+	notices := make(map[string]*Resource)
+	for _, n := range names {
+		if meant(m.subscribed, n) {
+			notices[n] = m.h.resources[n]
+		}
+	}
+	m.respond(notices)
+}
+
+func (m *diderotSotw) respond(notices map[string]*Resource) {
+	if !m.h.Complete {
+		maps.DeleteFunc(notices, func(_ string, r *Resource) bool { return r == nil })
+	}
+	if len(notices) == 0 {
+		return
+	}
+	from := notices
+	if m.h.Complete {
+		for n, r := range notices {
+			if r == nil {
+				delete(m.sent, n)
+			} else {
+				m.sent[n] = r
+			}
+		}
+		from = m.sent
+	}
+	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL}
+	var versions []string
+	for _, n := range slices.Sorted(maps.Keys(from)) {
+		r.Resources = append(r.Resources, from[n].any(m.h.URL, true))
+		versions = append(versions, n+":"+from[n].version)
+	}
+	r.VersionInfo = strings.Join(versions, " ") // empty without resources
+	m.p.send(m.t, r)
+}

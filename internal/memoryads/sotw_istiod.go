@@ -1,0 +1,77 @@
+package memoryads
+
+import discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+// istiodSotw is [Istiod] in the state of the world.
+type istiodSotw struct {
+	p *sotw
+	h *holdings
+	t *sotwType
+
+	watched    bool // it has a record of the type
+	subscribed map[string]bool
+	nonce      string // sent last since that record was made
+}
+
+func (m *istiodSotw) names() map[string]bool { return m.subscribed }
+
+func (m *istiodSotw) request(r sotwRequest) {
+	names := make(map[string]bool)
+	for _, n := range r.GetResourceNames() {
+		names[n] = true
+	}
+	if len(names) == 0 && m.h.Wildcard {
+		names[wildcard] = true
+	}
+	switch {
+	case r.GetErrorDetail() != nil:
+		return // the names in it are lost
+	case len(names) == 0:
+		m.watched, m.subscribed = false, nil
+		return
+	case r.GetResponseNonce() == "" || !m.watched:
+		m.watched, m.subscribed, m.nonce = true, names, ""
+		m.push()
+		return
+	case r.GetResponseNonce() != m.nonce:
+		return // the names in it are lost
+	}
+	added, removed := missing(names, m.subscribed), missing(m.subscribed, names)
+	m.subscribed = names
+	if added || removed && m.h.Complete {
+		m.push()
+	}
+}
+
+// missing reports whether one set has names that the other has not.
+func missing(from, in map[string]bool) bool {
+	for n := range from {
+		if !in[n] {
+			return true
+		}
+	}
+	return false
+}
+
+// change pushes all resources of a complete type, whether or not the client asked for
+// one that changed.
+func (m *istiodSotw) change(names []string) {
+	affected := m.h.Complete
+	for _, n := range names {
+		affected = affected || meant(m.subscribed, n)
+	}
+	if m.watched && affected {
+		m.push()
+	}
+}
+
+// push sends everything that is subscribed to, even if that is nothing.
+func (m *istiodSotw) push() {
+	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
+	for _, res := range m.h.valid() {
+		if meant(m.subscribed, res.Name) {
+			r.Resources = append(r.Resources, res.any(m.h.URL, true))
+		}
+	}
+	m.nonce = m.p.send(m.t, r)
+}

@@ -1,0 +1,70 @@
+package memoryads
+
+import (
+	"slices"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// letterSotw is [Letter] in the state of the world.
+type letterSotw struct {
+	p *sotw
+	h *holdings
+	t *sotwType
+
+	subscribed map[string]bool // "*" for everything
+	explicit   bool            // a request had names
+}
+
+func (m *letterSotw) names() map[string]bool { return m.subscribed }
+
+func (m *letterSotw) request(r sotwRequest) {
+	if n := r.GetResponseNonce(); n != "" && n != m.t.nonce {
+		return // stale: the client will answer the newer response
+	}
+	if added := m.subscribe(r.GetResourceNames()); len(added) > 0 {
+		m.respond(added)
+	}
+}
+
+// subscribe replaces the names, and returns those that are new. Without names, a
+// request asks for everything, unless one on the stream had names.
+func (m *letterSotw) subscribe(names []string) (added []string) {
+	m.explicit = m.explicit || len(names) > 0
+	if !m.explicit {
+		names = []string{wildcard}
+	}
+	now := make(map[string]bool)
+	for _, n := range names {
+		if now[n] = true; !m.subscribed[n] {
+			added = append(added, n)
+		}
+	}
+	m.subscribed = now
+	return added
+}
+
+func (m *letterSotw) change(names []string) {
+	if names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !meant(m.subscribed, n) }); len(names) > 0 {
+		m.respond(names)
+	}
+}
+
+// respond sends the resources with these names, or, of a complete type, all that
+// the client subscribed to. What is not there is passed over, and a response that
+// would say nothing is sent for complete types only.
+func (m *letterSotw) respond(names []string) {
+	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
+	for _, res := range m.h.sorted() {
+		asked := res.in(names)
+		switch {
+		case res.Error != nil && asked:
+			r.ResourceErrors = append(r.ResourceErrors, res.trouble())
+		case res.Error == nil && (asked || m.h.Complete && meant(m.subscribed, res.Name)):
+			r.Resources = append(r.Resources, res.any(m.h.URL, true))
+		}
+	}
+	if m.h.Complete || len(r.GetResources())+len(r.GetResourceErrors()) > 0 {
+		m.p.send(m.t, r)
+	}
+}
