@@ -127,8 +127,8 @@ func (s *sotwNames) all() []string {
 // comes again and again.
 func (s *sotwNames) due(now time.Time) bool {
 	switch {
-	case s.owed && !now.Before(s.until):
-		return true
+	case s.owed && (!now.Before(s.until) || len(s.retaken) > 0):
+		return true // a name that is wanted again waits for an answer without it
 	case s.asked && !s.owed && s.overtaken.follow:
 		return true
 	case s.asked && s.overdue.ready(now):

@@ -28,7 +28,7 @@ func (w *modelWorld) check(rest bool) {
 			w.failf("server %d: %s", i, v)
 		}
 		if known := w.model.servers[i]; rest && !known.deaf {
-			for _, u := range s.Unanswered() {
+			for _, u := range s.UnansweredFor(longestHold) {
 				w.failf("server %d: unanswered at rest: %s", i, u)
 			}
 		}

@@ -37,6 +37,9 @@ var modelMoves = []struct {
 // slowness is what slow watchers may cost others.
 const slowness = 3 * client.DefaultWatcherBudget
 
+// longestHold is how long the client may hold the NACK of repeated content back.
+const longestHold = 30 * time.Second
+
 func (w *modelWorld) anyMove() func(*modelWorld) {
 	total := 0
 	for _, m := range modelMoves {

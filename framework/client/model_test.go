@@ -169,6 +169,9 @@ func (s *sequence) run(t *testing.T) {
 		rng := rand.New(rand.NewPCG(s.seed, 0))
 		w := newModelWorld(t, modelColumns[s.seed%uint64(len(modelColumns))], s.temper, rng)
 		w.tell = s.tell
+		if s.tell != nil && *modelSeed != 0 {
+			w.trace()
+		}
 		for s.done < s.steps && w.failure == "" {
 			w.step()
 			s.done++

@@ -164,6 +164,14 @@ func (w *modelWorld) release(one *modelWatcher) {
 	}
 }
 
+// trace tells of the messages between the client and its control planes.
+func (w *modelWorld) trace() {
+	began := time.Now()
+	for i, s := range w.servers {
+		s.Trace(func(line string) { w.tell("%9v server %d %s", time.Since(began).Round(time.Millisecond), i, line) })
+	}
+}
+
 // told notes a step for whoever wants to read them.
 func (w *modelWorld) told(format string, args ...any) {
 	if w.tell != nil {

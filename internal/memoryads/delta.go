@@ -3,6 +3,7 @@ package memoryads
 import (
 	"maps"
 	"slices"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -19,10 +20,10 @@ type delta struct {
 // A deltaType is the state of one type on a stream.
 type deltaType struct {
 	manner   deltaManner
-	has      map[string]string   // by name: the version that the client has
-	open     []string            // nonces that wait for their answer
-	received map[string]bool     // of those, the ones that the client took
-	removed  map[string][]string // by nonce: the removals in the response; it has all that were sent
+	has      map[string]string    // by name: the version that the client has
+	open     []string             // nonces that wait for their answer
+	received map[string]time.Time // of those, the ones that the client took, and when
+	removed  map[string][]string  // by nonce: the removals in the response; it has all that were sent
 	rejected rejections
 }
 
@@ -42,7 +43,7 @@ func (p *delta) read(raw []byte) {
 	p.check(h, t, r)
 	if !known {
 		t = &deltaType{
-			received: make(map[string]bool), removed: make(map[string][]string),
+			received: make(map[string]time.Time), removed: make(map[string][]string),
 			has: maps.Clone(r.GetInitialResourceVersions()),
 		}
 		if t.has == nil {
@@ -125,6 +126,6 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	t.open = append(t.open, nonce)
 	t.removed[nonce] = r.GetRemovedResources()
 	t.rejected.sent(nonce, &discoveryv3.DeltaDiscoveryResponse{Resources: r.GetResources()})
-	p.stream.respond(r, func() { t.received[nonce] = true })
+	p.stream.respond(r, func() { t.received[nonce] = time.Now() })
 	return nonce
 }

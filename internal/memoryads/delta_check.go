@@ -85,11 +85,12 @@ func (p *delta) checkFirst(h *holdings, r *discoveryv3.DeltaDiscoveryRequest) {
 }
 
 // unanswered implements protocol.
-func (p *delta) unanswered() (nonces []string) {
+func (p *delta) unanswered() map[string]time.Time {
+	nonces := make(map[string]time.Time)
 	for _, t := range p.types {
 		for _, n := range t.open {
-			if t.received[n] {
-				nonces = append(nonces, n)
+			if at, ok := t.received[n]; ok {
+				nonces[n] = at
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package memoryads
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // A record is what a server remembers of its clients over all streams. Its keys
@@ -26,12 +27,19 @@ func (s *Server) Violations() []string {
 
 // Unanswered are the responses that were received and neither ACKed nor NACKed.
 // While the client is busy there may be some; at rest there are none.
-func (s *Server) Unanswered() []string {
+func (s *Server) Unanswered() []string { return s.UnansweredFor(0) }
+
+// UnansweredFor are those of them that the client took at least that long ago. It may
+// hold the NACK of content back that is sent again and again.
+func (s *Server) UnansweredFor(d time.Duration) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []string
 	for _, st := range s.streams {
-		for _, nonce := range st.protocol.unanswered() {
+		for nonce, since := range st.protocol.unanswered() {
+			if time.Since(since) < d {
+				continue
+			}
 			all = append(all, fmt.Sprintf("stream %d: response %s", st.number, nonce))
 		}
 	}

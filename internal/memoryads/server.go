@@ -23,6 +23,7 @@ type Server struct {
 	changed     chan struct{} // closed and replaced when streams have to look again
 	faults      faults
 	temperament Temperament
+	trace       func(line string) // nil: nobody reads it
 	record      record
 }
 

@@ -3,6 +3,7 @@ package memoryads
 import (
 	"maps"
 	"slices"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
@@ -27,6 +28,7 @@ type sotwType struct {
 	order    []string          // of those nonces
 	nonce    string            // sent last
 	received string            // nonce of the last response that the client took
+	owed     time.Time         // when the client took the first response that it has not answered
 	answered string            // nonce that it answered last
 	rejected rejections
 }
@@ -98,7 +100,12 @@ func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) (nonce string
 	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
 	t.rejected.sent(nonce, &discoveryv3.DiscoveryResponse{Resources: r.GetResources()})
-	p.stream.respond(r, func() { t.received = nonce })
+	p.stream.respond(r, func() {
+		if t.received == t.answered {
+			t.owed = time.Now()
+		}
+		t.received = nonce
+	})
 	return nonce
 }
 

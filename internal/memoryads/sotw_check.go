@@ -79,10 +79,11 @@ func (t *sotwType) skipTo(nonce, version string) {
 
 // unanswered implements protocol. An answer to a response answers the earlier
 // ones of its type.
-func (p *sotw) unanswered() (nonces []string) {
+func (p *sotw) unanswered() map[string]time.Time {
+	nonces := make(map[string]time.Time)
 	for _, t := range p.types {
 		if t.received != t.answered {
-			nonces = append(nonces, t.received)
+			nonces[t.received] = t.owed
 		}
 	}
 	return nonces

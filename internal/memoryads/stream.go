@@ -21,8 +21,9 @@ type protocol interface {
 	heartbeat(h *holdings, names []string)
 	// names are those that are subscribed to, of all types.
 	names() []string
-	// unanswered are the nonces of responses that wait for their ACK or NACK.
-	unanswered() []string
+	// unanswered are the nonces of responses that wait for their ACK or NACK, with the
+	// time since which the client has owed it.
+	unanswered() map[string]time.Time
 }
 
 // A stream is the client's end of an ADS stream.
@@ -118,7 +119,10 @@ func (st *stream) respond(m proto.Message, received func()) {
 	if err != nil {
 		panic(fmt.Sprintf("memoryads: %v", err)) // the server made the message itself
 	}
-	st.out = append(st.out, response{raw, received})
+	st.out = append(st.out, response{raw, func() {
+		st.tell(m)
+		received()
+	}})
 }
 
 func (st *stream) silent() bool { return st.muted || st.server.faults.silent[st.method] }
@@ -126,6 +130,7 @@ func (st *stream) silent() bool { return st.muted || st.server.faults.silent[st.
 // begin notes a request, and checks what is the same in both variants.
 func (st *stream) begin(m proto.Message, node *corev3.Node) {
 	st.server.requests = append(st.server.requests, m)
+	st.tell(m)
 	if st.begun == (node != nil) {
 		st.violation("a node in a stream's request: %t; want it in the first, and in no other", node != nil)
 	}
