@@ -2,6 +2,7 @@ package ads
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -97,8 +98,9 @@ func TestContentThatComesAgainLaterIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// A change of subscriptions has the nonce of the response whose NACK waits. It would read
-// as an ACK of bad content, so the NACK goes first.
+// With the nonce of the response whose NACK waits, a change of subscriptions would read as
+// an ACK of bad content. So it has the nonce before, the NACK follows with the new list, and
+// then a plain request for a server that passes over both.
 func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a")
@@ -115,12 +117,77 @@ func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 		reject()
 		names = append(names, fmt.Sprint("b", i))
 		r.do(Subscribe{endpoints, names[i+1]})
-		if nack := r.sent(); nack.Reject != "bad" || nack.Nonce != fmt.Sprint(nonce) || len(nack.Names) != i+1 {
-			t.Fatalf("request %d = %+v, want the NACK", i, nack)
-		}
-		if change := r.sent(); change.Reject != "" || change.Version != "" || len(change.Names) != i+2 {
-			t.Fatalf("request %d = %+v, want the change, with no version", i, change)
+		for _, want := range []struct {
+			nonce  int
+			reject string
+		}{{nonce - 1, ""}, {nonce, "bad"}, {nonce, ""}} {
+			req := r.sent()
+			if req.Nonce != fmt.Sprint(want.nonce) || req.Reject != want.reject || req.Version != "" || len(req.Names) != i+2 {
+				t.Fatalf("change %d: request = %+v, want nonce %d, rejection %q, no version, %d names", i, req, want.nonce, want.reject, i+2)
+			}
 		}
 		r.silent()
+	}
+}
+
+// A stubbornServer passes over requests with an old nonce and sends the same bad content
+// again as soon as it reads another. Its response comes before the client knows that its
+// request has left.
+type stubbornServer struct {
+	*rig
+	nonce int
+	names []string // of the last request that it did not pass over
+	nacks int
+}
+
+func (s *stubbornServer) respond() {
+	s.nonce++
+	s.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(s.nonce), Reject: "bad", Digest: 1})
+}
+
+// serve reads all that the machine has to send without any time passing.
+func (s *stubbornServer) serve() {
+	s.t.Helper()
+	for range 100 {
+		i := slices.IndexFunc(s.do(Turn{}), func(e Effect) bool { _, ok := e.(Send); return ok })
+		if i < 0 {
+			return
+		}
+		req := s.m.effects[i].(Send)
+		if req.Reject != "" {
+			s.nacks++
+		}
+		if req.Nonce == "" || req.Nonce == fmt.Sprint(s.nonce) {
+			s.names = slices.Sorted(slices.Values(req.Names))
+			s.respond()
+		}
+		s.do(Written{})
+	}
+	s.t.Fatalf("the machine does not stop sending; names = %v", s.names)
+}
+
+func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
+	s := &stubbornServer{rig: newRig(t)}
+	s.open(endpoints, "a", "b")
+	s.respond()
+	s.serve()
+	for i, c := range []struct {
+		change Event
+		want   []string
+		nacks  int
+	}{
+		{Subscribe{endpoints, "c"}, []string{"a", "b", "c"}, 1},
+		{Unsubscribe{endpoints, "b"}, []string{"a", "c"}, 1},
+		// The server may not have read that the name was dropped.
+		{Subscribe{endpoints, "b"}, []string{"a", "b", "c"}, maxAnew + 2},
+	} {
+		s.pass(10 * time.Second)
+		s.serve() // the NACK of the last content
+		s.nacks = 0
+		s.do(c.change)
+		s.serve()
+		if !slices.Equal(s.names, c.want) || s.nacks > c.nacks {
+			t.Errorf("change %d: the server has %v after %d NACKs, want %v after %d", i, s.names, s.nacks, c.want, c.nacks)
+		}
 	}
 }

@@ -31,6 +31,7 @@ type sotwNames struct {
 	version string // last accepted; outlives streams
 	renewed bool   // the next stream begins without it
 	nonce   string // of the last response on this stream
+	before  string // nonce of the last response that was answered
 
 	asked  bool     // a request of this type was sent on this stream
 	legacy bool     // all of them asked for the wildcard, by having no names
@@ -42,6 +43,7 @@ type sotwNames struct {
 	repeats    int       // of the same content, see [Send]
 	digest     uint64    // of that content
 	until      time.Time // before then the NACK waits
+	early      bool      // the NACK leaves before that, since the list has changed
 	rejections rejections
 
 	overtaken overtaken
@@ -127,8 +129,8 @@ func (s *sotwNames) all() []string {
 // comes again and again.
 func (s *sotwNames) due(now time.Time) bool {
 	switch {
-	case s.owed && (!now.Before(s.until) || len(s.retaken) > 0):
-		return true // a name that is wanted again waits for an answer without it
+	case s.answers(now):
+		return true
 	case s.asked && !s.owed && s.overtaken.follow:
 		return true
 	case s.asked && s.overdue.ready(now):
@@ -153,19 +155,25 @@ func (s *sotwNames) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// send makes the next request. An answer that is owed goes first: a later request has the
-// nonce of its response, and would read as an ACK of it.
+// answers reports whether the answer that is owed leaves now. A NACK waits no longer when
+// the list has changed, or when a name is to be wanted again after it.
+func (s *sotwNames) answers(now time.Time) bool {
+	waits := now.Before(s.until) && !s.early
+	return s.owed && (!waits || len(s.retaken) > 0 && !s.changed())
+}
+
+// send makes the next request. An answer that is owed goes first: a later request with the
+// nonce of its response would read as an ACK of it.
+//
+// A change does not wait for a NACK that is held back. It has the nonce of the response
+// before, as if the two had crossed, and the NACK follows with the new list. Had the NACK
+// gone first, a server that sends the same content again at once would make the nonce of
+// the change stale each time.
 func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
-	if s.owed {
-		req = s.request()
-		req.Reject, req.Repeats = s.reject, s.repeats
-		if s.reject != "" {
-			req.Quiet = s.rejections.answered(s.digest, now)
-		}
-		s.owed, s.reject, s.until = false, "", time.Time{}
-		s.retake()
-		return req, nil
+	if s.answers(now) {
+		return s.answer(now), nil
 	}
+	s.early = s.owed
 	s.overdue.take(now)
 	s.overtaken.follow = false
 	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy {
@@ -181,6 +189,22 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	req.Again = s.overdue.repeated(now)
 	s.asked = true
 	return req, asked
+}
+
+// answer makes the ACK or NACK of the last response. After a change that the server has
+// passed over for its nonce, a plain request follows the NACK: some servers pass over that,
+// too.
+func (s *sotwNames) answer(now time.Time) Send {
+	s.owed = false
+	req := s.request()
+	req.Reject, req.Repeats = s.reject, s.repeats
+	if s.reject != "" {
+		req.Quiet = s.rejections.answered(s.digest, now)
+	}
+	s.overtaken.follow = s.overtaken.follow || s.early
+	s.before, s.early, s.reject, s.until = s.nonce, false, "", time.Time{}
+	s.retake()
+	return req
 }
 
 // change brings the list up to date and returns the names that are new on this stream.
@@ -242,7 +266,11 @@ func (s *sotwNames) request() Send {
 	if s.legacy {
 		list = nil
 	}
-	return Send{Type: s.resource, Version: s.version, Nonce: s.nonce, Names: list}
+	nonce := s.nonce
+	if s.owed {
+		nonce = s.before
+	}
+	return Send{Type: s.resource, Version: s.version, Nonce: nonce, Names: list}
 }
 
 func (s *sotwNames) received(ev Received, now time.Time) {
@@ -255,7 +283,7 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 	}
 	s.overtaken.received(ev, now)
 	for name := range s.doubts.received(ev, s.wasSent) {
-		if _, ok := s.at[name]; ok && (!s.wasSent(name) || s.doubts.again(name)) {
+		if _, ok := s.at[name]; ok && s.doubts.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 		}
@@ -296,7 +324,7 @@ func (s *sotwNames) stale(time.Time) []string { return nil }
 // reset forgets what belongs to a stream that is gone.
 func (s *sotwNames) reset() {
 	s.doubts.reset()
-	s.owed = false
+	s.owed, s.early = false, false
 	s.overtaken.reset()
 	s.overdue.reset()
 	clear(s.dropped)
@@ -305,7 +333,7 @@ func (s *sotwNames) reset() {
 		s.sent[i] = false
 	}
 	s.unsent = len(s.names)
-	s.nonce, s.reject, s.until = "", "", time.Time{}
+	s.nonce, s.before, s.reject, s.until = "", "", "", time.Time{}
 	s.asked, s.legacy, s.list = false, false, nil
 	if len(s.names) == 0 || s.renewed {
 		s.version = "" // whoever has nothing left has no version of it
