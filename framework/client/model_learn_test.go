@@ -1,6 +1,10 @@
 package client_test
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
 
 // learn takes over what came of what was left open, after looking whether it can be:
 // whatever happened on the way, the control plane has had its say.
@@ -71,6 +75,18 @@ func (w *modelWorld) checkUnreachable(one *modelWatcher, kind modelKind) {
 	}
 }
 
+// tells reports whether the server that is in use tells the client that a resource is gone
+// which the client holds.
+func (w *modelWorld) tells(k modelKey) bool {
+	if w.model.delta {
+		return true
+	}
+	if opened, _ := w.servers[w.active(k)].Opened(); opened > 1 && w.temper == memoryads.Linear {
+		return false // to a client that says it has a version, on a new stream
+	}
+	return k.typ.Complete
+}
+
 func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
 	kind := kindOf(v.err)
 	switch {
@@ -82,7 +98,7 @@ func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
 		if v.value != c.value || kind != noError {
 			w.failf("watcher %d has %q and %v, want %q", one.number, v.value, v.err, c.value)
 		}
-	case v.value == "" && kind == noError || v.value != "" && kind == noError && (one.key.typ.Complete || w.model.delta):
+	case v.value == "" && kind == noError || v.value != "" && kind == noError && w.tells(one.key):
 		w.failf("watcher %d has %q and %v, but there is nothing", one.number, v.value, v.err)
 	}
 }

@@ -46,6 +46,7 @@ type modelWorld struct {
 	t       *testing.T
 	rng     *rand.Rand
 	column  modelColumn
+	temper  memoryads.Temperament
 	model   *model
 	client  *client.Client
 	servers []*memoryads.Server
@@ -61,7 +62,7 @@ type modelWorld struct {
 
 func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperament, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
-		t: t, rng: rng, column: column,
+		t: t, rng: rng, column: column, temper: temper,
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
