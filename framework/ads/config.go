@@ -31,7 +31,7 @@ type Config struct {
 	// reachable although it has nothing to say. 1 s by default.
 	Settle time.Duration
 	// Linger is how long a stream on which nothing is wanted any longer is kept.
-	// 1 min by default.
+	// 1 min by default. [Release] ends a stream without it.
 	Linger time.Duration
 	// Protocol is the variant of the xDS transport protocol.
 	Protocol Protocol

@@ -39,6 +39,9 @@ type (
 		Type *resource.Type
 		Name string
 	}
+	// Release says that the stream is not worth keeping for what may be wanted later:
+	// if nothing is wanted at the next Turn, it ends without [Config.Linger].
+	Release struct{}
 	// Opened says that the stream asked for by Open is there.
 	Opened struct{}
 	// Written says that the request of the last Send has left.
@@ -84,6 +87,7 @@ func (Forget) event()      {}
 func (Renew) event()       {}
 func (Overdue) event()     {}
 func (Answered) event()    {}
+func (Release) event()     {}
 func (Opened) event()      {}
 func (Written) event()     {}
 func (Received) event()    {}
@@ -143,8 +147,9 @@ type (
 	Healthy struct{}
 	// Idle says that nothing is wanted: the stream, if there is one, is to be
 	// closed, the connection is not needed, and what Lost said before is out of
-	// date. The next Subscribe leads to Open.
-	Idle struct{}
+	// date. The next Subscribe leads to Open. Released says that the connection is not
+	// to be kept for later either.
+	Idle struct{ Released bool }
 )
 
 func (Open) effect()    {}

@@ -41,6 +41,7 @@ type Machine struct {
 	writing  *pending  // the request that has not left yet
 
 	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
+	released bool      // Release came since the last Turn
 
 	effects []Effect
 }
@@ -123,6 +124,8 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 		m.of(ev.Type).late(ev.Name, now)
 	case Answered:
 		m.of(ev.Type).answered(ev.Name)
+	case Release:
+		m.released = true
 	case Opened:
 		m.state, m.openedAt = open, now
 	case Written:
@@ -216,6 +219,12 @@ func (m *Machine) settleForStateOfTheWorld() {
 }
 
 func (m *Machine) turn(now time.Time) {
+	released := m.released
+	m.released = false
+	if released && m.state != idle && !m.wanted() {
+		m.rest(true)
+		return
+	}
 	switch m.state {
 	case opening:
 	case idle, waiting:
@@ -224,11 +233,11 @@ func (m *Machine) turn(now time.Time) {
 		case m.wanted():
 			m.open()
 		case m.state == waiting:
-			m.rest()
+			m.rest(false)
 		}
 	case open:
 		if m.lingered(now) {
-			m.rest()
+			m.rest(false)
 			return
 		}
 		if m.doubted() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
@@ -268,10 +277,10 @@ func (m *Machine) lingered(now time.Time) bool {
 }
 
 // rest makes do without a stream until something is wanted.
-func (m *Machine) rest() {
+func (m *Machine) rest(released bool) {
 	m.state = idle
 	m.reset()
-	m.emit(Idle{})
+	m.emit(Idle{Released: released})
 }
 
 // send lets one request leave if none is on its way, types taking turns.

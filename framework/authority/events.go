@@ -177,6 +177,10 @@ type (
 	// listened to until it responds, so it must not stay silent because it said
 	// everything before.
 	Renew struct{ Server int }
+	// Release a server that was fallen back to: a better one has taken over (gRFC A71).
+	// The authority has unsubscribed from everything. Unless somebody else needs them,
+	// the stream and the connection are to be closed at once.
+	Release struct{ Server int }
 	// Notify a watcher.
 	Notify struct {
 		Watcher Watcher
@@ -197,5 +201,6 @@ func (Silent) effect()       {}
 func (Answered) effect()     {}
 func (Forget) effect()       {}
 func (Renew) effect()        {}
+func (Release) effect()      {}
 func (Notify) effect()       {}
 func (NotifyMember) effect() {}

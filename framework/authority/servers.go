@@ -16,6 +16,9 @@ func (m *Machine) choose(d fallback.Decision) {
 			r.asked &^= 1 << i
 			m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
 		})
+		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps not for long
+			m.emit(Release{Server: i})
+		}
 	}
 	for _, i := range d.Use {
 		if i > 0 {

@@ -23,7 +23,7 @@ type channel struct {
 	encoded map[*resource.Type]encodedNames // on the wire, where they are many
 
 	conn    transport.Conn
-	release func() // gives conn back to the pool
+	release giveBack // of conn
 	stream  *stream
 	err     error // why the server could last not be reached, or its last stream ended
 	errAt   time.Time
@@ -123,19 +123,24 @@ func (ch *channel) names(e ads.Send) []byte {
 	return last.bytes
 }
 
-// rest ends the stream and gives the connection back until they are needed again.
-func (ch *channel) rest() {
+// rest ends the stream and gives the connection back until they are needed again. The
+// pool does not keep the connection for later if it is released.
+func (ch *channel) rest(released bool) {
 	if ch.stream != nil {
-		ch.log(slog.LevelInfo, "stream ended: nothing is watched")
+		why := "nothing is watched"
+		if released {
+			why = "a better server has taken over"
+		}
+		ch.log(slog.LevelInfo, "stream ended: "+why)
 		ch.stream.cancel()
 		ch.stream = nil
 	}
-	ch.letGo()
+	ch.letGo(!released)
 }
 
-func (ch *channel) letGo() {
+func (ch *channel) letGo(keep bool) {
 	if ch.conn != nil {
-		ch.release()
+		ch.release(keep)
 		ch.conn = nil
 	}
 }

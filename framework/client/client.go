@@ -295,7 +295,7 @@ func (c *Client) Close() error {
 		<-c.looped
 		c.streams(patience)
 		for _, ch := range c.loop.channels {
-			ch.letGo()
+			ch.letGo(true)
 		}
 		for _, ch := range c.loop.loads {
 			ch.letGo()

@@ -36,7 +36,7 @@ type loadChannel struct {
 	machine *lrs.Machine
 
 	conn    transport.Conn
-	release func() // gives conn back to the pool
+	release giveBack // of conn
 	stream  *loadStream
 }
 
@@ -182,7 +182,7 @@ func (ch *loadChannel) rest() {
 
 func (ch *loadChannel) letGo() {
 	if ch.conn != nil {
-		ch.release()
+		ch.release(true)
 		ch.conn = nil
 	}
 }

@@ -165,6 +165,8 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
 		case authority.Renew:
 			l.toStream(a.channels[e.Server], ads.Renew{}, now)
+		case authority.Release:
+			l.toStream(a.channels[e.Server], ads.Release{}, now)
 		case authority.Notify:
 			l.news = true
 			e.Watcher.Notify(e.State)
@@ -198,7 +200,7 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 		case ads.Healthy:
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Healthy{Server: i} }, now)
 		case ads.Idle:
-			ch.rest()
+			ch.rest(e.Released)
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Idle{Server: i} }, now)
 		}
 	}

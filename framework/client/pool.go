@@ -17,8 +17,9 @@ const DefaultIdleTime = 10 * time.Minute
 
 // A Pool owns connections to control planes. Server entries that are equal by
 // their key share one (gRFC A47); a connection is made when it is first needed,
-// and closed when nobody has used it for the idle time. A Pool is safe for
-// concurrent use.
+// and closed when nobody has used it for the idle time. A connection to a server that was
+// fallen back to does not wait for that: the pool closes it when a better server has taken
+// over and nobody else uses it (gRFC A71). A Pool is safe for concurrent use.
 type Pool struct {
 	transport transport.Transport
 	idle      time.Duration
@@ -32,6 +33,7 @@ type pooled struct {
 	conn  transport.Conn
 	users int
 	uses  int         // how often it was acquired, to tell an idle time from the next
+	brief bool        // it is not to be kept for later; until it is acquired again
 	timer *time.Timer // runs while there are no users
 }
 
@@ -59,9 +61,13 @@ func NewPool(opts ...PoolOption) *Pool {
 	return p
 }
 
-// acquire returns the connection to a server, and what to call when it is no
-// longer used.
-func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, func(), error) {
+// giveBack gives a connection back to its pool. With keep, the pool keeps it for the
+// idle time; without, the pool closes it as soon as nobody uses it. Only the first call
+// counts.
+type giveBack func(keep bool)
+
+// acquire returns the connection to a server, and the function that gives it back.
+func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, giveBack, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -82,18 +88,25 @@ func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, func(), error)
 	}
 	c.users++
 	c.uses++
-	return c.conn, sync.OnceFunc(func() { p.release(key, c) }), nil
+	c.brief = false
+	var once sync.Once
+	return c.conn, func(keep bool) { once.Do(func() { p.release(key, c, keep) }) }, nil
 }
 
-func (p *Pool) release(key string, c *pooled) {
+func (p *Pool) release(key string, c *pooled, keep bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	c.users--
+	c.brief = c.brief || !keep
 	if c.users > 0 || p.closed {
 		return
 	}
+	idle := p.idle
+	if c.brief {
+		idle = 0
+	}
 	uses := c.uses
-	c.timer = time.AfterFunc(p.idle, func() { p.retire(key, c, uses) })
+	c.timer = time.AfterFunc(idle, func() { p.retire(key, c, uses) })
 }
 
 // retire closes a connection whose idle time is over, unless it was used again.
