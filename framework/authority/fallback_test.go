@@ -29,6 +29,8 @@ func effects(list []Effect) string {
 			out = append(out, fmt.Sprintf("%d-%s", e.Server, e.Name))
 		case Renew:
 			out = append(out, fmt.Sprintf("%d!", e.Server))
+		case Release:
+			out = append(out, fmt.Sprintf("%d.", e.Server))
 		case Forget:
 			out = append(out, fmt.Sprintf("%d?%s", e.Server, e.Name))
 		}
@@ -78,7 +80,7 @@ func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	if got := a.state; got.Err != nil || string(got.Update.Raw()) != "2" {
 		t.Errorf("a = %v, want what the third server has", got)
 	}
-	r.expect("1-a 1-b 2-a 2-b", r.from(0)) // the first response of the primary
+	r.expect("1-a 1-b 1. 2-a 2-b 2.", r.from(0)) // the first response of the primary
 	r.expect("", r.from(2, ok(r.update("b", "late"))))
 	b.wants(t, 2, v, nil)
 	w := r.update("b", "3")

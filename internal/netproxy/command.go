@@ -51,6 +51,11 @@ func (p *Proxy) command(f func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	f()
+	p.change()
+}
+
+// change wakes those who wait for a change. The mutex is held.
+func (p *Proxy) change() {
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -61,6 +66,23 @@ func (p *Proxy) Connections() (accepted, now int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.accepted, len(p.links)
+}
+
+// Await waits until the counts of Connections fit. It is false when ctx ends first.
+func (p *Proxy) Await(ctx context.Context, fits func(accepted, now int) bool) bool {
+	for {
+		p.mu.Lock()
+		ok, changed := fits(p.accepted, len(p.links)), p.changed
+		p.mu.Unlock()
+		if ok {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // Bytes is how many bytes were handed on in a direction so far.

@@ -84,6 +84,7 @@ func (p *Proxy) admit() bool {
 		return false
 	}
 	p.accepted++
+	p.change()
 	return true
 }
 
@@ -103,6 +104,7 @@ func (p *Proxy) serve(client net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.links, l)
+	p.change()
 }
 
 func (p *Proxy) add(l *link) bool {
@@ -112,6 +114,7 @@ func (p *Proxy) add(l *link) bool {
 		return false
 	}
 	p.links[l] = struct{}{}
+	p.change()
 	return true
 }
 
