@@ -43,6 +43,10 @@ type Machine struct {
 	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
 	released bool      // Release came since the last Turn
 
+	// settle is for how long a stream must be up. It is longer than the configured time
+	// after a stream that ended without a response although it was up for that.
+	settle time.Duration
+
 	effects []Effect
 }
 
@@ -89,7 +93,8 @@ type pending struct {
 
 // New returns a machine that wants nothing yet.
 func New(config Config) *Machine {
-	return &Machine{config: config.withDefaults(), delta: config.Protocol != StateOfTheWorld}
+	config = config.withDefaults()
+	return &Machine{config: config, delta: config.Protocol != StateOfTheWorld, settle: config.Settle}
 }
 
 // Delta reports whether the machine speaks the incremental variant.
@@ -156,7 +161,7 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 			earliest(m.unwanted.Add(m.config.Linger))
 		}
 		if !m.healthy {
-			earliest(m.openedAt.Add(m.config.Settle))
+			earliest(m.openedAt.Add(m.settle))
 		}
 		if m.doubted() {
 			earliest(m.nodeSent.Add(m.config.Silence))
@@ -246,7 +251,7 @@ func (m *Machine) turn(now time.Time) {
 			m.open()
 			return
 		}
-		if !m.healthy && !now.Before(m.openedAt.Add(m.config.Settle)) {
+		if !m.healthy && !now.Before(m.openedAt.Add(m.settle)) {
 			m.setHealthy()
 		}
 		for _, s := range m.types {
@@ -315,7 +320,7 @@ func (m *Machine) written() {
 }
 
 func (m *Machine) received(ev Received, now time.Time) {
-	m.answered, m.proven = true, true
+	m.answered, m.proven, m.settle = true, true, m.config.Settle
 	if !m.healthy {
 		m.setHealthy()
 	}
@@ -344,6 +349,9 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 	default:
 		if err == nil {
 			err = errSilent
+		}
+		if m.healthy { // too soon: it must not be so at each attempt
+			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), m.config.Backoff.Max))
 		}
 		m.failures++
 		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))

@@ -469,3 +469,43 @@ func TestHealthyAfterAResponseOrOnceSettled(t *testing.T) {
 		t.Error("healthy was told twice")
 	}
 }
+
+// A stream that ends without a response after it was taken for healthy makes the next one
+// be up for longer first, so that nobody hears of each attempt.
+func TestSettlesMoreSlowlyAfterStreamsWithoutAResponse(t *testing.T) {
+	r := newRig(t)
+	r.do(Subscribe{clusters, "a"})
+	// connect opens a stream, and reports whether it is healthy when it has been up for d.
+	connect := func(d time.Duration) (healthy bool) {
+		r.pass(DefaultBackoff.Max)
+		r.do(Turn{}, Opened{}, Turn{}, Written{})
+		r.pass(d)
+		return slices.Contains(r.do(Turn{}), Effect(Healthy{}))
+	}
+	if !connect(15 * time.Second) {
+		t.Error("not healthy after 15 s")
+	}
+	r.do(Closed{Err: errSilent})
+	for range 3 {
+		if connect(15 * time.Second) {
+			t.Error("healthy after 15 s, which the last stream was up for in vain")
+		}
+		r.do(Closed{Err: errSilent})
+	}
+	if !connect(30 * time.Second) {
+		t.Error("not healthy after 30 s")
+	}
+	r.pass(time.Hour)
+	r.do(Closed{Err: errSilent})
+	if connect(DefaultBackoff.Max - 1) {
+		t.Error("healthy before the longest back-off is over")
+	}
+	r.do(Closed{Err: errSilent})
+	if !connect(DefaultBackoff.Max) {
+		t.Error("not healthy when the longest back-off is over")
+	}
+	r.do(Received{Type: clusters, Nonce: "n"}, Closed{})
+	if !connect(time.Second) {
+		t.Error("not healthy after 1 s, although the last stream had a response")
+	}
+}

@@ -72,7 +72,8 @@ type (
 		Names  []string
 	}
 	// Lost says that a server's stream is gone; Err, when it is not nil, that the
-	// server cannot be reached.
+	// server cannot be reached. Watchers are told once for as long as that lasts and each
+	// Err is like the one before: errors.Is holds, or the texts are the same.
 	Lost struct {
 		Server int
 		Err    error

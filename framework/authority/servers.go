@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"errors"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -187,11 +188,14 @@ func (m *Machine) lost(server int, err error) {
 	before := m.choice.Active()
 	m.choose(m.choice.Failed(server, m.anyUnknown()))
 	now := m.choice.Active()
-	known := server == now && before == now && old != nil && old.Error() == err.Error()
+	known := server == now && before == now && old != nil && alike(err, old)
 	if m.choice.Exhausted() && (server == now || before != now) && !known {
 		m.tellUndisturbed(func(*record) bool { return true })
 	}
 }
+
+// alike reports whether two errors are the same trouble: of one kind, or with one text.
+func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
 
 func (m *Machine) healthy(server int) {
 	if m.down[server] == nil {

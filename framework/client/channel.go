@@ -27,6 +27,7 @@ type channel struct {
 	stream  *stream
 	err     error // why the server could last not be reached, or its last stream ended
 	errAt   time.Time
+	outage  outage
 }
 
 // A user is an authority, with the position of the channel's server in its list.
@@ -125,7 +126,7 @@ func (ch *channel) names(e ads.Send) []byte {
 
 // rest ends the stream and gives the connection back until they are needed again. The
 // pool does not keep the connection for later if it is released.
-func (ch *channel) rest(released bool) {
+func (ch *channel) rest(released bool, now time.Time) {
 	if ch.stream != nil {
 		why := "nothing is watched"
 		if released {
@@ -136,6 +137,9 @@ func (ch *channel) rest(released bool) {
 		ch.stream = nil
 	}
 	ch.letGo(!released)
+	if attributes := ch.outage.over(now); attributes != nil {
+		ch.log(slog.LevelInfo, "control plane no longer needed while unreachable", attributes...)
+	}
 }
 
 func (ch *channel) letGo(keep bool) {
@@ -146,22 +150,39 @@ func (ch *channel) letGo(keep bool) {
 }
 
 // ended notes why a stream did. After a response that is no error to watchers (gRFC
-// A57), but it is what an operator looks for.
-func (ch *channel) ended(err error, now time.Time) {
-	if err == nil {
-		ch.log(slog.LevelInfo, "stream closed by the control plane")
-		return
+// A57), but an operator looks for it. Without a response it is part of an outage, which
+// has log lines of its own.
+func (ch *channel) ended(s *stream, err error, now time.Time) {
+	if err != nil {
+		ch.err, ch.errAt = err, now
 	}
-	ch.err, ch.errAt = err, now
-	ch.log(slog.LevelInfo, "stream ended", "error", err)
+	switch {
+	case !s.answered:
+	case err == nil:
+		ch.log(slog.LevelInfo, "stream closed by the control plane")
+	default:
+		ch.log(slog.LevelInfo, "stream ended", "error", err)
+	}
 }
 
+// lost notes that the server cannot be reached.
 func (ch *channel) lost(err error, now time.Time) {
 	if err == nil {
 		return
 	}
 	ch.err, ch.errAt = err, now
-	ch.log(slog.LevelWarn, "control plane unreachable", "error", err)
+	if ch.outage.failed(err, now) {
+		ch.log(slog.LevelWarn, "control plane unreachable", "error", err)
+		return
+	}
+	ch.log(slog.LevelDebug, "control plane still unreachable", "error", err, "attempts", ch.outage.attempts)
+}
+
+// healthy notes that the server can be reached.
+func (ch *channel) healthy(now time.Time) {
+	if attributes := ch.outage.over(now); attributes != nil {
+		ch.log(slog.LevelInfo, "control plane reachable again", attributes...)
+	}
 }
 
 func (ch *channel) log(level slog.Level, msg string, args ...any) {

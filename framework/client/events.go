@@ -2,6 +2,7 @@ package client
 
 import (
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
@@ -68,9 +69,13 @@ func (e written) apply(l *loop, now time.Time) {
 
 func (e closed) apply(l *loop, now time.Time) {
 	if e.s.current() {
-		e.s.channel.stream = nil
-		e.s.channel.ended(e.err, now)
-		l.toStream(e.s.channel, ads.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
+		ch := e.s.channel
+		ch.stream = nil
+		ch.ended(e.s, e.err, now)
+		l.toStream(ch, ads.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
+		if e.s.delta && !ch.machine.Delta() {
+			ch.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", e.err)
+		}
 	}
 }
 
@@ -80,6 +85,7 @@ func (e received) apply(l *loop, now time.Time) {
 		return
 	}
 	ch, r := e.s.channel, e.response
+	e.s.answered = true
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
 	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest}

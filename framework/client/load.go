@@ -37,6 +37,7 @@ type loadChannel struct {
 
 	conn    transport.Conn
 	release giveBack // of conn
+	outage  outage
 	stream  *loadStream
 }
 
@@ -103,6 +104,9 @@ func (e reported) apply(l *loop, now time.Time) {
 
 func (e instructed) apply(l *loop, now time.Time) {
 	if e.s.current() {
+		if attributes := e.s.channel.outage.over(now); attributes != nil {
+			e.s.channel.log(slog.LevelInfo, "load can be reported again", attributes...)
+		}
 		l.toLoad(e.s.channel, lrs.Received{Instructions: e.instructions}, now)
 	}
 	e.s.resume()
@@ -159,13 +163,17 @@ func (ch *loadChannel) open(l *loop) {
 // report does. Nobody can be told for long what is left of clusters out of use.
 func (ch *loadChannel) lost(e lrs.Lost, now time.Time) {
 	ch.letGo()
+	level := slog.LevelDebug
+	if e.Err != nil && ch.outage.failed(e.Err, now) {
+		level = slog.LevelWarn
+	}
 	switch {
 	case e.Unimplemented:
 		ch.store.Forget(now)
-		ch.log(slog.LevelWarn, "the server takes no load reports", "error", e.Err, "retry_at", e.RetryAt)
+		ch.log(level, "the server takes no load reports", "error", e.Err, "retry_at", e.RetryAt)
 	case e.Err != nil:
 		ch.store.Forget(now.Add(-remainderTime))
-		ch.log(slog.LevelWarn, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)
+		ch.log(level, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)
 	default:
 		ch.log(slog.LevelInfo, "the server closed the stream of load reports")
 	}
@@ -178,6 +186,7 @@ func (ch *loadChannel) rest() {
 		ch.stream = nil
 	}
 	ch.letGo()
+	ch.outage = outage{}
 }
 
 func (ch *loadChannel) letGo() {

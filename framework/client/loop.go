@@ -198,9 +198,10 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 			ch.lost(e.Err, now)
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Lost{Server: i, Err: e.Err} }, now)
 		case ads.Healthy:
+			ch.healthy(now)
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Healthy{Server: i} }, now)
 		case ads.Idle:
-			ch.rest(e.Released)
+			ch.rest(e.Released, now)
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Idle{Server: i} }, now)
 		}
 	}

@@ -34,8 +34,10 @@ func WithPool(p *Pool) Option { return func(o *options) { o.pool = p } }
 // default is grpctransport.New(). It has no effect beside WithPool.
 func WithTransport(t transport.Transport) Option { return func(o *options) { o.transport = t } }
 
-// WithLogger sets where the client logs: rejected responses and lost control
-// planes at Warn, streams at Info, the rest at Debug. The default discards.
+// WithLogger sets where the client logs. The default discards. Rejected responses are
+// logged at Warn, streams at Info, the rest at Debug. A control plane that cannot be
+// reached is one line at Warn, another if the kind of error changes, and one at Info when
+// that is over; the attempts between are logged at Debug.
 func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
 
 // WithBackoff sets the pauses between attempts to reach a control plane, for its

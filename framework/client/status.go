@@ -77,6 +77,7 @@ func (ch *channel) picture() status.Server {
 	n := &ch.counts
 	return status.Server{
 		Entry: ch.server, State: state, Delta: ch.machine.Delta(), RetryAt: retryAt, Err: ch.err, ErrAt: ch.errAt,
+		DownSince: ch.outage.since, Attempts: ch.outage.attempts,
 		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
 		Rejected: n.rejected.Load(), Repeated: n.repeated.Load(), Sent: n.sent.Load(), Received: n.received.Load(),
 	}

@@ -23,6 +23,8 @@ type stream struct {
 	out     chan []byte   // requests for the writing goroutine; never more than one
 	applied chan struct{} // a token when the last response is done with
 	news    bool          // there was something new in it; set before the token
+
+	answered bool // the loop has taken in a response; loop only
 }
 
 // counts is what went through a channel's streams.

@@ -48,6 +48,10 @@ type Server struct {
 	// error, at ErrAt; nil if neither happened. It may be over.
 	Err   error
 	ErrAt time.Time
+	// DownSince is when the outage began that is not over; zero when the server can be
+	// reached, or nothing is known of it. Attempts failed since then.
+	DownSince time.Time
+	Attempts  int
 
 	Streams   uint64 // opened so far
 	Requests  uint64

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 
 	"google.golang.org/grpc"
@@ -53,8 +52,9 @@ func plain(err error) error {
 		return err
 	}
 	s := status.Convert(err)
+	e := &transport.Error{Kind: s.Code().String(), Text: s.Message()}
 	if s.Code() == codes.Unimplemented {
-		return fmt.Errorf("%w: %s", transport.ErrUnimplemented, s.Message())
+		e.Cause = transport.ErrUnimplemented
 	}
-	return fmt.Errorf("%s: %s", s.Code(), s.Message())
+	return e
 }

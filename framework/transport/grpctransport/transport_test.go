@@ -177,6 +177,9 @@ func TestErrorsAreWordsOnly(t *testing.T) {
 	if _, is := status.FromError(err); is {
 		t.Errorf("error %v still has a status", err)
 	}
+	if !errors.Is(err, &transport.Error{Kind: "PermissionDenied"}) || errors.Is(err, &transport.Error{Kind: "Unavailable"}) {
+		t.Errorf("error %v is not of its code's kind, or of another", err)
+	}
 }
 
 func TestStreamsFailFastAndComeBackWithoutBackoff(t *testing.T) {
