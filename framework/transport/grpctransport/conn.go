@@ -22,14 +22,20 @@ const patience = time.Second
 var (
 	errClosed = errors.New("grpctransport: the connection is closed")
 	errFull   = errors.New("grpctransport: the server allows no further stream on the connection")
+	errBetter = errors.New("grpctransport: another connection has room again")
 )
 
-// A conn is a ClientConn for as long as that works, and takes no new streams, and
-// others beside it or in its place otherwise.
+// KindNoStream is the kind of the [transport.Error] of a server that accepted connections
+// but granted no stream on any of them; see [WithStreamTimeout].
+const KindNoStream = "NoStream"
+
+// A conn is one ClientConn for as long as that works and takes new streams, and others
+// beside it or in its place otherwise.
 type conn struct {
 	target  string
 	options []grpc.DialOption
 	release func()
+	timeout time.Duration // see WithStreamTimeout
 
 	mu     sync.Mutex
 	links  []*link
@@ -79,13 +85,14 @@ func (c *conn) update(change func()) {
 
 // OpenStream implements [transport.Conn].
 func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
+	left := c.timeout
 	for {
 		l, err := c.next()
 		if err != nil {
 			return nil, err
 		}
-		s, err := c.openOn(ctx, l, method)
-		if !errors.Is(err, errFull) {
+		s, err := c.openOn(ctx, l, method, &left)
+		if !errors.Is(err, errFull) && !errors.Is(err, errBetter) {
 			return s, err
 		}
 	}
@@ -112,8 +119,9 @@ func (c *conn) next() (l *link, err error) {
 	return l, err
 }
 
-// openOn opens a stream, or fails with errFull.
-func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.Stream, error) {
+// openOn opens a stream. It fails with errFull or errBetter if another link is to be tried.
+// The time for which the link was connected and granted no stream is taken from left.
+func (c *conn) openOn(ctx context.Context, l *link, method string, left *time.Duration) (transport.Stream, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	type result struct {
 		stream grpc.ClientStream
@@ -125,8 +133,9 @@ func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.St
 		s, err := l.client.NewStream(ctx, desc, method)
 		opened <- result{s, err}
 	}()
-	ticker := time.NewTicker(patience)
+	ticker := time.NewTicker(min(patience, c.timeout))
 	defer ticker.Stop()
+	last := time.Now()
 	for {
 		select {
 		case r := <-opened:
@@ -143,24 +152,40 @@ func (c *conn) openOn(ctx context.Context, l *link, method string) (transport.St
 				c.update(func() { l.open, l.full = l.open-1, false })
 			})
 			return stream{r.stream, end, new(message)}, nil
-		case <-ticker.C:
-			if c.isFull(l) {
-				end(errFull)
+		case now := <-ticker.C:
+			err := c.blocked(l, now.Sub(last), left)
+			last = now
+			if err != nil {
+				end(err)
 				<-opened
 				c.update(func() { l.opening-- })
-				return nil, errFull
+				return nil, err
 			}
 		}
 	}
 }
 
-// isFull decides about a link on which the creation of a stream blocks. One
-// without streams blocks for another reason.
-func (c *conn) isFull(l *link) bool {
+// blocked decides about a link on which the creation of a stream blocks and has done so
+// for some more time. It returns nil if the stream may still come.
+func (c *conn) blocked(l *link, d time.Duration, left *time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l.full = l.open > 0 && l.client.GetState() == connectivity.Ready
-	return l.full
+	if l.client.GetState() != connectivity.Ready {
+		return nil // grpc-go bounds the time in which a connection is made
+	}
+	*left -= d
+	switch i := slices.IndexFunc(c.links, (*link).usable); {
+	case *left <= 0:
+		l.failed = l.failed || l.open == 0 // the next attempt is on a new connection
+		return &transport.Error{Kind: KindNoStream, Text: fmt.Sprintf(
+			"the server accepted the connection and granted no stream within %v", c.timeout)}
+	case l.open > 0:
+		l.full = true
+		return errFull
+	case i >= 0 && c.links[i] != l:
+		return errBetter
+	}
+	return nil
 }
 
 // Close implements [transport.Conn].

@@ -18,12 +18,17 @@ import (
 // ten thousand small ones.
 const DefaultMaxReceiveSize = 256 << 20
 
+// DefaultStreamTimeout is how long a server may leave a client without a stream unless
+// [WithStreamTimeout] says otherwise: 20 s, as long as gRPC gives a connection attempt.
+const DefaultStreamTimeout = 20 * time.Second
+
 // keepaliveTime is how long a connection may be silent before it is probed.
 const keepaliveTime = 5 * time.Minute
 
 // A Transport dials with grpc-go. It is safe for concurrent use.
 type Transport struct {
 	maxReceive  int
+	timeout     time.Duration
 	dialOptions []grpc.DialOption
 	channel     map[string]ChannelCredentials
 }
@@ -37,6 +42,19 @@ func WithMaxReceiveSize(bytes int) Option {
 	return func(t *Transport) {
 		if bytes > 0 {
 			t.maxReceive = bytes
+		}
+	}
+}
+
+// WithStreamTimeout sets how long a server may accept connections and grant no stream on
+// any of them, as one with a SETTINGS_MAX_CONCURRENT_STREAMS of 0 does. After that time
+// opening the stream fails with an error of kind [KindNoStream], which is a connectivity
+// failure (gRFC A57) and thus a reason to fall back (gRFC A71). The next attempt is on a
+// new connection. Zero or less leaves the default, [DefaultStreamTimeout].
+func WithStreamTimeout(d time.Duration) Option {
+	return func(t *Transport) {
+		if d > 0 {
+			t.timeout = d
 		}
 	}
 }
@@ -57,7 +75,7 @@ func WithChannelCredentials(name string, build ChannelCredentials) Option {
 
 // New returns a transport.
 func New(opts ...Option) *Transport {
-	t := &Transport{maxReceive: DefaultMaxReceiveSize, channel: builtinChannelCredentials()}
+	t := &Transport{maxReceive: DefaultMaxReceiveSize, timeout: DefaultStreamTimeout, channel: builtinChannelCredentials()}
 	for _, o := range opts {
 		o(t)
 	}
@@ -78,7 +96,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes what is unused
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, release: creds.release}
+	c := &conn{target: server.URI(), options: opts, release: creds.release, timeout: t.timeout}
 	if err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
