@@ -83,6 +83,16 @@ type (
 	// Idle says that nobody has asked a server for anything lately, so that nothing
 	// is known of whether it can be reached.
 	Idle struct{ Server int }
+	// Pause says that a response of a server's arrived at Since, or had begun to arrive,
+	// and that the client is still at work on it: the does-not-exist timers stand still.
+	// It is to come before any Asked and Tick of that time.
+	Pause struct {
+		Server int
+		Since  time.Time
+	}
+	// Resume says that the client reads on: the timers go on with the time that they had
+	// left.
+	Resume struct{ Server int }
 	// Tick says that the time of NextDeadline has come.
 	Tick struct{}
 )
@@ -130,6 +140,8 @@ func (Stale) event()    {}
 func (Lost) event()     {}
 func (Healthy) event()  {}
 func (Idle) event()     {}
+func (Pause) event()    {}
+func (Resume) event()   {}
 func (Tick) event()     {}
 
 // An Effect is something to do, in the order given.

@@ -113,13 +113,14 @@ func TestServersThatAreDownArePassedOver(t *testing.T) {
 }
 
 // A stream that ends after a response is no reason to fall back, and neither is a
-// resource that does not exist.
+// resource that does not exist by the word, or the silence, of a server that responds.
 func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
 	r.do(Asked{0, partial, []string{"a"}})
 	r.expect("", Lost{Server: 0})
 	r.do(Asked{0, partial, []string{"a"}})
+	r.do(r.from(0, ok(r.update("other", "1"))))
 	r.now = r.now.Add(ResourceTimeout)
 	r.expect("", Tick{})
 	a.wants(t, 1, nil, resource.ErrNotFound)

@@ -42,6 +42,9 @@ type Machine struct {
 	troubled bool
 
 	timers    timers
+	clock     clock     // of the timers
+	heardAt   time.Time // by that clock: the last response of the server in use
+	doubts    bool      // some record may be doubted
 	lifetimes lifetimes
 	responses uint32
 	version   *string   // the one that was last sent
@@ -106,6 +109,14 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	case Idle:
 		m.down[ev.Server] = nil
 		m.choice.Healthy(ev.Server)
+	case Pause:
+		if ev.Server == m.choice.Active() {
+			m.clock.stop(ev.Since)
+		}
+	case Resume:
+		if ev.Server == m.choice.Active() {
+			m.clock.start(now)
+		}
 	case Tick:
 		m.tick()
 	}
@@ -114,11 +125,12 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 
 // NextDeadline is when the next Tick is due.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
-	if t, armed := m.timers.next(); armed {
-		at, ok = t.at, true
-	}
-	if t, armed := m.timers.nextHalf(); armed && t.half().Before(at) {
-		at = t.half()
+	if t, armed := m.timers.next(); armed && !m.clock.standing() {
+		due := t.at
+		if h, armed := m.timers.nextHalf(); armed && h.half().Before(due) {
+			due = h.half()
+		}
+		at, ok = m.clock.when(due), true
 	}
 	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].rare.expires.Before(at)) {
 		at, ok = m.lifetimes[0].rare.expires, true

@@ -108,7 +108,7 @@ func (r *rig) do(ev Event) []Effect {
 // timeout is when the next does-not-exist timer ends.
 func (r *rig) timeout() (time.Time, bool) {
 	t, ok := r.m.timers.next()
-	return t.at, ok
+	return r.m.clock.when(t.at), ok && !r.m.clock.standing()
 }
 
 func (r *rig) watch(typ *resource.Type, s string) *watcher {

@@ -44,6 +44,7 @@ type record struct {
 	from    uint8 // the server that sent the update
 	gone    bool  // the machine has forgotten it
 	overdue bool  // the server in use was asked for it again and has not answered
+	doubted bool  // DoesNotExist by the timer alone: the server was silent all the time, and is
 
 	name    xdstp.Name
 	asked   uint64  // servers, by bit, on whose stream it has been asked for
@@ -97,9 +98,11 @@ func (r *record) own() *rare {
 // isCollection reports whether the record is one of a wildcard or a glob.
 func (r *record) isCollection() bool { return r.name.IsGlob() || r.name.String() == resource.Wildcard }
 
-// unknown reports whether the control plane has not said anything of it yet.
+// unknown reports whether the control plane has not said anything of it yet. That the timer
+// fired says nothing if the control plane was silent all the time: it may have been dead
+// for as long.
 func (r *record) unknown() bool {
-	return r.update == nil && (r.state == Requested || r.state == Timeout)
+	return r.update == nil && (r.state == Requested || r.state == Timeout || r.state == DoesNotExist && r.doubted)
 }
 
 // isStray reports whether the record is a member that only another server had.

@@ -43,6 +43,7 @@ func (m *Machine) response(ev Response) {
 	if m.choice.Active() != before {
 		m.switched()
 	}
+	m.trust()
 	m.relieve()
 	t := m.table(ev.Type)
 	m.responses++
@@ -252,7 +253,7 @@ func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 
 // setError tells an error, unless it says nothing new.
 func (m *Machine) setError(r *record, state State, err *resource.Error) {
-	r.timer = 0
+	r.timer, r.doubted = 0, false
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
 	r.state, r.err = state, err
 	if !known {

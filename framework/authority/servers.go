@@ -63,7 +63,8 @@ func (m *Machine) anyUnknown() bool {
 // its predecessor's say nothing of what it sent itself; in the delta protocol, it will
 // not send that again.
 func (m *Machine) switched() {
-	m.timers.stopAll()
+	m.restart()
+	m.heardAt = time.Time{}
 	i := m.choice.Active()
 	for _, t := range m.tables {
 		for _, r := range t.records {
@@ -88,11 +89,15 @@ func (m *Machine) await(r *record) {
 	if sent || answered || r.timer != 0 {
 		return
 	}
-	wait := ResourceTimeout
+	m.timers.start(r, m.clock.read(m.now), m.wait())
+}
+
+// wait is the time that the server in use has to send a resource.
+func (m *Machine) wait() time.Duration {
 	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
-		wait = ResourceTimeoutTransient
+		return ResourceTimeoutTransient
 	}
-	m.timers.start(r, m.now, wait)
+	return ResourceTimeout
 }
 
 func (m *Machine) asked(ev Asked) {
@@ -115,20 +120,20 @@ func (m *Machine) asked(ev Asked) {
 }
 
 func (m *Machine) tick() {
-	for {
+	for !m.clock.standing() {
 		t, ok := m.timers.nextHalf()
-		if !ok || m.now.Before(t.half()) {
+		if !ok || m.clock.read(m.now).Before(t.half()) {
 			break
 		}
 		m.timers.halved++
 		m.late(t.record)
 	}
-	for {
+	for !m.clock.standing() {
 		t, ok := m.timers.next()
-		if !ok || m.now.Before(t.at) {
+		if !ok || m.clock.read(m.now).Before(t.at) {
 			break
 		}
-		m.timedOut(t.record)
+		m.timedOut(t)
 	}
 	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].rare.expires) {
 		m.expire(m.lifetimes[0])
@@ -152,8 +157,9 @@ func (m *Machine) heard(r *record) {
 	}
 }
 
-// timedOut is what the does-not-exist timer of a record leads to.
-func (m *Machine) timedOut(r *record) {
+// timedOut is what a does-not-exist timer leads to.
+func (m *Machine) timedOut(t timer) {
+	r := t.record
 	r.timer = 0
 	if r.isCollection() || r.name.IsCollection() {
 		m.emit(Silent{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
@@ -165,6 +171,24 @@ func (m *Machine) timedOut(r *record) {
 		m.remove(r, errNotHere)
 	default:
 		m.setError(r, DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer))
+		if m.heardAt.Before(t.at.Add(-t.wait)) {
+			r.doubted, m.doubts = true, true
+		}
+	}
+}
+
+// trust ends all doubts: the server has something to say, but nothing of the resources that
+// it did not send in time.
+func (m *Machine) trust() {
+	m.heardAt = m.clock.read(m.now)
+	if !m.doubts {
+		return
+	}
+	m.doubts = false
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			r.doubted = false
+		}
 	}
 }
 
@@ -175,7 +199,7 @@ func (m *Machine) lost(server int, err error) {
 		r.overdue = r.overdue && !active
 	})
 	if active {
-		m.timers.stopAll()
+		m.restart()
 	}
 	if err == nil {
 		return

@@ -1,0 +1,44 @@
+package authority
+
+import "time"
+
+// A clock is the time of the does-not-exist timers. It stands still while the client is at
+// work on a response of the server in use: what the client does not read meanwhile cannot
+// be missing. Timers that are started while it stands still get all of their time.
+type clock struct {
+	stopped time.Time     // since when; zero while it runs
+	behind  time.Duration // for how long it has stood still before
+}
+
+// read is what the clock shows.
+func (c *clock) read(now time.Time) time.Time {
+	if c.standing() {
+		now = c.stopped
+	}
+	return now.Add(-c.behind)
+}
+
+// when is the time at which a running clock shows t.
+func (c *clock) when(t time.Time) time.Time { return t.Add(c.behind) }
+
+func (c *clock) standing() bool { return !c.stopped.IsZero() }
+
+// stop has the clock stand still since a moment that is over.
+func (c *clock) stop(since time.Time) {
+	if !c.standing() {
+		c.stopped = since
+	}
+}
+
+func (c *clock) start(now time.Time) {
+	if c.standing() {
+		c.behind += now.Sub(c.stopped)
+		c.stopped = time.Time{}
+	}
+}
+
+// restart ends every timer, with the stream of the server that they are for.
+func (m *Machine) restart() {
+	m.timers.stopAll()
+	m.clock = clock{}
+}

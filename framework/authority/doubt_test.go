@@ -1,0 +1,178 @@
+package authority
+
+import (
+	"testing"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// timeOut asks a server for resources and lets their time pass.
+func (r *rig) timeOut(server int, names ...string) {
+	r.t.Helper()
+	r.do(Asked{server, partial, names})
+	r.now = r.now.Add(ResourceTimeout)
+	r.do(Tick{})
+}
+
+// next checks whether, and in what time, the machine has something to do.
+func (r *rig) next(want time.Duration) {
+	r.t.Helper()
+	if at, ok := r.m.NextDeadline(); ok != (want > 0) || ok && at.Sub(r.now) != want {
+		r.t.Errorf("next deadline in %v, %v; want in %v", at.Sub(r.now), ok, want)
+	}
+}
+
+// A server that says nothing from the request to its loss is no witness that a resource
+// does not exist: the next server is asked, and the one after it.
+func TestTimeoutOfASilentServerIsNoReasonToStay(t *testing.T) {
+	r := newFallbackRig(t)
+	a := r.watch(partial, "a")
+	r.timeOut(0, "a")
+	a.wants(t, 1, nil, resource.ErrNotFound)
+	r.expect("0! 1+a", Lost{Server: 0, Err: errRefused})
+	r.expect("1! 2+a", Lost{Server: 1, Err: errRefused})
+	u := r.update("a", "1")
+	r.do(r.from(2, ok(u)))
+	a.wants(t, 2, u, nil)
+}
+
+// A server that was heard earlier may have died before it was asked.
+func TestTimeoutAfterAServerFellSilent(t *testing.T) {
+	r := newFallbackRig(t)
+	r.watch(partial, "a")
+	r.watch(partial, "b")
+	r.do(Asked{0, partial, []string{"a"}})
+	r.do(r.from(0, ok(r.update("a", "1"))))
+	r.now = r.now.Add(1)
+	r.timeOut(0, "b")
+	r.expect("0! 1+a 1+b", Lost{Server: 0, Err: errRefused})
+}
+
+// A server that responds while the time runs, or later, has the word: the resource does
+// not exist, which counts as cached (gRFC A71).
+func TestTimeoutOfAServerThatResponds(t *testing.T) {
+	for _, meanwhile := range []bool{true, false} {
+		r := newFallbackRig(t)
+		r.watch(partial, "a")
+		r.do(Asked{0, partial, []string{"a"}})
+		if meanwhile {
+			r.do(r.from(0, ok(r.update("other", "1"))))
+		}
+		r.now = r.now.Add(ResourceTimeout)
+		r.do(Tick{})
+		if !meanwhile {
+			r.do(r.from(0, ok(r.update("other", "1"))))
+		}
+		r.expect("", Lost{Server: 0, Err: errRefused})
+	}
+}
+
+// A removal that the server states ends the doubt.
+func TestRemovalAfterATimeout(t *testing.T) {
+	r := newFallbackRig(t)
+	r.watch(partial, "a")
+	r.timeOut(0, "a")
+	r.do(r.from(0, r.removed("a")))
+	r.expect("", Lost{Server: 0, Err: errRefused})
+}
+
+// A new watcher of a resource that a silent server did not send falls back at once if the
+// server is lost.
+func TestNewWatcherAfterATimeout(t *testing.T) {
+	r := newFallbackRig(t)
+	a := r.watch(partial, "a")
+	r.timeOut(0, "a")
+	r.cancel(partial, "a", a)
+	r.do(Lost{Server: 0, Err: errRefused})
+	r.expect("0! 0+a 1+a", Watch{Type: partial, Name: name(t, "a"), Watcher: new(watcher)})
+}
+
+// The timers stand still from the arrival of a response until the client reads on, and go
+// on with the time that they had left.
+func TestTimersStandStillWhileAResponseIsRead(t *testing.T) {
+	r := newFallbackRig(t)
+	a := r.watch(partial, "a")
+	r.do(Asked{0, partial, []string{"a"}})
+	r.now = r.now.Add(10 * time.Second)
+	since := r.now
+	r.now = r.now.Add(4 * time.Second)
+	r.do(Pause{Server: 0, Since: since})
+	r.next(0)
+	r.now = r.now.Add(time.Hour)
+	r.do(Tick{})
+	a.wants(t, 0, nil, nil)
+	r.do(r.from(0, ok(r.update("other", "1"))))
+	r.do(Asked{0, partial, []string{"a"}}) // it runs already
+	b := r.watch(partial, "b")
+	r.do(Asked{0, partial, []string{"b"}})
+	r.do(Resume{Server: 0})
+	r.due(5 * time.Second)
+	r.now = r.now.Add(5 * time.Second)
+	r.do(Tick{})
+	a.wants(t, 1, nil, resource.ErrNotFound)
+	r.now = r.now.Add(10 * time.Second)
+	r.do(Tick{})
+	b.wants(t, 1, nil, resource.ErrNotFound)
+}
+
+// Half of the time, after which a resource is asked for again, stands still as well.
+func TestHalvesStandStillWhileAResponseIsRead(t *testing.T) {
+	r := newRig(t)
+	r.watch(partial, "a")
+	r.do(Asked{0, partial, []string{"a"}})
+	overdue := func() (n int) {
+		for _, e := range r.do(Tick{}) {
+			if _, is := e.(Overdue); is {
+				n++
+			}
+		}
+		return n
+	}
+	r.do(Pause{Server: 0, Since: r.now})
+	r.now = r.now.Add(time.Hour)
+	if n := overdue(); n != 0 {
+		t.Errorf("asked for %d times again although the client does not read", n)
+	}
+	r.do(Resume{Server: 0})
+	r.next(ResourceTimeout / 2)
+	r.now = r.now.Add(ResourceTimeout / 2)
+	if n := overdue(); n != 1 {
+		t.Errorf("asked for %d times again after half of the time, want once", n)
+	}
+}
+
+// Other servers do not matter, and neither does a stream that is gone.
+func TestTimersOfAnotherServerThanTheOneThatIsRead(t *testing.T) {
+	r := newFallbackRig(t)
+	r.watch(partial, "a")
+	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(Asked{1, partial, []string{"a"}})
+	r.do(Pause{Server: 0, Since: r.now})
+	r.due(ResourceTimeout)
+	r.do(Pause{Server: 1, Since: r.now})
+	r.do(Resume{Server: 0})
+	r.due(0)
+	r.do(Lost{Server: 1})
+	r.do(Asked{1, partial, []string{"a"}})
+	r.due(ResourceTimeout)
+	r.do(Pause{Server: 1, Since: r.now})
+	r.do(r.from(0, ok(r.update("other", "1"))))
+	r.do(Asked{0, partial, []string{"a"}})
+	r.due(ResourceTimeout)
+}
+
+// A time to live is the control plane's, and goes on.
+func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
+	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
+	a := r.watch(partial, "a")
+	res := ok(r.update("a", "1"))
+	res.TTL = time.Minute
+	r.respond(partial, res)
+	r.do(Pause{Server: 0, Since: r.now})
+	r.next(time.Minute)
+	r.now = r.now.Add(time.Minute)
+	r.do(Tick{})
+	a.wants(t, 2, nil, resource.ErrRemoved)
+}
