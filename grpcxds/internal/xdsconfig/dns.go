@@ -14,9 +14,9 @@ import (
 // A dnsNode is a name that a LOGICAL_DNS cluster has resolved (A37). It is the
 // resolver.ClientConn of gRPC's resolver.
 type dnsNode struct {
+	mark
 	watcher *Watcher
 	target  string
-	seen    uint64 // the turn that met it last
 	done    chan struct{}
 	again   chan struct{} // has an element when the name is to be resolved again
 

@@ -35,17 +35,21 @@ func (r *roots) set(version *uint64, ambient ...error) {
 	r.ambient, r.version = ambient, *version
 }
 
-// cluster makes the entry of a cluster and of what is below it. False: something of that
-// is not known yet.
+// cluster makes the entry of a cluster and of the clusters below it, once a turn. False:
+// some of that is not known yet.
 func (w *walk) cluster(name string) bool {
-	if w.made[name] != nil {
-		return true
-	}
-	if len(w.made) == w.options.Limit {
-		w.err = fmt.Errorf("%w: %d", errTooMany, w.options.Limit)
-		return true
-	}
 	n := w.meetCluster(name)
+	if n == nil {
+		return true
+	}
+	if n.entered != w.turn {
+		n.entered = w.turn
+		n.complete = w.enter(name, n)
+	}
+	return n.complete
+}
+
+func (w *walk) enter(name string, n *clusterNode) bool {
 	if !n.known {
 		return false
 	}
@@ -95,33 +99,6 @@ func (w *walk) eds(n *clusterNode, e *node[*endpoint.Update]) Cluster {
 	}
 	c.Note = w.note(empty, e.ambient, n.ambient)
 	return c
-}
-
-// aggregate makes the entry of an aggregate cluster. Clusters below it that are missing
-// harm it only when none is left (A37, A74).
-func (w *walk) aggregate(name string, n *clusterNode) bool {
-	complete := true
-	leaves, err := n.update.Leaves(func(name string) (*cluster.Update, error) {
-		u, err := w.lookup(name)
-		complete = complete && !errors.Is(err, errPending)
-		return u, err
-	})
-	if !complete {
-		return false
-	}
-	c := Cluster{Update: n.update}
-	for _, u := range leaves {
-		c.Leaves = append(c.Leaves, u.Name().String())
-	}
-	if err != nil {
-		c = Cluster{Err: fmt.Errorf("%s %q: %w [server %s, node %s]", cluster.Type().ShortName(), name, err,
-			n.update.Server().URI(), w.options.NodeID)}
-	}
-	if m := n.made; m == nil || m.cluster != n.version || !slices.Equal(m.Leaves, c.Leaves) || text(m.Err) != text(c.Err) {
-		n.made = &made{Cluster: c, cluster: n.version}
-	}
-	w.made[name] = n.made
-	return true
 }
 
 // A note is what is wrong with the resources that a cluster depends on, the nearest one

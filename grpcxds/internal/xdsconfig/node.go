@@ -1,6 +1,8 @@
 package xdsconfig
 
 import (
+	"fmt"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -11,15 +13,31 @@ import (
 // A node is one resource that is watched. All but the callbacks of [resource.Watcher]
 // need the Watcher's lock.
 type node[U resource.Update] struct {
+	mark
 	watcher *Watcher
 	cancel  func()
-	seen    uint64 // the turn that met it last
 
 	known   bool
 	update  U     // if err is nil
 	err     error // why there is none to use
 	ambient error // trouble beside an update (A88)
 	version uint64
+}
+
+// A mark says who needs a node.
+type mark struct {
+	seen uint64 // the turn that met it last
+	used bool   // the last configuration was made of it
+}
+
+// stays reports whether a turn leaves a node, which must not be nil. A turn that is not
+// complete keeps the nodes of the last configuration; those of turns between go, or a
+// control plane that never completes a configuration could have more and more of them.
+func (m *mark) stays(turn uint64, complete bool) bool {
+	if complete {
+		m.used = m.seen == turn
+	}
+	return m.used || m.seen == turn
 }
 
 // nodes are all that is watched, by name.
@@ -31,10 +49,12 @@ type nodes struct {
 	names     map[string]*dnsNode // of LOGICAL_DNS
 }
 
-// A clusterNode is a cluster, and what was made of it last.
+// A clusterNode is a cluster, and the entry that was made of it last.
 type clusterNode struct {
 	node[*cluster.Update]
-	made *made
+	made     *made
+	entered  uint64 // the turn that made its entry, or found that it cannot yet
+	complete bool   // whether it could
 }
 
 func newNodes() nodes {
@@ -93,39 +113,52 @@ func meet[U resource.Update](w *Watcher, all map[string]*node[U], t *resource.Ty
 	return n
 }
 
-func (w *Watcher) meetCluster(name string) *clusterNode {
+// meetCluster finds or begins the watch of a cluster. It returns nil when there are too
+// many of them, or the Watcher is being closed.
+func (w *walk) meetCluster(name string) *clusterNode {
 	n, ok := w.nodes.clusters[name]
+	if ok && n.seen == w.turn {
+		return n
+	}
+	if w.met == w.options.Limit && w.err == nil {
+		w.err = fmt.Errorf("%w: %d", errTooMany, w.options.Limit)
+	}
+	if w.over() {
+		return nil
+	}
+	w.met++
+	w.visits++
 	if !ok {
 		n = &clusterNode{}
-		n.subscribe(w, cluster.Type(), name)
+		n.subscribe(w.Watcher, cluster.Type(), name)
 		w.nodes.clusters[name] = n
 	}
 	n.seen = w.turn
 	return n
 }
 
-// prune ends the watches that this turn did not meet.
-func (w *Watcher) prune() {
-	pruneNodes(w.nodes.listeners, w.turn)
-	pruneNodes(w.nodes.routes, w.turn)
-	pruneNodes(w.nodes.endpoints, w.turn)
+// prune ends the watches that neither this turn nor the last configuration needs.
+func (w *Watcher) prune(complete bool) {
+	pruneNodes(w.nodes.listeners, w.turn, complete)
+	pruneNodes(w.nodes.routes, w.turn, complete)
+	pruneNodes(w.nodes.endpoints, w.turn, complete)
 	for name, n := range w.nodes.clusters {
-		if n.seen != w.turn {
+		if !n.stays(w.turn, complete) {
 			n.cancel()
 			delete(w.nodes.clusters, name)
 		}
 	}
 	for name, n := range w.nodes.names {
-		if n.seen != w.turn {
+		if !n.stays(w.turn, complete) {
 			n.stop()
 			delete(w.nodes.names, name)
 		}
 	}
 }
 
-func pruneNodes[U resource.Update](all map[string]*node[U], turn uint64) {
+func pruneNodes[U resource.Update](all map[string]*node[U], turn uint64, complete bool) {
 	for name, n := range all {
-		if n.seen != turn {
+		if !n.stays(turn, complete) {
 			n.cancel()
 			delete(all, name)
 		}

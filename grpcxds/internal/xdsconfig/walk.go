@@ -13,7 +13,11 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-var errTooMany = errors.New("xdsconfig: routes lead to more clusters than the limit allows")
+// The limits that a control plane can exceed.
+var (
+	errTooMany       = errors.New("xdsconfig: routes lead to more clusters than the limit allows")
+	errTooManyLeaves = errors.New("xdsconfig: aggregate clusters come to more clusters in all than the limit allows")
+)
 
 // errPending says that something has not come yet.
 var errPending = errors.New("xdsconfig: not known yet")
@@ -30,7 +34,10 @@ type walk struct {
 	*Watcher
 	config Config
 	made   map[string]*made
-	err    error // too much was met
+	below  map[*clusterNode]*below // by aggregate
+	met    int                     // clusters
+	leaves int                     // of all aggregates
+	err    error                   // a limit is exceeded
 }
 
 // walk looks at everything, and begins and ends watches as it needs them. There are news
@@ -42,12 +49,16 @@ func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // 
 		return nil, nil, false
 	}
 	w.turn++
-	x := &walk{Watcher: w, made: make(map[string]*made, len(w.told.made))}
+	x := &walk{Watcher: w, made: make(map[string]*made, len(w.told.made)), below: make(map[*clusterNode]*below)}
 	err = x.root()
-	if errors.Is(err, errPending) || !x.targets() {
+	complete := !errors.Is(err, errPending) && x.targets()
+	if w.closing.Load() {
 		return nil, nil, false
 	}
-	w.prune()
+	w.prune(complete)
+	if !complete {
+		return nil, nil, false
+	}
 	if err = errors.Join(err, x.err); err != nil {
 		x.config.Listener, x.config.Route, x.config.VirtualHost = nil, nil, nil
 	}
@@ -107,51 +118,97 @@ func (w *walk) invalid(u resource.Update, t *resource.Type, rule string) error {
 	}
 }
 
-// targets finds out what calls can be sent to, and reports whether all of that is known.
+// targets finds the clusters and plugins that calls can be sent to, and reports whether
+// all of them are known. Clusters that are held come first: calls in flight need them even
+// if routes lead to more clusters than the limit allows. The order is the same in each
+// turn, so that the limit always cuts off the same clusters.
 func (w *walk) targets() (complete bool) {
-	routed := make(map[string]bool)
+	held := w.held()
+	complete = held.complete
+	names := held.names
 	if h := w.config.VirtualHost; h != nil {
-		for i := range h.Routes {
-			w.routed(&h.Routes[i], routed)
+		routed := make(map[string]bool)
+		known := true
+		for i := 0; i < len(h.Routes) && !w.over(); i++ {
+			known = w.routed(&h.Routes[i], routed) && known
+		}
+		if w.err == nil {
+			complete = complete && known
+			maps.Copy(names, routed)
 		}
 	}
-	complete = true
-	for name := range routed {
-		complete = w.cluster(name) && complete
+	if w.err != nil {
+		w.keepHeld(names)
 	}
-	for name := range w.holds {
+	w.config.Targets = slices.Sorted(maps.Keys(names))
+	return complete
+}
+
+// held are the clusters that calls in flight need, as far as they are known.
+type held struct {
+	names    map[string]bool
+	complete bool
+}
+
+func (w *walk) held() held {
+	h := held{make(map[string]bool, len(w.holds)), true}
+	for _, name := range slices.Sorted(maps.Keys(w.holds)) {
 		if strings.HasPrefix(name, pluginPrefix) {
 			w.heldPlugin(name)
 			continue
 		}
-		// What is new here holds up nothing, unless there is nothing yet.
+		// A new name delays nothing, unless there is no configuration yet.
 		switch _, known := w.told.made[name]; {
 		case w.cluster(name):
-			routed[name] = true
+			h.names[name] = true
 		case known || w.told.config == nil:
-			complete = false
+			h.complete = false
 		}
 	}
-	w.config.Targets = slices.Sorted(maps.Keys(routed))
-	return complete
+	return h
 }
 
-// routed adds the targets of a route.
-func (w *walk) routed(r *route.Route, names map[string]bool) {
-	if r.Ignored != "" {
-		return
+// keepHeld drops the entries that calls in flight do not need.
+func (w *walk) keepHeld(names map[string]bool) {
+	kept := make(map[string]*made, len(names))
+	for name := range names {
+		m := w.made[name]
+		if m == nil {
+			delete(names, name) // it was beyond the limit
+			continue
+		}
+		kept[name] = m
+		for _, leaf := range m.Leaves {
+			kept[leaf] = w.made[leaf]
+		}
 	}
+	w.made = kept
+}
+
+// routed adds the targets of a route, and reports whether all of them are known.
+func (w *walk) routed(r *route.Route, names map[string]bool) (complete bool) {
+	if r.Ignored != "" {
+		return true
+	}
+	complete = true
 	switch a := r.Action.(type) {
 	case route.Cluster:
 		names[a.Name] = true
+		complete = w.cluster(a.Name)
 	case route.WeightedClusters:
-		for i := range a.Clusters {
+		for i := 0; i < len(a.Clusters) && !w.over(); i++ {
 			names[a.Clusters[i].Name] = true
+			complete = w.cluster(a.Clusters[i].Name) && complete
 		}
 	case route.Specifier:
 		w.addPlugin(PluginTarget(a.Name), w.config.Route.Specifiers[a.Name])
 	}
+	return complete
 }
+
+// over reports whether there is no use in going on: a limit is exceeded, or the Watcher is
+// being closed.
+func (w *walk) over() bool { return w.err != nil || w.closing.Load() }
 
 func (w *walk) addPlugin(target string, c resource.LBConfig) {
 	if w.config.Plugins == nil {
@@ -171,21 +228,6 @@ func (w *walk) heldPlugin(target string) {
 	if c, ok := w.told.config.Plugins[target]; ok {
 		w.addPlugin(target, c)
 	}
-}
-
-// lookup finds a cluster of an aggregate one.
-func (w *walk) lookup(name string) (*cluster.Update, error) {
-	n := w.meetCluster(name)
-	if _, aggregate := discovery(n.update).(cluster.Aggregate); aggregate {
-		return n.update, nil
-	}
-	switch {
-	case !w.cluster(name):
-		return nil, errPending
-	case n.err != nil:
-		return nil, n.err
-	}
-	return n.update, nil
 }
 
 func discovery(u *cluster.Update) cluster.Discovery {

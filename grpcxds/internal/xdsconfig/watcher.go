@@ -2,6 +2,7 @@ package xdsconfig
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc/resolver"
 
@@ -16,7 +17,9 @@ type Options struct {
 	Authority string
 	// NodeID is the bootstrap's, for messages.
 	NodeID string
-	// Limit is how many clusters control planes can make the target watch; 0: 20,000.
+	// Limit is the limit of the clusters that routes, aggregates and calls lead to, whether
+	// they exist or not. The leaves of all aggregates together have a limit of 16 times as
+	// many. 0 means 20,000.
 	Limit int
 	// DNS resolves the names of LOGICAL_DNS clusters; nil: gRPC's own resolver does.
 	DNS resolver.Builder
@@ -39,10 +42,13 @@ type Watcher struct {
 	done    chan struct{}
 	over    chan struct{} // closed when the loop has ended
 
+	closing atomic.Bool // a walk that is under way ends at once
+
 	mu      sync.Mutex
 	closed  bool
 	version uint64         // of the newest change of any node
 	turn    uint64         // of walking
+	visits  uint64         // clusters that all turns together have looked at
 	holds   map[string]int // by the name of a cluster or of a plugin's target
 	nodes   nodes
 	roots   roots
@@ -73,6 +79,7 @@ func (w *Watcher) Start() { w.signal() }
 // Close ends all that New and Start began. Afterwards, nothing is delivered. It must not be called
 // within Deliver.
 func (w *Watcher) Close() {
+	w.closing.Store(true)
 	w.mu.Lock()
 	closed := w.closed
 	w.closed = true
@@ -141,7 +148,7 @@ func (w *Watcher) loop() {
 func (w *Watcher) stop() {
 	w.mu.Lock()
 	w.turn++
-	w.prune()
+	w.prune(true)
 	w.mu.Unlock()
 	w.dns.Wait()
 }

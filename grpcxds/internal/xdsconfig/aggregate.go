@@ -1,0 +1,157 @@
+package xdsconfig
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+// maxDepth is how deep clusters may be nested within aggregate ones (A37).
+const maxDepth = 16
+
+// leavesPerCluster, times the limit of clusters, is how many leaves all aggregate clusters
+// of a target may have together. A few nested resources could ask for any number: each of
+// 10,000 aggregates may come to the same 10,000 leaves.
+const leavesPerCluster = 16
+
+// A below is a summary of the clusters below an aggregate one. It is made once a turn.
+type below struct {
+	leaves  []string // first choice first
+	height  int      // in levels of clusters; a leaf has 1
+	pending bool     // some of it is not known yet
+	// entangled says that the leaves depend on where the walk came from: there is a circle,
+	// or more depth than is allowed on some way. They are then found from each target anew.
+	entangled bool
+}
+
+// aggregate makes the entry of an aggregate cluster. Clusters below it that are missing
+// harm it only when none is left (A37, A74).
+func (w *walk) aggregate(name string, n *clusterNode) (complete bool) {
+	b, err := w.summary(n, 1), error(nil)
+	if b.entangled || b.height > maxDepth {
+		b, err = w.untangle(n)
+	}
+	switch {
+	case w.over():
+		return true
+	case b.pending:
+		return false
+	}
+	c := Cluster{Update: n.update, Leaves: b.leaves}
+	if err == nil && len(b.leaves) == 0 {
+		err = cluster.ErrNoLeaves
+	}
+	if err != nil {
+		c = Cluster{Err: fmt.Errorf("%s %q: %w [server %s, node %s]", cluster.Type().ShortName(), name, err,
+			n.update.Server().URI(), w.options.NodeID)}
+	}
+	if m := n.made; m == nil || m.cluster != n.version || !slices.Equal(m.Leaves, c.Leaves) || text(m.Err) != text(c.Err) {
+		n.made = &made{Cluster: c, cluster: n.version}
+	}
+	w.made[name] = n.made
+	return true
+}
+
+// summary looks at each cluster below an aggregate one once a turn, however many others
+// lead to it.
+func (w *walk) summary(n *clusterNode, depth int) *below {
+	if b := w.below[n]; b != nil {
+		return b
+	}
+	b := &below{entangled: true} // until it is done: whoever meets it now has found a circle
+	w.below[n] = b
+	if depth > maxDepth {
+		return b
+	}
+	entangled := false
+	met := make(map[string]bool)
+	all := gather{met: make(map[string]bool)}
+	for _, name := range discovery(n.update).(cluster.Aggregate).Clusters {
+		if met[name] {
+			continue
+		}
+		met[name] = true
+		child := w.meetCluster(name)
+		if w.over() {
+			return b
+		}
+		if _, nested := discovery(child.update).(cluster.Aggregate); nested {
+			c := w.summary(child, depth+1)
+			entangled, b.pending = entangled || c.entangled, b.pending || c.pending
+			b.height = max(b.height, c.height)
+			all.add(c.leaves)
+			continue
+		}
+		b.height = max(b.height, 1)
+		switch {
+		case !w.cluster(name):
+			b.pending = true
+		case child.err == nil:
+			all.add([]string{name})
+		}
+	}
+	b.height++
+	if b.entangled = entangled; !entangled {
+		b.leaves = all.leaves
+		w.count(len(b.leaves))
+	}
+	return b
+}
+
+// untangle finds the leaves as A37 says, from the aggregate cluster on.
+func (w *walk) untangle(n *clusterNode) (*below, error) {
+	b := new(below)
+	leaves, err := n.update.Leaves(func(name string) (*cluster.Update, error) {
+		w.count(1)
+		child := w.meetCluster(name)
+		if w.over() {
+			return nil, errPending
+		}
+		if _, nested := discovery(child.update).(cluster.Aggregate); nested {
+			return child.update, nil
+		}
+		if !w.cluster(name) {
+			b.pending = true
+			return nil, errPending
+		}
+		return child.update, child.err
+	})
+	for _, u := range leaves {
+		b.leaves = append(b.leaves, u.Name().String())
+	}
+	if errors.Is(err, cluster.ErrNoLeaves) {
+		err = nil // the caller says so
+	}
+	return b, err
+}
+
+// count adds to the leaves of all aggregate clusters.
+func (w *walk) count(leaves int) {
+	if w.leaves += leaves; w.leaves > leavesPerCluster*w.options.Limit && w.err == nil {
+		w.err = fmt.Errorf("%w: %d", errTooManyLeaves, leavesPerCluster*w.options.Limit)
+	}
+}
+
+// A gather collects leaves without repetition, in the order in which they are met.
+type gather struct {
+	leaves []string
+	met    map[string]bool
+}
+
+func (g *gather) add(leaves []string) {
+	if len(g.leaves) == 0 {
+		g.leaves = slices.Clip(leaves) // shared until there are others
+		for _, name := range leaves {
+			g.met[name] = true
+		}
+		return
+	}
+	for _, name := range leaves {
+		if !g.met[name] {
+			g.met[name] = true
+			g.leaves = append(g.leaves, name)
+		}
+	}
+}

@@ -1,0 +1,11 @@
+package xdsconfig
+
+// Closing reports whether Close was called.
+func (w *Watcher) Closing() bool { return w.closing.Load() }
+
+// Visits counts the turns, and the clusters that they have looked at.
+func (w *Watcher) Visits() (turns, visits uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turn, w.visits
+}
