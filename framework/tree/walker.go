@@ -68,29 +68,31 @@ func (w *walker) stop() {
 
 // walk follows the references from the root, and watches what it finds. news reports
 // whether there is something to tell: another complete snapshot, or another error.
-func (w *walker) walk() (s *Snapshot, err error, news bool) { //nolint:revive // as the iterator has them
-	s, complete, err := w.follow()
+func (w *walker) walk(ctx context.Context) (s *Snapshot, err error, news bool) { //nolint:revive // as the iterator has them
+	met := map[resource.Ref]bool{w.root: true}
+	s, complete, err := w.follow(ctx, met)
 	switch {
+	case ctx.Err() != nil:
+		return nil, nil, false
 	case err != nil:
 		news = w.lastErr == nil || w.lastErr.Error() != err.Error()
 		w.last, w.lastErr = nil, err
 	case !complete:
-		return nil, nil, false
 	default:
 		news = !s.same(w.last)
 		w.last, w.lastErr = s, nil
-		w.prune(s)
 	}
+	w.prune(met)
 	return s, err, news
 }
 
-// follow walks level by level. It is complete when everything that it met is known.
-func (w *walker) follow() (s *Snapshot, complete bool, err error) {
+// follow walks level by level, and adds each reference to met. It is complete when every
+// resource that it met is known.
+func (w *walker) follow(ctx context.Context, met map[resource.Ref]bool) (s *Snapshot, complete bool, err error) {
 	s = &Snapshot{parts: make(map[resource.Ref]part)}
-	met := map[resource.Ref]bool{w.root: true}
 	queue := []resource.Ref{w.root}
 	complete = true
-	for len(queue) > 0 {
+	for len(queue) > 0 && ctx.Err() == nil {
 		r := queue[0]
 		queue = queue[1:]
 		p, known := w.node(r).get()
@@ -99,7 +101,6 @@ func (w *walker) follow() (s *Snapshot, complete bool, err error) {
 			continue
 		}
 		if r == w.root && p.update == nil {
-			w.prune(&Snapshot{parts: map[resource.Ref]part{r: p}})
 			return nil, false, p.err
 		}
 		s.order = append(s.order, r)
@@ -142,10 +143,16 @@ func (w *walker) node(r resource.Ref) *node {
 	return n
 }
 
-// prune stops watching what a complete snapshot does not need.
-func (w *walker) prune(s *Snapshot) {
+// prune stops watching what neither the references that were met nor the last snapshot
+// need. It does so after each walk: references that change before their resources arrive
+// leave nothing behind.
+func (w *walker) prune(met map[resource.Ref]bool) {
 	for r, n := range w.nodes {
-		if _, needed := s.parts[r]; !needed {
+		needed := met[r]
+		if !needed && w.last != nil {
+			_, needed = w.last.parts[r]
+		}
+		if !needed {
 			n.cancel()
 			delete(w.nodes, r)
 		}

@@ -64,7 +64,7 @@ func Watch(ctx context.Context, c resource.Client, t *resource.Type, name string
 			case <-ended:
 				return
 			}
-			s, err, news := w.walk()
+			s, err, news := w.walk(ctx)
 			if news && !yield(s, err) {
 				return
 			}

@@ -1,0 +1,77 @@
+package tree_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// References that change before their resources arrive leave nothing behind, with or
+// without a snapshot, and also where there are too many of them.
+func TestReferencesThatChangeLeaveNothing(t *testing.T) {
+	for _, first := range []string{"here", "absent"} {
+		in(t, func(w *world) {
+			w.cluster("here", "e")
+			w.endpoints("e")
+			w.route("r", first)
+			ctx, cancel := context.WithCancel(w.t.Context())
+			defer cancel()
+			w.watch(ctx, "r", tree.WithLimit(4))
+			for i := range 30 {
+				<-time.NewTimer(time.Second).C
+				synctest.Wait()
+				clusters := []string{fmt.Sprint("absent", i)}
+				if i%10 == 9 {
+					clusters = append(clusters, "x", "y", "z")
+				}
+				w.route("r", clusters...)
+				<-time.NewTimer(time.Second).C
+				synctest.Wait()
+				if got := w.server.Subscribed(); len(got) > 5 {
+					w.t.Fatalf("change %d: subscribed to %q; want the route, the newest cluster, and the last snapshot", i, got)
+				}
+			}
+		})
+	}
+}
+
+// A countingClient ends the context while the walk subscribes.
+type countingClient struct {
+	resource.Client
+	count  int
+	cancel func()
+}
+
+func (c *countingClient) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (func(), error) {
+	if c.count++; c.count == 3 {
+		c.cancel()
+	}
+	return c.Client.Subscribe(t, name, w)
+}
+
+// A walk ends with the context of the watch.
+func TestContextEndsAWalk(t *testing.T) {
+	in(t, func(w *world) {
+		var clusters []string
+		for i := range 1000 {
+			clusters = append(clusters, fmt.Sprint("c", i))
+		}
+		w.route("r", slices.Clone(clusters)...)
+		ctx, cancel := context.WithCancel(w.t.Context())
+		defer cancel()
+		c := &countingClient{Client: w.client, cancel: cancel}
+		for _, err := range tree.Watch(ctx, c, route.Type(), "r") {
+			w.t.Errorf("a snapshot of absent clusters: %v", err)
+		}
+		if c.count != 3 {
+			w.t.Errorf("the walk subscribed to %d clusters; want it to end with the third", c.count)
+		}
+	})
+}
