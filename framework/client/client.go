@@ -101,6 +101,9 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		}
 		c.pool, c.ownPool = NewPool(po...), true
 	}
+	c.workers.full = func() {
+		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", MaxBlockedWatchers)
+	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads)
 	c.scopes(o.fail)

@@ -22,10 +22,16 @@
 //
 // Each subscription has a mailbox for the newest state. Callbacks run on a few
 // worker goroutines; a watcher that blocks keeps its own mailbox waiting, and
-// soon nothing else. A stream is read again when the watchers that its last response
+// soon nothing else, as long as no more than [MaxBlockedWatchers] block. Beyond that, the
+// client logs a warning, and other watchers wait until one returns. A stream is read again when the watchers that its last response
 // concerned are done, or when their budget is over ([WithWatcherBudget]); a watcher
 // is done when it returns, when an iteration asks for more, or, for a
 // [resource.Holder], when it says so.
+//
+// A panic in a watcher's callback ends the program, as a panic in any goroutine does. The
+// client does not recover it: the watcher would miss a state without knowing, and its
+// locks would stay as they are. The stack in the program's output names the watcher's
+// method. Panics of decoders and hooks are recovered: they reject the resource.
 //
 // # Protocols and servers
 //

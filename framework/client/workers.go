@@ -10,17 +10,24 @@ import (
 // wait, before more are started.
 const stuckAfter = 10 * time.Millisecond
 
+// MaxBlockedWatchers is the limit of callbacks that may block before other watchers have
+// to wait for one of them to return.
+const MaxBlockedWatchers = 10_000
+
 // workers run the callbacks of subscriptions. There are as many goroutines as
 // processors while there is something to do, and none otherwise. When watchers
 // block, further goroutines take over what waits, so that a watcher that never
-// returns costs itself and a goroutine.
+// returns costs itself and a goroutine, up to [MaxBlockedWatchers] of them.
 type workers struct {
+	full func() // is called when the limit is reached; w.mu is held
+
 	mu      sync.Mutex
 	queue   []*subscription
 	running int
 	spare   int  // of those running, how many may be stuck
 	started int  // subscriptions taken from the queue so far
 	armed   bool // the timer that looks for stuck workers runs
+	warned  bool // full was called since the queue was empty last
 }
 
 // run lets a worker deliver what is in the subscription's mailbox.
@@ -42,6 +49,7 @@ func (w *workers) work() {
 		if len(w.queue) == 0 {
 			w.running--
 			w.spare = min(w.spare, w.running)
+			w.warned = false
 			w.mu.Unlock()
 			return
 		}
@@ -73,7 +81,14 @@ func (w *workers) arm() {
 		}
 		if w.started == started {
 			// Twice as many each time: a thousand that block are soon passed.
-			more := min(max(1, w.spare), len(w.queue))
+			more := min(max(1, w.spare), len(w.queue), MaxBlockedWatchers-w.spare)
+			if more == 0 {
+				if !w.warned {
+					w.warned = true
+					w.full()
+				}
+				return // the worker of the next callback that returns goes on with the queue
+			}
 			w.spare += more
 			w.running += more
 			for range more {

@@ -67,7 +67,7 @@ type Holder interface {
 // never called concurrently with each other and never while the client holds a
 // lock; they may block without holding anything up but themselves, and may
 // start and cancel other subscriptions. A watcher that is slow misses the
-// states in between, never the newest.
+// states in between, never the newest. A panic in a method ends the program.
 type Watcher[U any] interface {
 	// Changed brings a resource to use from now on. Any earlier error is over.
 	Changed(u U)

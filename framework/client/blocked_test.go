@@ -1,0 +1,75 @@
+package client
+
+import (
+	"errors"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A blocker is a watcher that blocks.
+type blocker struct {
+	told    *atomic.Int64 // by all of them
+	release chan struct{}
+}
+
+func (b blocker) Changed(resource.Update) {}
+
+func (b blocker) Failed(error) {
+	<-b.release
+	b.told.Add(1)
+}
+
+func (b blocker) Ambient(error) {}
+
+// Watchers that never return cost a bounded number of goroutines. The client says so once,
+// and goes on when they return.
+func TestBlockedWatchersHaveALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told atomic.Int64
+		warnings := 0
+		release := make(chan struct{})
+		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
+		w := &workers{full: func() { warnings++ }}
+		block := func(n int) {
+			for range n {
+				w.run(&subscription{
+					scope: scope, watcher: blocker{&told, release}, state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
+				})
+			}
+			<-time.NewTimer(time.Minute).C
+			synctest.Wait()
+		}
+		running := func() int {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.running
+		}
+		for i, n := range []int{MaxBlockedWatchers, 500, 1} {
+			block(n)
+			if want := min(i, 1); warnings != want {
+				t.Errorf("after %d more: %d warnings; want %d", n, warnings, want)
+			}
+		}
+		if got, most := running(), MaxBlockedWatchers+runtime.GOMAXPROCS(0); got > most {
+			t.Errorf("%d goroutines; want at most %d", got, most)
+		}
+		for range MaxBlockedWatchers + 501 {
+			release <- struct{}{}
+		}
+		synctest.Wait()
+		if got := running(); told.Load() != MaxBlockedWatchers+501 || got != 0 {
+			t.Errorf("%d watchers were told, and %d goroutines are left; want %d and none", told.Load(), got, MaxBlockedWatchers+501)
+		}
+		block(MaxBlockedWatchers + 500)
+		if warnings != 2 {
+			t.Errorf("%d warnings when they block again; want 2", warnings)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
