@@ -119,6 +119,9 @@ func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3
 	if err := inner.Name.CheckType(t.Name); err != nil {
 		return err
 	}
+	if !sameAuthority(inner.Name, l.Name()) {
+		return fmt.Errorf("name = %q; must have the authority %q of the collection", clip(inner.Name.String(), maxQuoted), l.Name().Authority())
+	}
 	if _, twice := l.inlined[inner.Name]; twice {
 		return fmt.Errorf("%q is there twice", inner.Name)
 	}
@@ -131,6 +134,12 @@ func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3
 	}
 	l.inlined[inner.Name] = u
 	return nil
+}
+
+// sameAuthority reports whether both names belong to one authority of the bootstrap. Only
+// its servers may send the resource (gRFC A47).
+func sameAuthority(a, b xdstp.Name) bool {
+	return a.IsXdstp() == b.IsXdstp() && a.Authority() == b.Authority()
 }
 
 // located is the name that a locator leads to.
