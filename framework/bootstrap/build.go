@@ -29,6 +29,7 @@ func build(p *problems, spec Spec, o options) *Config {
 		serverTemplate: spec.ServerListenerTemplate,
 		providers:      make(map[string]CertificateProvider, len(spec.CertificateProviders)),
 		keys:           make(map[string]bool),
+		options:        o,
 	}
 	if spec.Node != nil {
 		c.node = proto.CloneOf(spec.Node)

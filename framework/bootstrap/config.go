@@ -21,6 +21,7 @@ type Config struct {
 	serverTemplate string // "" if not set
 	providers      map[string]CertificateProvider
 	keys           map[string]bool // of all servers
+	options        options         // that it was read with
 }
 
 // Authority is what a client needs to know of one authority (gRFC A47).

@@ -18,7 +18,7 @@
 // # Servers
 //
 // A [Server] is A47's XdsServer: the one type for a server entry, wherever it
-// stands. [ParseServer] reads it from the configuration of an LB policy exactly as
+// stands. [Config.ParseServer] reads it from the configuration of an LB policy exactly as
 // [Parse] does from the file. Of the channel credentials, the first type that the
 // program supports is used; a list without one is an error (A27, A97). Of the call
 // credentials all supported types are used (A97). What this package knows of the

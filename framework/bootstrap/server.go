@@ -19,16 +19,24 @@ type Server struct {
 // each an [*Error].
 func ParseServer(data []byte, opts ...Option) (*Server, error) {
 	var p problems
-	return oneServer(&p, decodeServer(document(&p, data)), opts)
+	return oneServer(&p, decodeServer(document(&p, data)), newOptions(opts))
+}
+
+// ParseServer is [ParseServer] with the options that the bootstrap was read with, such as
+// [WithChannelCreds]: an entry of the bootstrap that stands elsewhere, too, is the same
+// server (gRFC A47).
+func (c *Config) ParseServer(data []byte) (*Server, error) {
+	var p problems
+	return oneServer(&p, decodeServer(document(&p, data)), c.options)
 }
 
 // NewServer makes a server entry of plain values, as strictly as [ParseServer].
 func NewServer(spec ServerSpec, opts ...Option) (*Server, error) {
-	return oneServer(new(problems), spec, opts)
+	return oneServer(new(problems), spec, newOptions(opts))
 }
 
-func oneServer(p *problems, spec ServerSpec, opts []Option) (*Server, error) {
-	s := buildServer(p, "", spec, newOptions(opts))
+func oneServer(p *problems, spec ServerSpec, o options) (*Server, error) {
+	s := buildServer(p, "", spec, o)
 	if err := p.err(); err != nil {
 		return nil, err
 	}

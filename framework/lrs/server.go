@@ -34,10 +34,10 @@ const (
 )
 
 // ParseServer reads the field lrs_load_reporting_server from the JSON configuration of
-// an LB policy (gRFC A47), with [bootstrap.ParseServer] and the options that the bootstrap
-// was loaded with. It returns nil if the field is absent: load reporting is off. A server
+// an LB policy (gRFC A47), with the options that the bootstrap was read with: see
+// [bootstrap.Config.ParseServer]. It returns nil if the field is absent: load reporting is off. A server
 // that the bootstrap does not have is ErrServerNotInBootstrap.
-func ParseServer(config *bootstrap.Config, policy []byte, opts ...bootstrap.Option) (*bootstrap.Server, error) {
+func ParseServer(config *bootstrap.Config, policy []byte) (*bootstrap.Server, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(policy, &fields); err != nil {
 		return nil, fmt.Errorf("lrs: the configuration of the LB policy: %w", err)
@@ -52,7 +52,7 @@ func ParseServer(config *bootstrap.Config, policy []byte, opts ...bootstrap.Opti
 	if raw == nil || string(raw) == "null" {
 		return nil, nil //nolint:nilnil // it is how absence is told: no server, no error
 	}
-	server, err := bootstrap.ParseServer(raw, opts...)
+	server, err := config.ParseServer(raw)
 	if err != nil {
 		return nil, fmt.Errorf("lrs: %s: %w", serverField, err)
 	}

@@ -63,3 +63,20 @@ func TestLoadReportingServerOfAnLBPolicy(t *testing.T) {
 		t.Errorf("no server at all: %v", err)
 	}
 }
+
+// Credentials that only a program's own code supports make the same server in the bootstrap
+// and in the configuration of an LB policy.
+func TestLoadReportingServerHasTheOptionsOfTheBootstrap(t *testing.T) {
+	const server = `{"server_uri": "xds.example:443", "channel_creds": [{"type": "own"}, {"type": "insecure"}], "call_creds": [{"type": "own_call"}]}`
+	config, err := bootstrap.Parse([]byte(`{"xds_servers": [`+server+`]}`), bootstrap.WithChannelCreds("own", "insecure"), bootstrap.WithCallCreds("own_call"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := lrs.ParseServer(config, []byte(`{"lrs_load_reporting_server": `+server+`}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.ChannelCreds().Type() != "own" || !got.Equal(config.Servers()[0]) {
+		t.Errorf("the server is %v; want that of the bootstrap, %v", got, config.Servers()[0])
+	}
+}
