@@ -137,6 +137,8 @@ func (l *loop) toLoad(ch *loadChannel, ev lrs.Event, now time.Time) {
 			ch.stream.out <- &e.Scope
 		case lrs.Bounded:
 			ch.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", e.Asked, "used", e.Used)
+		case lrs.Truncated:
+			ch.log(slog.LevelWarn, "the server lists too many clusters for load reports; the rest is ignored", "limit", lrs.MaxClusters, "ignored", e.Ignored)
 		case lrs.Lost:
 			ch.lost(e, now)
 		case lrs.Idle:

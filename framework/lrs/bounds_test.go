@@ -1,10 +1,12 @@
 package lrs
 
 import (
+	"context"
 	"strconv"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -79,5 +81,65 @@ func TestClustersOutOfUseAreBounded(t *testing.T) {
 	got := commit(s)
 	if len(got) > minRoom || got[len(got)-1].GetClusterName() != "used" {
 		t.Errorf("%d clusters, the last is %v; must be at most %d, and those in use", len(got), got[len(got)-1], minRoom)
+	}
+}
+
+// A list of any length is a set, which reports share. Names beyond the limit are counted.
+func TestListedClustersAreBounded(t *testing.T) {
+	var msg []byte
+	for i := range MaxClusters + 5 {
+		name := strconv.Itoa(i)
+		for range 1 + i/(MaxClusters-5) { // the last ones are there twice
+			msg = protowire.AppendTag(msg, responseClusters, protowire.BytesType)
+			msg = protowire.AppendString(msg, name)
+		}
+	}
+	in, err := ParseResponse(msg)
+	if err != nil || len(in.Clusters) != MaxClusters || in.Ignored != 10 {
+		t.Fatalf("%d clusters, %d ignored, %v; want %d and 10", len(in.Clusters), in.Ignored, err, MaxClusters)
+	}
+	s := NewStore(nil)
+	for i := range 2000 {
+		s.Cluster(strconv.Itoa(i*1000), "").Drop("")
+	}
+	cut := s.Cut(in.Scope, time.Now())
+	if want := MaxClusters/1000 + 1; len(cut.Stats) != want {
+		t.Errorf("%d clusters are reported; want the %d that are listed", len(cut.Stats), want)
+	}
+	listed := testing.AllocsPerRun(3, func() { s.Cut(in.Scope, time.Now()) })
+	few := Scope{Clusters: make(map[string]struct{})}
+	for _, stats := range cut.Stats {
+		few.Clusters[stats.GetClusterName()] = struct{}{}
+	}
+	if alone := testing.AllocsPerRun(3, func() { s.Cut(few, time.Now()) }); listed > alone+10 {
+		t.Errorf("a cut allocates %v times with a long list, and %v times with one of the clusters that are there", listed, alone)
+	}
+}
+
+// A call is counted while a report is made, whatever takes the report so long.
+func TestCountingDoesNotWaitForReports(t *testing.T) {
+	s := NewStore(nil)
+	c := s.Cluster("c", "")
+	l := c.Locality(LocalityID{}, Propagation{AllNamed: true})
+	s.mu.Lock() // as Cut, Commit, Empty and Forget do
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.Drop("")
+		c.Drop("a new category")
+		l.CallStarted()
+		l.CallFinished(nil, &Metrics{CPU: 1, Named: map[string]float64{"m": 1}})
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	select {
+	case <-done:
+		s.mu.Unlock()
+	case <-ctx.Done():
+		s.mu.Unlock()
+		t.Fatal("a call waits for the store")
+	}
+	if got := commit(s)[0]; got.GetTotalDroppedRequests() != 2 || len(got.GetUpstreamLocalityStats()) != 1 {
+		t.Errorf("reported is %v; want two drops and a locality", got)
 	}
 }

@@ -43,8 +43,11 @@ type (
 	// answer with Written, or with Closed when the stream broke.
 	Report struct{ Scope Scope }
 	// Bounded says that the server asked for an interval out of bounds, and which one
-	// is used instead.
+	// is used instead. There is one at most for each bound and stream.
 	Bounded struct{ Asked, Used time.Duration }
+	// Truncated says how many clusters of the server's list are ignored because they are
+	// beyond MaxClusters. There is one at most for a stream.
+	Truncated struct{ Ignored int }
 	// Lost says that the stream is gone, and when the next one will be tried. Err is
 	// nil when the stream had brought a response.
 	Lost struct {
@@ -58,9 +61,10 @@ type (
 	Idle struct{}
 )
 
-func (Open) effect()    {}
-func (Greet) effect()   {}
-func (Report) effect()  {}
-func (Bounded) effect() {}
-func (Lost) effect()    {}
-func (Idle) effect()    {}
+func (Open) effect()      {}
+func (Greet) effect()     {}
+func (Report) effect()    {}
+func (Bounded) effect()   {}
+func (Truncated) effect() {}
+func (Lost) effect()      {}
+func (Idle) effect()      {}

@@ -28,10 +28,11 @@ func (c *Cluster) Drop(category string) {
 	c.store.spread.add(d.lanes, dropped)
 }
 
-// category adds a category, in a copy of the map: readers take no lock.
+// category adds a category, in a copy of the map: readers take no lock. It does not wait
+// for the store's mutex either, which is held while a report is made.
 func (c *Cluster) category(name string) *drops {
-	c.store.mu.Lock()
-	defer c.store.mu.Unlock()
+	c.entry.categories.Lock()
+	defer c.entry.categories.Unlock()
 	old := *c.entry.drops.Load()
 	if name = text(name); len(old) >= maxCategories {
 		name = "" // which may be one more

@@ -30,8 +30,10 @@ type Machine struct {
 	failures int // streams in a row that brought no response
 
 	// Of this stream.
-	writing    bool // a message has not left yet
-	instructed bool // the server has said what it wants
+	writing    bool    // a message has not left yet
+	instructed bool    // the server has said what it wants
+	bounded    [2]bool // Bounded was emitted for an interval that is too short, too long
+	truncated  bool    // Truncated was emitted
 	scope      Scope
 	interval   time.Duration
 	reported   time.Time // when the last report was asked for; the interval begins there
@@ -113,6 +115,7 @@ func (m *Machine) turn(now time.Time) {
 // reset forgets what belongs to a stream that is gone.
 func (m *Machine) reset() {
 	m.writing, m.instructed, m.scope = false, false, Scope{}
+	m.bounded, m.truncated = [2]bool{}, false
 }
 
 // received takes in what the server wants. The period that is under way is measured
@@ -123,8 +126,17 @@ func (m *Machine) received(in Instructions, now time.Time) {
 	}
 	m.failures, m.scope = 0, in.Scope
 	used := min(max(in.Interval, m.config.MinInterval), m.config.MaxInterval)
-	if used != in.Interval && used != m.interval {
+	side := 0
+	if in.Interval > used {
+		side = 1
+	}
+	if used != in.Interval && !m.bounded[side] {
+		m.bounded[side] = true
 		m.emit(Bounded{Asked: in.Interval, Used: used})
+	}
+	if in.Ignored > 0 && !m.truncated {
+		m.truncated = true
+		m.emit(Truncated{in.Ignored})
 	}
 	m.interval = used
 }

@@ -3,6 +3,8 @@ package lrs_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +20,9 @@ func describe(effects []lrs.Effect, now time.Time) string {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case lrs.Report:
-			words = append(words, strings.TrimSpace(fmt.Sprintf("report all=%t %s", e.Scope.All, strings.Join(e.Scope.Clusters, ","))))
+			words = append(words, strings.TrimSpace(fmt.Sprintf("report all=%t %s", e.Scope.All, strings.Join(slices.Sorted(maps.Keys(e.Scope.Clusters)), ","))))
+		case lrs.Truncated:
+			words = append(words, fmt.Sprintf("truncated by %d", e.Ignored))
 		case lrs.Bounded:
 			words = append(words, fmt.Sprintf("bounded %v to %v", e.Asked, e.Used))
 		case lrs.Lost:
@@ -50,9 +54,17 @@ func run(t *testing.T, steps []step) *lrs.Machine {
 	return m
 }
 
+func set(names ...string) map[string]struct{} {
+	s := make(map[string]struct{})
+	for _, n := range names {
+		s[n] = struct{}{}
+	}
+	return s
+}
+
 func instructions(interval time.Duration, clusters ...string) lrs.Received {
 	return lrs.Received{Instructions: lrs.Instructions{
-		Scope:    lrs.Scope{All: len(clusters) == 0, Clusters: clusters},
+		Scope:    lrs.Scope{All: len(clusters) == 0, Clusters: set(clusters...)},
 		Interval: interval,
 	}}
 }
@@ -96,6 +108,26 @@ func TestIntervalsAreBounded(t *testing.T) {
 		step{0, lrs.Written{}, ""},
 		step{time.Hour - 1, lrs.Turn{}, ""},
 		step{1, lrs.Turn{}, "report all=true"},
+	))
+}
+
+// A server that keeps changing its mind about what it must not ask for is told of once a stream.
+func TestUnusableInstructionsAreToldOnce(t *testing.T) {
+	truncated := func(interval time.Duration) lrs.Received {
+		in := instructions(interval, "a")
+		in.Instructions.Ignored = 3
+		return in
+	}
+	run(t, opened(
+		step{0, truncated(time.Millisecond), "bounded 1ms to 1s; truncated by 3"},
+		step{0, truncated(48 * time.Hour), "bounded 48h0m0s to 1h0m0s"},
+		step{0, truncated(time.Millisecond), ""},
+		step{0, truncated(48 * time.Hour), ""},
+		step{0, lrs.Closed{}, "lost <nil>, again in 1s"},
+		step{sec, lrs.Turn{}, "open"},
+		step{0, lrs.Opened{}, "greet"},
+		step{0, lrs.Written{}, ""},
+		step{0, truncated(sec), "truncated by 3"},
 	))
 }
 

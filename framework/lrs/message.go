@@ -53,7 +53,13 @@ type Instructions struct {
 	// Interval is the time between reports, as the server says it; zero if it does
 	// not, or in no valid way.
 	Interval time.Duration
+	// Ignored is how many names were beyond MaxClusters.
+	Ignored int
 }
+
+// MaxClusters is the limit of the clusters that a server can list. Names beyond it are
+// ignored.
+const MaxClusters = 1 << 20
 
 // ParseResponse reads a LoadStatsResponse.
 func ParseResponse(msg []byte) (Instructions, error) {
@@ -83,8 +89,8 @@ func (in *Instructions) field(number protowire.Number, kind protowire.Type, valu
 		v, _ := protowire.ConsumeVarint(value)
 		in.All = v != 0
 	case number == responseClusters && kind == protowire.BytesType:
-		name, _ := protowire.ConsumeString(value)
-		in.Clusters = append(in.Clusters, name)
+		name, _ := protowire.ConsumeBytes(value)
+		in.cluster(name)
 	case number == responseInterval && kind == protowire.BytesType:
 		raw, _ := protowire.ConsumeBytes(value)
 		d := new(durationpb.Duration)
@@ -96,4 +102,19 @@ func (in *Instructions) field(number protowire.Number, kind protowire.Type, valu
 		}
 	}
 	return nil
+}
+
+// cluster adds a name to the scope.
+func (in *Instructions) cluster(name []byte) {
+	if _, twice := in.Clusters[string(name)]; twice {
+		return
+	}
+	if len(in.Clusters) == MaxClusters {
+		in.Ignored++
+		return
+	}
+	if in.Clusters == nil {
+		in.Clusters = make(map[string]struct{})
+	}
+	in.Clusters[string(name)] = struct{}{}
 }

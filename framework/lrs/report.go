@@ -12,13 +12,17 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Scope is which clusters a server wants to hear of.
+// Scope is which clusters a server wants to hear of. Nobody changes it once it is made:
+// copies share its set.
 type Scope struct {
-	All      bool     // send_all_clusters
-	Clusters []string // by name, unless All
+	All      bool                // send_all_clusters
+	Clusters map[string]struct{} // by name, unless All
 }
 
-func (s Scope) has(cluster string) bool { return s.All || slices.Contains(s.Clusters, cluster) }
+func (s Scope) has(cluster string) bool {
+	_, ok := s.Clusters[cluster]
+	return s.All || ok
+}
 
 // A Cut is what happened since the last one that was committed. Nothing is marked as
 // reported before Commit: a cut that is thrown away has never been. A store has one at a
@@ -47,10 +51,15 @@ func (s *Store) Cut(scope Scope, now time.Time) *Cut {
 	r := &Cut{store: s, at: now, scope: scope}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range slices.SortedFunc(maps.Keys(s.clusters), compareClusters) {
+	keys := make([]clusterKey, 0, len(s.clusters))
+	for key := range s.clusters {
 		if scope.has(key.cluster) {
-			r.add(s.clusters[key])
+			keys = append(keys, key)
 		}
+	}
+	slices.SortFunc(keys, compareClusters)
+	for _, key := range keys {
+		r.add(s.clusters[key])
 	}
 	return r
 }

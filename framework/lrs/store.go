@@ -35,13 +35,14 @@ func NewStore(filled func()) *Store {
 
 type clusterKey struct{ cluster, service string }
 
-// A clusterEntry is one cluster. Its drops may be read without the store's mutex,
-// which guards everything else.
+// A clusterEntry is one cluster. Its drops may be read without a mutex, and changed with
+// that of the categories. The store's mutex guards everything else.
 type clusterEntry struct {
 	clusterKey
 	users      int       // handles of the cluster and of its localities
 	idle       time.Time // since when there are none
 	since      time.Time // the end of the last report
+	categories sync.Mutex
 	drops      atomic.Pointer[map[string]*drops]
 	localities map[localityKey]*localityEntry
 }

@@ -115,7 +115,7 @@ func TestOnlyWhatIsAskedForIsReported(t *testing.T) {
 		unwanted.Drop("")
 		unwanted.Release()
 		pass(time.Second)
-		cut := s.Cut(Scope{Clusters: []string{"a", "x"}}, time.Now())
+		cut := s.Cut(Scope{Clusters: map[string]struct{}{"a": {}, "x": {}}}, time.Now())
 		wantStats(t, cut.Stats, `cluster_name: "a" total_dropped_requests: 1 load_report_interval { seconds: 1 }`)
 		cut.Commit()
 		pass(time.Second)
