@@ -178,6 +178,7 @@ func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 // decodeHTTPFilter reads one HTTPFilter into its place in a list.
 func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
 	s.Name = m.GetName()
+	s.Disabled = m.GetDisabled()
 	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
 		v.AddError(p.Field("typed_config"), err)
 	} else {

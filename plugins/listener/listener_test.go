@@ -124,3 +124,14 @@ func TestEnvoyKeepsWhatItDoesNotKnow(t *testing.T) {
 		t.Errorf("the HTTP filter is %+v", f)
 	}
 }
+
+// A disabled filter is read and checked like any other, and may be the last one (A39).
+func TestDisabledFilter(t *testing.T) {
+	u := decode(t, `api_listener { api_listener { `+managerAny+` { rds { route_config_name: "r" config_source { ads { } } }
+		http_filters { name: "f" disabled: true typed_config { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { max_active_faults { value: 2 } } } }
+		http_filters { name: "router" disabled: true typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] { } } } } } }`)
+	f := u.API.Filters
+	if config, ok := f[0].Config.(fault.Config); !ok || *config.MaxActive != 2 || !f[0].Disabled || !f[1].Disabled {
+		t.Errorf("filters %+v", f)
+	}
+}

@@ -95,6 +95,8 @@ func (Inline) isRoutes() {}
 type HTTPFilter struct {
 	// Unique in the list. Routes use it to override the configuration.
 	Name string
+	// No call goes through the filter, unless a route has an override that is not disabled.
+	Disabled bool
 	// The full name of the message that configures the filter.
 	Message string
 	// Why the filter does not count: it is optional, and unknown on this side; empty: it
@@ -225,6 +227,7 @@ func (s Inline) Equal(o Inline) bool {
 // Equal reports whether the fields of s and o are equal.
 func (s HTTPFilter) Equal(o HTTPFilter) bool {
 	return s.Name == o.Name &&
+		s.Disabled == o.Disabled &&
 		s.Message == o.Message &&
 		s.Skipped == o.Skipped &&
 		convert.EqualValues(s.Config, o.Config)

@@ -610,6 +610,7 @@ type wireHttpFilter struct {
 	Name            string
 	TypedConfig     anypb.Any
 	IsOptional      bool
+	Disabled        bool
 	whichConfigType int32 // the number of the member that is set
 }
 
@@ -636,6 +637,9 @@ func (m *wireHttpFilter) parse(r *wire.Reader) {
 		case 6<<3 | wire.Varint:
 			// is_optional
 			m.IsOptional = r.Bool()
+		case 7<<3 | wire.Varint:
+			// disabled
+			m.Disabled = r.Bool()
 		default:
 			r.Skip()
 		}
@@ -662,6 +666,13 @@ func (m *wireHttpFilter) GetIsOptional() bool {
 		return false
 	}
 	return m.IsOptional
+}
+
+func (m *wireHttpFilter) GetDisabled() bool {
+	if m == nil {
+		return false
+	}
+	return m.Disabled
 }
 
 // wireRds is what is read of a

@@ -133,6 +133,7 @@ func messageDecodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *res
 func messageDecodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *httpconnectionmanagerv3.HttpFilter, v *resource.Violations) HTTPFilter {
 	var s HTTPFilter
 	s.Name = m.GetName()
+	s.Disabled = m.GetDisabled()
 	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
 		v.AddError(p.Field("typed_config"), err)
 	} else {

@@ -14,6 +14,10 @@ import (
 // A FilterOverride is the configuration of an HTTP filter for some calls, in the
 // place of what the listener says (A39).
 type FilterOverride struct {
+	// Disabled switches the filter off for these calls. Message and Config are empty then.
+	// An override that is not disabled switches the filter on, also one that the listener
+	// has disabled.
+	Disabled bool
 	// Message is the full name of the message that it was.
 	Message string
 	// Config is what the filter made of it. In profile Envoy it may be the
@@ -55,6 +59,9 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 		if err := c.Unmarshal(m); err != nil {
 			return o, false, err
 		}
+		if m.GetDisabled() { // its configuration is ignored, whatever it is
+			return FilterOverride{Disabled: true}, true, nil
+		}
 		optional, a = m.GetIsOptional(), m.GetConfig()
 		if c, err = resource.OpenTypedConfig(a); err != nil {
 			return o, false, err
@@ -66,7 +73,7 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 	case !known && optional:
 		return o, false, nil
 	case !known && dc.Types.Profile() == resource.Envoy:
-		return FilterOverride{c.Message, convert.CopyAny(a)}, true, nil
+		return FilterOverride{Message: c.Message, Config: convert.CopyAny(a)}, true, nil
 	case !known:
 		v.Add(resource.Path{}, c.Message, "must be of a filter that is registered (A39)")
 		return o, false, v.Err()
@@ -75,7 +82,7 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 		return o, false, v.Err()
 	}
 	config, err := f.ParseOverride(dc, c)
-	return FilterOverride{c.Message, config}, err == nil, err
+	return FilterOverride{Message: c.Message, Config: config}, err == nil, err
 }
 
 // specifiers reads the cluster specifier plugins. One that is optional and not known

@@ -124,3 +124,23 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("overrides %+v", got)
 	}
 }
+
+// A disabled override has no configuration, whatever its FilterConfig holds.
+func TestDisabledOverrides(t *testing.T) {
+	const filterConfig = `value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { disabled: true `
+	u := decode(t, `virtual_hosts { domains: "*" typed_per_filter_config { key: "none" `+filterConfig+`} } }
+		routes { match { prefix: "" } typed_per_filter_config { key: "unknown" `+filterConfig+`config { [type.googleapis.com/envoy.config.core.v3.Address] { } } } } }
+			route { weighted_clusters { clusters { name: "c" weight { value: 1 }
+				typed_per_filter_config { key: "rbac" `+filterConfig+`config { [type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute] { } } } } } } } } }
+		routes { match { prefix: "" } route { cluster: "c" }
+			typed_per_filter_config { key: "on" value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { config { [type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute] { } } } } } } }`)
+	h := &u.VirtualHosts[0]
+	off := route.FilterOverride{Disabled: true}
+	cluster := h.Routes[0].Action.(route.WeightedClusters).Clusters[0]
+	if h.Overrides["none"] != off || h.Routes[0].Overrides["unknown"] != off || cluster.Overrides["rbac"] != off {
+		t.Errorf("overrides %+v, %+v, %+v; must be disabled", h.Overrides, h.Routes[0].Overrides, cluster.Overrides)
+	}
+	if on := h.Routes[1].Overrides["on"]; on.Disabled || on.Message == "" {
+		t.Errorf("override %+v; must not be disabled", on)
+	}
+}

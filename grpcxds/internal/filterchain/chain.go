@@ -154,8 +154,14 @@ func (c *chain[I]) override(overrides map[string]route.FilterOverride) (chain[I]
 	return newChain(links), nil
 }
 
-// prepare makes the interceptor, for an override or, if that is nil, without one.
+// prepare makes the interceptor, for an override or, if that is nil, without one. A
+// disabled override removes the interceptor: no call goes through the filter then.
 func (l *link[I]) prepare(o *route.FilterOverride) error {
+	if o != nil && o.Disabled {
+		var none I
+		l.interceptor = none
+		return nil
+	}
 	var config any
 	if o != nil {
 		if l.filter.Override != o.Message {

@@ -66,8 +66,8 @@ func (t *Table) Client(list listener.HTTPFilters) (*ClientChain, error) {
 	return &ClientChain{c}, nil
 }
 
-// build makes a chain without overrides. It leaves out what is skipped, and ends with a
-// terminal filter.
+// build makes a chain without overrides. It leaves out skipped filters and ends at the
+// terminal filter. A disabled filter has no interceptor.
 func build[I any](t *Table, list listener.HTTPFilters, side string, half func(httpfilter.Filter) maker[I]) (chain[I], error) {
 	var links []link[I]
 	for _, l := range list {
@@ -82,6 +82,9 @@ func build[I any](t *Table, list listener.HTTPFilters, side string, half func(ht
 			return chain[I]{}, fmt.Errorf("filterchain: HTTP filter %q: %s cannot run on a %s", l.Name, l.Message, side)
 		}
 		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, make: half(f)})
+		if l.Disabled { // until an override that is not disabled
+			continue
+		}
 		if err := links[len(links)-1].prepare(nil); err != nil {
 			return chain[I]{}, err
 		}
