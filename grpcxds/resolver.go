@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
@@ -96,6 +97,7 @@ type xdsResolver struct {
 	settings routing.Settings
 	state    resolver.State // what all configurations have in common
 	told     bool           // the LB policy has had one
+	latest   atomic.Pointer[xdsconfig.State]
 	table    *routing.Table // that the calls have; nil: none
 }
 
@@ -150,7 +152,9 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	}
 	if err == nil || r.told {
 		state := r.state
-		state.Attributes = xdsconfig.With(nil, r.policyState(c, table, err))
+		newest := r.policyState(c, table, err)
+		r.latest.Store(newest)
+		state.Attributes = xdsconfig.With(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
 			r.pool.logger.Warn("the LB policy does not take a configuration", "target", r.settings.Where, "error", failed)
 		}
@@ -168,7 +172,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 // policyState is what the LB policy is told. Without a table, the error says why.
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *xdsconfig.State {
 	s := &xdsconfig.State{
-		Config: c, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
+		Config: c, Latest: &r.latest, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
 		Breakers: &r.pool.breakers, TLS: r.pool.providers, Logger: r.pool.logger,
 		Connect: !r.told && !r.channel.Waiting(),
 	}

@@ -3,6 +3,7 @@ package xdsconfig
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"google.golang.org/grpc/attributes"
 
@@ -17,6 +18,10 @@ import (
 // reach beyond it.
 type State struct {
 	Config *Config
+	// Latest holds the newest state of the channel, for policies that begin a child with the
+	// resolver.State of an earlier update: rls_experimental ignores updates as long as it has
+	// no child. Nil: this state is the newest.
+	Latest *atomic.Pointer[State]
 	// Where says whose errors they are: the target and its data-plane authority.
 	Where string
 	// Connect says that the channel is to connect before there is a call: somebody who is not
@@ -67,8 +72,11 @@ func With(a *attributes.Attributes, s *State) *attributes.Attributes {
 	return a.WithValue(stateKey{}, s)
 }
 
-// From returns what [With] added; nil: nothing.
+// From returns the newest state of the channel whose state [With] added; nil: it added none.
 func From(a *attributes.Attributes) *State {
 	s, _ := a.Value(stateKey{}).(*State)
+	if s != nil && s.Latest != nil {
+		return s.Latest.Load()
+	}
 	return s
 }

@@ -18,8 +18,9 @@ import (
 )
 
 var (
-	errUnknown = errors.New("it is not in the configuration")
-	errNoState = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
+	errUnknown   = errors.New("it is not in the configuration")
+	errNoCluster = errors.New("LB policy " + Name + `: cluster = ""; must be set below the LB policy of a cluster specifier plugin`)
+	errNoState   = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
 )
 
 // A manager is the policy, of one channel. What is not said to be otherwise belongs to its
@@ -59,6 +60,11 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 	m.loop.Do(func() {
 		if c, ok := s.BalancerConfig.(*config); ok {
 			m.config = c
+		}
+		if m.config.Cluster == "" && chosen(s.ResolverState.Attributes) {
+			err = errNoCluster
+			m.fail(err)
+			return
 		}
 		var server *bootstrap.Server
 		if server, err = m.reportingServer(state); err != nil {

@@ -1,6 +1,7 @@
 package clustermanager
 
 import (
+	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/resolver"
 
@@ -19,6 +20,13 @@ type plugin struct {
 	target string
 }
 
+// chosenKey marks the attributes of the resolver.State below a plugin's policy.
+type chosenKey struct{}
+
+// chosen reports whether a manager is below a plugin's policy. It must then have a cluster in
+// its configuration: with the targets of the routes it would run the plugin again, below itself.
+func chosen(a *attributes.Attributes) bool { return a.Value(chosenKey{}) != nil }
+
 func newPlugin(around *clusterimpl.Around, target string, report node.Report) *plugin {
 	env := &node.Env{Loop: around.Loop, Options: around.Options}
 	env.Conn = &looping{around.Conn, around.Loop}
@@ -26,7 +34,7 @@ func newPlugin(around *clusterimpl.Around, target string, report node.Report) *p
 }
 
 func (p *plugin) update() {
-	p.env.Attributes = p.around.Attributes
+	p.env.Attributes = p.around.Attributes.WithValue(chosenKey{}, true)
 	p.Update(node.Target{Policy: p.around.State.Config.Plugins[p.target], Chooses: true})
 }
 

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	balancer.Register(customBuilder{})
 	balancer.Register(chooser{})
 	balancer.Register(observed)
+	registerOwn()
 	goleak.VerifyTestMain(m)
 }
 

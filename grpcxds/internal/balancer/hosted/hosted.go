@@ -28,8 +28,7 @@ type Policy struct {
 	last    balancer.State // as the policy said it
 	err     error          // why its configuration cannot be used; what it says does not count then
 
-	raw    string // what config was parsed of
-	config serviceconfig.LoadBalancingConfig
+	config serviceconfig.LoadBalancingConfig // for Pass; nil: the policy has none
 
 	mu       sync.Mutex
 	subConns map[balancer.SubConn]bool
@@ -80,17 +79,18 @@ func (p *Policy) Pass(state resolver.State) {
 	}
 }
 
-// configure parses a configuration, unless it is that of the last time.
+// configure parses a configuration, also if its text is the one of the last update: a policy
+// may change the parsed one, as rls_experimental does, which then finds nothing new in it.
 func (p *Policy) configure(raw string) error {
 	parser, ok := p.builder.(balancer.ConfigParser)
-	if !ok || raw == p.raw && p.config != nil {
+	if !ok {
 		return nil
 	}
 	config, err := parser.ParseConfig(json.RawMessage(raw))
 	if err != nil {
 		return fmt.Errorf("LB policy %s: %w", p.builder.Name(), err)
 	}
-	p.raw, p.config = raw, config
+	p.config = config
 	return nil
 }
 
