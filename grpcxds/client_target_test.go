@@ -113,6 +113,49 @@ func TestInvalidTargets(t *testing.T) {
 	}
 }
 
+// A template that makes names of another type is an error of NewClient for the targets that use
+// it, and of the first call through DialOptions.
+func TestTemplatesOfAnotherType(t *testing.T) {
+	p := newPlane(t)
+	const other = "xdstp://x/envoy.config.route.v3.RouteConfiguration/%s"
+	config := func(byDefault, ofAuthority string) string {
+		return fmt.Sprintf(`{"client_default_listener_resource_name_template": %q, "xds_servers": [%s],
+			"authorities": {"x": {"client_listener_resource_name_template": %q}}}`, byDefault, p.entry(), ofAuthority)
+	}
+	const good = "xdstp://x/envoy.config.listener.v3.Listener/%s"
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	for _, c := range []struct {
+		byDefault, ofAuthority, target string
+		valid                          bool
+	}{
+		{other, good, "xds:///svc", false},
+		{other, good, "xds://x/svc", true},
+		{good, other, "xds:///svc", true},
+		{good, other, "xds://x/svc", false},
+	} {
+		pool := newPool(t, config(c.byDefault, c.ofAuthority))
+		cc, err := grpcxds.NewClient(c.target, grpcxds.DialPool(pool), insecurely)
+		if (err == nil) != c.valid {
+			t.Errorf("%+v: NewClient: %v", c, err)
+		}
+		if err == nil {
+			_ = cc.Close()
+			continue
+		}
+		want := []string{c.target, "xdstp://x/envoy.config.route.v3.RouteConfiguration/svc", "must be envoy.config.listener.v3.Listener"}
+		if cc, err = grpc.NewClient(c.target, grpcxds.DialOptions(grpcxds.DialPool(pool), insecurely)...); err != nil {
+			t.Fatal(err)
+		}
+		_, failed := call(soon(t), cc, "/p.S/M")
+		_ = cc.Close()
+		for _, part := range want {
+			if !strings.Contains(fmt.Sprint(failed), part) {
+				t.Errorf("%+v: the first call: %v; want %q in it", c, failed, part)
+			}
+		}
+	}
+}
+
 func TestOwnPool(t *testing.T) {
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, "")

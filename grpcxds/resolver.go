@@ -10,9 +10,11 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
 // A builder makes the resolvers of one channel, one after the other: a channel that
@@ -58,17 +60,26 @@ func escapeAuthority(s string) string {
 	return b.String()
 }
 
-// listenerFor is the name of the Listener of a target (gRFC A47). Without servers for it,
-// the target is invalid.
+// listenerFor is the name of the Listener of a target (gRFC A47). The target is invalid if the
+// bootstrap has no servers for that name, or if the template makes names of another type.
 func listenerFor(p *Pool, target string) (xdstp.Name, error) {
 	name, err := p.config.ClientListenerName(target)
 	if err == nil {
-		_, err = p.config.ServersFor(name)
+		err = checkListener(p.config, name)
 	}
 	if err != nil {
 		return name, fmt.Errorf("grpcxds: target %q: %w", target, err)
 	}
 	return name, nil
+}
+
+// checkListener reports why no Listener can have a name, which a template of the bootstrap made.
+func checkListener(c *bootstrap.Config, name xdstp.Name) error {
+	if err := name.CheckType(listener.Type().Name); err != nil {
+		return fmt.Errorf("the bootstrap's template makes the name %q: %w", name, err)
+	}
+	_, err := c.ServersFor(name)
+	return err
 }
 
 // Build implements [resolver.Builder].

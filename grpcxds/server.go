@@ -49,9 +49,9 @@ var _ grpc.ServiceRegistrar = (*Server)(nil)
 // through; those of grpc.UnaryInterceptor and grpc.StreamInterceptor see all, since grpc-go
 // calls them before any other.
 //
-// It is an error if there is no bootstrap, if that is invalid, or if it has no
-// server_listener_resource_name_template or none that makes the name of a Listener that a
-// control plane of the bootstrap could have.
+// It returns an error if there is no bootstrap or an invalid one. It also does if the
+// bootstrap has no server_listener_resource_name_template, or one that makes names of another
+// resource type or of an authority without control planes.
 func NewServer(opts ...grpc.ServerOption) (*Server, error) {
 	o := serverOptions{grace: server.DefaultGrace}
 	var rest []grpc.ServerOption
@@ -103,6 +103,7 @@ func (s *Server) open(o *serverOptions, rest []grpc.ServerOption) error {
 		Providers:      s.pool.providers,
 		Report:         func(addr net.Addr, err error) { report(addr, modeOf(err), err) },
 		Grace:          o.grace,
+		AnyAddress:     o.anyAddress,
 		HandshakeLimit: server.DefaultHandshakeLimit,
 		Logger:         logger,
 	}
@@ -113,7 +114,7 @@ func (s *Server) open(o *serverOptions, rest []grpc.ServerOption) error {
 func checkTemplate(c *bootstrap.Config) error {
 	name, err := c.ServerListenerName("127.0.0.1:80") // any address
 	if err == nil {
-		_, err = c.ServersFor(name)
+		err = checkListener(c, name)
 	}
 	if err != nil {
 		return fmt.Errorf("grpcxds: no name for a server's Listener: %w", err)
@@ -153,7 +154,11 @@ func (s *Server) unknown(_ any, ss grpc.ServerStream) error {
 }
 
 // Serve serves on a listening socket, which it closes, as the Listener resource for its
-// address says. Until there is one, and whenever there is none, connections are closed
+// address says. Note that net.Listen("tcp", "0.0.0.0:8080") listens on [::]:8080: the server
+// asks for the Listener of [::]:8080, and that Listener must have this address (A36). For
+// 0.0.0.0:8080 use net.Listen("tcp4", "0.0.0.0:8080"); see also [OtherAnyAddress].
+//
+// Until there is a Listener, and whenever there is none, connections are closed
 // without a byte: Serve does not fail for want of a configuration, and control planes that
 // cannot be reached change nothing. It may be called for several sockets at once.
 //

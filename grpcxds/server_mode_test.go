@@ -1,11 +1,14 @@
 package grpcxds
 
 import (
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
 	"github.com/xdsforge/xdsforge/framework/client"
@@ -78,6 +81,77 @@ func TestAddressOfTheListenerMustMatch(t *testing.T) {
 	w.publishListener(strings.Replace(text, "127.0.0.1\" port", "127.0.0.9\" port", 1))
 	if e := s.await(); e.mode != NotServing {
 		t.Error("it serves at an address that is not the Listener's")
+	}
+}
+
+// A Listener that cannot be the server's own is refused without waiting for its routes, which
+// may never come. That is so at the start and while the server serves.
+func TestListenerOfOthersIsRefusedAtOnce(t *testing.T) {
+	w := newWorld(t)
+	s := w.serve()
+	own := s.listener(inline(anyRoute))
+	other := strings.Replace(s.listener(rds("never")), "127.0.0.1\" port", "127.0.0.9\" port", 1)
+	ofClients := fmt.Sprintf(`name: %q api_listener { api_listener { %s { %s %s } } }`, s.name, managerAny, rds("never"), routerFilter)
+	for _, c := range []struct{ listener, want string }{{other, `"127.0.0.9:`}, {ofClients, "listener of clients"}} {
+		w.publishListener(c.listener)
+		if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), c.want) || !strings.Contains(e.err.Error(), s.name) {
+			t.Errorf("%v: %v; want not serving, %s", e.mode, e.err, c.want)
+		}
+		w.publishListener(own)
+		s.awaitServing()
+	}
+	for _, r := range w.plane.Requests() {
+		if strings.HasSuffix(r.GetTypeUrl(), routeMessage) {
+			t.Errorf("routes %q were asked for", r.GetResourceNames())
+		}
+	}
+}
+
+// net.Listen makes [::] of 0.0.0.0, unless the network is tcp4. Then the server asks for another
+// Listener than the user thinks, and does not take one for 0.0.0.0 unless an option says so.
+func TestAnyAddress(t *testing.T) {
+	for _, c := range []struct {
+		network, asksFor, listener string
+		options                    []grpc.ServerOption
+		serves                     bool
+	}{
+		{"tcp", "[::]", "0.0.0.0", nil, false},
+		{"tcp", "[::]", "::", nil, true},
+		{"tcp", "[::]", "0.0.0.0", []grpc.ServerOption{OtherAnyAddress()}, true},
+		{"tcp4", "0.0.0.0", "0.0.0.0", nil, true},
+		{"tcp4", "0.0.0.0", "::", nil, false},
+		{"tcp4", "0.0.0.0", "::", []grpc.ServerOption{OtherAnyAddress()}, true},
+	} {
+		t.Run(fmt.Sprintf("%s, Listener for %s, %d options", c.network, c.listener, len(c.options)), func(t *testing.T) {
+			w := newWorld(t)
+			lis, err := (&net.ListenConfig{}).Listen(w.ctx, c.network, "0.0.0.0:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := w.serveOn(lis, c.options...)
+			port := portOf(s.addr)
+			s.name = "server/" + c.asksFor + ":" + port
+			w.publishListener(strings.Replace(s.listener(inline(anyRoute)), "127.0.0.1", c.listener, 1))
+			e := s.await()
+			if (e.mode == Serving) != c.serves {
+				t.Fatalf("%v: %v; want serving: %v", e.mode, e.err, c.serves)
+			}
+			s.addr = "127.0.0.1:" + port
+			if c.serves {
+				if st := s.call(s.dial()); st.Code() != codes.OK {
+					t.Errorf("%v; want OK", st)
+				}
+				return
+			}
+			for _, part := range []string{c.asksFor + ":" + port, net.JoinHostPort(c.listener, port)} {
+				if !strings.Contains(e.err.Error(), part) {
+					t.Errorf("%v; want %q in it", e.err, part)
+				}
+			}
+			if hint := `"tcp4"`; strings.Contains(e.err.Error(), hint) != (c.network == "tcp") {
+				t.Errorf("%v; want %s in it where the network was tcp", e.err, hint)
+			}
+		})
 	}
 }
 

@@ -42,10 +42,11 @@ type serverOption struct {
 }
 
 type serverOptions struct {
-	pool   *Pool
-	logger *slog.Logger
-	mode   func(net.Addr, Mode, error)
-	grace  time.Duration
+	pool       *Pool
+	logger     *slog.Logger
+	mode       func(net.Addr, Mode, error)
+	grace      time.Duration
+	anyAddress bool
 }
 
 // ServerPool has a server use a pool, which the server does not close. Without it, a server
@@ -76,6 +77,14 @@ func ServingMode(f func(addr net.Addr, mode Mode, err error)) grpc.ServerOption 
 // than 0, calls may take as long as they do.
 func DrainGrace(d time.Duration) grpc.ServerOption {
 	return serverOption{set: func(o *serverOptions) { o.grace = d }}
+}
+
+// OtherAnyAddress lets a server that listens on [::] use a Listener whose address is 0.0.0.0
+// with the same port, and the other way round. Without it, these addresses differ like any
+// others, as gRFC A36 demands. The name of the Listener does not change: the server asks for
+// the Listener of the address that it listens on.
+func OtherAnyAddress() grpc.ServerOption {
+	return serverOption{set: func(o *serverOptions) { o.anyAddress = true }}
 }
 
 // logModes logs errors, and that each of them is over.

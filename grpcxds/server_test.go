@@ -42,6 +42,11 @@ func TestNewServerNeedsABootstrapWithATemplate(t *testing.T) {
 		"invalid":           {"{", nil, "bootstrap"},
 		"no template":       {"{" + server + "}", bootstrap.ErrNoServerTemplate, ""},
 		"unknown authority": {"{" + server + `, "server_listener_resource_name_template": "xdstp://x/envoy.config.listener.v3.Listener/%s"}`, bootstrap.ErrUnknownAuthority, ""},
+		"another type": {
+			"{" + server + `, "authorities": {"x": {}}, "server_listener_resource_name_template": "xdstp://x/envoy.config.route.v3.RouteConfiguration/%s"}`,
+			nil, "must be envoy.config.listener.v3.Listener",
+		},
+		"no type": {"{" + server + `, "authorities": {"x": {}}, "server_listener_resource_name_template": "xdstp://x/%s"}`, nil, "must be envoy.config.listener.v3.Listener"},
 		"no servers": {
 			`{"server_listener_resource_name_template": "%s", "authorities": {"x": {"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}]}}}`,
 			nil, "xds_servers",

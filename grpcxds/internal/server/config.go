@@ -19,7 +19,7 @@ const DefaultGrace = 10 * time.Minute
 // Until they are over, it can tell no client to go away.
 const DefaultHandshakeLimit = 2 * time.Second
 
-// A Config is what the ports of one server have in common. All fields are needed.
+// A Config is what the ports of one server have in common. All fields but AnyAddress are needed.
 type Config struct {
 	// Client watches the resources.
 	Client resource.Client
@@ -39,6 +39,8 @@ type Config struct {
 	// Grace is how long the calls of an old generation may go on; negative: as long as they
 	// take.
 	Grace time.Duration
+	// AnyAddress lets a Listener for 0.0.0.0 be that of a server on [::], and the reverse.
+	AnyAddress bool
 	// HandshakeLimit is how long a generation that drains waits for handshakes.
 	HandshakeLimit time.Duration
 	// Logger is where configurations that make calls fail are told of.

@@ -25,15 +25,32 @@ func (m *mode) next(err error) (news bool) {
 
 var errOfClient = errors.New("it is a listener of clients, with an api_listener and no filter chains")
 
-// matchAddress says why a Listener cannot be that of a server which listens on addr; nil:
-// it can. Port 0 of a Listener matches any port.
-func matchAddress(u *listener.Update, addr netip.AddrPort) error {
+// own returns why a Listener cannot be that of the port; nil: it can. Its address must be the
+// one that the server listens on (A36). Port 0 of a Listener matches any port.
+func (p *Port) own(u *listener.Update) error {
 	if u.API != nil {
 		return fmt.Errorf("grpcxds: Listener %q: %w", u.Name(), errOfClient)
 	}
 	want, err := netip.ParseAddrPort(u.Address)
-	if err == nil && want.Addr().Unmap() == addr.Addr().Unmap() && (want.Port() == addr.Port() || want.Port() == 0) {
-		return nil
+	if err == nil && (want.Port() == p.addr.Port() || want.Port() == 0) {
+		a, b := want.Addr().Unmap(), p.addr.Addr().Unmap()
+		if a == b || p.config.AnyAddress && a.IsUnspecified() && b.IsUnspecified() {
+			return nil
+		}
 	}
-	return fmt.Errorf("grpcxds: Listener %q: its address is %q, but the server listens on %q", u.Name(), u.Address, addr)
+	hint := ""
+	if want.Addr() == netip.IPv4Unspecified() {
+		hint = p.anyAddressHint()
+	}
+	return fmt.Errorf("grpcxds: Listener %q: its address is %q, but the server listens on %q%s", u.Name(), u.Address, p.addr, hint)
+}
+
+// anyAddressHint says how a server that was told 0.0.0.0 comes to listen on [::]; empty: it does
+// not listen there.
+func (p *Port) anyAddressHint() string {
+	if p.addr.Addr() != netip.IPv6Unspecified() {
+		return ""
+	}
+	v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), p.addr.Port())
+	return fmt.Sprintf(`; net.Listen("tcp", "%s") listens on %s, use the network "tcp4" for %[1]s`, v4, p.addr)
 }

@@ -11,6 +11,7 @@ import (
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
@@ -47,22 +48,33 @@ func TestMatchAddress(t *testing.T) {
 	for _, c := range []struct {
 		listener, listens string
 		want              string // part of the error; empty: they match
+		any               bool
 	}{
-		{at("127.0.0.1", "80"), "127.0.0.1:80", ""},
-		{at("127.0.0.1", "0"), "127.0.0.1:80", ""},
-		{at("::", "80"), "[::]:80", ""},
-		{at("0:0::0", "80"), "[::]:80", ""},
-		{at("127.0.0.1", "80"), "[::ffff:127.0.0.1]:80", ""},
-		{at("127.0.0.1", "81"), "127.0.0.1:80", `its address is "127.0.0.1:81", but the server listens on "127.0.0.1:80"`},
-		{at("127.0.0.2", "80"), "127.0.0.1:80", `"127.0.0.2:80"`},
-		{at("127.0.0.2", "0"), "127.0.0.1:80", `"127.0.0.2:0"`},
-		{at("0.0.0.0", "80"), "[::]:80", `"0.0.0.0:80", but the server listens on "[::]:80"`},
-		{at("localhost", "80"), "127.0.0.1:80", `"localhost:80"`},
+		{at("127.0.0.1", "80"), "127.0.0.1:80", "", false},
+		{at("127.0.0.1", "0"), "127.0.0.1:80", "", false},
+		{at("::", "80"), "[::]:80", "", false},
+		{at("0:0::0", "80"), "[::]:80", "", false},
+		{at("127.0.0.1", "80"), "[::ffff:127.0.0.1]:80", "", false},
+		{at("127.0.0.1", "81"), "127.0.0.1:80", `its address is "127.0.0.1:81", but the server listens on "127.0.0.1:80"`, false},
+		{at("127.0.0.2", "80"), "127.0.0.1:80", `"127.0.0.2:80"`, false},
+		{at("127.0.0.2", "0"), "127.0.0.1:80", `"127.0.0.2:0"`, false},
+		{at("0.0.0.0", "80"), "[::]:80", `"0.0.0.0:80", but the server listens on "[::]:80"`, false},
+		{at("localhost", "80"), "127.0.0.1:80", `"localhost:80"`, false},
+		{at("::", "80"), "0.0.0.0:80", `"[::]:80", but the server listens on "0.0.0.0:80"`, false},
+		{at("0.0.0.0", "80"), "[::]:80", `; net.Listen("tcp", "0.0.0.0:80") listens on [::]:80, use the network "tcp4" for 0.0.0.0:80`, false},
+		{at("0.0.0.0", "80"), "[::]:80", "", true},
+		{at("0.0.0.0", "0"), "[::]:80", "", true},
+		{at("::", "80"), "0.0.0.0:80", "", true},
+		{at("0.0.0.0", "81"), "[::]:80", `"0.0.0.0:81"`, true},
+		{at("0.0.0.0", "80"), "127.0.0.1:80", `"0.0.0.0:80"`, true},
+		{at("127.0.0.1", "80"), "[::]:80", `"127.0.0.1:80"`, true},
+		{at("localhost", "80"), "[::]:80", `"localhost:80"`, true},
 		{`api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
-			route_config {} http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, "127.0.0.1:80", "listener of clients"},
+			route_config {} http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, "127.0.0.1:80", "listener of clients", true},
 	} {
 		u := plugincase.Read[*listener.Update](t, listener.Type(), new(listenerv3.Listener), `name: "web" `+c.listener)
-		err := matchAddress(u, netip.MustParseAddrPort(c.listens))
+		p := &Port{addr: netip.MustParseAddrPort(c.listens), config: &Config{AnyAddress: c.any}}
+		err := p.own(u)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"web"`)) {
 			t.Errorf("%q for %s: %v; want %q", u.Address, c.listens, err, c.want)
 		}
@@ -90,6 +102,38 @@ func TestWarningsUntilAllIsWell(t *testing.T) {
 		t.Errorf("logged\n%s; want\n%s", &out, want)
 	}
 }
+
+// A server that was told 0.0.0.0 and listens on [::] asks for a Listener that nobody has.
+func TestMissingListenerOfAnyAddress(t *testing.T) {
+	missing := &resource.Error{Kind: resource.ErrNotFound, Type: "envoy.config.listener.v3.Listener"}
+	const hint = `use the network "tcp4" for 0.0.0.0:80`
+	for _, c := range []struct {
+		listens string
+		err     error
+		want    bool
+	}{
+		{"[::]:80", missing, true},
+		{"[::]:80", resource.ErrTransport, false},
+		{"0.0.0.0:80", missing, false},
+		{"127.0.0.1:80", missing, false},
+	} {
+		var got error
+		addr := netip.MustParseAddrPort(c.listens)
+		p := &Port{addr: addr, lis: listenerAt{addr: net.TCPAddrFromAddrPort(addr)}, config: &Config{Report: func(_ net.Addr, err error) { got = err }}}
+		p.update(nil, c.err)
+		if !errors.Is(got, c.err) || strings.Contains(got.Error(), hint) != c.want {
+			t.Errorf("%v on %s is reported as %v; with the hint: want %v", c.err, c.listens, got, c.want)
+		}
+	}
+}
+
+// listenerAt is a listener that has an address and nothing else.
+type listenerAt struct {
+	net.Listener
+	addr net.Addr
+}
+
+func (l listenerAt) Addr() net.Addr { return l.addr }
 
 // Who has stopped a server is told nothing more of it.
 func TestNothingIsReportedOnceAPortHasStopped(t *testing.T) {

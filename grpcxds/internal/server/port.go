@@ -11,8 +11,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // A Port is one listening socket, with the Listener resource that says what is served
@@ -117,7 +119,7 @@ func (p *Port) hand(c net.Conn) {
 
 // watch follows the Listener and its RouteConfigurations until ctx ends.
 func (p *Port) watch(ctx context.Context) {
-	for s, err := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(toRoutes)) {
+	for s, err := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(p.follow)) {
 		select {
 		case <-p.stopped:
 			return
@@ -127,12 +129,22 @@ func (p *Port) watch(ctx context.Context) {
 	}
 }
 
+// follow reports whether the port needs what a Listener refers to: RouteConfigurations, and none
+// of a Listener that cannot be its own. Such a one is refused at once, and not when its routes
+// are known.
+func (p *Port) follow(from resource.Update, to resource.Ref) bool {
+	u, ok := from.(*listener.Update)
+	return to.Type == route.Type().Name && (!ok || p.own(u) == nil)
+}
+
 // update takes a complete configuration into use, or the reason why there is none.
 func (p *Port) update(s *tree.Snapshot, err error) {
 	var u *listener.Update
 	if err == nil {
 		u, _ = s.Root().(*listener.Update)
-		err = matchAddress(u, p.addr)
+		err = p.own(u)
+	} else if hint := p.anyAddressHint(); hint != "" && errors.Is(err, resource.ErrNotFound) {
+		err = fmt.Errorf("%w%s", err, hint)
 	}
 	if err != nil {
 		if p.replace(nil) {

@@ -50,9 +50,6 @@ func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (conte
 	return ctx, err
 }
 
-// toRoutes follows a listener's references, and no others.
-func toRoutes(_ resource.Update, to resource.Ref) bool { return to.Type == route.Type().Name }
-
 // newRoutes takes what a snapshot has for a Listener.
 func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
 	r := &routes{chains: make(map[*listener.Manager]*routing)}
