@@ -11,8 +11,9 @@
 // What it returns is gRPC's own ClientConn. Its calls take the routes, timeouts, retries,
 // HTTP filters and clusters that control planes say, and go to endpoints by gRPC's LB
 // policies and any that the program registers. A configuration is used when it is complete
-// (A74); calls in flight stay with the one that they began with. A call that cannot be
-// made says of which target, resource, control plane and node that is.
+// (A74); calls in flight stay with the one that they began with. The error of a call that cannot
+// be made names the target, the resource, the control plane and the node. That includes a call
+// whose deadline comes while the control plane has not answered.
 //
 // A channel connects to the endpoints of a cluster when the first call is sent there, and
 // stays connected as long as routes name the cluster. Until then it is IDLE.

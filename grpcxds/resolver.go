@@ -142,6 +142,13 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	}
 	r.watcher = xdsconfig.New(r.scope, xdsconfig.Options{
 		Listener: name.String(), Authority: o.Authority, NodeID: r.settings.NodeID, Deliver: r.deliver,
+		Servers: r.pool.config.ServersFor,
+	})
+	r.channel.Explain(func() error {
+		if err := r.watcher.Pending(); err != nil {
+			return fmt.Errorf("%s: %w", r.settings.Where, err)
+		}
+		return nil
 	})
 	r.channel.Bind(r.watcher)
 	r.watcher.Start()
@@ -204,6 +211,7 @@ func (r *xdsResolver) ResolveNow(resolver.ResolveNowOptions) { r.watcher.Resolve
 func (r *xdsResolver) Close() {
 	r.watcher.Close()
 	r.channel.Bind(nil)
+	r.channel.Explain(nil)
 	r.channel.Set(nil, nil)
 	r.scope.release()
 	r.closePool()

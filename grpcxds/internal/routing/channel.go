@@ -24,6 +24,7 @@ type Channel struct {
 	conn    atomic.Pointer[grpc.ClientConn]
 	state   atomic.Pointer[state]
 	waiting atomic.Int64 // calls, for a table
+	pending atomic.Pointer[func() error]
 	refs    refs
 }
 
@@ -47,6 +48,18 @@ func (c *Channel) DisableRetries() { c.noRetry = true }
 
 // Bind has the holder keep the clusters that calls are sent to; nil: there is none now.
 func (c *Channel) Bind(h xdsconfig.Holder) { c.refs.bind(h) }
+
+// Explain makes f the one that says what the first table waits for, in the errors of calls that
+// wait for it until their time is over. f returns nil if it does not know; a nil f never does.
+func (c *Channel) Explain(f func() error) { c.pending.Store(&f) }
+
+// trouble is the newest error, or else what the first table waits for; nil: neither is known.
+func (c *Channel) trouble(newest error) error {
+	if f := c.pending.Load(); newest == nil && f != nil && *f != nil {
+		return (*f)()
+	}
+	return newest
+}
 
 // Set makes a table the one that calls are routed by from now on. Without a table, calls
 // fail for the given reason, or wait, as they want; without a reason, they all wait. The
@@ -99,7 +112,7 @@ func (c *Channel) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 		select {
 		case <-s.over:
 		case <-ctx.Done():
-			return nil, waited(ctx.Err(), cc.Target(), last)
+			return nil, waited(ctx.Err(), cc.Target(), c.trouble(last))
 		}
 	}
 }
@@ -110,7 +123,7 @@ func waited(err error, target string, last error) error {
 	if last == nil {
 		return status.Errorf(code, "grpcxds: target %q: %v while waiting for the configuration", target, err)
 	}
-	return status.Errorf(code, "%v while waiting for the configuration; the newest trouble: %v", err, last)
+	return status.Errorf(code, "%v while waiting for the configuration: %v", err, last)
 }
 
 // failFast reports whether a call fails rather than waits (the default).

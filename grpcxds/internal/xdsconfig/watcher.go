@@ -6,7 +6,9 @@ import (
 
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Options are what a Watcher is for.
@@ -21,6 +23,9 @@ type Options struct {
 	// they exist or not. The leaves of all aggregates together have a limit of 16 times as
 	// many. 0 means 20,000.
 	Limit int
+	// Servers returns the servers that are asked for a resource, for messages; nil: they are
+	// not named.
+	Servers func(name xdstp.Name) ([]*bootstrap.Server, error)
 	// DNS resolves the names of LOGICAL_DNS clusters; nil: gRPC's own resolver does.
 	DNS resolver.Builder
 	// Deliver takes every new configuration, one at a time. An error says why calls cannot
@@ -53,6 +58,7 @@ type Watcher struct {
 	nodes   nodes
 	roots   roots
 	told    told
+	pending pending
 	dns     sync.WaitGroup // goroutines of names
 }
 

@@ -75,7 +75,7 @@ func in(t *testing.T, features string, test func(*world)) {
 		defer c.Close()
 		w := &world{t: t, server: server, client: c, dns: &fakeDNS{resolvers: make(map[string]*fakeResolver)}, news: make(chan string, 1000)}
 		w.watcher = xdsconfig.New(c, xdsconfig.Options{
-			Listener: "l", Authority: "svc", NodeID: "n", DNS: w.dns,
+			Listener: "l", Authority: "svc", NodeID: "n", DNS: w.dns, Servers: config.ServersFor,
 			Deliver: func(c *xdsconfig.Config, err error) {
 				w.last = c
 				w.news <- describe(c, err)

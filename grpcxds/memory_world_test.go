@@ -1,0 +1,230 @@
+package grpcxds
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	testpb "google.golang.org/grpc/interop/grpc_testing"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// A memoryWorld is a control plane, servers and channels without a network, on a clock of their
+// own.
+type memoryWorld struct {
+	*testing.T
+	plane   *memoryads.Server
+	pool    *Pool
+	sockets map[string]*memorySocket // by address
+}
+
+// inMemory runs a test in a bubble of synctest.
+func inMemory(t *testing.T, test func(*memoryWorld)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		plane := memoryads.NewServer(memoryads.Type{URL: listener.TypeURL, Complete: true}, memoryads.Type{URL: route.TypeURL},
+			memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
+		connections := client.NewPool(client.PoolTransport(memoryads.Network{"memory": plane}))
+		defer connections.Close()
+		pool, err := NewPool(WithConnections(connections), WithLogger(slog.New(slog.DiscardHandler)), WithBootstrap(parse(t, `{"node": {"id": "n"},
+			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}]}`)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		test(&memoryWorld{T: t, plane: plane, pool: pool, sockets: make(map[string]*memorySocket)})
+	})
+}
+
+// set gives the control plane a resource, as text.
+func (w *memoryWorld) set(url string, m interface {
+	proto.Message
+	GetName() string
+}, format string, args ...any,
+) {
+	w.Helper()
+	w.setAs(url, "", m, format, args...)
+}
+
+func (w *memoryWorld) setAs(url, name string, m proto.Message, format string, args ...any) {
+	w.Helper()
+	if err := prototext.Unmarshal(fmt.Appendf(nil, format, args...), m); err != nil {
+		w.Fatal(err)
+	}
+	if named, ok := m.(interface{ GetName() string }); ok {
+		name = named.GetName()
+	}
+	body, err := proto.Marshal(m)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.plane.Set(url, memoryads.Resource{Name: name, Body: body})
+}
+
+// apiListener is a Listener of clients.
+func (w *memoryWorld) apiListener(name, routes string) {
+	w.Helper()
+	w.set(listener.TypeURL, new(listenerv3.Listener), `name: %q api_listener { api_listener { %s { %s %s } } }`, name, managerAny, routes, routerFilter)
+}
+
+func (w *memoryWorld) routes(name, hosts string) {
+	w.Helper()
+	w.set(route.TypeURL, new(routev3.RouteConfiguration), `name: %q %s`, name, hosts)
+}
+
+// cluster is one that has an endpoint at an address.
+func (w *memoryWorld) cluster(name, host string, port int) {
+	w.Helper()
+	w.set(cluster.TypeURL, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } }`, name)
+	w.setAs(endpoint.TypeURL, name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" }
+		load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: %q port_value: %d } } } } }`, name, host, port)
+}
+
+// pass lets time pass until everything is quiet again.
+func (w *memoryWorld) pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
+// A memorySocket is a listening socket with an address of TCP.
+type memorySocket struct {
+	*bufconn.Listener
+	addr *net.TCPAddr
+	from int // the port that connections come from
+}
+
+// Addr implements [net.Listener].
+func (s *memorySocket) Addr() net.Addr { return s.addr }
+
+// Accept implements [net.Listener].
+func (s *memorySocket) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &memoryConn{c, s.addr, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 99), Port: s.from}}, nil
+}
+
+// A memoryConn is a connection with addresses of TCP.
+type memoryConn struct {
+	net.Conn
+	local, remote *net.TCPAddr
+}
+
+// LocalAddr implements [net.Conn].
+func (c *memoryConn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr implements [net.Conn].
+func (c *memoryConn) RemoteAddr() net.Addr { return c.remote }
+
+// listen opens a socket on an address.
+func (w *memoryWorld) listen(addr string) *memorySocket {
+	w.Helper()
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		w.Fatal(err)
+	}
+	s := &memorySocket{Listener: bufconn.Listen(1 << 16), addr: tcp}
+	w.sockets[addr] = s
+	return s
+}
+
+// serve has a server of the control plane serve on an address until the test ends. It reports
+// its modes.
+func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) chan event {
+	w.Helper()
+	events := make(chan event, 100)
+	s, err := NewServer(append([]grpc.ServerOption{
+		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { events <- event{m, err} }),
+	}, opts...)...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	testpb.RegisterTestServiceServer(s, echo{})
+	socket, served := w.listen(addr), make(chan error, 1)
+	go func() { served <- s.Serve(socket) }()
+	w.Cleanup(func() {
+		s.Stop()
+		if err := <-served; err != nil {
+			w.Errorf("Serve: %v", err)
+		}
+	})
+	return events
+}
+
+// backend serves on an address without a control plane.
+func (w *memoryWorld) backend(addr string) {
+	w.Helper()
+	s, socket := grpc.NewServer(), w.listen(addr)
+	testpb.RegisterTestServiceServer(s, echo{})
+	go func() { _ = s.Serve(socket) }() // ends with Stop
+	w.Cleanup(s.Stop)
+}
+
+// dial is a channel for a target whose connections go to the sockets.
+func (w *memoryWorld) dial(target string, opts ...grpc.DialOption) testpb.TestServiceClient {
+	w.Helper()
+	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
+			s, ok := w.sockets[addr]
+			if !ok {
+				return nil, fmt.Errorf("nobody listens on %s", addr)
+			}
+			return s.DialContext(ctx)
+		}))
+	cc, err := grpc.NewClient(target, opts...)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = cc.Close() })
+	return testpb.NewTestServiceClient(cc)
+}
+
+// dialXDS is a channel that the control plane configures.
+func (w *memoryWorld) dialXDS(target string) testpb.TestServiceClient {
+	w.Helper()
+	return w.dial(target, DialOptions(DialPool(w.pool))...)
+}
+
+// call makes a call with a time limit, and an authority if it is not empty.
+func (w *memoryWorld) call(c testpb.TestServiceClient, limit time.Duration, headers ...string) *status.Status {
+	ctx, cancel := context.WithTimeout(w.Context(), limit)
+	defer cancel()
+	_, err := c.EmptyCall(metadata.AppendToOutgoingContext(ctx, headers...), &testpb.Empty{})
+	return status.Convert(err)
+}
+
+// expect checks how a call ended, and that its message has parts.
+func (w *memoryWorld) expect(what string, st *status.Status, code codes.Code, parts ...string) {
+	w.Helper()
+	for _, part := range append(parts, "") {
+		if st.Code() != code || !strings.Contains(st.Message(), part) {
+			w.Errorf("%s: %v; want %v with %q", what, st, code, part)
+			return
+		}
+	}
+}
