@@ -64,6 +64,10 @@ model: ## Run SEQUENCES (200000) random sequences against the model, from SEED (
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow
 	$(GO) run ./internal/soak -time $(SOAKTIME)
 
+.PHONY: hostile
+hostile: ## Attack the client with bad content; print memory, CPU and delays; fails where a bound is missed
+	$(GO) run ./internal/hostile
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	@for pkg in $$($(GO) list ./...); do \

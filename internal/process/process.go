@@ -49,12 +49,17 @@ func (c *Child) Line() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
+// Ask gives a command, a line, and returns the line that answers it.
+func (c *Child) Ask(format string, args ...any) (string, error) {
+	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
+		return "", err
+	}
+	return c.Line()
+}
+
 // Do gives a command, a line, and waits for the line that says it is done.
 func (c *Child) Do(format string, args ...any) error {
-	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
-		return err
-	}
-	_, err := c.Line()
+	_, err := c.Ask(format, args...)
 	return err
 }
 

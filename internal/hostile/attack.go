@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// An attack is one kind of bad content, and the bounds that hold for it.
+type attack struct {
+	name string
+	// watches are the client's before the attack.
+	watches []watch
+	// delta chooses the incremental variant of the protocol.
+	delta bool
+	// run does what the hostile control plane does. It returns when the client has
+	// answered.
+	run func(ctx context.Context, s *scene) error
+	// after runs before kept memory is measured. Nil: the client ends its watches.
+	after func(ctx context.Context, s *scene) error
+	// rejected is a part of the reason with which the client must reject the last
+	// response; empty: the client must accept it.
+	rejected string
+
+	// Bounds; zero is the default.
+	peak, kept int64 // bytes
+	cpu, delay time.Duration
+}
+
+// A watch is one subscription of the client.
+type watch struct {
+	message    string // the full name of the resource's message
+	name       string
+	collection bool // name is that of a collection
+}
+
+// Default bounds.
+const (
+	maxPeak  = 300 << 20
+	maxKept  = 8 << 20
+	maxCPU   = 10 * time.Second
+	maxDelay = 2 * time.Second
+)
+
+// largeBounds are the bounds of a response of the default largest size.
+func (a attack) large(bytes int64) attack {
+	a.name += " (largest response)"
+	a.peak, a.cpu, a.delay = 4*bytes+maxPeak, 2*time.Minute, 5*time.Second
+	return a
+}
+
+func (a attack) withDefaults() attack {
+	set := func(p *int64, value int64) {
+		if *p == 0 {
+			*p = value
+		}
+	}
+	set(&a.peak, maxPeak)
+	set(&a.kept, maxKept)
+	set((*int64)(&a.cpu), int64(maxCPU))
+	set((*int64)(&a.delay), int64(maxDelay))
+	return a
+}
+
+// allAttacks are the rows of the table.
+func allAttacks() []attack {
+	return slices.Concat(
+		routeAttacks(),
+	)
+}
+
+// Names of messages.
+const (
+	listenerMessage = "envoy.config.listener.v3.Listener"
+	routeMessage    = "envoy.config.route.v3.RouteConfiguration"
+	clusterMessage  = "envoy.config.cluster.v3.Cluster"
+	endpointMessage = "envoy.config.endpoint.v3.ClusterLoadAssignment"
+)

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
+)
+
+func main() {
+	only := flag.String("run", "", "run only the attacks whose name contains this")
+	victimOf := flag.String("victim", "", "be the client: addresses of the hostile and the second control plane (for the command itself)")
+	delta := flag.Bool("delta", false, "with -victim: use the delta protocol")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	var err error
+	if hostile, second, ok := strings.Cut(*victimOf, ","); ok {
+		err = serveVictim(ctx, hostile, second, *delta, os.Stdin, os.Stdout)
+	} else {
+		err = run(ctx, *only, os.Stdout)
+	}
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "hostile:", err)
+		os.Exit(1)
+	}
+}
+
+var errMissed = errors.New("a bound was missed")
+
+// run runs the attacks whose name contains a text.
+func run(ctx context.Context, only string, out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "attack\twire MiB\tpeak MiB\tbound\trss\tkept\tbound\tcpu\tbound\tdelay\tbound\tverdict\t")
+	missed := false
+	for _, a := range allAttacks() {
+		if !strings.Contains(a.name, only) {
+			continue
+		}
+		a = a.withDefaults()
+		r, err := a.stage(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		var why []string
+		if err != nil {
+			why = []string{err.Error()}
+		} else {
+			why = a.missed(r)
+		}
+		missed = missed || len(why) > 0
+		fmt.Fprintf(table, "%s\t%.1f\t%.0f\t%.0f\t%.0f\t%.1f\t%.0f\t%v\t%v\t%v\t%v\t%s\t%s\n", a.name,
+			mib(r.wire), mib(r.Peak), mib(a.peak), mib(r.RSS), mib(r.Kept), mib(a.kept),
+			r.CPU.Round(time.Millisecond), a.cpu, r.Delay.Round(time.Millisecond), a.delay, short(r.verdict), missing(why))
+		_ = table.Flush()
+	}
+	if missed {
+		return errMissed
+	}
+	return nil
+}
+
+func mib(n int64) float64 { return float64(n) / (1 << 20) }
+
+// short is a verdict that fits into a line.
+func short(verdict string) string {
+	const most = 100
+	switch {
+	case verdict == "":
+		return "accepted"
+	case len(verdict) > most:
+		return "rejected: " + verdict[:most] + "…"
+	}
+	return "rejected: " + verdict
+}
+
+func missing(why []string) string {
+	if len(why) == 0 {
+		return "ok"
+	}
+	return "MISSED: " + strings.Join(why, "; ")
+}
+
+// A result is what an attack came to.
+type result struct {
+	reading
+	wire    int64
+	verdict string
+}
+
+// missed says which bounds do not hold.
+func (a attack) missed(r result) (why []string) {
+	over := func(what string, is bool) {
+		if is {
+			why = append(why, what)
+		}
+	}
+	over("peak", r.Peak > a.peak)
+	over("kept", r.Kept > a.kept)
+	over("cpu", r.CPU > a.cpu)
+	over("delay", r.Delay > a.delay)
+	over("second authority", r.Updates == 0)
+	over("verdict", (a.rejected == "") != (r.verdict == "") || !strings.Contains(r.verdict, a.rejected))
+	return why
+}
+
+// stage runs one attack in processes of its own.
+func (a attack) stage(ctx context.Context) (r result, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	defer cancel()
+	s, err := startScene(a.delta)
+	if err != nil {
+		return r, err
+	}
+	defer s.server.Stop()
+	second, err := startSecond() //nolint:contextcheck // ends with Stop
+	if err != nil {
+		return r, err
+	}
+	defer second.Stop()
+	args := []string{"-victim", s.server.Addr() + "," + second.Addr()}
+	if a.delta {
+		args = append(args, "-delta")
+	}
+	if s.child, err = process.Start(ctx, args...); err != nil {
+		return r, err
+	}
+	defer s.child.Stop()
+	if r.reading, err = a.play(ctx, s); err == nil {
+		r.wire, r.verdict = s.wire, s.verdict
+	}
+	return r, err
+}
+
+// play is the attack itself.
+func (a attack) play(ctx context.Context, s *scene) (r reading, err error) {
+	for _, w := range a.watches {
+		if err := s.watch(ctx, w); err != nil {
+			return r, err
+		}
+	}
+	if _, err := s.order(order{Do: "start"}); err != nil {
+		return r, err
+	}
+	if err := a.run(ctx, s); err != nil {
+		return r, err
+	}
+	if r, err = s.order(order{Do: "end"}); err != nil {
+		return r, err
+	}
+	after := a.after
+	if after == nil {
+		after = func(ctx context.Context, s *scene) error { return s.unwatch(ctx) }
+	}
+	if err := after(ctx, s); err != nil {
+		return r, err
+	}
+	kept, err := s.order(order{Do: "kept"})
+	r.Kept = kept.Kept
+	return r, err
+}

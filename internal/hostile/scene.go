@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/fakeads"
+	"github.com/xdsforge/xdsforge/internal/process"
+)
+
+// A scene is the hostile control plane, and the client that it attacks.
+type scene struct {
+	server *fakeads.Server
+	child  *process.Child
+
+	requests chan request // of the newest stream
+	nonces   int
+	wire     int64  // bytes sent
+	verdict  string // the reason of the last rejection; empty: the last response was accepted
+
+	mu   sync.Mutex
+	sotw fakeads.Stream // the newest
+	incr fakeads.DeltaStream
+}
+
+// A request is the part of a request that scenes look at.
+type request struct {
+	message string // the type's
+	nonce   string
+	names   []string // subscribed to; in state of the world, all of them
+	gone    []string // unsubscribed from, in the delta protocol
+	reason  string   // of a rejection
+}
+
+// startScene starts the hostile control plane.
+func startScene(delta bool) (s *scene, err error) {
+	s = &scene{requests: make(chan request, 1<<10)}
+	if delta {
+		s.server, err = fakeads.StartDelta(s.serveDelta)
+	} else {
+		s.server, err = fakeads.Start(s.serve)
+	}
+	return s, err
+}
+
+func (s *scene) serve(stream fakeads.Stream) error {
+	s.mu.Lock()
+	s.sotw = stream
+	s.mu.Unlock()
+	for {
+		req, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		r := request{message: messageOf(req.GetTypeUrl()), nonce: req.GetResponseNonce(), names: req.GetResourceNames(), reason: req.GetErrorDetail().GetMessage()}
+		if err := s.take(stream.Context(), r); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *scene) serveDelta(stream fakeads.DeltaStream) error {
+	s.mu.Lock()
+	s.incr = stream
+	s.mu.Unlock()
+	for {
+		req, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		r := request{
+			message: messageOf(req.GetTypeUrl()), nonce: req.GetResponseNonce(), reason: req.GetErrorDetail().GetMessage(),
+			names: req.GetResourceNamesSubscribe(), gone: req.GetResourceNamesUnsubscribe(),
+		}
+		if err := s.take(stream.Context(), r); err != nil {
+			return err
+		}
+	}
+}
+
+func (s *scene) take(ctx context.Context, r request) error {
+	select {
+	case s.requests <- r:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func messageOf(url string) string { return url[len(resource.TypeURLPrefix):] }
+
+// until waits for a request.
+func (s *scene) until(ctx context.Context, what string, is func(request) bool) (request, error) {
+	for {
+		select {
+		case r := <-s.requests:
+			if is(r) {
+				return r, nil
+			}
+		case <-ctx.Done():
+			return request{}, fmt.Errorf("the client sent no %s: %w", what, ctx.Err())
+		}
+	}
+}
+
+// nonce is a new one.
+func (s *scene) nonce() string {
+	s.nonces++
+	return strconv.Itoa(s.nonces)
+}
+
+// send sends bodies of a type as a state-of-the-world response, and waits for the answer.
+func (s *scene) send(ctx context.Context, message string, bodies ...[]byte) error {
+	url := resource.TypeURLPrefix + message
+	resp := &discoveryv3.DiscoveryResponse{TypeUrl: url}
+	for _, b := range bodies {
+		resp.Resources = append(resp.Resources, &anypb.Any{TypeUrl: url, Value: b})
+	}
+	return s.respond(ctx, resp)
+}
+
+// respond sends a state-of-the-world response, whose nonce and version it sets, and waits
+// for the answer.
+func (s *scene) respond(ctx context.Context, resp *discoveryv3.DiscoveryResponse) error {
+	if err := s.post(resp); err != nil {
+		return err
+	}
+	return s.answered(ctx)
+}
+
+// post is respond, but does not wait.
+func (s *scene) post(resp *discoveryv3.DiscoveryResponse) error {
+	resp.Nonce = s.nonce()
+	resp.VersionInfo = resp.GetNonce()
+	s.mu.Lock()
+	stream := s.sotw
+	s.mu.Unlock()
+	s.wire += int64(proto.Size(resp))
+	return stream.Send(resp)
+}
+
+// respondDelta is respond in the delta protocol.
+func (s *scene) respondDelta(ctx context.Context, resp *discoveryv3.DeltaDiscoveryResponse) error {
+	resp.Nonce = s.nonce()
+	s.mu.Lock()
+	stream := s.incr
+	s.mu.Unlock()
+	s.wire += int64(proto.Size(resp))
+	if err := stream.Send(resp); err != nil {
+		return err
+	}
+	return s.answered(ctx)
+}
+
+// answered waits for the answer to the last response.
+func (s *scene) answered(ctx context.Context) error {
+	nonce := strconv.Itoa(s.nonces)
+	r, err := s.until(ctx, "answer", func(r request) bool { return r.nonce == nonce })
+	if err != nil {
+		return err
+	}
+	s.verdict = r.reason
+	return nil
+}
+
+// order gives the client a command.
+func (s *scene) order(o order) (r reading, err error) {
+	b, err := json.Marshal(o)
+	if err != nil {
+		return r, err
+	}
+	line, err := s.child.Ask("%s", b)
+	if err != nil {
+		return r, err
+	}
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		return r, fmt.Errorf("%s: %w", line, err)
+	}
+	if r.Error != "" {
+		return r, errors.New(r.Error)
+	}
+	return r, nil
+}
+
+// watch has the client watch something, and waits until it has asked for it.
+func (s *scene) watch(ctx context.Context, w watch) error {
+	if _, err := s.order(order{Do: "watch", Message: w.message, Name: w.name, Collection: w.collection}); err != nil {
+		return err
+	}
+	_, err := s.until(ctx, "request for "+w.name, func(r request) bool {
+		return len(r.names) == 0 && r.message == w.message || contains(r.names, w.name)
+	})
+	return err
+}
+
+func contains(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// unwatch has the client end all watches.
+func (s *scene) unwatch(context.Context) error {
+	_, err := s.order(order{Do: "unwatch"})
+	return err
+}
+
+// replace has the first watch's resource replaced by a small one.
+func replace(message string, body []byte) func(context.Context, *scene) error {
+	return func(ctx context.Context, s *scene) error {
+		before := s.verdict
+		err := s.send(ctx, message, body)
+		if err == nil && s.verdict != "" {
+			err = status.Error(codes.InvalidArgument, "the small resource was rejected: "+s.verdict)
+		}
+		s.verdict = before
+		return err
+	}
+}
