@@ -4,12 +4,14 @@
 GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT       := mvdan.cc/gofumpt@v0.12.0
+GREMLINS      := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 FUZZTIME      ?= 30s
 SEQUENCES     ?= 200000
 SEED          ?= 1
 SOAKTIME      ?= 5m
 CORPUS        ?=
 MUTATIONS     ?= 10000
+PACKAGES      ?=
 
 # An example that is a module of its own, as anybody's would be.
 THIRD_PARTY   := examples/thirdparty
@@ -67,6 +69,10 @@ soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing m
 .PHONY: hostile
 hostile: ## Attack the client with bad content; print memory, CPU and delays; fails where a bound is missed
 	$(GO) run ./internal/hostile
+
+.PHONY: mutate
+mutate: ## Change operators and see whether tests notice, in all or some packages: make mutate PACKAGES=./framework/xdstp
+	ulimit -v 12582912 2>/dev/null; $(GO) run ./internal/mutate -gremlins $(GREMLINS) -json mutate.json $(PACKAGES)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (30s)

@@ -1,6 +1,10 @@
 package xdstp
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
 
 func TestEncodePath(t *testing.T) {
 	for in, want := range map[string]string{
@@ -59,6 +63,78 @@ func TestExpand(t *testing.T) {
 	} {
 		if got := Expand(tt.template, tt.value); got != tt.want {
 			t.Errorf("Expand(%q, %q) = %q, want %q", tt.template, tt.value, got, tt.want)
+		}
+	}
+}
+
+// TestEncodeEveryOctet compares with the characters that RFC 3986 lists.
+func TestEncodeEveryOctet(t *testing.T) {
+	const (
+		unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
+		subDelims  = "!$&'()*+,;="
+	)
+	for c := range 256 {
+		s := string([]byte{byte(c)})
+		for _, tt := range []struct {
+			part, literal string
+			encode        func(string) string
+		}{
+			{"path", unreserved + subDelims + ":@/", EncodePath},
+			{"authority", unreserved + subDelims + ":@[]", EncodeAuthority},
+		} {
+			want := fmt.Sprintf("%%%02X", c)
+			if c < 0x80 && strings.Contains(tt.literal, s) {
+				want = s
+			}
+			if got := tt.encode(s); got != want {
+				t.Errorf("the octet %#x in the %s is encoded as %q, want %q", c, tt.part, got, want)
+			}
+		}
+	}
+}
+
+func TestEscapesThatEndEarly(t *testing.T) {
+	for in, want := range map[string]string{
+		"xdstp://e/t/%C3":          ruleUTF8, // a character of two octets that ends after one
+		"xdstp://e/t/%F0%9F%98":    ruleUTF8,
+		"xdstp://e/t/%C3a":         ruleUTF8,
+		"xdstp://e/t/%C":           ruleEscape,
+		"xdstp://e/t/%F0%9F%98%8":  ruleEscape,
+		"xdstp://e/t/%f0%9f%98%80": "",
+		"xdstp://e/t/%/f":          ruleEscape,
+		"xdstp://e/t/%:0":          ruleEscape,
+		"xdstp://e/t/%@0":          ruleEscape,
+		"xdstp://e/t/%G0":          ruleEscape,
+		"xdstp://e/t/%`0":          ruleEscape,
+		"xdstp://e/t/%g0":          ruleEscape,
+	} {
+		_, err := Parse(in)
+		if got := ruleOf(err); got != want {
+			t.Errorf("Parse(%q) breaks the rule %q (%v), want %q", in, got, err, want)
+		}
+	}
+}
+
+// TestHexDigits expects each digit, in both cases, to have its value: the id of a name
+// holds each character in its canonical form.
+func TestHexDigits(t *testing.T) {
+	for c := range 256 {
+		for _, format := range []string{"%%%02x", "%%%02X"} {
+			in := "xdstp://e/t/" + fmt.Sprintf(format, c)
+			n, err := Parse(in)
+			if c < 0x20 || c >= 0x7f { // control characters, and octets that are no characters alone
+				if err == nil {
+					t.Errorf("Parse(%q) = %q, want an error", in, n)
+				}
+				continue
+			}
+			want := EncodePath(string(rune(c)))
+			if c == '/' {
+				want = "%2F" // unescaped, it separates segments
+			}
+			if err != nil || n.ID() != want {
+				t.Errorf("the id of %q is %q, %v; want %q", in, n.ID(), err, want)
+			}
 		}
 	}
 }

@@ -67,3 +67,18 @@ func TestDeepAlternates(t *testing.T) {
 		t.Errorf("%d alternatives of %d were found", got, depth)
 	}
 }
+
+// TestEntryCharacters compares with the characters that resource_locator.proto lists.
+func TestEntryCharacters(t *testing.T) {
+	const allowed = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_-./~:"
+	for r := rune('!'); r < 0x100; r++ {
+		l, err := ParseLocator("xdstp://e/t/i#entry=" + EncodePath(string(r)))
+		if strings.ContainsRune(allowed, r) {
+			if err != nil || l.Entry != string(r) {
+				t.Errorf("the entry %q is read as %q, %v", r, l.Entry, err)
+			}
+		} else if err == nil {
+			t.Errorf("the entry %q is accepted as %q", r, l.Entry)
+		}
+	}
+}

@@ -118,6 +118,23 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
+func TestShorten(t *testing.T) {
+	const limit = 96
+	full := strings.Repeat("a", limit)
+	for _, tt := range []struct{ why, in, want string }{
+		{"short enough", full, full},
+		{"one byte too long", full + "b", full + "…"},
+		{"a character ends at the limit", full[:limit-2] + "é" + "b", full[:limit-2] + "é…"},
+		{"a character of two bytes crosses the limit", full[:limit-1] + "é", full[:limit-1] + "…"},
+		{"a character of four bytes crosses the limit by one byte", full[:limit-3] + "😀", full[:limit-3] + "…"},
+		{"no character begins near the limit", strings.Repeat("\x80", 2*limit), strings.Repeat("\x80", limit-utf8.UTFMax) + "…"},
+	} {
+		if got := shorten(tt.in); got != tt.want {
+			t.Errorf("%s: shorten(%q) = %q, want %q", tt.why, tt.in, got, tt.want)
+		}
+	}
+}
+
 func TestOpaque(t *testing.T) {
 	const s = "xdstp://e/t/i?b=1&a=2#x"
 	n, err := Opaque(s)
@@ -187,4 +204,12 @@ func TestNameSize(t *testing.T) {
 	if size := unsafe.Sizeof(Name{}); size > 32 {
 		t.Errorf("a Name has %d bytes, want 32 or fewer", size)
 	}
+}
+
+// ruleOf returns the rule that an error of this package says was broken.
+func ruleOf(err error) string {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Rule
+	}
+	return ""
 }

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// An engine runs gremlins on a copy of the module.
+type engine struct {
+	plan        plan
+	temp        string // holds everything below
+	copy        string // of the module
+	gremlins    string // the command
+	commit      string
+	environment []string
+}
+
+func newEngine(ctx context.Context, p plan) (_ *engine, err error) {
+	temp, err := os.MkdirTemp("", "mutate-")
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{plan: p, temp: temp, copy: filepath.Join(temp, "module")}
+	defer func() {
+		if err != nil {
+			_ = e.close()
+		}
+	}()
+	commit, err := output(ctx, ".", nil, "git", "rev-parse", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	e.commit = strings.TrimSpace(commit)
+	if err := copyTree(ctx, ".", e.copy); err != nil {
+		return nil, err
+	}
+	bin, scratch := filepath.Join(temp, "bin"), filepath.Join(temp, "tmp")
+	for _, dir := range []string{bin, scratch} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := output(ctx, ".", []string{"GOBIN=" + temp, "GOFLAGS="}, "go", "install", p.gremlins); err != nil {
+		return nil, err
+	}
+	e.gremlins = filepath.Join(temp, "gremlins")
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Symlink(self, filepath.Join(bin, shimName)); err != nil {
+		return nil, err
+	}
+	real, err := exec.LookPath("go")
+	if err != nil {
+		return nil, err
+	}
+	e.environment = []string{
+		goVariable + "=" + real,
+		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"TMPDIR=" + scratch,
+		// Results are never cached, and packages in copies of the module are compiled once.
+		"GOFLAGS=-count=1 -vet=off -buildvcs=false -trimpath",
+	}
+	return e, nil
+}
+
+func (e *engine) close() error { return os.RemoveAll(e.temp) }
+
+// packages returns the folders of the packages that match, from the root of the module.
+func (e *engine) packages(ctx context.Context, patterns []string) ([]string, error) {
+	list, err := output(ctx, e.copy, e.environment, "go", append([]string{"list", "-f", "{{.Dir}}", "--"}, patterns...)...)
+	if err != nil {
+		return nil, err
+	}
+	var dirs []string
+	for dir := range strings.Lines(list) {
+		rel, err := filepath.Rel(e.copy, strings.TrimSpace(dir))
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, filepath.ToSlash(rel))
+	}
+	return dirs, nil
+}
+
+// find returns all mutants of a package, and whether tests reach them. The tests must
+// pass without a mutant; it also returns how long that takes once they are compiled.
+func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration, error) {
+	var took time.Duration
+	for range 2 { // the first one compiles what the tests need
+		begin := time.Now()
+		if _, err := output(ctx, e.copy, e.environment, "go", "test", "./"+dir); err != nil {
+			return nil, 0, fmt.Errorf("the tests fail without a mutant: %w", err)
+		}
+		took = time.Since(begin)
+	}
+	if err := os.RemoveAll(e.profile()); err != nil {
+		return nil, 0, err
+	}
+	mutants, err := e.unleash(ctx, dir, []string{keepVariable + "=" + e.profile()}, "--dry-run")
+	if err != nil {
+		return nil, 0, err
+	}
+	return mutants, took, locate(filepath.Join(e.copy, dir), mutants)
+}
+
+// profile is where the shim keeps the coverage profile of the package at hand.
+func (e *engine) profile() string { return filepath.Join(e.temp, "profile") }
+
+// kill runs the mutants of the drawn lines, and returns all mutants of the package.
+// took is how long its tests take without a mutant.
+func (e *engine) kill(ctx context.Context, dir string, drawn map[string]map[int]bool, took time.Duration) (_ []mutant, err error) {
+	store, err := os.MkdirTemp(e.temp, "draw-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(store) }()
+	r, err := newDrawRepository(ctx, store, filepath.Join(e.copy, dir), drawn)
+	if err != nil {
+		return nil, err
+	}
+	return e.unleash(ctx, dir, append(r.environment, keptVariable+"="+e.profile()), "--diff=HEAD",
+		fmt.Sprintf("--workers=%d", e.plan.workers),
+		fmt.Sprintf("--timeout-coefficient=%d", seconds(e.plan.timeout, took)))
+}
+
+// seconds is how long the tests of a mutant may take: gremlins multiplies by it the
+// time of the coverage run, which is coverageTime.
+func seconds(least, took time.Duration) int {
+	const times = 5
+	return int(math.Ceil(max(least, times*took).Seconds() / coverageTime.Seconds()))
+}
+
+// unleash runs gremlins on one package. It returns the mutants in the order of files.
+func (e *engine) unleash(ctx context.Context, dir string, environment []string, args ...string) ([]mutant, error) {
+	report := filepath.Join(e.temp, "report.json")
+	if err := os.RemoveAll(report); err != nil {
+		return nil, err
+	}
+	args = append([]string{"unleash", "--exclude-files=/", `--exclude-files=\.gen\.go$`, "--output=" + report}, args...)
+	if _, err := output(ctx, filepath.Join(e.copy, dir), slices.Concat(e.environment, environment), e.gremlins, args...); err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(report)
+	if os.IsNotExist(err) {
+		return nil, nil // gremlins writes nothing if a package has no mutants
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseReport(text)
+}
+
+// parseReport reads the mutants from gremlins' report.
+func parseReport(text []byte) ([]mutant, error) {
+	var report struct {
+		Files []struct {
+			Name      string `json:"file_name"`
+			Mutations []struct {
+				Type   string `json:"type"`
+				Status string `json:"status"`
+				Line   int    `json:"line"`
+				Column int    `json:"column"`
+			} `json:"mutations"`
+		} `json:"files"`
+	}
+	if err := json.Unmarshal(text, &report); err != nil {
+		return nil, fmt.Errorf("report of gremlins: %w", err)
+	}
+	var mutants []mutant
+	for _, f := range report.Files {
+		for _, m := range f.Mutations {
+			mutants = append(mutants, mutant{File: f.Name, Line: m.Line, Column: m.Column, Mutator: m.Type, Status: m.Status})
+		}
+	}
+	slices.SortFunc(mutants, compareMutants)
+	return mutants, nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"time"
+)
+
+// defaultPackages are the packages that decide: state machines, decoding, hooks and
+// the parts of a channel and of a server.
+func defaultPackages() []string {
+	return []string{
+		"./framework/xdstp", "./framework/bootstrap", "./registry", "./framework/fallback",
+		"./framework/transport/...", "./framework/lrs", "./framework/resource/...",
+		"./plugins/...", "./grpcxds/internal/...",
+		"./framework/ads", "./framework/authority", "./framework/client",
+	}
+}
+
+// A plan holds the flags of a run.
+type plan struct {
+	gremlins   string // module path and version
+	limit      int    // mutants of a package
+	time       time.Duration
+	timeout    time.Duration // least time that the tests of a mutant get
+	workers    int
+	covered    float64 // least share of mutants that tests reach, in percent
+	killed     float64 // least share of those that tests notice, in percent
+	onlyCover  bool
+	json       string
+	equivalent string
+	patterns   []string
+}
+
+func main() {
+	if filepath.Base(os.Args[0]) == shimName {
+		os.Exit(shim(os.Args[1:]))
+	}
+	p := parsePlan()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, p, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(1)
+	}
+}
+
+func parsePlan() plan {
+	var p plan
+	flag.StringVar(&p.gremlins, "gremlins", "github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0", "the gremlins command, with its version")
+	flag.IntVar(&p.limit, "limit", 200, "largest number of mutants that run for a package")
+	flag.DurationVar(&p.time, "time", 90*time.Minute, "largest time of the whole run")
+	flag.DurationVar(&p.timeout, "timeout", 10*time.Second, "least time that the tests get for one mutant")
+	flag.IntVar(&p.workers, "workers", runtime.NumCPU(), "mutants that run at the same time")
+	flag.Float64Var(&p.covered, "covered", 90, "least percentage of mutants that the tests reach")
+	flag.Float64Var(&p.killed, "killed", 92, "least percentage of the mutants reached that fail a test")
+	flag.BoolVar(&p.onlyCover, "coverage", false, "only list which mutants the tests reach; run none")
+	flag.StringVar(&p.json, "json", "", "file for the results, with every survivor")
+	flag.StringVar(&p.equivalent, "equivalent", "internal/mutate/equivalent.yaml", "list of equivalent mutants")
+	flag.Parse()
+	if p.patterns = flag.Args(); len(p.patterns) == 0 {
+		p.patterns = defaultPackages()
+	}
+	return p
+}
+
+// run measures the packages one after the other. It returns an error if a package is
+// below a threshold.
+func run(ctx context.Context, p plan, out io.Writer) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.time, fmt.Errorf("the time of %s is over", p.time))
+	defer cancel()
+	list, err := readEquivalents(p.equivalent)
+	if err != nil {
+		return err
+	}
+	e, err := newEngine(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.close()) }()
+	packages, err := e.packages(ctx, p.patterns)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	var faults []error
+	for _, dir := range packages {
+		r, faultsOf, err := measure(ctx, e, p, list.of(dir), dir)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", dir, err))
+			if ctx.Err() != nil {
+				faults = append(faults, context.Cause(ctx))
+				break
+			}
+			continue
+		}
+		faults = append(faults, faultsOf...)
+		if r.Mutants == 0 {
+			continue
+		}
+		rows = append(rows, r)
+		r.print(out, p.onlyCover)
+	}
+	printTable(out, rows)
+	for _, r := range rows {
+		faults = append(faults, r.below(p)...)
+	}
+	if p.json != "" {
+		faults = append(faults, writeJSON(p.json, rows))
+	}
+	return errors.Join(faults...)
+}
+
+func writeJSON(name string, rows []row) error {
+	text, err := json.MarshalIndent(rows, "", "\t")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(text, '\n'), 0o600)
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+)
+
+// A row is the result of one package. Equivalent mutants are in no other number.
+type row struct {
+	Package    string   `json:"package"`
+	Mutants    int      `json:"mutants"`
+	Covered    int      `json:"covered"`    // mutants that the tests reach
+	Equivalent int      `json:"equivalent"` // mutants on the list
+	NotViable  int      `json:"not_viable"` // drawn mutants that do not compile
+	Killed     int      `json:"killed"`     // drawn mutants that fail a test
+	TimedOut   int      `json:"timed_out"`  // drawn mutants whose tests do not end; they count as killed
+	Lived      int      `json:"lived"`      // drawn mutants that fail no test
+	Seconds    int      `json:"seconds"`
+	Survivors  []mutant `json:"survivors"`
+	Uncovered  []mutant `json:"uncovered"`
+}
+
+func (r *row) coveredPercent() float64 { return percent(r.Covered, r.Mutants) }
+
+func (r *row) killedPercent() float64 {
+	return percent(r.Killed+r.TimedOut, r.Killed+r.TimedOut+r.Lived)
+}
+
+func percent(n, of int) float64 {
+	if of == 0 {
+		return 100
+	}
+	return 100 * float64(n) / float64(of)
+}
+
+// measure measures one package. Faults are entries of the list of equivalent mutants
+// that are wrong.
+func measure(ctx context.Context, e *engine, p plan, list equivalents, dir string) (r row, faults []error, err error) {
+	begin := time.Now()
+	mutants, took, err := e.find(ctx, dir)
+	if err != nil {
+		return row{}, nil, err
+	}
+	faults = list.mark(mutants)
+	r = row{Package: dir}
+	r.countCoverage(mutants)
+	if drawn := draw(mutants, p.limit, e.commit+" "+dir); !p.onlyCover && len(drawn) > 0 {
+		results, err := e.kill(ctx, dir, drawn, took)
+		if err != nil {
+			return row{}, nil, err
+		}
+		faults = append(faults, r.countKilled(mutants, results)...)
+	}
+	r.Seconds = int(time.Since(begin).Seconds())
+	return r, faults, nil
+}
+
+func (r *row) countCoverage(mutants []mutant) {
+	for _, m := range mutants {
+		if m.equivalent {
+			r.Equivalent++
+			continue
+		}
+		r.Mutants++
+		if m.Status == statusRunnable {
+			r.Covered++
+		} else {
+			r.Uncovered = append(r.Uncovered, m)
+		}
+	}
+}
+
+// countKilled counts the results of the drawn mutants. An equivalent mutant that is
+// killed is a fault of the list.
+func (r *row) countKilled(mutants, results []mutant) (faults []error) {
+	for _, result := range results {
+		i, found := slices.BinarySearchFunc(mutants, result, compareMutants)
+		if !found {
+			continue
+		}
+		m := mutants[i]
+		m.Status = result.Status
+		if m.equivalent {
+			if m.Status == statusKilled || m.Status == statusTimedOut {
+				faults = append(faults, fmt.Errorf("the list of equivalent mutants has one that a test kills: %s/%s:%d:%d %s %q", r.Package, m.File, m.Line, m.Column, m.Mutator, m.Text))
+			}
+			continue
+		}
+		switch m.Status {
+		case statusKilled:
+			r.Killed++
+		case statusTimedOut:
+			r.TimedOut++
+		case statusNotViable:
+			r.NotViable++
+		case statusLived:
+			r.Lived++
+			r.Survivors = append(r.Survivors, m)
+		}
+	}
+	return faults
+}
+
+// below returns an error for each threshold that the package misses.
+func (r *row) below(p plan) (faults []error) {
+	if r.coveredPercent() < p.covered {
+		faults = append(faults, fmt.Errorf("%s: tests reach %.1f %% of the mutants; at least %g %%", r.Package, r.coveredPercent(), p.covered))
+	}
+	if !p.onlyCover && r.killedPercent() < p.killed {
+		faults = append(faults, fmt.Errorf("%s: tests kill %.1f %% of the mutants that they reach; at least %g %%", r.Package, r.killedPercent(), p.killed))
+	}
+	return faults
+}
+
+// print lists the survivors of a package, and with uncovered the mutants that no test
+// reaches.
+func (r *row) print(out io.Writer, uncovered bool) {
+	list := r.Survivors
+	if uncovered {
+		list = r.Uncovered
+	}
+	for _, m := range list {
+		_, _ = fmt.Fprintf(out, "%s/%s:%d:%d: %s %s: %s\n", r.Package, m.File, m.Line, m.Column, m.Status, m.Mutator, m.Text)
+	}
+}
+
+func printTable(out io.Writer, rows []row) {
+	const head = "%-44s %8s %9s %6s %9s %6s %8s %6s %11s %5s\n"
+	_, _ = fmt.Fprintf(out, "\n"+head, "package", "mutants", "covered", "killed", "timed out", "lived", "killed", "equiv.", "not viable", "s")
+	for _, r := range rows {
+		_, _ = fmt.Fprintf(out, "%-44s %8d %7.1f %% %6d %9d %6d %6.1f %% %6d %11d %5d\n", r.Package, r.Mutants, r.coveredPercent(),
+			r.Killed, r.TimedOut, r.Lived, r.killedPercent(), r.Equivalent, r.NotViable, r.Seconds)
+	}
+}
