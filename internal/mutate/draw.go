@@ -51,9 +51,10 @@ func draw(mutants []mutant, limit int, seed string) map[string]map[int]bool {
 			continue
 		}
 		at := place{m.File, m.Line}
-		if runnable[at]++; runnable[at] == 1 {
+		if runnable[at] == 0 {
 			places = append(places, at)
 		}
+		runnable[at]++
 		useful[at] = useful[at] || !m.equivalent
 	}
 	places = slices.DeleteFunc(places, func(at place) bool { return !useful[at] })

@@ -59,12 +59,12 @@ func newEngine(ctx context.Context, p plan) (_ *engine, err error) {
 	if err := os.Symlink(self, filepath.Join(bin, shimName)); err != nil {
 		return nil, err
 	}
-	real, err := exec.LookPath("go")
+	command, err := exec.LookPath("go")
 	if err != nil {
 		return nil, err
 	}
 	e.environment = []string{
-		goVariable + "=" + real,
+		goVariable + "=" + command,
 		"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH"),
 		"TMPDIR=" + scratch,
 		// Results are never cached, and packages in copies of the module are compiled once.

@@ -65,7 +65,8 @@ func (l equivalents) mark(mutants []mutant) (faults []error) {
 		nth, found := 0, false
 		for i := range mutants {
 			if m := &mutants[i]; e.matches(*m) {
-				if nth++; e.Nth == 0 || e.Nth == nth {
+				nth++
+				if e.Nth == 0 || e.Nth == nth {
 					m.equivalent, found = true, true
 				}
 			}

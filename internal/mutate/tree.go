@@ -33,7 +33,7 @@ func copyTree(ctx context.Context, from, to string) error {
 		if err := os.MkdirAll(filepath.Dir(target), 0o700); err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, text, info.Mode().Perm()); err != nil {
+		if err := os.WriteFile(target, text, info.Mode().Perm()); err != nil { //nolint:gosec // below the new folder, by names of git
 			return err
 		}
 	}
