@@ -89,6 +89,9 @@ func TestCanonicalURI(t *testing.T) {
 		"h.example:":          "h.example:",
 		"https://h.example:1": "https://h.example:1",
 		"h.example/x":         "h.example/x",
+		// The first and last letters of schemes, and their neighbours.
+		"a:1": "a:1", "z:1": "z:1", "A:1": "A:1", "M:1": "M:1", "Z:1": "Z:1",
+		"`:1": "dns:///`:1", "{:1": "dns:///{:1", "@:1": "dns:///@:1", "[:1": "dns:///[:1",
 		// A DNS server is part of the target, and the default port is the resolver's.
 		"dns://8.8.8.8/h:1": "dns://8.8.8.8/h:1",
 		"dns:///h":          "dns:///h",

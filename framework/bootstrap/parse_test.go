@@ -101,3 +101,42 @@ func TestNothingElseIsNeeded(t *testing.T) {
 		}
 	}
 }
+
+// TestConsequences expects a problem to hide those inside of it, and no others.
+func TestConsequences(t *testing.T) {
+	for _, tt := range []struct {
+		first, then string
+		hidden      bool
+	}{
+		{"node", "node", true},
+		{"node", "node.id", true},
+		{"xds_servers", "xds_servers[0]", true},
+		{"xds_servers", "xds_servers[0].server_uri", true},
+		{"xds_servers[1]", "xds_servers[1].server_uri", true},
+		{"xds_servers[1]", "xds_servers[10]", false},
+		{"node", "nodes", false},
+		{"node.id", "node", false},
+		{"", "node", true},
+	} {
+		p := &problems{}
+		p.add(tt.first, "1", "must not be")
+		p.add(tt.then, "2", "must not be")
+		if got := len(p.list) == 1; got != tt.hidden {
+			t.Errorf("beside a problem of %q, one of %q is hidden = %v", tt.first, tt.then, got)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	const limit = 96
+	full := strings.Repeat("a", limit)
+	for in, want := range map[string]string{
+		full:                  `"` + full + `"`,
+		full + "b":            `"` + full + `"…`,
+		full[:limit-1] + "éb": `"` + full[:limit-1] + `"…`,
+	} {
+		if got := text(in); got != want {
+			t.Errorf("text(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
