@@ -36,7 +36,7 @@ func TestNackStandsAloneWithoutChanges(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a", "b")
 	for i, nonce := range []string{"n1", "n2", "n3"} {
-		r.do(Received{Type: endpoints, Version: nonce, Nonce: nonce, Reject: "bad", Digest: uint64(i)})
+		r.do(Received{Type: endpoints, Version: nonce, Nonce: nonce, Reject: "bad", Digest: uint64(i), Bad: []uint64{uint64(i)}})
 		if nack := r.next("a", "b"); nack.Reject != "bad" || nack.Nonce != nonce {
 			t.Errorf("request = %+v, want the NACK of %s", nack, nonce)
 		}

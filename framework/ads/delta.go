@@ -59,8 +59,7 @@ type deltaNames struct {
 // An answer is the ACK or the NACK of a response.
 type answer struct {
 	nonce, reject string
-	repeats       int       // of the same content, see [Send]
-	digest        uint64    // of that content
+	run           *run      // of a NACK
 	until         time.Time // before then it waits
 }
 
@@ -207,9 +206,9 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	if i := s.answer(now); i >= 0 {
 		a := s.answers[i]
 		s.answers = slices.Delete(s.answers, i, i+1)
-		req.Nonce, req.Reject, req.Repeats = a.nonce, a.reject, a.repeats
-		if a.reject != "" {
-			req.Quiet = s.rejections.answered(a.digest, now)
+		req.Nonce, req.Reject = a.nonce, a.reject
+		if a.run != nil {
+			req.Repeats, req.Quiet = a.run.repeats, a.run.answered(now)
 		}
 		return req, nil
 	}
@@ -297,9 +296,10 @@ func (s *deltaNames) retake() {
 }
 
 func (s *deltaNames) received(ev Received, now time.Time) {
-	a := answer{nonce: ev.Nonce, reject: ev.Reject, digest: ev.Digest}
+	a := answer{nonce: ev.Nonce, reject: ev.Reject}
 	if ev.Reject != "" {
-		a.until, a.repeats = s.rejections.met(ev.Digest, now)
+		a.run = s.rejections.met(&ev, now)
+		a.until = a.run.until
 	}
 	s.answers = append(s.answers, a)
 	if extra := len(s.answers) - maxAnswers; extra > 0 {

@@ -30,7 +30,15 @@
 // on a stream unless the wildcard is meant. gRFC A57: a stream that ends after a
 // response is no error, and backoff starts over.
 //
-// State of the world: every request lists all names, and answers the last response.
-// Delta: requests carry what changed, each answers one response, and the first of a
-// type on a stream says which versions are held.
+// A request either answers a response or changes subscriptions. Some servers pass over
+// a whole request because of its error or its old nonce, and lose a change in it. In the
+// state-of-the-world variant, every request lists all names; an answer lists those of the
+// request before it. In the delta variant, changes carry no nonce, and the first request
+// of a type on a stream says which versions are held.
+//
+// # Repetitions
+//
+// A name that stays unanswered ([Overdue]) is asked for again, at once and then with
+// back-off ([Config.Repeat]). The NACK of content that was rejected before and comes again
+// at once waits for a growing pause ([Config.Rejected]).
 package ads

@@ -52,9 +52,11 @@ type (
 		Version string
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
-		// Digest is equal for responses of equal content, whatever their version and
-		// nonce. It is only read where Reject is not empty.
+		// Digest is equal for responses of equal content, in any order and whatever
+		// their version and nonce. Bad has a number for each rejected resource and
+		// reason, or for some of them. Both are only read where Reject is not empty.
 		Digest uint64
+		Bad    []uint64
 		// Accepted, Rejected and Removed are what the response said of resources,
 		// by canonical name; where [Machine.Curious] asks for it. Rejected by either
 		// side: an error of the control plane's leaves in use what is.
@@ -111,7 +113,7 @@ type (
 		Reject string
 		First  bool // of its stream: it carries the node
 		// Repeats is how often the same content was rejected before in a row. Quiet says
-		// that the log has a line about it already.
+		// that the log has had a line about it lately.
 		Repeats int
 		Quiet   bool
 		// Again is how many names the request repeats because they are overdue.

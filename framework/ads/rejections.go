@@ -10,70 +10,115 @@ import (
 // second. So the machine remembers the content that it rejected, and lets a pause pass
 // before it rejects the same content again.
 const (
-	// maxRejections is how many rejected contents of a type are remembered. Content
-	// that alternates between some bad and good states is recognised that way.
-	maxRejections = 8
+	// maxRuns is how many runs of rejections of a type are remembered, and maxContents
+	// how many contents of each. Content that alternates between some bad and good
+	// states is recognised that way.
+	maxRuns     = 8
+	maxContents = 8
+	// maxBad is how many rejected resources of a run are remembered.
+	maxBad = 256
+	// maxSpared is how many other contents of a run are answered at once.
+	maxSpared = 4
 	// atOnce is how soon after its NACK content must come again to be a repetition.
 	// A server that takes longer does no harm.
 	atOnce = time.Second
-	// quietFor is how long repetitions are not logged after a line about the content.
-	quietFor = time.Minute
+	// quietFor is how long a run is not logged after a line about it; quietForNews
+	// is that for one with resources that the line has not named.
+	quietFor     = time.Minute
+	quietForNews = 6 * time.Second
 )
 
-// rejections are the contents of a type that were rejected, the newest last.
+// rejections are the runs of rejections of a type, the newest last.
 type rejections struct {
 	backoff Backoff
 	random  func() float64
-	list    []rejection
+	runs    []*run
 }
 
-type rejection struct {
-	digest  uint64
-	repeats int       // NACKs of the same content before, each followed by it at once
-	until   time.Time // before then no NACK leaves; zero: at once
-	sent    time.Time // when the last NACK left; zero while one waits
-	logged  time.Time // when one was last to be logged
+// A run is a series of responses that come at once after the NACK of the one before and
+// share rejected resources with it.
+type run struct {
+	bad      map[uint64]struct{} // the rejected resources
+	contents []uint64            // as Received.Digest has them, the newest last
+	waiting  uint64              // the content whose NACK waits, until then
+	until    time.Time
+	sent     time.Time // when the last NACK left; zero while one waits
+	repeats  int       // of contents
+	spared   int       // contents that were answered at once for being others
+	early    bool      // the last NACK left before its time
+
+	logged time.Time // when the last line was; zero before
+	news   bool      // a rejected resource was not in that
 }
 
 func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected, random: c.Random} }
 
-// met notes that content is rejected, and returns when its NACK may leave and how often
-// it was rejected before in this run.
-func (r *rejections) met(digest uint64, now time.Time) (until time.Time, repeats int) {
-	i := slices.IndexFunc(r.list, func(e rejection) bool { return e.digest == digest })
+// met notes that content is rejected, and returns its run. The NACK may leave at until.
+func (r *rejections) met(ev *Received, now time.Time) (current *run) {
+	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.goesOn(ev, now) })
 	if i < 0 {
-		if len(r.list) == maxRejections {
-			r.list = slices.Delete(r.list, 0, 1)
+		u := &run{bad: make(map[uint64]struct{})}
+		u.take(ev)
+		if len(r.runs) == maxRuns {
+			r.runs = slices.Delete(r.runs, 0, 1)
 		}
-		r.list = append(r.list, rejection{digest: digest})
-		return time.Time{}, 0
+		r.runs = append(r.runs, u)
+		return u
 	}
-	e := r.list[i]
-	switch waits := e.sent.IsZero(); {
-	case waits && now.Before(e.until):
-	case waits || now.Sub(e.sent) <= atOnce:
-		e.repeats++
-		e.until = now.Add(r.backoff.delay(e.repeats, r.random))
+	u := r.runs[i]
+	r.runs = append(slices.Delete(r.runs, i, i+1), u)
+	waits := u.sent.IsZero() && u.waiting == ev.Digest && now.Before(u.until)
+	again := slices.Contains(u.contents, ev.Digest)
+	u.take(ev)
+	switch {
+	case waits:
+	case !again && u.spared < maxSpared:
+		u.spared++
+		u.until = time.Time{}
 	default:
-		e.repeats, e.until = 0, time.Time{}
+		if !u.early || u.repeats == 0 {
+			u.repeats++
+		}
+		u.until = now.Add(r.backoff.delay(u.repeats, r.random))
 	}
-	e.sent = time.Time{}
-	r.list = append(slices.Delete(r.list, i, i+1), e)
-	return e.until, e.repeats
+	u.sent, u.early = time.Time{}, false
+	return u
 }
 
-// answered notes that the NACK of a content leaves, and reports whether it is a repetition
-// of which the log has a line already.
-func (r *rejections) answered(digest uint64, now time.Time) (quiet bool) {
-	for i := range r.list {
-		e := &r.list[i]
-		if e.digest != digest {
-			continue
+// goesOn reports whether a response belongs to the run.
+func (u *run) goesOn(ev *Received, now time.Time) bool {
+	if !u.sent.IsZero() && now.Sub(u.sent) > atOnce {
+		return false
+	}
+	return slices.ContainsFunc(ev.Bad, func(b uint64) bool {
+		_, ok := u.bad[b]
+		return ok
+	})
+}
+
+// take notes what a response has.
+func (u *run) take(ev *Received) {
+	u.waiting = ev.Digest
+	u.contents = slices.DeleteFunc(u.contents, func(d uint64) bool { return d == ev.Digest })
+	if len(u.contents) == maxContents {
+		u.contents = slices.Delete(u.contents, 0, 1)
+	}
+	u.contents = append(u.contents, ev.Digest)
+	for _, b := range ev.Bad {
+		if _, known := u.bad[b]; !known && len(u.bad) < maxBad {
+			u.bad[b] = struct{}{}
+			u.news = true
 		}
-		e.sent = now
-		if quiet = e.repeats > 0 && now.Sub(e.logged) < quietFor; !quiet {
-			e.logged = now
-		}
+	}
+}
+
+// answered notes that the NACK leaves, and reports whether the log is to stay quiet about
+// it.
+func (u *run) answered(now time.Time) (quiet bool) {
+	u.sent, u.early = now, now.Before(u.until)
+	since := now.Sub(u.logged)
+	if quiet = since < quietFor && (!u.news || since < quietForNews); !quiet {
+		u.logged, u.news = now, false
 	}
 	return quiet
 }

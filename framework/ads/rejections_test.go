@@ -37,13 +37,13 @@ func (s *naiveServer) run(d time.Duration) (nacks int) {
 }
 
 func TestRejectedContentThatComesAgainIsAnsweredWithAPause(t *testing.T) {
-	bad := Received{Reject: "bad", Digest: 1}
+	bad := Received{Reject: "bad", Digest: 1, Bad: []uint64{1}}
 	for _, c := range []struct {
 		name     string
 		contents []Received
 	}{
 		{"the same", []Received{bad}},
-		{"in turns with another", []Received{bad, {Reject: "worse", Digest: 2}}},
+		{"in turns with another", []Received{bad, {Reject: "worse", Digest: 2, Bad: []uint64{2}}}},
 	} {
 		for _, protocol := range []Protocol{StateOfTheWorld, Delta} {
 			for d, most := range map[time.Duration]int{10 * time.Second: 8, 10 * time.Minute: 30} {
@@ -62,7 +62,7 @@ func TestRejectedContentThatComesAgainIsAnsweredWithAPause(t *testing.T) {
 func TestContentThatAlternatesIsPacedToo(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a")
-	s := &naiveServer{rig: r, contents: []Received{{Reject: "bad", Digest: 1}, {}}}
+	s := &naiveServer{rig: r, contents: []Received{{Reject: "bad", Digest: 1, Bad: []uint64{1}}, {}}}
 	if n := s.run(10 * time.Second); n < 7 || n > 8 {
 		t.Errorf("%d NACKs in 10 s, want 7 or 8", n)
 	}
@@ -73,12 +73,12 @@ func TestOtherContentIsAnsweredAtOnce(t *testing.T) {
 		r := newDeltaRig(t, protocol)
 		r.open(endpoints, "a")
 		for i := range 100 {
-			r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: uint64(i)})
+			r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: uint64(i), Bad: []uint64{uint64(i)}})
 			if nack := r.sent(); nack.Repeats != 0 {
 				t.Fatalf("NACK %d = %+v", i, nack)
 			}
 		}
-		r.do(Received{Type: endpoints, Nonce: "x", Reject: "bad", Digest: 99})
+		r.do(Received{Type: endpoints, Nonce: "x", Reject: "bad", Digest: 99, Bad: []uint64{99}})
 		r.silent() // it waits
 		r.do(Received{Type: endpoints, Nonce: "y"})
 		if ack := r.sent(); ack.Nonce != "y" || ack.Reject != "" {
@@ -92,7 +92,7 @@ func TestContentThatComesAgainLaterIsAnsweredAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a")
 	for i := range 10 {
-		r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: 1})
+		r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: 1, Bad: []uint64{1}})
 		r.sent()
 		r.pass(2 * time.Second)
 	}
@@ -108,7 +108,7 @@ func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 	nonce := 0
 	reject := func() {
 		nonce++
-		r.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(nonce), Reject: "bad", Digest: 1, Rejected: []string{"a"}})
+		r.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(nonce), Reject: "bad", Digest: 1, Bad: []uint64{1}, Rejected: []string{"a"}})
 	}
 	reject()
 	r.next("a")
@@ -142,7 +142,7 @@ type stubbornServer struct {
 
 func (s *stubbornServer) respond() {
 	s.nonce++
-	s.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(s.nonce), Reject: "bad", Digest: 1})
+	s.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(s.nonce), Reject: "bad", Digest: 1, Bad: []uint64{1}})
 }
 
 // serve reads all that the machine has to send without any time passing.

@@ -40,8 +40,7 @@ type sotwNames struct {
 
 	owed       bool      // the last response waits for its ACK or NACK
 	reject     string    // not empty: it is a NACK
-	repeats    int       // of the same content, see [Send]
-	digest     uint64    // of that content
+	run        *run      // of a NACK
 	until      time.Time // before then the NACK waits
 	early      bool      // the NACK leaves before that, since the list has changed
 	rejections rejections
@@ -197,9 +196,8 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 func (s *sotwNames) answer(now time.Time) Send {
 	s.owed = false
 	req := s.request()
-	req.Reject, req.Repeats = s.reject, s.repeats
-	if s.reject != "" {
-		req.Quiet = s.rejections.answered(s.digest, now)
+	if req.Reject = s.reject; s.run != nil {
+		req.Repeats, req.Quiet = s.run.repeats, s.run.answered(now)
 	}
 	s.overtaken.follow = s.overtaken.follow || s.early
 	s.before, s.early, s.reject, s.until = s.nonce, false, "", time.Time{}
@@ -275,11 +273,12 @@ func (s *sotwNames) request() Send {
 
 func (s *sotwNames) received(ev Received, now time.Time) {
 	s.nonce, s.owed, s.renewed = ev.Nonce, true, false
-	s.reject, s.digest, s.until, s.repeats = ev.Reject, ev.Digest, time.Time{}, 0
+	s.reject, s.run, s.until = ev.Reject, nil, time.Time{}
 	if ev.Reject == "" {
 		s.version = ev.Version
 	} else {
-		s.until, s.repeats = s.rejections.met(ev.Digest, now)
+		s.run = s.rejections.met(&ev, now)
+		s.until = s.run.until
 	}
 	s.overtaken.received(ev, now)
 	for name := range s.doubts.received(ev, s.wasSent) {

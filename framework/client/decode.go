@@ -34,7 +34,7 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 	seen.scan(w, n)
 	ch.list(w, t, delta, n)
 	ch.updates(w, t)
-	rejected := rejections{total: n}
+	rejected := rejections{total: n, seed: ch.client.seed}
 	for i := range w.news {
 		f := &w.news[i]
 		switch {
@@ -59,7 +59,7 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 		ch.again(w, seen, t, &rejected)
 	}
 	if d.reject = rejected.String(); d.reject != "" {
-		d.digest = ch.client.digest(&w.response)
+		d.digest, d.bad = digest(ch.client.seed, &w.response), rejected.bad
 	}
 	ch.absences(w, t)
 	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged

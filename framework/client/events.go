@@ -88,7 +88,7 @@ func (e received) apply(l *loop, now time.Time) {
 	e.s.answered = true
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
-	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest}
+	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest, Bad: r.bad}
 	if ch.machine.Curious(r.typ) {
 		r.summarise(&ev)
 	}
@@ -113,7 +113,8 @@ type decoded struct {
 	version string
 	nonce   string
 	reject  string // not empty: why it is rejected
-	digest  uint64 // of the content of a response that is rejected
+	digest  uint64 // of all resources of a response that is rejected
+	bad     []uint64
 	results []authority.Result
 	news    []fresh // what results were made of
 	// unchanged are those that were in an earlier response as they are.

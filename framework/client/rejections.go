@@ -30,10 +30,19 @@ type rejections struct {
 	count int
 	total int // resources in the response
 	left  int // rejected resources that the message does not name
+
+	seed maphash.Seed
+	bad  []uint64 // a number for each rejected resource and reason
 }
+
+// maxBad is how many rejected resources a response is recognised by.
+const maxBad = 64
 
 func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.count++
+	if len(r.bad) < maxBad {
+		r.bad = append(r.bad, maphash.Comparable(r.seed, [2]string{name, err.Error()}))
+	}
 	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name, maxQuoted))
 	if name == "" {
 		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
@@ -49,18 +58,14 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.b.WriteString(strings.ToValidUTF8(line, "\uFFFD"))
 }
 
-// digest returns a number that is equal for responses of equal resources, whatever their
-// version and nonce.
-func (c *Client) digest(resp *transport.Response) uint64 {
-	var h maphash.Hash
-	h.SetSeed(c.seed)
+// digest returns a number that is equal for responses of equal resources, in any order and
+// whatever their version and nonce.
+func digest(seed maphash.Seed, resp *transport.Response) (sum uint64) {
 	for i := range resp.Len() {
 		res := resp.At(i)
-		maphash.WriteComparable(&h, res.Name)
-		maphash.WriteComparable(&h, len(res.Body))
-		_, _ = h.Write(res.Body) // never fails
+		sum += maphash.String(seed, res.Name) ^ maphash.Bytes(seed, res.Body)
 	}
-	return h.Sum64()
+	return sum
 }
 
 // String is empty when nothing was rejected.
