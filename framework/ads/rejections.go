@@ -35,8 +35,8 @@ type rejections struct {
 	runs    []*run
 }
 
-// A run is a series of responses that come at once after the NACK of the one before and
-// share rejected resources with it.
+// A run is a series of responses that share rejected resources, each with the one before.
+// Pauses grow as long as the next one comes at once after a NACK.
 type run struct {
 	bad      map[uint64]struct{} // the rejected resources
 	contents []uint64            // as Received.Digest has them, the newest last
@@ -55,7 +55,7 @@ func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected
 
 // met notes that content is rejected, and returns its run. The NACK may leave at until.
 func (r *rejections) met(ev *Received, now time.Time) (current *run) {
-	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.goesOn(ev, now) })
+	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.shares(ev) })
 	if i < 0 {
 		u := &run{bad: make(map[uint64]struct{})}
 		u.take(ev)
@@ -67,11 +67,15 @@ func (r *rejections) met(ev *Received, now time.Time) (current *run) {
 	}
 	u := r.runs[i]
 	r.runs = append(slices.Delete(r.runs, i, i+1), u)
+	if !u.sent.IsZero() && now.Sub(u.sent) > atOnce {
+		u.contents, u.until, u.repeats, u.spared, u.early = nil, time.Time{}, 0, 0, false
+	}
 	waits := u.sent.IsZero() && u.waiting == ev.Digest && now.Before(u.until)
 	again := slices.Contains(u.contents, ev.Digest)
 	u.take(ev)
 	switch {
 	case waits:
+	case len(u.contents) == 1 && !again:
 	case !again && u.spared < maxSpared:
 		u.spared++
 		u.until = time.Time{}
@@ -85,11 +89,8 @@ func (r *rejections) met(ev *Received, now time.Time) (current *run) {
 	return u
 }
 
-// goesOn reports whether a response belongs to the run.
-func (u *run) goesOn(ev *Received, now time.Time) bool {
-	if !u.sent.IsZero() && now.Sub(u.sent) > atOnce {
-		return false
-	}
+// shares reports whether a response has rejected resources of the run.
+func (u *run) shares(ev *Received) bool {
 	return slices.ContainsFunc(ev.Bad, func(b uint64) bool {
 		_, ok := u.bad[b]
 		return ok
