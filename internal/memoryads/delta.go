@@ -25,6 +25,7 @@ type deltaType struct {
 	received map[string]time.Time // of those, the ones that the client took, and when
 	removed  map[string][]string  // by nonce: the removals in the response; it has all that were sent
 	rejected rejections
+	asked    *asked
 }
 
 // read implements protocol.
@@ -44,7 +45,7 @@ func (p *delta) read(raw []byte) {
 	if !known {
 		t = &deltaType{
 			received: make(map[string]time.Time), removed: make(map[string][]string),
-			has: maps.Clone(r.GetInitialResourceVersions()),
+			has: maps.Clone(r.GetInitialResourceVersions()), asked: newAsked(),
 		}
 		if t.has == nil {
 			t.has = make(map[string]string)
@@ -52,6 +53,7 @@ func (p *delta) read(raw []byte) {
 		t.manner = newDeltaManner(p, h, t)
 		p.types[h.URL] = t
 	}
+	p.checkNames(h, t, r)
 	for _, name := range t.removed[r.GetResponseNonce()] {
 		if _, sentAgain := t.has[name]; !sentAgain {
 			p.stream.server.record.gone[key(h.URL, name)] = true
@@ -126,6 +128,9 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	t.open = append(t.open, nonce)
 	t.removed[nonce] = r.GetRemovedResources()
 	t.rejected.sent(nonce, &discoveryv3.DeltaDiscoveryResponse{Resources: r.GetResources()})
-	p.stream.respond(r, func() { t.received[nonce] = time.Now() })
+	p.stream.respond(r, func() {
+		t.received[nonce] = time.Now()
+		t.asked.answer(spokenOf(r))
+	})
 	return nonce
 }

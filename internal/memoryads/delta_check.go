@@ -28,11 +28,39 @@ func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRe
 	if changes {
 		t.rejected.changed()
 	}
+	if changes && r.GetResponseNonce() != "" {
+		p.stream.violation("%s: a request answers response %s and changes subscriptions", h.URL, r.GetResponseNonce())
+	}
 	if r.GetResponseNonce() == "" && !changes {
 		p.stream.violation("%s: a request that says nothing", h.URL)
 	}
 	if r.GetErrorDetail() != nil && t.rejected.rejected(r.GetResponseNonce(), time.Now()) {
 		p.stream.mute("%s: the same content is rejected more than %d times in %v", h.URL, maxRejections, stormWindow)
+	}
+}
+
+// checkNames is for the names of a request. One that is subscribed to may be subscribed to
+// again while the server leaves it unanswered.
+func (p *delta) checkNames(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
+	for _, n := range r.GetResourceNamesUnsubscribe() {
+		t.asked.drop(n)
+	}
+	names := r.GetResourceNamesSubscribe()
+	if len(t.asked.names)+len(names) == 0 && r.GetResponseNonce() == "" {
+		names = []string{wildcard}
+	}
+	repeats := false
+	for _, n := range names {
+		switch {
+		case t.asked.ask(n):
+		case t.asked.open(n, p.stream.sentAt):
+			repeats = true
+		default:
+			p.stream.violation("%s: %q is subscribed to again, although it is answered", h.URL, n)
+		}
+	}
+	if repeats && t.asked.repeat(time.Now()) {
+		p.stream.violation("%s: %q are asked for again and again", h.URL, names)
 	}
 }
 

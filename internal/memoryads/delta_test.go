@@ -3,6 +3,7 @@ package memoryads
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -43,6 +44,7 @@ func TestDelta(t *testing.T) {
 		h.told("first", []string{"a=a"}, "x")
 		h.send(&change{TypeUrl: part, ResourceNamesSubscribe: []string{"b"}})
 		h.told("added", []string{"b=b"})
+		pass(time.Second)
 		h.send(&change{TypeUrl: part, ResourceNamesSubscribe: []string{"b"}})
 		h.told("again", []string{"b=b"})
 		h.Set(part, Resource{Name: "a", Body: []byte("2")})
@@ -57,7 +59,7 @@ func TestDelta(t *testing.T) {
 			t.Errorf("unanswered: %q", u)
 		}
 		h.quiet()
-		h.blamed("")
+		h.blamed(`"b" is subscribed to again, although it is answered`)
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -140,6 +141,12 @@ func (h *hand) blamed(words string) {
 	if (words == "") != (len(v) == 0) || !strings.Contains(strings.Join(v, "\n"), words) {
 		h.t.Errorf("violations: %q, want %q", v, words)
 	}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
 }
 
 func node() *corev3.Node { return &corev3.Node{Id: "n"} }

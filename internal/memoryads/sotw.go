@@ -31,6 +31,8 @@ type sotwType struct {
 	owed     time.Time         // when the client took the first response that it has not answered
 	answered string            // nonce that it answered last
 	rejected rejections
+	asked    *asked
+	heeded   []string // names of the last request that no server may pass over, sorted
 }
 
 // read implements protocol.
@@ -47,7 +49,7 @@ func (p *sotw) read(raw []byte) {
 	}
 	t, known := p.types[h.URL]
 	if !known {
-		t = &sotwType{versions: make(map[string]string)}
+		t = &sotwType{versions: make(map[string]string), asked: newAsked()}
 		t.manner = newSotwManner(p, h, t)
 		p.types[h.URL] = t
 	}
@@ -78,20 +80,22 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 	if !ok {
 		return
 	}
+	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: h.URL, VersionInfo: h.state()}
-	for _, res := range h.sorted() {
+	for _, res := range h.valid() {
 		beats := slices.Contains(names, res.Name)
-		if meant(t.manner.names(), res.Name) && res.Error == nil && (beats || h.Complete) {
+		if meant(t.manner.names(), res.Name) && (beats || h.Complete) {
 			r.Resources = append(r.Resources, res.any(h.URL, !beats))
+			about = append(about, res)
 		}
 	}
-	if len(r.GetResources()) > 0 {
-		p.send(t, r)
+	if len(about) > 0 {
+		p.send(t, r, about)
 	}
 }
 
-// send sends a response and returns its nonce.
-func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) (nonce string) {
+// send sends a response that speaks of some resources, and returns its nonce.
+func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Resource) (nonce string) {
 	if p.stream.silent() {
 		return t.nonce
 	}
@@ -105,6 +109,7 @@ func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse) (nonce string
 			t.owed = time.Now()
 		}
 		t.received = nonce
+		t.asked.answer(called(about))
 	})
 	return nonce
 }

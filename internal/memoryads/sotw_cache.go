@@ -82,15 +82,17 @@ func (m *cacheSotw) answer(always bool) {
 	case len(changed) == 0 && (!m.h.Complete || !removed):
 		return
 	}
+	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
 	for _, res := range m.h.valid() {
 		if m.wants(res.Name) && (m.h.Complete || behind || changed[res.Name]) {
 			r.Resources = append(r.Resources, res.any(m.h.URL, true))
+			about = append(about, res)
 			m.returned[res.Name] = res.version
 		}
 	}
 	maps.DeleteFunc(m.returned, func(name, _ string) bool { return m.h.resources[name] == nil })
-	m.open, m.nonce = nil, m.p.send(m.t, r)
+	m.open, m.nonce = nil, m.p.send(m.t, r, about)
 }
 
 // changes compares the resources that are subscribed to with those that were sent. A

@@ -15,14 +15,58 @@ func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) 
 	}
 	if t.last == nil {
 		p.checkFirst(h, t, r)
+		t.list(r)
 		return
 	}
+	answers := r.GetResponseNonce() != "" && r.GetResponseNonce() != t.answered || r.GetErrorDetail() != nil
 	p.checkAnswer(h, t, r)
-	if !slices.Equal(slices.Sorted(slices.Values(r.GetResourceNames())), slices.Sorted(slices.Values(t.last.GetResourceNames()))) {
-		t.rejected.changed()
-	}
+	p.checkNames(h, t, r, answers)
 	if r.GetErrorDetail() != nil && t.rejected.rejected(r.GetResponseNonce(), time.Now()) {
 		p.stream.mute("%s: the same content is rejected more than %d times in %v", h.URL, maxRejections, stormWindow)
+	}
+}
+
+// checkNames is for the names of a later request: a request that answers a response has
+// those of the request before it. A plain request has others, unless a server may have
+// passed over the last change or left a name unanswered.
+func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool) {
+	names := slices.Sorted(slices.Values(r.GetResourceNames()))
+	changes := !slices.Equal(names, slices.Sorted(slices.Values(t.last.GetResourceNames())))
+	switch stale := r.GetResponseNonce() != t.nonce; {
+	case changes && answers:
+		p.stream.violation("%s: a request answers response %s and changes the names from %q to %q", h.URL, r.GetResponseNonce(), t.last.GetResourceNames(), names)
+	case answers:
+	case changes:
+		t.rejected.changed()
+	case stale || !slices.Equal(names, t.heeded):
+	default:
+		open := func(name string) bool { return t.asked.open(name, p.stream.sentAt) }
+		if !slices.ContainsFunc(names, open) && (len(names) > 0 || !open(wildcard)) {
+			p.stream.violation("%s: a request says nothing: it answers no response, and %q are answered", h.URL, names)
+		}
+		if t.asked.repeat(time.Now()) {
+			p.stream.violation("%s: %q are asked for again and again", h.URL, names)
+		}
+	}
+	t.list(r)
+}
+
+// list notes the names that the client asks for.
+func (t *sotwType) list(r sotwRequest) {
+	names := slices.Sorted(slices.Values(r.GetResourceNames()))
+	for _, n := range names {
+		t.asked.ask(n)
+	}
+	if len(names) == 0 {
+		t.asked.ask(wildcard)
+	}
+	for n := range t.asked.names {
+		if !slices.Contains(names, n) && (n != wildcard || len(names) > 0) {
+			t.asked.drop(n)
+		}
+	}
+	if r.GetErrorDetail() == nil && r.GetResponseNonce() == t.nonce {
+		t.heeded = names
 	}
 }
 
@@ -55,6 +99,8 @@ func (p *sotw) checkAnswer(h *holdings, t *sotwType, r *discoveryv3.DiscoveryReq
 	case nonce == "":
 	case !sent:
 		p.stream.violation("%s: nonce %q, which was not sent on this stream", h.URL, nonce)
+	case slices.Index(t.order, nonce) < slices.Index(t.order, t.answered):
+		p.stream.violation("%s: nonce %q, after a later response was answered", h.URL, nonce)
 	case nonce != t.answered && !rejects:
 		t.accepted, t.answered = version, nonce
 	case nonce != t.answered:

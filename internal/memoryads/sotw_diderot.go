@@ -85,5 +85,5 @@ func (m *diderotSotw) respond(notices map[string]*Resource) {
 		versions = append(versions, n+":"+from[n].version)
 	}
 	r.VersionInfo = strings.Join(versions, " ") // empty without resources
-	m.p.send(m.t, r)
+	m.p.send(m.t, r, slices.Collect(maps.Values(from)))
 }

@@ -67,11 +67,13 @@ func (m *istiodSotw) change(names []string) {
 
 // push sends everything that is subscribed to, even if that is nothing.
 func (m *istiodSotw) push() {
+	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
 	for _, res := range m.h.valid() {
 		if meant(m.subscribed, res.Name) {
 			r.Resources = append(r.Resources, res.any(m.h.URL, true))
+			about = append(about, res)
 		}
 	}
-	m.nonce = m.p.send(m.t, r)
+	m.nonce = m.p.send(m.t, r, about)
 }

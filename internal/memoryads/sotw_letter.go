@@ -54,17 +54,21 @@ func (m *letterSotw) change(names []string) {
 // the client subscribed to. What is not there is passed over, and a response that
 // would say nothing is sent for complete types only.
 func (m *letterSotw) respond(names []string) {
+	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
 	for _, res := range m.h.sorted() {
 		asked := res.in(names)
 		switch {
-		case res.Error != nil && asked:
+		case !asked && (res.Error != nil || !m.h.Complete || !meant(m.subscribed, res.Name)):
+			continue
+		case res.Error != nil:
 			r.ResourceErrors = append(r.ResourceErrors, res.trouble())
-		case res.Error == nil && (asked || m.h.Complete && meant(m.subscribed, res.Name)):
+		default:
 			r.Resources = append(r.Resources, res.any(m.h.URL, true))
 		}
+		about = append(about, res)
 	}
-	if m.h.Complete || len(r.GetResources())+len(r.GetResourceErrors()) > 0 {
-		m.p.send(m.t, r)
+	if m.h.Complete || len(about) > 0 {
+		m.p.send(m.t, r, about)
 	}
 }

@@ -36,6 +36,7 @@ func TestSotW(t *testing.T) {
 			t.Errorf("unanswered: %q, want both", u)
 		}
 		h.send(&request{TypeUrl: whole, ResourceNames: []string{"a", "x"}, VersionInfo: first.GetVersionInfo(), ResponseNonce: first.GetNonce()})
+		h.send(&request{TypeUrl: part, ResourceNames: []string{"a"}, VersionInfo: other.GetVersionInfo(), ResponseNonce: other.GetNonce()})
 		h.send(&request{TypeUrl: part, ResourceNames: []string{"a", "b"}, VersionInfo: other.GetVersionInfo(), ResponseNonce: other.GetNonce()})
 		added := h.sotw()
 		wants(t, "what was added", values(added), "b")
@@ -62,6 +63,7 @@ func TestSotWDroppedNameIsSentWhenItIsTakenAgain(t *testing.T) {
 		ack := func(names ...string) {
 			h.send(&request{TypeUrl: part, ResourceNames: names, VersionInfo: r.GetVersionInfo(), ResponseNonce: r.GetNonce()})
 		}
+		ack("a", "b")
 		ack("a")
 		ack("a", "b")
 		wants(t, "taken again", values(h.sotw()), "b")

@@ -43,6 +43,7 @@ type stream struct {
 	ended bool
 	err   error
 
+	sentAt time.Time // when the client sent the request that is read
 	readAt time.Time // of the last request
 	atOnce int       // requests that were read then
 	muted  bool      // nothing is answered: the client causes a storm
@@ -57,10 +58,12 @@ type response struct {
 // Send implements [transport.Stream]. It returns when the server has read the
 // request; its answers can be received then.
 func (st *stream) Send(msg []byte) error {
+	sent := time.Now()
 	return st.await(func() bool {
 		if st.server.faults.deaf {
 			return false
 		}
+		st.sentAt = sent
 		st.protocol.read(msg)
 		st.server.wake()
 		return true

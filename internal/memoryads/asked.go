@@ -1,0 +1,80 @@
+package memoryads
+
+import (
+	"slices"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// A client may repeat each name of a type once, and all of them maxRepetitions times in a
+// repetitionWindow.
+const (
+	repetitionWindow = 30 * time.Second
+	maxRepetitions   = 4
+)
+
+// asked are the names that a client asks for on a stream, whether or not the server has
+// taken notice. A client may repeat a name only while no response speaks of it.
+type asked struct {
+	names    map[string]time.Time // when the client received the first response that speaks of it
+	repeated []time.Time          // requests for names that are not answered, in the last window
+}
+
+func newAsked() *asked { return &asked{names: make(map[string]time.Time)} }
+
+// ask notes that the client asks for a name, and returns false if it did so before.
+func (a *asked) ask(name string) (first bool) {
+	if _, known := a.names[name]; known {
+		return false
+	}
+	a.names[name] = time.Time{}
+	return true
+}
+
+// drop notes that the client no longer asks for a name.
+func (a *asked) drop(name string) { delete(a.names, name) }
+
+// answer notes that the client has received a response that speaks of some names. Each
+// response speaks of the collections.
+func (a *asked) answer(names []string) {
+	for n, answered := range a.names {
+		if answered.IsZero() && (n == wildcard || isGlob(n) || slices.Contains(names, n)) {
+			a.names[n] = time.Now()
+		}
+	}
+}
+
+// open reports whether a name was not answered when the client sent a request. A response
+// that came at the same time has crossed the request.
+func (a *asked) open(name string, sent time.Time) bool {
+	answered, known := a.names[name]
+	return known && (answered.IsZero() || !answered.Before(sent))
+}
+
+// repeat notes a request for names that are not answered, and reports whether it is one
+// too many.
+func (a *asked) repeat(now time.Time) bool {
+	a.repeated = slices.DeleteFunc(a.repeated, func(t time.Time) bool { return now.Sub(t) >= repetitionWindow })
+	a.repeated = append(a.repeated, now)
+	return len(a.repeated) > maxRepetitions+len(a.names)
+}
+
+// spokenOf are the names of which a response speaks.
+func spokenOf(r *discoveryv3.DeltaDiscoveryResponse) (names []string) {
+	for _, res := range r.GetResources() {
+		names = append(append(names, res.GetName()), res.GetAliases()...)
+	}
+	for _, e := range r.GetResourceErrors() {
+		names = append(names, e.GetResourceName().GetName())
+	}
+	return append(names, r.GetRemovedResources()...)
+}
+
+// called are the names of resources, with their aliases.
+func called(resources []*Resource) (names []string) {
+	for _, r := range resources {
+		names = append(append(names, r.Name), r.Aliases...)
+	}
+	return names
+}
