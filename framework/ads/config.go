@@ -30,7 +30,7 @@ type Config struct {
 	// Settle is how long a stream must be up before the control plane counts as
 	// reachable although it has nothing to say. 1 s by default. After streams that were
 	// up for longer and ended without a response, it is twice as long as the longest of
-	// them, up to Backoff.Max, until there is a response.
+	// them, up to 30 s, until there is a response.
 	Settle time.Duration
 	// Linger is how long a stream on which nothing is wanted any longer is kept.
 	// 1 min by default. [Release] ends a stream without it.

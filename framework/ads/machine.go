@@ -12,6 +12,10 @@ import (
 // without a response (gRFC A57 makes that a connectivity failure).
 var errSilent = errors.New("the control plane closed the stream without any response")
 
+// maxSettle bounds for how long a stream must be up after others that ended without a
+// response.
+const maxSettle = 30 * time.Second
+
 type streamState int
 
 const (
@@ -351,7 +355,7 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 			err = errSilent
 		}
 		if m.healthy { // too soon: it must not be so at each attempt
-			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), m.config.Backoff.Max))
+			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), maxSettle))
 		}
 		m.failures++
 		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))

@@ -56,6 +56,7 @@ func (ch *channel) open(l *loop, delta bool) {
 		delta:   delta,
 		out:     make(chan []byte, 1),
 		applied: make(chan struct{}, 1),
+		reading: reading{born: time.Now()},
 	}
 	s.ctx, s.cancel = context.WithCancel(ch.client.ctx)
 	ch.stream = s

@@ -86,6 +86,7 @@ func (e received) apply(l *loop, now time.Time) {
 	}
 	ch, r := e.s.channel, e.response
 	e.s.answered = true
+	e.s.pause(l, now)
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
 	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest, Bad: r.bad}

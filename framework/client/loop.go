@@ -117,6 +117,7 @@ func (l *loop) run() {
 func (l *loop) turn(now time.Time) {
 	for a := range l.client.allScopes() {
 		if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
+			l.attend(a, now)
 			l.toAuthority(a, authority.Tick{}, now)
 		}
 	}
@@ -187,6 +188,9 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 		case ads.Send:
 			ch.send(e)
 		case ads.Asked:
+			for _, u := range ch.users {
+				l.attend(u.authorityScope, now)
+			}
 			ch.tell(l, func(i int, _ *authorityScope) authority.Event {
 				return authority.Asked{Server: i, Type: e.Type, Names: e.Names}
 			}, now)

@@ -24,6 +24,7 @@ type stream struct {
 	applied chan struct{} // a token when the last response is done with
 	news    bool          // there was something new in it; set before the token
 
+	reading  reading
 	answered bool // the loop has taken in a response; loop only
 }
 
@@ -87,11 +88,13 @@ func (s *stream) read(ts transport.Stream) error {
 	var pace pace
 	known := make(memory)
 	for {
+		s.next()
 		msg, err := receive(ts)
 		if err != nil {
 			return err
 		}
 		began := time.Now()
+		s.reading.arrived(began)
 		s.channel.counts.responses.Add(1)
 		for _, piece := range msg {
 			s.channel.counts.received.Add(uint64(len(piece)))
