@@ -64,10 +64,10 @@ func TestTimersWaitForAResponseThatIsDecoded(t *testing.T) {
 		follow(t.Context(), t, c, one, "absent")
 		follow(t.Context(), t, c, one, "slow")
 		follow(t.Context(), t, c, two, "behind")
-		pass(10 * time.Second)
+		pass(5 * time.Second) // no timer is due before
 		s.Set(two.URL(), thing("behind", "1"))
 		follow(t.Context(), t, c, one, "late")
-		pass(29 * time.Second)
+		pass(34 * time.Second)
 		states("while it is decoded", "REQUESTED", "REQUESTED", "REQUESTED", "REQUESTED")
 		pass(2 * time.Second)
 		states("when it is applied", "REQUESTED", "REQUESTED", "ACKED", "ACKED")
@@ -96,6 +96,21 @@ func TestTimersAreLongerByDecoding(t *testing.T) {
 		absent.failed(resource.ErrNotFound)
 		if d := time.Since(began); d != 30*time.Second {
 			t.Errorf("the resource does not exist after %v, want 15 s and the 15 s of decoding", d)
+		}
+	})
+}
+
+// A timer that is due while a response is decoded waits, although nobody asks for anything.
+func TestTimerThatIsDueWhileAResponseIsDecoded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s, one, _ := newSlowThings(t)
+		s.Set(one.URL(), thing("slow", "1m"))
+		absent := follow(t.Context(), t, c, one, "absent")
+		follow(t.Context(), t, c, one, "slow")
+		began := time.Now()
+		absent.failed(resource.ErrNotFound)
+		if d := time.Since(began); d != 75*time.Second {
+			t.Errorf("the resource does not exist after %v, want 15 s and the minute of decoding", d)
 		}
 	})
 }
