@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -83,7 +84,7 @@ func (ch *channel) send(e ads.Send) {
 	if e.Reject != "" {
 		ch.counts.rejected.Add(1)
 		if !e.Quiet {
-			ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "nonce", e.Nonce, "reason", e.Reject, "repeats", e.Repeats)
+			ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "nonce", printable.Text(e.Nonce, printable.Short), "reason", e.Reject, "repeats", e.Repeats)
 		}
 	}
 	ch.counts.repeated.Add(uint64(e.Again)) //nolint:gosec // not negative
@@ -187,6 +188,5 @@ func (ch *channel) healthy(now time.Time) {
 }
 
 func (ch *channel) log(level slog.Level, msg string, args ...any) {
-	args = append([]any{"server", ch.server.URI(), "node", ch.client.nodeID}, args...)
-	ch.client.logger.Log(ch.client.ctx, level, msg, args...)
+	ch.client.log(ch.server, level, msg, args...)
 }

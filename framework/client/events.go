@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -69,12 +70,12 @@ func (e written) apply(l *loop, now time.Time) {
 
 func (e closed) apply(l *loop, now time.Time) {
 	if e.s.current() {
-		ch := e.s.channel
+		ch, err := e.s.channel, printable.Error(e.err)
 		ch.stream = nil
-		ch.ended(e.s, e.err, now)
-		l.toStream(ch, ads.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
+		ch.ended(e.s, err, now)
+		l.toStream(ch, ads.Closed{Err: err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
 		if e.s.delta && !ch.machine.Delta() {
-			ch.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", e.err)
+			ch.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", err)
 		}
 	}
 }

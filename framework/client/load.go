@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -115,7 +116,7 @@ func (e instructed) apply(l *loop, now time.Time) {
 func (e loadClosed) apply(l *loop, now time.Time) {
 	if e.s.current() {
 		e.s.channel.stream = nil
-		l.toLoad(e.s.channel, lrs.Closed{Err: e.err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
+		l.toLoad(e.s.channel, lrs.Closed{Err: printable.Error(e.err), Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
 		l.weigh(e.s.channel, now)
 	}
 }
@@ -199,6 +200,5 @@ func (ch *loadChannel) letGo() {
 }
 
 func (ch *loadChannel) log(level slog.Level, msg string, args ...any) {
-	args = append([]any{"server", ch.server.URI(), "node", ch.client.nodeID}, args...)
-	ch.client.logger.Log(ch.client.ctx, level, msg, args...)
+	ch.client.log(ch.server, level, msg, args...)
 }

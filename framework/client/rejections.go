@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// What errors may hold of what a control plane sent, in bytes: text that is
-// quoted, and the message of a rejection. What does not fit into that is counted.
+// The limits of text from control planes in errors, in bytes: text that is quoted, and the
+// message of a rejection. What does not fit into that is counted.
 const (
-	maxQuoted = 1 << 10
-	maxReject = 8 << 10
+	maxQuoted = printable.Quoted
+	maxReject = printable.Whole
 )
 
 // clip cuts s to a length.
@@ -47,7 +48,7 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	if name == "" {
 		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
 	}
-	line := clip(fmt.Sprintf("%s: %v", who, err), maxReject)
+	line := printable.Text(fmt.Sprintf("%s: %v", who, err), maxReject)
 	if r.b.Len()+len(line) > maxReject && r.b.Len() > 0 {
 		r.left++
 		return
@@ -55,7 +56,7 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	if r.b.Len() > 0 {
 		r.b.WriteString("; ")
 	}
-	r.b.WriteString(strings.ToValidUTF8(line, "\uFFFD"))
+	r.b.WriteString(line)
 }
 
 // digest returns a number that is equal for responses of equal resources, in any order and

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -132,7 +133,7 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	case c.closed(): // and perhaps decoding was not finished
 		return resource.ErrClosed
 	case !ok:
-		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", w.response.TypeURL)
+		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", printable.Text(w.response.TypeURL, printable.Short))
 		s.news = false
 	default:
 		s.loop.post(received{s, d})

@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 )
 
 // Responses with less to decode than a part are decoded by the goroutine that reads
@@ -95,5 +96,5 @@ func (ch *channel) update(dc *resource.DecodeContext, t *resource.Type, r *autho
 // panicked makes a panic of a plugin's code, whatever a control plane has to send to
 // cause it, an error of that resource.
 func panicked(p any) error {
-	return fmt.Errorf("its decoder panicked: %s", clip(fmt.Sprint(p), maxQuoted))
+	return fmt.Errorf("its decoder panicked: %s", printable.Value(p))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -58,11 +59,13 @@ type Error struct {
 // Error prints, for one resource of one server:
 //
 //	Cluster "checkout": invalid: lb_policy = "MAGLEV"; must be one of … [server 127.0.0.1:18000, node web-1]
+//
+// Text from the control plane is clipped and escaped: see package printable.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %q: %v", e.Type[strings.LastIndexByte(e.Type, '.')+1:], e.Name, e.Kind)
+	fmt.Fprintf(&b, "%s %s: %v", e.Type[strings.LastIndexByte(e.Type, '.')+1:], printable.Quote(e.Name.String(), printable.Quoted), e.Kind)
 	if e.Err != nil {
-		fmt.Fprintf(&b, ": %v", e.Err)
+		fmt.Fprintf(&b, ": %s", printable.Text(e.Err.Error(), printable.Whole))
 	}
 	if e.Server != "" {
 		fmt.Fprintf(&b, " [server %s", e.Server)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -35,8 +36,8 @@ type Ref struct {
 	Name xdstp.Name
 }
 
-// String returns "type name" for logs.
-func (r Ref) String() string { return r.Type + " " + r.Name.String() }
+// String returns "type name" for logs, clipped and escaped.
+func (r Ref) String() string { return r.Type + " " + printable.Text(r.Name.String(), printable.Quoted) }
 
 // Meta is what every update carries besides its fields. Generated updates hold
 // one, made by [DecodeContext.Meta], and forward to it.

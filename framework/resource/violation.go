@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 )
 
 // MaxViolations bounds what is kept of one resource's violations; further ones
@@ -53,7 +55,8 @@ func (p *Path) append(b []byte) []byte {
 	return b
 }
 
-// A Violation is one rule that a resource breaks.
+// A Violation is one rule that a resource breaks. Those that [Violations] keep are clipped
+// and escaped: they may quote the resource.
 type Violation struct {
 	Path  string // "outlier_detection.interval"
 	Value string // as it is to be shown; empty when there is none
@@ -83,7 +86,17 @@ func (v *Violations) Add(p Path, value any, rule string) {
 		v.more++
 		return
 	}
-	v.list = append(v.list, Violation{Path: p.String(), Value: show(value), Rule: rule})
+	v.list = append(v.list, violation(p, show(value), rule))
+}
+
+// violation makes one of texts that may quote the resource: a path has the keys of maps, a
+// rule the words of a parser.
+func violation(p Path, value, rule string) Violation {
+	return Violation{
+		Path:  printable.Text(p.String(), printable.Quoted),
+		Value: printable.Text(value, printable.Quoted),
+		Rule:  printable.Text(rule, printable.Quoted),
+	}
 }
 
 // AddError notes what a hook or a conversion says of the value at p. The
@@ -97,7 +110,7 @@ func (v *Violations) AddError(p Path, err error) {
 				v.more++
 				continue
 			}
-			v.list = append(v.list, Violation{Path: at.String(), Value: n.Value, Rule: n.Rule})
+			v.list = append(v.list, violation(at, n.Value, n.Rule))
 		}
 		v.more += nested.More
 		return

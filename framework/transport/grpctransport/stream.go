@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -52,7 +53,7 @@ func plain(err error) error {
 		return err
 	}
 	s := status.Convert(err)
-	e := &transport.Error{Kind: s.Code().String(), Text: s.Message()}
+	e := &transport.Error{Kind: s.Code().String(), Text: printable.Text(s.Message(), printable.Quoted)}
 	if s.Code() == codes.Unimplemented {
 		e.Cause = transport.ErrUnimplemented
 	}

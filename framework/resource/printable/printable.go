@@ -1,0 +1,94 @@
+package printable
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// The limits that this module uses, in bytes.
+const (
+	// Short is the limit of a token: a nonce, a type URL, a name in a log line.
+	Short = 256
+	// Quoted is the limit of text that an error quotes.
+	Quoted = 1 << 10
+	// Whole is the limit of an error.
+	Whole = 8 << 10
+)
+
+// ellipsis marks text that was clipped. It is beyond the limit.
+const ellipsis = "…"
+
+// Text returns s with everything escaped that is not printable, as a Go string literal has
+// it: control characters, line and paragraph separators, invisible and bidirectional marks,
+// and bytes that are not UTF-8. It clips the result to limit bytes, and marks that with an
+// ellipsis. It does not escape backslashes: Text(Text(s, n), n) is Text(s, n).
+func Text(s string, limit int) string {
+	if len(s) <= limit && plain(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		part := s[i : i+size]
+		if r == utf8.RuneError && size == 1 || !strconv.IsPrint(r) {
+			quoted := strconv.Quote(part)
+			part = quoted[1 : len(quoted)-1]
+		}
+		if b.Len()+len(part) > limit {
+			return b.String() + ellipsis
+		}
+		b.WriteString(part)
+		i += size
+	}
+	return b.String()
+}
+
+// Quote returns s as a Go string literal, clipped to limit bytes before the escapes.
+func Quote(s string, limit int) string {
+	if len(s) > limit {
+		s = strings.ToValidUTF8(s[:limit], "") + ellipsis
+	}
+	return strconv.Quote(s)
+}
+
+// plain reports whether s is printable ASCII.
+func plain(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// Error returns an error with the text of err, fit for logs and clipped to [Whole]. What is
+// wrapped in err is wrapped in it. It returns err itself if there is nothing to change, and
+// nil for nil.
+func Error(err error) error {
+	if err == nil {
+		return nil
+	}
+	was := err.Error()
+	text := Text(was, Whole)
+	if text == was {
+		return err
+	}
+	return &printed{text, err}
+}
+
+// printed is an error with another text.
+type printed struct {
+	text string
+	err  error
+}
+
+// Error implements error.
+func (e *printed) Error() string { return e.text }
+
+// Unwrap is for errors.Is and errors.As.
+func (e *printed) Unwrap() error { return e.err }
+
+// Value is Text of fmt.Sprint(v), with the limit [Quoted].
+func Value(v any) string { return Text(fmt.Sprint(v), Quoted) }
