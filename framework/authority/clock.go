@@ -8,6 +8,7 @@ import "time"
 type clock struct {
 	stopped time.Time     // since when; zero while it runs
 	behind  time.Duration // for how long it has stood still before
+	started time.Time     // when it was started again last
 }
 
 // read is what the clock shows.
@@ -25,15 +26,18 @@ func (c *clock) standing() bool { return !c.stopped.IsZero() }
 
 // stop has the clock stand still since a moment that is over.
 func (c *clock) stop(since time.Time) {
-	if !c.standing() {
-		c.stopped = since
+	if c.standing() {
+		return
+	}
+	if c.stopped = since; since.Before(c.started) {
+		c.stopped = c.started // no time counts twice
 	}
 }
 
 func (c *clock) start(now time.Time) {
 	if c.standing() {
 		c.behind += now.Sub(c.stopped)
-		c.stopped = time.Time{}
+		c.stopped, c.started = time.Time{}, now
 	}
 }
 

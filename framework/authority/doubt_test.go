@@ -176,3 +176,17 @@ func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 	r.do(Tick{})
 	a.wants(t, 2, nil, resource.ErrRemoved)
 }
+
+// No time counts twice, whatever moment a Pause names.
+func TestTimersStandStillOnce(t *testing.T) {
+	r := newRig(t)
+	r.watch(partial, "a")
+	r.do(Asked{0, partial, []string{"a"}})
+	since := r.now
+	r.now = r.now.Add(10 * time.Second)
+	for range 3 {
+		r.do(Pause{Server: 0, Since: since})
+		r.do(Resume{Server: 0})
+	}
+	r.due(ResourceTimeout)
+}

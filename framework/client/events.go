@@ -44,7 +44,10 @@ func (e unwatched) apply(l *loop, now time.Time) {
 // The events of streams. Those of a stream that is no longer its channel's come
 // too late to mean anything.
 type (
-	opened  struct{ s *stream }
+	opened struct {
+		s       *stream
+		arriver transport.Arriver // may be nil
+	}
 	written struct{ s *stream }
 	closed  struct {
 		s   *stream
@@ -58,6 +61,7 @@ type (
 
 func (e opened) apply(l *loop, now time.Time) {
 	if e.s.current() {
+		e.s.reading.arriver = e.arriver
 		l.toStream(e.s.channel, ads.Opened{}, now)
 	}
 }

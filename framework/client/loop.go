@@ -115,6 +115,9 @@ func (l *loop) run() {
 
 // turn lets time pass for the machines and lets the channels send.
 func (l *loop) turn(now time.Time) {
+	for _, ch := range l.channels {
+		ch.lookAgain(l, now)
+	}
 	for a := range l.client.allScopes() {
 		if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
 			l.attend(a, now)
@@ -137,6 +140,9 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 	}
 	for _, ch := range l.channels {
 		consider(ch.machine.NextDeadline())
+		if ch.stream != nil {
+			consider(ch.stream.reading.look, !ch.stream.reading.look.IsZero())
+		}
 	}
 	for _, ch := range l.loads {
 		consider(ch.machine.NextDeadline())

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 // A reading says whether a stream's goroutine waits for a response or is at work on one:
 // decoding it, or waiting until it is applied and watchers had their time. What the control
 // plane has sent meanwhile is not read, so the does-not-exist timers stand still: those of
-// the response's type, and those of the others, whose responses are behind it.
+// the response's type, and those of the others, whose responses are behind it. The same is
+// so while a response is arriving, of whatever type, as far as the transport can tell.
 //
 // The goroutine notes it without telling the loop, which asks when a timer is due or is to
 // be started. Small responses cost nothing that way.
@@ -18,6 +20,29 @@ type reading struct {
 	born   time.Time
 	since  atomic.Int64 // when the response arrived, after born, plus one; 0: none is at hand
 	paused atomic.Bool  // the loop has paused timers, and waits for a readsOn
+
+	// The loop's.
+	arriver transport.Arriver // nil if the transport cannot tell
+	look    time.Time         // when to look again whether the response still arrives; zero: not
+	none    time.Time         // when none was arriving; timers may have been started then
+}
+
+// A response that does not arrive in maxArriving, or stops arriving, counts as none. The
+// loop looks every lookInterval.
+const (
+	maxArriving  = 5 * time.Minute
+	lookInterval = time.Second
+)
+
+// arriving reports since when a response has been arriving. Loop only.
+func (r *reading) arriving(now time.Time) (since time.Time, ok bool) {
+	if r.arriver == nil {
+		return time.Time{}, false
+	}
+	if since, ok = r.arriver.Arriving(); since.Before(r.none) {
+		since = r.none
+	}
+	return since, ok && now.Sub(since) < maxArriving
 }
 
 // arrived notes a response.
@@ -36,7 +61,29 @@ func (s *stream) next() {
 
 func (e readsOn) apply(l *loop, now time.Time) {
 	if e.s.current() {
-		e.s.channel.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Resume{Server: i} }, now)
+		e.s.channel.resume(l, now)
+	}
+}
+
+// resume has the timers go on.
+func (ch *channel) resume(l *loop, now time.Time) {
+	ch.stream.reading.look = time.Time{}
+	ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Resume{Server: i} }, now)
+}
+
+// lookAgain has the timers go on if the response that stopped them arrives no longer. One
+// that is there, and worked on, stops them until a readsOn.
+func (ch *channel) lookAgain(l *loop, now time.Time) {
+	if ch.stream == nil || ch.stream.reading.look.IsZero() || now.Before(ch.stream.reading.look) {
+		return
+	}
+	r := &ch.stream.reading
+	if _, arriving := r.arriving(now); arriving {
+		r.look = now.Add(lookInterval)
+		return
+	}
+	if r.look = (time.Time{}); r.since.Load() == 0 {
+		ch.resume(l, now)
 	}
 }
 
@@ -54,7 +101,7 @@ func (s *stream) pause(l *loop, now time.Time) {
 }
 
 // attend has the timers of an authority stand still if the stream of the server in use is
-// at work. It comes before timers are started or looked at.
+// at work, or a response arrives on it. It comes before timers are started or looked at.
 func (l *loop) attend(a *authorityScope, now time.Time) {
 	i, ok := a.machine.Active()
 	if !ok || a.channels[i].stream == nil {
@@ -64,5 +111,10 @@ func (l *loop) attend(a *authorityScope, now time.Time) {
 	r.paused.Store(true) // first, so that the goroutine cannot miss it
 	if since := r.since.Load(); since != 0 {
 		l.toAuthority(a, authority.Pause{Server: i, Since: r.born.Add(time.Duration(since - 1))}, now)
+	} else if since, arriving := r.arriving(now); arriving {
+		l.toAuthority(a, authority.Pause{Server: i, Since: since}, now)
+		r.look = now.Add(lookInterval)
+	} else {
+		r.none = now
 	}
 }

@@ -56,7 +56,8 @@ func (s *stream) run(conn transport.Conn) {
 		return
 	}
 	s.channel.counts.opened.Add(1)
-	s.loop.post(opened{s})
+	arriver, _ := ts.(transport.Arriver)
+	s.loop.post(opened{s, arriver})
 	s.channel.client.wg.Go(func() { s.write(ts) })
 	err = s.read(ts)
 	if errors.Is(err, io.EOF) {

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
@@ -55,4 +56,12 @@ type Stream interface {
 type PieceReceiver interface {
 	// ReceivePieces is Receive; the pieces are valid until the next call of either.
 	ReceivePieces() ([][]byte, error)
+}
+
+// An Arriver is a [Stream] that notices a message before all of it is there.
+type Arriver interface {
+	// Arriving reports whether bytes are arriving of a message that Receive waits for, and
+	// since when. It may take other bytes for such, and miss a small message. Any goroutine
+	// may call it.
+	Arriving() (since time.Time, ok bool)
 }

@@ -37,6 +37,8 @@ type conn struct {
 	release func()
 	timeout time.Duration // see WithStreamTimeout
 
+	arrivals *arrivals // on all links
+
 	mu     sync.Mutex
 	links  []*link
 	closed bool
@@ -151,7 +153,7 @@ func (c *conn) openOn(ctx context.Context, l *link, method string, left *time.Du
 			context.AfterFunc(ctx, func() {
 				c.update(func() { l.open, l.full = l.open-1, false })
 			})
-			return stream{r.stream, end, new(message)}, nil
+			return &stream{ClientStream: r.stream, end: end, arrivals: c.arrivals}, nil
 		case now := <-ticker.C:
 			err := c.blocked(l, now.Sub(last), left)
 			last = now

@@ -32,8 +32,9 @@ func builtinChannelCredentials() map[string]ChannelCredentials {
 
 // dialCredentials are the credentials of an entry as dial options.
 type dialCredentials struct {
-	options []grpc.DialOption
-	release func()
+	options  []grpc.DialOption
+	release  func()
+	arrivals *arrivals // on the connections that are made with them
 }
 
 func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, error) {
@@ -49,7 +50,8 @@ func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, erro
 	if release == nil {
 		release = func() {}
 	}
-	d := dialCredentials{options: []grpc.DialOption{grpc.WithCredentialsBundle(bundle)}, release: release}
+	d := dialCredentials{release: release, arrivals: new(arrivals)}
+	d.options = []grpc.DialOption{grpc.WithCredentialsBundle(countedBundle{bundle, d.arrivals})}
 	for _, c := range server.CallCreds() {
 		perRPC, err := newCallCredentials(c)
 		if err != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -16,18 +18,26 @@ import (
 
 type stream struct {
 	grpc.ClientStream
-	end  context.CancelCauseFunc
-	last *message // the receiver's
+	end      context.CancelCauseFunc
+	last     message // the receiver's
+	arrivals *arrivals
+
+	mu      sync.Mutex
+	waiting time.Time // since when the receiver waits
+	mark    uint64    // of arrivals, at that time
 }
 
 // Send implements [transport.Stream]. It fails with io.EOF when the stream has
 // ended; the reason is what Receive returns.
-func (s stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
+func (s *stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
 
-var _ transport.PieceReceiver = stream{}
+var (
+	_ transport.PieceReceiver = (*stream)(nil)
+	_ transport.Arriver       = (*stream)(nil)
+)
 
 // Receive implements [transport.Stream].
-func (s stream) Receive() ([]byte, error) {
+func (s *stream) Receive() ([]byte, error) {
 	pieces, err := s.ReceivePieces()
 	if len(pieces) == 1 {
 		return pieces[0], err
@@ -36,13 +46,37 @@ func (s stream) Receive() ([]byte, error) {
 }
 
 // ReceivePieces implements [transport.PieceReceiver].
-func (s stream) ReceivePieces() ([][]byte, error) {
+func (s *stream) ReceivePieces() ([][]byte, error) {
 	s.last.release()
-	if err := s.RecvMsg(s.last); err != nil {
+	s.wait()
+	if err := s.RecvMsg(&s.last); err != nil {
 		s.end(err)
 		return nil, plain(err)
 	}
 	return s.last.pieces, nil
+}
+
+func (s *stream) wait() {
+	mark, now := s.arrivals.mark(), time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting, s.mark = now, mark
+}
+
+// Arriving implements [transport.Arriver]. The bytes are those of all streams of the
+// server's connections, so that a message for another client may be taken for one of this
+// stream's.
+func (s *stream) Arriving() (since time.Time, ok bool) {
+	s.mu.Lock()
+	waiting, mark := s.waiting, s.mark
+	s.mu.Unlock()
+	if waiting.IsZero() {
+		return time.Time{}, false
+	}
+	if since, ok = s.arrivals.since(mark); since.Before(waiting) {
+		since = waiting
+	}
+	return since, ok
 }
 
 // plain keeps what a status error says and takes its type away: a control

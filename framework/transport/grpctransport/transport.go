@@ -96,7 +96,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes what is unused
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, release: creds.release, timeout: t.timeout}
+	c := &conn{target: server.URI(), options: opts, release: creds.release, timeout: t.timeout, arrivals: creds.arrivals}
 	if err := c.dial(); err != nil {
 		creds.release()
 		return nil, err

@@ -1,0 +1,93 @@
+package grpctransport
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/credentials"
+)
+
+// Bytes that arrive are those of a message if there are many, with no long pause between
+// them. Pings, settings and window updates are fewer.
+const (
+	messageBytes = 16 << 10
+	longestPause = 5 * time.Second
+)
+
+// arrivals count the bytes that arrive on the connections to one server. grpc-go tells of
+// a message only when all of it is there.
+type arrivals struct {
+	mu    sync.Mutex
+	bytes uint64
+	began time.Time // when bytes arrived first that no long pause has followed
+	last  time.Time
+}
+
+func (a *arrivals) add(n int) {
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(a.last) > longestPause {
+		a.began = now
+	}
+	a.bytes += uint64(n) //nolint:gosec // a length
+	a.last = now
+}
+
+// mark returns how many bytes have arrived.
+func (a *arrivals) mark() uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bytes
+}
+
+// since returns since when bytes have been arriving, if they are enough for a message, by a
+// mark, and still arrive.
+func (a *arrivals) since(mark uint64) (time.Time, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.began, a.bytes-mark >= messageBytes && time.Since(a.last) <= longestPause
+}
+
+// A countedConn counts what is read from it.
+type countedConn struct {
+	net.Conn
+	arrivals *arrivals
+}
+
+// Read implements [net.Conn].
+func (c countedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 {
+		c.arrivals.add(n)
+	}
+	return n, err
+}
+
+// A countedBundle is a bundle whose connections are counted, whoever dialed them.
+type countedBundle struct {
+	credentials.Bundle
+	arrivals *arrivals
+}
+
+// TransportCredentials implements [credentials.Bundle].
+func (b countedBundle) TransportCredentials() credentials.TransportCredentials {
+	return countedCredentials{b.Bundle.TransportCredentials(), b.arrivals}
+}
+
+type countedCredentials struct {
+	credentials.TransportCredentials
+	arrivals *arrivals
+}
+
+// ClientHandshake implements [credentials.TransportCredentials].
+func (c countedCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	return c.TransportCredentials.ClientHandshake(ctx, authority, countedConn{conn, c.arrivals})
+}
+
+// Clone implements [credentials.TransportCredentials].
+func (c countedCredentials) Clone() credentials.TransportCredentials {
+	return countedCredentials{c.TransportCredentials.Clone(), c.arrivals}
+}
