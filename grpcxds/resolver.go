@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
@@ -174,7 +175,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.latest.Store(newest)
 		state.Attributes = xdsconfig.With(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
-			r.pool.logger.Warn("the LB policy does not take a configuration", "target", r.settings.Where, "error", failed)
+			r.pool.logger.Warn("the LB policy does not take a configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
 		r.told = true
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 )
 
 // Mode is whether a server serves at an address (gRFC A36).
@@ -98,7 +100,7 @@ func logModes(l *slog.Logger) func(net.Addr, Mode, error) {
 		mu.Unlock()
 		switch {
 		case mode == NotServing:
-			l.Warn("xDS server is not serving", "addr", addr, "error", err)
+			l.Warn("xDS server is not serving", "addr", addr, "error", printable.Error(err))
 		case before:
 			l.Info("xDS server is serving again", "addr", addr)
 		}

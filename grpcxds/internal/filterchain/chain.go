@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -165,13 +166,14 @@ func (l *link[I]) prepare(o *route.FilterOverride) error {
 	var config any
 	if o != nil {
 		if l.filter.Override != o.Message {
-			return fmt.Errorf("filterchain: HTTP filter %q: an override is a %s; must be one of %s (A39)", l.name, o.Message, l.filter.Config)
+			return fmt.Errorf("filterchain: HTTP filter %s: an override is a %s; must be one of %s (A39)",
+				printable.Quote(l.name, printable.Short), printable.Text(o.Message, printable.Short), l.filter.Config)
 		}
 		config = o.Config
 	}
 	i, err := l.make(l.config, config)
 	if err != nil {
-		return fmt.Errorf("filterchain: HTTP filter %q: %w", l.name, err)
+		return fmt.Errorf("filterchain: HTTP filter %s: %w", printable.Quote(l.name, printable.Short), printable.Error(err))
 	}
 	l.interceptor = i
 	return nil

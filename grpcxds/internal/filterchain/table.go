@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
@@ -79,7 +80,8 @@ func build[I any](t *Table, list listener.HTTPFilters, side string, half func(ht
 			break
 		}
 		if !known || half(f) == nil {
-			return chain[I]{}, fmt.Errorf("filterchain: HTTP filter %q: %s cannot run on a %s", l.Name, l.Message, side)
+			return chain[I]{}, fmt.Errorf("filterchain: HTTP filter %s: %s cannot run on a %s",
+				printable.Quote(l.Name, printable.Short), printable.Text(l.Message, printable.Short), side)
 		}
 		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, make: half(f)})
 		if l.Disabled { // until an override that is not disabled

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
@@ -136,7 +137,8 @@ func (b *builder) build(list *filterchain.ClientChain, err error) {
 
 // fail makes the plan one of calls that cannot be sent.
 func (b *builder) fail(err error) {
-	b.plan.err = b.table.trouble(fmt.Sprintf("virtual host %q: route %q: %v", b.table.config.VirtualHost.Name, b.route.Name, err))
+	b.plan.err = b.table.trouble(fmt.Sprintf("virtual host %s: route %s: %s",
+		label(b.table.config.VirtualHost.Name), label(b.route.Name), printable.Text(err.Error(), printable.Quoted)))
 }
 
 // add adds a target.
@@ -167,7 +169,7 @@ func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, err
 	}
 	r := t.config.VirtualHost.Match(method, seen)
 	if r == nil {
-		err := t.trouble(fmt.Sprintf("no route of virtual host %q takes %s", t.config.VirtualHost.Name, method))
+		err := t.trouble(fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), method))
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
 	return t.plans[r], nil
@@ -196,6 +198,10 @@ func (p *plan) choose() *target {
 	})
 	return &p.targets[i]
 }
+
+// label quotes a name for an error. There may be an error for each of many routes, so that
+// long names are clipped.
+func label(name string) string { return printable.Quote(name, printable.Short) }
 
 // trouble is an error about the routes.
 func (t *Table) trouble(what string) error {

@@ -29,7 +29,7 @@ var errOfClient = errors.New("it is a listener of clients, with an api_listener 
 // one that the server listens on (A36). Port 0 of a Listener matches any port.
 func (p *Port) own(u *listener.Update) error {
 	if u.API != nil {
-		return fmt.Errorf("grpcxds: Listener %q: %w", u.Name(), errOfClient)
+		return fmt.Errorf("grpcxds: Listener %s: %w", label(u.Name().String()), errOfClient)
 	}
 	want, err := netip.ParseAddrPort(u.Address)
 	if err == nil && (want.Port() == p.addr.Port() || want.Port() == 0) {
@@ -42,7 +42,7 @@ func (p *Port) own(u *listener.Update) error {
 	if want.Addr() == netip.IPv4Unspecified() {
 		hint = p.anyAddressHint()
 	}
-	return fmt.Errorf("grpcxds: Listener %q: its address is %q, but the server listens on %q%s", u.Name(), u.Address, p.addr, hint)
+	return fmt.Errorf("grpcxds: Listener %s: its address is %s, but the server listens on %q%s", label(u.Name().String()), label(u.Address), p.addr, hint)
 }
 
 // anyAddressHint says how a server that was told 0.0.0.0 comes to listen on [::]; empty: it does

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
@@ -106,7 +107,19 @@ func (r *routes) of(m *listener.Manager) *routing { return r.chains[m] }
 // problems are why calls are bound to fail.
 func (r *routes) problems() []string { return r.bad }
 
-func (r *routes) problem(text string) { r.bad = append(r.bad, text) }
+// problem notes one. Only those that a warning spells out keep their text: there may be one
+// for each of many routes.
+func (r *routes) problem(format string, args ...any) {
+	text := ""
+	if len(r.bad) < maxProblems {
+		text = printable.Text(fmt.Sprintf(format, args...), printable.Quoted)
+	}
+	r.bad = append(r.bad, text)
+}
+
+// label quotes a name for an error or a log. There may be an error for each of many routes,
+// so that long names are clipped.
+func label(name string) string { return printable.Quote(name, printable.Short) }
 
 // judge notes the routes by which a server cannot go (A36).
 func (r *routes) judge(u *route.Update) {
@@ -114,8 +127,8 @@ func (r *routes) judge(u *route.Update) {
 		h := &u.VirtualHosts[i]
 		for j := range h.Routes {
 			if t := &h.Routes[j]; t.Ignored == "" && !served(t) {
-				r.problem(fmt.Sprintf("RouteConfiguration %q: the action of route %d %q of virtual host %q is not non_forwarding_action",
-					u.Name(), j, t.Name, h.Name))
+				r.problem("RouteConfiguration %s: the action of route %d %s of virtual host %s is not non_forwarding_action",
+					label(u.Name().String()), j, label(t.Name), label(h.Name))
 			}
 		}
 	}
@@ -144,7 +157,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 			}
 			f := filtering{err: err}
 			if !served(t) { // its calls pass the filters first (A36)
-				f.end = status.Errorf(codes.Unavailable, "xds: the route %q of RouteConfiguration %q is not for servers", t.Name, u.Name())
+				f.end = status.Errorf(codes.Unavailable, "xds: the route %s of RouteConfiguration %s is not for servers", label(t.Name), label(u.Name().String()))
 			}
 			if err == nil {
 				f.filters, f.err = common.Override(t.Overrides)
@@ -161,7 +174,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 // fail is the status of calls that are bound to fail. Callers are told which resource is to
 // blame, and no more: causes, control planes and the node are for the log.
 func (r *routes) fail(err error) error {
-	r.problem(err.Error())
+	r.problem("%v", err)
 	if e, ok := errors.AsType[*resource.Error](err); ok {
 		return status.Errorf(codes.Unavailable, "xds: %v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
 	}
@@ -176,11 +189,13 @@ func (r *routing) choose(method string, headers headers) (filtering, error) {
 	authority := headers.authority()
 	h := r.update.VirtualHost(authority)
 	if h == nil {
-		return filtering{}, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %q has no virtual host for the authority %q", r.update.Name(), authority)
+		return filtering{}, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %s has no virtual host for the authority %s",
+			label(r.update.Name().String()), label(authority))
 	}
 	t := h.Match(method, headers)
 	if t == nil {
-		return filtering{}, status.Errorf(codes.Unavailable, "xds: virtual host %q of RouteConfiguration %q has no route for %s", h.Name, r.update.Name(), method)
+		return filtering{}, status.Errorf(codes.Unavailable, "xds: virtual host %s of RouteConfiguration %s has no route for %s",
+			label(h.Name), label(r.update.Name().String()), printable.Text(method, printable.Short))
 	}
 	if f, ok := r.others[t]; ok {
 		return f, f.err

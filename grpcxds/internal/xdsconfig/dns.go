@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
@@ -97,7 +98,8 @@ func (n *dnsNode) ReportError(err error) {
 	n.watcher.mu.Lock()
 	localities := n.localities
 	n.watcher.mu.Unlock()
-	n.tell(localities, fmt.Errorf("name %q: %w [node %s]", n.target, err, n.watcher.options.NodeID))
+	n.tell(localities, fmt.Errorf("name %s: %w [node %s]",
+		printable.Quote(n.target, printable.Short), printable.Error(err), n.watcher.options.NodeID))
 }
 
 func (n *dnsNode) tell(localities []endpoint.Locality, err error) {

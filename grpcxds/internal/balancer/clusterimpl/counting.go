@@ -6,6 +6,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -64,7 +65,7 @@ func (c *Cluster) schedule() {
 	c.turn.Set(c.around.Loop, time.Until(next), func() {
 		ejected, unejected := c.outlier.Turn(time.Now())
 		if len(ejected)+len(unejected) > 0 {
-			c.around.State.Logger.Info("outlier detection", "cluster", c.name, "ejected", len(ejected), "unejected", len(unejected))
+			c.around.State.Logger.Info("outlier detection", "cluster", printable.Text(c.name, printable.Short), "ejected", len(ejected), "unejected", len(unejected))
 			c.conn.eject()
 		}
 		c.schedule()

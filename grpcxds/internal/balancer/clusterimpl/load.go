@@ -7,6 +7,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -38,7 +39,7 @@ func (l *load) open(loads xdsconfig.Loads, logger *slog.Logger) {
 	store, err := loads.LoadStore(l.server)
 	if err != nil {
 		if errors.Is(err, lrs.ErrServerNotInBootstrap) {
-			logger.Warn("load is not reported", "cluster", l.name, "server", l.server.URI(), "error", err)
+			logger.Warn("load is not reported", "cluster", printable.Text(l.name, printable.Short), "server", l.server.URI(), "error", err)
 		}
 		return
 	}

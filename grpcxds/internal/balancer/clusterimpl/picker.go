@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -96,7 +97,7 @@ func (p *picker) drop(category, reason string) error {
 	if p.load != nil {
 		p.load.Drop(category)
 	}
-	return &dropError{status.Newf(codes.Unavailable, "cluster %q: %s", p.name, reason)}
+	return &dropError{status.Newf(codes.Unavailable, "cluster %s: %s", printable.Quote(p.name, printable.Short), reason)}
 }
 
 // A dropError is the status of a call that is not made. As it is a status, gRPC does not
@@ -126,8 +127,9 @@ func (p *picker) explain(err error) error {
 // explained is an error of a cluster, with what is to be said beside it. What it wraps is
 // text only: a control plane's status must not become that of a call (A54).
 func explained(name string, err, note error) error {
-	if note == nil {
-		return fmt.Errorf("cluster %q: %v", name, err) //nolint:errorlint // A54
+	text := printable.Text(err.Error(), printable.Whole)
+	if note != nil {
+		text += " (" + printable.Text(note.Error(), printable.Whole) + ")"
 	}
-	return fmt.Errorf("cluster %q: %v (%v)", name, err, note) //nolint:errorlint // A54
+	return fmt.Errorf("cluster %s: %s", printable.Quote(name, printable.Short), text)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clusterimpl"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/priority"
@@ -59,7 +60,7 @@ func (r *root) update() {
 // failed is an error of a cluster. It wraps nothing, so that a control plane's status cannot
 // become that of a call (A54).
 func failed(name string, err error) error {
-	return fmt.Errorf("cluster %q: %v", name, err) //nolint:errorlint // A54
+	return fmt.Errorf("cluster %s: %s", printable.Quote(name, printable.Short), printable.Text(err.Error(), printable.Whole))
 }
 
 // Build starts a leaf; see [priority.Host].

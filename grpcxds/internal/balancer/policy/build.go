@@ -14,6 +14,7 @@ import (
 	_ "google.golang.org/grpc/balancer/weightedroundrobin"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/hosted"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/ringhash"
@@ -40,7 +41,7 @@ func build(name string, env *node.Env, report node.Report) node.Policy {
 	}
 	b := balancer.Get(name)
 	if b == nil {
-		return &broken{report, fmt.Errorf("LB policy %q is not registered (A52)", name)}
+		return &broken{report, fmt.Errorf("LB policy %s is not registered (A52)", printable.Quote(name, printable.Short))}
 	}
 	return hosted.New(env, b, report)
 }
