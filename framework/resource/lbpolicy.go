@@ -60,9 +60,12 @@ func NewLBConfig(name string, config any) (LBConfig, error) {
 
 // An LBPolicy makes an LB policy known (gRFC A52).
 type LBPolicy struct {
-	// Config is the full name of the message that configures it. For a policy
-	// that is configured by a TypedStruct, it is the name in there.
+	// Config is the full name of the message that configures it, or, of a policy
+	// that a TypedStruct configures, the policy's name in gRPC.
 	Config string
+	// Named says that Config is a name in gRPC, and that only a TypedStruct
+	// configures the policy. Without Convert, that is so in any case.
+	Named bool
 	// Convert validates a configuration and says it in gRPC's terms. It calls
 	// children for the policies in it. Nil is a policy whose name in gRPC is
 	// Config, and whose configuration is what the TypedStruct has.
@@ -107,7 +110,7 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 		if err != nil {
 			return LBConfig{}, at(policyPath(i), err)
 		}
-		if p, ok := dc.Types.LBPolicy(c.Message); ok {
+		if p, ok := dc.Types.LBPolicy(c.Message); ok && p.configuredBy(c) {
 			config, err := dc.convert(p, c, depth)
 			if err != nil {
 				err = at(policyPath(i), err)
@@ -120,6 +123,15 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 	var v Violations
 	v.Add((*Path)(nil).Field("policies"), unknown, "must have a policy that is registered (A52)")
 	return LBConfig{}, v.Err()
+}
+
+// configuredBy reports whether a configuration can be one of the policy. The type of a
+// TypedStruct is the name of a policy in gRPC, never a message (A52).
+func (p *LBPolicy) configuredBy(c TypedConfig) bool {
+	if p.Convert == nil {
+		return true // convert rejects messages
+	}
+	return p.Named == (c.Fields != nil)
 }
 
 func (dc *DecodeContext) convert(p *LBPolicy, c TypedConfig, depth int) (LBConfig, error) {

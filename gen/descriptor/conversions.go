@@ -50,8 +50,8 @@ func Conversions() []Conversion {
 			Doc: "A fraction, in parts of a million; what is more than everything is everything.",
 		},
 		{
-			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string",
-			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name.",
+			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string", Context: true,
+			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name. In profile Envoy, an address of another kind is empty text.",
 		},
 		{
 			Name: "addr_port", Takes: "envoy.config.core.v3.Address", Func: "AddrPort", Package: "net/netip", Type: "AddrPort",

@@ -50,7 +50,7 @@ type Mapping struct {
 func Language() []Mapping {
 	return []Mapping{
 		documentMapping(), resourceMapping(), fieldMapping(), pickMapping(), caseMapping(), structMapping(),
-		keepMapping(), ruleMapping(), condMapping(), refMapping(), hookMapping(),
+		keepMapping(), stopMapping(), ruleMapping(), condMapping(), refMapping(), hookMapping(),
 	}
 }
 
@@ -99,11 +99,12 @@ func fieldMapping() Mapping {
 		{Name: "any_other", Kind: KindChoice, Choices: profiles(), With: []string{"any"}, Doc: "In this profile, the Any may hold any other message, which counts as no value. In the other profile, it is a violation."},
 		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is a resource of this registered type, inlined; the Go type is resource.Update."},
 		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function makes the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
-		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`. A name that starts with an upper-case letter is a field of the same struct that stands before this one, and the hook is given what was made of it."},
+		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`. A name that starts with an upper-case letter is a field of the same struct that stands before this one, and the hook is given what was made of it. For a oneof of protobuf, the hook is given an int32, the number of the member that is set; 0: none is."},
 		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook is given messages as they are encoded, each as a []byte: what encodes the message, nil where there is none. It need not unmarshal what it does not look at. Lists and maps are given as ever."},
 		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook makes, or the name of the type of an enum or oneof (by default the field's)."},
 		{Name: "optional", Kind: KindTrue, Doc: "A pointer, nil when the value is absent."},
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The field is read only when this holds. Otherwise it is zero, and the rules of its structs are not checked."},
 	}}
 }
 
@@ -137,6 +138,7 @@ func structMapping() Mapping {
 		{Name: "comparable", Kind: KindTrue, Doc: "States that == compares it, so that it may be a key of a map."},
 		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Whose HTTP filters are in the struct (A39): what resource.DecodeContext.Side says to its hooks, and to those of the structs in it. Without it, the side is that of the struct around it, and of an update the client's."},
 		{Name: "keep_if", Kind: KindMapping, Of: "keep_if", Doc: "Which elements are kept where `each` uses the struct. It is looked at first: nothing else of a dropped element is read or checked."},
+		{Name: "stop_if", Kind: KindMapping, Of: "stop_if", Doc: "When the rest of the message is not read. The element stays."},
 		{Name: "fields", Kind: KindList, Of: "field", Required: true, Doc: "The fields, in the order in which they are read."},
 		{Name: "rules", Kind: KindList, Of: "rule", Doc: "What the message must fulfil wherever the struct is made of one. Paths start at that message."},
 	}}
@@ -154,6 +156,13 @@ func keepMapping() Mapping {
 	}}
 }
 
+func stopMapping() Mapping {
+	return Mapping{Name: "stop_if", Doc: "When the rest of a struct is not read: fields behind the one that is named are zero, and the rules of the struct are not checked.", Keys: []Key{
+		{Name: "non_empty", Kind: KindName, Required: true, Doc: "The Go field that has an element or a character then."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Only in this profile; in the other one, all is read."},
+	}}
+}
+
 func condMapping() Mapping {
 	return Mapping{Name: "when", Doc: "A condition: all of its parts must hold.", Keys: []Key{
 		{Name: "present", Kind: KindPaths, Doc: "There is a value at each of these paths."},
@@ -161,6 +170,7 @@ func condMapping() Mapping {
 		{Name: "equals", Kind: KindPairs, Doc: "Paths and the values they must have."},
 		{Name: "xdstp_name", Kind: KindFlag, Doc: "Whether the resource's name is an xdstp name."},
 		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "How strictly the program reads resources: as gRPC must, or as other proxies may."},
+		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Who goes by the message; see `side` of a struct."},
 	}}
 }
 

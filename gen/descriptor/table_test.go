@@ -13,7 +13,7 @@ import (
 func trees() map[string]any {
 	return map[string]any{
 		"descriptor": Descriptor{}, "resource": Resource{}, "field": Field{}, "pick": Pick{}, "case": Case{}, "struct": Struct{},
-		"keep_if": Keep{}, "rule": Rule{}, "when": Cond{}, "ref": Ref{}, "hook": Hook{},
+		"keep_if": Keep{}, "stop_if": Stop{}, "rule": Rule{}, "when": Cond{}, "ref": Ref{}, "hook": Hook{},
 	}
 }
 

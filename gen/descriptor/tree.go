@@ -72,6 +72,7 @@ type Field struct {
 	Type      Text   `key:"type"`
 	Optional  Flag   `key:"optional"`
 	Default   Text   `key:"default"`
+	When      *Cond  `key:"when"`
 }
 
 // Pick chooses the first fitting element of a repeated message.
@@ -104,6 +105,7 @@ type Struct struct {
 	Comparable Flag    `key:"comparable"`
 	Side       Text    `key:"side"`
 	KeepIf     *Keep   `key:"keep_if"`
+	StopIf     *Stop   `key:"stop_if"`
 	Fields     []Field `key:"fields"`
 	Rules      []Rule  `key:"rules"`
 }
@@ -113,6 +115,13 @@ type Keep struct {
 	diag.Pos
 	Positive Text `key:"positive"`
 	Present  Text `key:"present"`
+	NonEmpty Text `key:"non_empty"`
+	Profile  Text `key:"profile"`
+}
+
+// Stop says when the rest of a message is not read.
+type Stop struct {
+	diag.Pos
 	NonEmpty Text `key:"non_empty"`
 	Profile  Text `key:"profile"`
 }
@@ -133,6 +142,7 @@ type Rule struct {
 	OneOf    []Text      `key:"one_of"`
 	AnyType  []Text      `key:"any_type"`
 	Sum      Text        `key:"sum"`
+	Default  Text        `key:"default"`
 	GroupBy  Text        `key:"group_by"`
 	When     *Cond       `key:"when"`
 	Why      Text        `key:"why"`
@@ -152,6 +162,7 @@ type Cond struct {
 	Equals    []Pair `key:"equals"`
 	XdstpName Flag   `key:"xdstp_name"`
 	Profile   Text   `key:"profile"`
+	Side      Text   `key:"side"`
 }
 
 // Pair is a path and the value it must have.

@@ -155,6 +155,9 @@ func (f *fn) context(c model.Context) []jen.Code {
 	if c.Profile != "" {
 		out = append(out, f.profile(c.Profile))
 	}
+	if c.Side != "" {
+		out = append(out, jen.Add(f.dc()).Dot("Side").Call().Op("==").Add(f.sideOf(c.Side)))
+	}
 	if c.Xdstp != nil {
 		is := jen.Add(f.dc()).Dot("Name").Dot("IsXdstp").Call()
 		if !*c.Xdstp {
@@ -163,6 +166,11 @@ func (f *fn) context(c model.Context) []jen.Code {
 		out = append(out, is)
 	}
 	return out
+}
+
+// sideOf is the constant for a side.
+func (e *emitter) sideOf(name string) *jen.Statement {
+	return e.resource(map[string]string{"client": "ClientSide", "server": "ServerSide"}[name])
 }
 
 // profile is the condition that the program reads resources in a profile.

@@ -147,7 +147,12 @@ func (f *fn) keyValue(name string, x jen.Code, c *model.Check) (key, shown jen.C
 
 // sumCheck writes Sum.
 func (f *fn) sumCheck(m jen.Code, c *model.Check, at place) []jen.Code {
-	number := func(x jen.Code) *jen.Statement { return f.scalar(f.get(x, c.Sum), c.Sum) }
+	number := func(x jen.Code) *jen.Statement {
+		if c.Absent != nil {
+			return f.convert("Or").Call(f.get(x, c.Sum), f.literal(*c.Absent))
+		}
+		return f.scalar(f.get(x, c.Sum), c.Sum)
+	}
 	if c.GroupBy == nil {
 		sum := f.variable("sum")
 		loop := f.each(m, c.Path, f.here(), func(x jen.Code, _ place) []jen.Code {

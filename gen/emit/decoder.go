@@ -156,7 +156,7 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 // literalFields are the elements of a composite literal of s, where one
 // expression makes each field and nothing else is to be done.
 func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
-	if s.Keep != nil || s.Rules != nil || s.Side != "" {
+	if s.Keep != nil || s.Stop != nil || s.Rules != nil || s.Side != "" {
 		return nil, false
 	}
 	before := *f.self
@@ -202,18 +202,19 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 		}
 		body = append(body, jen.If(drop).Block(jen.Return(jen.Id("s"), jen.False())))
 	}
+	rest := s.Fields
+	if s.Stop != nil {
+		n := slices.Index(s.Fields, s.Stop.NonEmpty) + 1
+		body = append(f.fields(body, s.Fields[:n], first), f.stop(s))
+		rest = s.Fields[n:]
+	}
 	if s.Rules != nil {
 		pre, call := f.call(s.Rules.Func, f.here(), jen.Id("m"))
 		body = append(append(body, pre...), call)
 	}
-	for _, field := range s.Fields {
-		if field != first {
-			body = append(body, f.field(target, field)...)
-		}
-	}
+	body = f.fields(body, rest, first)
 	if s.Side != "" && f.used.dc {
-		side := map[string]string{"client": "ClientSide", "server": "ServerSide"}[s.Side]
-		body = slices.Insert(body, 0, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.resource(side))))
+		body = slices.Insert(body, 0, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.sideOf(s.Side))))
 	}
 	switch {
 	case f.used.place:
@@ -222,6 +223,36 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 		return append(body, jen.Return(jen.Id("s"), jen.True()))
 	}
 	return append(body, jen.Return(jen.Id("s")))
+}
+
+// fields appends what fills fields of a struct, but for one that is filled already.
+func (f *fn) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
+	for _, d := range fields {
+		if d != but {
+			body = append(body, f.field(jen.Id("s"), d)...)
+		}
+	}
+	return body
+}
+
+// stop ends the function where the rest of a struct is not read.
+func (f *fn) stop(s *model.Struct) jen.Code {
+	var out []jen.Code
+	switch {
+	case s.Keep != nil:
+		out = []jen.Code{jen.Id("s"), jen.True()}
+	case !f.used.place:
+		out = []jen.Code{jen.Id("s")}
+	}
+	d := s.Stop.NonEmpty
+	cond := jen.Id("s").Dot(d.Name).Op("!=").Lit("")
+	if d.List || d.IsMap() || d.Class() != model.String && d.Class() != model.NoClass {
+		cond = jen.Len(jen.Id("s").Dot(d.Name)).Op(">").Lit(0)
+	}
+	if s.Stop.Profile != "" {
+		cond = f.profile(s.Stop.Profile).Op("&&").Add(cond)
+	}
+	return jen.If(cond).Block(jen.Return(out...))
 }
 
 // positiveDrop is the comparison with zero that drops: no unsigned number is

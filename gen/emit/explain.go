@@ -81,6 +81,12 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 			fmt.Fprintf(w, "  (all are kept where the profile is not %s)\n", k.Profile)
 		}
 	}
+	if s.Stop != nil {
+		fmt.Fprintf(w, "  nothing behind %s is read if it is not empty\n", s.Stop.NonEmpty.Name)
+		if s.Stop.Profile != "" {
+			fmt.Fprintf(w, "  (all is read where the profile is not %s)\n", s.Stop.Profile)
+		}
+	}
 	for _, f := range s.Fields {
 		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, x.text(x.goType(f)), strings.Join(source(f), "; "))
 		if v, ok := f.Value.(model.OneofOf); ok {
@@ -119,6 +125,9 @@ func source(f *model.Field) []string {
 	}
 	if f.Ref != "" {
 		out = append(out, "names a "+f.Ref)
+	}
+	if text := withReason("", f.When, ""); text != "" {
+		out = append(out, strings.TrimSpace(text))
 	}
 	if from == "" {
 		return out

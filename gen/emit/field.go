@@ -8,6 +8,11 @@ import (
 
 // field writes what fills one field of target from the message m.
 func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
+	if !d.When.Empty() {
+		always := *d
+		always.When = model.Cond{}
+		return when(f.conds(jen.Id("m"), d.When), f.field(target, &always))
+	}
 	to := func() *jen.Statement { return jen.Add(target).Dot(d.Name) }
 	if x, ok := f.expr(d); ok {
 		return []jen.Code{to().Op("=").Add(x)}
@@ -36,7 +41,7 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 // expr is the expression that makes the whole field, where there is one and no
 // statement is needed beside it.
 func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
-	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 {
+	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 || !d.When.Empty() {
 		return nil, false
 	}
 	if len(d.Paths) == 0 {

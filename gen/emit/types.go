@@ -101,6 +101,9 @@ func (e *emitter) exprType(x ast.Expr, packages map[string]string) *jen.Statemen
 
 // pathType is the Go type of what a getter of a path returns.
 func (e *emitter) pathType(p model.Path) *jen.Statement {
+	if p.Oneof() != nil {
+		return jen.Int32()
+	}
 	if len(p.Steps) == 0 {
 		return e.message(p.From)
 	}

@@ -189,6 +189,9 @@ func (f *fn) isLate(c *model.Check) bool {
 
 // asked is the value at a path as a hook is given it: messages whole.
 func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
+	if o := p.Oneof(); o != nil {
+		return f.member(m, p, o)
+	}
 	x := f.get(m, p)
 	leaf := p.Leaf()
 	switch {
@@ -208,6 +211,15 @@ func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
 		return f.qual(wirePkg, "Messages").Call(x, jen.Parens(f.view(leaf.Message)).Dot("proto"))
 	}
 	return x
+}
+
+// member is the number of the member of a oneof that is set.
+func (f *fn) member(m jen.Code, p model.Path, o *protogen.Oneof) jen.Code {
+	parent := f.get(m, p.Parent())
+	if f.views == nil || native(o.Parent) != "" {
+		return f.convert("Member").Call(parent, jen.Lit(string(o.Desc.Name())))
+	}
+	return parent.Dot(f.memberOf(o)).Call()
 }
 
 // encoded is the message at a path as it is encoded.

@@ -132,7 +132,7 @@ func (f *fn) conversion(c descriptor.Conversion, x jen.Code, at place, d *model.
 		f.hasField(fieldNamed(inner.Message, "named_port"))
 		args := []jen.Code{f.path(at), jen.Add(x).Dot("socket").Call(), f.v()}
 		if c.Func == "HostPort" {
-			args = append([]jen.Code{jen.Add(f.dc()).Dot("Arena").Call()}, args...)
+			args = append([]jen.Code{f.dc()}, args...)
 		}
 		return f.convert("View" + c.Func).Call(args...)
 	default: // it takes a view as well

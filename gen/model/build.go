@@ -212,6 +212,9 @@ func (b *builder) fill(w waiting) {
 	if w.decl.KeepIf != nil {
 		w.s.Keep = b.keep(w.s, w.decl.KeepIf)
 	}
+	if w.decl.StopIf != nil {
+		w.s.Stop = b.stop(w.s, w.decl.StopIf)
+	}
 	b.rules(w.s, w.decl.Rules, nil)
 }
 

@@ -32,6 +32,9 @@ func (b *builder) field(s *Struct, d *descriptor.Field) (*Field, bool) {
 	if !ok {
 		return nil, false
 	}
+	if f.When, ok = b.localCond(d.When, s.Message); !ok {
+		return nil, false
+	}
 	return f, b.optional(f, d) && b.defaults(f, d)
 }
 

@@ -60,7 +60,7 @@ func (b *builder) hookNeeds(texts []descriptor.Text, s *Struct) ([]Need, bool) {
 			n.Field = s.Fields[i]
 		} else {
 			var ok bool
-			if n.Path, ok = b.fieldPath(t, s.Message); !ok {
+			if n.Path, ok = b.path(t, s.Message); !ok {
 				return nil, false
 			}
 		}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"go/ast"
 	"slices"
 
 	"github.com/xdsforge/xdsforge/gen/descriptor"
@@ -16,26 +17,13 @@ func (b *builder) keep(s *Struct, d *descriptor.Keep) *Keep {
 }
 
 func (b *builder) kept(s *Struct, d *descriptor.Keep) *Keep {
-	named := func(t descriptor.Text, fits func(*Field) bool, what string) *Field {
-		for _, f := range s.Fields {
-			if f.Name == t.Value {
-				if fits(f) {
-					return f
-				}
-				b.bag.Add(t.Pos, diag.BadKeep, "field %s of %s is not %s", f.Name, s.Name, what)
-				return nil
-			}
-		}
-		b.unknownField(t, t.Value, s)
-		return nil
-	}
 	switch {
 	case d.Positive.Given():
-		if f := named(d.Positive, (*Field).number, "a number or duration"); f != nil {
+		if f := b.fieldNamed(s, d.Positive, (*Field).number, "a number or duration"); f != nil {
 			return &Keep{Positive: f}
 		}
 	case d.NonEmpty.Given():
-		if f := named(d.NonEmpty, (*Field).hasLen, "a list, a map or text"); f != nil {
+		if f := b.fieldNamed(s, d.NonEmpty, (*Field).hasLen, "a list, a map or text"); f != nil {
 			return &Keep{NonEmpty: f}
 		}
 	case d.Present.Given():
@@ -43,6 +31,29 @@ func (b *builder) kept(s *Struct, d *descriptor.Keep) *Keep {
 			return &Keep{Present: &Test{Kind: Present, Path: p}}
 		}
 	}
+	return nil
+}
+
+func (b *builder) stop(s *Struct, d *descriptor.Stop) *Stop {
+	f := b.fieldNamed(s, d.NonEmpty, (*Field).hasLen, "a list, a map or text")
+	if f == nil {
+		return nil
+	}
+	return &Stop{NonEmpty: f, Profile: d.Profile.Value}
+}
+
+// fieldNamed is the field of s with a name, which must fit.
+func (b *builder) fieldNamed(s *Struct, t descriptor.Text, fits func(*Field) bool, what string) *Field {
+	for _, f := range s.Fields {
+		if f.Name == t.Value {
+			if fits(f) {
+				return f
+			}
+			b.bag.Add(t.Pos, diag.BadKeep, "field %s of %s is not %s", f.Name, s.Name, what)
+			return nil
+		}
+	}
+	b.unknownField(t, t.Value, s)
 	return nil
 }
 
@@ -68,6 +79,9 @@ func (f *Field) hasLen() bool {
 		return !f.Optional && (v.Class == String || v.Class == Bytes || v.Class == JSON || v.Class == JSONList)
 	case Converted:
 		return v.Conversion.Type == "string"
+	case HookOf:
+		id, ok := v.Hook.Type.Expr.(*ast.Ident)
+		return ok && id.Name == "string" && !f.Optional
 	}
 	return false
 }

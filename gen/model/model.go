@@ -42,6 +42,7 @@ type Struct struct {
 	Message    *protogen.Message
 	Fields     []*Field
 	Keep       *Keep
+	Stop       *Stop
 	Rules      *Scope // nil: none
 	Comparable bool   // == compares it
 	Side       string // whose HTTP filters are in it; empty: those of what it is in
@@ -60,6 +61,13 @@ type Keep struct {
 	Profile  string // where others are dropped; empty: everywhere
 }
 
+// Stop says when the rest of a message is not read: the fields behind NonEmpty, and
+// what the struct's rules look at.
+type Stop struct {
+	NonEmpty *Field
+	Profile  string // where it counts; empty: everywhere
+}
+
 // Field is one field of a struct.
 type Field struct {
 	diag.Pos
@@ -73,6 +81,7 @@ type Field struct {
 	Default  *Literal // nil: none
 	SelfName bool     // the default is the resource's name
 	Ref      string   // full name of the message that the field names resources of
+	When     Cond     // when it is read; it is zero otherwise
 }
 
 // IsMap reports whether the field is a map of values.

@@ -119,6 +119,7 @@ type Cond struct {
 type Context struct {
 	Xdstp   *bool  // the resource's name is an xdstp name, or is not
 	Profile string // the program's, as descriptors call it; empty: any
+	Side    string // who goes by the message; empty: both
 }
 
 // Empty reports whether c asks for nothing.
@@ -158,7 +159,7 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 
 // contextOf is what a condition asks of the context.
 func contextOf(d *descriptor.Cond) Context {
-	c := Context{Profile: d.Profile.Value}
+	c := Context{Profile: d.Profile.Value, Side: d.Side.Value}
 	if d.XdstpName.Line > 0 {
 		c.Xdstp = &d.XdstpName.Value
 	}

@@ -48,6 +48,17 @@ func (b *builder) ruleArguments(c *Check, d *descriptor.Rule) bool {
 			return false
 		}
 		c.Sum = sums[0]
+		if d.Default.Given() {
+			if !c.Sum.Wrapper() {
+				b.bag.Add(d.Default.Pos, diag.RuleShape, "the absence of %s cannot be told from 0, so that its sum has no default", d.Sum.Value)
+				return false
+			}
+			l, fine := b.literal(d.Default, Uint32, nil, diag.UnknownValue)
+			if !fine {
+				return false
+			}
+			c.Absent = &l
+		}
 		if d.GroupBy.Given() {
 			var groups []Path
 			if groups, ok = b.inner([]descriptor.Text{d.GroupBy}, m, isKey, "a scalar"); ok {

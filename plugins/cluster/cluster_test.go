@@ -76,9 +76,12 @@ func TestLBPolicy(t *testing.T) {
 		policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst] { shuffle_address_list: true } } } } }`
 	const subset = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.random_subsetting.v3.RandomSubsetting] { subset_size { value: 3 }
 		child_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin] { } } } } } } } } } }`
-	const weighted = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/udpa.type.v1.TypedStruct] {
-		type_url: "type.googleapis.com/envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin"
-		value { fields { key: "weight_update_period" value { string_value: "0.010s" } } fields { key: "error_utilization_penalty" value { number_value: 0 } } } } } } } }`
+	const weighted = `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin] {
+		weight_update_period { nanos: 10000000 } error_utilization_penalty { } } } } } }`
+	named := func(name, value string) string {
+		return `load_balancing_policy { policies { typed_extension_config { typed_config { [type.googleapis.com/udpa.type.v1.TypedStruct] { type_url: "type.googleapis.com/` + name + `" value { ` + value + ` } } } } }
+			policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.pick_first.v3.PickFirst] { } } } } }`
+	}
 	register := plugincase.Extend(func(r resource.Registrar) { r.Extend(&resource.LBPolicy{Config: "myorg.Lb"}) })
 	for _, test := range []struct {
 		name, text, want string
@@ -90,7 +93,12 @@ func TestLBPolicy(t *testing.T) {
 		{"a policy of somebody's own that is registered", custom, `[{"myorg.Lb":{"n":2}}]`, []plugincase.Option{register}},
 		{"and one that is not", custom, `[{"pick_first":{"shuffleAddressList":true}}]`, nil},
 		{"subsetting", subset, `[{"random_subsetting_experimental":{"childPolicy":[{"round_robin":{}}],"subsetSize":3}}]`, nil},
-		{"a known policy in the older TypedStruct", weighted, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100s","errorUtilizationPenalty":0}}]`, nil},
+		{"weighted round robin", weighted, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100s","errorUtilizationPenalty":0}}]`, nil},
+		{"round robin by its name", named("round_robin", ""), `[{"round_robin":{}}]`, nil},
+		{"weighted round robin by its name", named("weighted_round_robin", `fields { key: "blackoutPeriod" value { string_value: "1.500s" } }`), `[{"weighted_round_robin":{"blackoutPeriod":"1.500s"}}]`, nil},
+		{"a ring by its name", named("ring_hash_experimental", `fields { key: "minRingSize" value { number_value: 0 } }`), `[{"ring_hash_experimental":{"minRingSize":0}}]`, nil},
+		{"a message's name in a TypedStruct", named("envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin", `fields { key: "slow_start_config" value { string_value: "x" } }`), `[{"pick_first":{"shuffleAddressList":false}}]`, nil},
+		{"a ring of at least 0 entries", "lb_policy: RING_HASH ring_hash_lb_config { minimum_ring_size { } }", `[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}]`, nil},
 	} {
 		got, err := json.Marshal(decode(t, eds+test.text, test.opts...).LBPolicy)
 		if err != nil || string(got) != test.want {

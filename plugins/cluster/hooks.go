@@ -56,14 +56,14 @@ func refAggregated(dc *resource.DecodeContext, u *Update, v *resource.Violations
 }
 
 // dnsTarget is the one address of a load assignment; the rules say that it is there.
-func dnsTarget(_ *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment) (string, error) {
+func dnsTarget(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment) (string, error) {
 	var root *resource.Path
 	var v resource.Violations
 	for i, locality := range m.GetEndpoints() {
 		for j, e := range locality.GetLbEndpoints() {
 			locality := root.Item("endpoints", i)
 			endpoint := locality.Item("lb_endpoints", j)
-			return convert.HostPort(endpoint.Field("endpoint.address"), e.GetEndpoint().GetAddress(), &v), v.Err()
+			return convert.HostPort(dc, endpoint.Field("endpoint.address"), e.GetEndpoint().GetAddress(), &v), v.Err()
 		}
 	}
 	return "", nil

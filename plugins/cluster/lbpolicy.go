@@ -63,8 +63,8 @@ func ringHash(config []byte, v *resource.Violations) resource.LBConfig {
 	m := new(clusterv3.Cluster_RingHashLbConfig)
 	read(p, config, m, v)
 	low, high := uint64(1024), uint64(maxRingSize)
-	if s := m.GetMinimumRingSize(); s != nil {
-		low = s.GetValue()
+	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // 0 is not set, as to gRPC's LB policy
+		low = s
 	}
 	if s := m.GetMaximumRingSize(); s != nil {
 		high = s.GetValue()

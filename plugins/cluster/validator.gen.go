@@ -62,6 +62,12 @@ func validate(dc *resource.DecodeContext, m *wireCluster, v *resource.Violations
 			validateLoadAssignmentEndpoints(&q, x, v)
 		}
 	}
+	if dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+		for i, x := range wire.Each(m.GetLoadAssignment().GetEndpoints()) {
+			q := p.Item("load_assignment.endpoints", i)
+			validateLoadAssignmentEndpoints2(&q, x, v)
+		}
+	}
 }
 
 // validateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
@@ -82,5 +88,23 @@ func validateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *wireLbEndpo
 	}
 	if !m.GetEndpoint().GetAddress().GetSocketAddress().hasPortValue() {
 		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
+	}
+	if m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName() != "" {
+		v.Add(p.Field("endpoint.address.socket_address.resolver_name"), m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(), "must not be set when type is LOGICAL_DNS (A37)")
+	}
+}
+
+// validateLoadAssignmentEndpoints2 checks the rules about one LocalityLbEndpoints.
+func validateLoadAssignmentEndpoints2(p *resource.Path, m *wireLocalityLbEndpoints, v *resource.Violations) {
+	for i, x := range wire.Each(m.GetLbEndpoints()) {
+		q := p.Item("lb_endpoints", i)
+		validateLoadAssignmentEndpoints2LbEndpoints(&q, x, v)
+	}
+}
+
+// validateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
+func validateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
+	if x := m.GetEndpoint().GetAddress().GetSocketAddress().GetPortValue(); m.GetEndpoint().GetAddress().GetSocketAddress().hasPortValue() && x < 1 {
+		v.Add(p.Field("endpoint.address.socket_address.port_value"), x, "must be at least 1 when type is LOGICAL_DNS (A37)")
 	}
 }

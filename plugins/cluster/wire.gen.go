@@ -703,6 +703,7 @@ func (*wireSelfConfigSource) parse(r *wire.Reader) {
 type wireSocketAddress struct {
 	Address            string
 	PortValue          uint32
+	ResolverName       string
 	whichPortSpecifier int32 // the number of the member that is set
 }
 
@@ -721,6 +722,9 @@ func (m *wireSocketAddress) parse(r *wire.Reader) {
 			// named_port
 			m.whichPortSpecifier = 4
 			r.Skip()
+		case 5<<3 | wire.Len:
+			// resolver_name
+			m.ResolverName = r.String()
 		default:
 			r.Skip()
 		}
@@ -744,6 +748,13 @@ func (m *wireSocketAddress) GetPortValue() uint32 {
 
 func (m *wireSocketAddress) hasPortValue() bool {
 	return m != nil && m.whichPortSpecifier == 3
+}
+
+func (m *wireSocketAddress) GetResolverName() string {
+	if m == nil {
+		return ""
+	}
+	return m.ResolverName
 }
 
 // wireClusterLoadAssignment is what is read of a

@@ -235,6 +235,12 @@ func messageValidate(dc *resource.DecodeContext, m *clusterv3.Cluster, v *resour
 			messageValidateLoadAssignmentEndpoints(&q, x, v)
 		}
 	}
+	if dc.Types.Profile() == resource.GRPC && m.GetType() == clusterv3.Cluster_LOGICAL_DNS {
+		for i, x := range m.GetLoadAssignment().GetEndpoints() {
+			q := p.Item("load_assignment.endpoints", i)
+			messageValidateLoadAssignmentEndpoints2(&q, x, v)
+		}
+	}
 }
 
 // messageValidateLoadAssignmentEndpoints checks the rules about one LocalityLbEndpoints.
@@ -255,6 +261,24 @@ func messageValidateLoadAssignmentEndpointsLbEndpoints(p *resource.Path, m *endp
 	}
 	if !convert.Is[*corev3.SocketAddress_PortValue](m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier()) {
 		v.Add(p.Field("endpoint.address.socket_address.port_value"), nil, "must be set when type is LOGICAL_DNS (A37)")
+	}
+	if m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName() != "" {
+		v.Add(p.Field("endpoint.address.socket_address.resolver_name"), m.GetEndpoint().GetAddress().GetSocketAddress().GetResolverName(), "must not be set when type is LOGICAL_DNS (A37)")
+	}
+}
+
+// messageValidateLoadAssignmentEndpoints2 checks the rules about one LocalityLbEndpoints.
+func messageValidateLoadAssignmentEndpoints2(p *resource.Path, m *endpointv3.LocalityLbEndpoints, v *resource.Violations) {
+	for i, x := range m.GetLbEndpoints() {
+		q := p.Item("lb_endpoints", i)
+		messageValidateLoadAssignmentEndpoints2LbEndpoints(&q, x, v)
+	}
+}
+
+// messageValidateLoadAssignmentEndpoints2LbEndpoints checks the rules about one LbEndpoint.
+func messageValidateLoadAssignmentEndpoints2LbEndpoints(p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) {
+	if x, ok := m.GetEndpoint().GetAddress().GetSocketAddress().GetPortSpecifier().(*corev3.SocketAddress_PortValue); ok && x.PortValue < 1 {
+		v.Add(p.Field("endpoint.address.socket_address.port_value"), x.PortValue, "must be at least 1 when type is LOGICAL_DNS (A37)")
 	}
 }
 

@@ -27,6 +27,8 @@ var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriori
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
 
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
+
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
@@ -49,6 +51,9 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	checkPriorities(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
+	}
+	if v.Err() == nil {
+		finishAddresses(dc, u, v)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -125,12 +130,12 @@ func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m
 	validateEndpoint(p, m, v)
 	s.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.Addresses = append(s.Addresses, convert.ViewHostPort(dc.Arena(), p.Field("endpoint.address"), x.socket(), v))
+		s.Addresses = append(s.Addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.Addresses = append(s.Addresses, convert.ViewHostPort(dc.Arena(), q.Field("address"), y.socket(), v))
+			s.Addresses = append(s.Addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
 	s.Health = decodeHealth(m.GetHealthStatus())

@@ -79,6 +79,20 @@ func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violati
 	}
 }
 
+// finishAddresses removes the empty texts that stand for addresses of other kinds in
+// profile Envoy.
+func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
+	if dc.Types.Profile() == resource.GRPC {
+		return
+	}
+	for i := range u.Localities {
+		for j := range u.Localities[i].Endpoints {
+			e := &u.Localities[i].Endpoints[j]
+			e.Addresses = slices.DeleteFunc(e.Addresses, func(a string) bool { return a == "" })
+		}
+	}
+}
+
 // metadata reads the metadata of a locality or an endpoint (A86).
 func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resource.Metadatum, error) {
 	return dc.Metadata(m)

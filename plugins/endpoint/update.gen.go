@@ -72,7 +72,8 @@ type LocalityID struct {
 
 // Endpoint is one server.
 type Endpoint struct {
-	// As net.Dial takes them, first choice first (A61).
+	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
+	// no socket address is left out, and there may be none.
 	Addresses []string
 	// What the control plane knows.
 	Health Health

@@ -27,6 +27,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
 	}
+	if v.Err() == nil {
+		finishAddresses(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -103,12 +106,12 @@ func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endp
 	messageValidateEndpoint(p, m, v)
 	s.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.Addresses = append(s.Addresses, convert.HostPort(p.Field("endpoint.address"), x, v))
+		s.Addresses = append(s.Addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.Addresses = append(s.Addresses, convert.HostPort(q.Field("address"), y, v))
+			s.Addresses = append(s.Addresses, convert.HostPort(dc, q.Field("address"), y, v))
 		}
 	}
 	s.Health = messageDecodeHealth(m.GetHealthStatus())
@@ -154,7 +157,7 @@ func messageValidateLocality(dc *resource.DecodeContext, p *resource.Path, m *en
 	}
 	var sum uint64
 	for _, x := range m.GetLbEndpoints() {
-		sum += uint64(x.GetLoadBalancingWeight().GetValue())
+		sum += uint64(convert.Or(x.GetLoadBalancingWeight(), 1))
 	}
 	if sum > 4294967295 {
 		v.Add(p.Field("lb_endpoints"), sum, "sum of load_balancing_weight must be at most 4294967295")

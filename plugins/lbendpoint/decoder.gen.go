@@ -10,6 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
+// The hooks are written by hand; these are the types that they must have.
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
+
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
@@ -22,7 +25,10 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	v := new(resource.Violations)
 	validate(m, v)
 	u.decode(dc, m, v)
-	validateUpdate(u, v)
+	validateUpdate(dc, u, v)
+	if v.Err() == nil {
+		finishAddresses(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -34,12 +40,12 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resour
 	var p resource.Path // the message itself
 	u.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		u.Addresses = append(u.Addresses, convert.ViewHostPort(dc.Arena(), p.Field("endpoint.address"), x.socket(), v))
+		u.Addresses = append(u.Addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			u.Addresses = append(u.Addresses, convert.ViewHostPort(dc.Arena(), q.Field("address"), y.socket(), v))
+			u.Addresses = append(u.Addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()

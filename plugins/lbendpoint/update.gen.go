@@ -23,7 +23,8 @@ const messageName = "envoy.config.endpoint.v3.LbEndpoint"
 //
 // It is immutable and safe to share.
 type Update struct {
-	// As net.Dial takes them, first choice first (A61).
+	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
+	// no socket address is left out, and there may be none.
 	Addresses []string
 	// The name to use in their place, if any.
 	Hostname string

@@ -19,13 +19,15 @@ func validate(m *wireLbEndpoint, v *resource.Violations) {
 }
 
 // validateUpdate checks the rules about the fields of the update.
-func validateUpdate(u *Update, v *resource.Violations) {
+func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
-	var seen convert.Seen[string]
-	for i, x := range u.Addresses {
-		q := p.Item("Addresses", i)
-		if seen.Before(x) {
-			v.Add(q, x, "must be unique")
+	if dc.Types.Profile() == resource.GRPC {
+		var seen convert.Seen[string]
+		for i, x := range u.Addresses {
+			q := p.Item("Addresses", i)
+			if seen.Before(x) {
+				v.Add(q, x, "must be unique")
+			}
 		}
 	}
 }

@@ -21,8 +21,11 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
 	messageValidate(m, v)
-	u.messageDecode(m, v)
-	messageValidateUpdate(u, v)
+	u.messageDecode(dc, m, v)
+	messageValidateUpdate(dc, u, v)
+	if v.Err() == nil {
+		finishAddresses(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,16 +33,16 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 }
 
 // messageDecode reads the fields of the update.
-func (u *Update) messageDecode(m *endpointv3.LbEndpoint, v *resource.Violations) {
+func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.LbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		u.Addresses = append(u.Addresses, convert.HostPort(p.Field("endpoint.address"), x, v))
+		u.Addresses = append(u.Addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			u.Addresses = append(u.Addresses, convert.HostPort(q.Field("address"), y, v))
+			u.Addresses = append(u.Addresses, convert.HostPort(dc, q.Field("address"), y, v))
 		}
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()
@@ -69,13 +72,15 @@ func messageValidate(m *endpointv3.LbEndpoint, v *resource.Violations) {
 }
 
 // messageValidateUpdate checks the rules about the fields of the update.
-func messageValidateUpdate(u *Update, v *resource.Violations) {
+func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
-	var seen convert.Seen[string]
-	for i, x := range u.Addresses {
-		q := p.Item("Addresses", i)
-		if seen.Before(x) {
-			v.Add(q, x, "must be unique")
+	if dc.Types.Profile() == resource.GRPC {
+		var seen convert.Seen[string]
+		for i, x := range u.Addresses {
+			q := p.Item("Addresses", i)
+			if seen.Before(x) {
+				v.Add(q, x, "must be unique")
+			}
 		}
 	}
 }

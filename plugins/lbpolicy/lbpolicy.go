@@ -30,6 +30,9 @@ func Register(r resource.Registrar) {
 	} {
 		r.Extend(p)
 	}
+	for _, p := range named() {
+		r.Extend(p)
+	}
 }
 
 // policy is the policy that a message configures.
@@ -55,8 +58,8 @@ func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
 	low, high := uint64(minRingSize), uint64(maxRingSize)
-	if m.GetMinimumRingSize() != nil {
-		low = m.GetMinimumRingSize().GetValue()
+	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // 0 is not set, as to gRPC's LB policy
+		low = s
 	}
 	if m.GetMaximumRingSize() != nil {
 		high = m.GetMaximumRingSize().GetValue()
@@ -64,16 +67,21 @@ func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	if m.GetHashFunction() != ringhashv3.RingHash_XX_HASH {
 		v.Add(root.Field("hash_function"), m.GetHashFunction(), "must be XX_HASH (A42)")
 	}
-	if high > maxRingSize {
-		v.Add(root.Field("maximum_ring_size"), high, "must be at most 8388608 (A42)")
-	}
-	if low < 1 || low > high {
-		v.Add(root.Field("minimum_ring_size"), low, "must be between 1 and maximum_ring_size (A42)")
-	}
+	checkSizes(low, high, root.Field("minimum_ring_size"), root.Field("maximum_ring_size"), &v)
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
 	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
+}
+
+// checkSizes checks the least and the most entries of a ring, which stand at two places.
+func checkSizes(low, high uint64, atLow, atHigh resource.Path, v *resource.Violations) {
+	if high > maxRingSize {
+		v.Add(atHigh, high, "must be at most 8388608 (A42)")
+	}
+	if low > high {
+		v.Add(atLow, low, "must not be above the maximum size (A42)")
+	}
 }
 
 func leastRequest(m *leastrequestv3.LeastRequest) (resource.LBConfig, error) {

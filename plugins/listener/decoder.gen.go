@@ -29,7 +29,7 @@ var _ func(*resource.DecodeContext, []byte) (*TLS, error) = serverTLS // hook of
 
 var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
 
-var _ func(*resource.DecodeContext, *anypb.Any) (string, error) = filterMessage // hook of field Message
+var _ func(*resource.DecodeContext, *anypb.Any, int32, bool) (string, error) = filterMessage // hook of field Message
 
 var _ func(*resource.DecodeContext, string, bool) (string, error) = filterSkipped // hook of field Skipped
 
@@ -90,14 +90,18 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 	} else {
 		u.Address = x
 	}
-	u.FilterChains = wire.List[FilterChain, wireFilterChain](dc.Arena(), len(m.GetFilterChains()))
-	for i, x := range wire.Each(m.GetFilterChains()) {
-		q := p.Item("filter_chains", i)
-		u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &u.meta, &q, x, v))
+	if m.GetApiListener() == nil {
+		u.FilterChains = wire.List[FilterChain, wireFilterChain](dc.Arena(), len(m.GetFilterChains()))
+		for i, x := range wire.Each(m.GetFilterChains()) {
+			q := p.Item("filter_chains", i)
+			u.FilterChains = append(u.FilterChains, decodeFilterChain(dc, &u.meta, &q, x, v))
+		}
 	}
-	if x := m.GetDefaultFilterChain(); x != nil {
-		q := p.Field("default_filter_chain")
-		u.DefaultFilterChain = new(decodeFilterChain(dc, &u.meta, &q, x, v))
+	if m.GetApiListener() == nil {
+		if x := m.GetDefaultFilterChain(); x != nil {
+			q := p.Field("default_filter_chain")
+			u.DefaultFilterChain = new(decodeFilterChain(dc, &u.meta, &q, x, v))
+		}
 	}
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
@@ -179,8 +183,8 @@ func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.P
 func decodeHTTPFilter(s *HTTPFilter, dc *resource.DecodeContext, p *resource.Path, m *wireHttpFilter, v *resource.Violations) {
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
-	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
-		v.AddError(p.Field("typed_config"), err)
+	if x, err := filterMessage(dc, m.GetTypedConfig(), m.memberConfigType(), m.GetIsOptional()); err != nil {
+		v.AddError(*p, err)
 	} else {
 		s.Message = x
 	}

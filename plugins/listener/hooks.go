@@ -37,22 +37,26 @@ func validateProfile(_ *resource.DecodeContext, p resource.Path, m *listenerv3.L
 	chain(p.Field("default_filter_chain"), m.GetDefaultFilterChain())
 }
 
-// serverAddress is where a server must listen. A proxy that is not gRPC may listen
-// elsewhere than on a socket.
+// serverAddress is where a server must listen, by TCP. A proxy that is not gRPC may listen
+// elsewhere.
 func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address) (string, error) {
 	if api != nil {
 		return "", nil
 	}
 	var v resource.Violations
-	address := convert.HostPort((*resource.Path)(nil).Field("address"), a, &v)
+	at := (*resource.Path)(nil).Field("address")
+	address := convert.HostPort(dc, at, a, &v)
 	if dc.Types.Profile() == resource.Envoy {
 		return address, nil
+	}
+	if p := a.GetSocketAddress().GetProtocol(); p != corev3.SocketAddress_TCP {
+		v.Add(at.Field("socket_address.protocol"), p, "must be TCP (A36)")
 	}
 	return address, v.Err()
 }
 
-// serverTLS is what TLS is read of the transport socket. A proxy that is not gRPC may
-// have other sockets.
+// serverTLS reads TLS from the transport socket. A proxy that is not gRPC may have other
+// sockets.
 func serverTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
 	tls, err := tlscontext.ForServer(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {

@@ -10,9 +10,22 @@ import (
 // HTTPFilters are what calls go through.
 type HTTPFilters = []HTTPFilter
 
-// filterMessage names what configures a filter.
-func filterMessage(_ *resource.DecodeContext, config *anypb.Any) (string, error) {
+// configDiscovery is the member of HttpFilter.config_type for a configuration that is a
+// resource of its own.
+const configDiscovery = 5
+
+// filterMessage names the message that configures a filter. The configuration may be
+// absent from an optional filter and, in profile Envoy, be a resource of its own.
+func filterMessage(dc *resource.DecodeContext, config *anypb.Any, member int32, optional bool) (string, error) {
+	if config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
+		return "", nil
+	}
 	c, err := resource.OpenTypedConfig(config)
+	if err != nil {
+		var v resource.Violations
+		v.AddError((*resource.Path)(nil).Field("typed_config"), err)
+		err = v.Err()
+	}
 	return c.Message, err
 }
 
@@ -25,11 +38,13 @@ func running(dc *resource.DecodeContext, message string, s resource.Side) (*reso
 
 // filterSkipped says why a filter does not count (A39).
 func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
-	if !optional || message == "" {
+	switch _, runs := running(dc, message, dc.Side()); {
+	case !optional || runs:
 		return "", nil
-	}
-	if _, runs := running(dc, message, dc.Side()); runs {
+	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a resource of its own
 		return "", nil
+	case message == "":
+		return "it is optional, and its configuration is not there", nil
 	}
 	return "it is optional, and there is no such filter for a " + dc.Side().String(), nil
 }

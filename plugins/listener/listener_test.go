@@ -94,7 +94,7 @@ func TestOwnFilter(t *testing.T) {
 func TestServer(t *testing.T) {
 	u := decode(t, `address { socket_address { address: "::1" port_value: 80 } }
 		filter_chains { name: "a" filters { name: "m" typed_config { `+managerAny+` { rds { route_config_name: "xdstp://e/envoy.config.route.v3.RouteConfiguration/r?b=1&a=2" config_source { self { } } } `+routerText+` } } }
-			transport_socket { typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] { require_client_certificate { value: true } common_tls_context {
+			transport_socket { name: "envoy.transport_sockets.tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] { require_client_certificate { value: true } common_tls_context {
 				tls_certificate_provider_instance { instance_name: "identity" certificate_name: "i" } combined_validation_context { default_validation_context { ca_certificate_provider_instance { instance_name: "roots" } } } } } } } }
 		default_filter_chain { filters { name: "m" typed_config { `+managerAny+` { route_config { virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster: "c" } } } } `+routerText+` } } } }`)
 	a := &u.FilterChains[0]

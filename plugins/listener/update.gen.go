@@ -31,7 +31,8 @@ type Update struct {
 	API *Manager
 	// Where the server must listen, as "host:port"; empty for the listener of a client (A36).
 	Address string
-	// What a server does with connections. FilterChain finds the one for a connection.
+	// What a server does with connections. FilterChain finds the one for a connection. None
+	// for the listener of a client, whatever it has.
 	FilterChains []FilterChain
 	// For connections that no other chain is for; nil: they are to be closed.
 	DefaultFilterChain *FilterChain
@@ -97,10 +98,11 @@ type HTTPFilter struct {
 	Name string
 	// No call goes through the filter, unless a route has an override that is not disabled.
 	Disabled bool
-	// The full name of the message that configures the filter.
+	// The full name of the message that configures the filter; empty: the filter is skipped,
+	// or, in profile Envoy, its configuration is a resource of its own.
 	Message string
-	// Why the filter does not count: it is optional, and unknown on this side; empty: it
-	// counts.
+	// Why the filter does not count: it is optional, and unknown on this side or without a
+	// configuration; empty: it counts.
 	Skipped string
 	// What the filter made of its configuration. In profile Envoy it may be the *anypb.Any, as
 	// it came, of a filter that nobody registered.

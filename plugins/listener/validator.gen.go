@@ -48,11 +48,13 @@ func validateManager(dc *resource.DecodeContext, p *resource.Path, m *wireHttpCo
 	if dc.Types.Profile() == resource.GRPC && len(m.GetOriginalIpDetectionExtensions()) > 0 {
 		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
 	}
-	var seen convert.Seen[string]
-	for i, x := range wire.Each(m.GetHttpFilters()) {
-		q := p.Item("http_filters", i)
-		if seen.Before(x.GetName()) {
-			v.Add(q.Field("name"), x.GetName(), "must be unique (A39)")
+	if dc.Types.Profile() == resource.GRPC {
+		var seen convert.Seen[string]
+		for i, x := range wire.Each(m.GetHttpFilters()) {
+			q := p.Item("http_filters", i)
+			if seen.Before(x.GetName()) {
+				v.Add(q.Field("name"), x.GetName(), "must be unique (A39)")
+			}
 		}
 	}
 	for i, x := range wire.Each(m.GetHttpFilters()) {

@@ -675,6 +675,13 @@ func (m *wireHttpFilter) GetDisabled() bool {
 	return m.Disabled
 }
 
+func (m *wireHttpFilter) memberConfigType() int32 {
+	if m == nil {
+		return 0
+	}
+	return m.whichConfigType
+}
+
 // wireRds is what is read of a
 // envoy.extensions.filters.network.http_connection_manager.v3.Rds.
 type wireRds struct {

@@ -44,14 +44,18 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 	} else {
 		u.Address = x
 	}
-	u.FilterChains = convert.Slice[FilterChain](len(m.GetFilterChains()))
-	for i, x := range m.GetFilterChains() {
-		q := p.Item("filter_chains", i)
-		u.FilterChains = append(u.FilterChains, messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+	if m.GetApiListener() == nil {
+		u.FilterChains = convert.Slice[FilterChain](len(m.GetFilterChains()))
+		for i, x := range m.GetFilterChains() {
+			q := p.Item("filter_chains", i)
+			u.FilterChains = append(u.FilterChains, messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+		}
 	}
-	if x := m.GetDefaultFilterChain(); x != nil {
-		q := p.Field("default_filter_chain")
-		u.DefaultFilterChain = new(messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+	if m.GetApiListener() == nil {
+		if x := m.GetDefaultFilterChain(); x != nil {
+			q := p.Field("default_filter_chain")
+			u.DefaultFilterChain = new(messageDecodeFilterChain(dc, &u.meta, &q, x, v))
+		}
 	}
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
@@ -134,8 +138,8 @@ func messageDecodeHTTPFilter(dc *resource.DecodeContext, p *resource.Path, m *ht
 	var s HTTPFilter
 	s.Name = m.GetName()
 	s.Disabled = m.GetDisabled()
-	if x, err := filterMessage(dc, m.GetTypedConfig()); err != nil {
-		v.AddError(p.Field("typed_config"), err)
+	if x, err := filterMessage(dc, m.GetTypedConfig(), convert.Member(m, "config_type"), m.GetIsOptional()); err != nil {
+		v.AddError(*p, err)
 	} else {
 		s.Message = x
 	}
@@ -253,11 +257,13 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path, m *htt
 	if dc.Types.Profile() == resource.GRPC && len(m.GetOriginalIpDetectionExtensions()) > 0 {
 		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
 	}
-	var seen convert.Seen[string]
-	for i, x := range m.GetHttpFilters() {
-		q := p.Item("http_filters", i)
-		if seen.Before(x.GetName()) {
-			v.Add(q.Field("name"), x.GetName(), "must be unique (A39)")
+	if dc.Types.Profile() == resource.GRPC {
+		var seen convert.Seen[string]
+		for i, x := range m.GetHttpFilters() {
+			q := p.Item("http_filters", i)
+			if seen.Before(x.GetName()) {
+				v.Add(q.Field("name"), x.GetName(), "must be unique (A39)")
+			}
 		}
 	}
 	for i, x := range m.GetHttpFilters() {

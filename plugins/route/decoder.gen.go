@@ -31,9 +31,9 @@ var _ func(*resource.DecodeContext, []Route) (*Table, error) = newTable // hook 
 
 var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
 
-var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
+var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, int32, int32) (string, error) = ignored // hook of field Ignored
 
-var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, Action) (string, error) = ignored // hook of field Ignored
+var _ func(*resource.DecodeContext, *corev3.RuntimeFractionalPercent) (*uint32, error) = fraction // hook of field PerMillion
 
 var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) = hashPolicies // hook of field HashPolicies
 
@@ -126,8 +126,16 @@ func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resourc
 
 // decodeRoute reads one Route into its place in a list.
 func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) {
-	validateRoute(dc, p, m, v)
 	s.Name = m.GetName()
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), m.memberAction(), m.GetRoute().memberClusterSpecifier()); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Ignored = x
+	}
+	if dc.Types.Profile() == resource.GRPC && s.Ignored != "" {
+		return
+	}
+	validateRoute(dc, p, m, v)
 	s.Path = decodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
 	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
@@ -152,11 +160,6 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 		s.PerMillion = x
 	}
 	s.Action = decodeAction(dc, meta, p, m, v)
-	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), s.Action); err != nil {
-		v.AddError(*p, err)
-	} else {
-		s.Ignored = x
-	}
 	if x := m.GetRoute().GetMaxStreamDuration().GetMaxStreamDuration(); x != nil {
 		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
 	}
@@ -323,6 +326,7 @@ func decodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Meta, p *r
 	if s.Weight == 0 {
 		return s, false
 	}
+	validateWeightedCluster(dc, p, m, v)
 	s.Name = m.GetName()
 	dc.Ref(meta, v, p.Field("name"), "envoy.config.cluster.v3.Cluster", &s.Name)
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {

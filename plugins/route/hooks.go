@@ -43,17 +43,28 @@ func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*u
 	return &n, v.Err()
 }
 
-// ignored says why gRPC passes over a route that is valid (A28). What an optional
-// specifier plugin has to do with it is said by finishSpecifiers.
-func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, a Action) (string, error) { //nolint:unparam // the type of a hook
+// The numbers of members of oneofs.
+const (
+	actionRoute                     = 2  // Route.action
+	specifierCluster                = 1  // RouteAction.cluster_specifier
+	specifierWeightedClusters       = 3  // the same
+	specifierClusterSpecifierPlugin = 37 // the same
+)
+
+// ignored says why gRPC ignores a route, whatever else the route holds (A28). A route to
+// an optional specifier plugin is finishSpecifiers's business.
+func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
 	if len(parameters) > 0 {
 		return "it is for query parameters, which calls have not (A28)", nil
 	}
-	switch a.(type) {
-	case ClusterHeader, OtherCluster:
-		return "it finds its cluster in a way that gRPC has not (A28)", nil
-	default:
+	if action != actionRoute {
 		return "", nil
+	}
+	switch specifier {
+	case specifierCluster, specifierWeightedClusters, specifierClusterSpecifierPlugin:
+		return "", nil
+	default:
+		return "it finds its cluster in a way that gRPC has not (A28)", nil
 	}
 }
 

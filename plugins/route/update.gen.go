@@ -60,6 +60,9 @@ type VirtualHost struct {
 type Route struct {
 	// For people.
 	Name string
+	// Why Match passes over the route; empty: it does not. In profile gRPC, an ignored route
+	// has nothing else but its Name (A28).
+	Ignored string
 	// What the path of the call must be. Nil, which only profile Envoy accepts, is a way to
 	// match that this type does not know; no call matches it.
 	Path Path
@@ -72,8 +75,6 @@ type Route struct {
 	// What is done with the call. Nil is an action that this type does not know; calls that
 	// match fail.
 	Action Action
-	// Why Match passes over the route; empty: it does not.
-	Ignored string
 	// How long a call may take, instead of what the listener says; 0: for ever; nil: nothing
 	// is said (A31).
 	MaxStreamDuration *time.Duration
@@ -251,12 +252,12 @@ func (s VirtualHost) Equal(o VirtualHost) bool {
 // Equal reports whether the fields of s and o are equal.
 func (s Route) Equal(o Route) bool {
 	return s.Name == o.Name &&
+		s.Ignored == o.Ignored &&
 		equalPath(s.Path, o.Path) &&
 		s.CaseSensitive == o.CaseSensitive &&
 		slices.EqualFunc(s.Headers, o.Headers, matcher.Header.Equal) &&
 		convert.EqualValues(s.PerMillion, o.PerMillion) &&
 		equalAction(s.Action, o.Action) &&
-		s.Ignored == o.Ignored &&
 		convert.EqualPointers(s.MaxStreamDuration, o.MaxStreamDuration, convert.Same) &&
 		convert.EqualPointers(s.GRPCTimeoutHeaderMax, o.GRPCTimeoutHeaderMax, convert.Same) &&
 		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&

@@ -13,25 +13,6 @@ func validate(dc *resource.DecodeContext, m *wireRouteConfiguration, v *resource
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, p, m.message, v)
 	}
-	for i, x := range wire.Each(m.GetVirtualHosts()) {
-		q := p.Item("virtual_hosts", i)
-		validateVirtualHosts(&q, x, v)
-	}
-}
-
-// validateVirtualHosts checks the rules about one VirtualHost.
-func validateVirtualHosts(p *resource.Path, m *wireVirtualHost, v *resource.Violations) {
-	for i, x := range wire.Each(m.GetRoutes()) {
-		q := p.Item("routes", i)
-		validateVirtualHostsRoutes(&q, x, v)
-	}
-}
-
-// validateVirtualHostsRoutes checks the rules about one Route.
-func validateVirtualHostsRoutes(p *resource.Path, m *wireRoute, v *resource.Violations) {
-	if x := m.GetRoute().GetCluster(); m.GetRoute().hasCluster() && x == "" {
-		v.Add(p.Field("route.cluster"), x, "must not be \"\"")
-	}
 }
 
 // validateVirtualHost checks the rules about one VirtualHost.
@@ -48,6 +29,9 @@ func validateRoute(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v
 	}
 	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && m.GetMatch().hasPathSpecifier() && !x.hasPrefix() && !x.hasPath() && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil, "must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
+	}
+	if x := m.GetRoute().GetCluster(); dc.Side() == resource.ClientSide && m.GetRoute().hasCluster() && x == "" {
+		v.Add(p.Field("route.cluster"), x, "must not be \"\"")
 	}
 }
 
@@ -66,5 +50,12 @@ func validateWeightedClusters(p *resource.Path, m *wireWeightedCluster, v *resou
 	}
 	if sum < 1 || sum > 4294967295 {
 		v.Add(p.Field("clusters"), sum, "sum of weight must be between 1 and 4294967295 (A28)")
+	}
+}
+
+// validateWeightedCluster checks the rules about one WeightedCluster.ClusterWeight.
+func validateWeightedCluster(dc *resource.DecodeContext, p *resource.Path, m *wireWeightedClusterClusterWeight, v *resource.Violations) {
+	if dc.Side() == resource.ClientSide && m.GetName() == "" {
+		v.Add(p.Field("name"), "", "must be set")
 	}
 }

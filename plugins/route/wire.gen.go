@@ -341,6 +341,13 @@ func (m *wireRoute) GetTypedPerFilterConfig() map[string]*anypb.Any {
 	return m.TypedPerFilterConfig
 }
 
+func (m *wireRoute) memberAction() int32 {
+	if m == nil {
+		return 0
+	}
+	return m.whichAction
+}
+
 // wireRouteAction is what is read of a envoy.config.route.v3.RouteAction.
 type wireRouteAction struct {
 	Cluster                   string
@@ -496,6 +503,13 @@ func (m *wireRouteAction) GetMaxStreamDuration() *wireRouteActionMaxStreamDurati
 		return nil
 	}
 	return &m.MaxStreamDuration
+}
+
+func (m *wireRouteAction) memberClusterSpecifier() int32 {
+	if m == nil {
+		return 0
+	}
+	return m.whichClusterSpecifier
 }
 
 // wireRouteActionMaxStreamDuration is what is read of a

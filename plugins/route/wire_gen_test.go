@@ -82,8 +82,16 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 // messageDecodeRoute reads one Route.
 func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Route {
 	var s Route
-	messageValidateRoute(dc, p, m, v)
 	s.Name = m.GetName()
+	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), convert.Member(m, "action"), convert.Member(m.GetRoute(), "cluster_specifier")); err != nil {
+		v.AddError(*p, err)
+	} else {
+		s.Ignored = x
+	}
+	if dc.Types.Profile() == resource.GRPC && s.Ignored != "" {
+		return s
+	}
+	messageValidateRoute(dc, p, m, v)
 	s.Path = messageDecodePath(dc, p, m, v)
 	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
 	s.Headers = convert.Slice[matcher.Header](len(m.GetMatch().GetHeaders()))
@@ -97,11 +105,6 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 		s.PerMillion = x
 	}
 	s.Action = messageDecodeAction(dc, meta, p, m, v)
-	if x, err := ignored(dc, m.GetMatch().GetQueryParameters(), s.Action); err != nil {
-		v.AddError(*p, err)
-	} else {
-		s.Ignored = x
-	}
 	if x := m.GetRoute().GetMaxStreamDuration().GetMaxStreamDuration(); x != nil {
 		s.MaxStreamDuration = new(convert.Duration(p.Field("route.max_stream_duration.max_stream_duration"), x, v))
 	}
@@ -269,6 +272,7 @@ func messageDecodeWeightedCluster(dc *resource.DecodeContext, meta *resource.Met
 	if s.Weight == 0 {
 		return s, false
 	}
+	messageValidateWeightedCluster(dc, p, m, v)
 	s.Name = m.GetName()
 	dc.Ref(meta, v, p.Field("name"), "envoy.config.cluster.v3.Cluster", &s.Name)
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
@@ -284,25 +288,6 @@ func messageValidate(dc *resource.DecodeContext, m *routev3.RouteConfiguration, 
 	var p resource.Path // the message itself
 	if dc.Types.Profile() == resource.Envoy {
 		validateProfile(dc, p, m, v)
-	}
-	for i, x := range m.GetVirtualHosts() {
-		q := p.Item("virtual_hosts", i)
-		messageValidateVirtualHosts(&q, x, v)
-	}
-}
-
-// messageValidateVirtualHosts checks the rules about one VirtualHost.
-func messageValidateVirtualHosts(p *resource.Path, m *routev3.VirtualHost, v *resource.Violations) {
-	for i, x := range m.GetRoutes() {
-		q := p.Item("routes", i)
-		messageValidateVirtualHostsRoutes(&q, x, v)
-	}
-}
-
-// messageValidateVirtualHostsRoutes checks the rules about one Route.
-func messageValidateVirtualHostsRoutes(p *resource.Path, m *routev3.Route, v *resource.Violations) {
-	if x, ok := m.GetRoute().GetClusterSpecifier().(*routev3.RouteAction_Cluster); ok && x.Cluster == "" {
-		v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
 	}
 }
 
@@ -321,6 +306,9 @@ func messageValidateRoute(dc *resource.DecodeContext, p *resource.Path, m *route
 	if x := m.GetMatch(); dc.Types.Profile() == resource.GRPC && m.GetMatch().GetPathSpecifier() != nil && !convert.Is[*routev3.RouteMatch_Prefix](x.GetPathSpecifier()) && !convert.Is[*routev3.RouteMatch_Path](x.GetPathSpecifier()) && x.GetSafeRegex() == nil {
 		v.Add(p.Field("match"), nil, "must have exactly one of prefix, path, safe_regex set when match.path_specifier is set (A28)")
 	}
+	if x, ok := m.GetRoute().GetClusterSpecifier().(*routev3.RouteAction_Cluster); dc.Side() == resource.ClientSide && ok && x.Cluster == "" {
+		v.Add(p.Field("route.cluster"), x.Cluster, "must not be \"\"")
+	}
 }
 
 // messageValidateRetryPolicy checks the rules about one RetryPolicy.
@@ -338,6 +326,13 @@ func messageValidateWeightedClusters(p *resource.Path, m *routev3.WeightedCluste
 	}
 	if sum < 1 || sum > 4294967295 {
 		v.Add(p.Field("clusters"), sum, "sum of weight must be between 1 and 4294967295 (A28)")
+	}
+}
+
+// messageValidateWeightedCluster checks the rules about one WeightedCluster.ClusterWeight.
+func messageValidateWeightedCluster(dc *resource.DecodeContext, p *resource.Path, m *routev3.WeightedCluster_ClusterWeight, v *resource.Violations) {
+	if dc.Side() == resource.ClientSide && m.GetName() == "" {
+		v.Add(p.Field("name"), "", "must be set")
 	}
 }
 

@@ -3,6 +3,7 @@ package convert_test
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/netip"
@@ -43,9 +44,12 @@ func TestDuration(t *testing.T) {
 		{nil, 0, ""},
 		{durationpb.New(-time.Second), -time.Second, ""},
 		{&durationpb.Duration{Seconds: 9_223_372_035, Nanos: 999_999_999}, 9_223_372_035_999_999_999, ""},
-		{&durationpb.Duration{Seconds: 9_223_372_036}, 0, "x = 9223372036s; must be a duration of at most 292 years"},
-		{&durationpb.Duration{Seconds: -9_223_372_036}, 0, "x = -9223372036s; must be a duration of at most 292 years"},
-		{&durationpb.Duration{Seconds: 1, Nanos: -1}, 0, "x = 1s; must be a duration of at most 292 years"},
+		{&durationpb.Duration{Seconds: 9_223_372_037}, math.MaxInt64, ""},
+		{&durationpb.Duration{Seconds: 315_576_000_000}, math.MaxInt64, ""},
+		{&durationpb.Duration{Seconds: -315_576_000_000}, math.MinInt64, ""},
+		{&durationpb.Duration{Seconds: 315_576_000_001}, 0, "x = 315576000001s; must be a valid google.protobuf.Duration"},
+		{&durationpb.Duration{Seconds: -315_576_000_001}, 0, "x = -315576000001s; must be a valid google.protobuf.Duration"},
+		{&durationpb.Duration{Seconds: 1, Nanos: -1}, 0, "x = 1s; must be a valid google.protobuf.Duration"},
 	} {
 		v := new(resource.Violations)
 		if got := convert.Duration(at(), test.in, v); got != test.want || said(v) != test.says {
@@ -145,7 +149,7 @@ func address(host string, port uint32) *corev3.Address {
 func TestAddresses(t *testing.T) {
 	for _, host := range []string{"10.0.0.1", "::1", "fe80::1%eth0", "example.com", "", "a-very-long-name-that-does-not-fit-into-the-buffer.of-sixty-four-bytes.example.com"} {
 		v := new(resource.Violations)
-		if got, want := convert.HostPort(at(), address(host, 65535), v), net.JoinHostPort(host, "65535"); got != want || said(v) != "" {
+		if got, want := convert.HostPort(new(resource.DecodeContext), at(), address(host, 65535), v), net.JoinHostPort(host, "65535"); got != want || said(v) != "" {
 			t.Errorf("HostPort(%q) = %q, %q; want %q", host, got, said(v), want)
 		}
 		ip, err := netip.ParseAddr(host)
@@ -159,7 +163,7 @@ func TestAddresses(t *testing.T) {
 func TestPorts(t *testing.T) {
 	for _, port := range []uint32{0, 9, 10, 80, 99, 100, 443, 999, 1000, 8080, 9999, 10000, 50051, 65535} {
 		v := new(resource.Violations)
-		if got, want := convert.HostPort(at(), address("h", port), v), "h:"+strconv.Itoa(int(port)); got != want || said(v) != "" {
+		if got, want := convert.HostPort(new(resource.DecodeContext), at(), address("h", port), v), "h:"+strconv.Itoa(int(port)); got != want || said(v) != "" {
 			t.Errorf("HostPort with port %d = %q, %q; want %q", port, got, said(v), want)
 		}
 	}

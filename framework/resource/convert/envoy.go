@@ -44,16 +44,16 @@ func PerMillion[F Fraction](p resource.Path, f F, v *resource.Violations) uint32
 }
 
 // HostPort is the host and port of a socket address, as net.Dial takes them.
-// The host may be an IP address or a name: clients in use accept any. An
-// address of another kind, a port by name, and a port above 65535 are
-// violations.
-func HostPort(p resource.Path, a *corev3.Address, v *resource.Violations) string {
+// The host may be an IP address or a name: clients in use accept any. A port by
+// name and a port above 65535 are violations. So is an address of another kind,
+// but for profile Envoy, where it is the empty text.
+func HostPort(dc *resource.DecodeContext, p resource.Path, a *corev3.Address, v *resource.Violations) string {
 	if a == nil {
 		return ""
 	}
 	s := socketOf(a)
 	if !s.valid() {
-		s.reject(p, v)
+		s.rejectUnlessOther(dc, p, v)
 		return ""
 	}
 	var buf [64]byte
@@ -141,6 +141,14 @@ func socketOf(a *corev3.Address) Socket {
 
 // valid reports whether a socket is one that can be used.
 func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 }
+
+// rejectUnlessOther is reject. In profile Envoy, it accepts addresses that are no
+// sockets: Envoy connects to pipes and to listeners of its own.
+func (s Socket) rejectUnlessOther(dc *resource.DecodeContext, p resource.Path, v *resource.Violations) {
+	if s.Kind != OtherSocket || dc.Types.Profile() == resource.GRPC {
+		s.reject(p, v)
+	}
+}
 
 // reject says why a socket cannot be used.
 func (s Socket) reject(p resource.Path, v *resource.Violations) {

@@ -20,7 +20,7 @@ func ExampleDuration() {
 	// Output:
 	// 3s
 	// 0s
-	// timeout = 1099511627776s; must be a duration of at most 292 years
+	// timeout = 1099511627776s; must be a valid google.protobuf.Duration
 }
 
 func ExampleSeen() {

@@ -1,25 +1,25 @@
 package convert
 
 import (
-	"math"
 	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Duration is d. One that is malformed, or beyond the 292 years of a
-// [time.Duration], is a violation.
+// Duration is d. A malformed duration is a violation. One beyond the 292 years of a
+// [time.Duration] is the longest or shortest of these.
 func Duration(p resource.Path, d *durationpb.Duration, v *resource.Violations) time.Duration {
 	if d == nil {
 		return 0
 	}
-	if d.CheckValid() != nil || d.GetSeconds() > math.MaxInt64/int64(time.Second)-1 || d.GetSeconds() < math.MinInt64/int64(time.Second)+1 {
-		v.Add(p, seconds(d.GetSeconds()), "must be a duration of at most 292 years")
+	if d.CheckValid() != nil {
+		v.Add(p, seconds(d.GetSeconds()), "must be a valid google.protobuf.Duration")
 		return 0
 	}
 	return d.AsDuration()
@@ -67,6 +67,16 @@ func Or[T any, W interface {
 func Is[T any](x any) bool {
 	_, ok := x.(T)
 	return ok
+}
+
+// Member is the number of the member that is set of a oneof of m; 0: none is, or m is
+// nil.
+func Member(m proto.Message, oneof protoreflect.Name) int32 {
+	r := m.ProtoReflect()
+	if f := r.WhichOneof(r.Descriptor().Oneofs().ByName(oneof)); f != nil {
+		return int32(f.Number())
+	}
+	return 0
 }
 
 // Inline decodes a resource of a registered type that m carries, and adds its

@@ -48,12 +48,13 @@ func Parsed(ok bool, p resource.Path, a *anypb.Any, m proto.Message, v *resource
 	return ok
 }
 
-// ViewHostPort is [HostPort] of a view. The text is made in the arena.
-func ViewHostPort(to *wire.Arena, p resource.Path, s Socket, v *resource.Violations) string {
+// ViewHostPort is [HostPort] of a view. The text is made in the context's arena.
+func ViewHostPort(dc *resource.DecodeContext, p resource.Path, s Socket, v *resource.Violations) string {
 	if !s.valid() {
-		s.reject(p, v)
+		s.rejectUnlessOther(dc, p, v)
 		return ""
 	}
+	to := dc.Arena()
 	return to.Text(join(to.Buffer(len(s.Text)+len("[]:65535")), s.Text, s.Port))
 }
 

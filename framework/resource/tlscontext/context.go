@@ -49,10 +49,18 @@ type Server struct {
 	RequireClientCertificate bool
 }
 
+// socketName is the name that the transport socket of a filter chain must have.
+const socketName = "envoy.transport_sockets.tls"
+
 // ForServer reads the encoded transport socket of a filter chain; nil without one.
 func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
+	}
+	if name, _ := resource.PeekString(socket, 1); name != socketName && dc.Types.Profile() == resource.GRPC { // the bytes are sound
+		var v resource.Violations
+		v.Add((*resource.Path)(nil).Field("name"), name, "must be "+socketName+" (A29)")
+		return nil, v.Err()
 	}
 	config, err := open(socket)
 	if err != nil {

@@ -19,7 +19,7 @@ func ExampleForClient() {
 			SystemRootCerts: &tlsv3.CertificateValidationContext_SystemRootCerts{},
 		}},
 	}})
-	socket, _ := proto.Marshal(&corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}})
+	socket, _ := proto.Marshal(&corev3.TransportSocket{Name: "envoy.transport_sockets.tls", ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}})
 	tls, err := tlscontext.ForClient(new(resource.DecodeContext), socket)
 	fmt.Println(tls.SystemRoots, err)
 	_, err = tlscontext.ForServer(new(resource.DecodeContext), socket)

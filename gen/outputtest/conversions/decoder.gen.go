@@ -34,15 +34,15 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Share = convert.PerMillion(p.Field("share"), m.GetShare(), v)
-	u.HostPort = convert.HostPort(p.Field("address"), m.GetAddress(), v)
+	u.HostPort = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
 	u.AddrPort = convert.AddrPort(p.Field("address"), m.GetAddress(), v)
 	u.HostPorts = convert.Slice[string](1 + len(m.GetAddresses()))
 	if x := m.GetAddress(); x != nil {
-		u.HostPorts = append(u.HostPorts, convert.HostPort(p.Field("address"), x, v))
+		u.HostPorts = append(u.HostPorts, convert.HostPort(dc, p.Field("address"), x, v))
 	}
 	for i, x := range m.GetAddresses() {
 		q := p.Item("addresses", i)
-		u.HostPorts = append(u.HostPorts, convert.HostPort(q, x, v))
+		u.HostPorts = append(u.HostPorts, convert.HostPort(dc, q, x, v))
 	}
 	u.AddrPorts = convert.Slice[netip.AddrPort](len(m.GetParts()))
 	for i, x := range m.GetParts() {

@@ -25,7 +25,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	validateUpdate(dc, u, v)
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	u.Text = cmp.Or(m.GetText(), "none")
 	u.Patience = 5 * time.Second
@@ -44,7 +44,7 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 	u.Tags = convert.Slice[string](1 + len(m.GetTags()))
 	u.Tags = append(u.Tags, m.GetText())
 	u.Tags = append(u.Tags, m.GetTags()...)
-	u.Address = convert.HostPort(p.Field("address"), m.GetAddress(), v)
+	u.Address = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
 	u.Addresses = convert.Slice[netip.AddrPort](len(m.GetAddresses()))
 	for i, x := range m.GetAddresses() {
 		q := p.Item("addresses", i)

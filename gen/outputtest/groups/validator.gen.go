@@ -90,6 +90,20 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			v.Add(q, sum, "sum of weight for equal group must be at most 100")
 		}
 	}
+	var sum2 uint64
+	for _, x := range m.GetInner().GetParts() {
+		sum2 += uint64(convert.Or(x.GetWeight(), 3))
+	}
+	if sum2 > 10 {
+		v.Add(p.Field("inner.parts"), sum2, "sum of weight must be at most 10")
+	}
+	var sums2 convert.Sums[uint32]
+	for i, x := range m.GetInner().GetUpdate() {
+		q := p.Item("inner.update", i)
+		if sum := sums2.Add(x.GetGroup(), convert.Or(x.GetWeight(), 3)); sum > 10 {
+			v.Add(q, sum, "sum of weight for equal group must be at most 10")
+		}
+	}
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		validateParts(&q, x, v)

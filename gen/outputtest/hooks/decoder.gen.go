@@ -27,6 +27,8 @@ var _ func(*resource.DecodeContext, []byte, []byte, string, []*testpb.Part) (str
 
 var _ func(*resource.DecodeContext, []byte) (*string, error) = member // hook of field Member
 
+var _ func(*resource.DecodeContext, int32, int32) (int32, error) = number // hook of field Number
+
 var _ func(*resource.DecodeContext, uint32) (int, error) = size // hook of field Size
 
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Violations) = validateThing // hook that validates Thing
@@ -85,6 +87,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		v.AddError(p.Field("chosen"), err)
 	} else {
 		u.Member = x
+	}
+	if x, err := number(dc, convert.Member(m, "choice"), convert.Member(m.GetInner(), "choice")); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.Number = x
 	}
 	u.Parts = convert.Slice[Part](len(m.GetParts()))
 	for i, x := range m.GetParts() {

@@ -70,6 +70,14 @@ func member(_ *resource.DecodeContext, chosen []byte) (*string, error) {
 	return &m.Id, nil
 }
 
+// number is given the numbers of the members of oneofs that are set.
+func number(_ *resource.DecodeContext, choice, inner int32) (int32, error) {
+	if choice == 71 {
+		return 0, errors.New("must not be a number")
+	}
+	return choice + 1000*inner, nil
+}
+
 func size(_ *resource.DecodeContext, n uint32) (int, error) {
 	if n > 9 {
 		return 0, errors.New("is too large")

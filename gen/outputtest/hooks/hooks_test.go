@@ -20,7 +20,7 @@ func TestFields(t *testing.T) {
 	u, err := plugintest.Decode(t, Type(), "", &testpb.Thing{
 		Name: "n", Text: "text", Numbers: []uint32{1, 2}, Colors: []testpb.Color{testpb.Color_COLOR_BLUE}, Part: part,
 		Parts: []*testpb.Part{{Size: 3, Group: 1}}, Choice: &testpb.Thing_Chosen{Chosen: &testpb.Part{Id: "c"}},
-		Inner: &testpb.Thing{Part: &testpb.Part{Size: 1}},
+		Inner: &testpb.Thing{Part: &testpb.Part{Size: 1}, Choice: &testpb.Thing_Word{}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +31,7 @@ func TestFields(t *testing.T) {
 		All:    &Everything{Name: "n", Part: part},
 		Bytes:  "0a0170 5001 text 1",
 		Member: new("c"),
+		Number: 70_072,
 		Parts:  []Part{{Size: 3}},
 	}
 	if diff := cmp.Diff(want, u, cmpopts.IgnoreUnexported(Update{}), protocmp.Transform()); diff != "" {

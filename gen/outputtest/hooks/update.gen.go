@@ -29,6 +29,7 @@ type Update struct {
 	All    *Everything
 	Bytes  string
 	Member *string
+	Number int32
 	Parts  []Part
 
 	meta resource.Meta
@@ -86,5 +87,6 @@ func (u *Update) Equal(o *Update) bool {
 		convert.EqualValues(u.All, o.All) &&
 		u.Bytes == o.Bytes &&
 		convert.EqualValues(u.Member, o.Member) &&
+		u.Number == o.Number &&
 		slices.Equal(u.Parts, o.Parts)
 }

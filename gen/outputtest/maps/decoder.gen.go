@@ -84,7 +84,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 	u.Addresses = convert.Map[string, string](len(m.GetAddresses()))
 	for key, x := range convert.Sorted(m.GetAddresses()) {
 		q := p.Field(convert.Entry("addresses", key))
-		u.Addresses[key] = convert.HostPort(q, x, v)
+		u.Addresses[key] = convert.HostPort(dc, q, x, v)
 	}
 	u.AddrPorts = convert.Map[string, netip.AddrPort](len(m.GetAddresses()))
 	for key, x := range convert.Sorted(m.GetAddresses()) {

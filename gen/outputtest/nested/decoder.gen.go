@@ -23,7 +23,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetPart(); x != nil {
 		u.Value = decodeID(x)
@@ -81,7 +81,7 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 				for i4, x4 := range z.GetParts() {
 					q4 := w.Item("parts", i4)
 					if x5 := x4.GetAddress(); x5 != nil {
-						u.Addresses = append(u.Addresses, convert.HostPort(q4.Field("address"), x5, v))
+						u.Addresses = append(u.Addresses, convert.HostPort(dc, q4.Field("address"), x5, v))
 					}
 				}
 			}
@@ -90,14 +90,14 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 	u.Heavy = convert.Slice[Heavy](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		if y, ok := decodeHeavy(&q, x, v); ok {
+		if y, ok := decodeHeavy(dc, &q, x, v); ok {
 			u.Heavy = append(u.Heavy, y)
 		}
 	}
 	u.Located = convert.Slice[Located](len(m.GetParts()))
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
-		if y, ok := decodeLocated(&q, x, v); ok {
+		if y, ok := decodeLocated(dc, &q, x, v); ok {
 			u.Located = append(u.Located, y)
 		}
 	}
@@ -142,7 +142,7 @@ func decodePart(p *resource.Path, m *testpb.Part, v *resource.Violations) Part {
 }
 
 // decodeHeavy reads one Heavy, and reports whether it is kept.
-func decodeHeavy(p *resource.Path, m *testpb.Part, v *resource.Violations) (Heavy, bool) {
+func decodeHeavy(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Heavy, bool) {
 	var s Heavy
 	s.Weight = m.GetWeight().GetValue()
 	if s.Weight == 0 {
@@ -151,16 +151,17 @@ func decodeHeavy(p *resource.Path, m *testpb.Part, v *resource.Violations) (Heav
 	validateHeavy(p, m, v)
 	s.ID = m.GetId()
 	s.Timeout = convert.Duration(p.Field("timeout"), m.GetTimeout(), v)
+	s.Spot = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
 	return s, true
 }
 
 // decodeLocated reads one Located, and reports whether it is kept.
-func decodeLocated(p *resource.Path, m *testpb.Part, v *resource.Violations) (Located, bool) {
+func decodeLocated(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) (Located, bool) {
 	var s Located
 	if m.GetAddress() == nil {
 		return s, false
 	}
-	s.Address = convert.HostPort(p.Field("address"), m.GetAddress(), v)
+	s.Address = convert.HostPort(dc, p.Field("address"), m.GetAddress(), v)
 	return s, true
 }
 

@@ -70,6 +70,8 @@ type Heavy struct {
 	Weight uint32
 	// Not looked at in what is dropped.
 	Timeout time.Duration
+	// The same.
+	Spot string
 }
 
 // Located is made of xdsforge.test.v1.Part.

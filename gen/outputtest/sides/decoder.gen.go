@@ -98,6 +98,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 // decodeNamed reads one Named.
 func decodeNamed(dc *resource.DecodeContext, p *resource.Path, m *testpb.Part, v *resource.Violations) Named {
 	var s Named
+	validateNamed(dc, p, m, v)
 	s.ID = m.GetId()
 	if x, err := side(dc, s.ID); err != nil {
 		v.AddError(p.Field("id"), err)

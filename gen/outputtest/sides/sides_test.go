@@ -1,6 +1,7 @@
 package sides
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,6 +50,22 @@ func decodeIn(t *testing.T, profile resource.Profile, m *testpb.Thing) (*Update,
 		return nil, err
 	}
 	return u.(*Update), nil
+}
+
+// A rule may be about one side only.
+func TestRulesOfSides(t *testing.T) {
+	parts := []*testpb.Part{{Id: "p"}}
+	one, two := &testpb.Part{Id: "p", Size: 2}, &testpb.Part{Id: "p", Size: 3}
+	for want, m := range map[string]*testpb.Thing{
+		"":                                     {Name: "n", Parts: parts, Box: &testpb.Box{}, Part: &testpb.Part{Id: "p", Size: 1}},
+		"part.size = 2; must be at most 1":     {Name: "n", Parts: parts, Part: one},
+		"box.part.size = 3; must be at most 2": {Name: "n", Parts: parts, Box: &testpb.Box{Part: two}},
+	} {
+		_, err := decodeIn(t, resource.GRPC, m)
+		if got := fmt.Sprint(err); err != nil && !strings.Contains(got, want) || (err == nil) != (want == "") {
+			t.Errorf("%v: %v; want %s", m, err, want)
+		}
+	}
 }
 
 // Sides hold below a struct, and until another struct says its own.

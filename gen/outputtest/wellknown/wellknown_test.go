@@ -67,14 +67,14 @@ func TestMalformed(t *testing.T) {
 	_, err := plugintest.Decode(t, Type(), "", &testpb.Thing{
 		Name:     "n",
 		Timeout:  &durationpb.Duration{Seconds: 1, Nanos: -1},
-		Timeouts: []*durationpb.Duration{durationpb.New(1), {Seconds: 1 << 62}, {Seconds: 10_000_000_000}},
+		Timeouts: []*durationpb.Duration{durationpb.New(1), {Seconds: 1 << 62}, {Seconds: 315_576_000_001}},
 		Born:     &timestamppb.Timestamp{Seconds: 1 << 40},
 	})
-	const want = `timeout = 1s; must be a duration of at most 292 years, and ` +
-		`timeout = 1s; must be a duration of at most 292 years, and ` +
-		`timeout = 1s; must be a duration of at most 292 years, and ` +
-		`timeouts[1] = 4611686018427387904s; must be a duration of at most 292 years, and ` +
-		`timeouts[2] = 10000000000s; must be a duration of at most 292 years, and ` +
+	const want = `timeout = 1s; must be a valid google.protobuf.Duration, and ` +
+		`timeout = 1s; must be a valid google.protobuf.Duration, and ` +
+		`timeout = 1s; must be a valid google.protobuf.Duration, and ` +
+		`timeouts[1] = 4611686018427387904s; must be a valid google.protobuf.Duration, and ` +
+		`timeouts[2] = 315576000001s; must be a valid google.protobuf.Duration, and ` +
 		`born = 1099511627776s; must be a time between the years 1 and 9999, and ` +
 		`born = 1099511627776s; must be a time between the years 1 and 9999`
 	if err == nil || err.Error() != want {

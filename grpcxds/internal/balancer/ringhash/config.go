@@ -32,9 +32,12 @@ func parse(text string, most uint64) (config, error) {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return config{}, fmt.Errorf("ring_hash: %w", err)
 	}
+	if c.MinSize == 0 { // it is not set
+		c.MinSize = defaultMin
+	}
 	switch {
-	case c.MinSize == 0 || c.MinSize > limit || c.MaxSize > limit:
-		return config{}, fmt.Errorf("ring_hash: sizes %d to %d; must be 1 to %d (A42)", c.MinSize, c.MaxSize, limit)
+	case c.MinSize > limit || c.MaxSize > limit:
+		return config{}, fmt.Errorf("ring_hash: sizes %d to %d; must be at most %d (A42)", c.MinSize, c.MaxSize, limit)
 	case c.MinSize > c.MaxSize:
 		return config{}, fmt.Errorf("ring_hash: minRingSize = %d; must be at most maxRingSize, which is %d", c.MinSize, c.MaxSize)
 	}

@@ -206,7 +206,7 @@ func TestBadConfiguration(t *testing.T) {
 		want connectivity.State
 	}{
 		{func() { update(`{}`) }, connectivity.Idle},
-		{func() { update(`{"minRingSize":0}`) }, connectivity.TransientFailure},
+		{func() { update(`{"maxRingSize":0}`) }, connectivity.TransientFailure},
 		{func() { p.reported(p.members[0], balancer.State{ConnectivityState: connectivity.Ready}) }, connectivity.TransientFailure},
 		{func() { update(`{}`) }, connectivity.Ready},
 	} {

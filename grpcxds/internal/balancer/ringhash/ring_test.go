@@ -119,6 +119,7 @@ func TestParse(t *testing.T) {
 		`{"minRingSize":1024,"maxRingSize":8388608}`: {MinSize: 1024, MaxSize: 4096},
 		`{"minRingSize":5000,"maxRingSize":8388608}`: {MinSize: 4096, MaxSize: 4096},
 		`{"minRingSize":1,"maxRingSize":2}`:          {MinSize: 1, MaxSize: 2},
+		`{"minRingSize":0}`:                          {MinSize: 1024, MaxSize: 4096},
 		`{"requestHashHeader":"X-Key"}`:              {MinSize: 1024, MaxSize: 4096, Header: "x-key"},
 	} {
 		if got, err := parse(text, 0); err != nil || got != want {
@@ -129,7 +130,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("with a cap of 6000: %+v, %v", got, err)
 	}
 	for _, text := range []string{
-		`{"minRingSize":0}`, `{"minRingSize":3,"maxRingSize":2}`, `{"maxRingSize":8388609}`, `[]`,
+		`{"minRingSize":0,"maxRingSize":1023}`, `{"minRingSize":3,"maxRingSize":2}`, `{"maxRingSize":8388609}`, `[]`,
 		`{"requestHashHeader":"x-bin"}`, `{"requestHashHeader":"x y"}`,
 	} {
 		if got, err := parse(text, 0); err == nil {

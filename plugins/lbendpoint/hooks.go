@@ -1,0 +1,15 @@
+package lbendpoint
+
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// finishAddresses removes the empty texts that stand for addresses of other kinds in
+// profile Envoy.
+func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
+	if dc.Types.Profile() == resource.Envoy {
+		u.Addresses = slices.DeleteFunc(u.Addresses, func(a string) bool { return a == "" })
+	}
+}
