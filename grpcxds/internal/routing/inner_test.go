@@ -75,6 +75,10 @@ func TestBackOff(t *testing.T) {
 	tr.retry = &retry{pause: route.BackOff{Base: 1 << 61, Max: 1<<62 + 1}}
 	tr.paused = 2
 	check(1 << 62) // nor does it overflow
+	tr.retry = &retry{pause: route.BackOff{Base: math.MaxInt64, Max: math.MaxInt64}}
+	for range 30 {
+		check(math.MaxInt64 / 2) // nor does its jitter
+	}
 	tr.paused = 0
 	check(0, "0")
 	for _, values := range [][]string{{"-1"}, {"x"}, {"1", "2"}, {"99999999999"}, {""}} {

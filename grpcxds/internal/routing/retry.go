@@ -3,6 +3,7 @@ package routing
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -85,6 +86,7 @@ func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 			pause = t.pause.Base << t.paused
 		}
 		t.paused++
+		pause = min(pause, math.MaxInt64/2) // so that the jitter cannot overflow
 		return time.Duration(float64(pause) * (0.8 + 0.4*rand.Float64())), true
 	}
 	ms, err := strconv.ParseInt(values[0], 10, 32)
