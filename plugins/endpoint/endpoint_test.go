@@ -2,6 +2,7 @@ package endpoint_test
 
 import (
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -92,5 +93,17 @@ func TestEndpoints(t *testing.T) {
 	ofLocality, ofEndpoint := netip.MustParseAddrPort("10.0.0.9:3128"), netip.MustParseAddrPort("10.0.0.8:3128")
 	if a.Proxy(first) != ofLocality || a.Proxy(second) != ofEndpoint || b.Proxy(&b.Endpoints[0]).IsValid() {
 		t.Errorf("proxies %v, %v, %v", a.Proxy(first), a.Proxy(second), b.Proxy(&b.Endpoints[0]))
+	}
+}
+
+// In profile Envoy, an address that is no socket address is left out.
+func TestEnvoyAddresses(t *testing.T) {
+	m := new(endpointv3.ClusterLoadAssignment)
+	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, `cluster_name: "c" endpoints {
+		lb_endpoints { endpoint { address { envoy_internal_address { server_listener_name: "main" endpoint_id: "10.0.0.1:80" } } } }
+		lb_endpoints { endpoint { address { pipe { path: "/s" } } additional_addresses { address { socket_address { address: "10.0.0.2" port_value: 80 } } } } } }`, plugincase.Profile(resource.Envoy))
+	e := u.Localities[0].Endpoints
+	if len(e) != 2 || len(e[0].Addresses) != 0 || !slices.Equal(e[1].Addresses, []string{"10.0.0.2:80"}) {
+		t.Errorf("endpoints %+v", e)
 	}
 }

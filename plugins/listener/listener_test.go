@@ -135,3 +135,21 @@ func TestDisabledFilter(t *testing.T) {
 		t.Errorf("filters %+v", f)
 	}
 }
+
+// What a server does is not read of the listener of a client, and an optional filter
+// whose configuration is discovered is skipped.
+func TestClientReadsItsPartOnly(t *testing.T) {
+	const chain = ` { name: "c" filters { name: "m" typed_config { ` + managerAny + ` { rds { route_config_name: "other" config_source { ads { } } } ` + routerText + ` } } } } `
+	u := decode(t, `api_listener { api_listener { `+managerAny+` { rds { route_config_name: "r" config_source { ads { } } }
+		http_filters { name: "e" is_optional: true config_discovery { config_source { ads { } } type_urls: "x" } } `+routerText+` } } }
+		`+address+`filter_chains`+chain+`default_filter_chain`+chain)
+	if u.FilterChains != nil || u.DefaultFilterChain != nil || u.Chains != nil || u.Address != "" {
+		t.Errorf("listener %+v; must have nothing of a server", u)
+	}
+	if !slices.Equal(refs(u), []string{"r"}) {
+		t.Errorf("refs %q", refs(u))
+	}
+	if f := u.API.Filters; f[0].Skipped != "it is optional, and its configuration is not there" || f[1].Skipped != "" {
+		t.Errorf("filters %+v", f)
+	}
+}

@@ -48,7 +48,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-func decodeListener(t *testing.T, routes *routev3.RouteConfiguration) (resource.Update, error) {
+// listenerBody is an encoded Listener of a client, with routes within.
+func listenerBody(t *testing.T, routes *routev3.RouteConfiguration) []byte {
 	t.Helper()
 	router, err := anypb.New(new(routerv3.Router))
 	if err != nil {
@@ -65,6 +66,12 @@ func decodeListener(t *testing.T, routes *routev3.RouteConfiguration) (resource.
 	if err != nil {
 		t.Fatal(err)
 	}
+	return body
+}
+
+func decodeListener(t *testing.T, routes *routev3.RouteConfiguration) (resource.Update, error) {
+	t.Helper()
+	body := listenerBody(t, routes)
 	name, err := xdstp.Parse("web")
 	if err != nil {
 		t.Fatal(err)
