@@ -66,7 +66,7 @@ func TestJudgeLookup(t *testing.T) {
 		filter_chain_match { prefix_ranges { address_prefix: "10.0.0.0" prefix_len { value: 8 } } }
 		filters { name: "m" typed_config { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { rds { config_source { ads { } } route_config_name: "r" }
 			http_filters { name: "r" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] { } } } } } }
-		transport_socket { typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] { common_tls_context { tls_certificate_provider_instance { instance_name: "i" } } } } } }`
+		transport_socket { name: "envoy.transport_sockets.tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] { common_tls_context { tls_certificate_provider_instance { instance_name: "i" } } } } } }`
 	lookup := func(fields string) string {
 		return row(t, new(listenerv3.Listener), chain, `"suite": "filter_chain_manager", "cert_provider_instances_used": ["i"], `+fields)
 	}
