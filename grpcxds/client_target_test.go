@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,11 +12,9 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3" // for prototext
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/resolver"
-	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -221,51 +218,6 @@ func TestOneChannelForEachDialOptions(t *testing.T) {
 		t.Errorf("a channel after the first: %q, %v", got, err)
 	}
 }
-
-// Who waits for a channel to be ready needs one Connect, as of any channel; a call connects
-// nothing but its cluster.
-func TestConnect(t *testing.T) {
-	var toA connections
-	p, a, b := newPlane(t), newBackend(t, "a", grpc.StatsHandler(&toA)), newBackend(t, "b")
-	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc",
-		`routes { match { prefix: "" headers { name: "to" string_match { exact: "a" } } } route { cluster: "a" } }`+to("b"))))
-	p.cluster("a", "a", a)
-	p.cluster("b", "b", b)
-	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
-	cc := newChannel(t, pool, "xds:///svc")
-	cc.Connect()
-	ctx := soon(t)
-	for s := cc.GetState(); s != connectivity.Ready; s = cc.GetState() {
-		if !cc.WaitForStateChange(ctx, s) {
-			t.Fatalf("the channel stays %v", s)
-		}
-	}
-	cc = newChannel(t, pool, "xds:///svc")
-	if got, err := call(ctx, cc, "/p.S/M"); got != "b" {
-		t.Errorf("%q, %v", got, err)
-	}
-	if n := toA.n.Load(); n != 1 {
-		t.Errorf("%d connections to cluster a, the first by name, want the one that was asked for", n)
-	}
-}
-
-// connections counts those that a server takes.
-type connections struct{ n atomic.Int32 }
-
-// TagRPC implements [stats.Handler].
-func (*connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
-
-// HandleRPC implements [stats.Handler].
-func (*connections) HandleRPC(context.Context, stats.RPCStats) {}
-
-// TagConn implements [stats.Handler].
-func (c *connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	c.n.Add(1)
-	return ctx
-}
-
-// HandleConn implements [stats.Handler].
-func (*connections) HandleConn(context.Context, stats.ConnStats) {}
 
 func TestRegisteredResolver(t *testing.T) {
 	p, a, b := newPlane(t), newBackend(t, "a"), newBackend(t, "b")

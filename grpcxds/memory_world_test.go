@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,6 +116,8 @@ type memorySocket struct {
 	*bufconn.Listener
 	addr *net.TCPAddr
 	from int // the port that connections come from
+	// dialed counts the connections.
+	dialed atomic.Int64
 }
 
 // Addr implements [net.Listener].
@@ -185,8 +188,8 @@ func (w *memoryWorld) backend(addr string) {
 	w.Cleanup(s.Stop)
 }
 
-// dial is a channel for a target whose connections go to the sockets.
-func (w *memoryWorld) dial(target string, opts ...grpc.DialOption) testpb.TestServiceClient {
+// channel is a channel for a target whose connections go to the sockets.
+func (w *memoryWorld) channel(target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	w.Helper()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
@@ -194,6 +197,7 @@ func (w *memoryWorld) dial(target string, opts ...grpc.DialOption) testpb.TestSe
 			if !ok {
 				return nil, fmt.Errorf("nobody listens on %s", addr)
 			}
+			s.dialed.Add(1)
 			return s.DialContext(ctx)
 		}))
 	cc, err := grpc.NewClient(target, opts...)
@@ -201,13 +205,23 @@ func (w *memoryWorld) dial(target string, opts ...grpc.DialOption) testpb.TestSe
 		w.Fatal(err)
 	}
 	w.Cleanup(func() { _ = cc.Close() })
-	return testpb.NewTestServiceClient(cc)
+	return cc
 }
 
-// dialXDS is a channel that the control plane configures.
+// channelXDS is a channel that the control plane configures.
+func (w *memoryWorld) channelXDS(target string) *grpc.ClientConn {
+	w.Helper()
+	return w.channel(target, DialOptions(DialPool(w.pool))...)
+}
+
+func (w *memoryWorld) dial(target string) testpb.TestServiceClient {
+	w.Helper()
+	return testpb.NewTestServiceClient(w.channel(target))
+}
+
 func (w *memoryWorld) dialXDS(target string) testpb.TestServiceClient {
 	w.Helper()
-	return w.dial(target, DialOptions(DialPool(w.pool))...)
+	return testpb.NewTestServiceClient(w.channelXDS(target))
 }
 
 // call makes a call with a time limit, and an authority if it is not empty.

@@ -124,19 +124,33 @@ func TestUnreadableNameIsNoRemoval(t *testing.T) {
 	a, b := anyOf(t, cluster("a", "1")), anyOf(t, cluster("b", "1"))
 	unreadable := &anypb.Any{TypeUrl: clusterURL, Value: []byte{0x0a, 0xff}}
 	responses := make(chan []*anypb.Any, 1)
+	// A client ignores a response of a type that it has not asked for on the stream, so the server
+	// sends nothing before the request for both clusters. Each response waits for the answer to the
+	// last one.
 	s, err := fakeads.Start(func(stream fakeads.Stream) error {
+		receive := func(until func(*discoveryv3.DiscoveryRequest) bool) error {
+			for {
+				if r, err := stream.Recv(); err != nil || until(r) {
+					return err
+				}
+			}
+		}
+		if err := receive(func(r *discoveryv3.DiscoveryRequest) bool { return len(r.GetResourceNames()) == 2 }); err != nil {
+			return err
+		}
 		for version := 1; ; version++ {
+			nonce := strconv.Itoa(version)
 			select {
 			case resources := <-responses:
 				if err := stream.Send(&discoveryv3.DiscoveryResponse{
-					VersionInfo: strconv.Itoa(version), Nonce: strconv.Itoa(version), TypeUrl: clusterURL, Resources: resources,
+					VersionInfo: nonce, Nonce: nonce, TypeUrl: clusterURL, Resources: resources,
 				}); err != nil {
 					return err
 				}
 			case <-stream.Context().Done():
 				return nil
 			}
-			if _, err := stream.Recv(); err != nil {
+			if err := receive(func(r *discoveryv3.DiscoveryRequest) bool { return r.GetResponseNonce() == nonce }); err != nil {
 				return err
 			}
 		}
