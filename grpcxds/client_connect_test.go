@@ -22,10 +22,10 @@ func TestConnect(t *testing.T) {
 			routes { match { prefix: "" headers { name: "to" string_match { exact: "a" } } } route { cluster: "a" } }
 			routes { match { prefix: "" } route { cluster: "b" } } } }`)
 		connections := func(when string, toA, toB int64) {
-			t.Helper()
+			w.Helper()
 			w.pass(time.Second)
 			if x, y := w.sockets[a].dialed.Load(), w.sockets[b].dialed.Load(); x != toA || y != toB {
-				t.Errorf("%s: %d connections to cluster a and %d to cluster b; want %d and %d", when, x, y, toA, toB)
+				w.Errorf("%s: %d connections to cluster a and %d to cluster b; want %d and %d", when, x, y, toA, toB)
 			}
 		}
 		cc := w.channelXDS("xds:///svc")
@@ -33,7 +33,7 @@ func TestConnect(t *testing.T) {
 		cc.Connect()
 		connections("after Connect", 1, 0)
 		if s := cc.GetState(); s != connectivity.Ready {
-			t.Errorf("the channel is %v; want READY", s)
+			w.Errorf("the channel is %v; want READY", s)
 		}
 		c := testpb.NewTestServiceClient(w.channelXDS("xds:///svc"))
 		w.expect("a call of another channel", w.call(c, time.Second), codes.OK)

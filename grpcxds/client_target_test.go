@@ -110,6 +110,29 @@ func TestInvalidTargets(t *testing.T) {
 	}
 }
 
+// Names without control planes are errors of NewClient, also where the default template makes
+// them.
+func TestTargetsWithoutServers(t *testing.T) {
+	const other = `"authorities": {"x": {"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}]}}`
+	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
+	for _, c := range []struct {
+		config, target string
+		want           error
+	}{
+		{`{` + other + `}`, "xds:///svc", bootstrap.ErrNoServers},
+		{`{"client_default_listener_resource_name_template": "xdstp://y/envoy.config.listener.v3.Listener/%s", ` + other + `}`, "xds:///svc", bootstrap.ErrUnknownAuthority},
+		{`{` + other + `}`, "xds://x/svc", nil},
+	} {
+		cc, err := grpcxds.NewClient(c.target, grpcxds.DialPool(newPool(t, c.config)), insecurely)
+		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("NewClient(%q) with %s: %v; want %v", c.target, c.config, err, c.want)
+		}
+		if err == nil {
+			_ = cc.Close()
+		}
+	}
+}
+
 // A template that makes names of another type is an error of NewClient for the targets that use
 // it, and of the first call through DialOptions.
 func TestTemplatesOfAnotherType(t *testing.T) {

@@ -156,28 +156,42 @@ func (w *memoryWorld) listen(addr string) *memorySocket {
 	return s
 }
 
-// serve has a server of the control plane serve on an address until the test ends. It reports
-// its modes.
-func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) chan event {
+// A memorySite is a server of the control plane that serves on one address.
+type memorySite struct {
+	*Server
+	events chan event // its modes
+	socket *memorySocket
+	served chan error
+}
+
+// serve has a server serve on an address until the test ends.
+func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) *memorySite {
 	w.Helper()
-	events := make(chan event, 100)
-	s, err := NewServer(append([]grpc.ServerOption{
-		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { events <- event{m, err} }),
+	s := &memorySite{events: make(chan event, 100), socket: w.listen(addr), served: make(chan error, 1)}
+	var err error
+	s.Server, err = NewServer(append([]grpc.ServerOption{
+		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { s.events <- event{m, err} }),
 	}, opts...)...)
 	if err != nil {
 		w.Fatal(err)
 	}
 	testpb.RegisterTestServiceServer(s, echo{})
-	socket, served := w.listen(addr), make(chan error, 1)
-	go func() { served <- s.Serve(socket) }()
+	go func() { s.served <- s.Serve(s.socket) }()
 	w.Cleanup(func() {
 		s.Stop()
-		if err := <-served; err != nil {
-			w.Errorf("Serve: %v", err)
-		}
+		<-s.served
 	})
-	return events
+	return s
 }
+
+// publish gives the control plane a Listener of a server on 10.0.0.1:80.
+func (w *memoryWorld) publish(chains ...string) {
+	w.Helper()
+	w.set(listener.TypeURL, new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: "10.0.0.1" port_value: 80 } } %s`, strings.Join(chains, " "))
+}
+
+// anyChain is a filter chain for any connection.
+func anyChain(manager string) string { return "filter_chains { " + network(manager) + " }" }
 
 // backend serves on an address without a control plane.
 func (w *memoryWorld) backend(addr string) {

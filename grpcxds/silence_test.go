@@ -6,12 +6,10 @@ import (
 	"testing"
 	"time"
 
-	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	"google.golang.org/grpc/codes"
 
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
-	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
 // A control plane takes requests and does not answer. A call whose deadline comes before the 15 s
@@ -50,35 +48,26 @@ func TestSilentControlPlane(t *testing.T) {
 	}
 }
 
-// serverListener is a Listener of a server.
-func serverListener(name, host string, port int, chains ...string) string {
-	text := fmt.Sprintf(`name: %q address { socket_address { address: %q port_value: %d } } `, name, host, port)
-	for _, c := range chains {
-		text += c
-	}
-	return text
-}
-
 // A server that has no Listener for 15 s says so, and serves when there is one (A36, A57).
 func TestFifteenSecondsWithoutAListener(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
-		events := w.serve("10.0.0.1:80")
+		events := w.serve("10.0.0.1:80").events
 		w.pass(14900 * time.Millisecond)
 		if len(events) > 0 {
-			t.Errorf("after 14.9 s: %v", <-events)
+			w.Errorf("after 14.9 s: %v", <-events)
 		}
 		w.pass(200 * time.Millisecond)
 		if len(events) != 1 {
-			t.Fatalf("after 15.1 s: %d events; want 1", len(events))
+			w.Fatalf("after 15.1 s: %d events; want 1", len(events))
 		}
 		e := <-events
 		if want := `Listener "server/10.0.0.1:80": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]`; e.mode != NotServing || e.err == nil || e.err.Error() != want {
-			t.Errorf("%v: %v; want not serving, %s", e.mode, e.err, want)
+			w.Errorf("%v: %v; want not serving, %s", e.mode, e.err, want)
 		}
-		w.set(listener.TypeURL, new(listenerv3.Listener), "%s", serverListener("server/10.0.0.1:80", "10.0.0.1", 80, `filter_chains { `+network(inline(anyRoute))+` }`))
+		w.publish(anyChain(inline(anyRoute)))
 		w.pass(time.Second)
 		if len(events) != 1 || (<-events).mode != Serving {
-			t.Error("it does not serve with a Listener")
+			w.Error("it does not serve with a Listener")
 		}
 		w.expect("a call", w.call(w.dial("passthrough:///10.0.0.1:80"), time.Second), codes.OK)
 	})
@@ -92,12 +81,12 @@ func TestFifteenSecondsOfAChannelWithoutAListener(t *testing.T) {
 		c, start := w.dialXDS("xds:///svc"), time.Now()
 		w.expect("the first call", w.call(c, time.Minute), codes.Unavailable, `target "xds:///svc"`, `Listener "svc": does not exist`, "[server memory, node n]")
 		if d := time.Since(start); d < 15*time.Second || d > 16*time.Second {
-			t.Errorf("the first call failed after %v; want 15 s", d)
+			w.Errorf("the first call failed after %v; want 15 s", d)
 		}
 		start = time.Now()
 		w.expect("the next call", w.call(c, time.Minute), codes.Unavailable, `does not exist`)
 		if d := time.Since(start); d > time.Second {
-			t.Errorf("the next call failed after %v; want at once", d)
+			w.Errorf("the next call failed after %v; want at once", d)
 		}
 		w.cluster("c", "10.0.0.1", 80)
 		w.apiListener("svc", `route_config { virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "c" } } } }`)
@@ -111,30 +100,30 @@ func TestFifteenSecondsOfAChannelWithoutAListener(t *testing.T) {
 func TestUnreachableControlPlane(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		w.plane.Refuse(errors.New("no route to host"))
-		events := w.serve("10.0.0.1:80")
+		events := w.serve("10.0.0.1:80").events
 		w.pass(time.Second)
 		if len(events) != 1 {
-			t.Fatalf("%d events in the first second; want 1", len(events))
+			w.Fatalf("%d events in the first second; want 1", len(events))
 		}
 		if e := <-events; e.mode != NotServing || e.err == nil || e.err.Error() != `Listener "server/10.0.0.1:80": control plane unreachable: no route to host [server memory, node n]` {
-			t.Errorf("%v: %v; want that the control plane is unreachable", e.mode, e.err)
+			w.Errorf("%v: %v; want that the control plane is unreachable", e.mode, e.err)
 		}
 		c, start := w.dialXDS("xds:///svc"), time.Now()
 		w.expect("a call", w.call(c, time.Minute), codes.Unavailable, `target "xds:///svc"`, "control plane unreachable", "server memory", "node n")
 		if d := time.Since(start); d > time.Second {
-			t.Errorf("the call failed after %v; want at once", d)
+			w.Errorf("the call failed after %v; want at once", d)
 		}
 		w.pass(time.Minute)
 		for len(events) > 0 {
-			t.Errorf("after a minute without a control plane: %v", (<-events).err)
+			w.Errorf("after a minute without a control plane: %v", (<-events).err)
 		}
-		w.set(listener.TypeURL, new(listenerv3.Listener), "%s", serverListener("server/10.0.0.1:80", "10.0.0.1", 80, `filter_chains { `+network(inline(anyRoute))+` }`))
+		w.publish(anyChain(inline(anyRoute)))
 		w.cluster("c", "10.0.0.1", 80)
 		w.apiListener("svc", `route_config { virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "c" } } } }`)
 		w.plane.Refuse(nil)
 		w.pass(3 * time.Minute) // the backoff is up to 2 minutes
 		if len(events) != 1 || (<-events).mode != Serving {
-			t.Error("it does not serve with a Listener")
+			w.Error("it does not serve with a Listener")
 		}
 		w.expect("a call", w.call(c, time.Second), codes.OK)
 	})
@@ -144,18 +133,18 @@ func TestUnreachableControlPlane(t *testing.T) {
 // and fails the calls; so does the channel.
 func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
-		w.set(listener.TypeURL, new(listenerv3.Listener), "%s", serverListener("server/10.0.0.1:80", "10.0.0.1", 80, `filter_chains { `+network(rds("missing"))+` }`))
-		events := w.serve("10.0.0.1:80")
+		w.publish(anyChain(rds("missing")))
+		events := w.serve("10.0.0.1:80").events
 		w.pass(14900 * time.Millisecond)
 		if len(events) > 0 {
-			t.Errorf("after 14.9 s: %v", <-events)
+			w.Errorf("after 14.9 s: %v", <-events)
 		}
 		w.pass(time.Second)
 		if len(events) != 1 {
-			t.Fatalf("after 15.9 s: %d events; want 1", len(events))
+			w.Fatalf("after 15.9 s: %d events; want 1", len(events))
 		}
 		if e := <-events; e.mode != Serving {
-			t.Errorf("%v: %v; want serving", e.mode, e.err)
+			w.Errorf("%v: %v; want serving", e.mode, e.err)
 		}
 		c := w.dial("passthrough:///10.0.0.1:80")
 		w.expect("a call of the server", w.call(c, time.Second), codes.Unavailable, `RouteConfiguration "missing": does not exist`)
@@ -163,7 +152,7 @@ func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 		w.pass(time.Second)
 		w.expect("a call with routes", w.call(c, time.Second), codes.OK)
 		if len(events) > 0 {
-			t.Error("news of its mode; it served all the time")
+			w.Error("news of its mode; it served all the time")
 		}
 	})
 	inMemory(t, func(w *memoryWorld) {
@@ -171,7 +160,7 @@ func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 		c, start := w.dialXDS("xds:///svc"), time.Now()
 		w.expect("a call of the channel", w.call(c, time.Minute), codes.Unavailable, `target "xds:///svc"`, `RouteConfiguration "missing": does not exist`, "[server memory, node n]")
 		if d := time.Since(start); d < 15*time.Second || d > 16*time.Second {
-			t.Errorf("the call failed after %v; want 15 s", d)
+			w.Errorf("the call failed after %v; want 15 s", d)
 		}
 	})
 }
@@ -184,31 +173,28 @@ func TestOneOfSeveralRouteConfigurationsIsMissing(t *testing.T) {
 		chain := func(port int, routes string) string {
 			return fmt.Sprintf(`filter_chains { name: "%[1]d" filter_chain_match { source_ports: %[1]d } %s } `, port, network(rds(routes)))
 		}
-		publish := func(chains ...string) {
-			w.set(listener.TypeURL, new(listenerv3.Listener), "%s", serverListener("server/10.0.0.1:80", "10.0.0.1", 80, chains...))
-		}
 		w.routes("there", allHosts)
 		w.routes("also there", allHosts)
-		publish(chain(1, "there"), chain(2, "missing"), chain(3, "also there"))
-		events := w.serve("10.0.0.1:80")
+		w.publish(chain(1, "there"), chain(2, "missing"), chain(3, "also there"))
+		events := w.serve("10.0.0.1:80").events
 		w.pass(14900 * time.Millisecond)
 		if len(events) > 0 {
-			t.Errorf("after 14.9 s: %v", <-events)
+			w.Errorf("after 14.9 s: %v", <-events)
 		}
 		w.pass(time.Second)
 		if len(events) != 1 || (<-events).mode != Serving {
-			t.Fatal("it does not serve after 15 s")
+			w.Fatal("it does not serve after 15 s")
 		}
 		from := func(port int) { w.sockets["10.0.0.1:80"].from = port }
 		try := func(when string, port int, code codes.Code, parts ...string) {
-			t.Helper()
+			w.Helper()
 			from(port)
 			w.expect(fmt.Sprintf("%s, a call of chain %d", when, port), w.call(w.dial("passthrough:///10.0.0.1:80"), time.Second), code, parts...)
 		}
 		try("at first", 1, codes.OK)
 		try("at first", 2, codes.Unavailable, `RouteConfiguration "missing": does not exist`)
 		try("at first", 3, codes.OK)
-		publish(chain(1, "there"), chain(2, "never"), chain(4, "also there"))
+		w.publish(chain(1, "there"), chain(2, "never"), chain(4, "also there"))
 		w.pass(14 * time.Second)
 		try("14 s after the next Listener", 1, codes.OK)
 		try("14 s after the next Listener", 3, codes.OK)
