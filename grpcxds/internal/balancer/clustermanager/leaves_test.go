@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/balancer/endpointsharding"
 	_ "google.golang.org/grpc/balancer/grpclb"
 	"google.golang.org/grpc/balancer/pickfirst"
+	_ "google.golang.org/grpc/balancer/ringhash"
 	_ "google.golang.org/grpc/balancer/rls"
 	_ "google.golang.org/grpc/balancer/weightedtarget"
 	"google.golang.org/grpc/codes"
@@ -105,6 +106,7 @@ func TestNotLeaves(t *testing.T) {
 	}{
 		{resource.LBConfig{Name: clustermanager.Name, Config: `{}`}, "no xDS configuration"},
 		{resource.LBConfig{Name: clustermanager.Name, Config: `{"cluster":"c"}`}, "no xDS configuration"},
+		{resource.LBConfig{Name: "random_subsetting_experimental", Config: `{"subsetSize":2,"childPolicy":[{"ring_hash_experimental":{}}]}`}, ""},
 		{resource.LBConfig{Name: "weighted_target_experimental", Config: `{"targets":{"a":{"weight":1,"childPolicy":[{"round_robin":{}}]}}}`}, ""},
 	} {
 		w := newWorld(t)
