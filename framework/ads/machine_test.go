@@ -299,6 +299,14 @@ func TestBackoffGrowsAndStartsOverAfterAResponse(t *testing.T) {
 	if at, _ := r.m.NextDeadline(); at.Sub(r.now) != time.Second {
 		t.Errorf("wait after a response = %v, want 1s", at.Sub(r.now))
 	}
+	for _, want := range []time.Duration{time.Second, 1600 * time.Millisecond} {
+		r.now, _ = r.m.NextDeadline()
+		r.do(Turn{})
+		r.do(Closed{Err: errors.New("refused")})
+		if at, _ := r.m.NextDeadline(); at.Sub(r.now) != want {
+			t.Errorf("wait after a failure that follows a response = %v, want %v", at.Sub(r.now), want)
+		}
+	}
 }
 
 func TestJitterStaysWithinItsShareAndMax(t *testing.T) {

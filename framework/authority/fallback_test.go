@@ -188,9 +188,13 @@ func TestTimersOfTheServerInUse(t *testing.T) {
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Error("a timer runs without a stream")
 	}
+	r.do(Asked{0, partial, []string{"a"}}) // the primary is tried again meanwhile
+	if _, ok := r.m.NextDeadline(); ok {
+		t.Error("a timer runs for a server that is not in use")
+	}
 	r.do(Asked{1, partial, []string{"a"}})
 	at, _ := r.timeout()
-	if at.Sub(r.now) != ResourceTimeoutTransient {
+	if at.Sub(r.now) != 30*time.Second {
 		t.Fatalf("NextDeadline = %v, want in 30 s", at)
 	}
 	r.do(Lost{Server: 0, Err: errRefused}) // the primary is tried in vain

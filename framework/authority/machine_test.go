@@ -197,10 +197,13 @@ func TestWatchersShareASubscription(t *testing.T) {
 
 func TestUnrequestedResourcesArePassedOver(t *testing.T) {
 	r := newRig(t)
-	r.respond(complete, ok(r.update("stranger", "1")), r.bad("other", "bad"))
+	w := r.watch(complete, "mine")
+	u := r.update("mine", "1")
+	r.respond(complete, ok(u), ok(r.update("stranger", "1")), r.bad("other", "bad"))
 	if r.cached(complete, "stranger") != nil {
 		t.Error("a resource that nobody watches is cached")
 	}
+	w.wants(t, 1, u, nil)
 }
 
 func TestUnchangedIsNotTold(t *testing.T) {
@@ -344,6 +347,9 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	r := newRig(t)
 	w := r.watch(partial, "a")
 	r.watch(partial, "cached")
+	if _, ok := r.m.NextDeadline(); ok {
+		t.Error("a timer runs before a request has left")
+	}
 	r.do(Asked{0, partial, []string{"a", "cached"}})
 	r.respond(partial, ok(r.update("cached", "1")))
 	r.do(Lost{})
@@ -355,7 +361,7 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	w.wants(t, 0, nil, nil)
 	r.do(Asked{0, partial, []string{"a", "cached"}})
 	at, _ := r.timeout()
-	if at.Sub(r.now) != ResourceTimeout {
+	if at.Sub(r.now) != 15*time.Second {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
 	}
 	r.respond(partial, ok(r.update("a", "1")))
@@ -370,7 +376,7 @@ func TestTimerMeansASlowServerUnderTheFeature(t *testing.T) {
 		w := r.watch(partial, "a")
 		r.do(Asked{0, partial, []string{"a"}})
 		at, _ := r.timeout()
-		if at.Sub(r.now) != ResourceTimeoutTransient {
+		if at.Sub(r.now) != 30*time.Second {
 			t.Fatalf("%s: NextDeadline = %v, want in 30 s", feature, at)
 		}
 		r.now = at

@@ -211,6 +211,27 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestWithoutFederation expects the fields of gRFC A47 to be as if they were not set, in a
+// file as in a Spec.
+func TestWithoutFederation(t *testing.T) {
+	var spec Spec
+	if err := json.Unmarshal([]byte(complete), &spec); err != nil {
+		t.Fatal(err)
+	}
+	fromGo, err := New(spec, WithFederation(false))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]*Config{"New": fromGo, "Parse": mustParse(t, complete, WithFederation(false))} {
+		if list := c.Authorities(); len(list) != 0 {
+			t.Errorf("%s: there are the authorities %q", what, list)
+		}
+		if n, err := c.ClientListenerName("xds:///s"); err != nil || n.String() != "s" {
+			t.Errorf("%s: the Listener of xds:///s is %q, %v; want the target's path", what, n, err)
+		}
+	}
+}
+
 func TestNewIsAsStrict(t *testing.T) {
 	_, err := New(Spec{
 		Servers: []ServerSpec{{URI: "u", ChannelCreds: []CredsSpec{{Type: "tls", Config: []byte("{")}}}},

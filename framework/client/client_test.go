@@ -61,6 +61,22 @@ func TestFederationSharesConnections(t *testing.T) {
 	}
 }
 
+// TestOldStyleNamesAreApart asks two servers for one name: as an old-style name, and in
+// the empty authority (gRFC A47).
+func TestOldStyleNamesAreApart(t *testing.T) {
+	top, empty := startServer(t), startServer(t)
+	inEmpty := xdstpName("", clusterName, "c")
+	set(t, top, "c", cluster("c", "old-style"))
+	set(t, empty, inEmpty, cluster(inEmpty, "empty authority"))
+	c := newClient(t, config(t, bootstrap.Spec{
+		Servers:     []bootstrap.ServerSpec{server(top.Addr())},
+		Authorities: map[string]bootstrap.AuthoritySpec{"": {Servers: []bootstrap.ServerSpec{server(empty.Addr())}}},
+	}))
+	ctx := testContext(t)
+	follow(ctx, t, c, clusters, inEmpty).value("empty authority")
+	follow(ctx, t, c, clusters, "c").value("old-style")
+}
+
 func TestRequestsAreWhatTheProtocolWants(t *testing.T) {
 	s := startServer(t)
 	wire := xdstpName("east.example", clusterName, "c?a=1&b=2")
