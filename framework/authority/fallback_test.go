@@ -127,6 +127,8 @@ func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 	r.expect("", Lost{Server: 0, Err: errRefused})
 	b := r.watch(partial, "b")
 	b.wants(t, 0, nil, nil)
+	r.expect("", r.from(0, r.bad("b", "bad"))) // a data error says that the server is there
+	b.wants(t, 1, nil, resource.ErrInvalid)
 }
 
 // What another server had, the one in use now must send in its time.

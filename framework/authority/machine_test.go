@@ -284,6 +284,24 @@ func TestFailOnDataErrorsDropsWhatIsCached(t *testing.T) {
 	}
 }
 
+// TestIgnoreResourceDeletionHasNoEffect expects the feature of gRFC A53 to change nothing:
+// gRFC A88 decides what a removal means.
+func TestIgnoreResourceDeletionHasNoEffect(t *testing.T) {
+	r := newRig(t, bootstrap.FeatureIgnoreResourceDeletion)
+	w := r.watch(complete, "a")
+	u := r.update("a", "1")
+	r.respond(complete, ok(u))
+	r.respond(complete)
+	w.wants(t, 2, u, resource.ErrRemoved)
+
+	r = newRig(t, bootstrap.FeatureIgnoreResourceDeletion, bootstrap.FeatureFailOnDataErrors)
+	w = r.watch(complete, "a")
+	u = r.update("a", "1")
+	r.respond(complete, ok(u))
+	r.respond(complete)
+	w.wants(t, 2, nil, resource.ErrRemoved)
+}
+
 func TestAbsenceRemovesWhatWasReceivedOfCompleteTypes(t *testing.T) {
 	r := newRig(t)
 	a, b, p := r.watch(complete, "a"), r.watch(complete, "b"), r.watch(partial, "p")
