@@ -68,10 +68,18 @@ func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
 	case !w.model.server(k).connected:
 		return got == isTransport
 	case b.value != "":
-		return got == noError
+		return got == noError || got == isTransport && w.unproven(k)
 	}
 	// Nothing is known. What was told of the control plane is not taken back.
 	return got == noError || got == isTransport
+}
+
+// unproven reports whether the server in use has said nothing on its stream, after an
+// earlier stream. The client may take its time to count it as reachable again.
+func (w *modelWorld) unproven(k modelKey) bool {
+	s := w.servers[w.active(k)]
+	opened, _ := s.Opened()
+	return opened > 1 && !s.Heard()
 }
 
 func (w *modelWorld) checkCache(k modelKey) {
