@@ -1,6 +1,8 @@
 package client_test
 
 import (
+	"time"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -16,6 +18,9 @@ func (w *modelWorld) check(rest bool) {
 	}
 	if rest {
 		w.learn()
+		for _, c := range w.collectors {
+			w.checkCollector(c)
+		}
 	}
 	for _, one := range w.watchers {
 		w.checkWatcher(one, rest)
@@ -51,7 +56,7 @@ func (w *modelWorld) checkWatcher(one *modelWatcher, rest bool) {
 	switch {
 	case v.wrong != "":
 		w.failf("watcher %d: %s", one.number, v.wrong)
-	case v.blocked || b.vague:
+	case v.blocked || b.vague || b.dying(time.Now()):
 	case v.value != b.value:
 		w.failf("watcher %d has %q, want %q", one.number, v.value, b.value)
 	case rest && !w.fits(one.key, b, v):
@@ -84,7 +89,7 @@ func (w *modelWorld) unproven(k modelKey) bool {
 
 func (w *modelWorld) checkCache(k modelKey) {
 	b := w.model.beliefs[k]
-	if b != nil && b.vague {
+	if b != nil && (b.vague || b.dying(time.Now())) || w.collected(k) {
 		return
 	}
 	want := ""

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -15,11 +16,28 @@ type modelKey struct {
 }
 
 // content is what a control plane holds under a key: a valid value, an invalid
-// one, or nothing.
+// one, an error in place of one, or nothing.
 type content struct {
-	value string // empty: there is nothing
-	bad   bool
+	value   string // empty: there is none
+	bad     bool
+	ttl     time.Duration // zero: for ever
+	code    int32         // of an error; zero: none
+	version int           // counts the contents of all keys
 }
+
+// kind is the error that a client has of a content.
+func (c content) kind() modelKind {
+	switch {
+	case c.code != 0:
+		return modelCodes[c.code]
+	case c.bad:
+		return isInvalid
+	}
+	return noError
+}
+
+// modelCodes are the errors that a control plane has in place of resources (xRFC TP3).
+var modelCodes = map[int32]modelKind{5: isNotFound, 7: isDenied, 14: isUnavailable}
 
 // A belief is what a client that watches a key has to make of what it was told.
 type belief struct {
@@ -27,6 +45,11 @@ type belief struct {
 	kind  modelKind // of the error of the resource itself; nil when there is none
 	seen  bool      // the control plane has had something to say of it
 	asked time.Time
+
+	version int       // of the content whose value is in use
+	expires time.Time // when that has been in use for long enough; zero: never
+	refused bool      // the control plane has sent an error
+
 	// What a client has seen of it is open: after a burst, and where another server
 	// may have had a say.
 	vague bool
@@ -50,13 +73,16 @@ type model struct {
 	servers     []*modelServer
 	authorities map[string][]int
 	beliefs     map[modelKey]*belief
-	dropsErrors bool // fail_on_data_errors
-	patient     bool // resource_timer_is_transient_error
-	delta       bool // the incremental protocol
-	murky       bool // what is watched from now on is vague, too
+	dropsErrors bool              // fail_on_data_errors
+	patient     bool              // resource_timer_is_transient_error
+	delta       bool              // the incremental protocol
+	mortal      map[modelKey]bool // keys that have had a value with a time to live
+	murky       bool              // what is watched from now on is vague, too
 	// lax leaves open what a client knows before everything is at rest. Only the answers
 	// of a control plane by the letter are foreseen one by one.
 	lax bool
+
+	back time.Time // see time
 }
 
 // server is the first one of an authority.
@@ -90,18 +116,21 @@ func (m *model) unwatch(k modelKey) {
 }
 
 // put changes what a server holds, and tells whoever asked it.
-func (m *model) put(s *modelServer, k modelKey, c content) {
-	s.holds[k] = c
-	if s.subscribed[k] {
-		m.respond(s, k)
+func (m *model) put(s *modelServer, contents map[modelKey]content) {
+	maps.Copy(s.holds, contents)
+	for k, c := range contents {
+		m.mortal[k] = m.mortal[k] || c.ttl > 0
+		if s.subscribed[k] {
+			m.respond(s, k)
+		}
 	}
 }
 
 // respond sends a resource; of a complete type, all, unless only differences are
-// sent.
+// sent. An error is sent once.
 func (m *model) respond(s *modelServer, because modelKey) {
 	for k := range s.subscribed {
-		if k == because || k.typ == because.typ && k.typ.Complete && !m.delta {
+		if k == because || k.typ == because.typ && k.typ.Complete && !m.delta && s.holds[k].code == 0 {
 			m.bring(s, k, s.holds[k])
 		}
 	}
@@ -127,12 +156,14 @@ func (m *model) bring(s *modelServer, k modelKey, c content) {
 // complete type.
 func (m *model) hear(k modelKey, b *belief, c content) {
 	switch {
+	case c.code != 0:
+		m.refuse(b, c.kind())
 	case c.value != "" && !c.bad:
-		b.value, b.kind, b.seen = c.value, noError, true
+		m.use(b, c)
 	case c.bad:
-		b.kind, b.seen = isInvalid, true
+		b.kind, b.seen, b.refused = isInvalid, true, false
 		m.drop(b)
-	case !m.delta && (!k.typ.Complete || !b.seen):
+	case !m.delta && (!k.typ.Complete || !b.seen || b.refused):
 	case b.value == "" && (b.kind == isRemoved || b.kind == isNotFound):
 	case b.value == "" && b.kind != isInvalid:
 		b.kind, b.seen = isNotFound, true
@@ -142,9 +173,72 @@ func (m *model) hear(k modelKey, b *belief, c content) {
 	}
 }
 
+// time is when something happens: now, unless it did since the model looked last.
+func (m *model) time() time.Time {
+	if m.back.IsZero() {
+		return time.Now()
+	}
+	return m.back
+}
+
+// use takes a value into use.
+func (m *model) use(b *belief, c content) {
+	b.value, b.kind, b.seen, b.refused = c.value, noError, true, false
+	b.version, b.expires = c.version, time.Time{}
+	if c.ttl > 0 {
+		b.expires = m.time().Add(c.ttl)
+	}
+}
+
+// refuse takes an error of the control plane. One that says that it cannot send the
+// resource now is no reason to drop a value.
+func (m *model) refuse(b *belief, kind modelKind) {
+	if kind == isNotFound && b.value != "" {
+		kind = isRemoved
+	}
+	if b.kind, b.seen, b.refused = kind, true, true; kind != isUnavailable {
+		m.drop(b)
+	}
+}
+
+// beat says that a value is still valid. One that has expired is asked for again.
+func (m *model) beat(s *modelServer, k modelKey) {
+	for other := range s.subscribed {
+		if other != k && other.typ == k.typ && k.typ.Complete && !m.delta && s.holds[other].code == 0 && s.holds[other].value != "" {
+			m.bring(s, other, s.holds[other])
+		}
+	}
+	b, c := m.beliefs[k], s.holds[k]
+	switch {
+	case !s.subscribed[k] || b == nil:
+	case b.value != "" && b.version == c.version:
+		b.expires = time.Now().Add(c.ttl)
+	case b.value == "" && !b.refused && (b.kind == isRemoved || b.kind == isNotFound):
+		m.hear(k, b, c)
+	}
+}
+
+// lapse ends the use of values of a server that have expired. They may have come somewhat
+// later than they were sent. Whether one that expires as a stream opens is sent again is
+// left open.
+func (m *model) lapse(s *modelServer, now time.Time) {
+	for k, b := range m.beliefs {
+		switch {
+		case m.server(k) != s || !b.dying(now):
+		case now.After(b.expires.Add(slowness)):
+			b.value, b.kind, b.expires, b.refused = "", isRemoved, time.Time{}, false
+		case !m.back.IsZero():
+			b.vague = true
+		}
+	}
+}
+
+// dying reports whether a value has expired, or will in no time to speak of.
+func (b *belief) dying(now time.Time) bool { return !b.expires.IsZero() && !now.Before(b.expires) }
+
 func (m *model) drop(b *belief) {
 	if m.dropsErrors {
-		b.value = ""
+		b.value, b.expires = "", time.Time{}
 	}
 }
 
@@ -175,7 +269,9 @@ func (m *model) subscribe(s *modelServer, now time.Time) {
 		if m.server(k) == s && !s.subscribed[k] {
 			s.subscribed[k] = true
 			b.asked = now
-			m.respond(s, k)
+			if !m.delta || b.value == "" || b.version != s.holds[k].version { // else the server knows
+				m.respond(s, k)
+			}
 		}
 	}
 }
@@ -195,9 +291,13 @@ func (m *model) look(s *modelServer, open bool, stream int, since, now time.Time
 	}
 	if open && !s.connected {
 		s.connected, s.stream = true, stream
+		m.back = since
+		m.lapse(s, since)
 		m.subscribe(s, since)
+		m.back = time.Time{}
 		m.expire(s, now)
 	}
+	m.lapse(s, now)
 }
 
 // expire has resources that were asked for and did not come not exist. Only while

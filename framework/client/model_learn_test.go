@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"slices"
+	"time"
 
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
@@ -20,7 +21,7 @@ func (w *modelWorld) learn() {
 		}
 		i := w.active(one.key)
 		s, kind := w.model.servers[i], kindOf(v.err)
-		if w.model.dropsErrors && v.value != "" && (kind == isInvalid || kind == isRemoved || kind == isNotFound) {
+		if w.model.dropsErrors && v.value != "" && (kind == isInvalid || kind == isRemoved || kind == isNotFound || kind == isDenied) {
 			w.failf("watcher %d still has %q beside %v", one.number, v.value, v.err)
 		}
 		switch {
@@ -29,8 +30,10 @@ func (w *modelWorld) learn() {
 		case w.busy(one.key):
 		default:
 			w.checkLearned(one, v, s.holds[one.key])
-			b.vague, b.value, b.kind = w.model.open(one.key), v.value, kind
-			b.seen = v.value != "" || kind == isInvalid || kind == isRemoved || kind == isNotFound && w.model.delta
+			c := s.holds[one.key]
+			b.vague, b.value, b.kind = w.model.open(one.key) || c.ttl > 0, v.value, kind
+			b.version, b.refused, b.expires = c.version, c.code != 0, time.Time{}
+			b.seen = v.value != "" || b.refused || kind == isInvalid || kind == isRemoved || kind == isNotFound && w.model.delta
 		}
 	}
 }
@@ -89,10 +92,11 @@ func (w *modelWorld) tells(k modelKey) bool {
 
 func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
 	kind := kindOf(v.err)
-	switch {
-	case c.bad:
-		if kind != isInvalid {
-			w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
+	switch expired := v.value == "" && kind == isRemoved; {
+	case expired && w.model.mortal[one.key]: // which error it had before is forgotten
+	case c.kind() != noError:
+		if kind != c.kind() && (c.kind() != isNotFound || kind != isRemoved) {
+			w.failf("watcher %d has %v, want %v", one.number, v.err, c.kind())
 		}
 	case c.value != "":
 		if v.value != c.value || kind != noError && (kind != isTransport || !w.unproven(one.key)) {

@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
@@ -18,7 +21,10 @@ var modelMoves = []struct {
 }{
 	{24, (*modelWorld).watch},
 	{12, (*modelWorld).unwatch},
-	{18, (*modelWorld).update},
+	{15, (*modelWorld).update},
+	{6, (*modelWorld).together},
+	{5, (*modelWorld).refuse},
+	{5, (*modelWorld).beat},
 	{4, (*modelWorld).same},
 	{8, (*modelWorld).spoil},
 	{10, (*modelWorld).remove},
@@ -124,17 +130,65 @@ func (w *modelWorld) forget(one *modelWatcher) {
 	}
 }
 
-func (w *modelWorld) update() {
-	w.values++
-	w.put(w.anyKey(), content{value: "v" + strconv.Itoa(w.values)})
-}
+func (w *modelWorld) update() { w.put(w.anyKey(), w.good()) }
 
-func (w *modelWorld) spoil() {
-	w.values++
-	w.put(w.anyKey(), content{value: "bad" + strconv.Itoa(w.values), bad: true})
-}
+func (w *modelWorld) spoil() { w.put(w.anyKey(), w.bad()) }
 
 func (w *modelWorld) remove() { w.put(w.anyKey(), content{}) }
+
+func (w *modelWorld) refuse() { w.put(w.anyKey(), w.trouble()) }
+
+// good is a new value. Some have a time to live, where the control planes know that.
+func (w *modelWorld) good() content {
+	w.values++
+	c := content{value: "v" + strconv.Itoa(w.values)}
+	if (w.temper == memoryads.Letter || w.temper == memoryads.Snapshot) && w.rng.IntN(4) == 0 {
+		c.ttl = []time.Duration{3989, 9001, 20011}[w.rng.IntN(3)] * time.Millisecond
+	}
+	return c
+}
+
+func (w *modelWorld) bad() content {
+	w.values++
+	return content{value: "bad" + strconv.Itoa(w.values), bad: true}
+}
+
+// trouble is an error in place of a resource; nothing, where the control planes do not
+// send errors.
+func (w *modelWorld) trouble() content {
+	code := []int32{5, 7, 14}[w.rng.IntN(3)]
+	if w.temper != memoryads.Letter {
+		return content{}
+	}
+	return content{code: code}
+}
+
+// together changes several resources of a type in one response, so that it may be
+// rejected in part.
+func (w *modelWorld) together() {
+	first := w.anyKey()
+	i := w.anyServer(first)
+	contents := make(map[modelKey]content)
+	for _, k := range w.keys {
+		if k.typ == first.typ && slices.Contains(w.column.layout.authorities[k.authority], i) && w.rng.IntN(4) > 0 {
+			contents[k] = []func() content{w.good, w.good, w.bad, w.trouble}[w.rng.IntN(4)]()
+		}
+	}
+	w.putAll(i, first.typ, contents)
+}
+
+// beat sends a heartbeat of a resource that has a time to live.
+func (w *modelWorld) beat() {
+	k := w.anyKey()
+	i := w.anyServer(k)
+	s := w.model.servers[i]
+	if s.holds[k].ttl == 0 || s.deaf || s.holding {
+		return
+	}
+	w.told("server %d: heartbeat of %s %s", i, k.typ.Name, k.name)
+	w.servers[i].Heartbeat(k.typ.URL(), k.name)
+	w.model.beat(s, k)
+}
 
 // flood brings a resource that is watched several times.
 func (w *modelWorld) flood() {
@@ -143,8 +197,7 @@ func (w *modelWorld) flood() {
 	}
 	k := w.watchers[w.rng.IntN(len(w.watchers))].key
 	for range 3 {
-		w.values++
-		w.put(k, content{value: "v" + strconv.Itoa(w.values)})
+		w.put(k, w.good())
 		w.pass(slowness)
 		w.check(false)
 	}
@@ -159,14 +212,39 @@ func (w *modelWorld) same() {
 }
 
 func (w *modelWorld) put(k modelKey, c content) {
-	i := w.anyServer(k)
-	w.told("server %d: %s %s = %q", i, k.typ.Name, k.name, c.value)
-	if c.value == "" {
-		w.servers[i].Delete(k.typ.URL(), k.name)
-	} else {
-		w.servers[i].Set(k.typ.URL(), memoryads.Resource{Name: k.name, Body: []byte(k.name + "|" + c.value)})
+	w.putAll(w.anyServer(k), k.typ, map[modelKey]content{k: c})
+}
+
+// putAll changes what a server holds of a type: what is set, in one response, and then
+// what is deleted.
+func (w *modelWorld) putAll(i int, typ *resource.Type, contents map[modelKey]content) {
+	var set []memoryads.Resource
+	var deleted []string
+	for _, k := range w.keys {
+		c, ok := contents[k]
+		if !ok {
+			continue
+		}
+		w.told("server %d: %s %s = %q, ttl %v, code %d", i, k.typ.Name, k.name, c.value, c.ttl, c.code)
+		w.puts++
+		c.version = w.puts
+		contents[k] = c
+		switch {
+		case c.code != 0:
+			set = append(set, memoryads.Resource{Name: k.name, Error: &rpcstatus.Status{Code: c.code, Message: "no"}})
+		case c.value != "":
+			set = append(set, memoryads.Resource{Name: k.name, Body: []byte(k.name + "|" + c.value), TTL: c.ttl})
+		default:
+			deleted = append(deleted, k.name)
+		}
 	}
-	w.model.put(w.model.servers[i], k, c)
+	if len(set) > 0 {
+		w.servers[i].Set(typ.URL(), set...)
+	}
+	if len(deleted) > 0 {
+		w.servers[i].Delete(typ.URL(), deleted...)
+	}
+	w.model.put(w.model.servers[i], contents)
 }
 
 func (w *modelWorld) cut() {
@@ -259,13 +337,11 @@ func (w *modelWorld) burst() {
 				w.unwatchOne(w.watchers[i])
 			}
 		case 4:
-			w.values++
-			w.put(k, content{value: "v" + strconv.Itoa(w.values)})
+			w.put(k, w.good())
 		case 5:
 			w.put(k, content{})
 		case 6:
-			w.values++
-			w.put(k, content{value: "bad" + strconv.Itoa(w.values), bad: true})
+			w.put(k, w.bad())
 		}
 	}
 	w.model.blur(w.model.busy())

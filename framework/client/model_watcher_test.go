@@ -99,13 +99,15 @@ func (w *modelWatcher) view() modelView {
 type modelKind string
 
 const (
-	noError     modelKind = ""
-	isInvalid   modelKind = "invalid"
-	isRemoved   modelKind = "removed"
-	isNotFound  modelKind = "not found"
-	isTimeout   modelKind = "timeout"
-	isTransport modelKind = "transport"
-	isUnknown   modelKind = "of no kind"
+	noError       modelKind = ""
+	isInvalid     modelKind = "invalid"
+	isRemoved     modelKind = "removed"
+	isNotFound    modelKind = "not found"
+	isTimeout     modelKind = "timeout"
+	isTransport   modelKind = "transport"
+	isDenied      modelKind = "denied"
+	isUnavailable modelKind = "unavailable"
+	isUnknown     modelKind = "of no kind"
 )
 
 // kindOf is the kind of an error that a watcher was told.
@@ -121,6 +123,10 @@ func kindOf(err error) modelKind {
 		return isNotFound
 	case errors.Is(err, resource.ErrTimeout):
 		return isTimeout
+	case errors.Is(err, resource.ErrDenied):
+		return isDenied
+	case errors.Is(err, resource.ErrUnavailable):
+		return isUnavailable
 	case errors.Is(err, resource.ErrTransport):
 		return isTransport
 	}

@@ -55,6 +55,9 @@ type modelWorld struct {
 	watchers []*modelWatcher // those that were not cancelled
 	gone     []*modelWatcher // the others
 	values   int             // counts, so that every value is new
+	puts     int             // counts what is put
+
+	collectors []*modelCollector // those that were not stopped
 
 	failure string
 	tell    func(format string, args ...any)
@@ -64,7 +67,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 	w := &modelWorld{
 		t: t, rng: rng, column: column, temper: temper,
 		model: &model{
-			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief),
+			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
 			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter,
 		},
