@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -82,12 +83,28 @@ func (w *modelWorld) checkUnreachable(one *modelWatcher, kind modelKind) {
 // which the client holds.
 func (w *modelWorld) tells(k modelKey) bool {
 	if w.model.delta {
-		return true
+		return !w.retaken[k] || !w.caches()
 	}
 	if opened, _ := w.servers[w.active(k)].Opened(); opened > 1 && w.temper == memoryads.Linear {
 		return false // to a client that says it has a version, on a new stream
 	}
 	return k.typ.Complete
+}
+
+// caches reports whether the control planes are of go-control-plane.
+func (w *modelWorld) caches() bool {
+	return w.temper == memoryads.Snapshot || w.temper == memoryads.Linear || w.temper == memoryads.Mux
+}
+
+// settled clears what is known of names that were dropped and taken again.
+func (w *modelWorld) settled() {
+	if w.model.busy() {
+		return
+	}
+	clear(w.dropped)
+	maps.DeleteFunc(w.retaken, func(k modelKey, _ bool) bool {
+		return w.model.servers[w.active(k)].holds[k].value != ""
+	})
 }
 
 func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {

@@ -105,6 +105,7 @@ func (w *modelWorld) watchKey(k modelKey) {
 	}
 	close(one.ready)
 	w.watchers = append(w.watchers, one)
+	w.retaken[k] = w.retaken[k] || w.dropped[k]
 	w.model.watch(k)
 	w.model.subscribe(w.model.server(k), time.Now())
 }
@@ -127,6 +128,7 @@ func (w *modelWorld) forget(one *modelWatcher) {
 	w.gone = append(w.gone, one)
 	if !slices.ContainsFunc(w.watchers, func(other *modelWatcher) bool { return other.key == one.key }) {
 		w.model.unwatch(one.key)
+		w.dropped[one.key] = true
 	}
 }
 

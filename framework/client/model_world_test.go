@@ -57,6 +57,11 @@ type modelWorld struct {
 	values   int             // counts, so that every value is new
 	puts     int             // counts what is put
 
+	// Names that were dropped since everything was at rest; and those of them that were
+	// taken again. A response that was on its way may bring such a name. If the resource
+	// is gone by then, go-control-plane never says so in the delta protocol.
+	dropped, retaken map[modelKey]bool
+
 	collectors []*modelCollector // those that were not stopped
 
 	failure string
@@ -66,6 +71,7 @@ type modelWorld struct {
 func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperament, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
 		t: t, rng: rng, column: column, temper: temper,
+		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool),
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
@@ -213,6 +219,7 @@ func (w *modelWorld) settle() {
 		w.pass(31 * time.Second)
 	}
 	w.check(true)
+	w.settled()
 }
 
 func (w *modelWorld) streams() (n int) {
