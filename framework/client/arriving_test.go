@@ -21,21 +21,19 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakeads"
 )
 
-// A slowLink lets 4 KiB through in half a second, and nothing once it is stuck.
+// A slowLink needs a time for 4 KiB, half a second at first.
 type slowLink struct {
 	net.Conn
-	stuck *atomic.Bool
+	pace *atomic.Int64
 }
 
+// Read implements [net.Conn].
 func (l slowLink) Read(b []byte) (int, error) {
-	<-time.NewTimer(500 * time.Millisecond).C
-	for l.stuck.Load() {
-		<-time.NewTimer(time.Second).C
-	}
+	<-time.NewTimer(time.Duration(l.pace.Load())).C
 	return l.Conn.Read(b[:min(len(b), 4<<10)])
 }
 
-// A large server answers the first request with one resource, of 300 KiB.
+// A large server answers the first request with one resource, of 1 MiB.
 type large struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 }
@@ -46,7 +44,7 @@ func (large) StreamAggregatedResources(s fakeads.Stream) error {
 	if err != nil {
 		return err
 	}
-	body := &anypb.Any{TypeUrl: req.GetTypeUrl(), Value: []byte("large|" + strings.Repeat("x", 300<<10))}
+	body := &anypb.Any{TypeUrl: req.GetTypeUrl(), Value: []byte("large|" + strings.Repeat("x", 1<<20))}
 	if err := s.Send(&discoveryv3.DiscoveryResponse{TypeUrl: req.GetTypeUrl(), Nonce: "1", VersionInfo: "1", Resources: []*anypb.Any{body}}); err != nil {
 		return err
 	}
@@ -57,16 +55,17 @@ func (large) StreamAggregatedResources(s fakeads.Stream) error {
 }
 
 // newSlowLink is a client that is linked so to such a server.
-func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Type, stuck *atomic.Bool) {
+func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Type, pace *atomic.Int64) {
 	t.Helper()
 	lis, g := bufconn.Listen(4<<10), grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, large{})
 	go func() { _ = g.Serve(lis) }() // ends with Stop
 	t.Cleanup(g.Stop)
-	stuck = new(atomic.Bool)
+	pace = new(atomic.Int64)
+	pace.Store(int64(time.Second / 2))
 	dialer := grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 		conn, err := lis.DialContext(ctx)
-		return slowLink{conn, stuck}, err
+		return slowLink{conn, pace}, err
 	})
 	some := *things
 	some.Collection, some.Complete = "", false
@@ -79,11 +78,8 @@ func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Type, stuck *ato
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		stuck.Store(false)
-		_ = c.Close()
-	})
-	return c, &some, stuck
+	t.Cleanup(func() { _ = c.Close() })
+	return c, &some, pace
 }
 
 // A response that takes longer to arrive than the does-not-exist timer runs stops it.
@@ -110,14 +106,29 @@ func TestTimersWaitForAResponseThatArrives(t *testing.T) {
 // A response that does not arrive further stops no timer.
 func TestTimersDoNotWaitForAResponseThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, typ, stuck := newSlowLink(t)
+		c, typ, pace := newSlowLink(t)
 		f := follow(t.Context(), t, c, typ, "large")
 		began := time.Now()
 		pass(20 * time.Second)
-		stuck.Store(true)
+		pace.Store(int64(time.Hour))
 		f.failed(resource.ErrNotFound)
 		if d := time.Since(began); d < 25*time.Second || d > 45*time.Second {
 			t.Errorf("the resource does not exist after %v, want 15 s and the 25 s in which the response seemed to arrive", d)
+		}
+	})
+}
+
+// A response that trickles in for ever stops timers for no longer than five minutes.
+func TestTimersDoNotWaitForAResponseThatTrickles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, typ, pace := newSlowLink(t)
+		f := follow(t.Context(), t, c, typ, "large")
+		began := time.Now()
+		pass(20 * time.Second)
+		pace.Store(int64(4 * time.Second))
+		f.failed(resource.ErrNotFound)
+		if d := time.Since(began); d < 4*time.Minute || d > 6*time.Minute {
+			t.Errorf("the resource does not exist after %v, want about five minutes", d)
 		}
 	})
 }

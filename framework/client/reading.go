@@ -39,10 +39,12 @@ func (r *reading) arriving(now time.Time) (since time.Time, ok bool) {
 	if r.arriver == nil {
 		return time.Time{}, false
 	}
-	if since, ok = r.arriver.Arriving(); since.Before(r.none) {
+	since, ok = r.arriver.Arriving()
+	ok = ok && now.Sub(since) < maxArriving
+	if since.Before(r.none) {
 		since = r.none
 	}
-	return since, ok && now.Sub(since) < maxArriving
+	return since, ok
 }
 
 // arrived notes a response.
