@@ -6,6 +6,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
 )
 
 func TestPathSpellsOut(t *testing.T) {
@@ -74,6 +78,34 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 	if !strings.HasSuffix(w.Err().Error(), fmt.Sprintf(", and %d more", got.More)) {
 		t.Errorf("error = …%s", w.Err().Error()[len(w.Err().Error())-40:])
+	}
+}
+
+// A path may have the key of a map, and a rule the words of a parser. They are printable and
+// clipped.
+func TestViolationsArePrintable(t *testing.T) {
+	long := "a\n\xff\x1b" + strings.Repeat("x", 1<<20)
+	var root *Path
+	var v, w Violations
+	v.Add(root.Field(long), long, long)
+	v.Add(root.Field("bytes"), []byte(long), "must be kind")
+	v.Add(root.Field("error"), errors.New(long), "must be kind")
+	v.AddError(root.Field("hook"), errors.New(long))
+	v.AddError(root.Field("nested"), &ValidationError{Violations: []Violation{{long, long, long}}})
+	w.AddError(root.Field("outer"), v.Err())
+	var got *ValidationError
+	if !errors.As(w.Err(), &got) || len(got.Violations) != 5 {
+		t.Fatalf("got %v; want five violations", w.Err())
+	}
+	for _, violation := range got.Violations {
+		for _, text := range []string{violation.Path, violation.Value, violation.Rule} {
+			if len(text) > printable.Quoted+3 || strings.ContainsFunc(text, unicode.IsControl) || !utf8.ValidString(text) {
+				t.Errorf("a part of %.100q has %d bytes, or characters that are not printable: %.100q", violation.Path, len(text), text)
+			}
+		}
+	}
+	if !strings.HasPrefix(got.Violations[0].Path, `outer.a\n\xff\x1bxxx`) {
+		t.Errorf("the path is %.100q; want it escaped", got.Violations[0].Path)
 	}
 }
 

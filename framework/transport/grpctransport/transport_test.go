@@ -182,6 +182,19 @@ func TestErrorsAreWordsOnly(t *testing.T) {
 	}
 }
 
+// A server chooses the message of its status. It arrives printable and clipped.
+func TestStatusMessagesArePrintable(t *testing.T) {
+	for _, code := range []codes.Code{codes.Unavailable, codes.Unimplemented} {
+		lis := listen(t)
+		serve(t, lis, &echo{err: status.Error(code, "a\nb\x1b[2J\x00\u202e"+strings.Repeat("x", 1<<17))})
+		c := dial(t, New(), entry(t, lis.Addr().String(), "insecure", ""))
+		_, err := roundTrip(testContext(t), c)
+		if err == nil || !strings.Contains(err.Error(), `a\nb\x1b[2J\x00\u202exxx`) || len(err.Error()) > 1200 {
+			t.Errorf("%v: the error is %.1300q; want its text escaped and clipped", code, err)
+		}
+	}
+}
+
 func TestStreamsFailFastAndComeBackWithoutBackoff(t *testing.T) {
 	lis := listen(t)
 	addr := lis.Addr().String()

@@ -1,0 +1,35 @@
+package client
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+)
+
+// Whoever logs need not think of where a text comes from.
+func TestLogIsPrintable(t *testing.T) {
+	var out bytes.Buffer
+	h := slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Any().(type) {
+		case string:
+			out.WriteString("<" + v + ">")
+		case error:
+			out.WriteString("<" + v.Error() + ">")
+		}
+		return slog.Attr{}
+	}})
+	server, err := bootstrap.NewServer(bootstrap.ServerSpec{URI: "s", ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{logger: slog.New(h), nodeID: "n", ctx: t.Context()}
+	c.log(server, slog.LevelInfo, "m", "text", "a\nb", "error", errors.New("a\x1bb"), "count", 3)
+	c.log(server, slog.LevelDebug, "quiet", "text", "c")
+	if got, want := strings.TrimSpace(out.String()), `<m><s><n><a\nb><a\x1bb>`; got != want {
+		t.Errorf("the handler got %q; want %q", got, want)
+	}
+}
