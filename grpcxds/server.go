@@ -97,6 +97,7 @@ func (s *Server) open(o *serverOptions, rest []grpc.ServerOption) error {
 	}
 	s.config = server.Config{
 		Client:         s.scope.Client,
+		NodeID:         s.pool.config.Node().GetId(),
 		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, rest...),
 		Register:       s.register,
 		Chains:         s.pool.chains,

@@ -57,6 +57,9 @@ func TestCallsAreRouted(t *testing.T) {
 		if st := status.Convert(err); st.Code() != c.code || !strings.Contains(st.Message(), c.text) {
 			t.Errorf("unary %s %s %v: %v; want %v %q", c.authority, c.method, c.headers, st, c.code, c.text)
 		}
+		if st := status.Convert(err); c.code == codes.Unavailable && !strings.HasPrefix(st.Message(), "[xDS node id: web-1]: ") {
+			t.Errorf("unary %s %s %v: %v; want the ID of the node, as grpc-go's servers have it", c.authority, c.method, c.headers, st)
+		}
 		if strings.HasSuffix(c.text, `ed"`) {
 			continue // there are no such streams
 		}

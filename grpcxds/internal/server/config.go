@@ -23,6 +23,8 @@ const DefaultHandshakeLimit = 2 * time.Second
 type Config struct {
 	// Client watches the resources.
 	Client resource.Client
+	// NodeID is the bootstrap's, for the status of calls that the configuration fails.
+	NodeID string
 	// Options are those of every grpc.Server. They know that methods can be unknown, so
 	// that calls of such go through interceptors too.
 	Options []grpc.ServerOption

@@ -20,11 +20,13 @@ import (
 // routes is what the calls of each filter chain go by, at one moment.
 type routes struct {
 	chains map[*listener.Manager]*routing
+	nodeID string
 	bad    []string
 }
 
 // A routing is what the calls of one filter chain go by. It is immutable.
 type routing struct {
+	nodeID string
 	update *route.Update
 	err    error // the status of every call, where there is no update
 	// filters are those of routes that override nothing.
@@ -53,7 +55,7 @@ func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (conte
 
 // newRoutes takes what a snapshot has for a Listener.
 func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
-	r := &routes{chains: make(map[*listener.Manager]*routing)}
+	r := &routes{chains: make(map[*listener.Manager]*routing), nodeID: c.NodeID}
 	judged := make(map[*route.Update]bool)
 	for m := range managers(u) {
 		update, err := find(c.Client, s, m)
@@ -146,7 +148,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 	if err != nil {
 		return &routing{err: r.fail(err)}
 	}
-	out := &routing{update: u, filters: filters, others: make(map[*route.Route]filtering)}
+	out := &routing{nodeID: c.NodeID, update: u, filters: filters, others: make(map[*route.Route]filtering)}
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
 		common, err := filters.Override(h.Overrides)
@@ -157,7 +159,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 			}
 			f := filtering{err: err}
 			if !served(t) { // its calls pass the filters first (A36)
-				f.end = status.Errorf(codes.Unavailable, "xds: the route %s of RouteConfiguration %s is not for servers", label(t.Name), label(u.Name().String()))
+				f.end = unavailable(c.NodeID, "the route %s of RouteConfiguration %s is not for servers", label(t.Name), label(u.Name().String()))
 			}
 			if err == nil {
 				f.filters, f.err = common.Override(t.Overrides)
@@ -171,14 +173,21 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 	return out
 }
 
+// unavailable is the status of calls that the configuration fails. It carries the ID of the
+// node, as that of grpc-go's server does: callers and control planes can find the server by
+// it.
+func unavailable(nodeID, format string, args ...any) error {
+	return status.Errorf(codes.Unavailable, "[xDS node id: %s]: xds: %s", nodeID, fmt.Sprintf(format, args...))
+}
+
 // fail is the status of calls that are bound to fail. Callers are told which resource is to
-// blame, and no more: causes, control planes and the node are for the log.
+// blame, and no more: causes and control planes are for the log.
 func (r *routes) fail(err error) error {
 	r.problem("%v", err)
 	if e, ok := errors.AsType[*resource.Error](err); ok {
-		return status.Errorf(codes.Unavailable, "xds: %v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
+		return unavailable(r.nodeID, "%v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
 	}
-	return status.Error(codes.Unavailable, "xds: the configuration of the route cannot be used")
+	return unavailable(r.nodeID, "the configuration of the route cannot be used")
 }
 
 // choose finds the route of a call, and what it goes through. The error is a status (A36).
@@ -189,12 +198,12 @@ func (r *routing) choose(method string, headers headers) (filtering, error) {
 	authority := headers.authority()
 	h := r.update.VirtualHost(authority)
 	if h == nil {
-		return filtering{}, status.Errorf(codes.Unavailable, "xds: RouteConfiguration %s has no virtual host for the authority %s",
+		return filtering{}, unavailable(r.nodeID, "RouteConfiguration %s has no virtual host for the authority %s",
 			label(r.update.Name().String()), label(authority))
 	}
 	t := h.Match(method, headers)
 	if t == nil {
-		return filtering{}, status.Errorf(codes.Unavailable, "xds: virtual host %s of RouteConfiguration %s has no route for %s",
+		return filtering{}, unavailable(r.nodeID, "virtual host %s of RouteConfiguration %s has no route for %s",
 			label(h.Name), label(r.update.Name().String()), printable.Text(method, printable.Short))
 	}
 	if f, ok := r.others[t]; ok {
