@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -11,22 +12,35 @@ import (
 	"strings"
 )
 
-const document = "docs/conformance.md"
+// The documents whose tables are checked. The first has one, the second may have several.
+const (
+	document = "docs/conformance.md"
+	trust    = "docs/trust.md"
+)
 
 // A row is a rule, where it is kept, and by which tests.
 type row struct {
+	document string
 	line     int
 	packages []string
 	tests    []string
 }
 
-// check returns what is wrong with the table, one line each.
+// check returns what is wrong with the tables, one line each. There need not be a document
+// about trust.
 func check(root fs.FS) (faults []string, err error) {
 	text, err := fs.ReadFile(root, document)
 	if err != nil {
 		return nil, fmt.Errorf("reading the table: %w", err)
 	}
-	rows, faults := parse(string(text))
+	rows, faults := parse(document, string(text), false)
+	switch text, err = fs.ReadFile(root, trust); {
+	case err == nil:
+		more, wrong := parse(trust, string(text), true)
+		rows, faults = append(rows, more...), append(faults, wrong...)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("reading the tables: %w", err)
+	}
 	known := make(map[string]map[string]bool) // package -> tests
 	for _, r := range rows {
 		for _, p := range r.packages {
@@ -49,7 +63,7 @@ func check(root fs.FS) (faults []string, err error) {
 }
 
 func (r row) fault(format string, args ...any) string {
-	return fmt.Sprintf("%s:%d: ", document, r.line) + fmt.Sprintf(format, args...)
+	return fmt.Sprintf("%s:%d: ", r.document, r.line) + fmt.Sprintf(format, args...)
 }
 
 func (r row) has(known map[string]map[string]bool, test string) bool {
@@ -63,22 +77,25 @@ func (r row) has(known map[string]map[string]bool, test string) bool {
 
 var quoted = regexp.MustCompile("`([^`]+)`")
 
-// parse reads the rows of the document's first table: gRFC, rule, package, test.
-func parse(text string) (rows []row, faults []string) {
-	in := false
+// parse reads the rows of a document's first table, or of all: gRFC, rule, package, test.
+func parse(document, text string, all bool) (rows []row, faults []string) {
+	in, found := false, false
 	for i, line := range strings.Split(text, "\n") {
 		switch {
-		case !strings.HasPrefix(line, "|") && in:
+		case !strings.HasPrefix(line, "|") && in && !all:
 			return rows, faults
+		case !strings.HasPrefix(line, "|") && in:
+			in = false
+			continue
 		case !strings.HasPrefix(line, "|"):
 			continue
 		case !in:
-			in = true // the head
+			in, found = true, true // the head
 			continue
 		case strings.HasPrefix(line, "|--"), strings.HasPrefix(line, "| --"):
 			continue
 		}
-		r := row{line: i + 1}
+		r := row{document: document, line: i + 1}
 		// A rule may have an escaped bar in it, packages and tests have none.
 		cells := strings.Split(strings.Trim(line, "| "), "|")
 		if len(cells) < 4 {
@@ -92,7 +109,7 @@ func parse(text string) (rows []row, faults []string) {
 		}
 		rows = append(rows, r)
 	}
-	if !in {
+	if !found {
 		faults = append(faults, document+": there is no table")
 	}
 	return rows, faults

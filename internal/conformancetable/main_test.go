@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -14,6 +15,22 @@ func TestThisRepository(t *testing.T) {
 	}
 	for _, f := range faults {
 		t.Error(f)
+	}
+	if _, err := os.Stat("../../" + trust); err != nil {
+		t.Error(err)
+	}
+}
+
+// All tables of the document about trust count.
+func TestFaultsOfTrust(t *testing.T) {
+	const head = "\n| place | rule | package | test |\n|---|---|---|---|\n"
+	faults, err := check(fstest.MapFS{
+		"a/a_test.go": {Data: []byte("package a\nfunc TestA(t *testing.T) {}\n")},
+		document:      {Data: []byte(head + "| A1 | rule | `a` | `TestA` |\n")},
+		trust:         {Data: []byte("# Trust\n" + head + "| one | rule | `a` | `TestA` |\n\ntext\n" + head + "| two | rule | `a` | `TestB` |\n")},
+	})
+	if want := []string{"docs/trust.md:11: there is no TestB in a"}; err != nil || !slices.Equal(faults, want) {
+		t.Errorf("faults %q, %v; want %q", faults, err, want)
 	}
 }
 
