@@ -115,10 +115,14 @@ func TestServer(t *testing.T) {
 // In profile Envoy, what is not known is kept as it came.
 func TestEnvoyKeepsWhatItDoesNotKnow(t *testing.T) {
 	u := decode(t, `filter_chains { filters { name: "x" `+unknownAny+` } transport_socket { name: "t" `+unknownAny+` } }
-		filter_chains { filters { name: "m" typed_config { `+managerAny+` { stat_prefix: "s" rds { config_source { ads { } } route_config_name: "r" } http_filters { name: "h" `+unknownAny+` } } } } }`, plugincase.Profile(resource.Envoy))
+		filter_chains { filters { name: "m" typed_config { `+managerAny+` { stat_prefix: "s" rds { config_source { ads { } } route_config_name: "r" } http_filters { name: "h" `+unknownAny+` }
+			http_filters { name: "e" is_optional: true config_discovery { config_source { ads { } } type_urls: "x" } } } } } }`, plugincase.Profile(resource.Envoy))
 	first, second := u.FilterChains[0], u.FilterChains[1]
 	if first.Manager() != nil || first.Filters[0].Other == nil || first.TLS != nil || first.TransportSocket != "envoy.config.core.v3.Address" {
 		t.Errorf("the first chain is %+v", first)
+	}
+	if f := second.Manager().Filters[1]; f.Skipped != "" || f.Message != "" || f.Config != nil {
+		t.Errorf("the HTTP filter whose configuration is discovered is %+v", f)
 	}
 	if f := second.Manager().Filters[0]; f.Config == nil || f.Message != "envoy.config.core.v3.Address" {
 		t.Errorf("the HTTP filter is %+v", f)
