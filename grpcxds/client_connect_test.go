@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
@@ -40,5 +41,37 @@ func TestConnect(t *testing.T) {
 		connections("after a call to b", 1, 1)
 		w.expect("another call", w.call(c, time.Second, "to", "a"), codes.OK)
 		connections("after a call to a", 2, 1)
+	})
+}
+
+// Each data-plane target has an xDS client, which all its channels share, and all servers share
+// another one; all of these share the connection to a control plane (A71, A47).
+func TestTargetsHaveClientsOfTheirOwn(t *testing.T) {
+	inMemory(t, func(w *memoryWorld) {
+		streams := func(when string, want int) {
+			w.Helper()
+			w.pass(time.Second)
+			if open, n := w.plane.Open(), w.plane.Connections(); open != want || n != 1 {
+				w.Errorf("%s: %d streams on %d connections; want %d on one", when, open, n, want)
+			}
+		}
+		connect := func(target string) *grpc.ClientConn {
+			cc := w.channelXDS(target)
+			cc.Connect()
+			return cc
+		}
+		first := connect("xds:///a")
+		streams("a channel", 1)
+		again := connect("xds:///a")
+		streams("another one of the target", 1)
+		connect("xds:///b")
+		streams("one of another target", 2)
+		w.serve("10.0.0.1:80")
+		w.serve("10.0.0.2:80")
+		streams("two servers", 3)
+		_ = first.Close()
+		streams("one of two channels of a target is closed", 3)
+		_ = again.Close()
+		streams("both are closed", 2)
 	})
 }
