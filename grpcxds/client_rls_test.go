@@ -62,13 +62,9 @@ func keyOf(request []byte, key string) string {
 	const keyMap = 4
 	for len(request) > 0 {
 		number, kind, n := protowire.ConsumeTag(request)
-		value, m := []byte(nil), 0
-		if kind == protowire.BytesType {
-			value, m = protowire.ConsumeBytes(request[n:])
-		} else {
-			m = protowire.ConsumeFieldValue(number, kind, request[n:])
-		}
+		m := protowire.ConsumeFieldValue(number, kind, request[n:])
 		if number == keyMap {
+			value, _ := protowire.ConsumeBytes(request[n:])
 			if entry := fields(value); entry[1] == key {
 				return entry[2]
 			}

@@ -118,6 +118,7 @@ type memorySocket struct {
 	from int // the port that connections come from
 	// dialed counts the connections.
 	dialed atomic.Int64
+	closed atomic.Bool // by the test
 }
 
 // Addr implements [net.Listener].
@@ -130,6 +131,12 @@ func (s *memorySocket) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return &memoryConn{c, s.addr, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 99), Port: s.from}}, nil
+}
+
+// fail closes the socket under whoever accepts from it.
+func (s *memorySocket) fail() {
+	s.closed.Store(true)
+	_ = s.Close() // Accept tells
 }
 
 // A memoryConn is a connection with addresses of TCP.
@@ -179,7 +186,9 @@ func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) *memorySite 
 	go func() { s.served <- s.Serve(s.socket) }()
 	w.Cleanup(func() {
 		s.Stop()
-		<-s.served
+		if err := <-s.served; err != nil && !s.socket.closed.Load() {
+			w.Errorf("Serve: %v", err)
+		}
 	})
 	return s
 }

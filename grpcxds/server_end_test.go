@@ -60,7 +60,7 @@ func TestServeEndsItsWatch(t *testing.T) {
 	for name, end := range map[string]func(*memorySite) error{
 		"Stop":         func(s *memorySite) error { s.Stop(); return nil },
 		"GracefulStop": func(s *memorySite) error { s.GracefulStop(); return nil },
-		"the socket":   func(s *memorySite) error { _ = s.socket.Close(); return net.ErrClosed },
+		"the socket":   func(s *memorySite) error { s.socket.fail(); return net.ErrClosed },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inMemory(t, func(w *memoryWorld) {
@@ -72,7 +72,8 @@ func TestServeEndsItsWatch(t *testing.T) {
 				subscribed := func(want ...string) {
 					w.Helper()
 					got := w.plane.Subscribed()
-					if slices.Sort(got); !slices.Equal(got, want) {
+					slices.Sort(got)
+					if !slices.Equal(got, want) {
 						w.Errorf("subscribed to %q; want %q", got, want)
 					}
 				}

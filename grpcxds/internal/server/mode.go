@@ -52,5 +52,5 @@ func (p *Port) anyAddressHint() string {
 		return ""
 	}
 	v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), p.addr.Port())
-	return fmt.Sprintf(`; net.Listen("tcp", "%s") listens on %s, use the network "tcp4" for %[1]s`, v4, p.addr)
+	return fmt.Sprintf("; net.Listen(%q, %q) listens on %s, use the network %q for %s", "tcp", v4, p.addr, "tcp4", v4)
 }
