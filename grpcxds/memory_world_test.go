@@ -52,7 +52,8 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 		connections := client.NewPool(client.PoolTransport(memoryads.Network{"memory": plane}))
 		defer connections.Close()
 		pool, err := NewPool(WithConnections(connections), WithLogger(slog.New(slog.DiscardHandler)), WithBootstrap(parse(t, `{"node": {"id": "n"},
-			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}]}`)))
+			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}],
+			"authorities": {"nobody": {"xds_servers": [{"server_uri": "nowhere", "channel_creds": [{"type": "insecure"}]}]}}}`)))
 		if err != nil {
 			t.Fatal(err)
 		}

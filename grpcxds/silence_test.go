@@ -165,6 +165,29 @@ func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 	})
 }
 
+// The control plane of a RouteConfiguration cannot be reached, that of the Listener can: the
+// server serves at once and fails the calls, and so does the channel (A36).
+func TestUnreachableRoutes(t *testing.T) {
+	const name = "xdstp://nobody/envoy.config.route.v3.RouteConfiguration/r"
+	inMemory(t, func(w *memoryWorld) {
+		w.publish(anyChain(rds(name)))
+		events := w.serve("10.0.0.1:80").events
+		w.pass(time.Second)
+		if len(events) != 1 || (<-events).mode != Serving {
+			w.Fatal("it does not serve")
+		}
+		w.expect("a call of the server", w.call(w.dial("passthrough:///10.0.0.1:80"), time.Second), codes.Unavailable,
+			fmt.Sprintf("RouteConfiguration %q: control plane unreachable", name))
+		w.apiListener("svc", rds(name))
+		w.expect("a call of the channel", w.call(w.dialXDS("xds:///svc"), time.Second), codes.Unavailable,
+			fmt.Sprintf("RouteConfiguration %q: control plane unreachable", name), "[server nowhere, node n]")
+		w.pass(time.Minute)
+		if len(events) > 0 {
+			w.Errorf("after a minute: %v", <-events)
+		}
+	})
+}
+
 // Of several RouteConfigurations one never comes: the server waits 15 s for it, then serves. The
 // calls of its filter chains fail, those of the others do not. A Listener that was there before
 // serves all the while.

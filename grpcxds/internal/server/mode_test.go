@@ -114,6 +114,7 @@ func TestMissingListenerOfAnyAddress(t *testing.T) {
 	}{
 		{"[::]:80", missing, true},
 		{"[::]:80", resource.ErrTransport, false},
+		{"[::]:80", resource.ErrRemoved, false},
 		{"0.0.0.0:80", missing, false},
 		{"127.0.0.1:80", missing, false},
 	} {

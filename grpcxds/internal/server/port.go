@@ -143,7 +143,7 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 	if err == nil {
 		u, _ = s.Root().(*listener.Update)
 		err = p.own(u)
-	} else if hint := p.anyAddressHint(); hint != "" && errors.Is(err, resource.ErrNotFound) {
+	} else if hint := p.anyAddressHint(); hint != "" && errors.Is(err, resource.ErrNotFound) && !errors.Is(err, resource.ErrRemoved) {
 		err = fmt.Errorf("%w%s", err, hint)
 	}
 	if err != nil {
