@@ -62,7 +62,7 @@ func HostPort(dc *resource.DecodeContext, p resource.Path, a *corev3.Address, v 
 
 // join appends what net.JoinHostPort returns.
 func join(b []byte, host string, port uint32) []byte {
-	if strings.IndexByte(host, ':') >= 0 || strings.IndexByte(host, '%') >= 0 {
+	if strings.IndexByte(host, ':') >= 0 {
 		b = append(append(append(b, '['), host...), ']')
 	} else {
 		b = append(b, host...)
