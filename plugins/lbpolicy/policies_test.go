@@ -37,8 +37,8 @@ func TestPolicies(t *testing.T) {
 		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 1 } maximum_ring_size { value: 1 }`, `[{"ring_hash_experimental":{"maxRingSize":1,"minRingSize":1}}]`, nil},
 		{"ring_hash.v3.RingHash", `hash_function: XX_HASH maximum_ring_size { value: 8388608 }`, `[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}]`, nil},
 		{"ring_hash.v3.RingHash", `hash_function: XX_HASH maximum_ring_size { value: 8388609 }`, "", []string{"maximum_ring_size = 8388609; must be at most 8388608"}},
-		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 0 }`, "", []string{"minimum_ring_size = 0; must be between 1"}},
-		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 11 } maximum_ring_size { value: 10 }`, "", []string{"minimum_ring_size = 11; must be between 1 and maximum_ring_size"}},
+		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 0 }`, `[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}]`, nil},
+		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 11 } maximum_ring_size { value: 10 }`, "", []string{"minimum_ring_size = 11; must not be above the maximum size"}},
 		{"ring_hash.v3.RingHash", `hash_function: XX_HASH minimum_ring_size { value: 10 } maximum_ring_size { value: 10 }`, `[{"ring_hash_experimental":{"maxRingSize":10,"minRingSize":10}}]`, nil},
 		{"ring_hash.v3.RingHash", `hash_function: MURMUR_HASH_2`, "", []string{"hash_function = MURMUR_HASH_2; must be XX_HASH"}},
 

@@ -8,12 +8,15 @@ import (
 	"testing/synctest"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 const quiet = "{xDS node ID: n}"
@@ -201,6 +204,18 @@ func TestNotes(t *testing.T) {
 		if bad == "xDS node ID: n" || note("b") != "xDS node ID: n" {
 			t.Errorf("a bad version of a: its note is %q, b's %q", bad, note("b"))
 		}
+		w.set(endpoint.TypeURL, "b", new(endpointv3.ClusterLoadAssignment), `cluster_name: "b" endpoints { load_balancing_weight { value: 1 } }`)
+		synctest.Wait()
+		if got := note("b"); !strings.HasPrefix(got, `ClusterLoadAssignment "b": `) || note("a") != bad {
+			t.Errorf("a bad version of b's endpoints: the notes are %q and %q", note("a"), got)
+		}
+		w.endpoints("b", 2)
+		w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { domains: "*" routes { match {} } }`)
+		synctest.Wait()
+		if got, other := note("a"), note("b"); got != bad+"; "+other || !strings.HasPrefix(other, `RouteConfiguration "r": `) {
+			t.Errorf("a bad version of the routes: the notes are %q and %q", got, other)
+		}
+		w.route(hosts("a", "b"))
 		w.server.Delete(listener.TypeURL, "l")
 		synctest.Wait()
 		if got, other := note("a"), note("b"); got != bad+"; "+other || other == "xDS node ID: n" {
