@@ -124,11 +124,12 @@ func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 	r.now = r.now.Add(ResourceTimeout)
 	r.expect("", Tick{})
 	a.wants(t, 1, nil, resource.ErrNotFound)
+	bad := r.watch(partial, "bad")
+	r.expect("", r.from(0, r.bad("bad", "bad"))) // a data error says that the server is there
+	bad.wants(t, 1, nil, resource.ErrInvalid)
 	r.expect("", Lost{Server: 0, Err: errRefused})
 	b := r.watch(partial, "b")
 	b.wants(t, 0, nil, nil)
-	r.expect("", r.from(0, r.bad("b", "bad"))) // a data error says that the server is there
-	b.wants(t, 1, nil, resource.ErrInvalid)
 }
 
 // What another server had, the one in use now must send in its time.

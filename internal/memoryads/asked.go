@@ -18,6 +18,7 @@ const (
 // taken notice. A client may repeat a name only while no response speaks of it.
 type asked struct {
 	names    map[string]time.Time // when the client received the first response that speaks of it
+	legacy   bool                 // the wildcard was asked for by a request without names
 	repeated []time.Time          // requests for names that are not answered, in the last window
 }
 
@@ -30,6 +31,14 @@ func (a *asked) ask(name string) (first bool) {
 	}
 	a.names[name] = time.Time{}
 	return true
+}
+
+// spell notes that a request names the wildcard, and reports whether the first one to mean
+// it did not. A client spells the wildcard so that it can unsubscribe from it.
+func (a *asked) spell(name string) bool {
+	was := a.legacy && name == wildcard
+	a.legacy = a.legacy && !was
+	return was
 }
 
 // drop notes that the client no longer asks for a name.

@@ -47,12 +47,14 @@ func (p *delta) checkNames(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscov
 	}
 	names := r.GetResourceNamesSubscribe()
 	if len(t.asked.names)+len(names) == 0 && r.GetResponseNonce() == "" {
-		names = []string{wildcard}
+		t.asked.legacy = true
+		t.asked.ask(wildcard)
+		return
 	}
 	repeats := false
 	for _, n := range names {
 		switch {
-		case t.asked.ask(n):
+		case t.asked.ask(n), t.asked.spell(n):
 		case t.asked.open(n, p.stream.sentAt):
 			repeats = true
 		default:

@@ -149,10 +149,13 @@ func TestVerdicts(t *testing.T) {
 		checkVerdict(t, proxied, got, err, &tt.ofClient, "typed_config.transport_socket.typed_config", tt.clientRule)
 
 		downstream := tls + `DownstreamTlsContext] { common_tls_context { ` + tt.common + ` } ` + tt.server + ` } }`
-		server, err := ForServer(dc, socket(t, downstream))
+		server, err := ForServer(dc, socket(t, named+downstream))
 		checkVerdict(t, downstream, server, err, &tt.ofServer, "typed_config.", tt.serverRule)
 	}
 }
+
+// named is the name that A29 asks of a server's transport socket.
+const named = `name: "envoy.transport_sockets.tls" `
 
 func checkVerdict(t *testing.T, text string, got any, err error, want any, path, rule string) {
 	t.Helper()
@@ -196,9 +199,10 @@ func TestSockets(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`name: "tls"`:    "typed_config",
-		upstream + `} }`: "typed_config.type_url = ",
-		`typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] {} }`: "typed_config.common_tls_context; must be set (A29)",
+		`name: "tls"`:            `name = "tls"; must be envoy.transport_sockets.tls (A29)`,
+		named:                    "typed_config",
+		named + upstream + `} }`: "typed_config.type_url = ",
+		named + `typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] {} }`: "typed_config.common_tls_context; must be set (A29)",
 	} {
 		if s, err := ForServer(dc, socket(t, text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %s", text, s, err, want)
