@@ -37,7 +37,11 @@
 //
 // A server is spoken to in the state-of-the-world or the incremental variant of the
 // protocol; its entry decides, or [WithProtocol]. An authority uses the first of its
-// servers that can be reached (gRFC A71).
+// servers that can be reached (gRFC A71). When a better server is back, the stream and the
+// connection to a worse one close at once, unless something else needs them.
+//
+// An outage of a server is reported once: to watchers, and in the log when it begins and
+// when it is over ([WithLogger]). [Client.Snapshot] has its newest error.
 //
 // # Connections
 //
