@@ -130,6 +130,8 @@ func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 	r.expect("", Lost{Server: 0, Err: errRefused})
 	b := r.watch(partial, "b")
 	b.wants(t, 0, nil, nil)
+	r.expect("1-a 1-b 1-bad 1.", r.from(0, r.bad("b", "bad"))) // a data error says that the server is there
+	b.wants(t, 1, nil, resource.ErrInvalid)
 }
 
 // What another server had, the one in use now must send in its time.
