@@ -8,4 +8,6 @@
 //
 // The framework alone decides when to try again: a connection that failed is
 // made anew at the next attempt instead of waiting for grpc-go's own backoff.
+// A server that accepts connections but grants no stream on any of them fails the
+// attempt after [WithStreamTimeout]; grpc-go alone would wait for ever.
 package grpctransport
