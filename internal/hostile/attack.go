@@ -66,6 +66,7 @@ func (a attack) withDefaults() attack {
 func allAttacks() []attack {
 	return slices.Concat(
 		routeAttacks(),
+		targetAttacks(),
 	)
 }
 

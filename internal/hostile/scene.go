@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakeads"
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
@@ -23,6 +25,7 @@ import (
 type scene struct {
 	server *fakeads.Server
 	child  *process.Child
+	load   *fakelrs.Server
 
 	requests chan request // of the newest stream
 	nonces   int
@@ -45,11 +48,11 @@ type request struct {
 
 // startScene starts the hostile control plane.
 func startScene(delta bool) (s *scene, err error) {
-	s = &scene{requests: make(chan request, 1<<10)}
+	s = &scene{requests: make(chan request, 1<<10), load: fakelrs.New(time.Second)}
 	if delta {
-		s.server, err = fakeads.StartDelta(s.serveDelta)
+		s.server, err = fakeads.StartDelta(s.serveDelta, s.load.Option())
 	} else {
-		s.server, err = fakeads.Start(s.serve)
+		s.server, err = fakeads.Start(s.serve, s.load.Option())
 	}
 	return s, err
 }

@@ -24,13 +24,15 @@ import (
 type victim struct {
 	client *client.Client
 	second delays
+	caller caller
 	meter  meter
 	ends   []func()
 }
 
 // An order is a command of the attacker to the victim.
 type order struct {
-	// Do is "watch", "unwatch", "start", "end" or "kept".
+	// Do is "watch", "unwatch", "start", "end" or "kept", or one of a [caller]: "dial", "call",
+	// "hang up", "count" or "counted".
 	Do         string
 	Message    string `json:",omitempty"`
 	Name       string `json:",omitempty"`
@@ -40,6 +42,7 @@ type order struct {
 // A reading is what the victim measured.
 type reading struct {
 	Error     string `json:",omitempty"`
+	Text      string `json:",omitempty"` // of the status of a call
 	Peak, RSS int64
 	Kept      int64
 	CPU       time.Duration
@@ -103,6 +106,7 @@ func (v *victim) open(hostile, second string, delta bool) error {
 	if err != nil {
 		return err
 	}
+	v.caller.config = config
 	if v.client, err = client.New(config, types); err != nil {
 		return err
 	}
@@ -129,7 +133,7 @@ func (v *victim) obey(o order) (r reading, err error) {
 	case "kept":
 		r.Kept = v.meter.kept()
 	default:
-		err = fmt.Errorf("unknown command %q", o.Do)
+		return v.caller.obey(v, o)
 	}
 	return r, err
 }

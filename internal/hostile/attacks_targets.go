@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/fakelrs"
+)
+
+// targetAttacks are attacks by the clusters that a channel of grpcxds leads to, and by the
+// clusters that a server wants load reports of.
+func targetAttacks() []attack {
+	return []attack{
+		{name: "aggregates, 15 levels of 8, each naming 8 twice", run: func(ctx context.Context, s *scene) error {
+			var clusters [][]byte
+			var all []string
+			for level := range 15 {
+				for i := range 8 {
+					name := fmt.Sprintf("l%d-%d", level, i)
+					all = append(all, name)
+					var below []byte
+					for range 2 {
+						for j := range 8 {
+							below = append(below, text(1, fmt.Sprintf("l%d-%d", level+1, j))...)
+						}
+					}
+					clusters = append(clusters, aggregate(name, below))
+				}
+			}
+			return s.target(ctx, all, clusters, "")
+		}},
+		{name: "200,000 aggregated clusters that never come", run: func(ctx context.Context, s *scene) error {
+			below := fill(usual, func(i int) []byte { return text(1, fmt.Sprintf("absent-cluster-%d", i)) })
+			return s.target(ctx, []string{"all"}, [][]byte{aggregate("all", below)}, "than the limit allows")
+		}},
+		{name: "4 MiB of clusters to report the load of", run: func(ctx context.Context, s *scene) error {
+			var names []string
+			for i, size := 0, 0; size < usual; i++ {
+				names = append(names, fmt.Sprintf("c-%d", i))
+				size += len(names[i]) + 2
+			}
+			s.wire += usual
+			s.load.Instruct(time.Second, names...)
+			if _, err := s.order(order{Do: "count"}); err != nil {
+				return err
+			}
+			err := s.load.Await(ctx, func(reports []fakelrs.Report) bool { return len(reports) > 3 })
+			if err != nil {
+				return err
+			}
+			r, err := s.order(order{Do: "counted"})
+			if err == nil && r.Delay > maxCount {
+				err = fmt.Errorf("counting a call took %v; must take at most %v", r.Delay, maxCount)
+			}
+			return err
+		}, after: func(ctx context.Context, s *scene) error {
+			s.load.Instruct(time.Second, "other-1") // in the place of the long list
+			if _, err := s.order(order{Do: "count"}); err != nil {
+				return err
+			}
+			before := len(s.load.Reports())
+			err := s.load.Await(ctx, func(reports []fakelrs.Report) bool { return len(reports) > before+2 })
+			if err != nil {
+				return err
+			}
+			_, err = s.order(order{Do: "counted"})
+			return err
+		}},
+	}
+}
+
+// maxCount is how long counting a call may take while reports are made, on a machine that
+// is shared.
+const maxCount = 500 * time.Millisecond
+
+// aggregate is a Cluster that stands for others.
+func aggregate(name string, below []byte) []byte {
+	const config = resource.TypeURLPrefix + "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
+	return append(text(1, name), field(38, text(1, "envoy.clusters.aggregate"), field(2, text(1, config), field(2, below)))...)
+}
+
+// target has the client open a channel whose routes lead to clusters. It sends those that
+// there are until a call fails: with a part of the error, or because none is usable.
+func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, failure string) error {
+	if _, err := s.order(order{Do: "dial"}); err != nil {
+		return err
+	}
+	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return contains(r.names, "svc") }); err != nil {
+		return err
+	}
+	if err := s.post(response(listenerMessage, apiListener("svc", routed))); err != nil {
+		return err
+	}
+	answer := response(clusterMessage, clusters...)
+	if _, err := s.until(ctx, "request for clusters", func(r request) bool { return r.message == clusterMessage }); err != nil {
+		return err
+	}
+	if err := s.post(answer); err != nil {
+		return err
+	}
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	go func() { ended <- s.supply(ctx, answer, stop) }()
+	r, err := s.order(order{Do: "call"})
+	close(stop)
+	switch sent := <-ended; {
+	case err != nil:
+		return err
+	case sent != nil:
+		return sent
+	case r.Text == "" || !strings.Contains(r.Text, failure):
+		return fmt.Errorf("a call failed with %q; want %q in it", r.Text, failure)
+	}
+	_, err = s.order(order{Do: "hang up"})
+	return err
+}
+
+// supply answers whatever the client asks.
+func (s *scene) supply(ctx context.Context, answer *discoveryv3.DiscoveryResponse, stop <-chan struct{}) error {
+	for {
+		select {
+		case r := <-s.requests:
+			if r.reason != "" {
+				return errors.New(r.reason)
+			}
+			if r.nonce != "" || r.message != clusterMessage {
+				continue
+			}
+			if err := s.post(answer); err != nil {
+				return err
+			}
+		case <-stop:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// response is a state-of-the-world response.
+func response(message string, bodies ...[]byte) *discoveryv3.DiscoveryResponse {
+	url := resource.TypeURLPrefix + message
+	resp := &discoveryv3.DiscoveryResponse{TypeUrl: url}
+	for _, b := range bodies {
+		resp.Resources = append(resp.Resources, &anypb.Any{TypeUrl: url, Value: b})
+	}
+	return resp
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/grpcxds"
+)
+
+// A caller is the part of the victim that makes calls and counts load.
+type caller struct {
+	config *bootstrap.Config
+	pool   *grpcxds.Pool
+	cc     *grpc.ClientConn
+
+	stop    chan struct{} // ends the counting
+	longest chan time.Duration
+}
+
+// callTimeout is more than the time after which a cluster that never comes is known not to.
+const callTimeout = time.Minute
+
+// obey carries out the orders that are about calls.
+func (c *caller) obey(v *victim, o order) (r reading, err error) {
+	switch o.Do {
+	case "dial":
+		err = c.dial()
+	case "call":
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		err := c.cc.Invoke(ctx, "/hostile.Service/Call", new(emptypb.Empty), new(emptypb.Empty))
+		return reading{Text: status.Convert(err).Message()}, nil
+	case "hang up":
+		began := time.Now()
+		err = c.cc.Close()
+		if took := time.Since(began); err == nil && took > maxClose {
+			err = fmt.Errorf("closing the channel took %v; must take at most %v", took, maxClose)
+		}
+		if closed := c.pool.Close(); err == nil {
+			err = closed
+		}
+	case "count":
+		err = c.count(v)
+	case "counted":
+		close(c.stop)
+		r.Delay = <-c.longest
+	default:
+		err = fmt.Errorf("unknown command %q", o.Do)
+	}
+	return r, err
+}
+
+// maxClose is how long closing a channel may take.
+const maxClose = 500 * time.Millisecond
+
+func (c *caller) dial() (err error) {
+	if c.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(c.config)); err != nil {
+		return err
+	}
+	c.cc, err = grpcxds.NewClient("xds:///svc", grpcxds.DialPool(c.pool), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err == nil {
+		c.cc.Connect()
+	}
+	return err
+}
+
+// count counts load until it is stopped, always with new categories and clusters.
+func (c *caller) count(v *victim) error {
+	store, err := v.client.LoadStore(c.config.Servers()[0])
+	if err != nil {
+		return err
+	}
+	for i := range 1000 {
+		store.Cluster("other-"+strconv.Itoa(i), "").Drop("")
+	}
+	cluster := store.Cluster("c-1", "")
+	c.stop, c.longest = make(chan struct{}), make(chan time.Duration, 1)
+	go func() {
+		ticks := time.NewTicker(time.Millisecond)
+		defer ticks.Stop()
+		var longest time.Duration
+		for i := 0; ; i++ {
+			select {
+			case <-c.stop:
+				c.longest <- longest
+				cluster.Release()
+				return
+			case <-ticks.C:
+				began := time.Now()
+				cluster.Drop("category " + strconv.Itoa(i%2000))
+				longest = max(longest, time.Since(began))
+			}
+		}
+	}()
+	return nil
+}
+
+// apiListener is a Listener for channels, with a route to each cluster.
+func apiListener(name string, clusters []string) []byte {
+	host := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
+	for _, cluster := range clusters {
+		host.Routes = append(host.Routes, &routev3.Route{
+			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{}},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}},
+		})
+	}
+	router := &anypb.Any{TypeUrl: "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router", Value: encoded(new(routerv3.Router))}
+	manager := &hcmv3.HttpConnectionManager{
+		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: "r", VirtualHosts: []*routev3.VirtualHost{host}}},
+		HttpFilters:    []*hcmv3.HttpFilter{{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
+	}
+	api := &anypb.Any{
+		TypeUrl: "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", Value: encoded(manager),
+	}
+	return encoded(&listenerv3.Listener{Name: name, ApiListener: &listenerv3.ApiListener{ApiListener: api}})
+}
+
