@@ -127,4 +127,3 @@ func apiListener(name string, clusters []string) []byte {
 	}
 	return encoded(&listenerv3.Listener{Name: name, ApiListener: &listenerv3.ApiListener{ApiListener: api}})
 }
-
