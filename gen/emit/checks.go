@@ -147,16 +147,20 @@ func (f *fn) keyValue(name string, x jen.Code, c *model.Check) (key, shown jen.C
 
 // sumCheck writes Sum.
 func (f *fn) sumCheck(m jen.Code, c *model.Check, at place) []jen.Code {
-	number := func(x jen.Code) *jen.Statement {
-		if c.Absent != nil {
-			return f.convert("Or").Call(f.get(x, c.Sum), f.literal(*c.Absent))
-		}
-		return f.scalar(f.get(x, c.Sum), c.Sum)
-	}
+	number := func(x jen.Code) *jen.Statement { return f.scalar(f.get(x, c.Sum), c.Sum) }
 	if c.GroupBy == nil {
 		sum := f.variable("sum")
 		loop := f.each(m, c.Path, f.here(), func(x jen.Code, _ place) []jen.Code {
-			return []jen.Code{jen.Id(sum).Op("+=").Uint64().Call(number(x))}
+			if c.Absent == nil {
+				return []jen.Code{jen.Id(sum).Op("+=").Uint64().Call(number(x))}
+			}
+			w, absent := jen.Id("w"), jen.Id(sum).Op("+=").Add(f.literal(*c.Absent))
+			if c.Absent.Text == "1" {
+				absent = jen.Id(sum).Op("++")
+			}
+			return []jen.Code{jen.If(jen.Add(w).Op(":=").Add(f.get(x, c.Sum)), jen.Add(w).Op("!=").Nil()).Block(
+				jen.Id(sum).Op("+=").Uint64().Call(f.scalar(w, c.Sum)),
+			).Else().Block(absent)}
 		})
 		code := append([]jen.Code{jen.Var().Id(sum).Uint64()}, loop...)
 		return append(code, jen.If(f.outside(jen.Id(sum), c.Min, c.Max, false)).Block(f.violation(at, jen.Id(sum), rule(c))))
@@ -164,8 +168,12 @@ func (f *fn) sumCheck(m jen.Code, c *model.Check, at place) []jen.Code {
 	sums := f.variable("sums")
 	loop := f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
 		group := f.scalar(f.get(x, *c.GroupBy), *c.GroupBy)
+		value := number(x)
+		if c.Absent != nil {
+			value = f.convert("Or").Call(f.get(x, c.Sum), f.literal(*c.Absent))
+		}
 		return []jen.Code{jen.If(
-			jen.Id("sum").Op(":=").Id(sums).Dot("Add").Call(group, number(x)),
+			jen.Id("sum").Op(":=").Id(sums).Dot("Add").Call(group, value),
 			f.outside(jen.Id("sum"), nil, c.Max, false),
 		).Block(f.violation(at, jen.Id("sum"), rule(c)))}
 	})

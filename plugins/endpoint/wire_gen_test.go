@@ -157,7 +157,11 @@ func messageValidateLocality(dc *resource.DecodeContext, p *resource.Path, m *en
 	}
 	var sum uint64
 	for _, x := range m.GetLbEndpoints() {
-		sum += uint64(convert.Or(x.GetLoadBalancingWeight(), 1))
+		if w := x.GetLoadBalancingWeight(); w != nil {
+			sum += uint64(w.GetValue())
+		} else {
+			sum++
+		}
 	}
 	if sum > 4294967295 {
 		v.Add(p.Field("lb_endpoints"), sum, "sum of load_balancing_weight must be at most 4294967295")

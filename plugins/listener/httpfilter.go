@@ -38,8 +38,11 @@ func running(dc *resource.DecodeContext, message string, s resource.Side) (*reso
 
 // filterSkipped says why a filter does not count (A39).
 func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
+	if !optional {
+		return "", nil
+	}
 	switch _, runs := running(dc, message, dc.Side()); {
-	case !optional || runs:
+	case runs:
 		return "", nil
 	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a resource of its own
 		return "", nil

@@ -92,7 +92,11 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	}
 	var sum2 uint64
 	for _, x := range m.GetInner().GetParts() {
-		sum2 += uint64(convert.Or(x.GetWeight(), 3))
+		if w := x.GetWeight(); w != nil {
+			sum2 += uint64(w.GetValue())
+		} else {
+			sum2 += 3
+		}
 	}
 	if sum2 > 10 {
 		v.Add(p.Field("inner.parts"), sum2, "sum of weight must be at most 10")
