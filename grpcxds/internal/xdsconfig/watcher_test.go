@@ -223,6 +223,33 @@ func TestNotes(t *testing.T) {
 		}
 		w.rds("r")
 		w.eds("a", "")
+		// One resource of each kind at a time has a bad version, which is named in the notes of all
+		// clusters that depend on it.
+		for _, bad := range []struct {
+			spoil, mend func()
+			want        string
+			clusters    string
+		}{
+			{func() { w.listener(`rds { config_source { ads {} } }`) }, func() { w.rds("r") }, `Listener "l": invalid`, "ab"},
+			{func() { w.route(`virtual_hosts { domains: "svc" routes {} }`) }, func() { w.route(hosts("a", "b")) }, `RouteConfiguration "r": invalid`, "ab"},
+			{func() { w.set(cluster.TypeURL, "b", new(clusterv3.Cluster), `name: "b"`) }, func() { w.eds("b", "") }, `Cluster "b": invalid`, "b"},
+			{func() {
+				w.set(endpoint.TypeURL, "a", new(endpointv3.ClusterLoadAssignment), `cluster_name: "a" endpoints { load_balancing_weight { value: 1 } }`)
+			}, func() { w.endpoints("a", 1) }, `ClusterLoadAssignment "a": invalid`, "a"},
+		} {
+			bad.spoil()
+			w.settle()
+			for _, name := range []string{"a", "b"} {
+				if got := note(name); strings.Contains(got, bad.want) != strings.Contains(bad.clusters, name) {
+					t.Errorf("the note of cluster %s: %q; must have %q: %t", name, got, bad.want, strings.Contains(bad.clusters, name))
+				}
+			}
+			bad.mend()
+			w.settle()
+			if note("a") != "xDS node ID: n" || note("b") != "xDS node ID: n" {
+				t.Errorf("all is well again, but the notes are %q and %q", note("a"), note("b"))
+			}
+		}
 		w.server.Cut(errors.New("broken"))
 		w.server.Refuse(errors.New("broken"))
 		w.elapse()

@@ -133,6 +133,12 @@ func (w *world) want(why string, news ...string) {
 	}
 }
 
+// settle waits until everything is quiet, answers that are held back included.
+func (w *world) settle() {
+	<-time.NewTimer(time.Second).C
+	synctest.Wait()
+}
+
 // elapse lets the does-not-exist timers run out (A57).
 func (w *world) elapse() {
 	<-time.NewTimer(time.Minute).C
