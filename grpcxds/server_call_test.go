@@ -110,6 +110,9 @@ func TestConnectionsHaveTheirChains(t *testing.T) {
 	if st := s.call(at("127.0.0.3").dial()); st.Code() != codes.Unavailable || !strings.Contains(st.Message(), "virtual host") {
 		t.Errorf("the second chain beside a default: %v", st)
 	}
+	if st := s.call(at("127.0.0.2").dial()); st.Code() != codes.OK { // every chain has the services
+		t.Errorf("the first chain beside a default: %v", st)
+	}
 }
 
 // marks is a filter that tells of what it sees, and of what it was configured with.
