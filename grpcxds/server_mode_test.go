@@ -243,12 +243,14 @@ func TestDeletedRoutes(t *testing.T) {
 
 // Control planes that come and go do not matter to a server that serves.
 func TestServerOutlivesItsControlPlane(t *testing.T) {
-	w := newWorld(t)
+	var log syncBuffer
+	w := newWorld(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	s := w.serve()
 	w.publishListener(s.listener(rds("routes")))
 	w.publishRoutes("routes", allHosts)
 	s.awaitServing()
 	w.plane.Stop()
+	w.eventually("the outage is known", func() bool { return log.count("control plane unreachable") > 0 })
 	if st := s.call(s.dial()); st.Code() != codes.OK {
 		t.Errorf("%v; want OK", st)
 	}
