@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,16 +14,16 @@ import (
 )
 
 // A dialer counts the connections that it makes, which carry nothing.
-type dialer struct{ dialed, open int }
+type dialer struct{ dialed, open atomic.Int64 }
 
 type idleConn struct {
 	*dialer
-	closed bool
+	closed atomic.Bool
 }
 
 func (d *dialer) Dial(*bootstrap.Server) (transport.Conn, error) {
-	d.dialed++
-	d.open++
+	d.dialed.Add(1)
+	d.open.Add(1)
 	return &idleConn{dialer: d}, nil
 }
 
@@ -31,11 +32,10 @@ func (*idleConn) OpenStream(context.Context, string) (transport.Stream, error) {
 }
 
 func (c *idleConn) Close() error {
-	if c.closed {
+	if c.closed.Swap(true) {
 		return errors.New("closed twice")
 	}
-	c.closed = true
-	c.open--
+	c.open.Add(-1)
 	return nil
 }
 
@@ -43,12 +43,12 @@ func (c *idleConn) Close() error {
 // time, and unused for longer.
 func TestPoolClosesConnectionsThatNobodyUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		after := func(wait time.Duration, dialed, open int, d *dialer) {
+		after := func(wait time.Duration, dialed, open int64, d *dialer) {
 			t.Helper()
 			<-time.NewTimer(wait).C
 			synctest.Wait()
-			if d.dialed != dialed || d.open != open {
-				t.Errorf("%d connections made, %d open; want %d and %d", d.dialed, d.open, dialed, open)
+			if made, now := d.dialed.Load(), d.open.Load(); made != dialed || now != open {
+				t.Errorf("%d connections made, %d open; want %d and %d", made, now, dialed, open)
 			}
 		}
 		server := func() *bootstrap.Server { // another one, with the same key
