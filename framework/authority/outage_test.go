@@ -13,7 +13,7 @@ type kindred struct{ kind, text string }
 func (k kindred) Error() string { return k.kind + ": " + k.text }
 
 func (k kindred) Is(target error) bool {
-	other, ok := target.(kindred) //nolint:errorlint // errors.Is walks the chain
+	other, ok := target.(kindred)
 	return ok && other.kind == k.kind
 }
 

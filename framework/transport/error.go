@@ -26,6 +26,6 @@ func (e *Error) Unwrap() error { return e.Cause }
 
 // Is reports whether target is an Error of the same kind.
 func (e *Error) Is(target error) bool {
-	other, ok := target.(*Error) //nolint:errorlint // errors.Is walks the chain
+	other, ok := target.(*Error)
 	return ok && other.Kind == e.Kind
 }
