@@ -64,7 +64,7 @@ func (c *caller) obey(v *victim, o order) (r reading, err error) {
 }
 
 // maxClose is how long closing a channel may take.
-const maxClose = 500 * time.Millisecond
+const maxClose = 100 * time.Millisecond
 
 func (c *caller) dial() (err error) {
 	if c.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(c.config)); err != nil {
