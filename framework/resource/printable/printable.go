@@ -75,20 +75,20 @@ func Error(err error) error {
 	if text == was {
 		return err
 	}
-	return &printed{text, err}
+	return &printedError{text, err}
 }
 
-// printed is an error with another text.
-type printed struct {
+// A printedError is an error with another text.
+type printedError struct {
 	text string
 	err  error
 }
 
 // Error implements error.
-func (e *printed) Error() string { return e.text }
+func (e *printedError) Error() string { return e.text }
 
 // Unwrap is for errors.Is and errors.As.
-func (e *printed) Unwrap() error { return e.err }
+func (e *printedError) Unwrap() error { return e.err }
 
 // Value is Text of fmt.Sprint(v), with the limit [Quoted].
 func Value(v any) string { return Text(fmt.Sprint(v), Quoted) }
