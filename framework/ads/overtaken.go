@@ -1,6 +1,7 @@
 package ads
 
 import (
+	"maps"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -54,6 +55,9 @@ func (o *overtaken) received(ev Received, now time.Time) {
 		}
 	}
 	delete(o.names, resource.Wildcard)
+	if len(ev.Accepted)+len(ev.Rejected) > 0 {
+		maps.DeleteFunc(o.names, func(name string, _ struct{}) bool { return isCollection(name) })
+	}
 	o.follow = ev.Reject != "" && len(o.names) > 0
 }
 

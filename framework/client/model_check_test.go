@@ -89,7 +89,7 @@ func (w *modelWorld) unproven(k modelKey) bool {
 
 func (w *modelWorld) checkCache(k modelKey) {
 	b := w.model.beliefs[k]
-	if b != nil && (b.vague || b.dying(time.Now())) || w.collected(k) {
+	if b != nil && (b.vague || b.dying(time.Now())) || w.covered(k) {
 		return
 	}
 	want := ""

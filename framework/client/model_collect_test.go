@@ -1,8 +1,147 @@
 package client_test
 
-// A modelCollector keeps what it was told of a wildcard or glob collection.
-type modelCollector struct{ key modelKey }
+import (
+	"context"
+	"slices"
+	"sync"
 
-func (w *modelWorld) collected(modelKey) bool { return false }
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
 
-func (w *modelWorld) checkCollector(*modelCollector) {}
+// A modelCollector keeps what it was told of a wildcard or glob collection. What it is
+// told on the way is left open.
+type modelCollector struct {
+	key    modelKey // the name is that of the collection
+	number int
+	o      resource.CollectionObservation
+	done   chan struct{} // closed when nothing more is told
+
+	mu      sync.Mutex
+	members map[string]resource.State
+	err     error  // of the collection as a whole, told last
+	wrong   string // what must not have been
+}
+
+// run takes what is told until the collector is stopped.
+func (c *modelCollector) run() {
+	defer close(c.done)
+	for {
+		s, err := c.o.Next(context.Background())
+		if err != nil {
+			return
+		}
+		c.mu.Lock()
+		if s.Err != nil {
+			c.err = s.Err
+		}
+		for _, m := range s.Members {
+			if m.Update == nil && m.Err == nil {
+				c.wrong = "nothing is told of member " + m.Name.String()
+			}
+			c.members[m.Name.String()] = m.State
+		}
+		c.mu.Unlock()
+	}
+}
+
+// collection is the key of the collection that a resource is a member of.
+func collection(k modelKey) modelKey {
+	if k.authority == "" {
+		return modelKey{k.typ, "", resource.Wildcard}
+	}
+	return modelKey{k.typ, k.authority, xdstpName(k.authority, k.typ.Name, "*")}
+}
+
+func (w *modelWorld) collect() {
+	if !w.column.layout.collections {
+		return
+	}
+	k := collection(w.anyKey())
+	c := &modelCollector{key: k, number: w.collected, done: make(chan struct{}), members: make(map[string]resource.State)}
+	w.collected++
+	w.told("collector %d: watch %s %s", c.number, k.typ.Name, k.name)
+	var err error
+	if c.o, err = w.client.ObserveCollection(k.typ, k.name); err != nil {
+		w.failf("ObserveCollection: %v", err)
+		return
+	}
+	w.collectors = append(w.collectors, c)
+	go c.run()
+	w.eachMember(k, func(k modelKey) { w.retaken[k] = w.retaken[k] || w.dropped[k] })
+}
+
+func (w *modelWorld) scatter() {
+	if len(w.collectors) == 0 {
+		return
+	}
+	i := w.rng.IntN(len(w.collectors))
+	c := w.collectors[i]
+	w.told("collector %d: stop", c.number)
+	w.collectors = slices.Delete(w.collectors, i, i+1)
+	c.o.Stop()
+	<-c.done
+	w.eachMember(c.key, func(k modelKey) { w.dropped[k] = true })
+}
+
+func (w *modelWorld) eachMember(c modelKey, do func(modelKey)) {
+	for _, k := range w.keys {
+		if collection(k) == c {
+			do(k)
+		}
+	}
+}
+
+// covered reports whether a resource is a member of a collection that is watched.
+func (w *modelWorld) covered(k modelKey) bool {
+	return slices.ContainsFunc(w.collectors, func(c *modelCollector) bool { return c.key == collection(k) })
+}
+
+// checkCollector compares what a collector was told with what its server holds.
+func (w *modelWorld) checkCollector(c *modelCollector) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := w.model.server(c.key)
+	switch {
+	case c.wrong != "":
+		w.failf("collector %d: %s", c.number, c.wrong)
+	case !s.connected && c.err == nil && len(c.members) == 0:
+		w.failf("collector %d has no error, but nobody is reached", c.number)
+	case !s.connected || w.busy(c.key):
+	case c.key.authority != "" && (w.temper == memoryads.Snapshot || w.temper == memoryads.Mux && c.key.typ.Complete):
+		// A snapshot cache takes a glob for a name that does not exist. What it sends of
+		// names that were watched reads as an answer.
+		silent := len(c.members) == 0 && !slices.ContainsFunc(w.keys, func(k modelKey) bool { return collection(k) == c.key && w.named[k] })
+		if kind := kindOf(c.err); silent && kind != isNotFound && kind != isTimeout && !w.unproven(c.key) {
+			w.failf("collector %d has %v of a collection that is never answered", c.number, c.err)
+		}
+	default:
+		w.eachMember(c.key, func(k modelKey) { w.checkMember(c, k, s.holds[k]) })
+	}
+}
+
+func (w *modelWorld) checkMember(c *modelCollector, k modelKey, held content) {
+	m := c.members[k.name]
+	value, kind := "", kindOf(m.Err)
+	if m.Update != nil {
+		value = tag(m.Update)
+	}
+	if got := w.cached(k); got != value && w.model.beliefs[k] == nil {
+		w.failf("collector %d has %q of %s, but %q is cached", c.number, value, k.name, got)
+	}
+	switch {
+	case w.model.mortal[k] && value == "" && (kind == isRemoved || kind == noError): // it has expired
+	case held.bad:
+		// A member without a value may not be told, if it was known by its name.
+		if kind != isInvalid && value != "" {
+			w.failf("collector %d has %v of %s, want %v", c.number, m.Err, k.name, isInvalid)
+		}
+	case held.code != 0: // an error of a member is not always told
+	case held.value != "":
+		if value != held.value || kind != noError && (kind != isTransport || !w.unproven(k)) {
+			w.failf("collector %d has %q and %v of %s, want %q", c.number, value, m.Err, k.name, held.value)
+		}
+	case value != "" && kind == noError && w.tells(k):
+		w.failf("collector %d has %q of %s, but there is nothing", c.number, value, k.name)
+	}
+}

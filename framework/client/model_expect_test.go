@@ -79,7 +79,7 @@ type model struct {
 	mortal      map[modelKey]bool // keys that have had a value with a time to live
 	murky       bool              // what is watched from now on is vague, too
 	// lax leaves open what a client knows before everything is at rest. Only the answers
-	// of a control plane by the letter are foreseen one by one.
+	// of a control plane by the letter are foreseen one by one, and without collections.
 	lax bool
 
 	back time.Time // see time

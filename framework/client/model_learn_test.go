@@ -103,14 +103,24 @@ func (w *modelWorld) settled() {
 	}
 	clear(w.dropped)
 	maps.DeleteFunc(w.retaken, func(k modelKey, _ bool) bool {
-		return w.model.servers[w.active(k)].holds[k].value != ""
+		c := w.model.servers[w.active(k)].holds[k]
+		return c.value != "" && !c.bad
 	})
 }
 
 func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
 	kind := kindOf(v.err)
-	switch expired := v.value == "" && kind == isRemoved; {
+	expired := v.value == "" && kind == isRemoved
+	if w.caches() && w.column.layout.collections { // which believe that the client still has the member
+		expired = expired || v.value == "" && (kind == isNotFound || kind == isTimeout)
+	}
+	switch {
 	case expired && w.model.mortal[one.key]: // which error it had before is forgotten
+	case c.bad && w.temper == memoryads.Istiod && w.model.delta && w.retaken[one.key] && v.value == "":
+		// It believes that a member of a collection that has ended is still watched.
+		if kind != isInvalid && kind != isNotFound && kind != isTimeout {
+			w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
+		}
 	case c.kind() != noError:
 		if kind != c.kind() && (c.kind() != isNotFound || kind != isRemoved) {
 			w.failf("watcher %d has %v, want %v", one.number, v.err, c.kind())

@@ -21,6 +21,8 @@ var modelMoves = []struct {
 }{
 	{24, (*modelWorld).watch},
 	{12, (*modelWorld).unwatch},
+	{12, (*modelWorld).collect},
+	{8, (*modelWorld).scatter},
 	{15, (*modelWorld).update},
 	{6, (*modelWorld).together},
 	{5, (*modelWorld).refuse},
@@ -105,6 +107,10 @@ func (w *modelWorld) watchKey(k modelKey) {
 	}
 	close(one.ready)
 	w.watchers = append(w.watchers, one)
+	w.named[k] = true
+	for _, i := range w.column.layout.authorities[k.authority] {
+		w.servers[i].Watched(k.typ.URL(), k.name)
+	}
 	w.retaken[k] = w.retaken[k] || w.dropped[k]
 	w.model.watch(k)
 	w.model.subscribe(w.model.server(k), time.Now())
@@ -331,7 +337,7 @@ func (w *modelWorld) burst() {
 	w.told("at once:")
 	for range 2 + w.rng.IntN(4) {
 		k := w.keys[w.rng.IntN(min(2, len(w.keys)))]
-		switch w.rng.IntN(7) {
+		switch w.rng.IntN(9) {
 		case 0, 1:
 			w.watchKey(k)
 		case 2, 3:
@@ -344,6 +350,10 @@ func (w *modelWorld) burst() {
 			w.put(k, content{})
 		case 6:
 			w.put(k, w.bad())
+		case 7:
+			w.collect()
+		case 8:
+			w.scatter()
 		}
 	}
 	w.model.blur(w.model.busy())

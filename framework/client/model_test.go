@@ -132,23 +132,27 @@ type modelLayout struct {
 	name        string
 	servers     int
 	authorities map[string][]int // "" is for old-style names
+	collections bool             // these are watched, too
 }
 
 var (
 	modelSotW  = modelProtocol{"sotw", ""}
 	modelDelta = modelProtocol{"delta", bootstrap.FeatureTransportDelta}
 
-	modelOne        = modelLayout{"one server", 1, map[string][]int{"": {0}}}
-	modelFederation = modelLayout{"federation", 2, map[string][]int{"": {0}, "east.example": {0}, "west.example": {1}}}
-	modelFallback   = modelLayout{"fallback", 2, map[string][]int{"": {0, 1}}}
+	modelOne        = modelLayout{name: "one server", servers: 1, authorities: map[string][]int{"": {0}}}
+	modelFederation = modelLayout{name: "federation", servers: 2, authorities: map[string][]int{"": {0}, "east.example": {0}, "west.example": {1}}}
+	modelFallback   = modelLayout{name: "fallback", servers: 2, authorities: map[string][]int{"": {0, 1}}}
+	modelCollection = modelLayout{name: "collections", servers: 2, authorities: map[string][]int{"": {0}, "east.example": {1}}, collections: true}
 
 	modelColumns = []modelColumn{
 		{modelSotW, modelOne},
 		{modelSotW, modelFederation},
 		{modelSotW, modelFallback},
+		{modelSotW, modelCollection},
 		{modelDelta, modelOne},
 		{modelDelta, modelFederation},
 		{modelDelta, modelFallback},
+		{modelDelta, modelCollection},
 	}
 )
 

@@ -26,7 +26,7 @@ var (
 
 func modelType(name string, complete bool) *resource.Type {
 	return &resource.Type{
-		Name: name, Complete: complete, NewShard: newShard,
+		Name: name, Complete: complete, Wildcard: true, Globs: true, NewShard: newShard,
 		PeekName: func(b []byte) (string, error) {
 			name, _, _ := strings.Cut(string(b), "|")
 			return name, nil
@@ -61,8 +61,10 @@ type modelWorld struct {
 	// taken again. A response that was on its way may bring such a name. If the resource
 	// is gone by then, go-control-plane never says so in the delta protocol.
 	dropped, retaken map[modelKey]bool
+	named            map[modelKey]bool // keys that were watched at any time
 
 	collectors []*modelCollector // those that were not stopped
+	collected  int               // all
 
 	failure string
 	tell    func(format string, args ...any)
@@ -71,11 +73,11 @@ type modelWorld struct {
 func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperament, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
 		t: t, rng: rng, column: column, temper: temper,
-		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool),
+		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool), named: make(map[modelKey]bool),
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
-			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter,
+			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter || column.layout.collections,
 		},
 	}
 	network := make(memoryads.Network)
@@ -84,7 +86,8 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 		uri := fmt.Sprintf("memory:%d", i)
 		specs[i] = server(uri, w.features()...)
 		network[uri] = memoryads.NewServer(
-			memoryads.Type{URL: modelComplete.URL(), Complete: true}, memoryads.Type{URL: modelPartial.URL()},
+			memoryads.Type{URL: modelComplete.URL(), Complete: true, Wildcard: column.layout.collections},
+			memoryads.Type{URL: modelPartial.URL(), Wildcard: column.layout.collections},
 		)
 		network[uri].Imitate(temper)
 		w.servers = append(w.servers, network[uri])
@@ -155,6 +158,9 @@ func modelKeys(layout modelLayout) (keys []modelKey) {
 func (w *modelWorld) close() {
 	if err := w.client.Close(); err != nil {
 		w.failf("Close: %v", err)
+	}
+	for _, c := range w.collectors {
+		<-c.done
 	}
 	for _, all := range [][]*modelWatcher{w.watchers, w.gone} {
 		for _, one := range all {

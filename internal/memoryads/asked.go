@@ -19,6 +19,7 @@ const (
 type asked struct {
 	names    map[string]time.Time // when the client received the first response that speaks of it
 	legacy   bool                 // the wildcard was asked for by a request without names
+	explicit bool                 // state of the world: a request had names
 	repeated []time.Time          // requests for names that are not answered, in the last window
 }
 
@@ -44,12 +45,14 @@ func (a *asked) spell(name string) bool {
 // drop notes that the client no longer asks for a name.
 func (a *asked) drop(name string) { delete(a.names, name) }
 
-// answer notes that the client has received a response that speaks of some names. Each
-// response speaks of the collections.
-func (a *asked) answer(names []string) {
-	for n, answered := range a.names {
-		if answered.IsZero() && (n == wildcard || isGlob(n) || slices.Contains(names, n)) {
-			a.names[n] = time.Now()
+// answer notes that the client has received a response that has some resources and speaks
+// of other names. Each response speaks of the wildcard, and a resource of its glob.
+func (a *asked) answer(has, others []string) {
+	for asked, answered := range a.names {
+		covered := func(name string) bool { return covers(asked, name) }
+		named := slices.Contains(has, asked) || slices.Contains(others, asked)
+		if answered.IsZero() && (asked == wildcard || named || slices.ContainsFunc(has, covered)) {
+			a.names[asked] = time.Now()
 		}
 	}
 }
@@ -69,21 +72,29 @@ func (a *asked) repeat(now time.Time) bool {
 	return len(a.repeated) > maxRepetitions+len(a.names)
 }
 
-// spokenOf are the names of which a response speaks.
-func spokenOf(r *discoveryv3.DeltaDiscoveryResponse) (names []string) {
+// spokenOf are the names of the resources of a delta response, and the others in it.
+func spokenOf(r *discoveryv3.DeltaDiscoveryResponse) (has, others []string) {
 	for _, res := range r.GetResources() {
-		names = append(append(names, res.GetName()), res.GetAliases()...)
+		if res.GetResource() == nil { // a heartbeat
+			others = append(others, res.GetName())
+			continue
+		}
+		has = append(append(has, res.GetName()), res.GetAliases()...)
 	}
 	for _, e := range r.GetResourceErrors() {
-		names = append(names, e.GetResourceName().GetName())
+		others = append(others, e.GetResourceName().GetName())
 	}
-	return append(names, r.GetRemovedResources()...)
+	return has, append(others, r.GetRemovedResources()...)
 }
 
-// called are the names of resources, with their aliases.
-func called(resources []*Resource) (names []string) {
+// called are the names of resources with their aliases, and those of errors.
+func called(resources []*Resource) (has, others []string) {
 	for _, r := range resources {
-		names = append(append(names, r.Name), r.Aliases...)
+		if r.Error != nil {
+			others = append(others, r.Name)
+			continue
+		}
+		has = append(append(has, r.Name), r.Aliases...)
 	}
-	return names
+	return has, others
 }

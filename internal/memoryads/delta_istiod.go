@@ -65,7 +65,7 @@ func (m *istiodDelta) push(names []string) {
 		}
 	}
 	for _, n := range names {
-		if n != wildcard && (m.h.resources[n] == nil || m.h.resources[n].Error != nil) {
+		if n != wildcard && !slices.ContainsFunc(m.h.valid(), func(res *Resource) bool { return res.in([]string{n}) }) {
 			r.RemovedResources = append(r.RemovedResources, n)
 		}
 	}

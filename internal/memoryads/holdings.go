@@ -98,12 +98,6 @@ func (h *holdings) valid() []*Resource {
 
 const wildcard = "*"
 
-// isGlob reports whether a name is a glob collection.
-func isGlob(name string) bool {
-	n, err := xdstp.Parse(name)
-	return err == nil && n.IsGlob()
-}
-
 // covers reports whether a name stands for several, of which member is one.
 func covers(name, member string) bool {
 	m, err := xdstp.Parse(member)

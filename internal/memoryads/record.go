@@ -18,6 +18,13 @@ type record struct {
 
 func key(typeURL, s string) string { return typeURL + " " + s }
 
+// Watched says that somebody watches a name, not only a collection that it is a member of.
+func (s *Server) Watched(typeURL, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.record.explicit[key(typeURL, name)] = true
+}
+
 // Violations are what clients did that the protocol forbids, oldest first.
 func (s *Server) Violations() []string {
 	s.mu.Lock()

@@ -86,10 +86,12 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 		beats := slices.Contains(names, res.Name)
 		if meant(t.manner.names(), res.Name) && (beats || h.Complete) {
 			r.Resources = append(r.Resources, res.any(h.URL, !beats))
-			about = append(about, res)
+			if !beats {
+				about = append(about, res)
+			}
 		}
 	}
-	if len(about) > 0 {
+	if len(r.GetResources()) > 0 {
 		p.send(t, r, about)
 	}
 }

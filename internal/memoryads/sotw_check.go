@@ -54,14 +54,15 @@ func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool)
 // list notes the names that the client asks for.
 func (t *sotwType) list(r sotwRequest) {
 	names := slices.Sorted(slices.Values(r.GetResourceNames()))
-	for _, n := range names {
+	wanted := names
+	if t.asked.explicit = t.asked.explicit || len(names) > 0; !t.asked.explicit {
+		wanted = []string{wildcard}
+	}
+	for _, n := range wanted {
 		t.asked.ask(n)
 	}
-	if len(names) == 0 {
-		t.asked.ask(wildcard)
-	}
 	for n := range t.asked.names {
-		if !slices.Contains(names, n) && (n != wildcard || len(names) > 0) {
+		if !slices.Contains(wanted, n) {
 			t.asked.drop(n)
 		}
 	}

@@ -8,9 +8,9 @@ type istiodSotw struct {
 	h *holdings
 	t *sotwType
 
-	watched    bool // it has a record of the type
-	subscribed map[string]bool
-	nonce      string // sent last since that record was made
+	watched    bool            // it has a record of the type
+	subscribed map[string]bool // of a type with a wildcard, none means everything
+	nonce      string          // sent last since that record was made
 }
 
 func (m *istiodSotw) names() map[string]bool { return m.subscribed }
@@ -20,13 +20,10 @@ func (m *istiodSotw) request(r sotwRequest) {
 	for _, n := range r.GetResourceNames() {
 		names[n] = true
 	}
-	if len(names) == 0 && m.h.Wildcard {
-		names[wildcard] = true
-	}
 	switch {
 	case r.GetErrorDetail() != nil:
 		return // the names in it are lost
-	case len(names) == 0:
+	case len(names) == 0 && !m.h.Wildcard:
 		m.watched, m.subscribed = false, nil
 		return
 	case r.GetResponseNonce() == "" || !m.watched:
@@ -41,6 +38,10 @@ func (m *istiodSotw) request(r sotwRequest) {
 	if added || removed && m.h.Complete {
 		m.push()
 	}
+}
+
+func (m *istiodSotw) wants(name string) bool {
+	return meant(m.subscribed, name) || len(m.subscribed) == 0 && covers(wildcard, name)
 }
 
 // missing reports whether one set has names that the other has not.
@@ -58,7 +59,7 @@ func missing(from, in map[string]bool) bool {
 func (m *istiodSotw) change(names []string) {
 	affected := m.h.Complete
 	for _, n := range names {
-		affected = affected || meant(m.subscribed, n)
+		affected = affected || m.wants(n)
 	}
 	if m.watched && affected {
 		m.push()
@@ -70,7 +71,7 @@ func (m *istiodSotw) push() {
 	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
 	for _, res := range m.h.valid() {
-		if meant(m.subscribed, res.Name) {
+		if m.wants(res.Name) {
 			r.Resources = append(r.Resources, res.any(m.h.URL, true))
 			about = append(about, res)
 		}
