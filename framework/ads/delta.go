@@ -46,6 +46,7 @@ type deltaNames struct {
 	// parted are members of a collection that has ended. The server may remember that
 	// it sent them, and sends one again only after it was unsubscribed from.
 	parted map[string]struct{}
+	ended  bool // a collection was dropped on this stream
 
 	asked      bool // a request of this type was sent on this stream
 	legacy     bool // all of them asked for the wildcard, by having no names
@@ -124,6 +125,7 @@ func (s *deltaNames) remove(name string) {
 		s.settle(s.aliased[name])
 		return
 	}
+	s.ended = s.ended || s.asked
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
 		if strings.HasPrefix(n, prefix) && s.settle(n) {
@@ -255,6 +257,7 @@ func (s *deltaNames) repeat(names []string, now time.Time, room *int) []string {
 	if len(s.overdue.due) == 0 {
 		return names
 	}
+	maps.DeleteFunc(s.overdue.due, func(name string, _ struct{}) bool { return !s.has(name) }) // it is dropped anew
 	again := fit(slices.Sorted(maps.Keys(s.overdue.due)), room)
 	if len(again) == len(s.overdue.due) {
 		s.overdue.repeated(now)
@@ -325,10 +328,17 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	}
 }
 
-// late asks for the name again: the server sends it even if it is what it was.
+// late asks for the name again: the server sends it even if it is what it was. A server may
+// believe that it has sent the name as a member of a collection that has ended. Then the
+// name is unsubscribed from first.
 func (s *deltaNames) late(name string, now time.Time) {
 	if _, unsent := s.fresh[name]; s.has(name) && !unsent {
-		s.overdue.add(name, now, false)
+		again := s.ended && !isCollection(name)
+		if again {
+			delete(s.names, name)
+			s.dropped[name], s.retaken[name] = struct{}{}, struct{}{}
+		}
+		s.overdue.add(name, now, again)
 	}
 }
 
@@ -340,6 +350,7 @@ func (s *deltaNames) curious() bool { return true }
 func (s *deltaNames) reset() {
 	clear(s.dropped)
 	clear(s.parted)
+	s.ended = false
 	s.overdue.reset()
 	s.retake()
 	s.fresh = maps.Clone(s.names)

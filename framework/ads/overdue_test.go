@@ -155,3 +155,51 @@ func TestOverdueWildcard(t *testing.T) {
 		t.Errorf("request = %+v, want one without names", s)
 	}
 }
+
+// A server may believe that it has sent a name that was dropped, or that was a member of a
+// collection that has ended. It sends it again only after a request without it.
+func TestOverdueNameIsDroppedFirstWhereAServerMayRememberIt(t *testing.T) {
+	glob := "xdstp://a/envoy.config.cluster.v3.Cluster/all/*"
+	r := newRig(t)
+	r.open(clusters, glob)
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1"})
+	r.next(glob)
+	r.do(Unsubscribe{clusters, glob})
+	r.next()
+	r.do(Subscribe{clusters, "m"})
+	r.next("m")
+	r.pass(time.Second)
+	r.do(Overdue{clusters, "m"})
+	r.next()
+	r.next("m")
+	r.silent()
+
+	r = newRig(t)
+	r.open(clusters, "a", "b")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1", Accepted: []Accepted{{Name: "a"}, {Name: "b"}}})
+	r.next("a", "b")
+	r.do(Unsubscribe{clusters, "b"})
+	r.next("a")
+	r.do(Subscribe{clusters, "b"})
+	r.next("a", "b")
+	r.pass(time.Second)
+	r.do(Overdue{clusters, "b"})
+	r.next("a")
+	r.next("a", "b")
+	r.silent()
+
+	r = newDeltaRig(t, Delta)
+	r.open(clusters, glob)
+	r.pass(time.Second)
+	r.do(Unsubscribe{clusters, glob})
+	r.asks(r.sent(), "[]", "["+glob+"]", nil)
+	r.do(Subscribe{clusters, "m"})
+	r.pass(time.Second)
+	r.asks(r.sent(), "[m]", "[]", nil)
+	r.pass(time.Second)
+	r.do(Overdue{clusters, "m"})
+	r.asks(r.sent(), "[]", "[m]", nil)
+	r.pass(time.Second)
+	r.asks(r.sent(), "[m]", "[]", nil)
+	r.silent()
+}

@@ -27,6 +27,7 @@ type sotwNames struct {
 	dropped map[string]struct{}
 	retaken map[string]struct{}
 	doubts  doubts
+	ended   bool // a collection was dropped on this stream
 
 	version string // last accepted; outlives streams
 	renewed bool   // the next stream begins without it
@@ -104,6 +105,7 @@ func (s *sotwNames) unlist(name string) {
 	}
 	if s.sent[i] {
 		s.dropped[name] = struct{}{}
+		s.ended = s.ended || isCollection(name)
 	} else {
 		s.unsent--
 	}
@@ -291,8 +293,20 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 
 // late asks again for all names of the type, in one request. One that was sent since half
 // of the timer began has asked for this name, too.
+//
+// A server may believe that it has sent the name already, if it was dropped before or may
+// have been a member of a collection that has ended. Then it is dropped anew, too.
 func (s *sotwNames) late(name string, now time.Time) {
 	if s.wasSent(name) {
+		if _, taken := s.doubts.taken[name]; s.ended && !taken && !isCollection(name) {
+			s.doubts.taken[name] = 0
+		}
+		if _, taken := s.doubts.taken[name]; taken && s.doubts.again(name) {
+			s.unlist(name)
+			s.retaken[name] = struct{}{} // until a request has shown it dropped
+			s.overdue.add(name, now, true)
+			return
+		}
 		recent := !s.overdue.last.IsZero() && now.Sub(s.overdue.last) < s.overdue.backoff.Base/2
 		s.overdue.add(name, now, recent)
 	}
@@ -323,7 +337,7 @@ func (s *sotwNames) stale(time.Time) []string { return nil }
 // reset forgets what belongs to a stream that is gone.
 func (s *sotwNames) reset() {
 	s.doubts.reset()
-	s.owed, s.early = false, false
+	s.owed, s.early, s.ended = false, false, false
 	s.overtaken.reset()
 	s.overdue.reset()
 	clear(s.dropped)
