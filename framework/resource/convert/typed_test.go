@@ -141,14 +141,20 @@ func TestAddressesAndViews(t *testing.T) {
 		}}}
 	}
 	p := (*resource.Path)(nil).Field("a")
+	types, err := resource.NewSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc := &resource.DecodeContext{Types: types}
+	dc.Read("test.Message", nil)
 	for _, host := range []string{"", "h", "h.example", "10.0.0.1", "::1", "fe80::1%eth0", "h%1", strings.Repeat("a", 300)} {
 		for _, port := range []uint32{0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 1001, 9090, 9999, 10000, 10001, 65534, 65535} {
 			var v resource.Violations
 			want := net.JoinHostPort(host, strconv.Itoa(int(port)))
-			if got := HostPort(new(resource.DecodeContext), p, socket(host, port), &v); got != want || v.Err() != nil {
+			if got := HostPort(dc, p, socket(host, port), &v); got != want || v.Err() != nil {
 				t.Errorf("HostPort = %q, %v; want %q", got, v.Err(), want)
 			}
-			if got := ViewHostPort(new(resource.DecodeContext), p, Socket{HostAndPort, host, port}, &v); got != want || v.Err() != nil {
+			if got := ViewHostPort(dc, p, Socket{HostAndPort, host, port}, &v); got != want || v.Err() != nil {
 				t.Errorf("ViewHostPort = %q, %v; want %q", got, v.Err(), want)
 			}
 		}
@@ -182,8 +188,8 @@ func TestAddressesAndViews(t *testing.T) {
 				t.Errorf("%s of %v = %q, want %q", how, tt.in, got, want)
 			}
 		}
-		check("HostPort", tt.hostPort, func(v *resource.Violations) string { return HostPort(new(resource.DecodeContext), p, tt.in, v) })
-		check("ViewHostPort", tt.hostPort, func(v *resource.Violations) string { return ViewHostPort(new(resource.DecodeContext), p, tt.view, v) })
+		check("HostPort", tt.hostPort, func(v *resource.Violations) string { return HostPort(dc, p, tt.in, v) })
+		check("ViewHostPort", tt.hostPort, func(v *resource.Violations) string { return ViewHostPort(dc, p, tt.view, v) })
 		check("AddrPort", tt.addrPort, func(v *resource.Violations) string { return AddrPort(p, tt.in, v).String() })
 		check("ViewAddrPort", tt.addrPort, func(v *resource.Violations) string { return ViewAddrPort(p, tt.view, v).String() })
 	}
