@@ -29,6 +29,7 @@ type Client struct {
 	logger  *slog.Logger
 	node    []byte // encoded
 	budget  time.Duration
+	limits  resource.Limits
 	slow    atomic.Uint64 // times that a watcher was not waited for any longer
 	nodeID  string
 	seed    maphash.Seed
@@ -84,7 +85,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	c := &Client{
 		config: config, types: types, logger: o.logger,
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
-		pool: o.pool, budget: o.budget,
+		pool: o.pool, budget: o.budget, limits: o.limits.WithDefaults(),
 		done: make(chan struct{}), looped: make(chan struct{}),
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}

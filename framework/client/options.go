@@ -6,6 +6,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -17,6 +18,7 @@ type options struct {
 	lrs       lrs.Config
 	fail      bool
 	budget    time.Duration
+	limits    resource.Limits
 }
 
 // DefaultWatcherBudget is for how long a control plane is not read because watchers
@@ -65,3 +67,7 @@ func WithFailOnDataErrors() Option { return func(o *options) { o.fail = true } }
 // watchers are at work on its last response. Zero never waits for watchers; the
 // default is [DefaultWatcherBudget].
 func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.budget = d } }
+
+// WithLimits bounds the memory that decoding takes. A resource that exceeds a limit is
+// invalid. What is not set has its default.
+func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits = l } }

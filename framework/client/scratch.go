@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -22,6 +23,7 @@ type scratch struct {
 	news    []fresh
 	results []authority.Result
 	names   index // of results
+	budget  *wire.Shared
 }
 
 // A fresh is a resource that is not known to be what it was.

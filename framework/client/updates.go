@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // Responses with less to decode than a part are decoded by the goroutine that reads
@@ -22,6 +23,11 @@ const (
 
 // updates decodes what is to be decoded of a response. Its results stay in their order.
 func (ch *channel) updates(w *scratch, t *resource.Type) {
+	size := 0
+	for i := range w.news {
+		size += len(w.news[i].body)
+	}
+	w.budget = ch.client.limits.Response(int64(size))
 	parts := parts(w.news)
 	if len(parts) <= 1 {
 		ch.part(w, t, w.news)
@@ -54,36 +60,43 @@ func parts(news []fresh) (list [][]fresh) {
 
 // part decodes a part.
 func (ch *channel) part(w *scratch, t *resource.Type, news []fresh) {
-	dc := new(resource.DecodeContext)
+	d := new(decoding)
 	for i := range news {
 		if ch.client.closed() {
 			return // nobody is left to take it in, and Close waits
 		}
 		if f := &news[i]; f.body != nil {
 			r := &w.results[f.result]
-			r.Update, r.Err = ch.update(dc, t, r, f.body)
+			r.Update, r.Err = ch.update(d, w.budget, t, r, f.body)
 		}
 	}
 }
 
+// decoding is what a part's resources are decoded with, one after the other.
+type decoding struct {
+	context resource.DecodeContext
+	budget  wire.Budget
+}
+
 // update returns the cached update of these bytes, or decodes them. The bytes
 // of the response are let go of, those of the resource are kept.
-func (ch *channel) update(dc *resource.DecodeContext, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
+func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
 	if shard := ch.client.Shard(t, r.Name); shard != nil {
 		if u, ok := cache.Unchanged(shard, r.Name, body, ch.server); ok {
 			return u, nil
 		}
 	}
-	*dc = resource.DecodeContext{
+	ch.client.decoded.Start(&d.budget, ch.client.limits, shared)
+	d.context = resource.DecodeContext{
 		Name: r.Name, Version: r.Version, Server: ch.server,
-		Bootstrap: ch.client.config, Types: ch.client.decoded,
+		Bootstrap: ch.client.config, Types: ch.client.decoded, Budget: &d.budget,
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			u, err = nil, panicked(p)
 		}
 	}()
-	u, err = t.Decode(dc, slices.Clone(body))
+	u, err = t.Decode(&d.context, slices.Clone(body))
 	if err == nil && (u == nil || u.Name() != r.Name) { // a nil pointer panics
 		err = errNotIt
 	}

@@ -26,6 +26,9 @@ type DecodeContext struct {
 	// Types are the program's types, for resources inlined in others, and its
 	// extensions.
 	Types *Set
+	// Budget bounds the memory that decoding takes. Nil: the default [Limits] of one
+	// resource hold.
+	Budget *wire.Budget
 
 	side  Side
 	arena *wire.Arena
@@ -46,8 +49,15 @@ func (dc *DecodeContext) At(s Side) *DecodeContext {
 // is read has an arena of its own, until [DecodeContext.Done].
 func (dc *DecodeContext) Read(message string, body []byte) wire.Reader {
 	dc.arena = dc.Types.arenas(message).Get()
-	return dc.arena.Read(body)
+	if dc.Budget == nil {
+		dc.Budget = dc.arena.Budget()
+		dc.Types.Start(dc.Budget, Limits{}.WithDefaults(), nil)
+	}
+	return dc.arena.Read(body, dc.Budget)
 }
+
+// Reader is a reader of a part of the resource, within its limits.
+func (dc *DecodeContext) Reader(part []byte) wire.Reader { return dc.budget().Within(part) }
 
 // Arena makes slices and texts for the update that [DecodeContext.Read] began.
 func (dc *DecodeContext) Arena() *wire.Arena { return dc.arena }
@@ -55,6 +65,9 @@ func (dc *DecodeContext) Arena() *wire.Arena { return dc.arena }
 // Done ends what [DecodeContext.Read] began, so that the next resource uses what the
 // update does not keep.
 func (dc *DecodeContext) Done(message string) {
+	if dc.Budget == dc.arena.Budget() {
+		dc.Budget = nil
+	}
 	dc.Types.arenas(message).Put(dc.arena)
 	dc.arena = nil
 }

@@ -106,7 +106,7 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 			continue
 		}
 		extension := wire.Field(r.Bytes(), 4) // typed_extension_config
-		c, err := OpenEncodedConfig(wire.Field(extension, 2))
+		c, err := dc.OpenEncodedConfig(wire.Field(extension, 2))
 		if err != nil {
 			return LBConfig{}, at(policyPath(i), err)
 		}

@@ -40,7 +40,7 @@ func (dc *DecodeContext) metadata(m *corev3.Metadata) (map[string]Metadatum, err
 	var v Violations
 	typed := m.GetTypedFilterMetadata()
 	for _, key := range slices.Sorted(maps.Keys(typed)) {
-		c, err := OpenTypedConfig(typed[key])
+		c, err := dc.OpenTypedConfig(typed[key])
 		if err != nil {
 			continue // of no kind that is known
 		}

@@ -48,8 +48,8 @@ func Raw[M proto.Message](name func(M) string) RawType[M] {
 		NewShard: func() Shard { return new(rawShard) },
 		Decode: func(dc *DecodeContext, body []byte) (Update, error) {
 			m := message.New().Interface()
-			if err := proto.Unmarshal(body, m); err != nil {
-				return nil, Unparseable(full, err)
+			if err := dc.Unmarshal(body, m); err != nil {
+				return nil, err
 			}
 			if err := validateRaw(m); err != nil {
 				return nil, err

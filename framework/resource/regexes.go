@@ -7,38 +7,81 @@ import (
 	"strings"
 	"sync"
 	"weak"
+
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // Regexp compiles a regular expression that must match all of a text, as those of
 // resources do. The resources of one program share what it makes of the same
-// expression as long as one of them holds it: many routes have the same few. It may be
-// called for a nil context, which shares nothing. Errors are those of package regexp.
+// expression as long as one of them holds it: many routes have the same few. One that is
+// shared costs nothing of [Limits]. It may be called for a nil context, which shares
+// nothing and has no limits. Errors are those of package regexp, or say that the limits
+// are exceeded.
 func (dc *DecodeContext) Regexp(expr string) (*regexp.Regexp, error) {
-	if dc == nil || dc.Types == nil || dc.Types.regexes == nil {
-		return whole(expr)
+	switch {
+	case dc == nil:
+		return whole(expr, nil)
+	case dc.Types == nil || dc.Types.regexes == nil:
+		return whole(expr, dc.budget())
 	}
-	return dc.Types.regexes.compile(expr)
+	return dc.Types.regexes.compile(expr, dc.budget())
 }
 
-func whole(expr string) (*regexp.Regexp, error) {
-	if _, err := syntax.Parse(expr, syntax.Perl); err != nil { // it could close the group that comes around it
+// whole compiles an expression that must match all of a text, if the budget has it.
+func whole(expr string, b *wire.Budget) (*regexp.Regexp, error) {
+	tree, err := parseRegexp(expr, b) // alone: the expression could close the group that comes around it
+	if err != nil {
 		return nil, err
 	}
+	if !b.Regexp(RegexpBase + instructions(tree)) {
+		return nil, tooLarge("", b.Excess())
+	}
 	return regexp.Compile(`\A(?:` + expr + `)\z`)
+}
+
+// parseRegexp parses an expression. One that is longer than the budget's number of
+// instructions is not looked at.
+func parseRegexp(expr string, b *wire.Budget) (*syntax.Regexp, error) {
+	if !b.HasRegexp(len(expr)) {
+		return nil, tooLarge("", b.Excess())
+	}
+	return syntax.Parse(expr, syntax.Perl)
+}
+
+// runesPerInstruction is how many bounds of a character class take the memory of an
+// instruction.
+const runesPerInstruction = 8
+
+// instructions is about how many instructions an expression compiles to, in which
+// repetitions are written out.
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	switch re.Op {
+	case syntax.OpLiteral:
+		return len(re.Rune)
+	case syntax.OpCharClass:
+		return 1 + len(re.Rune)/runesPerInstruction
+	case syntax.OpRepeat:
+		return max(re.Min, re.Max, 1) * n
+	}
+	return n
 }
 
 // regexes are compiled expressions, by their text, that are collected when nobody
 // holds them any more. They are safe for concurrent use.
 type regexes struct{ known sync.Map } // of weak.Pointer[regexp.Regexp] by string
 
-func (t *regexes) compile(expr string) (*regexp.Regexp, error) {
+func (t *regexes) compile(expr string, b *wire.Budget) (*regexp.Regexp, error) {
 	if w, ok := t.known.Load(expr); ok {
 		if re := w.(weak.Pointer[regexp.Regexp]).Value(); re != nil {
 			return re, nil
 		}
 	}
 	expr = strings.Clone(expr) // that of a resource would keep all of it
-	re, err := whole(expr)
+	re, err := whole(expr, b)
 	if err != nil {
 		return nil, err
 	}

@@ -102,6 +102,7 @@ type Set struct {
 	types      []*Type // ordered by name
 	byName     map[string]*Type
 	regexes    *regexes
+	costs      *wire.Costs
 	pools      map[string]*wire.Pool // by the names of types
 	extensions map[extensionKey]Extension
 	profile    Profile
@@ -124,7 +125,7 @@ func NewSet(types ...*Type) (*Set, error) { return new(Set).With(types...) }
 func (s *Set) With(types ...*Type) (*Set, error) {
 	out := *s
 	if s.regexes == nil {
-		out.regexes = new(regexes)
+		out.regexes, out.costs = new(regexes), new(wire.Costs)
 	}
 	out.types, out.byName = slices.Clone(s.types), make(map[string]*Type, len(s.types)+len(types))
 	maps.Copy(out.byName, s.byName)

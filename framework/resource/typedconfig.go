@@ -22,22 +22,30 @@ type TypedConfig struct {
 	Fields *structpb.Struct
 
 	encoded []byte
+	budget  *wire.Budget
+}
+
+// OpenTypedConfig is the function of that name, within the limits of the resource.
+func (dc *DecodeContext) OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
+	return openTypedConfig(dc.budget(), a)
 }
 
 // OpenTypedConfig finds out what an Any configures. A xds.type.v3.TypedStruct and
 // an udpa.type.v1.TypedStruct stand for the message that they name (gRFCs A39, A52).
-func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
+func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) { return openTypedConfig(nil, a) }
+
+func openTypedConfig(budget *wire.Budget, a *anypb.Any) (TypedConfig, error) {
 	if a == nil {
 		return TypedConfig{}, errors.New("must be set")
 	}
-	c := TypedConfig{Message: messageOf(a.GetTypeUrl()), encoded: a.GetValue()}
+	c := TypedConfig{Message: messageOf(a.GetTypeUrl()), encoded: a.GetValue(), budget: budget}
 	switch c.Message {
 	case "xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct": // they are encoded alike
 		typed := new(xdstypev3.TypedStruct)
-		if err := proto.Unmarshal(a.GetValue(), typed); err != nil {
-			return TypedConfig{}, Unparseable(c.Message, err)
+		if err := unmarshal(budget, a.GetValue(), typed); err != nil {
+			return TypedConfig{}, err
 		}
-		c = TypedConfig{Message: messageOf(typed.GetTypeUrl()), Fields: typed.GetValue()}
+		c = TypedConfig{Message: messageOf(typed.GetTypeUrl()), Fields: typed.GetValue(), budget: budget}
 		if c.Fields == nil {
 			c.Fields = new(structpb.Struct)
 		}
@@ -50,6 +58,11 @@ func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
 
 // OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any; nil is none.
 func OpenEncodedConfig(b []byte) (TypedConfig, error) {
+	return (*DecodeContext)(nil).OpenEncodedConfig(b)
+}
+
+// OpenEncodedConfig is the function of that name, within the limits of the resource.
+func (dc *DecodeContext) OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	if b == nil {
 		return OpenTypedConfig(nil)
 	}
@@ -59,7 +72,7 @@ func OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	if !r.OK() {
 		return TypedConfig{}, Unparseable("google.protobuf.Any", wire.Malformed(b, (*anypb.Any)(nil)))
 	}
-	return OpenTypedConfig(&a)
+	return dc.OpenTypedConfig(&a)
 }
 
 // Unmarshal reads the configuration into m, whichever form it has. The error says
@@ -70,12 +83,12 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 		return errors.New("is a " + c.Message + "; must be a " + want)
 	}
 	if c.Fields == nil {
-		if err := proto.Unmarshal(c.encoded, m); err != nil {
-			return Unparseable(want, err)
-		}
-		return nil
+		return unmarshal(c.budget, c.encoded, m)
 	}
 	text, err := protojson.Marshal(c.Fields)
+	if err == nil && !c.budget.Elements(len(text), jsonCost) {
+		return tooLarge("", c.budget.Excess())
+	}
 	if err == nil {
 		err = protojson.Unmarshal(text, m)
 	}
@@ -102,6 +115,9 @@ func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// jsonCost is what a byte of JSON costs of which a message is made.
+const jsonCost = 16
 
 // messageOf is the name of the message that a type URL ends with.
 func messageOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }

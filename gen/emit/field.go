@@ -130,6 +130,10 @@ func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value 
 	case model.OneofOf:
 		return f.call("decode"+v.Oneof.Name, at, x)
 	case model.InlineOf:
+		if p := d.Paths[0]; f.views != nil && len(d.Paths) == 1 && !p.Many() && !d.IsMap() {
+			message := jen.Lit(string(v.Message.Desc.FullName()))
+			return nil, f.convert("InlineEncoded").Call(f.dc(), f.meta(), f.path(at), message, f.encoded(jen.Id("m"), p), f.v())
+		}
 		return nil, f.convert("Inline").Call(f.dc(), f.meta(), f.path(at), f.askedMessage(x, v.Message), f.v())
 	}
 	return nil, jen.Add(x)

@@ -148,7 +148,7 @@ func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
 // one that a TypedStruct in it stands for.
 func (f *fn) anyName(x jen.Code, typed bool) *jen.Statement {
 	if typed {
-		return f.convert("TypedName").Call(x)
+		return f.convert("TypedName").Call(f.dc(), x)
 	}
 	return jen.String().Call(jen.Add(x).Dot("MessageName").Call())
 }

@@ -47,8 +47,7 @@ func (e *emitter) readMessage() []jen.Code {
 	if e.pkg.Strict {
 		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
 	}
-	why := e.qual(wirePkg, "Malformed").Call(jen.Id("body"), e.none(m))
-	fail := jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), why))
+	fail := jen.Return(jen.Nil(), jen.Id("dc").Dot("Unreadable").Call(jen.Id("messageName"), jen.Id("body"), e.none(m)))
 	out := []jen.Code{
 		jen.Id("r").Op(":=").Id("dc").Dot("Read").Call(jen.Id("messageName"), jen.Id("body")),
 		jen.Defer().Id("dc").Dot("Done").Call(jen.Id("messageName")),
@@ -71,8 +70,8 @@ func (e *emitter) readMessage() []jen.Code {
 
 // unmarshal reads the encoded resource into a message.
 func (e *emitter) unmarshal(m jen.Code) jen.Code {
-	return jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("body"), m), jen.Id("err").Op("!=").Nil()).Block(
-		jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
+	return jen.If(jen.Id("err").Op(":=").Id("dc").Dot("Unmarshal").Call(jen.Id("body"), m), jen.Id("err").Op("!=").Nil()).Block(
+		jen.Return(jen.Nil(), jen.Id("err")),
 	)
 }
 
@@ -90,7 +89,7 @@ func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name st
 	}
 	made := jen.Id(name).Op(":=").New(f.viewType(m))
 	if !f.viewed(m) {
-		return []jen.Code{made, jen.If(f.convert("Open"+kind).Call(f.path(at), x, jen.Id(name), f.v())).Block(body...)}
+		return []jen.Code{made, jen.If(f.convert("Open"+kind).Call(f.dc(), f.path(at), x, jen.Id(name), f.v())).Block(body...)}
 	}
 	r := func() *jen.Statement { return jen.Id("in") }
 	parse := jen.Id(name).Dot("parse").Call(jen.Op("&").Add(r()))
@@ -98,10 +97,10 @@ func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name st
 		parse = jen.If(r().Dot("Check").Call(f.none(m))).Block(parse)
 	}
 	return []jen.Code{
-		jen.If(jen.List(r(), jen.Id("ok")).Op(":=").Add(f.convert("Read"+kind)).Call(f.path(at), x, f.none(m), f.v()), jen.Id("ok")).Block(
+		jen.If(jen.List(r(), jen.Id("ok")).Op(":=").Add(f.convert("Read"+kind)).Call(f.dc(), f.path(at), x, f.none(m), f.v()), jen.Id("ok")).Block(
 			made,
 			parse,
-			jen.If(f.convert("Parsed").Call(r().Dot("OK").Call(), f.path(at), x, f.none(m), f.v())).Block(body...),
+			jen.If(f.convert("Parsed").Call(f.dc(), r().Dot("OK").Call(), f.path(at), x, f.none(m), f.v())).Block(body...),
 		),
 	}
 }

@@ -181,7 +181,7 @@ func (e *emitter) parseMap(f *protogen.Field) []jen.Code {
 			jen.Default().Block(jen.Id("r").Dot("Skip").Call()),
 		)),
 		jen.Id("r").Dot("Leave").Call(jen.Id("entry")),
-		jen.Id("m").Dot(f.GoName).Op("=").Add(e.qual(wirePkg, "Entry")).Call(jen.Id("m").Dot(f.GoName), jen.Id("key"), jen.Id("x")),
+		jen.Id("m").Dot(f.GoName).Op("=").Add(e.qual(wirePkg, "Entry")).Call(jen.Id("m").Dot(f.GoName), jen.Id("key"), jen.Id("x"), jen.Id("r")),
 	}
 }
 
@@ -200,11 +200,12 @@ func (e *emitter) parseScalars(f *protogen.Field) []jen.Code {
 		element := jen.Op("*").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(list()), jen.Id("r"))
 		return []jen.Code{e.fieldCase(f, "Len", element.Op("=").Add(e.readScalar(f)))}
 	}
+	add := func() jen.Code { return list().Op("=").Add(e.qual(wirePkg, "Append")).Call(list(), e.readScalar(f), jen.Id("r")) }
 	return []jen.Code{
-		e.fieldCase(f, wireType(f), list().Op("=").Append(list(), e.readScalar(f))),
+		e.fieldCase(f, wireType(f), add()),
 		e.fieldCase(f, "Len",
 			jen.Id("packed").Op(":=").Id("r").Dot("Inside").Call(),
-			jen.For(jen.Id("r").Dot("More").Call()).Block(list().Op("=").Append(list(), e.readScalar(f))),
+			jen.For(jen.Id("r").Dot("More").Call()).Block(add()),
 			jen.Id("r").Dot("Leave").Call(jen.Id("packed")),
 		),
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -51,12 +50,12 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireCluster)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*clusterv3.Cluster)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*clusterv3.Cluster)(nil))
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		m.message = new(clusterv3.Cluster)
-		if err := proto.Unmarshal(body, m.message); err != nil {
-			return nil, resource.Unparseable(messageName, err)
+		if err := dc.Unmarshal(body, m.message); err != nil {
+			return nil, err
 		}
 	}
 	u := &Update{meta: dc.Meta(body)}

@@ -25,7 +25,7 @@ func validateProfile(_ *resource.DecodeContext, p resource.Path, m *clusterv3.Cl
 // aggregated are the clusters of an aggregate one (A37).
 func aggregated(dc *resource.DecodeContext, m *clusterv3.Cluster_CustomClusterType) ([]string, error) {
 	config := new(aggregatev3.ClusterConfig)
-	c, err := resource.OpenTypedConfig(m.GetTypedConfig())
+	c, err := dc.OpenTypedConfig(m.GetTypedConfig())
 	if err == nil {
 		if c.Message != string(config.ProtoReflect().Descriptor().FullName()) && dc.Types.Profile() == resource.Envoy {
 			return nil, nil
@@ -100,8 +100,8 @@ func httpProxy(_ *resource.DecodeContext, message string) (bool, error) { //noli
 
 // transportSocket names the message that configures the transport socket; what is
 // wrong with that is clientTLS's to say.
-func transportSocket(_ *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
-	return tlscontext.Message(socket), nil
+func transportSocket(dc *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
+	return tlscontext.Message(dc, socket), nil
 }
 
 // metadata reads the cluster's metadata (A83).

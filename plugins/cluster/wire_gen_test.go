@@ -17,8 +17,8 @@ import (
 
 func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(clusterv3.Cluster)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

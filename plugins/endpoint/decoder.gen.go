@@ -8,7 +8,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
-	"google.golang.org/protobuf/proto"
 )
 
 // peekName reads the resource's name, the field cluster_name, from its encoded message.
@@ -35,12 +34,12 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireClusterLoadAssignment)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.ClusterLoadAssignment)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*endpointv3.ClusterLoadAssignment)(nil))
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		m.message = new(endpointv3.ClusterLoadAssignment)
-		if err := proto.Unmarshal(body, m.message); err != nil {
-			return nil, resource.Unparseable(messageName, err)
+		if err := dc.Unmarshal(body, m.message); err != nil {
+			return nil, err
 		}
 	}
 	u := &Update{meta: dc.Meta(body)}

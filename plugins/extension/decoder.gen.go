@@ -5,7 +5,6 @@ package extension
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -20,7 +19,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireTypedExtensionConfig)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*corev3.TypedExtensionConfig)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*corev3.TypedExtensionConfig)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

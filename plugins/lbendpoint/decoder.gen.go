@@ -19,7 +19,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireLbEndpoint)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*endpointv3.LbEndpoint)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*endpointv3.LbEndpoint)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

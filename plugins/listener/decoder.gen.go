@@ -11,7 +11,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -53,12 +52,12 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireListener)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*listenerv3.Listener)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*listenerv3.Listener)(nil))
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		m.message = new(listenerv3.Listener)
-		if err := proto.Unmarshal(body, m.message); err != nil {
-			return nil, resource.Unparseable(messageName, err)
+		if err := dc.Unmarshal(body, m.message); err != nil {
+			return nil, err
 		}
 	}
 	u := &Update{meta: dc.Meta(body)}
@@ -76,10 +75,10 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetApiListener().GetApiListener(); x != nil {
-		if in, ok := convert.ReadAny(p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+		if in, ok := convert.ReadAny(dc, p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
 			y := new(wireHttpConnectionManager)
 			y.parse(&in)
-			if convert.Parsed(in.OK(), p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+			if convert.Parsed(dc, in.OK(), p.Field("api_listener.api_listener"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
 				q := p.Field("api_listener.api_listener")
 				u.API = new(decodeManager(dc, &u.meta, &q, y, v))
 			}
@@ -175,7 +174,7 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 // decodeInline reads one Inline.
 func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Inline {
 	return Inline{
-		Config: convert.Inline(dc, meta, p.Field("route_config"), m.GetRouteConfig(), v),
+		Config: convert.InlineEncoded(dc, meta, p.Field("route_config"), "envoy.config.route.v3.RouteConfiguration", m.encodedRouteConfig(), v),
 	}
 }
 
@@ -234,11 +233,11 @@ func decodeMatch(dc *resource.DecodeContext, p *resource.Path, m *wireFilterChai
 func decodeNetworkFilter(s *NetworkFilter, dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireFilter, v *resource.Violations) {
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
-			if in, ok := convert.ReadTyped(p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
+		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
+			if in, ok := convert.ReadTyped(dc, p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v); ok {
 				y := new(wireHttpConnectionManager)
 				y.parse(&in)
-				if convert.Parsed(in.OK(), p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
+				if convert.Parsed(dc, in.OK(), p.Field("typed_config"), x, (*httpconnectionmanagerv3.HttpConnectionManager)(nil), v) {
 					q := p.Field("typed_config")
 					s.Manager = new(decodeManager(dc, meta, &q, y, v))
 				}

@@ -16,11 +16,11 @@ type TLS = tlscontext.Server
 
 // validateProfile checks, for proxies that are not gRPC, the rules of the message
 // and of the managers in it. That a manager cannot be read is said elsewhere.
-func validateProfile(_ *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
+func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
 	manager := func(p resource.Path, a *anypb.Any) {
 		var hcm hcmv3.HttpConnectionManager
-		if c, err := resource.OpenTypedConfig(a); err == nil && c.Unmarshal(&hcm) == nil {
+		if c, err := dc.OpenTypedConfig(a); err == nil && c.Unmarshal(&hcm) == nil {
 			resource.ValidateMessage(p, &hcm, v)
 		}
 	}
@@ -67,6 +67,6 @@ func serverTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
 
 // transportSocket names the message that configures the transport socket; what is
 // wrong with that is serverTLS's to say.
-func transportSocket(_ *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
-	return tlscontext.Message(socket), nil
+func transportSocket(dc *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
+	return tlscontext.Message(dc, socket), nil
 }

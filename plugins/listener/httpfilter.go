@@ -20,7 +20,7 @@ func filterMessage(dc *resource.DecodeContext, config *anypb.Any, member int32, 
 	if config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
 		return "", nil
 	}
-	c, err := resource.OpenTypedConfig(config)
+	c, err := dc.OpenTypedConfig(config)
 	if err != nil {
 		var v resource.Violations
 		v.AddError((*resource.Path)(nil).Field("typed_config"), err)
@@ -71,7 +71,7 @@ func filterConfig(dc *resource.DecodeContext, message, skipped string, config *a
 		v.Add(at, message, "must be the configuration of a filter; it is an override (A39)")
 		return nil, v.Err()
 	}
-	c, err := resource.OpenTypedConfig(config)
+	c, err := dc.OpenTypedConfig(config)
 	var out any
 	if err == nil {
 		out, err = f.Parse(dc, c)

@@ -313,12 +313,12 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 			wire.Unmarshal(r, x)
 		case 7<<3 | wire.Varint:
 			// source_ports
-			m.SourcePorts = append(m.SourcePorts, r.Uint32())
+			m.SourcePorts = wire.Append(m.SourcePorts, r.Uint32(), r)
 		case 7<<3 | wire.Len:
 			// source_ports
 			packed := r.Inside()
 			for r.More() {
-				m.SourcePorts = append(m.SourcePorts, r.Uint32())
+				m.SourcePorts = wire.Append(m.SourcePorts, r.Uint32(), r)
 			}
 			r.Leave(packed)
 		case 11<<3 | wire.Len:
@@ -501,11 +501,23 @@ func (*wireListenerFilter) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
+// wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.
+type wireRouteConfiguration struct{}
+
+func (*wireRouteConfiguration) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
+}
+
 // wireHttpConnectionManager is what is read of a
 // envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.
 type wireHttpConnectionManager struct {
 	Rds                           wireRds
-	RouteConfig                   *routev3.RouteConfiguration
+	bytesRouteConfig              []byte
+	RouteConfig                   wireRouteConfiguration
 	HttpFilters                   []wireHttpFilter
 	CommonHttpProtocolOptions     wireHttpProtocolOptions
 	setCommonHttpProtocolOptions  bool
@@ -530,12 +542,16 @@ func (m *wireHttpConnectionManager) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// route_config
 			if m.whichRouteSpecifier != 4 {
+				m.bytesRouteConfig = nil
+			}
+			m.bytesRouteConfig = wire.Encoded(r, m.bytesRouteConfig, (*routev3.RouteConfiguration)(nil))
+			if m.whichRouteSpecifier != 4 {
 				if m.whichRouteSpecifier != 0 {
-					m.RouteConfig = nil
+					m.RouteConfig = wireRouteConfiguration{}
 				}
 				m.whichRouteSpecifier = 4
 			}
-			wire.Unmarshal(r, &m.RouteConfig)
+			m.RouteConfig.parse(r)
 		case 31<<3 | wire.Len:
 			// scoped_routes
 			m.whichRouteSpecifier = 31
@@ -569,11 +585,18 @@ func (m *wireHttpConnectionManager) GetRds() *wireRds {
 	return &m.Rds
 }
 
-func (m *wireHttpConnectionManager) GetRouteConfig() *routev3.RouteConfiguration {
+func (m *wireHttpConnectionManager) encodedRouteConfig() []byte {
 	if m == nil || m.whichRouteSpecifier != 4 {
 		return nil
 	}
-	return m.RouteConfig
+	return m.bytesRouteConfig
+}
+
+func (m *wireHttpConnectionManager) GetRouteConfig() *wireRouteConfiguration {
+	if m == nil || m.whichRouteSpecifier != 4 {
+		return nil
+	}
+	return &m.RouteConfig
 }
 
 func (m *wireHttpConnectionManager) GetHttpFilters() []wireHttpFilter {

@@ -15,8 +15,8 @@ import (
 
 func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(listenerv3.Listener)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -34,7 +34,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 	var p resource.Path // the message itself
 	if x := m.GetApiListener().GetApiListener(); x != nil {
 		y := new(httpconnectionmanagerv3.HttpConnectionManager)
-		if convert.OpenAny(p.Field("api_listener.api_listener"), x, y, v) {
+		if convert.OpenAny(dc, p.Field("api_listener.api_listener"), x, y, v) {
 			q := p.Field("api_listener.api_listener")
 			u.API = new(messageDecodeManager(dc, &u.meta, &q, y, v))
 		}
@@ -191,9 +191,9 @@ func messageDecodeNetworkFilter(dc *resource.DecodeContext, meta *resource.Meta,
 	var s NetworkFilter
 	s.Name = m.GetName()
 	if x := m.GetTypedConfig(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
+		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager" {
 			y := new(httpconnectionmanagerv3.HttpConnectionManager)
-			if convert.OpenTyped(p.Field("typed_config"), x, y, v) {
+			if convert.OpenTyped(dc, p.Field("typed_config"), x, y, v) {
 				q := p.Field("typed_config")
 				s.Manager = new(messageDecodeManager(dc, meta, &q, y, v))
 			}

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // differ says where two values differ, unexported fields included; empty: nowhere.
@@ -24,6 +26,9 @@ func differ(a, b reflect.Value, path string) string {
 		return differ(a.Elem(), b.Elem(), path)
 	case reflect.Struct:
 		for i := range a.NumField() {
+			if isRaw(a.Type(), i) {
+				continue
+			}
 			if where := differ(a.Field(i), b.Field(i), path+"."+a.Type().Field(i).Name); where != "" {
 				return where
 			}
@@ -43,6 +48,12 @@ func differ(a, b reflect.Value, path string) string {
 		return differScalars(a, b, path)
 	}
 	return ""
+}
+
+// isRaw reports whether a field holds encoded bytes of a resource. The resource's own are
+// the same for both decoders. Those of an inlined resource may be encoded anew.
+func isRaw(t reflect.Type, field int) bool {
+	return t == reflect.TypeFor[resource.Meta]() && t.Field(field).Name == "raw"
 }
 
 func differPointers(a, b reflect.Value, path string) string {

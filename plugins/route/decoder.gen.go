@@ -12,7 +12,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -57,12 +56,12 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireRouteConfiguration)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.RouteConfiguration)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*routev3.RouteConfiguration)(nil))
 	}
 	if dc.Types.Profile() == resource.Envoy {
 		m.message = new(routev3.RouteConfiguration)
-		if err := proto.Unmarshal(body, m.message); err != nil {
-			return nil, resource.Unparseable(messageName, err)
+		if err := dc.Unmarshal(body, m.message); err != nil {
+			return nil, err
 		}
 	}
 	u := &Update{meta: dc.Meta(body)}

@@ -49,7 +49,7 @@ const filterConfig = "envoy.config.route.v3.FilterConfig"
 // override reads one configuration, perhaps in a FilterConfig. Not ok: it does not
 // count, because it is optional and nobody knows the filter.
 func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bool, err error) {
-	c, err := resource.OpenTypedConfig(a)
+	c, err := dc.OpenTypedConfig(a)
 	if err != nil {
 		return o, false, err
 	}
@@ -63,7 +63,7 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 			return FilterOverride{Disabled: true}, true, nil
 		}
 		optional, a = m.GetIsOptional(), m.GetConfig()
-		if c, err = resource.OpenTypedConfig(a); err != nil {
+		if c, err = dc.OpenTypedConfig(a); err != nil {
 			return o, false, err
 		}
 	}
@@ -96,7 +96,7 @@ func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlug
 		if _, twice := out[name]; twice {
 			v.Add(p.Field("extension.name"), name, "must be unique")
 		}
-		c, err := resource.OpenTypedConfig(m.GetExtension().GetTypedConfig())
+		c, err := dc.OpenTypedConfig(m.GetExtension().GetTypedConfig())
 		if err != nil {
 			v.AddError(p.Field("extension.typed_config"), err)
 			continue

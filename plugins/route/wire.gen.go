@@ -298,7 +298,7 @@ func (m *wireRoute) parse(r *wire.Reader) {
 				}
 			}
 			r.Leave(entry)
-			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
+			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x, r)
 		default:
 			r.Skip()
 		}
@@ -765,7 +765,7 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 				}
 			}
 			r.Leave(entry)
-			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
+			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x, r)
 		case 16<<3 | wire.Len:
 			// retry_policy
 			m.setRetryPolicy = true
@@ -890,7 +890,7 @@ func (m *wireWeightedClusterClusterWeight) parse(r *wire.Reader) {
 				}
 			}
 			r.Leave(entry)
-			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x)
+			m.TypedPerFilterConfig = wire.Entry(m.TypedPerFilterConfig, key, x, r)
 		default:
 			r.Skip()
 		}

@@ -15,8 +15,8 @@ import (
 
 func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(routev3.RouteConfiguration)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

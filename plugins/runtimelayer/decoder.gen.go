@@ -5,7 +5,6 @@ package runtimelayer
 import (
 	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -19,7 +18,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireRuntime)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*runtimev3.Runtime)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*runtimev3.Runtime)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

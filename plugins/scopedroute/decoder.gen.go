@@ -20,7 +20,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireScopedRouteConfiguration)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.ScopedRouteConfiguration)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*routev3.ScopedRouteConfiguration)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -65,6 +65,6 @@ func decodeRDS(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path
 // decodeInline reads one Inline.
 func decodeInline(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Inline {
 	return Inline{
-		Config: convert.Inline(dc, meta, p.Field("route_configuration"), m.GetRouteConfiguration(), v),
+		Config: convert.InlineEncoded(dc, meta, p.Field("route_configuration"), "envoy.config.route.v3.RouteConfiguration", m.encodedRouteConfiguration(), v),
 	}
 }

@@ -7,14 +7,27 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource/wire"
 )
 
+// wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.
+type wireRouteConfiguration struct{}
+
+func (*wireRouteConfiguration) parse(r *wire.Reader) {
+	outer := r.Enter()
+	for r.Next() {
+		r.Skip()
+	}
+	r.Leave(outer)
+}
+
 // wireScopedRouteConfiguration is what is read of a
 // envoy.config.route.v3.ScopedRouteConfiguration.
 type wireScopedRouteConfiguration struct {
-	OnDemand               bool
-	RouteConfigurationName string
-	RouteConfiguration     *routev3.RouteConfiguration
-	Key                    wireScopedRouteConfigurationKey
-	setKey                 bool
+	OnDemand                bool
+	RouteConfigurationName  string
+	bytesRouteConfiguration []byte
+	RouteConfiguration      wireRouteConfiguration
+	setRouteConfiguration   bool
+	Key                     wireScopedRouteConfigurationKey
+	setKey                  bool
 }
 
 func (m *wireScopedRouteConfiguration) parse(r *wire.Reader) {
@@ -29,7 +42,9 @@ func (m *wireScopedRouteConfiguration) parse(r *wire.Reader) {
 			m.RouteConfigurationName = r.String()
 		case 5<<3 | wire.Len:
 			// route_configuration
-			wire.Unmarshal(r, &m.RouteConfiguration)
+			m.bytesRouteConfiguration = wire.Encoded(r, m.bytesRouteConfiguration, (*routev3.RouteConfiguration)(nil))
+			m.setRouteConfiguration = true
+			m.RouteConfiguration.parse(r)
 		case 3<<3 | wire.Len:
 			// key
 			m.setKey = true
@@ -55,11 +70,18 @@ func (m *wireScopedRouteConfiguration) GetRouteConfigurationName() string {
 	return m.RouteConfigurationName
 }
 
-func (m *wireScopedRouteConfiguration) GetRouteConfiguration() *routev3.RouteConfiguration {
+func (m *wireScopedRouteConfiguration) encodedRouteConfiguration() []byte {
 	if m == nil {
 		return nil
 	}
-	return m.RouteConfiguration
+	return m.bytesRouteConfiguration
+}
+
+func (m *wireScopedRouteConfiguration) GetRouteConfiguration() *wireRouteConfiguration {
+	if m == nil || !m.setRouteConfiguration {
+		return nil
+	}
+	return &m.RouteConfiguration
 }
 
 func (m *wireScopedRouteConfiguration) GetKey() *wireScopedRouteConfigurationKey {

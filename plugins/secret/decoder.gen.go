@@ -20,7 +20,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireSecret)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*tlsv3.Secret)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*tlsv3.Secret)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

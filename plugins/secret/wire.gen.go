@@ -312,7 +312,7 @@ func (m *wireGenericSecret) parse(r *wire.Reader) {
 				}
 			}
 			r.Leave(entry)
-			m.Secrets = wire.Entry(m.Secrets, key, x)
+			m.Secrets = wire.Entry(m.Secrets, key, x, r)
 		default:
 			r.Skip()
 		}

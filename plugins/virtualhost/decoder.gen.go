@@ -15,7 +15,7 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(wireVirtualHost)
 	m.parse(&r)
 	if !r.OK() {
-		return nil, resource.Unparseable(messageName, wire.Malformed(body, (*routev3.VirtualHost)(nil)))
+		return nil, dc.Unreadable(messageName, body, (*routev3.VirtualHost)(nil))
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

@@ -10,7 +10,6 @@ import (
 	"example.com/acme/ratelimitpb"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"google.golang.org/protobuf/proto"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -25,8 +24,8 @@ var _ func(*resource.DecodeContext, *Update, *resource.Violations) = withinLimit
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(ratelimitpb.Policy)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

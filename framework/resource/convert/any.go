@@ -28,13 +28,13 @@ func Encoded(m proto.Message) []byte {
 
 // OpenAny reads the message in a into m and reports whether it could. Another
 // message than m, and bytes that are none, are violations.
-func OpenAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+func OpenAny(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
 	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
 		return false
 	}
-	if err := proto.Unmarshal(a.GetValue(), m); err != nil {
-		v.AddError(p, resource.Unparseable(string(a.MessageName()), err))
+	if err := dc.Unmarshal(a.GetValue(), m); err != nil {
+		v.AddError(p, err)
 		return false
 	}
 	return true
@@ -50,10 +50,10 @@ func holds(a *anypb.Any, name protoreflect.FullName) bool {
 // URL names m's message: its value is the message in the JSON of protobuf (gRFC
 // A39). A value that is not, as one with a field that the message lacks, is a
 // violation.
-func OpenTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
-	name, value, ok := typedStruct(a)
+func OpenTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+	name, value, ok := typedStruct(dc, a)
 	if !ok {
-		return OpenAny(p, a, m, v)
+		return OpenAny(dc, p, a, m, v)
 	}
 	if want := string(m.ProtoReflect().Descriptor().FullName()); name != want {
 		v.Add(p.Field("type_url"), name, "must be a "+want)
@@ -72,15 +72,15 @@ func OpenTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Viola
 
 // TypedName is the full name of the message in a, or of the one that a
 // TypedStruct in a stands for.
-func TypedName(a *anypb.Any) string {
-	if name, _, ok := typedStruct(a); ok {
+func TypedName(dc *resource.DecodeContext, a *anypb.Any) string {
+	if name, _, ok := typedStruct(dc, a); ok {
 		return name
 	}
 	return string(a.MessageName())
 }
 
 // typedStruct opens a where it holds a TypedStruct that can be read.
-func typedStruct(a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
+func typedStruct(dc *resource.DecodeContext, a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
 	var typed interface {
 		proto.Message
 		GetTypeUrl() string
@@ -94,7 +94,7 @@ func typedStruct(a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
 	default:
 		return "", nil, false
 	}
-	if proto.Unmarshal(a.GetValue(), typed) != nil {
+	if dc.Unmarshal(a.GetValue(), typed) != nil {
 		return "", nil, false
 	}
 	url := typed.GetTypeUrl()

@@ -109,12 +109,12 @@ func TestOpenAny(t *testing.T) {
 		{&anypb.Any{}, false, `x = ""; must be a google.protobuf.BoolValue`},
 	} {
 		v := new(resource.Violations)
-		if ok := convert.OpenAny(at(), test.in, new(wrapperspb.BoolValue), v); ok != test.ok || said(v) != test.says {
+		if ok := convert.OpenAny(new(resource.DecodeContext), at(), test.in, new(wrapperspb.BoolValue), v); ok != test.ok || said(v) != test.says {
 			t.Errorf("OpenAny(%v) = %v, %q; want %v, %q", test.in, ok, said(v), test.ok, test.says)
 		}
 	}
 	v := new(resource.Violations)
-	if convert.OpenAny(at(), &anypb.Any{TypeUrl: right.GetTypeUrl(), Value: []byte{0xff}}, new(wrapperspb.BoolValue), v) || said(v) == "" {
+	if convert.OpenAny(new(resource.DecodeContext), at(), &anypb.Any{TypeUrl: right.GetTypeUrl(), Value: []byte{0xff}}, new(wrapperspb.BoolValue), v) || said(v) == "" {
 		t.Error("garbage was opened")
 	}
 }

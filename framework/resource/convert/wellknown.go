@@ -92,3 +92,11 @@ func Inline(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, m 
 	}
 	return dc.Inline(meta, v, p, string(m.ProtoReflect().Descriptor().FullName()), body)
 }
+
+// InlineEncoded is [Inline] of an encoded message of a type; nil is an absent one.
+func InlineEncoded(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, message string, body []byte, v *resource.Violations) resource.Update {
+	if body == nil {
+		return nil
+	}
+	return dc.Inline(meta, v, p, message, body)
+}

@@ -14,21 +14,21 @@ import (
 
 // ReadAny is [OpenAny] for a view: a reader of the message in a, which must be of m's
 // type. Of m, only the type counts. What comes of reading is told to [Parsed].
-func ReadAny(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
+func ReadAny(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
 	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
 		return r, false
 	}
-	return wire.Read(a.GetValue()), true
+	return dc.Reader(a.GetValue()), true
 }
 
 // ReadTyped is [OpenTyped] for a view.
-func ReadTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
-	if _, _, typed := typedStruct(a); !typed {
-		return ReadAny(p, a, m, v)
+func ReadTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
+	if _, _, typed := typedStruct(dc, a); !typed {
+		return ReadAny(dc, p, a, m, v)
 	}
 	message := m.ProtoReflect().New().Interface()
-	if !OpenTyped(p, a, message, v) {
+	if !OpenTyped(dc, p, a, message, v) {
 		return r, false
 	}
 	body, err := proto.Marshal(message)
@@ -36,14 +36,14 @@ func ReadTyped(p resource.Path, a *anypb.Any, m proto.Message, v *resource.Viola
 		v.AddError(p.Field("value"), resource.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
 		return r, false
 	}
-	return wire.Read(body), true
+	return dc.Reader(body), true
 }
 
 // Parsed passes on whether the message in a could be read; if not, that is a
 // violation.
-func Parsed(ok bool, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
+func Parsed(dc *resource.DecodeContext, ok bool, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
 	if !ok {
-		v.AddError(p, resource.Unparseable(string(a.MessageName()), wire.Malformed(a.GetValue(), m)))
+		v.AddError(p, dc.Unreadable(string(a.MessageName()), a.GetValue(), m))
 	}
 	return ok
 }

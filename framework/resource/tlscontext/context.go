@@ -62,7 +62,7 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 		v.Add((*resource.Path)(nil).Field("name"), name, "must be "+socketName+" (A29)")
 		return nil, v.Err()
 	}
-	config, err := open(socket)
+	config, err := open(dc, socket)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 		return nil, err
 	}
 	var m serverView
-	r := wire.Read(b)
+	r := dc.Reader(b)
 	m.parse(&r)
 	var v resource.Violations
 	p := typedConfig()
@@ -98,7 +98,7 @@ func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
 	}
-	config, err := open(socket)
+	config, err := open(dc, socket)
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +110,7 @@ func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
 		return nil, err
 	}
 	var c *Client
-	if config, err = open(within); err == nil {
+	if config, err = open(dc, within); err == nil {
 		c, err = forClient(dc, config)
 	}
 	if err != nil {
@@ -125,7 +125,7 @@ func forClient(dc *resource.DecodeContext, config resource.TypedConfig) (*Client
 		return nil, err
 	}
 	var m clientView
-	r := wire.Read(b)
+	r := dc.Reader(b)
 	m.parse(&r)
 	var v resource.Violations
 	p := typedConfig()
@@ -151,8 +151,8 @@ func innerSocket() resource.Path {
 func typedConfig() resource.Path { return (*resource.Path)(nil).Field("typed_config") }
 
 // open opens the configuration of an encoded transport socket.
-func open(socket []byte) (resource.TypedConfig, error) {
-	c, err := resource.OpenEncodedConfig(wire.Field(socket, 3))
+func open(dc *resource.DecodeContext, socket []byte) (resource.TypedConfig, error) {
+	c, err := dc.OpenEncodedConfig(wire.Field(socket, 3))
 	if err != nil {
 		err = at(typedConfig(), err)
 	}

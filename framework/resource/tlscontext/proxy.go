@@ -25,8 +25,8 @@ func UsesProxy(message string) bool { return message == http11Proxy }
 
 // Message names the message that configures an encoded transport socket; empty where
 // there is none that can be told.
-func Message(socket []byte) string {
-	c, err := open(socket)
+func Message(dc *resource.DecodeContext, socket []byte) string {
+	c, err := open(dc, socket)
 	if err != nil {
 		return ""
 	}

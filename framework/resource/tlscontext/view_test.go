@@ -157,7 +157,7 @@ func TestNothing(t *testing.T) {
 		t.Errorf("an empty socket: %v", err)
 	}
 	b, err := proto.Marshal(&corev3.TransportSocket{Name: "n"})
-	if err != nil || Message(b) != "" || UsesProxy(Message(b)) {
-		t.Errorf("without a configuration: %q, %v", Message(b), err)
+	if err != nil || Message(nil, b) != "" || UsesProxy(Message(nil, b)) {
+		t.Errorf("without a configuration: %q, %v", Message(nil, b), err)
 	}
 }

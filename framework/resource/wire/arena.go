@@ -18,6 +18,7 @@ type Arena struct {
 	left    int       // how many elements are still to ask for strings
 	strings block[string]
 	text    []byte
+	own     Budget // for readers that are given none
 }
 
 // A Pool keeps the arenas of a type's resources from one to the next. It is safe for
@@ -43,16 +44,20 @@ func (p *Pool) Put(a *Arena) {
 	for _, b := range a.blocks {
 		b.empty()
 	}
-	*a = Arena{blocks: a.blocks}
+	*a = Arena{blocks: a.blocks, own: Budget{costs: a.own.costs}}
 	p.arenas.Put(a)
 }
 
-// Read is [Read] for a resource whose slices the arena makes.
-func (a *Arena) Read(b []byte) Reader {
+// Read is [Read] for a resource whose slices the arena makes, within a budget.
+func (a *Arena) Read(b []byte, budget *Budget) Reader {
 	r := Read(b)
-	r.arena = a
+	r.arena, r.budget = a, budget
 	return r
 }
+
+// Budget is a budget of the arena's own, for a resource that is decoded outside a
+// client.
+func (a *Arena) Budget() *Budget { return &a.own }
 
 // A block is what there is for slices of one type.
 type block[T any] struct {

@@ -132,7 +132,7 @@ func TestHookValues(t *testing.T) {
 	if got := wire.Pointers(list); len(got) != 2 || got[1] != &list[1] {
 		t.Errorf("Pointers = %v", got)
 	}
-	numbers := wire.MessageMap(wire.Entry(wire.Entry(nil, "a", &list[0]), "b", &list[1]), func(x *inner) uint64 { return x.Number })
+	numbers := wire.MessageMap(wire.Entry(wire.Entry(nil, "a", &list[0], new(wire.Reader)), "b", &list[1], new(wire.Reader)), func(x *inner) uint64 { return x.Number })
 	if len(numbers) != 2 || numbers["b"] != 2 {
 		t.Errorf("MessageMap = %v", numbers)
 	}

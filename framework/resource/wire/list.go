@@ -1,12 +1,16 @@
 package wire
 
-import "iter"
+import (
+	"iter"
+	"reflect"
+	"slices"
+)
 
 // Element adds an element to a list and returns it, to be filled. The first makes
 // room for all that the field has from here on.
 func Element[T any](list *[]T, r *Reader) *T {
-	if *list == nil {
-		*list = room[T](r, (*block[T]).slice)
+	if len(*list) == cap(*list) {
+		room(list, r, (*block[T]).slice)
 	}
 	return Add(list)
 }
@@ -14,20 +18,42 @@ func Element[T any](list *[]T, r *Reader) *T {
 // Scratch is [Element] of a list of views that nobody keeps or points into when the
 // resource is decoded: its room is used again for the next one.
 func Scratch[T any](list *[]T, r *Reader) *T {
-	if *list == nil {
-		*list = room[T](r, (*block[T]).again)
+	if len(*list) == cap(*list) {
+		room(list, r, (*block[T]).again)
 	}
 	return Add(list)
 }
 
-// room is an empty slice with room for the field's values.
-func room[T any](r *Reader, of func(b *block[T], n, want int) []T) []T {
-	n := r.Count()
-	if r.arena == nil {
-		return make([]T, 0, n)
+// Append adds a scalar to a list.
+func Append[T any](list []T, x T, r *Reader) []T {
+	if len(list) == cap(list) && !r.spend(cap(list)+1, sizeOf[T]()) {
+		return list
 	}
-	b := blockOf[T](r.arena)
-	return of(b, n, b.wanted(r.arena, n))
+	return append(list, x)
+}
+
+// room makes room for the field's values, if the budget has it: for the first in the
+// arena, and for another occurrence of the field by growing the list. Where the budget
+// denies it, the reader fails, and there is room for no more than one element.
+func room[T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
+	n := r.Count()
+	if !r.spend(n, sizeOf[T]()) {
+		return
+	}
+	switch {
+	case *list != nil:
+		*list = slices.Grow(*list, n) // which is zero
+	case r.arena == nil:
+		*list = make([]T, 0, n)
+	default:
+		b := blockOf[T](r.arena)
+		*list = of(b, n, b.wanted(r.arena, n))
+	}
+}
+
+// spend has the budget pay for n elements that the reader is at, or fails.
+func (r *Reader) spend(n, size int) bool {
+	return r.budget == nil || r.budget.elements(n, size, r.at) || r.fail()
 }
 
 // Add adds an element that is zero to a list and returns it, to be filled. Beyond its
@@ -36,7 +62,7 @@ func Add[T any](list *[]T) *T {
 	n := len(*list)
 	if n < cap(*list) {
 		*list = (*list)[:n+1]
-	} else { // not the occurrence of a field that room was made for
+	} else { // there was no room to be had, or nobody asked for it
 		var none T
 		*list = append(*list, none)
 	}
@@ -84,10 +110,21 @@ func MessageMap[K comparable, T, M any](views map[K]*T, message func(*T) M) map[
 }
 
 // Entry stores an entry of a map, which it makes for the first, and returns the map.
-func Entry[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+func Entry[K comparable, V any](m map[K]V, key K, value V, r *Reader) map[K]V {
+	if !r.spend(1, made*(entryCost+pointed[V]())) {
+		return m
+	}
 	if m == nil {
 		m = make(map[K]V)
 	}
 	m[key] = value
 	return m
+}
+
+// pointed is the size of the values that a map's values point to.
+func pointed[V any]() int {
+	if t := reflect.TypeFor[V](); t.Kind() == reflect.Pointer {
+		return int(t.Elem().Size()) //nolint:gosec // no struct is as large
+	}
+	return sizeOf[V]()
 }

@@ -25,9 +25,16 @@ func Whole[T any, M Message[T]](r *Reader, m *M) {
 	if *m == nil {
 		*m = new(T)
 	}
+	if !r.OK() {
+		return
+	}
+	if r.budget != nil && !r.budget.messages(r.Rest(), *m, r.at) {
+		r.fail()
+		return
+	}
 	// Protobuf counts the message itself.
 	o := proto.UnmarshalOptions{Merge: true, RecursionLimit: int(r.depth) + 1}
-	if r.OK() && o.Unmarshal(r.Rest(), *m) != nil {
+	if o.Unmarshal(r.Rest(), *m) != nil {
 		r.fail()
 	}
 }
@@ -68,9 +75,17 @@ func Field(b []byte, number uint32) []byte {
 	return out
 }
 
+// maxExplained is the size of the largest message for which protobuf is asked for the
+// reason why it cannot be parsed: that takes memory.
+const maxExplained = 64 << 10
+
 // Malformed says what is wrong with an encoded message that a view could not be
-// read from, in protobuf's words. It takes its time. Only the type of m counts.
+// read from, in protobuf's words if it is not large. It takes its time. Only the type of
+// m counts.
 func Malformed(b []byte, m proto.Message) error {
+	if len(b) > maxExplained {
+		return errMalformed
+	}
 	if err := proto.Unmarshal(b, m.ProtoReflect().New().Interface()); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Reader struct {
 	arena *Arena // nil: lists are allocated one by one
 	tag   uint32 // 0: nothing was read yet
 	depth int32  // how deep messages may still be nested in what is read; negative: something was malformed
+
+	budget *Budget // nil: everything may be allocated
 }
 
 // malformed is the depth of a reader that failed.
@@ -46,6 +48,13 @@ const malformed = -1
 
 // Read is a reader of a message that is not part of another.
 func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit} }
+
+// Within is [Read] for a part of a resource, with the resource's budget.
+func (b *Budget) Within(part []byte) Reader {
+	r := Read(part)
+	r.budget = b
+	return r
+}
 
 // Next goes to the next field and reports whether there is one.
 func (r *Reader) Next() bool { return r.at < len(r.b) && r.next() }
@@ -77,7 +86,7 @@ func (r *Reader) Tag() uint32 { return r.tag }
 // More reports whether there is another value in a packed field.
 func (r *Reader) More() bool { return r.at < len(r.b) }
 
-// OK reports whether nothing was malformed.
+// OK reports whether nothing was malformed, and the budget denied nothing.
 func (r *Reader) OK() bool { return r.depth >= 0 }
 
 // Skip passes over the value of a field.

@@ -6,7 +6,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -17,12 +16,12 @@ func peekName(body []byte) (string, error) {
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Thing)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,17 +29,17 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetExtension(); x != nil {
 		y := new(wrapperspb.UInt32Value)
-		if convert.OpenAny(p.Field("extension"), x, y, v) {
+		if convert.OpenAny(dc, p.Field("extension"), x, y, v) {
 			u.Value = decodeNumber(y)
 		}
 	}
 	if x := m.GetInner().GetExtension(); x != nil {
 		y := new(wrapperspb.UInt32Value)
-		if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
+		if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
 			u.Pointer = new(decodeNumber(y))
 		}
 	}
@@ -48,28 +47,28 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 	for i, x := range m.GetExtensions() {
 		q := p.Item("extensions", i)
 		y := new(wrapperspb.UInt32Value)
-		if convert.OpenAny(q, x, y, v) {
+		if convert.OpenAny(dc, q, x, y, v) {
 			if z, ok := decodeKept(y); ok {
 				u.Each = append(u.Each, z)
 			}
 		}
 	}
-	u.Several = decodeSeveral(&p, m, v)
-	u.Alone = decodeAlone(&p, m, v)
+	u.Several = decodeSeveral(dc, &p, m, v)
+	u.Alone = decodeAlone(dc, &p, m, v)
 }
 
 // decodeSeveral finds the case that applies; nil: none does.
-func decodeSeveral(p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
+func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
 	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil && m.GetInner().GetInner().GetInner().GetFlag() {
 		switch name := string(x.MessageName()); name {
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
-			if convert.OpenAny(p.Field("inner.inner.inner.extension"), x, y, v) {
+			if convert.OpenAny(dc, p.Field("inner.inner.inner.extension"), x, y, v) {
 				return decodeText(y)
 			}
 		case "google.protobuf.BoolValue":
 			y := new(wrapperspb.BoolValue)
-			if convert.OpenAny(p.Field("inner.inner.inner.extension"), x, y, v) {
+			if convert.OpenAny(dc, p.Field("inner.inner.inner.extension"), x, y, v) {
 				return decodeYes(y)
 			}
 		default:
@@ -80,10 +79,10 @@ func decodeSeveral(p *resource.Path, m *testpb.Thing, v *resource.Violations) Se
 }
 
 // decodeAlone finds the case that applies; nil: none does.
-func decodeAlone(p *resource.Path, m *testpb.Thing, v *resource.Violations) Alone {
+func decodeAlone(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Alone {
 	if x := m.GetInner().GetInner().GetExtension(); x != nil {
 		y := new(wrapperspb.DoubleValue)
-		if convert.OpenAny(p.Field("inner.inner.extension"), x, y, v) {
+		if convert.OpenAny(dc, p.Field("inner.inner.extension"), x, y, v) {
 			return decodeDouble(y)
 		}
 	}

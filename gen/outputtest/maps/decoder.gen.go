@@ -9,7 +9,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -20,8 +19,8 @@ func peekName(body []byte) (string, error) {
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Table)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -77,7 +76,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Table, v *resource
 	for key, x := range convert.Sorted(m.GetExtensions()) {
 		q := p.Field(convert.Entry("extensions", key))
 		y := new(wrapperspb.UInt32Value)
-		if convert.OpenAny(q, x, y, v) {
+		if convert.OpenAny(dc, q, x, y, v) {
 			u.Extensions[key] = decodeNumber(y)
 		}
 	}

@@ -7,13 +7,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/framework/resource/matcher"
-	"google.golang.org/protobuf/proto"
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(rbacv3.Permission)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

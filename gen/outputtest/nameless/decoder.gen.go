@@ -5,13 +5,12 @@ package nameless
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 )
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Nameless)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	u.decode(m)

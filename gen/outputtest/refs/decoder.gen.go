@@ -6,7 +6,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
@@ -16,8 +15,8 @@ func peekName(body []byte) (string, error) {
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Thing)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)

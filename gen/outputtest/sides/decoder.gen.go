@@ -6,7 +6,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -24,8 +23,8 @@ var _ func(*resource.DecodeContext, string) (resource.Side, error) = side // hoo
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Thing)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -51,9 +50,9 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		u.Alone = decodeSided(x)
 	}
 	if x := m.GetExtension(); x != nil {
-		if dc.Types.Profile() == resource.GRPC || convert.TypedName(x) == "xdsforge.test.v1.Part" {
+		if dc.Types.Profile() == resource.GRPC || convert.TypedName(dc, x) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
-			if convert.OpenTyped(p.Field("extension"), x, y, v) {
+			if convert.OpenTyped(dc, p.Field("extension"), x, y, v) {
 				q := p.Field("extension")
 				u.One = new(decodeNamed(dc, &q, y, v))
 			}
@@ -62,7 +61,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	if x := m.GetInner().GetExtension(); x != nil {
 		if dc.Types.Profile() == resource.Envoy || string(x.MessageName()) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
-			if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
+			if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
 				q := p.Field("inner.extension")
 				u.Strict = new(decodeNamed(dc, &q, y, v))
 			}
@@ -73,7 +72,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 		q := p.Item("extensions", i)
 		if dc.Types.Profile() == resource.GRPC || string(x.MessageName()) == "xdsforge.test.v1.Part" {
 			y := new(testpb.Part)
-			if convert.OpenAny(q, x, y, v) {
+			if convert.OpenAny(dc, q, x, y, v) {
 				u.Each = append(u.Each, decodeNamed(dc, &q, y, v))
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/resource/convert"
 	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
@@ -17,12 +16,12 @@ func peekName(body []byte) (string, error) {
 
 func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(testpb.Thing)
-	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
-	u.decode(m, v)
+	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -30,11 +29,11 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
+func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if x := m.GetExtension(); x != nil {
 		y := new(testpb.Part)
-		if convert.OpenTyped(p.Field("extension"), x, y, v) {
+		if convert.OpenTyped(dc, p.Field("extension"), x, y, v) {
 			q := p.Field("extension")
 			u.Part = new(decodePart(&q, y, v))
 		}
@@ -43,25 +42,25 @@ func (u *Update) decode(m *testpb.Thing, v *resource.Violations) {
 	for i, x := range m.GetExtensions() {
 		q := p.Item("extensions", i)
 		y := new(testpb.Part)
-		if convert.OpenTyped(q, x, y, v) {
+		if convert.OpenTyped(dc, q, x, y, v) {
 			u.Parts = append(u.Parts, decodePart(&q, y, v))
 		}
 	}
-	u.Either = decodeEither(&p, m, v)
+	u.Either = decodeEither(dc, &p, m, v)
 }
 
 // decodeEither finds the case that applies; nil: none does.
-func decodeEither(p *resource.Path, m *testpb.Thing, v *resource.Violations) Either {
+func decodeEither(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Either {
 	if x := m.GetInner().GetExtension(); x != nil {
-		switch name := convert.TypedName(x); name {
+		switch name := convert.TypedName(dc, x); name {
 		case "xdsforge.test.v1.Part":
 			y := new(testpb.Part)
-			if convert.OpenTyped(p.Field("inner.extension"), x, y, v) {
+			if convert.OpenTyped(dc, p.Field("inner.extension"), x, y, v) {
 				return decodeSmall(y)
 			}
 		case "google.protobuf.StringValue":
 			y := new(wrapperspb.StringValue)
-			if convert.OpenAny(p.Field("inner.extension"), x, y, v) {
+			if convert.OpenAny(dc, p.Field("inner.extension"), x, y, v) {
 				return decodeText(y)
 			}
 		default:

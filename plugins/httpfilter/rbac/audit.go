@@ -65,7 +65,7 @@ func (r *reader) readAudit(dc *resource.DecodeContext, p resource.Path, m *rbacp
 	for i, l := range m.GetLoggerConfigs() {
 		item := p.Item("logger_configs", i)
 		at := item.Field("audit_logger.typed_config")
-		c, err := resource.OpenTypedConfig(l.GetAuditLogger().GetTypedConfig())
+		c, err := dc.OpenTypedConfig(l.GetAuditLogger().GetTypedConfig())
 		if err != nil {
 			v.AddError(at, err)
 			continue

@@ -24,15 +24,15 @@ func Filter() *resource.HTTPFilter {
 		Config:   "envoy.extensions.filters.http.stateful_session.v3.StatefulSession",
 		Override: "envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute",
 		Sides:    resource.ClientSide,
-		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+		Parse: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(statefulsessionv3.StatefulSession)
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
 			}
 			var v resource.Violations
-			return read(resource.Path{}, m, &v), v.Err()
+			return read(dc, resource.Path{}, m, &v), v.Err()
 		},
-		ParseOverride: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+		ParseOverride: func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(statefulsessionv3.StatefulSessionPerRoute)
 			if err := c.Unmarshal(m); err != nil {
 				return nil, err
@@ -41,17 +41,17 @@ func Filter() *resource.HTTPFilter {
 				return Config{}, nil
 			}
 			var v resource.Violations
-			return read((*resource.Path)(nil).Field("stateful_session"), m.GetStatefulSession(), &v), v.Err()
+			return read(dc, (*resource.Path)(nil).Field("stateful_session"), m.GetStatefulSession(), &v), v.Err()
 		},
 	}
 }
 
-func read(p resource.Path, m *statefulsessionv3.StatefulSession, v *resource.Violations) Config {
+func read(dc *resource.DecodeContext, p resource.Path, m *statefulsessionv3.StatefulSession, v *resource.Violations) Config {
 	if m.GetSessionState() == nil {
 		return Config{} // Envoy's API: the filter is off
 	}
 	at := p.Field("session_state.typed_config")
-	c, err := resource.OpenTypedConfig(m.GetSessionState().GetTypedConfig())
+	c, err := dc.OpenTypedConfig(m.GetSessionState().GetTypedConfig())
 	state := new(cookiev3.CookieBasedSessionState)
 	if err == nil {
 		err = c.Unmarshal(state)

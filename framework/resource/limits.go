@@ -1,0 +1,141 @@
+package resource
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
+)
+
+// Limits bound the memory that decoding takes, for a resource and for a response. Few
+// bytes can describe many elements: an empty message in a list takes two. So each element
+// of a list and each entry of a map costs its size in memory, in bytes, and a message that
+// protobuf unmarshals twice its size. A resource that costs more is invalid. Regular
+// expressions cost the instructions to which they compile, and [RegexpBase] each.
+//
+// A field that is not positive has its default.
+type Limits struct {
+	// ResourceSize is the most that one resource may cost, in bytes. Default
+	// [DefaultResourceSize].
+	ResourceSize int64
+	// ResponseSize is the most that the resources of one response may cost together, in
+	// bytes, beyond the bytes of the response itself. Default [DefaultResponseSize].
+	ResponseSize int64
+	// ResourceRegexps is the most that the regular expressions of one resource may cost,
+	// in instructions. Default [DefaultResourceRegexps].
+	ResourceRegexps int64
+	// ResponseRegexps is that of all resources of one response. Default
+	// [DefaultResponseRegexps].
+	ResponseRegexps int64
+}
+
+// Defaults of [Limits].
+const (
+	DefaultResourceSize    = 64 << 20
+	DefaultResponseSize    = 96 << 20
+	DefaultResourceRegexps = 1 << 20
+	DefaultResponseRegexps = 1 << 20
+)
+
+// RegexpBase is what each regular expression costs besides its instructions.
+const RegexpBase = 32
+
+// WithDefaults are the limits with defaults in place of what is not positive.
+func (l Limits) WithDefaults() Limits {
+	set := func(p *int64, value int64) {
+		if *p <= 0 {
+			*p = value
+		}
+	}
+	set(&l.ResourceSize, DefaultResourceSize)
+	set(&l.ResponseSize, DefaultResponseSize)
+	set(&l.ResourceRegexps, DefaultResourceRegexps)
+	set(&l.ResponseRegexps, DefaultResponseRegexps)
+	return l
+}
+
+// Response returns what the resources of a response of so many bytes share.
+func (l Limits) Response(bytes int64) *wire.Shared {
+	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes, Regexps: l.ResponseRegexps})
+}
+
+// Start makes a budget that of one more resource, of a response or, with nil, alone.
+func (s *Set) Start(b *wire.Budget, l Limits, response *wire.Shared) {
+	var costs *wire.Costs
+	if s != nil {
+		costs = s.costs
+	}
+	b.Start(wire.Quotas{Size: l.ResourceSize, Regexps: l.ResourceRegexps}, costs, response)
+}
+
+// budget is the resource's; one with the default limits where the caller set none.
+func (dc *DecodeContext) budget() *wire.Budget {
+	if dc == nil {
+		return nil
+	}
+	if dc.Budget == nil {
+		dc.Budget = new(wire.Budget)
+		dc.Types.Start(dc.Budget, Limits{}.WithDefaults(), nil)
+	}
+	return dc.Budget
+}
+
+// Spend is for hooks that make more of a resource than the elements that it has: it
+// spends the memory of n elements of a size. The error says that the resource may not
+// have it.
+func (dc *DecodeContext) Spend(n, size int) error {
+	b := dc.budget()
+	if b.Elements(n, size) {
+		return nil
+	}
+	return tooLarge("", b.Excess())
+}
+
+// Unmarshal is [proto.Unmarshal] within the limits of the resource. Its errors are
+// those of decoders.
+func (dc *DecodeContext) Unmarshal(b []byte, m proto.Message) error {
+	return unmarshal(dc.budget(), b, m)
+}
+
+func unmarshal(budget *wire.Budget, b []byte, m proto.Message) error {
+	if !budget.Messages(b, m) {
+		return tooLarge("", budget.Excess())
+	}
+	if err := proto.Unmarshal(b, m); err != nil {
+		return Unparseable(string(m.ProtoReflect().Descriptor().FullName()), err)
+	}
+	return nil
+}
+
+// Unreadable is the error about an encoded message, of m's type, that a reader of the
+// context failed to read: the resource is too large, or the message is malformed. Of m,
+// only the type counts.
+func (dc *DecodeContext) Unreadable(message string, b []byte, m proto.Message) error {
+	if e := dc.budget().Excess(); e != nil {
+		return tooLarge(e.Where(b, m), e)
+	}
+	return Unparseable(message, wire.Malformed(b, m))
+}
+
+// tooLarge is the error about a cost that was denied.
+func tooLarge(path string, e *wire.Excess) error {
+	var value, field string
+	switch {
+	case e.Regexps:
+		value, field = fmt.Sprintf("%d instructions of regular expressions", e.Count), "Regexps"
+	case e.Count == 1:
+		value, field = fmt.Sprintf("%d bytes in memory", e.Size), "Size"
+	default:
+		value, field = fmt.Sprintf("%d elements of %d bytes", e.Count, e.Size), "Size"
+	}
+	whose := "Resource"
+	if e.Response {
+		whose = "Response"
+	}
+	v := Violation{Path: path, Value: value, Rule: "exceeds the decode limit " + whose + field + " (client.WithLimits)"}
+	if path == "" {
+		v = Violation{Rule: value + " exceed the decode limit " + whose + field + " (client.WithLimits)"}
+	}
+	return &ValidationError{Violations: []Violation{v}}
+}

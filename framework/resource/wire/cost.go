@@ -1,0 +1,178 @@
+package wire
+
+import (
+	"reflect"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+)
+
+// Costs knows the memory that [proto.Unmarshal] takes for encoded messages. The zero
+// value is ready. It is safe for concurrent use.
+type Costs struct{ plans sync.Map } // of *plan, by protoreflect.FullName
+
+// Messages spends the memory that unmarshalling b into m takes, and that of the value
+// that is made of m. It reports whether the budget has it. Of m, only the type counts.
+func (b *Budget) Messages(encoded []byte, m proto.Message) bool {
+	if b == nil {
+		return true
+	}
+	return b.messages(encoded, m, -1)
+}
+
+// messages is [Budget.Messages] of what stands at a place in the encoded resource.
+func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
+	if b.costs == nil {
+		b.costs = new(Costs)
+	}
+	r := Read(encoded)
+	size := b.costs.plan(m.ProtoReflect().Descriptor()).cost(&r)
+	return b.elements(1, made*(int(size)+len(encoded)), at)
+}
+
+// made is how many times a message counts that protobuf unmarshals: once for itself, and
+// once for what a hook makes of it.
+const made = 2
+
+// A plan is how the memory of a message is counted.
+type plan struct {
+	costs *Costs
+	size  int64 // of the message without anything in it
+	desc  protoreflect.MessageDescriptor
+
+	once   sync.Once
+	fields []part // by number, where that is low
+	others map[protowire.Number]part
+}
+
+// A part is how the memory of a field's value is counted.
+type part struct {
+	kind  partKind
+	each  int64 // of each occurrence
+	child *plan // of a message
+}
+
+type partKind uint8
+
+const (
+	opaque   partKind = iota // only each counts
+	message                  // so does the message
+	mapEntry                 // and that of an entry
+	packed                   // scalars, which may be packed
+)
+
+// What is allocated beside messages, in bytes.
+const (
+	elementCost  = 16 // a pointer to an element, and the room with which lists grow
+	stringCost   = 32 // a string in a list
+	oneofCost    = 24 // the struct around a member of a oneof
+	entryCost    = 96 // an entry of a map
+	scalarCost   = 16 // a scalar in a list
+	unknownSize  = 256
+	lowestFields = 64 // numbers below are found fastest
+)
+
+func (c *Costs) plan(d protoreflect.MessageDescriptor) *plan {
+	if p, ok := c.plans.Load(d.FullName()); ok {
+		return p.(*plan)
+	}
+	p, _ := c.plans.LoadOrStore(d.FullName(), &plan{costs: c, desc: d, size: sizeOfMessage(d)})
+	return p.(*plan)
+}
+
+// sizeOfMessage is the size of the struct of a message. An entry of a map has none.
+func sizeOfMessage(d protoreflect.MessageDescriptor) int64 {
+	if d.IsMapEntry() {
+		return 0
+	}
+	t, err := protoregistry.GlobalTypes.FindMessageByName(d.FullName())
+	if err != nil {
+		return unknownSize
+	}
+	g := reflect.TypeOf(t.Zero().Interface())
+	if g.Kind() != reflect.Pointer {
+		return unknownSize
+	}
+	return int64(g.Elem().Size()) //nolint:gosec // no struct is as large
+}
+
+// build finds out about the fields.
+func (p *plan) build() {
+	p.fields, p.others = make([]part, lowestFields), make(map[protowire.Number]part)
+	list := p.desc.Fields()
+	for i := range list.Len() {
+		f := list.Get(i)
+		one := p.part(f)
+		if n := f.Number(); n < lowestFields {
+			p.fields[n] = one
+		} else {
+			p.others[n] = one
+		}
+	}
+}
+
+func (p *plan) part(f protoreflect.FieldDescriptor) part {
+	var one part
+	switch {
+	case f.IsMap():
+		return part{kind: mapEntry, each: entryCost, child: p.costs.plan(f.Message())}
+	case f.Kind() == protoreflect.MessageKind || f.Kind() == protoreflect.GroupKind:
+		one = part{kind: message, child: p.costs.plan(f.Message())}
+		if f.Kind() == protoreflect.GroupKind {
+			one.kind = opaque
+		}
+		if f.IsList() {
+			one.each = elementCost
+		}
+	case f.IsList() && (f.Kind() == protoreflect.StringKind || f.Kind() == protoreflect.BytesKind):
+		one.each = stringCost
+	case f.IsList():
+		one = part{kind: packed, each: scalarCost}
+	}
+	if f.ContainingOneof() != nil {
+		one.each += oneofCost
+	}
+	return one
+}
+
+// cost is the memory of the message that r would enter.
+func (p *plan) cost(r *Reader) int64 {
+	p.once.Do(p.build)
+	total := p.size
+	outer := p.enter(r)
+	for r.Next() {
+		number, typ := protowire.DecodeTag(uint64(r.tag))
+		one := p.of(number)
+		total += one.each
+		if typ != protowire.BytesType || one.kind == opaque {
+			r.Skip()
+			continue
+		}
+		switch one.kind {
+		case message, mapEntry:
+			total += one.child.cost(r)
+		default:
+			total += scalarCost * int64(len(r.Bytes()))
+		}
+	}
+	r.Leave(outer)
+	return total
+}
+
+// enter enters the message. Entries of maps do not count as nested messages.
+func (p *plan) enter(r *Reader) Outer {
+	if p.desc.IsMapEntry() {
+		return r.Inside()
+	}
+	return r.Enter()
+}
+
+func (p *plan) of(number protowire.Number) part {
+	if number < lowestFields {
+		return p.fields[number]
+	}
+	return p.others[number]
+}
