@@ -1,11 +1,13 @@
 package authority
 
 import (
+	"slices"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Times of the does-not-exist timer (gRFC A57, gRFC A88).
@@ -123,6 +125,27 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	return m.effects
 }
 
+// Wants reports whether a resource of a type concerns anybody: it is watched by its name
+// or an alias, or is a member of a collection that is. Events about others have no effect.
+func (m *Machine) Wants(typ *resource.Type, name xdstp.Name, aliases []xdstp.Name) bool {
+	t := m.table(typ)
+	key := name.String()
+	if _, ok := t.records[key]; ok || len(t.aliased[key]) > 0 {
+		return true
+	}
+	if _, ok := t.collection(name); ok {
+		return true
+	}
+	return slices.ContainsFunc(aliases, func(a xdstp.Name) bool {
+		_, ok := t.records[a.String()]
+		return ok
+	})
+}
+
+// Generation grows when the machine begins to want a resource of a type that it did not
+// want before.
+func (m *Machine) Generation(typ *resource.Type) uint64 { return m.table(typ).generation }
+
 // NextDeadline is when the next Tick is due.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	if t, armed := m.timers.next(); armed && !m.clock.standing() {
@@ -149,6 +172,7 @@ func (m *Machine) watch(ev Watch) {
 	if !ok {
 		r = &record{table: t, name: ev.Name}
 		t.records[key] = r
+		t.generation++
 		if r.isCollection() {
 			t.collections++
 			m.gather(r)

@@ -134,6 +134,8 @@ type table struct {
 	// aliased are the records whose update has another name than theirs, by that.
 	aliased     map[string][]*record
 	collections int // records that are
+	// generation grows when a name becomes wanted that was not.
+	generation uint64
 }
 
 // named calls f with the records by which a resource is watched: that of its name,
@@ -161,6 +163,7 @@ func (t *table) use(r *record, u resource.Update) {
 	if u.Name() != r.name {
 		key := u.Name().String()
 		t.aliased[key] = append(t.aliased[key], r)
+		t.generation++
 	}
 	if shared, ok := t.shard.Load(u.Name()); !ok || shared != u {
 		t.shard.Store(u)

@@ -58,6 +58,9 @@ func (ch *channel) open(l *loop, delta bool) {
 		out:     make(chan []byte, 1),
 		applied: make(chan struct{}, 1),
 		reading: reading{born: time.Now()},
+
+		replied: make(chan struct{}, 1),
+		again:   make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(ch.client.ctx)
 	ch.stream = s

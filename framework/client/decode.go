@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,27 +20,52 @@ var (
 )
 
 // decode reads the resources of the response in w, off the loop. A resource whose bytes
-// are known is not decoded: the loop is given the update itself, which it recognises. ok
-// is false for a type that is not registered; such a response is neither accepted nor
-// rejected. What is returned is in w.
-func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok bool) {
+// are known is not decoded: the loop is given the update itself, which it recognises. One
+// that nobody watches is not decoded either. What is returned is in w. Not ok: the stream is over.
+func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, ok bool) {
 	resp := &w.response
-	t, ok := ch.client.decoded.LookupURL(resp.TypeURL)
+	w.seen = known.of(t)
+	n := min(resp.Len(), maxResources)
+	w.seen.scan(w, n)
+	w.left = slices.Grow(w.left, n-len(w.unchanged))
+	for i, found := range w.found {
+		if found == 0 {
+			w.left = append(w.left, uint32(i)) //nolint:gosec // responses are bounded
+		}
+	}
+	w.names.reset(min(len(w.left), askedAtOnce))
+	return s.more(w, t)
+}
+
+// more decodes those of the remaining resources that are watched by now. Not ok: the
+// stream is over.
+func (s *stream) more(w *scratch, t *resource.Type) (d decoded, ok bool) {
+	w.results = w.results[:w.resources] // without what the response has besides
+	news := len(w.news)
+	generation, ok := s.look(w, t)
 	if !ok {
 		return decoded{}, false
 	}
-	d = decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: delta || resp.Len() > maxResources}
-	seen := known.of(t)
-	n := min(resp.Len(), maxResources)
-	seen.scan(w, n)
-	ch.list(w, t, delta, n)
-	ch.updates(w, t)
-	rejected := rejections{total: n, seed: ch.client.seed}
+	w.resources = len(w.results)
+	s.channel.updates(w, t, w.news[news:])
+	d = s.channel.conclude(w, t)
+	d.partial = d.partial || s.delta
+	d.generation, d.left = generation, len(w.left)
+	ok = s.absences(w, t)
+	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged
+	return d, ok
+}
+
+// conclude says what is rejected of a response, in its order.
+func (ch *channel) conclude(w *scratch, t *resource.Type) decoded {
+	resp := &w.response
+	d := decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: resp.Len() > maxResources || w.unreadable > 0}
+	rejected := rejections{total: min(resp.Len(), maxResources), seed: ch.client.seed}
+	slices.SortStableFunc(w.news, func(a, b fresh) int { return cmp.Compare(a.number, b.number) })
 	for i := range w.news {
 		f := &w.news[i]
 		switch {
 		case f.result < 0:
-			d.partial = true
 			rejected.add(t, f.number, f.name, f.err)
 		case f.err != nil: // it has the name of an earlier one
 			r := &w.results[f.result]
@@ -51,64 +77,98 @@ func (ch *channel) decode(w *scratch, delta bool, known memory) (d decoded, ok b
 			rejected.add(t, f.number, w.results[f.result].Name.String(), w.results[f.result].Err)
 		}
 	}
-	if resp.Len() > n {
+	rejected.more(w.unreadable - min(w.unreadable, maxUnreadable))
+	if resp.Len() > maxResources {
 		rejected.total++
 		rejected.add(t, rejected.total, "", errTooMany)
 	}
 	if len(w.unchanged) > 0 {
-		ch.again(w, seen, t, &rejected)
+		ch.again(w, w.seen, t, &rejected)
 	}
 	if d.reject = rejected.String(); d.reject != "" {
-		d.digest, d.bad = digest(ch.client.seed, &w.response), rejected.bad
+		d.digest, d.bad = digest(ch.client.seed, resp), rejected.bad
 	}
-	ch.absences(w, t)
-	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged
-	return d, true
+	return d
 }
 
-// list makes results of the first n resources but those that are unchanged, and says in
-// w.news what there is to decode.
-func (ch *channel) list(w *scratch, t *resource.Type, delta bool, n int) {
-	left := n - len(w.unchanged)
-	if left == 0 {
+// maxUnreadable bounds the resources without a name for which an error is made; the
+// others are counted.
+const maxUnreadable = 100
+
+// look makes results of those of the remaining resources that are watched, and notes in
+// w.news what there is to decode. The others remain. The generation is that of the
+// watches at the beginning. Not ok: the stream is over.
+func (s *stream) look(w *scratch, t *resource.Type) (generation uint64, ok bool) {
+	left := w.left
+	w.left = w.left[:0] // which is never ahead of left
+	for first := true; len(left) > 0; first = false {
+		part := left[:min(len(left), askedAtOnce)]
+		left = left[len(part):]
+		q := w.question(t)
+		for _, i := range part {
+			s.channel.mention(w, t, i)
+		}
+		if !s.ask(q) {
+			return 0, false
+		}
+		if first {
+			generation = q.generation
+		}
+		for i := range q.names {
+			if !q.names[i].wanted {
+				w.left = append(w.left, q.names[i].number)
+				continue
+			}
+			w.result(&q.names[i])
+		}
+	}
+	return generation, true
+}
+
+// mention adds a resource to the question, unless it has no name that can be read.
+func (ch *channel) mention(w *scratch, t *resource.Type, i uint32) {
+	res := w.response.At(int(i))
+	name, err := ch.name(t, &res)
+	if err != nil {
+		w.unread(int(i), res.Name, err)
 		return
 	}
-	w.names.reset(left)
-	w.news, w.results = slices.Grow(w.news, left), slices.Grow(w.results, left)
-	for i, found := range w.found {
-		if found != 0 {
-			continue
-		}
-		res := w.response.At(i)
-		f := fresh{number: i + 1, result: len(w.results), plain: res.Name == ""}
-		name, err := ch.name(t, &res)
-		if err != nil {
-			f.name, f.result, f.err, f.plain = res.Name, -1, err, false
-			w.news = append(w.news, f)
-			continue
-		}
-		named := w.names.slot(name, func(i uint32) xdstp.Name { return w.results[i].Name })
-		if *named != 0 {
-			f.result, f.err, f.plain = int(*named)-1, errTwice, false
-			w.news = append(w.news, f)
-			continue
-		}
-		r := authority.Result{Name: name, Version: w.response.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res.Aliases)}
-		if delta || res.Version != "" || res.Heartbeat {
-			r.Version = res.Version
-		}
-		switch {
-		case res.Heartbeat:
-		case res.Err != nil:
-			r.Err = res.Err
-		case res.TypeURL != w.response.TypeURL && transport.MessageName(res.TypeURL) != t.Name:
-			r.Err = wrongType(t, &res)
-		default:
-			f.body = res.Body
-		}
-		w.news, w.results = append(w.news, f), append(w.results, r)
-		*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
+	a := asked{number: i, plain: res.Name == ""}
+	a.says = authority.Result{Name: name, Version: w.response.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res.Aliases)}
+	if w.response.Delta() || res.Version != "" || res.Heartbeat {
+		a.says.Version = res.Version
 	}
+	switch {
+	case res.Heartbeat:
+	case res.Err != nil:
+		a.says.Err = res.Err
+	case res.TypeURL != w.response.TypeURL && transport.MessageName(res.TypeURL) != t.Name:
+		a.says.Err = wrongType(t, &res)
+	default:
+		a.body = res.Body
+	}
+	w.asks.add(a)
+}
+
+// unread notes that a resource has no name that can be read.
+func (w *scratch) unread(i int, name string, err error) {
+	if w.unreadable++; w.unreadable <= maxUnreadable {
+		w.news = append(w.news, fresh{number: i + 1, name: clip(name, maxQuoted), result: -1, err: err})
+	}
+}
+
+// result takes over the result of a resource that is watched.
+func (w *scratch) result(a *asked) {
+	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
+	w.names.reserve(len(w.results), w.nameOf)
+	named := w.names.slot(a.says.Name, w.nameOf)
+	if *named != 0 {
+		f.result, f.err, f.plain, f.body = int(*named)-1, errTwice, false, nil
+		w.news = append(w.news, f)
+		return
+	}
+	w.news, w.results = append(w.news, f), append(w.results, a.says)
+	*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
 }
 
 // again rejects what has the name of a resource that the response had as it was.
@@ -122,22 +182,45 @@ func (ch *channel) again(w *scratch, s *seen, t *resource.Type, rejected *reject
 }
 
 // absences reads what a response says of resources that are not in it. A name that
-// cannot be read is none that anybody asked for.
-func (ch *channel) absences(w *scratch, t *resource.Type) {
-	limit := len(w.results) + maxResources
-	add := func(name string, r authority.Result) {
-		n, err := ch.client.config.ParseName(name)
-		if err == nil && n.CheckType(t.Name) == nil && len(w.results) < limit {
-			r.Name = n
-			w.results = append(w.results, r)
+// cannot be read is none that anybody asked for. Not ok: the stream is over.
+func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
+	q, number, ok := w.question(t), 0, true
+	flush := func() {
+		if ok = s.ask(q); !ok {
+			return
 		}
+		for i := range q.names {
+			if q.names[i].wanted {
+				w.results = append(w.results, q.names[i].says)
+			}
+		}
+		q = w.question(t)
+	}
+	add := func(name string, r authority.Result) bool {
+		n, err := s.channel.client.config.ParseName(name)
+		if err == nil && n.CheckType(t.Name) == nil {
+			r.Name = n
+			q.add(asked{says: r})
+		}
+		if number++; len(q.names) == askedAtOnce {
+			flush()
+		}
+		return ok && number < maxResources
 	}
 	for name := range w.response.Removed() {
-		add(name, authority.Result{Removed: true})
+		if !add(name, authority.Result{Removed: true}) {
+			break
+		}
 	}
 	for e := range w.response.Errors() {
-		add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message, maxQuoted)}})
+		if !ok || !add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message, maxQuoted)}}) {
+			break
+		}
 	}
+	if ok {
+		flush()
+	}
+	return ok
 }
 
 // aliases reads the other names of a resource.

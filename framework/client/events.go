@@ -90,6 +90,10 @@ func (e received) apply(l *loop, now time.Time) {
 		return
 	}
 	ch, r := e.s.channel, e.response
+	if r.left > 0 && ch.generation(r.typ) != r.generation {
+		e.s.again <- struct{}{}
+		return
+	}
 	e.s.answered = true
 	e.s.pause(l, now)
 	asked := ch.machine.Asked(r.typ)
@@ -126,6 +130,10 @@ type decoded struct {
 	// unchanged are those that were in an earlier response as they are.
 	unchanged []authority.Unchanged
 	partial   bool // what results lacks may be there all the same
+	// left is how many resources were not decoded because nobody watched them, at a
+	// generation of the watches.
+	left       int
+	generation uint64
 }
 
 // A part is what a response has for one authority: results, and where they are among the

@@ -69,6 +69,12 @@ func digest(seed maphash.Seed, resp *transport.Response) (sum uint64) {
 	return sum
 }
 
+// more counts resources about which nothing more is said.
+func (r *rejections) more(n int) {
+	r.count += n
+	r.left += n
+}
+
 // String is empty when nothing was rejected.
 func (r *rejections) String() string {
 	if r.count == 0 {

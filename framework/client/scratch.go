@@ -20,10 +20,15 @@ type scratch struct {
 	group     [64]candidate
 	touched   byte // what makes reading ahead count as something
 
-	news    []fresh
-	results []authority.Result
-	names   index // of results
-	budget  *wire.Shared
+	left       []uint32 // resources, from 0, that are not in results: nobody watches them, as far as is known
+	asks       question
+	news       []fresh
+	unreadable int // resources without a name
+	results    []authority.Result
+	resources  int   // of results, those that the response has
+	names      index // of results
+	seen       *seen // of the type
+	budget     *wire.Shared
 }
 
 // A fresh is a resource that is not known to be what it was.
@@ -42,7 +47,10 @@ func (w *scratch) forget() {
 	clear(w.group[:])
 	clear(w.news)
 	clear(w.results)
+	clear(w.asks.names)
 	w.unchanged, w.news, w.results = w.unchanged[:0], w.news[:0], w.results[:0]
+	w.left, w.asks = w.left[:0], question{names: w.asks.names[:0]}
+	w.unreadable, w.resources, w.seen, w.budget = 0, 0, nil, nil
 	w.response.Forget()
 }
 
@@ -67,6 +75,20 @@ func (x *index) reset(n int) {
 	x.slots = grown(x.slots, size)
 	clear(x.slots)
 }
+
+// reserve makes the index a larger one where it has no room for one more than n names.
+func (x *index) reserve(n int, at func(position uint32) xdstp.Name) {
+	if 2*(n+1) <= len(x.slots) {
+		return
+	}
+	x.reset(2 * (n + 1))
+	for i := range uint32(n) { //nolint:gosec // responses are bounded
+		*x.slot(at(i), at) = i + 1
+	}
+}
+
+// nameOf is the name of a result.
+func (w *scratch) nameOf(i uint32) xdstp.Name { return w.results[i].Name }
 
 // slot is the one with the position of a name, or the empty one where that is to be.
 // What is at a position has the name that at returns.

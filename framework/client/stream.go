@@ -23,7 +23,10 @@ type stream struct {
 	cancel  context.CancelFunc
 	out     chan []byte   // requests for the writing goroutine; never more than one
 	applied chan struct{} // a token when the last response is done with
-	news    bool          // there was something new in it; set before the token
+	// replied has a token when a question was answered, and again when the last response
+	// has resources that are watched since it was decoded.
+	replied, again chan struct{}
+	news           bool // there was something new in it; set before the token
 
 	reading  reading
 	answered bool // the loop has taken in a response; loop only
@@ -129,27 +132,43 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	if err := w.response.ParsePieces(msg, s.delta); err != nil {
 		return err
 	}
-	d, ok := s.channel.decode(w, s.delta, known)
-	switch {
-	case c.closed(): // and perhaps decoding was not finished
-		return resource.ErrClosed
-	case !ok:
+	t, ok := c.decoded.LookupURL(w.response.TypeURL)
+	if ok {
+		if err := s.take(w, t, known); err != nil {
+			return err // the loop may still be at what is in w
+		}
+	} else { // the response is neither accepted nor rejected
 		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", printable.Text(w.response.TypeURL, printable.Short))
 		s.news = false
-	default:
-		s.loop.post(received{s, d})
-		select {
-		case <-s.applied:
-		case <-s.ctx.Done():
-			return s.ctx.Err() // the loop may still be at what is in w
-		}
-		if !s.delta {
-			known.remember(c, &d)
-		}
 	}
 	w.forget()
 	c.scratches.Put(w)
 	return nil
+}
+
+// take decodes the response in w and has the loop take it in. Resources that are watched
+// since they were passed over are decoded before it does.
+func (s *stream) take(w *scratch, t *resource.Type, known memory) error {
+	c := s.channel.client
+	for d, ok := s.decode(w, t, known); ; d, ok = s.more(w, t) {
+		switch {
+		case c.closed(): // and perhaps decoding was not finished
+			return resource.ErrClosed
+		case !ok:
+			return s.ctx.Err()
+		}
+		s.loop.post(received{s, d})
+		select {
+		case <-s.applied:
+			if !s.delta {
+				known.remember(c, &d)
+			}
+			return nil
+		case <-s.again:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+	}
 }
 
 // A pace bounds what a control plane costs that sends without end what is known

@@ -22,15 +22,16 @@ const (
 )
 
 // updates decodes what is to be decoded of a response. Its results stay in their order.
-func (ch *channel) updates(w *scratch, t *resource.Type) {
-	size := 0
-	for i := range w.news {
-		size += len(w.news[i].body)
+func (ch *channel) updates(w *scratch, t *resource.Type, news []fresh) {
+	if len(news) == 0 {
+		return
 	}
-	w.budget = ch.client.limits.Response(int64(size))
-	parts := parts(w.news)
+	if w.budget == nil {
+		w.budget = ch.client.limits.Response(int64(w.response.Size()))
+	}
+	parts := parts(news)
 	if len(parts) <= 1 {
-		ch.part(w, t, w.news)
+		ch.part(w, t, news)
 		return
 	}
 	var next atomic.Int64

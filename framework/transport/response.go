@@ -143,6 +143,17 @@ func (r *Response) Forget() {
 	*r = Response{resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
 }
 
+// Delta reports whether the response is one of the delta protocol.
+func (r *Response) Delta() bool { return r.delta }
+
+// Size is the size of the resources, in bytes.
+func (r *Response) Size() (n int) {
+	for _, b := range r.resources {
+		n += len(b)
+	}
+	return n
+}
+
 // Len is how many resources there are.
 func (r *Response) Len() int { return len(r.resources) }
 

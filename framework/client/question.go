@@ -1,0 +1,80 @@
+package client
+
+import (
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A question asks the loop which resources of a response are watched: only those are
+// decoded. What is watched belongs to the loop, and changes while a response is decoded.
+// So each answer has a generation: when it is not the present one any longer by the time
+// that the response is taken in, the loop has the reader look at the rest again.
+type question struct {
+	stream *stream
+	typ    *resource.Type
+	names  []asked
+	// generation is that of the watches of the type when the loop answered.
+	generation uint64
+}
+
+// An asked is a resource in a question.
+type asked struct {
+	says   authority.Result // without what decoding brings
+	number uint32           // in the response, from 0
+	body   []byte           // nil: there is nothing to decode
+	plain  bool             // it goes by the name in its message
+	wanted bool             // the answer
+}
+
+// askedAtOnce is how many resources a question is about: no more of them are held at a
+// time that nobody watches.
+const askedAtOnce = 1 << 10
+
+func (q *question) add(a asked) { q.names = append(q.names, a) }
+
+// question is an empty one, which takes the place of the last.
+func (w *scratch) question(t *resource.Type) *question {
+	clear(w.asks.names)
+	w.asks = question{typ: t, names: w.asks.names[:0]}
+	return &w.asks
+}
+
+// ask has the loop answer, and reports whether it did. If not, the stream is over, and the
+// scratch is not to be touched any more.
+func (s *stream) ask(q *question) bool {
+	if len(q.names) == 0 {
+		return true
+	}
+	q.stream = s
+	s.loop.post(q)
+	select {
+	case <-s.replied:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// apply answers.
+func (q *question) apply(l *loop, _ time.Time) {
+	ch := q.stream.channel
+	q.generation = ch.generation(q.typ)
+	for i := range q.names {
+		a := &q.names[i]
+		if scope := l.client.find(a.says.Name); scope != nil {
+			a.wanted = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases)
+		}
+	}
+	q.stream.replied <- struct{}{}
+}
+
+// generation grows with every watch of the type that a response of the channel's might
+// concern.
+func (ch *channel) generation(t *resource.Type) (sum uint64) {
+	for _, u := range ch.users {
+		sum += u.machine.Generation(t)
+	}
+	return sum
+}
