@@ -126,6 +126,9 @@ func (s *deltaNames) remove(name string) {
 		return
 	}
 	s.ended = s.ended || s.asked
+	if len(s.parted) == 0 { // a map that grows takes more memory
+		s.parted = make(map[string]struct{}, len(s.held))
+	}
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
 		if strings.HasPrefix(n, prefix) && s.settle(n) {
@@ -349,7 +352,7 @@ func (s *deltaNames) curious() bool { return true }
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
 	clear(s.dropped)
-	clear(s.parted)
+	s.parted = make(map[string]struct{}) // a cleared map keeps its memory
 	s.ended = false
 	s.overdue.reset()
 	s.retake()

@@ -22,6 +22,9 @@ func (s *deltaNames) drop(name string) {
 		}
 	}
 	delete(s.held, name)
+	if len(s.held) == 0 { // maps never shrink
+		s.held = make(map[string]Accepted)
+	}
 }
 
 // hold notes what was taken into use. A heartbeat may be of what is not: of

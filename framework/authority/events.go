@@ -184,7 +184,14 @@ type (
 	Forget struct {
 		Server int
 		Type   *resource.Type
-		Name   string
+		Name   xdstp.Name
+	}
+	// Unused says that the update of a resource, which a server sent, is not in use any
+	// longer: nobody watches the resource.
+	Unused struct {
+		Server int
+		Type   *resource.Type
+		Name   xdstp.Name
 	}
 	// Renew what a server is asked for when its stream is back: another server is
 	// listened to until it responds, so it must not stay silent because it said
@@ -213,6 +220,7 @@ func (Overdue) effect()      {}
 func (Silent) effect()       {}
 func (Answered) effect()     {}
 func (Forget) effect()       {}
+func (Unused) effect()       {}
 func (Renew) effect()        {}
 func (Release) effect()      {}
 func (Notify) effect()       {}

@@ -1,13 +1,11 @@
 package authority
 
 import (
-	"slices"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Times of the does-not-exist timer (gRFC A57, gRFC A88).
@@ -19,6 +17,9 @@ const (
 // MaxServers bounds the servers of an authority; those after them are not used.
 const MaxServers = 64
 
+// DefaultMaxMembers is the most members of a collection unless a [Config] says otherwise.
+const DefaultMaxMembers = 200_000
+
 // A Config is what a machine is made with.
 type Config struct {
 	Types *resource.Set
@@ -26,6 +27,9 @@ type Config struct {
 	// used (gRFC A71). Events and effects name them by their position.
 	Servers []*bootstrap.Server
 	NodeID  string // for errors
+	// MaxMembers is the most members that a wildcard or glob collection may have; further
+	// ones are passed over. Zero is [DefaultMaxMembers].
+	MaxMembers int
 	// FailOnDataErrors treats every server as if it had the feature of that name.
 	FailOnDataErrors bool
 }
@@ -58,6 +62,9 @@ type Machine struct {
 
 // New returns a machine without any resource.
 func New(config Config) *Machine {
+	if config.MaxMembers <= 0 {
+		config.MaxMembers = DefaultMaxMembers
+	}
 	config.Servers = config.Servers[:min(len(config.Servers), MaxServers)]
 	m := &Machine{
 		config: config,
@@ -90,9 +97,7 @@ const keptEffects = 1 << 10
 // until the next call.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	clear(m.effects) // no update may live on in an old effect
-	if m.effects, m.now = m.effects[:0], now; cap(m.effects) > keptEffects {
-		m.effects = nil
-	}
+	m.effects, m.now = m.effects[:0], now
 	switch ev := ev.(type) {
 	case Watch:
 		m.watch(ev)
@@ -122,29 +127,12 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	case Tick:
 		m.tick()
 	}
-	return m.effects
-}
-
-// Wants reports whether a resource of a type concerns anybody: it is watched by its name
-// or an alias, or is a member of a collection that is. Events about others have no effect.
-func (m *Machine) Wants(typ *resource.Type, name xdstp.Name, aliases []xdstp.Name) bool {
-	t := m.table(typ)
-	key := name.String()
-	if _, ok := t.records[key]; ok || len(t.aliased[key]) > 0 {
-		return true
+	out := m.effects
+	if cap(out) > keptEffects {
+		m.effects = nil
 	}
-	if _, ok := t.collection(name); ok {
-		return true
-	}
-	return slices.ContainsFunc(aliases, func(a xdstp.Name) bool {
-		_, ok := t.records[a.String()]
-		return ok
-	})
+	return out
 }
-
-// Generation grows when the machine begins to want a resource of a type that it did not
-// want before.
-func (m *Machine) Generation(typ *resource.Type) uint64 { return m.table(typ).generation }
 
 // NextDeadline is when the next Tick is due.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
@@ -233,9 +221,12 @@ func (m *Machine) cancel(ev Cancel) {
 // discard forgets a record that nobody needs.
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
+	if r.update != nil {
+		m.emit(Unused{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
+	}
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
-	delete(r.table.records, r.name.String())
+	r.table.remove(r.name.String())
 }
 
 // told is what a watcher is to know of a resource.

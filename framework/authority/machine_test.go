@@ -184,8 +184,8 @@ func TestWatchersShareASubscription(t *testing.T) {
 	if r.cached(complete, "a") != u {
 		t.Error("not cached while it is watched")
 	}
-	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 1 || e[0] != (Unsubscribe{0, complete, "a"}) {
-		t.Fatalf("effects of the last cancel = %v, want Unsubscribe", e)
+	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 2 || e[0] != (Unsubscribe{0, complete, "a"}) || e[1] != (Unused{0, complete, n}) {
+		t.Fatalf("effects of the last cancel = %v, want Unsubscribe and Unused", e)
 	}
 	if r.cached(complete, "a") != nil {
 		t.Error("still cached when nobody watches")

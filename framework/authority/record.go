@@ -1,6 +1,7 @@
 package authority
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -60,6 +61,8 @@ type rare struct {
 	collection *record   // of which it is a member
 	member     int       // its place among the members of that
 	members    []*record // of a collection; nil otherwise
+	response   uint64    // which a collection was last asked about
+	promised   int       // members that it will have of that
 
 	rejected   string // the version that was rejected last
 	rejectedAt time.Time
@@ -134,8 +137,25 @@ type table struct {
 	// aliased are the records whose update has another name than theirs, by that.
 	aliased     map[string][]*record
 	collections int // records that are
+	most        int // records since the map was made
 	// generation grows when a name becomes wanted that was not.
 	generation uint64
+}
+
+// fewRecords are so few that the size of a map does not matter.
+const fewRecords = 1 << 10
+
+// remove forgets a record. Maps never shrink, so the map is made anew when there are far
+// fewer records than there were.
+func (t *table) remove(key string) {
+	t.most = max(t.most, len(t.records))
+	delete(t.records, key)
+	if t.most < fewRecords || len(t.records) > t.most/4 {
+		return
+	}
+	records := make(map[string]*record, len(t.records))
+	maps.Copy(records, t.records)
+	t.records, t.most = records, len(records)
 }
 
 // named calls f with the records by which a resource is watched: that of its name,

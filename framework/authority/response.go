@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -110,7 +111,9 @@ func (m *Machine) result(t *table, res *Result) {
 		if c.name.IsGlob() {
 			m.answered(c, Acked, nil)
 		}
-		if r, ok := t.records[res.Name.String()]; !ok {
+		if r, ok := t.records[res.Name.String()]; !ok && len(c.members()) >= m.config.MaxMembers {
+			return
+		} else if !ok {
 			r = &record{table: t, name: res.Name}
 			t.records[res.Name.String()] = r
 			m.join(r, c)
@@ -150,7 +153,7 @@ func (m *Machine) accept(r *record, res Result) {
 	r.timer = 0
 	news := r.update != u || r.err != nil
 	if r.update != nil && int(r.from) != m.choice.Active() {
-		m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name().String()})
+		m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
 		if same, ok := r.table.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
@@ -203,7 +206,23 @@ func (m *Machine) beat(r *record, res Result) {
 }
 
 func (m *Machine) reject(r *record, cause error) {
+	if r.update == nil && !r.watched() {
+		cause = clipped(cause)
+	}
 	m.dataError(r, Nacked, m.fault(r, resource.ErrInvalid, cause))
+}
+
+// maxMemberError bounds the text of the error of a member that never was valid: there may
+// be many of them.
+const maxMemberError = 256
+
+// clipped is an error with the beginning of the text of another, and nothing else of it.
+func clipped(err error) error {
+	text := err.Error()
+	if len(text) > maxMemberError {
+		text = strings.ToValidUTF8(text[:maxMemberError], "") + "…"
+	}
+	return errors.New(strings.Clone(text))
 }
 
 // remove notes that the control plane does not have a resource, or not any longer.

@@ -266,7 +266,7 @@ func (m *Machine) drop(r *record) {
 	if r.update == nil {
 		return
 	}
-	m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name().String()})
+	m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
 }

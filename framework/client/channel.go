@@ -61,6 +61,7 @@ func (ch *channel) open(l *loop, delta bool) {
 
 		replied: make(chan struct{}, 1),
 		again:   make(chan struct{}, 1),
+		desk:    newDesk(),
 	}
 	s.ctx, s.cancel = context.WithCancel(ch.client.ctx)
 	ch.stream = s

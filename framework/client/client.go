@@ -70,7 +70,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	if config == nil || types == nil {
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
 	}
-	o := options{budget: DefaultWatcherBudget}
+	o := options{budget: DefaultWatcherBudget, members: DefaultMaxMembers}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -89,7 +89,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		done: make(chan struct{}), looped: make(chan struct{}),
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}
-	if c.decoded, err = withCollections(types); err != nil {
+	if c.decoded, err = withCollections(types, o.members); err != nil {
 		return nil, err
 	}
 	if c.logger == nil {
@@ -107,7 +107,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads)
-	c.scopes(o.fail)
+	c.scopes(o)
 	go func() {
 		defer close(c.looped)
 		c.loop.run()
@@ -117,20 +117,20 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 
 // scopes makes the first level of the cache (gRFC A47): an entry for each
 // authority, and one for old-style names apart from the empty authority.
-func (c *Client) scopes(fail bool) {
+func (c *Client) scopes(o options) {
 	if servers := c.config.Servers(); len(servers) > 0 {
-		c.oldStyle = c.scope("", servers, fail)
+		c.oldStyle = c.scope("", servers, o)
 	}
 	c.authorities = make(map[string]*authorityScope)
 	for _, name := range c.config.Authorities() {
 		a, _ := c.config.Authority(name)
-		c.authorities[name] = c.scope(name, a.Servers, fail)
+		c.authorities[name] = c.scope(name, a.Servers, o)
 	}
 }
 
-func (c *Client) scope(name string, servers []*bootstrap.Server, fail bool) *authorityScope {
+func (c *Client) scope(name string, servers []*bootstrap.Server, o options) *authorityScope {
 	s := &authorityScope{client: c, name: name}
-	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: fail}
+	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.fail, MaxMembers: o.members}
 	for _, server := range servers {
 		if len(s.channels) == authority.MaxServers {
 			break // positions beyond mean nothing to the machine

@@ -13,10 +13,11 @@ import (
 )
 
 var (
-	errNoName  = errors.New("it has no name")
-	errTwice   = errors.New("it is listed twice in one response; the specification allows a name once")
-	errTooMany = errors.New("a response holds too many resources")
-	errNotIt   = errors.New("its decoder returned no update of that name")
+	errNoName    = errors.New("it has no name")
+	errTwice     = errors.New("it is listed twice in one response; the specification allows a name once")
+	errTooMany   = errors.New("a response holds too many resources")
+	errExcessive = errors.New("it is one member too many of its collection (client.WithMaxMembers)")
+	errNotIt     = errors.New("its decoder returned no update of that name")
 )
 
 // decode reads the resources of the response in w, off the loop. A resource whose bytes
@@ -115,11 +116,15 @@ func (s *stream) look(w *scratch, t *resource.Type) (generation uint64, ok bool)
 			generation = q.generation
 		}
 		for i := range q.names {
-			if !q.names[i].wanted {
-				w.left = append(w.left, q.names[i].number)
-				continue
+			switch a := &q.names[i]; a.want {
+			case authority.Unwanted:
+				w.left = append(w.left, a.number)
+			case authority.Excessive:
+				a.says.Err, a.body = errExcessive, nil
+				w.result(a)
+			case authority.Wanted:
+				w.result(a)
 			}
-			w.result(&q.names[i])
 		}
 	}
 	return generation, true
@@ -190,7 +195,7 @@ func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
 			return
 		}
 		for i := range q.names {
-			if q.names[i].wanted {
+			if q.names[i].want == authority.Wanted {
 				w.results = append(w.results, q.names[i].says)
 			}
 		}

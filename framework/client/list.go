@@ -9,7 +9,6 @@ import (
 
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -18,7 +17,7 @@ import (
 )
 
 // withCollections adds a type for the list collections of each type that has them.
-func withCollections(types *resource.Set) (*resource.Set, error) {
+func withCollections(types *resource.Set, members int) (*resource.Set, error) {
 	var lists []*resource.Type
 	for _, t := range types.All() {
 		if t.Collection == "" {
@@ -28,8 +27,10 @@ func withCollections(types *resource.Set) (*resource.Set, error) {
 			return nil, fmt.Errorf("client: %s is registered as a type of its own; it is the list collection of %s", t.Collection, t.Name)
 		}
 		lists = append(lists, &resource.Type{
-			Name:     t.Collection,
-			Decode:   func(dc *resource.DecodeContext, body []byte) (resource.Update, error) { return decodeList(t, dc, body) },
+			Name: t.Collection,
+			Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+				return decodeList(t, dc, body, members)
+			},
 			NewShard: func() resource.Shard { return cache.NewShard[*list]() },
 		})
 	}
@@ -43,10 +44,13 @@ type list struct {
 	located map[xdstp.Name]struct{}
 }
 
+// memberSize is about what a member of a list takes besides its resource, in bytes.
+const memberSize = 512
+
 // listEntries is the only field of every list collection's message.
 const listEntries = 1
 
-func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte, members int) (resource.Update, error) {
 	l := &list{Meta: dc.Meta(body), inlined: make(map[xdstp.Name]resource.Update), located: make(map[xdstp.Name]struct{})}
 	var v resource.Violations
 	var p resource.Path
@@ -59,6 +63,10 @@ func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte) (reso
 		b = b[n:]
 		if num != listEntries || typ != protowire.BytesType {
 			continue
+		}
+		if i == members {
+			v.Add(p.Field("entries"), nil, fmt.Sprintf("must not be more than %d (client.WithMaxMembers)", members))
+			break
 		}
 		at := p.Item("entries", i)
 		i++
@@ -73,8 +81,11 @@ func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte) (reso
 
 func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) error {
 	e := new(xdscorev3.CollectionEntry)
-	if err := proto.Unmarshal(b, e); err != nil {
-		return resource.Unparseable("xds.core.v3.CollectionEntry", err)
+	if err := dc.Unmarshal(b, e); err != nil {
+		return err
+	}
+	if err := dc.Spend(1, memberSize); err != nil {
+		return err
 	}
 	switch e.GetResourceSpecifier().(type) {
 	case *xdscorev3.CollectionEntry_Locator:

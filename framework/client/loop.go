@@ -32,6 +32,8 @@ type loop struct {
 
 	now time.Time // of the events that are taken in
 
+	asked uint64 // responses of which it was asked
+
 	// While a response is taken in: who waits for the watchers that it concerns, and
 	// whether there are any.
 	work *work
@@ -169,7 +171,10 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 		case authority.Silent:
 			a.channels[e.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", e.Type.Name, "name", e.Name)
 		case authority.Forget:
-			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name}, now)
+			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name.String()}, now)
+			a.channels[e.Server].drop(e.Type, e.Name)
+		case authority.Unused:
+			a.channels[e.Server].drop(e.Type, e.Name)
 		case authority.Renew:
 			l.toStream(a.channels[e.Server], ads.Renew{}, now)
 		case authority.Release:

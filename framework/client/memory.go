@@ -16,6 +16,29 @@ import (
 // looked for, the cache is not asked, and the loop is told where it keeps it.
 type memory map[*resource.Type]*seen
 
+// forget drops a resource that is not in use any longer.
+func (m memory) forget(t *resource.Type, name xdstp.Name) {
+	s := m[t]
+	if s == nil || len(s.items) == 0 {
+		return
+	}
+	if i := *s.names.slot(name, s.name); i != 0 {
+		s.items[i-1] = item{update: &forgotten{name: name}}
+		if s.gone++; s.gone > fewItems && s.gone > len(s.items)/2 {
+			s.keep(func(it item) bool { return it.raw != "" })
+		}
+	}
+}
+
+// forgotten has the name of an update that was dropped, for as long as its item stays.
+type forgotten struct {
+	resource.Update
+	name xdstp.Name
+}
+
+// Name implements [resource.Update].
+func (f *forgotten) Name() xdstp.Name { return f.name }
+
 // seen is the memory of one type: a hash table from bytes to items. There is one item
 // for a name, so that what a resource was is not taken for another resource.
 type seen struct {
@@ -24,6 +47,7 @@ type seen struct {
 	names    index  // of items; with as many slots
 	used     int    // slots of either that are not empty; those of what was replaced stay
 	items    []item
+	gone     int    // items that were forgotten, about
 	limit    int    // items at which those that are out of date are dropped
 	response uint32 // counts responses
 }
@@ -78,7 +102,7 @@ func (s *seen) scan(w *scratch, n int) {
 				continue
 			}
 			it := &s.items[number-1]
-			if it.raw != text(w.group[i].body) || it.response == s.response {
+			if it.raw != text(w.group[i].body) || it.response == s.response || it.raw == "" {
 				found[i] = 0
 				continue
 			}
@@ -248,17 +272,24 @@ func (s *seen) build(n int) {
 
 // prune drops what is not cached any longer.
 func (s *seen) prune(c *Client, t *resource.Type) {
-	n := len(s.items)
-	s.items = slices.DeleteFunc(s.items, func(it item) bool {
+	s.keep(func(it item) bool {
 		shard := c.Shard(t, it.update.Name())
 		if shard == nil {
-			return true
+			return false
 		}
 		u, ok := shard.Load(it.update.Name())
-		return !ok || u != it.update
+		return ok && u == it.update
 	})
-	if s.limit = len(s.items) + len(s.items)/4 + fewItems; len(s.items) < n {
+	s.limit = len(s.items) + len(s.items)/4 + fewItems
+}
+
+// keep drops the other items.
+func (s *seen) keep(which func(item) bool) {
+	n := len(s.items)
+	s.items = slices.DeleteFunc(s.items, func(it item) bool { return !which(it) })
+	if s.gone = 0; len(s.items) < n {
 		s.items = slices.Clip(slices.Clone(s.items))
+		s.names.slots = nil // there may be far fewer
 		s.build(len(s.items))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
@@ -19,6 +20,7 @@ type options struct {
 	fail      bool
 	budget    time.Duration
 	limits    resource.Limits
+	members   int
 }
 
 // DefaultWatcherBudget is for how long a control plane is not read because watchers
@@ -71,3 +73,18 @@ func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.bud
 // WithLimits bounds the memory that decoding takes. A resource that exceeds a limit is
 // invalid. What is not set has its default.
 func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits = l } }
+
+// DefaultMaxMembers is the most members that a collection may have unless
+// [WithMaxMembers] says otherwise.
+const DefaultMaxMembers = authority.DefaultMaxMembers
+
+// WithMaxMembers bounds the members of a collection: a wildcard, a glob collection or a
+// list collection. Further members of a wildcard or glob are rejected; a list with more
+// entries is. Zero or less leaves the default, [DefaultMaxMembers].
+func WithMaxMembers(n int) Option {
+	return func(o *options) {
+		if n > 0 {
+			o.members = n
+		}
+	}
+}

@@ -15,6 +15,8 @@ type question struct {
 	stream *stream
 	typ    *resource.Type
 	names  []asked
+	// response is a number for the response; 0 before the first answer.
+	response uint64
 	// generation is that of the watches of the type when the loop answered.
 	generation uint64
 }
@@ -25,7 +27,7 @@ type asked struct {
 	number uint32           // in the response, from 0
 	body   []byte           // nil: there is nothing to decode
 	plain  bool             // it goes by the name in its message
-	wanted bool             // the answer
+	want   authority.Want   // the answer
 }
 
 // askedAtOnce is how many resources a question is about: no more of them are held at a
@@ -37,7 +39,7 @@ func (q *question) add(a asked) { q.names = append(q.names, a) }
 // question is an empty one, which takes the place of the last.
 func (w *scratch) question(t *resource.Type) *question {
 	clear(w.asks.names)
-	w.asks = question{typ: t, names: w.asks.names[:0]}
+	w.asks = question{typ: t, names: w.asks.names[:0], response: w.asks.response}
 	return &w.asks
 }
 
@@ -61,10 +63,14 @@ func (s *stream) ask(q *question) bool {
 func (q *question) apply(l *loop, _ time.Time) {
 	ch := q.stream.channel
 	q.generation = ch.generation(q.typ)
+	if q.response == 0 {
+		l.asked++
+		q.response = l.asked
+	}
 	for i := range q.names {
 		a := &q.names[i]
 		if scope := l.client.find(a.says.Name); scope != nil {
-			a.wanted = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases)
+			a.want = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases, q.response)
 		}
 	}
 	q.stream.replied <- struct{}{}

@@ -26,6 +26,7 @@ type stream struct {
 	// replied has a token when a question was answered, and again when the last response
 	// has resources that are watched since it was decoded.
 	replied, again chan struct{}
+	desk           *desk
 	news           bool // there was something new in it; set before the token
 
 	reading  reading
@@ -91,7 +92,6 @@ func (s *stream) write(ts transport.Stream) {
 // taken in the last, and watchers have had their time.
 func (s *stream) read(ts transport.Stream) error {
 	var pace pace
-	known := make(memory)
 	for {
 		s.next()
 		msg, err := receive(ts)
@@ -104,7 +104,7 @@ func (s *stream) read(ts transport.Stream) error {
 		for _, piece := range msg {
 			s.channel.counts.received.Add(uint64(len(piece)))
 		}
-		if err := s.respond(msg, known); err != nil {
+		if err := s.desk.use(func(known memory) error { return s.respond(msg, known) }); err != nil {
 			return err
 		}
 		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {

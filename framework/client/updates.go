@@ -97,6 +97,9 @@ func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r 
 			u, err = nil, panicked(p)
 		}
 	}()
+	if err := d.context.Spend(1, resource.ResourceBase); err != nil {
+		return nil, err
+	}
 	u, err = t.Decode(&d.context, slices.Clone(body))
 	if err == nil && (u == nil || u.Name() != r.Name) { // a nil pointer panics
 		err = errNotIt

@@ -20,7 +20,7 @@ type Limits struct {
 	// [DefaultResourceSize].
 	ResourceSize int64
 	// ResponseSize is the most that the resources of one response may cost together, in
-	// bytes, beyond the bytes of the response itself. Default [DefaultResponseSize].
+	// bytes, beyond half the bytes of the response. Default [DefaultResponseSize].
 	ResponseSize int64
 	// ResourceRegexps is the most that the regular expressions of one resource may cost,
 	// in instructions. Default [DefaultResourceRegexps].
@@ -32,11 +32,14 @@ type Limits struct {
 
 // Defaults of [Limits].
 const (
-	DefaultResourceSize    = 64 << 20
+	DefaultResourceSize    = 128 << 20
 	DefaultResponseSize    = 96 << 20
 	DefaultResourceRegexps = 1 << 20
 	DefaultResponseRegexps = 1 << 20
 )
+
+// ResourceBase is what each resource costs besides its elements, in bytes.
+const ResourceBase = 512
 
 // RegexpBase is what each regular expression costs besides its instructions.
 const RegexpBase = 32
@@ -57,7 +60,7 @@ func (l Limits) WithDefaults() Limits {
 
 // Response returns what the resources of a response of so many bytes share.
 func (l Limits) Response(bytes int64) *wire.Shared {
-	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes, Regexps: l.ResponseRegexps})
+	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes/2, Regexps: l.ResponseRegexps})
 }
 
 // Start makes a budget that of one more resource, of a response or, with nil, alone.

@@ -39,13 +39,12 @@ const (
 	maxPeak  = 300 << 20
 	maxKept  = 8 << 20
 	maxCPU   = 10 * time.Second
-	maxDelay = 2 * time.Second
+	maxDelay = 3 * time.Second
 )
 
-// largeBounds are the bounds of a response of the default largest size.
+// large has the bounds of an attack with so many bytes, more than gRPC's usual 4 MiB.
 func (a attack) large(bytes int64) attack {
-	a.name += " (largest response)"
-	a.peak, a.cpu, a.delay = 4*bytes+maxPeak, 2*time.Minute, 5*time.Second
+	a.peak, a.cpu, a.delay = 4*bytes+maxPeak, 2*time.Minute, 10*time.Second
 	return a
 }
 
@@ -66,6 +65,10 @@ func (a attack) withDefaults() attack {
 func allAttacks() []attack {
 	return slices.Concat(
 		routeAttacks(),
+		listenerAttacks(),
+		endpointAttacks(),
+		clusterAttacks(),
+		nameAttacks(),
 		targetAttacks(),
 	)
 }

@@ -95,7 +95,7 @@ func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, 
 	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return contains(r.names, "svc") }); err != nil {
 		return err
 	}
-	if err := s.post(response(listenerMessage, apiListener("svc", routed))); err != nil {
+	if err := s.post(response(listenerMessage, targetListener("svc", routed))); err != nil {
 		return err
 	}
 	answer := response(clusterMessage, clusters...)

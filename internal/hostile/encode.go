@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"slices"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -33,6 +34,15 @@ func fill(size int, element func(i int) []byte) []byte {
 	return b
 }
 
+// repeated is n elements.
+func repeated(n int, element func(i int) []byte) []byte {
+	var b []byte
+	for i := range n {
+		b = append(b, element(i)...)
+	}
+	return b
+}
+
 // encoded is a message.
 func encoded(m proto.Message) []byte {
 	b, err := proto.Marshal(m)
@@ -44,3 +54,18 @@ func encoded(m proto.Message) []byte {
 
 // The size of a response that gRPC lets through by default.
 const usual = 4<<20 - 1<<10
+
+func protoNumber(n int) protowire.Number { return protowire.Number(n) } //nolint:gosec // a constant
+
+// header is the beginning of a field with a value of wire type LEN.
+func header(number protowire.Number, length int) []byte {
+	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(length)) //nolint:gosec // a length
+}
+
+func appendReversed(b, more []byte) []byte {
+	more = slices.Clone(more)
+	slices.Reverse(more)
+	return append(b, more...)
+}
+
+func reverse(b []byte) { slices.Reverse(b) }

@@ -108,8 +108,8 @@ func (c *caller) count(v *victim) error {
 	return nil
 }
 
-// apiListener is a Listener for channels, with a route to each cluster.
-func apiListener(name string, clusters []string) []byte {
+// targetListener is a Listener for channels, with a route to each cluster.
+func targetListener(name string, clusters []string) []byte {
 	host := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
 	for _, cluster := range clusters {
 		host.Routes = append(host.Routes, &routev3.Route{

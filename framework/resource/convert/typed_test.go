@@ -70,24 +70,25 @@ func TestTyped(t *testing.T) {
 			`p = "xds.type.v3.TypedStruct"; must be a ` + name, `p = "xds.type.v3.TypedStruct"; must be a ` + name,
 		},
 	} {
-		if got := TypedName(tt.in); got != tt.name {
+		if got := TypedName(newContext(t), tt.in); got != tt.name {
 			t.Errorf("%s: TypedName = %q, want %q", tt.why, got, tt.name)
 		}
 		p := (*resource.Path)(nil).Field("p")
-		message := func(open func(resource.Path, *anypb.Any, proto.Message, *resource.Violations) bool) (uint32, bool, error) {
+		message := func(open func(*resource.DecodeContext, resource.Path, *anypb.Any, proto.Message, *resource.Violations) bool) (uint32, bool, error) {
 			var v resource.Violations
 			m := new(typev3.FractionalPercent)
-			ok := open(p, tt.in, m, &v)
+			ok := open(newContext(t), p, tt.in, m, &v)
 			return m.GetNumerator(), ok, v.Err()
 		}
-		view := func(read func(resource.Path, *anypb.Any, proto.Message, *resource.Violations) (wire.Reader, bool)) (n uint32, ok bool, _ error) {
+		view := func(read func(*resource.DecodeContext, resource.Path, *anypb.Any, proto.Message, *resource.Violations) (wire.Reader, bool)) (n uint32, ok bool, _ error) {
 			var v resource.Violations
-			r, ok := read(p, tt.in, (*typev3.FractionalPercent)(nil), &v)
+			dc := newContext(t)
+			r, ok := read(dc, p, tt.in, (*typev3.FractionalPercent)(nil), &v)
 			if ok {
 				for r.Next() {
 					n = r.Uint32()
 				}
-				ok = Parsed(r.OK(), p, tt.in, (*typev3.FractionalPercent)(nil), &v)
+				ok = Parsed(dc, r.OK(), p, tt.in, (*typev3.FractionalPercent)(nil), &v)
 			}
 			return n, ok, v.Err()
 		}
@@ -133,6 +134,18 @@ func TestEncodedAndCopies(t *testing.T) {
 	}
 }
 
+// newContext is that of a resource that is being read.
+func newContext(t *testing.T) *resource.DecodeContext {
+	t.Helper()
+	types, err := resource.NewSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc := &resource.DecodeContext{Types: types}
+	dc.Read("test.Message", nil)
+	return dc
+}
+
 // TestAddressesAndViews compares HostPort with net.JoinHostPort, and its view with it.
 func TestAddressesAndViews(t *testing.T) {
 	socket := func(host string, port uint32) *corev3.Address {
@@ -141,12 +154,7 @@ func TestAddressesAndViews(t *testing.T) {
 		}}}
 	}
 	p := (*resource.Path)(nil).Field("a")
-	types, err := resource.NewSet()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dc := &resource.DecodeContext{Types: types}
-	dc.Read("test.Message", nil)
+	dc := newContext(t)
 	for _, host := range []string{"", "h", "h.example", "10.0.0.1", "::1", "fe80::1%eth0", "h%1", strings.Repeat("a", 300)} {
 		for _, port := range []uint32{0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 1001, 9090, 9999, 10000, 10001, 65534, 65535} {
 			var v resource.Violations

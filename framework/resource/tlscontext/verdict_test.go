@@ -208,10 +208,10 @@ func TestSockets(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %s", text, s, err, want)
 		}
 	}
-	if m := Message(socket(t, proxy+`} }`)); !UsesProxy(m) || UsesProxy("x") {
+	if m := Message(dc, socket(t, proxy+`} }`)); !UsesProxy(m) || UsesProxy("x") {
 		t.Errorf("the socket of a proxy has the message %q", m)
 	}
-	if m := Message(socket(t, `name: "x"`)); m != "" {
+	if m := Message(dc, socket(t, `name: "x"`)); m != "" {
 		t.Errorf("a socket without a configuration has the message %q", m)
 	}
 }

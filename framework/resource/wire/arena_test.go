@@ -74,7 +74,7 @@ func TestArena(t *testing.T) {
 	var pool wire.Pool
 	for _, sizes := range [][]int{{}, {0}, {1}, {3, 3, 3}, {1, 50, 2}, {50, 1}, {0, 4, 0, 4}, {2000, 2000}, {1, 5000}, {3, 3, 3}, {30}} {
 		a := pool.Get()
-		all, texts := update(a, parse(t, a.Read(outers(sizes...), nil)), nil)
+		all, texts := update(a, parse(t, a.Read(outers(sizes...), nil)))
 		pool.Put(a)
 		if len(all) != len(sizes) {
 			t.Fatalf("%v: %d lists", sizes, len(all))
@@ -115,7 +115,7 @@ func TestArenaAllocations(t *testing.T) {
 		t.Errorf("8 lists are %v allocations, one list %v", many, few)
 	}
 	var a wire.Arena
-	parse(t, a.Read(outers(1, 100), nil), nil)
+	parse(t, a.Read(outers(1, 100), nil))
 	if s := wire.Strings[inner](&a, 1<<20); cap(s) != 1<<20 {
 		t.Errorf("room for %d strings", cap(s))
 	}

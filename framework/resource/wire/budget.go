@@ -59,17 +59,17 @@ func (b *Budget) Start(q Quotas, c *Costs, s *Shared) {
 	}
 }
 
-// take spends n, if there is as much.
-func (m *meter) take(n int64) verdict {
+// take spends n of the resource's limit and kept of the shared one, if there is as much.
+func (m *meter) take(n, kept int64) verdict {
 	switch {
 	case n > m.left:
 		return overResource
-	case m.shared != nil && n > m.granted && !m.refill(n):
+	case m.shared != nil && kept > m.granted && !m.refill(kept):
 		return overResponse
 	}
 	m.left -= n
 	if m.shared != nil {
-		m.granted -= n
+		m.granted -= kept
 	}
 	return granted
 }
@@ -122,7 +122,8 @@ func (b *Budget) elements(n, size, at int) bool {
 	if b == nil {
 		return true
 	}
-	return b.settle(b.size.take(int64(n)*int64(size)), Excess{Count: n, Size: size, at: at})
+	cost := int64(n) * int64(size)
+	return b.settle(b.size.take(cost, cost), Excess{Count: n, Size: size, at: at})
 }
 
 // Regexp is [Budget.Elements] for a regular expression that compiles to n instructions.
@@ -130,7 +131,7 @@ func (b *Budget) Regexp(n int) bool {
 	if b == nil {
 		return true
 	}
-	return b.settle(b.regexps.take(int64(n)), Excess{Count: n, Regexps: true, at: -1})
+	return b.settle(b.regexps.take(int64(n), int64(n)), Excess{Count: n, Regexps: true, at: -1})
 }
 
 // HasRegexp reports whether the budget has n instructions. It spends nothing, but a denial

@@ -29,12 +29,13 @@ func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 		b.costs = new(Costs)
 	}
 	r := Read(encoded)
-	size := b.costs.plan(m.ProtoReflect().Descriptor()).cost(&r)
-	return b.elements(1, made*(int(size)+len(encoded)), at)
+	size := b.costs.plan(m.ProtoReflect().Descriptor()).cost(&r) + int64(len(encoded))
+	return b.settle(b.size.take(made*size, size/2), Excess{Count: 1, Size: int(made * size), at: at})
 }
 
 // made is how many times a message counts that protobuf unmarshals: once for itself, and
-// once for what a hook makes of it.
+// once for what a hook makes of it. Of the limit that the resources of a response share, it
+// counts half: the message itself does not outlive the resource's decoding.
 const made = 2
 
 // A plan is how the memory of a message is counted.

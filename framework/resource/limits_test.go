@@ -1,0 +1,111 @@
+package resource_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/structpb"
+)
+
+// limited is a context of a resource of a response, with limits.
+func limited(t *testing.T, l resource.Limits, shared *wire.Shared) *resource.DecodeContext {
+	t.Helper()
+	set, err := resource.NewSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc := &resource.DecodeContext{Types: set, Budget: new(wire.Budget)}
+	set.Start(dc.Budget, l.WithDefaults(), shared)
+	return dc
+}
+
+func says(t *testing.T, err error, want string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error = %v, want %q in it", err, want)
+	}
+}
+
+// Small regular expressions cost a base, large ones their instructions.
+func TestRegexpLimit(t *testing.T) {
+	for _, test := range []struct {
+		name, expr string
+		fits       int // of so many distinct ones
+	}{
+		{"small", "x%d", 25},
+		{"with repetitions", "(abcdefghij){60}%d", 1},
+		{"with large classes", `\pL\pN\pS\pP%d`, 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dc := limited(t, resource.Limits{ResourceRegexps: 1000}, nil)
+			n := 0
+			var err error
+			for ; err == nil && n < 1000; n++ {
+				_, err = dc.Regexp(fmt.Sprintf(test.expr, n))
+			}
+			says(t, err, "exceed the decode limit ResourceRegexps (client.WithLimits)")
+			if n-1 < test.fits || n-1 > 4*test.fits {
+				t.Errorf("%d expressions fit, want about %d", n-1, test.fits)
+			}
+		})
+	}
+	_, err := limited(t, resource.Limits{ResourceRegexps: 100}, nil).Regexp(strings.Repeat("(", 101))
+	says(t, err, "101 instructions of regular expressions exceed") // it was not parsed
+}
+
+// An expression that is compiled already costs nothing.
+func TestSharedRegexpIsFree(t *testing.T) {
+	dc := limited(t, resource.Limits{ResourceRegexps: 50}, nil)
+	for range 10 {
+		if _, err := dc.Regexp("a+"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The resources of a response share a limit, whoever decodes them.
+func TestResponseLimit(t *testing.T) {
+	l := resource.Limits{ResponseSize: 1000, ResourceSize: 1 << 20}.WithDefaults()
+	shared := l.Response(400)
+	first, second := limited(t, l, shared), limited(t, l, shared)
+	if err := first.Spend(10, 60); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Spend(10, 60); err != nil {
+		t.Fatal(err) // 1000, and half of the 400 bytes of the response
+	}
+	says(t, second.Spend(1, 1), "1 bytes in memory exceed the decode limit ResponseSize")
+	says(t, limited(t, l, nil).Spend(1<<20, 2), "1048576 elements of 2 bytes exceed the decode limit ResourceSize")
+}
+
+// A message is measured before it is unmarshalled, by what it holds.
+func TestMessageLimit(t *testing.T) {
+	list := &structpb.ListValue{Values: make([]*structpb.Value, 1000)}
+	for i := range list.GetValues() {
+		list.Values[i] = new(structpb.Value)
+	}
+	b, err := proto.Marshal(structpb.NewListValue(list))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := limited(t, resource.Limits{ResourceSize: 1 << 20}, nil).Unmarshal(b, new(structpb.Value)); err != nil {
+		t.Error(err)
+	}
+	m := new(structpb.Value)
+	says(t, limited(t, resource.Limits{ResourceSize: 64 << 10}, nil).Unmarshal(b, m), "exceed the decode limit ResourceSize")
+	if m.GetKind() != nil {
+		t.Error("the message was unmarshalled nevertheless")
+	}
+	fields := &structpb.Struct{Fields: make(map[string]*structpb.Value)}
+	for i := range 100 {
+		fields.Fields[fmt.Sprint(i)] = structpb.NewStringValue("x")
+	}
+	if b, err = proto.Marshal(fields); err != nil {
+		t.Fatal(err)
+	}
+	says(t, limited(t, resource.Limits{ResourceSize: 20 << 10}, nil).Unmarshal(b, new(structpb.Struct)), "exceed the decode limit ResourceSize")
+}

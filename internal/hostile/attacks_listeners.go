@@ -1,0 +1,133 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// listenerAttacks are attacks by Listeners.
+func listenerAttacks() []attack {
+	watched := []watch{{message: listenerMessage, name: "l"}}
+	attackOf := func(name, rejected string, body func() []byte) attack {
+		return attack{name: name, watches: watched, rejected: rejected, run: single(listenerMessage, body)}
+	}
+	return []attack{
+		attackOf("empty filter chains", "elements", func() []byte {
+			return append(socketListener(), fill(usual, func(int) []byte { return field(3) })...)
+		}),
+		attackOf("inline empty routes", "elements", func() []byte {
+			return apiListener(field(4, routes("r", fill(usual, func(int) []byte { return field(3) }))))
+		}),
+		attackOf("inline empty virtual hosts", "elements", func() []byte {
+			return apiListener(field(4, fill(usual, func(int) []byte { return field(2) })))
+		}),
+		attackOf("empty HTTP filters", "elements", func() []byte {
+			return apiListener(fill(usual, func(int) []byte { return field(5) }))
+		}),
+		attackOf("alternatives of a filter chain", "", func() []byte {
+			return append(socketListener(), field(3, field(1, alternatives(50, 50, 50)), managerFilter())...)
+		}),
+		attackOf("filter chains with alternatives", "", func() []byte {
+			return append(socketListener(), repeated(60, func(i int) []byte {
+				return field(3, field(1, field(3, cidr(200, i, 0)), alternatives(1, 45, 45)), managerFilter())
+			})...)
+		}),
+		attackOf("filter chains' source ports", "filter_chains[0]", func() []byte {
+			return append(socketListener(), field(3, field(1, field(7, fill(usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...)
+		}),
+		attackOf("deep RBAC rules", "", func() []byte {
+			return append(socketListener(), field(3, managerFilter(rbacFilter(deepPermission(90))))...)
+		}),
+		attackOf("wide RBAC rules", "decode limit", func() []byte {
+			any := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
+			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(1_000_000, any)))))...)
+		}),
+		attackOf("RBAC rules up to the limit", "", func() []byte {
+			any := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
+			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(150_000, any)))))...)
+		}),
+	}
+}
+
+func alike(n int, p *rbacconfigv3.Permission) []*rbacconfigv3.Permission {
+	return slices.Repeat([]*rbacconfigv3.Permission{p}, n)
+}
+
+func orRules(list []*rbacconfigv3.Permission) *rbacconfigv3.Permission {
+	return &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_OrRules{OrRules: &rbacconfigv3.Permission_Set{Rules: list}}}
+}
+
+func deepPermission(depth int) *rbacconfigv3.Permission {
+	p := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
+	for range depth {
+		p = &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_NotRule{NotRule: p}}
+	}
+	return p
+}
+
+// socketListener is a Listener of a server, without filter chains.
+func socketListener() []byte {
+	return encoded(&listenerv3.Listener{Name: "l", Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1},
+	}}}})
+}
+
+// apiListener is a Listener of a client, whose connection manager has the fields.
+func apiListener(fields ...[]byte) []byte {
+	return append(text(1, "l"), field(19, field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, field(5, httpFilter(&routerv3.Router{})))...)))...)
+}
+
+// managerFilter is the field of a filter chain with a connection manager.
+func managerFilter(filters ...[]byte) []byte {
+	router := field(5, httpFilter(&routerv3.Router{}))
+	return field(3, text(1, "m"), field(4, anyOf(&hcmv3.HttpConnectionManager{}, append(append([][]byte{rds()}, filters...), router)...)))
+}
+
+func rds() []byte {
+	return field(3, field(1, encoded(&corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}})), text(2, "r"))
+}
+
+func rbacFilter(p *rbacconfigv3.Permission) []byte {
+	return field(5, httpFilter(&rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Policies: map[string]*rbacconfigv3.Policy{"p": {
+		Permissions: []*rbacconfigv3.Permission{p},
+		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
+	}}}}))
+}
+
+// httpFilter is an HttpFilter with a configuration.
+func httpFilter(config proto.Message) []byte {
+	return append(text(1, string(config.ProtoReflect().Descriptor().Name())), field(4, anyOf(config))...)
+}
+
+// anyOf is an Any with a message, to which encoded fields are added.
+func anyOf(m proto.Message, fields ...[]byte) []byte {
+	return append(text(1, resource.TypeURLPrefix+string(m.ProtoReflect().Descriptor().FullName())), field(2, append([][]byte{encoded(m)}, fields...)...)...)
+}
+
+// alternatives are fields of a FilterChainMatch with so many destinations, direct sources
+// and sources.
+func alternatives(destinations, directs, sources int) []byte {
+	prefixes := func(number int, n int) []byte {
+		return repeated(n, func(i int) []byte { return field(protoNumber(number), cidr(10, i, number)) })
+	}
+	var b []byte
+	if destinations > 1 {
+		b = prefixes(3, destinations)
+	}
+	return append(append(b, prefixes(13, directs)...), prefixes(6, sources)...)
+}
+
+func cidr(a, b, c int) []byte {
+	return encoded(&corev3.CidrRange{AddressPrefix: fmt.Sprintf("%d.%d.%d.0", a, b, c), PrefixLen: wrapperspb.UInt32(24)})
+}
