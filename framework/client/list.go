@@ -108,7 +108,7 @@ func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) err
 func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
 	a := e.GetResource()
 	if got := transport.MessageName(a.GetTypeUrl()); got != t.Name {
-		return fmt.Errorf("it is a %q in a collection of type %q", clip(got, maxQuoted), t.Name)
+		return fmt.Errorf("it is a %q in a collection of type %q", clip(got), t.Name)
 	}
 	var s string
 	if t.PeekName != nil {
@@ -131,7 +131,7 @@ func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3
 		return err
 	}
 	if !sameAuthority(inner.Name, l.Name()) {
-		return fmt.Errorf("name = %q; must have the authority %q of the collection", clip(inner.Name.String(), maxQuoted), l.Name().Authority())
+		return fmt.Errorf("name = %q; must have the authority %q of the collection", clip(inner.Name.String()), l.Name().Authority())
 	}
 	if _, twice := l.inlined[inner.Name]; twice {
 		return fmt.Errorf("%q is there twice", inner.Name)

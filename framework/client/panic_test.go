@@ -29,7 +29,7 @@ func TestPanicOfAWatcherEndsTheProgram(t *testing.T) {
 		<-ctx.Done()
 		return
 	}
-	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestPanicOfAWatcherEndsTheProgram$") //nolint:gosec // this program
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestPanicOfAWatcherEndsTheProgram$")
 	cmd.Env = append(os.Environ(), child+"=1")
 	out, err := cmd.CombinedOutput()
 	if err == nil || ctx.Err() != nil {

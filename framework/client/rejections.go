@@ -17,12 +17,12 @@ const (
 	maxReject = printable.Whole
 )
 
-// clip cuts s to a length.
-func clip(s string, length int) string {
-	if len(s) <= length {
+// clip cuts s to what an error quotes.
+func clip(s string) string {
+	if len(s) <= maxQuoted {
 		return s
 	}
-	return strings.ToValidUTF8(s[:length], "") + "…"
+	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 }
 
 // rejections is what a NACK tells the control plane.
@@ -44,7 +44,7 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	if len(r.bad) < maxBad {
 		r.bad = append(r.bad, maphash.Comparable(r.seed, [2]string{name, err.Error()}))
 	}
-	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name, maxQuoted))
+	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name))
 	if name == "" {
 		who = fmt.Sprintf("%s number %d", t.ShortName(), number)
 	}

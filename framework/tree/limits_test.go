@@ -50,7 +50,8 @@ type countingClient struct {
 }
 
 func (c *countingClient) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (func(), error) {
-	if c.count++; c.count == 3 {
+	c.count++
+	if c.count == 3 {
 		c.cancel()
 	}
 	return c.Client.Subscribe(t, name, w)

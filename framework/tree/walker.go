@@ -73,7 +73,7 @@ func (w *walker) walk(ctx context.Context) (s *Snapshot, err error, news bool) {
 	s, complete, err := w.follow(ctx, met)
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, false
+		return nil, nil, false //nolint:nilerr // the watch ends; there is nothing to tell
 	case err != nil:
 		news = w.lastErr == nil || w.lastErr.Error() != err.Error()
 		w.last, w.lastErr = nil, err

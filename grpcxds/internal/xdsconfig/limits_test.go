@@ -203,7 +203,8 @@ type closingClient struct {
 
 func (c *closingClient) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (func(), error) {
 	if t.ShortName() == "Cluster" {
-		if c.clusters++; c.clusters == 3 {
+		c.clusters++
+		if c.clusters == 3 {
 			c.closing()
 		}
 	}
