@@ -158,7 +158,7 @@ func (ch *channel) mention(w *scratch, t *resource.Type, i uint32) {
 // unread notes that a resource has no name that can be read.
 func (w *scratch) unread(i int, name string, err error) {
 	if w.unreadable++; w.unreadable <= maxUnreadable {
-		w.news = append(w.news, fresh{number: i + 1, name: clip(name, maxQuoted), result: -1, err: err})
+		w.news = append(w.news, fresh{number: i + 1, name: clip(name), result: -1, err: err})
 	}
 }
 
@@ -218,7 +218,7 @@ func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
 		}
 	}
 	for e := range w.response.Errors() {
-		if !ok || !add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message, maxQuoted)}}) {
+		if !ok || !add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message)}}) {
 			break
 		}
 	}
@@ -277,7 +277,7 @@ func peek(t *resource.Type, body []byte) (name string, err error) {
 }
 
 func wrongType(t *resource.Type, res *transport.Resource) error {
-	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL, maxQuoted), t.URL())
+	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL), t.URL())
 }
 
 // maxResources is how many resources a response may hold, and names beside them. Those
