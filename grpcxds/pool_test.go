@@ -50,6 +50,38 @@ func TestPoolOptionsOfNil(t *testing.T) {
 	}
 }
 
+// TestServersOfAPoolShareAClient expects servers to have one client between them (A71).
+func TestServersOfAPoolShareAClient(t *testing.T) {
+	p, err := NewPool(WithBootstrap(parse(t, `{"server_listener_resource_name_template": "server/%s",
+		"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}]}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var servers []*Server
+	for range 2 {
+		s, err := NewServer(ServerPool(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		servers = append(servers, s)
+	}
+	one, two := servers[0].scope.Client, servers[1].scope.Client
+	if one != two {
+		t.Error("each of two servers has a client of its own")
+	}
+	servers[0].Stop()
+	if _, err := two.Observe(listener.Type(), "web"); err != nil {
+		t.Errorf("the client was closed under the other server: %v", err)
+	}
+	servers[1].Stop()
+	if _, err := two.Observe(listener.Type(), "web"); !errors.Is(err, resource.ErrClosed) {
+		t.Errorf("after the last server has stopped: %v; want closed", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestPoolSharesAClientWhileItIsUsed(t *testing.T) {
 	p, err := NewPool(WithBootstrap(parse(t, someBootstrap)))
 	if err != nil {
