@@ -3,8 +3,6 @@ package ads
 import (
 	"maps"
 	"time"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // overtakenFor is how long a name that was asked for may count as overtaken. After that,
@@ -33,7 +31,8 @@ func (o *overtaken) add(names []string, now time.Time) {
 
 func (o *overtaken) forget(name string) { delete(o.names, name) }
 
-// received takes a response in. Any resource speaks for a collection.
+// received takes a response in. Any that is accepted speaks for a collection, as its ACK
+// lists that again.
 func (o *overtaken) received(ev Received, now time.Time) {
 	o.follow = false
 	if len(o.names) == 0 {
@@ -54,8 +53,7 @@ func (o *overtaken) received(ev Received, now time.Time) {
 			delete(o.names, name)
 		}
 	}
-	delete(o.names, resource.Wildcard)
-	if len(ev.Accepted)+len(ev.Rejected) > 0 {
+	if ev.Reject == "" { // else the response may have crossed the request for a collection
 		maps.DeleteFunc(o.names, func(name string, _ struct{}) bool { return isCollection(name) })
 	}
 	o.follow = ev.Reject != "" && len(o.names) > 0

@@ -2,6 +2,7 @@ package memoryads
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -53,6 +54,15 @@ func (a *asked) answer(has, others []string) {
 		named := slices.Contains(has, asked) || slices.Contains(others, asked)
 		if answered.IsZero() && (asked == wildcard || named || slices.ContainsFunc(has, covered)) {
 			a.names[asked] = time.Now()
+		}
+	}
+}
+
+// reopen counts collections as unanswered.
+func (a *asked) reopen() {
+	for n := range a.names {
+		if n == wildcard || strings.HasSuffix(n, "/*") {
+			a.names[n] = time.Time{}
 		}
 	}
 }

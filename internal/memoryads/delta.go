@@ -53,7 +53,7 @@ func (p *delta) read(raw []byte) {
 		t.manner = newDeltaManner(p, h, t)
 		p.types[h.URL] = t
 	}
-	p.checkNames(h, t, r)
+	p.checkNames(h, t, r, !known)
 	for _, name := range t.removed[r.GetResponseNonce()] {
 		if _, sentAgain := t.has[name]; !sentAgain {
 			p.stream.server.record.gone[key(h.URL, name)] = true

@@ -41,12 +41,12 @@ func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRe
 
 // checkNames is for the names of a request. One that is subscribed to may be subscribed to
 // again while the server leaves it unanswered.
-func (p *delta) checkNames(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
+func (p *delta) checkNames(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest, first bool) {
 	for _, n := range r.GetResourceNamesUnsubscribe() {
 		t.asked.drop(n)
 	}
 	names := r.GetResourceNamesSubscribe()
-	if len(t.asked.names)+len(names) == 0 && r.GetResponseNonce() == "" {
+	if first && len(names) == 0 {
 		t.asked.legacy = true
 		t.asked.ask(wildcard)
 		return

@@ -80,6 +80,10 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 	if !ok {
 		return
 	}
+	cache, ok := t.manner.(*cacheSotw)
+	if ok && cache.open == nil {
+		return // it has no watch to answer
+	}
 	var about []*Resource
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: h.URL, VersionInfo: h.state()}
 	for _, res := range h.valid() {
@@ -91,8 +95,12 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 			}
 		}
 	}
-	if len(r.GetResources()) > 0 {
-		p.send(t, r, about)
+	if len(r.GetResources()) == 0 {
+		return
+	}
+	nonce := p.send(t, r, about)
+	if cache != nil {
+		cache.open, cache.nonce = nil, nonce
 	}
 }
 

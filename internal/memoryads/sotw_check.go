@@ -35,6 +35,8 @@ func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool)
 	switch stale := r.GetResponseNonce() != t.nonce; {
 	case changes && answers:
 		p.stream.violation("%s: a request answers response %s and changes the names from %q to %q", h.URL, r.GetResponseNonce(), t.last.GetResourceNames(), names)
+	case r.GetErrorDetail() != nil:
+		t.asked.reopen() // the response may have crossed the request for a collection
 	case answers:
 	case changes:
 		t.rejected.changed()
