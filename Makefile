@@ -59,8 +59,8 @@ e2e: ## Run only the tests against a real control plane
 	$(GO) test -race -count=1 ./framework/client/... ./examples/...
 
 .PHONY: model
-model: ## Run SEQUENCES (200000) random sequences against the model, from SEED (1) on
-	$(GO) test -count=1 -timeout 60m ./framework/client -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
+model: ## Run SEQUENCES (200000) random sequences against the model with each kind of control plane, from SEED (1) on
+	$(GO) test -count=1 -timeout 120m ./framework/client -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
 
 .PHONY: soak
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow

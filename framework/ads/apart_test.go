@@ -152,3 +152,25 @@ func TestDeltaMemberIsUnsubscribedFromBeforeItIsAskedForByName(t *testing.T) {
 	r.asks(r.sent(), "[o]", "[]", nil)
 	r.silent()
 }
+
+// A response that crosses the request for a wildcard says nothing of that, and its ACK may
+// be crossed, too. So a plain request follows each NACK for a while.
+func TestOvertakenWildcardIsSentAgainAfterANack(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1"})
+	r.next("a")
+	r.do(Subscribe{clusters, resource.Wildcard})
+	r.next(resource.Wildcard, "a")
+	r.do(Received{Type: clusters, Version: "2", Nonce: "n2", Accepted: []Accepted{{Name: "a"}}})
+	r.next(resource.Wildcard, "a")
+	r.do(Received{Type: clusters, Version: "3", Nonce: "n3", Reject: "bad", Rejected: []string{"a"}})
+	if nack := r.next(resource.Wildcard, "a"); nack.Reject == "" {
+		t.Errorf("request = %+v, want the NACK", nack)
+	}
+	if plain := r.next(resource.Wildcard, "a"); plain.Nonce != "n3" || plain.Reject != "" {
+		t.Errorf("request = %+v, want a plain one with the newest nonce", plain)
+	}
+	r.pass(time.Minute)
+	r.silent()
+}

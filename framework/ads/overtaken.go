@@ -1,9 +1,6 @@
 package ads
 
-import (
-	"maps"
-	"time"
-)
+import "time"
 
 // overtakenFor is how long a name that was asked for may count as overtaken. After that,
 // the repetition of overdue names takes over.
@@ -31,8 +28,8 @@ func (o *overtaken) add(names []string, now time.Time) {
 
 func (o *overtaken) forget(name string) { delete(o.names, name) }
 
-// received takes a response in. Any that is accepted speaks for a collection, as its ACK
-// lists that again.
+// received takes a response in. None speaks for a collection: it may have crossed the
+// request for that, and so may its ACK.
 func (o *overtaken) received(ev Received, now time.Time) {
 	o.follow = false
 	if len(o.names) == 0 {
@@ -52,9 +49,6 @@ func (o *overtaken) received(ev Received, now time.Time) {
 		for _, name := range list {
 			delete(o.names, name)
 		}
-	}
-	if ev.Reject == "" { // else the response may have crossed the request for a collection
-		maps.DeleteFunc(o.names, func(name string, _ struct{}) bool { return isCollection(name) })
 	}
 	o.follow = ev.Reject != "" && len(o.names) > 0
 }

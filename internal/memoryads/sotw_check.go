@@ -46,7 +46,7 @@ func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool)
 		if !slices.ContainsFunc(names, open) && (len(names) > 0 || !open(wildcard)) {
 			p.stream.violation("%s: a request says nothing: it answers no response, and %q are answered", h.URL, names)
 		}
-		if t.asked.repeat(time.Now()) {
+		if t.last.GetErrorDetail() == nil && t.asked.repeat(time.Now()) { // one may follow each NACK
 			p.stream.violation("%s: %q are asked for again and again", h.URL, names)
 		}
 	}
