@@ -15,7 +15,6 @@ type cacheSotw struct {
 	t      *sotwType
 	linear bool
 
-	begun      bool
 	subscribed map[string]bool
 	legacy     bool              // no request had names
 	returned   map[string]string // versions that were sent and are still subscribed to

@@ -54,9 +54,10 @@ func (m *letterSotw) change(names []string) {
 // the client subscribed to. What is not there is passed over, and a response that
 // would say nothing is sent for complete types only.
 func (m *letterSotw) respond(names []string) {
-	var about []*Resource
+	all := m.h.sorted()
+	about := make([]*Resource, 0, len(all))
 	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
-	for _, res := range m.h.sorted() {
+	for _, res := range all {
 		asked := res.in(names)
 		switch {
 		case !asked && (res.Error != nil || !m.h.Complete || !meant(m.subscribed, res.Name)):
