@@ -114,7 +114,10 @@ func TestWatch(t *testing.T) {
 		t.Errorf("Watch yields %v and leaves %d subscriptions, want %v", got, c.open, want)
 	}
 	c = &script{states: states()}
-	for range Watch[*update](t.Context(), c, typ, "a") {
+	for _, err := range Watch[*update](t.Context(), c, typ, "a") {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if len(c.states) != 2 || c.open != 0 {
@@ -122,7 +125,8 @@ func TestWatch(t *testing.T) {
 	}
 	n := 0
 	for u, err := range Watch[*update](t.Context(), &script{refuse: errScript}, typ, "a") {
-		if n++; u != nil || !errors.Is(err, errScript) {
+		n++
+		if u != nil || !errors.Is(err, errScript) {
 			t.Errorf("a refused watch yields %v, %v", u, err)
 		}
 	}
@@ -139,12 +143,14 @@ func TestWatchRef(t *testing.T) {
 	u := named(t, "a")
 	n := 0
 	for got, err := range WatchRef(t.Context(), &script{types: types, states: []State{{Update: u}}}, Ref{Type: "test.T", Name: u.Name()}) {
-		if n++; got != Update(u) || err != nil {
+		n++
+		if got != Update(u) || err != nil {
 			t.Errorf("WatchRef yields %v, %v", got, err)
 		}
 	}
 	for got, err := range WatchRef(t.Context(), &script{types: types}, Ref{Type: "test.Unknown", Name: u.Name()}) {
-		if n++; got != nil || !errors.Is(err, ErrUnknownType) {
+		n++
+		if got != nil || !errors.Is(err, ErrUnknownType) {
 			t.Errorf("WatchRef of a type that is not registered yields %v, %v", got, err)
 		}
 	}
@@ -210,7 +216,8 @@ func TestWatchCollection(t *testing.T) {
 	}
 	n := 0
 	for m, err := range WatchCollection[*update](t.Context(), &script{refuse: errScript}, typ, "*") {
-		if n++; m.Update != nil || !errors.Is(err, errScript) {
+		n++
+		if m.Update != nil || !errors.Is(err, errScript) {
 			t.Errorf("a refused watch yields %v, %v", m, err)
 		}
 	}
@@ -262,8 +269,11 @@ func TestSubscribe(t *testing.T) {
 	c.watcher.Changed(u)
 	if holder, ok := c.watcher.(Holder); !ok || h.u != u {
 		t.Errorf("the watcher has %v, and is one that holds: %v", h.u, ok)
-	} else if holder.Hold(nil); h.held != 1 {
-		t.Errorf("the watcher held %d times", h.held)
+	} else {
+		holder.Hold(nil)
+		if h.held != 1 {
+			t.Errorf("the watcher held %d times", h.held)
+		}
 	}
 }
 
@@ -283,7 +293,8 @@ func TestLookups(t *testing.T) {
 	}
 	n := 0
 	for u := range All[*update](c, typ) {
-		if n++; u != a && u != b {
+		n++
+		if u != a && u != b {
 			t.Errorf("All yields %v", u)
 		}
 	}

@@ -293,7 +293,6 @@ func TestPort(t *testing.T) {
 	}
 	s.listener(elsewhere + `default_filter_chain { ` + hcm + everything + routerEnd + `}`)
 	s.until("the default filter chain serves", func() bool { return unary(t.Context(), s.dial()) == nil })
-
 }
 
 // TestDrain expects the calls of an old Listener to go on, and connections to move to the

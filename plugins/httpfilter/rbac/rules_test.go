@@ -32,7 +32,9 @@ func TestPermissionsAndPrincipals(t *testing.T) {
 		{`sourced_metadata { metadata_matcher { invert: true } }`, `sourced_metadata { metadata_matcher { invert: true } }`, Constant(true), ""},
 		{
 			`and_rules { rules { any: true } rules { header { name: "x-a" exact_match: "b" } } }`,
-			`and_ids { ids { any: true } ids { header { name: "x-a" exact_match: "b" } } }`, And{Constant(true), header}, "",
+			`and_ids { ids { any: true } ids { header { name: "x-a" exact_match: "b" } } }`,
+			And{Constant(true), header},
+			"",
 		},
 		{`or_rules { rules { any: true } }`, `or_ids { ids { any: true } }`, Or{Constant(true)}, ""},
 		{`not_rule { not_rule { any: true } }`, `not_id { not_id { any: true } }`, Not{Not{Constant(true)}}, ""},

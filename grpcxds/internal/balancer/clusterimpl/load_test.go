@@ -86,7 +86,8 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 		l.close()
 	}
 	l := &load{server: serverAt(t, "a")}
-	if l.open(nil, logger); l.cluster != nil {
+	l.open(nil, logger)
+	if l.cluster != nil {
 		t.Error("load is counted without anybody who reports it")
 	}
 }
@@ -97,7 +98,7 @@ func TestLoadOfLocalities(t *testing.T) {
 	one, two := endpoint.LocalityID{Region: "1"}, endpoint.LocalityID{Region: "2"}
 	l := &load{name: "c", server: serverAt(t, "a")}
 	l.open(stores{store: store}, slog.New(slog.DiscardHandler))
-	if l.locality(one) != l.locality(one) || l.locality(one) == l.locality(two) {
+	if again := l.locality(one); again != l.locality(one) || again == l.locality(two) {
 		t.Error("a locality must have one handle of its own")
 	}
 	first := l.locality(one)

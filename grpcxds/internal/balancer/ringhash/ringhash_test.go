@@ -1,6 +1,7 @@
 package ringhash
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -116,7 +117,7 @@ func (b *bench) reports(addr string, state connectivity.State) {
 	}
 }
 
-var errRefused = balancer.ErrTransientFailure
+var errRefused = errors.New("refused")
 
 func TestEndpointsConnectWhenTheyAreAsked(t *testing.T) {
 	b := newBench(t, "a", "b", "c")
