@@ -26,6 +26,16 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
+// TestTinyResources has resources that are shorter than what stands before them.
+func TestTinyResources(t *testing.T) {
+	for _, tiny := range []string{"\x01", "\x0a\x00", "\x0a\x01x"} {
+		var r Response
+		if err := r.Parse(appendString(nil, responseResources, tiny), true); err != nil || r.Len() != 1 {
+			t.Errorf("%q is read as %d resources, %v", tiny, r.Len(), err)
+		}
+	}
+}
+
 // TestLargeValuesInPieces has values that need more than one room to be joined in.
 func TestLargeValuesInPieces(t *testing.T) {
 	var raw []byte
