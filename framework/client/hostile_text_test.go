@@ -169,6 +169,12 @@ func TestHostileText(t *testing.T) {
 				s.Set(texts.URL(), memoryads.Resource{Name: "a", Body: []byte("a|1")})
 				a := follow(t.Context(), t, c, texts, "a")
 				a.value("1")
+				cancel, err := c.Subscribe(texts, shortName, recorder{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cancel()
+				pass(time.Second)
 				logs.take()
 				attack.do(s)
 				pass(10 * time.Second)

@@ -27,13 +27,13 @@ func listenerAttacks() []attack {
 			return append(socketListener(), fill(usual, func(int) []byte { return field(3) })...)
 		}),
 		attackOf("inline empty routes", "elements", func() []byte {
-			return apiListener(field(4, routes("r", fill(usual, func(int) []byte { return field(3) }))))
+			return clientListener(field(4, routes("r", fill(usual, func(int) []byte { return field(3) }))))
 		}),
 		attackOf("inline empty virtual hosts", "elements", func() []byte {
-			return apiListener(field(4, fill(usual, func(int) []byte { return field(2) })))
+			return clientListener(field(4, fill(usual, func(int) []byte { return field(2) })))
 		}),
 		attackOf("empty HTTP filters", "elements", func() []byte {
-			return apiListener(fill(usual, func(int) []byte { return field(5) }))
+			return clientListener(fill(usual, func(int) []byte { return field(5) }))
 		}),
 		attackOf("alternatives of a filter chain", "", func() []byte {
 			return append(socketListener(), field(3, field(1, alternatives(50, 50, 50)), managerFilter())...)
@@ -83,8 +83,8 @@ func socketListener() []byte {
 	}}}})
 }
 
-// apiListener is a Listener of a client, whose connection manager has the fields.
-func apiListener(fields ...[]byte) []byte {
+// clientListener is a Listener of a client, whose connection manager has the fields.
+func clientListener(fields ...[]byte) []byte {
 	return append(text(1, "l"), field(19, field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, field(5, httpFilter(&routerv3.Router{})))...)))...)
 }
 
