@@ -275,7 +275,8 @@ func (s *deltaNames) repeat(names []string, now time.Time, room *int) []string {
 // collection, all members.
 func (s *deltaNames) resent(names []string) {
 	for _, name := range names {
-		if delete(s.told, name); isCollection(name) {
+		delete(s.told, name)
+		if isCollection(name) {
 			clear(s.told)
 		}
 	}

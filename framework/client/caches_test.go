@@ -99,8 +99,8 @@ func atCaches(t *testing.T, f func(t *testing.T, c *cacheTest)) {
 		for _, protocol := range protocols {
 			t.Run(cache+" "+protocol, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					real, set := realCaches[cache](t)
-					s, log := controlplane.InMemory(real), new(strings.Builder)
+					kept, set := realCaches[cache](t)
+					s, log := controlplane.InMemory(kept), new(strings.Builder)
 					c, err := client.New(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1", protocol)}}), mustSet(t, allClusters),
 						client.WithTransport(s), client.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
 					if err != nil {

@@ -31,7 +31,7 @@ func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, 
 	w.left = slices.Grow(w.left, n-len(w.unchanged))
 	for i, found := range w.found {
 		if found == 0 {
-			w.left = append(w.left, uint32(i)) //nolint:gosec // responses are bounded
+			w.left = append(w.left, uint32(i))
 		}
 	}
 	w.names.reset(min(len(w.left), askedAtOnce))
@@ -157,7 +157,8 @@ func (ch *channel) mention(w *scratch, t *resource.Type, i uint32) {
 
 // unread notes that a resource has no name that can be read.
 func (w *scratch) unread(i int, name string, err error) {
-	if w.unreadable++; w.unreadable <= maxUnreadable {
+	w.unreadable++
+	if w.unreadable <= maxUnreadable {
 		w.news = append(w.news, fresh{number: i + 1, name: clip(name), result: -1, err: err})
 	}
 }
@@ -207,7 +208,8 @@ func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
 			r.Name = n
 			q.add(asked{says: r})
 		}
-		if number++; len(q.names) == askedAtOnce {
+		number++
+		if len(q.names) == askedAtOnce {
 			flush()
 		}
 		return ok && number < maxResources

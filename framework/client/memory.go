@@ -24,7 +24,8 @@ func (m memory) forget(t *resource.Type, name xdstp.Name) {
 	}
 	if i := *s.names.slot(name, s.name); i != 0 {
 		s.items[i-1] = item{update: &forgotten{name: name}}
-		if s.gone++; s.gone > fewItems && s.gone > len(s.items)/2 {
+		s.gone++
+		if s.gone > fewItems && s.gone > len(s.items)/2 {
 			s.keep(func(it item) bool { return it.raw != "" })
 		}
 	}

@@ -200,7 +200,9 @@ func (e *emitter) parseScalars(f *protogen.Field) []jen.Code {
 		element := jen.Op("*").Add(e.qual(wirePkg, "Element")).Call(jen.Op("&").Add(list()), jen.Id("r"))
 		return []jen.Code{e.fieldCase(f, "Len", element.Op("=").Add(e.readScalar(f)))}
 	}
-	add := func() jen.Code { return list().Op("=").Add(e.qual(wirePkg, "Append")).Call(list(), e.readScalar(f), jen.Id("r")) }
+	add := func() jen.Code {
+		return list().Op("=").Add(e.qual(wirePkg, "Append")).Call(list(), e.readScalar(f), jen.Id("r"))
+	}
 	return []jen.Code{
 		e.fieldCase(f, wireType(f), add()),
 		e.fieldCase(f, "Len",

@@ -53,7 +53,7 @@ type memoryConn struct {
 // OpenStream implements [transport.Conn].
 func (c *memoryConn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(c.ctx, cancel)
+	stop := context.AfterFunc(c.ctx, cancel) //nolint:contextcheck // the connection ends the stream, too
 	end := func() { stop(); cancel() }
 	if method == transport.MethodDeltaADS {
 		return start[discoveryv3.DeltaDiscoveryRequest, discoveryv3.DeltaDiscoveryResponse](ctx, c, end, c.server.server.DeltaAggregatedResources), nil

@@ -54,7 +54,7 @@ func clusterAttacks() []attack {
 		}).large(largest),
 		attackOf("members", "", everything, many(usual, func(i int) []byte { return edsCluster(fmt.Sprintf("u%x", i)) })),
 		attackOf("invalid members", "must", everything, many(usual, func(i int) []byte { return text(1, fmt.Sprintf("%x", i)) })),
-		attackOf("huge names", "must not be longer", watched, many(usual, func(i int) []byte { return text(1, string(make([]byte, usual-10))) })),
+		attackOf("huge names", "must not be longer", watched, many(usual, func(int) []byte { return text(1, string(make([]byte, usual-10))) })),
 	}
 }
 

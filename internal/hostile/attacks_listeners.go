@@ -44,18 +44,18 @@ func listenerAttacks() []attack {
 			})...)
 		}),
 		attackOf("filter chains' source ports", "filter_chains[0]", func() []byte {
-			return append(socketListener(), field(3, field(1, field(7, fill(usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...)
+			return append(socketListener(), field(3, field(1, field(7, fill(usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...) //nolint:gosec // below 101
 		}),
 		attackOf("deep RBAC rules", "", func() []byte {
 			return append(socketListener(), field(3, managerFilter(rbacFilter(deepPermission(90))))...)
 		}),
 		attackOf("wide RBAC rules", "decode limit", func() []byte {
-			any := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
-			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(1_000_000, any)))))...)
+			anyone := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
+			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(1_000_000, anyone)))))...)
 		}),
 		attackOf("RBAC rules up to the limit", "", func() []byte {
-			any := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
-			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(150_000, any)))))...)
+			anyone := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
+			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(150_000, anyone)))))...)
 		}),
 	}
 }

@@ -19,7 +19,7 @@ func nameAttacks() []attack {
 			name: "alternating names", watches: []watch{{message: endpointMessage, name: "e"}},
 			run: func(ctx context.Context, s *scene) error {
 				for i := range 2000 {
-					var list [][]byte
+					list := make([][]byte, 0, 10)
 					for k := range 10 {
 						list = append(list, text(1, fmt.Sprintf("n%d", i*10+k)))
 					}
@@ -34,7 +34,7 @@ func nameAttacks() []attack {
 			name: "alternating members of a glob", peak: 4*40<<20 + maxPeak, watches: []watch{{message: endpointMessage, name: glob + "*", collection: true}}, rejected: "member",
 			run: func(ctx context.Context, s *scene) error {
 				for i := range 30 {
-					var list [][]byte
+					list := make([][]byte, 0, 10_000)
 					for k := range 10_000 {
 						list = append(list, member(i*10_000+k))
 					}

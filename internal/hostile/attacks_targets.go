@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,13 +20,12 @@ import (
 func targetAttacks() []attack {
 	return []attack{
 		{name: "aggregates, 15 levels of 8, each naming 8 twice", run: func(ctx context.Context, s *scene) error {
-			var clusters [][]byte
-			var all []string
+			clusters, all := make([][]byte, 0, 120), make([]string, 0, 120)
 			for level := range 15 {
 				for i := range 8 {
 					name := fmt.Sprintf("l%d-%d", level, i)
 					all = append(all, name)
-					var below []byte
+					below := make([]byte, 0, 256)
 					for range 2 {
 						for j := range 8 {
 							below = append(below, text(1, fmt.Sprintf("l%d-%d", level+1, j))...)
@@ -92,7 +92,7 @@ func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, 
 	if _, err := s.order(order{Do: "dial"}); err != nil {
 		return err
 	}
-	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return contains(r.names, "svc") }); err != nil {
+	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return slices.Contains(r.names, "svc") }); err != nil {
 		return err
 	}
 	if err := s.post(response(listenerMessage, targetListener("svc", routed))); err != nil {

@@ -18,7 +18,7 @@ func field(number protowire.Number, value ...[]byte) []byte {
 	for _, v := range value {
 		n += len(v)
 	}
-	b = protowire.AppendVarint(b, uint64(n)) //nolint:gosec // a length
+	b = protowire.AppendVarint(b, uint64(n))
 	return append(b, bytes.Join(value, nil)...)
 }
 
@@ -36,7 +36,7 @@ func fill(size int, element func(i int) []byte) []byte {
 
 // repeated is n elements.
 func repeated(n int, element func(i int) []byte) []byte {
-	var b []byte
+	b := make([]byte, 0, n)
 	for i := range n {
 		b = append(b, element(i)...)
 	}
@@ -59,7 +59,7 @@ func protoNumber(n int) protowire.Number { return protowire.Number(n) } //nolint
 
 // header is the beginning of a field with a value of wire type LEN.
 func header(number protowire.Number, length int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(length)) //nolint:gosec // a length
+	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(length)) //nolint:gosec // not negative
 }
 
 func appendReversed(b, more []byte) []byte {

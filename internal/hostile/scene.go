@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -202,35 +201,13 @@ func (s *scene) watch(ctx context.Context, w watch) error {
 		return err
 	}
 	_, err := s.until(ctx, "request for "+w.name, func(r request) bool {
-		return len(r.names) == 0 && r.message == w.message || contains(r.names, w.name)
+		return len(r.names) == 0 && r.message == w.message || slices.Contains(r.names, w.name)
 	})
 	return err
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }
 
 // unwatch has the client end all watches.
 func (s *scene) unwatch(context.Context) error {
 	_, err := s.order(order{Do: "unwatch"})
 	return err
-}
-
-// replace has the first watch's resource replaced by a small one.
-func replace(message string, body []byte) func(context.Context, *scene) error {
-	return func(ctx context.Context, s *scene) error {
-		before := s.verdict
-		err := s.send(ctx, message, body)
-		if err == nil && s.verdict != "" {
-			err = status.Error(codes.InvalidArgument, "the small resource was rejected: "+s.verdict)
-		}
-		s.verdict = before
-		return err
-	}
 }

@@ -69,7 +69,7 @@ func serveVictim(_ context.Context, hostile, second string, delta bool, in io.Re
 		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
 			return err
 		}
-		r, err := v.obey(o)
+		r, err := v.obey(o) //nolint:contextcheck // ends with the client
 		if err != nil {
 			r.Error = err.Error()
 		}

@@ -124,7 +124,7 @@ func Entry[K comparable, V any](m map[K]V, key K, value V, r *Reader) map[K]V {
 // pointed is the size of the values that a map's values point to.
 func pointed[V any]() int {
 	if t := reflect.TypeFor[V](); t.Kind() == reflect.Pointer {
-		return int(t.Elem().Size()) //nolint:gosec // no struct is as large
+		return int(t.Elem().Size())
 	}
 	return sizeOf[V]()
 }
