@@ -142,3 +142,23 @@ func TestPathOfItself(t *testing.T) {
 		t.Errorf("path = %q", got)
 	}
 }
+
+// TestLongValues cuts values of every kind behind the same number of bytes.
+func TestLongValues(t *testing.T) {
+	full := strings.Repeat("x", maxShown)
+	for _, tt := range []struct {
+		value any
+		want  string
+	}{
+		{full, `"` + full + `"`},
+		{full + "x", `"` + full + `"…`},
+		{errors.New(full), full},
+		{errors.New(full + "x"), full + "…"},
+	} {
+		var v Violations
+		v.Add((*Path)(nil).Field("f"), tt.value, "must be short")
+		if want := "f = " + tt.want + "; must be short"; v.Err().Error() != want {
+			t.Errorf("a value of %d bytes makes the error %s, want %s", len(fmt.Sprint(tt.value)), v.Err(), want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package tlscontext
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -207,6 +208,13 @@ func TestSockets(t *testing.T) {
 		if s, err := ForServer(dc, socket(t, text)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %s", text, s, err, want)
 		}
+	}
+	const malformed = `name: "envoy.transport_sockets.tls" typed_config { type_url: "x/envoy.extensions.transport_sockets.tls.v3.%s" value: "\xff" }`
+	if _, err := ForClient(dc, socket(t, fmt.Sprintf(malformed, "UpstreamTlsContext"))); err == nil || !strings.HasPrefix(err.Error(), "typed_config; not a ") {
+		t.Errorf("a malformed context of a client: %v", err)
+	}
+	if _, err := ForServer(dc, socket(t, fmt.Sprintf(malformed, "DownstreamTlsContext"))); err == nil || !strings.HasPrefix(err.Error(), "typed_config; not a ") {
+		t.Errorf("a malformed context of a server: %v", err)
 	}
 	if m := Message(dc, socket(t, proxy+`} }`)); !UsesProxy(m) || UsesProxy("x") {
 		t.Errorf("the socket of a proxy has the message %q", m)
