@@ -92,7 +92,7 @@ func TestWarningsUntilAllIsWell(t *testing.T) {
 	var w warnings
 	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}
 	many := make([]string, maxProblems+1)
-	for _, problems := range [][]string{nil, {"a"}, {"a"}, many, nil, nil} {
+	for _, problems := range [][]string{nil, {"a"}, {"a"}, many, nil, nil, nil} {
 		w.log(l, addr, problems)
 	}
 	const each = "level=WARN addr=127.0.0.1:80"

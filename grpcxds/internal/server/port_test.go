@@ -324,8 +324,14 @@ func TestDrain(t *testing.T) {
 
 // TestGrace ends calls of an old Listener after the grace time.
 func TestGrace(t *testing.T) {
+	for _, grace := range []time.Duration{0, 50 * time.Millisecond} {
+		t.Run(grace.String(), func(t *testing.T) { testGrace(t, grace) })
+	}
+}
+
+func testGrace(t *testing.T, grace time.Duration) {
 	s := newStage(t)
-	s.config.Grace = 50 * time.Millisecond
+	s.config.Grace = grace
 	chain := `filter_chains { name: %q ` + hcm + everything + routerEnd + `}`
 	s.listener(fmt.Sprintf(chain, "one"))
 	s.serving("")
@@ -337,6 +343,35 @@ func TestGrace(t *testing.T) {
 	receive(t, s.echo.started)
 	s.listener(fmt.Sprintf(chain, "two"))
 	wants(t, receive(t, ended), codes.Unavailable, "")
+}
+
+// TestGracefulStop expects a call to end as if nothing had happened.
+func TestGracefulStop(t *testing.T) {
+	s := newStage(t)
+	s.config.Grace = 0 // is not that of a graceful stop
+	s.listener(`filter_chains { ` + hcm + everything + routerEnd + `}`)
+	s.serving("")
+	held := make(chan struct{})
+	s.echo.held.Store(&held)
+	ended, stopped := make(chan error, 1), make(chan struct{})
+	cc := s.dial()
+	go func() { ended <- unary(t.Context(), cc) }()
+	receive(t, s.echo.started)
+	go func() { s.port.GracefulStop(); close(stopped) }()
+	if err := receive(t, s.served); err != nil {
+		t.Errorf("Serve = %v", err)
+	}
+	s.served <- nil // for the end of the test
+	late := time.NewTimer(50 * time.Millisecond)
+	defer late.Stop()
+	select {
+	case err := <-ended:
+		t.Errorf("the call ends with %v before it is done", err)
+	case <-late.C:
+	}
+	close(held)
+	wants(t, receive(t, ended), codes.OK, "")
+	receive(t, stopped)
 }
 
 // TestStops ends a port gracefully, with a call that goes on, and then at once.
