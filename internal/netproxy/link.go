@@ -101,8 +101,9 @@ func (l *link) write(d Direction, chunks <-chan chunk) {
 			l.cut()
 			continue // the reader ends, too
 		}
+		l.proxy.count(d, len(c.data)) // before the other end can have read it
 		n, err := l.ends[1-d].Write(c.data)
-		l.proxy.count(d, n)
+		l.proxy.count(d, n-len(c.data))
 		if err != nil {
 			l.cut()
 		}
