@@ -43,10 +43,8 @@ type deltaNames struct {
 	told     map[string]string
 	replayed time.Time
 
-	// parted are members of a collection that has ended. The server may remember that
-	// it sent them, and sends one again only after it was unsubscribed from.
-	parted map[string]struct{}
-	ended  bool // a collection was dropped on this stream
+	parted parted // former members, on this stream
+	ended  bool   // a collection was dropped on this stream
 
 	asked      bool // a request of this type was sent on this stream
 	legacy     bool // all of them asked for the wildcard, by having no names
@@ -68,7 +66,6 @@ func newDeltaNames(t *resource.Type, c *Config) *deltaNames {
 	return &deltaNames{
 		resource: t, replay: c.Replay,
 		rejections: newRejections(c), overdue: newOverdue(c),
-		parted:  make(map[string]struct{}),
 		names:   make(map[string]struct{}),
 		fresh:   make(map[string]struct{}),
 		dropped: make(map[string]struct{}),
@@ -96,8 +93,7 @@ func (s *deltaNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	if _, ok := s.parted[name]; ok {
-		delete(s.parted, name)
+	if s.parted.take(name) {
 		s.dropped[name], s.retaken[name] = struct{}{}, struct{}{}
 		return
 	}
@@ -126,13 +122,11 @@ func (s *deltaNames) remove(name string) {
 		return
 	}
 	s.ended = s.ended || s.asked
-	if len(s.parted) == 0 { // a map that grows takes more memory
-		s.parted = make(map[string]struct{}, len(s.held))
-	}
+	room := len(s.held)
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
 		if strings.HasPrefix(n, prefix) && s.settle(n) {
-			s.parted[n] = struct{}{}
+			s.parted.add(n, room)
 		}
 	}
 }
@@ -317,7 +311,7 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 			s.replayed = now.Add(s.replay)
 		}
 		delete(s.told, a.Name)
-		delete(s.parted, a.Name)
+		s.parted.take(a.Name)
 		s.hold(a)
 	}
 	for _, name := range ev.Rejected {
@@ -325,7 +319,7 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	}
 	for _, name := range ev.Removed {
 		s.forget(name)
-		delete(s.parted, name)
+		s.parted.take(name)
 	}
 	if len(s.told) == 0 {
 		s.replayed = time.Time{}
@@ -353,8 +347,7 @@ func (s *deltaNames) curious() bool { return true }
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
 	clear(s.dropped)
-	s.parted = make(map[string]struct{}) // a cleared map keeps its memory
-	s.ended = false
+	s.parted, s.ended = parted{}, false
 	s.overdue.reset()
 	s.retake()
 	s.fresh = maps.Clone(s.names)
