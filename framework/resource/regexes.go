@@ -17,24 +17,36 @@ import (
 // shared costs nothing of [Limits]. It may be called for a nil context, which shares
 // nothing and has no limits. Errors are those of package regexp, or say that the limits
 // are exceeded.
-func (dc *DecodeContext) Regexp(expr string) (*regexp.Regexp, error) {
-	switch {
-	case dc == nil:
-		return whole(expr, nil)
-	case dc.Types == nil || dc.Types.regexes == nil:
-		return whole(expr, dc.budget())
-	}
-	return dc.Types.regexes.compile(expr, dc.budget())
+func (dc *DecodeContext) Regexp(expr string) (*regexp.Regexp, error) { return dc.regexp(expr, false) }
+
+// RegexpPart is [DecodeContext.Regexp] for a regular expression that matches parts of a
+// text.
+func (dc *DecodeContext) RegexpPart(expr string) (*regexp.Regexp, error) {
+	return dc.regexp(expr, true)
 }
 
-// whole compiles an expression that must match all of a text, if the budget has it.
-func whole(expr string, b *wire.Budget) (*regexp.Regexp, error) {
+func (dc *DecodeContext) regexp(expr string, part bool) (*regexp.Regexp, error) {
+	switch {
+	case dc == nil:
+		return compile(expr, part, nil)
+	case dc.Types == nil || dc.Types.regexes == nil:
+		return compile(expr, part, dc.budget())
+	}
+	return dc.Types.regexes.compile(expr, part, dc.budget())
+}
+
+// compile compiles an expression that must match all or a part of a text, if the budget has
+// it.
+func compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
 	tree, err := parseRegexp(expr, b) // alone: the expression could close the group that comes around it
 	if err != nil {
 		return nil, err
 	}
 	if !b.Regexp(RegexpBase + instructions(tree)) {
 		return nil, tooLarge("", b.Excess())
+	}
+	if part {
+		return regexp.Compile(expr)
 	}
 	return regexp.Compile(`\A(?:` + expr + `)\z`)
 }
@@ -72,21 +84,25 @@ func instructions(re *syntax.Regexp) int {
 
 // regexes are compiled expressions, by their text, that are collected when nobody
 // holds them any more. They are safe for concurrent use.
-type regexes struct{ known sync.Map } // of weak.Pointer[regexp.Regexp] by string
+type regexes struct{ known, parts sync.Map } // of weak.Pointer[regexp.Regexp] by string
 
-func (t *regexes) compile(expr string, b *wire.Budget) (*regexp.Regexp, error) {
-	if w, ok := t.known.Load(expr); ok {
+func (t *regexes) compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
+	known := &t.known
+	if part {
+		known = &t.parts
+	}
+	if w, ok := known.Load(expr); ok {
 		if re := w.(weak.Pointer[regexp.Regexp]).Value(); re != nil {
 			return re, nil
 		}
 	}
 	expr = strings.Clone(expr) // that of a resource would keep all of it
-	re, err := whole(expr, b)
+	re, err := compile(expr, part, b)
 	if err != nil {
 		return nil, err
 	}
 	w := weak.Make(re)
-	t.known.Store(expr, w)
-	runtime.AddCleanup(re, func(w weak.Pointer[regexp.Regexp]) { t.known.CompareAndDelete(expr, w) }, w)
+	known.Store(expr, w)
+	runtime.AddCleanup(re, func(w weak.Pointer[regexp.Regexp]) { known.CompareAndDelete(expr, w) }, w)
 	return re, nil
 }

@@ -13,6 +13,8 @@ type attack struct {
 	watches []watch
 	// delta chooses the incremental variant of the protocol.
 	delta bool
+	// compress has the hostile control plane compress responses with gzip.
+	compress bool
 	// run does what the hostile control plane does. It returns when the client has
 	// answered.
 	run func(ctx context.Context, s *scene) error
@@ -70,6 +72,11 @@ func allAttacks() []attack {
 		clusterAttacks(),
 		nameAttacks(),
 		targetAttacks(),
+		ruleAttacks(),
+		policyAttacks(),
+		listAttacks(),
+		stormAttacks(),
+		compressedAttacks(),
 	)
 }
 

@@ -46,6 +46,11 @@ func routeAttacks() []attack {
 		{name: "hash policies", watches: watched, rejected: "decode limit", run: one(func() []byte {
 			return routes("r", field(3, field(1, text(1, "")), field(2, text(1, "c"), fill(usual, func(int) []byte { return field(15) }))))
 		})},
+		{name: "60 KiB of regexes in hash policies", watches: watched, rejected: "regular expressions", run: one(func() []byte {
+			return routes("r", field(3, field(1, text(1, "")), field(2, text(1, "c"), fill(60<<10, func(i int) []byte {
+				return hashRewrite(fmt.Sprintf("(abcdefghijklmnopqrst){%d}", 1000-i%900))
+			}))))
+		})},
 		{name: "60 KiB of unasked regexes", watches: watched, run: one(func() []byte {
 			return routes("other", fill(60<<10, func(i int) []byte {
 				return route(field(10, text(2, fmt.Sprintf("(abcdefghijklmnopqrst){%d}", 1000-i%900))))
@@ -57,6 +62,11 @@ func routeAttacks() []attack {
 			}))
 		})},
 	}
+}
+
+// hashRewrite is a hash policy of a route that rewrites a header by a regular expression.
+func hashRewrite(regex string) []byte {
+	return field(15, field(1, text(1, "h"), field(2, field(1, text(2, regex)), text(2, "x"))))
 }
 
 // single sends one resource.

@@ -116,7 +116,7 @@ func (a attack) missed(r result) (why []string) {
 func (a attack) stage(ctx context.Context) (r result, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
-	s, err := startScene(a.delta) //nolint:contextcheck // ends with Stop
+	s, err := startScene(a.delta, a.compress) //nolint:contextcheck // ends with Stop
 	if err != nil {
 		return r, err
 	}

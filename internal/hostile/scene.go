@@ -11,6 +11,8 @@ import (
 	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding/gzip" // of both processes
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -25,6 +27,7 @@ type scene struct {
 	server *fakeads.Server
 	child  *process.Child
 	load   *fakelrs.Server
+	zip    bool // responses are compressed
 
 	requests chan request // of the newest stream
 	nonces   int
@@ -46,8 +49,8 @@ type request struct {
 }
 
 // startScene starts the hostile control plane.
-func startScene(delta bool) (s *scene, err error) {
-	s = &scene{requests: make(chan request, 1<<10), load: fakelrs.New(time.Second)}
+func startScene(delta, compress bool) (s *scene, err error) {
+	s = &scene{zip: compress, requests: make(chan request, 1<<10), load: fakelrs.New(time.Second)}
 	if delta {
 		s.server, err = fakeads.StartDelta(s.serveDelta, s.load.Option())
 	} else {
@@ -60,6 +63,11 @@ func (s *scene) serve(stream fakeads.Stream) error {
 	s.mu.Lock()
 	s.sotw = stream
 	s.mu.Unlock()
+	if s.zip {
+		if err := grpc.SetSendCompressor(stream.Context(), gzip.Name); err != nil {
+			return err
+		}
+	}
 	for {
 		req, err := stream.Recv()
 		if err != nil {

@@ -27,14 +27,14 @@ type HashPolicy struct {
 const channelID = "io.grpc.channel_id"
 
 // hashPolicies reads the policies that gRPC has; others give no hash (A42).
-func hashPolicies(_ *resource.DecodeContext, list []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) {
+func hashPolicies(dc *resource.DecodeContext, list []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) {
 	var v resource.Violations
 	var out []HashPolicy
 	for i, m := range list {
 		switch s := m.GetPolicySpecifier().(type) {
 		case *routev3.RouteAction_HashPolicy_Header_:
 			at := (*resource.Path)(nil).Item("", i)
-			out = append(out, headerHash(at.Field("header"), s.Header, m.GetTerminal(), &v))
+			out = append(out, headerHash(dc, at.Field("header"), s.Header, m.GetTerminal(), &v))
 		case *routev3.RouteAction_HashPolicy_FilterState_:
 			if s.FilterState.GetKey() == channelID {
 				out = append(out, HashPolicy{Terminal: m.GetTerminal()})
@@ -44,7 +44,7 @@ func hashPolicies(_ *resource.DecodeContext, list []*routev3.RouteAction_HashPol
 	return out, v.Err()
 }
 
-func headerHash(p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {
+func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {
 	out := HashPolicy{Header: strings.ToLower(m.GetHeaderName()), Terminal: terminal}
 	if out.Header == "" {
 		v.Add(p.Field("header_name"), "", "must be set (A42)")
@@ -53,7 +53,7 @@ func headerHash(p resource.Path, m *routev3.RouteAction_HashPolicy_Header, termi
 	if rewrite == nil {
 		return out
 	}
-	re, err := matcher.CompilePart(rewrite.GetPattern().GetRegex())
+	re, err := matcher.CompilePart(dc, rewrite.GetPattern().GetRegex())
 	if err != nil {
 		v.Add(p.Field("regex_rewrite.pattern.regex"), rewrite.GetPattern().GetRegex(), err.Error())
 	}

@@ -8,7 +8,9 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -95,6 +97,62 @@ func largeListener(t *testing.T) proto.Message {
 	return m
 }
 
+// routesWithHashPolicies has 1,000 routes, each with a hash policy that rewrites a header.
+func routesWithHashPolicies() proto.Message {
+	h := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
+	for i := range 1000 {
+		header := &routev3.RouteAction_HashPolicy_Header{HeaderName: "h", RegexRewrite: &matcherv3.RegexMatchAndSubstitute{
+			Pattern: &matcherv3.RegexMatcher{Regex: fmt.Sprintf("user-%d-([a-z0-9]{8})[^/]*", i)}, Substitution: `\1`,
+		}}
+		h.Routes = append(h.Routes, &routev3.Route{
+			Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{
+				ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: "c"},
+				HashPolicy:       []*routev3.RouteAction_HashPolicy{{PolicySpecifier: &routev3.RouteAction_HashPolicy_Header_{Header: header}}},
+			}},
+		})
+	}
+	return &routev3.RouteConfiguration{Name: "r", VirtualHosts: []*routev3.VirtualHost{h}}
+}
+
+// listenerWithRules has an RBAC filter with 3,000 regular expressions.
+func listenerWithRules(t *testing.T) proto.Message {
+	t.Helper()
+	regex := func(format string, i int) *matcherv3.StringMatcher {
+		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: fmt.Sprintf(format, i)}}}
+	}
+	policy := new(rbacconfigv3.Policy)
+	for i := range 1000 {
+		policy.Permissions = append(policy.Permissions, &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_UrlPath{
+			UrlPath: &matcherv3.PathMatcher{Rule: &matcherv3.PathMatcher_Path{Path: regex("/service%d/(get|put|list|delete)", i)}},
+		}})
+		header := &routev3.HeaderMatcher{Name: "h", HeaderMatchSpecifier: &routev3.HeaderMatcher_StringMatch{StringMatch: regex("version-%d-.*", i)}}
+		policy.Principals = append(policy.Principals, &rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_Header{Header: header}},
+			&rbacconfigv3.Principal{Identifier: &rbacconfigv3.Principal_Authenticated_{
+				Authenticated: &rbacconfigv3.Principal_Authenticated{PrincipalName: regex("spiffe://trust/ns%d/sa/.*", i)},
+			}})
+	}
+	rules := &rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Policies: map[string]*rbacconfigv3.Policy{"p": policy}}}
+	manager := &hcmv3.HttpConnectionManager{
+		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+			RouteConfigName: "r", ConfigSource: &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: new(corev3.AggregatedConfigSource)}},
+		}},
+		HttpFilters: []*hcmv3.HttpFilter{
+			{Name: "rbac", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, rules)}},
+			{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: packed(t, new(routerv3.Router))}},
+		},
+	}
+	return &listenerv3.Listener{
+		Name: "l",
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+			Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1},
+		}}},
+		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{
+			{Name: "m", ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: packed(t, manager)}},
+		}}},
+	}
+}
+
 // Large valid configurations are within the default limits. With tight limits they are
 // rejected.
 func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
@@ -106,6 +164,8 @@ func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
 	}{
 		{largeRoutes(), resource.Limits{ResourceSize: 1 << 20}, "virtual_hosts[0].routes = 5000 elements of"},
 		{largeRoutes(), resource.Limits{ResourceRegexps: 100_000}, "ResourceRegexps"},
+		{routesWithHashPolicies(), resource.Limits{ResourceRegexps: 50_000}, "ResourceRegexps"},
+		{listenerWithRules(t), resource.Limits{ResourceRegexps: 100_000}, "ResourceRegexps"},
 		{largeEndpoints(t), resource.Limits{ResourceSize: 8 << 20}, "ResourceSize"},
 		{largeListener(t), resource.Limits{ResourceSize: 200 << 10}, "filter_chains = 1000 elements of"},
 	} {

@@ -123,7 +123,7 @@ func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var err error
 	switch m.Specifier {
 	case headerString:
-		h.Value, err = StringParts{m.Pattern, m.PatternText, m.IgnoreCase}.matcher(dc)
+		h.Value, err = StringParts{m.Pattern, m.PatternText, m.IgnoreCase}.Matcher(dc)
 		if err != nil {
 			err = below(root.Field("string_match"), err)
 		}

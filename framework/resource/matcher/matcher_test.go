@@ -60,7 +60,7 @@ func TestEqual(t *testing.T) {
 
 // A part may match where the whole does not, and errors keep their cause.
 func TestCompile(t *testing.T) {
-	part, err := CompilePart("b")
+	part, err := CompilePart(nil, "b")
 	if err != nil || !part.MatchString("abc") {
 		t.Errorf("CompilePart: %v", err)
 	}

@@ -83,7 +83,7 @@ func NewStrings(dc *resource.DecodeContext, field string, list []StringParts) ([
 	var v resource.Violations
 	out := make([]String, 0, len(list))
 	for i, m := range list {
-		s, err := m.matcher(dc)
+		s, err := m.Matcher(dc)
 		if err != nil {
 			v.AddError(root.Item(field, i), err)
 			continue

@@ -65,10 +65,11 @@ func (s String) Equal(o String) bool {
 // NewString makes a matcher of a StringMatcher. Its pattern must be set; an empty
 // prefix, suffix or part, which would match everything, is an error (the message's
 // own rules).
-func NewString(m *matcherv3.StringMatcher) (String, error) { return PartsOfString(m).matcher(nil) }
+func NewString(m *matcherv3.StringMatcher) (String, error) { return PartsOfString(m).Matcher(nil) }
 
-// matcher makes the matcher; errors are those of [NewString].
-func (m StringParts) matcher(dc *resource.DecodeContext) (String, error) {
+// Matcher makes the matcher, within the limits of the context. Regular expressions are
+// shared as those of [Compile] are. Errors are those of [NewString], or say that a limit is exceeded.
+func (m StringParts) Matcher(dc *resource.DecodeContext) (String, error) {
 	var root *resource.Path
 	switch m.pattern {
 	case stringExact:
@@ -119,10 +120,10 @@ func Compile(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// CompilePart makes a regular expression that matches parts of a text, for what
-// replaces them.
-func CompilePart(regex string) (*regexp.Regexp, error) {
-	re, err := regexp.Compile(regex)
+// CompilePart is [Compile] for a regular expression that matches parts of a text, for
+// what replaces them.
+func CompilePart(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
+	re, err := dc.RegexpPart(regex)
 	if err != nil {
 		return nil, regexError{err}
 	}

@@ -7,33 +7,33 @@ import (
 )
 
 // readPermissions reads a list that must not be empty.
-func readPermissions(p *resource.Path, field string, list []*rbacpolicyv3.Permission, v *resource.Violations) []Rule {
-	return readList(p, field, list, v, readPermission)
+func readPermissions(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Permission, v *resource.Violations) []Rule {
+	return readList(dc, p, field, list, v, readPermission)
 }
 
-func readPermission(p *resource.Path, m *rbacpolicyv3.Permission, v *resource.Violations) Rule {
+func readPermission(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3.Permission, v *resource.Violations) Rule {
 	switch r := m.GetRule().(type) {
 	case *rbacpolicyv3.Permission_AndRules:
 		q := p.Field("and_rules")
-		return And(readPermissions(&q, "rules", r.AndRules.GetRules(), v))
+		return And(readPermissions(dc, &q, "rules", r.AndRules.GetRules(), v))
 	case *rbacpolicyv3.Permission_OrRules:
 		q := p.Field("or_rules")
-		return Or(readPermissions(&q, "rules", r.OrRules.GetRules(), v))
+		return Or(readPermissions(dc, &q, "rules", r.OrRules.GetRules(), v))
 	case *rbacpolicyv3.Permission_NotRule:
 		q := p.Field("not_rule")
-		return Not{readPermission(&q, r.NotRule, v)}
+		return Not{readPermission(dc, &q, r.NotRule, v)}
 	case *rbacpolicyv3.Permission_Any:
 		return Constant(true)
 	case *rbacpolicyv3.Permission_Header:
-		return readHeader(p.Field("header"), r.Header, v)
+		return readHeader(dc, p.Field("header"), r.Header, v)
 	case *rbacpolicyv3.Permission_UrlPath:
-		return Path{readText(p.Field("url_path.path"), r.UrlPath.GetPath(), v)}
+		return Path{readText(dc, p.Field("url_path.path"), r.UrlPath.GetPath(), v)}
 	case *rbacpolicyv3.Permission_DestinationIp:
 		return LocalAddress{readPrefix(p.Field("destination_ip"), r.DestinationIp, v)}
 	case *rbacpolicyv3.Permission_DestinationPort:
 		return LocalPort(r.DestinationPort)
 	case *rbacpolicyv3.Permission_RequestedServerName: // there never is one
-		return serverName(p.Field("requested_server_name"), r.RequestedServerName, v)
+		return serverName(dc, p.Field("requested_server_name"), r.RequestedServerName, v)
 	case *rbacpolicyv3.Permission_Metadata: // there never is any
 		return Constant(r.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Permission_SourcedMetadata:

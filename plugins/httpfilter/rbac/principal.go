@@ -7,21 +7,21 @@ import (
 )
 
 // readPrincipals reads a list that must not be empty.
-func readPrincipals(p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []Rule {
-	return readList(p, field, list, v, readPrincipal)
+func readPrincipals(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []Rule {
+	return readList(dc, p, field, list, v, readPrincipal)
 }
 
-func readPrincipal(p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Violations) Rule {
+func readPrincipal(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Violations) Rule {
 	switch i := m.GetIdentifier().(type) {
 	case *rbacpolicyv3.Principal_AndIds:
 		q := p.Field("and_ids")
-		return And(readPrincipals(&q, "ids", i.AndIds.GetIds(), v))
+		return And(readPrincipals(dc, &q, "ids", i.AndIds.GetIds(), v))
 	case *rbacpolicyv3.Principal_OrIds:
 		q := p.Field("or_ids")
-		return Or(readPrincipals(&q, "ids", i.OrIds.GetIds(), v))
+		return Or(readPrincipals(dc, &q, "ids", i.OrIds.GetIds(), v))
 	case *rbacpolicyv3.Principal_NotId:
 		q := p.Field("not_id")
-		return Not{readPrincipal(&q, i.NotId, v)}
+		return Not{readPrincipal(dc, &q, i.NotId, v)}
 	case *rbacpolicyv3.Principal_Any:
 		return Constant(true)
 	case *rbacpolicyv3.Principal_Authenticated_:
@@ -29,7 +29,7 @@ func readPrincipal(p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Viol
 		if name == nil {
 			return Authenticated{}
 		}
-		text := readText(p.Field("authenticated.principal_name"), name, v)
+		text := readText(dc, p.Field("authenticated.principal_name"), name, v)
 		return Authenticated{&text}
 	case *rbacpolicyv3.Principal_SourceIp:
 		return RemoteAddress{readPrefix(p.Field("source_ip"), i.SourceIp, v)} //nolint:staticcheck // what A41 speaks of
@@ -38,9 +38,9 @@ func readPrincipal(p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Viol
 	case *rbacpolicyv3.Principal_RemoteIp:
 		return RemoteAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
 	case *rbacpolicyv3.Principal_Header:
-		return readHeader(p.Field("header"), i.Header, v)
+		return readHeader(dc, p.Field("header"), i.Header, v)
 	case *rbacpolicyv3.Principal_UrlPath:
-		return Path{readText(p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
+		return Path{readText(dc, p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
 	case *rbacpolicyv3.Principal_Metadata: // there never is any
 		return Constant(i.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Principal_SourcedMetadata:

@@ -78,8 +78,8 @@ func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicy
 		}
 		out.Policies = append(out.Policies, Policy{
 			Name:       name,
-			Permission: Or(readPermissions(&q, "permissions", policy.GetPermissions(), &v)),
-			Principal:  Or(readPrincipals(&q, "principals", policy.GetPrincipals(), &v)),
+			Permission: Or(readPermissions(dc, &q, "permissions", policy.GetPermissions(), &v)),
+			Principal:  Or(readPrincipals(dc, &q, "principals", policy.GetPrincipals(), &v)),
 		})
 	}
 	return Config{out, m}, v.Err()

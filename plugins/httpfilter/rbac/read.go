@@ -14,20 +14,23 @@ import (
 
 // What both permissions and principals are made of.
 
-func readList[M any](p *resource.Path, field string, list []M, v *resource.Violations, read func(*resource.Path, M, *resource.Violations) Rule) []Rule {
+func readList[M any](
+	dc *resource.DecodeContext, p *resource.Path, field string, list []M, v *resource.Violations,
+	read func(*resource.DecodeContext, *resource.Path, M, *resource.Violations) Rule,
+) []Rule {
 	if len(list) == 0 {
 		v.Add(p.Field(field), nil, "must not be empty (A41)")
 	}
 	out := make([]Rule, 0, len(list))
 	for i, m := range list {
 		q := p.Item(field, i)
-		out = append(out, read(&q, m, v))
+		out = append(out, read(dc, &q, m, v))
 	}
 	return out
 }
 
-func readHeader(p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) Rule {
-	h, err := matcher.NewHeader(m)
+func readHeader(dc *resource.DecodeContext, p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) Rule {
+	h, err := matcher.PartsOfHeader(m).Header(dc)
 	if err != nil {
 		v.AddError(p, err)
 		return Constant(false)
@@ -38,8 +41,8 @@ func readHeader(p resource.Path, m *routev3.HeaderMatcher, v *resource.Violation
 	return Header{h}
 }
 
-func readText(p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) matcher.String {
-	s, err := matcher.NewString(m)
+func readText(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) matcher.String {
+	s, err := matcher.PartsOfString(m).Matcher(dc)
 	if err != nil {
 		v.AddError(p, err)
 	}
@@ -48,8 +51,8 @@ func readText(p resource.Path, m *matcherv3.StringMatcher, v *resource.Violation
 
 // serverName is matched by the empty text, which is what gRPC takes as the name that a
 // client asked for.
-func serverName(p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) Rule {
-	s, err := matcher.NewString(m)
+func serverName(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) Rule {
+	s, err := matcher.PartsOfString(m).Matcher(dc)
 	if err != nil {
 		v.AddError(p, err)
 		return Constant(false)
