@@ -157,7 +157,11 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 		}
 	}
 	switch m.state {
-	case idle, opening:
+	case opening:
+	case idle:
+		if m.wanted() { // a stream that was released while it waited keeps its back-off
+			earliest(m.retryAt)
+		}
 	case waiting:
 		earliest(m.retryAt)
 	case open:

@@ -49,3 +49,20 @@ func TestReleaseOfNothing(t *testing.T) {
 		t.Errorf("effects = %v, want none", e)
 	}
 }
+
+// A released stream keeps its back-off. The machine has a deadline for the end of it as soon
+// as something is wanted again.
+func TestReleasedStreamComesBackAfterItsBackoff(t *testing.T) {
+	r := newRig(t)
+	r.do(Subscribe{clusters, "a"}, Turn{}, Closed{})
+	r.do(Unsubscribe{clusters, "a"}, Release{}, Turn{})
+	r.do(Subscribe{clusters, "a"}, Turn{})
+	at, ok := r.m.NextDeadline()
+	if want := r.now.Add(time.Second); !ok || !at.Equal(want) {
+		t.Fatalf("NextDeadline = %v, %v, want %v", at, ok, want)
+	}
+	r.now = at
+	if e := r.do(Turn{}); !slices.Equal(e, []Effect{Open{}}) {
+		t.Errorf("effects = %v, want Open", e)
+	}
+}
