@@ -107,6 +107,7 @@ func (s *deltaNames) add(name string) {
 
 func (s *deltaNames) remove(name string) {
 	delete(s.retaken, name)
+	s.overdue.forget(name)
 	if !s.has(name) {
 		return
 	}
@@ -115,7 +116,6 @@ func (s *deltaNames) remove(name string) {
 	}
 	delete(s.names, name)
 	delete(s.fresh, name)
-	s.overdue.forget(name)
 	if !isCollection(name) {
 		s.settle(name)
 		s.settle(s.aliased[name])

@@ -203,3 +203,18 @@ func TestOverdueNameIsDroppedFirstWhereAServerMayRememberIt(t *testing.T) {
 	r.asks(r.sent(), "[m]", "[]", nil)
 	r.silent()
 }
+
+// Nobody repeats a name that was dropped while it waited to be subscribed to anew.
+func TestDeltaOverdueNameThatIsDroppedWhileItWaitsIsForgotten(t *testing.T) {
+	r := newDeltaRig(t, Delta)
+	r.open(clusters, resource.Wildcard, "m")
+	r.pass(time.Second)
+	r.do(Unsubscribe{clusters, resource.Wildcard})
+	for range 2 { // the first one spells the wildcard, or not
+		r.do(Turn{}, Written{})
+	}
+	r.do(Overdue{clusters, "m"}, Unsubscribe{clusters, "m"})
+	if at := r.requests(time.Hour, func(Send) {}); len(at) > 1 {
+		t.Errorf("requests after %v seconds, want one that drops the name", at)
+	}
+}
