@@ -191,3 +191,23 @@ func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// A change that leaves during a pause does not wait for the NACK. If a good response comes
+// before that NACK, its ACK has the new names: no plain request follows.
+func TestNoRequestFollowsAnACKAfterAChangeDuringAPause(t *testing.T) {
+	r := newRig(t)
+	r.open(endpoints, "a")
+	for _, nonce := range []string{"1", "2"} {
+		r.do(Received{Type: endpoints, Version: "bad", Nonce: nonce, Reject: "bad", Digest: 1, Bad: []uint64{1}, Rejected: []string{"a"}})
+		if nonce == "1" {
+			r.next("a")
+		}
+	}
+	r.silent()
+	r.do(Subscribe{endpoints, "b"}, Turn{})
+	r.do(Received{Type: endpoints, Version: "good", Nonce: "3", Accepted: []Accepted{{Name: "a"}, {Name: "b"}}}, Written{})
+	if req := r.next("a", "b"); req.Nonce != "3" || req.Version != "good" || req.Reject != "" {
+		t.Fatalf("request = %+v, want the ACK of response 3", req)
+	}
+	r.silent()
+}

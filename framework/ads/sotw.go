@@ -278,6 +278,7 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 	s.reject, s.run, s.until = ev.Reject, nil, time.Time{}
 	if ev.Reject == "" {
 		s.version = ev.Version
+		s.early = false // the ACK has the newest nonce and the changed list
 	} else {
 		s.run = s.rejections.met(&ev, now)
 		s.until = s.run.until
