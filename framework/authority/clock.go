@@ -8,7 +8,7 @@ import "time"
 type clock struct {
 	stopped time.Time     // since when; zero while it runs
 	behind  time.Duration // for how long it has stood still before
-	started time.Time     // when it was started again last
+	started time.Time     // when it was started last
 }
 
 // read is what the clock shows.
@@ -44,5 +44,5 @@ func (c *clock) start(now time.Time) {
 // restart ends every timer, with the stream of the server that they are for.
 func (m *Machine) restart() {
 	m.timers.stopAll()
-	m.clock = clock{}
+	m.clock = clock{started: m.now}
 }

@@ -190,3 +190,20 @@ func TestTimersStandStillOnce(t *testing.T) {
 	}
 	r.due(ResourceTimeout)
 }
+
+// Work on a response from before a switch of servers gives no time to timers that were
+// started with the switch.
+func TestTimersOfASwitchStandStillFromThenOn(t *testing.T) {
+	r := newFallbackRig(t)
+	r.watch(partial, "a")
+	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(Asked{0, partial, []string{"a"}})
+	since := r.now
+	r.now = r.now.Add(10 * time.Second) // that the response takes
+	r.do(r.from(0, ok(r.update("other", "1"))))
+	r.due(ResourceTimeout)
+	r.do(Pause{Server: 0, Since: since})
+	r.now = r.now.Add(time.Second)
+	r.do(Resume{Server: 0})
+	r.due(ResourceTimeout)
+}
