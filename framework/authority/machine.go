@@ -221,6 +221,9 @@ func (m *Machine) cancel(ev Cancel) {
 // discard forgets a record that nobody needs.
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
+	if r.seen == m.responses {
+		m.mentioned-- // it counts the records of the table
+	}
 	if r.update != nil {
 		m.emit(Unused{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
 	}
