@@ -187,6 +187,11 @@ func TestNewSetReportsEverything(t *testing.T) {
 			t.Errorf("LookupURL(%q) found something", url)
 		}
 	}
+	for _, url := range []string{"/a", "type.googleapis.com/a", "x/y/a"} {
+		if typ, ok := set.LookupURL(url); !ok || typ.Name != "a" {
+			t.Errorf("LookupURL(%q) = %v, %t; want the type a", url, typ, ok)
+		}
+	}
 }
 
 // However many refs there are, each is there once and in its place.

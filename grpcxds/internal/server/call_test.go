@@ -1,0 +1,81 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+)
+
+// A route with an action of clients fails its calls, unary ones and streams, also if the chain
+// has no filter but the router.
+func TestRoutesOfClientsFailWithoutFilters(t *testing.T) {
+	s := newStage(t)
+	s.listener(`filter_chains { ` + hcm + `route_config { virtual_hosts { domains: "*"
+		routes { name: "client" match { prefix: "/" } route { cluster: "c" } } } } ` + routerEnd + `}`)
+	s.serving("")
+	cc := s.dial()
+	const reason = `the route "client" of RouteConfiguration "web" is not for servers`
+	wants(t, unary(t.Context(), cc), codes.Unavailable, reason)
+	wants(t, stream(t.Context(), cc), codes.Unavailable, reason)
+}
+
+// A route's own configuration of a filter wins over that of its virtual host, which wins over
+// that of the filter chain.
+func TestRoutesOverrideTheirVirtualHost(t *testing.T) {
+	s := newStage(t)
+	s.listener(`filter_chains { ` + hcm + `route_config { virtual_hosts { domains: "*" ` + permitAll + `
+		routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} ` + denyAll + ` }
+		routes { match { prefix: "/" } non_forwarding_action {} } } } ` + allowAll + routerEnd + `}`)
+	s.serving("")
+	cc := s.dial()
+	wants(t, unary(t.Context(), cc), codes.PermissionDenied, "")
+	wants(t, stream(t.Context(), cc), codes.OK, "")
+}
+
+// A clocked listener has given results of Accept and notes when it is asked.
+type clocked struct {
+	flaky
+
+	start time.Time
+	asked []time.Duration
+}
+
+func (c *clocked) Accept() (net.Conn, error) {
+	c.asked = append(c.asked, time.Since(c.start))
+	if c.errs[0] == nil {
+		c.errs = c.errs[1:]
+		a, b := net.Pipe()
+		_ = b.Close() // the port closes the other end
+		return a, nil
+	}
+	return c.flaky.Accept()
+}
+
+// The port waits after each error of its socket, twice as long each time and a second at most.
+// A connection ends the row.
+func TestPausesOfAccept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		busy := temporary{errors.New("busy")}
+		errs := slices.Repeat([]error{busy}, 10)
+		c := &clocked{flaky: flaky{errs: append(errs, nil, busy, errors.New("broken"))}, start: time.Now()}
+		p, err := NewPort(&Config{Logger: slog.New(slog.DiscardHandler)}, c, "web")
+		check(t, err)
+		if err := p.accept(); err == nil {
+			t.Error("accept returns no error")
+		}
+		const ms = time.Millisecond
+		want := []time.Duration{0}
+		for _, pause := range []time.Duration{5 * ms, 10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, time.Second, time.Second, 0, 5 * ms} {
+			want = append(want, want[len(want)-1]+pause)
+		}
+		if !slices.Equal(c.asked, want) {
+			t.Errorf("accept asks the socket at %v; want %v", c.asked, want)
+		}
+	})
+}
