@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
 )
 
 // A route with an action of clients fails its calls, unary ones and streams, also if the chain
@@ -36,6 +37,15 @@ func TestRoutesOverrideTheirVirtualHost(t *testing.T) {
 	cc := s.dial()
 	wants(t, unary(t.Context(), cc), codes.PermissionDenied, "")
 	wants(t, stream(t.Context(), cc), codes.OK, "")
+}
+
+// A context without an authority has an empty one, which only the domain "*" matches.
+func TestAuthorityOfACall(t *testing.T) {
+	for want, md := range map[string]metadata.MD{"": nil, "a.example": metadata.Pairs(":authority", "a.example")} {
+		if got := (headers{metadata.NewIncomingContext(t.Context(), md)}).authority(); got != want {
+			t.Errorf("the authority of the metadata %v is %q; want %q", md, got, want)
+		}
+	}
 }
 
 // A clocked listener has given results of Accept and notes when it is asked.
