@@ -133,6 +133,20 @@ func TestMemberIsAskedForApartFromTheEndOfItsCollection(t *testing.T) {
 	}
 }
 
+// The same holds for a collection that takes the place of a name: the server may remember
+// the resource, which the client has dropped.
+func TestCollectionIsAskedForApartFromTheEndOfAMember(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "m", "n")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1"})
+	r.next("m", "n")
+	r.do(Unsubscribe{clusters, "m"}, Subscribe{clusters, resource.Wildcard})
+	r.next("n")
+	r.next(resource.Wildcard, "n")
+	r.pass(time.Minute)
+	r.silent()
+}
+
 func TestDeltaMemberIsUnsubscribedFromBeforeItIsAskedForByName(t *testing.T) {
 	r := newDeltaRig(t, Delta)
 	r.open(clusters, resource.Wildcard)

@@ -235,20 +235,32 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 	return asked
 }
 
-// part lets new names wait where a collection has ended. The server may remember that it
-// sent them as members, and sends them again only to a client that it has seen without
-// both.
+// part lets new names wait where a collection has ended, or where a new one comes as other
+// names end. The server may remember which resources it has sent, and sends them again only
+// to a client that it has seen without them.
 func (s *sotwNames) part() {
-	if s.unsent == 0 || !anyCollection(s.dropped) {
+	if s.unsent == 0 || len(s.dropped) == 0 || !anyCollection(s.dropped) && !s.newCollection() {
 		return
 	}
 	for _, name := range slices.Clone(s.names) {
 		if !s.wasSent(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{}
-			s.doubts.taken[name] = 0
+			if !isCollection(name) { // which never comes itself
+				s.doubts.taken[name] = 0
+			}
 		}
 	}
+}
+
+// newCollection reports whether a collection is among the names that no request held.
+func (s *sotwNames) newCollection() bool {
+	for i, sent := range s.sent {
+		if !sent && isCollection(s.names[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // retake wants those names again that a request has shown dropped.
