@@ -346,10 +346,13 @@ func (s *deltaNames) curious() bool { return true }
 
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
-	clear(s.dropped)
+	s.dropped = make(map[string]struct{})
 	s.parted, s.ended = parted{}, false
 	s.overdue.reset()
 	s.retake()
+	if len(s.names) == 0 {
+		s.names, s.retaken = make(map[string]struct{}), make(map[string]struct{})
+	}
 	s.fresh = maps.Clone(s.names)
 	s.asked, s.legacy, s.answers, s.told, s.replayed = false, false, nil, nil, time.Time{}
 }

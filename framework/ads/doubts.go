@@ -90,8 +90,3 @@ func (d doubts) again(name string) bool {
 	}
 	return true
 }
-
-func (d doubts) reset() {
-	clear(d.left)
-	clear(d.taken)
-}

@@ -78,7 +78,6 @@ func (o *overdue) repeated(now time.Time) int {
 
 // reset forgets the names: the next stream asks for everything anew.
 func (o *overdue) reset() {
-	clear(o.names)
-	clear(o.due)
+	o.names, o.due = make(map[string]struct{}), make(map[string]struct{})
 	o.last, o.at, o.steps = time.Time{}, time.Time{}, 0
 }

@@ -15,6 +15,7 @@ type overtaken struct {
 	names  map[string]struct{}
 	since  time.Time // when names was last added to
 	follow bool      // a plain request is to follow the NACK
+	most   int       // names that there were at once
 }
 
 func newOvertaken() overtaken { return overtaken{names: make(map[string]struct{})} }
@@ -23,10 +24,15 @@ func (o *overtaken) add(names []string, now time.Time) {
 	for _, name := range names {
 		o.names[name] = struct{}{}
 	}
-	o.since = now
+	o.since, o.most = now, max(o.most, len(o.names))
 }
 
-func (o *overtaken) forget(name string) { delete(o.names, name) }
+func (o *overtaken) forget(name string) {
+	delete(o.names, name)
+	if len(o.names) == 0 && o.most > manyNames {
+		*o = overtaken{names: make(map[string]struct{}), since: o.since, follow: o.follow}
+	}
+}
 
 // received takes a response in. None speaks for a collection: it may have crossed the
 // request for that, and so may its ACK.
@@ -51,9 +57,4 @@ func (o *overtaken) received(ev Received, now time.Time) {
 		}
 	}
 	o.follow = ev.Reject != "" && len(o.names) > 0
-}
-
-func (o *overtaken) reset() {
-	clear(o.names)
-	o.follow = false
 }

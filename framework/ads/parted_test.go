@@ -9,17 +9,19 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// heap is the memory in use.
+func heap() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
 func TestPartedNamesAreFewBytes(t *testing.T) {
 	const names, most = 200_000, 16
 	list := make([]string, names)
 	for i := range list {
 		list[i] = fmt.Sprint("name-", i)
-	}
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
 	}
 	var p parted
 	before := heap()
@@ -71,5 +73,32 @@ func TestFormerMemberThatIsHeardOfIsSubscribedToAtOnce(t *testing.T) {
 		r.pass(time.Second)
 		r.asks(r.sent(), "[]", "[n]", nil)
 		r.asks(r.sent(), "[n]", "[]", nil)
+	}
+}
+
+// A machine that had many names keeps no more than its last effects, which have each
+// name once, when its stream is gone.
+func TestNamesThatAreGoneLeaveNoMemory(t *testing.T) {
+	const names, most = 50_000, 5 << 19
+	for _, delta := range []bool{false, true} {
+		r := newRig(t)
+		if delta {
+			r = newDeltaRig(t, Delta)
+		}
+		r.open(clusters, "first")
+		before := heap()
+		for i := range names {
+			r.do(Subscribe{clusters, fmt.Sprint("name-", i)})
+		}
+		r.pass(time.Minute)
+		r.sent()
+		for i := range names {
+			r.do(Unsubscribe{clusters, fmt.Sprint("name-", i)})
+		}
+		r.do(Unsubscribe{clusters, "first"}, Closed{})
+		if kept := int64(heap()) - int64(before); kept > most { //nolint:gosec // both are less than 1<<63
+			t.Errorf("delta %v: the machine keeps %d bytes; want %d at most", delta, kept, most)
+		}
+		runtime.KeepAlive(r)
 	}
 }

@@ -117,6 +117,9 @@ func (s *sotwNames) unlist(name string) {
 	s.at[s.names[i]] = i
 	s.names, s.sent = s.names[:last], s.sent[:last]
 	delete(s.at, name)
+	if len(s.names) == 0 && cap(s.names) > manyNames { // maps and lists never shrink
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, make(map[string]int)
+	}
 }
 
 // changed reports whether names differ from the last request.
@@ -230,7 +233,7 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 	for name := range s.dropped {
 		s.doubts.drop(name)
 	}
-	clear(s.dropped)
+	s.dropped = emptied(s.dropped)
 	s.retake()
 	return asked
 }
@@ -347,14 +350,18 @@ func (s *sotwNames) renew() {
 
 func (s *sotwNames) stale(time.Time) []string { return nil }
 
-// reset forgets what belongs to a stream that is gone.
+// reset forgets what belongs to a stream that is gone. Maps are made anew: one that is
+// cleared keeps its memory.
 func (s *sotwNames) reset() {
-	s.doubts.reset()
+	s.doubts = newDoubts()
 	s.owed, s.early, s.ended = false, false, false
-	s.overtaken.reset()
+	s.overtaken = newOvertaken()
 	s.overdue.reset()
-	clear(s.dropped)
+	s.dropped = make(map[string]struct{})
 	s.retake()
+	if len(s.names) == 0 {
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, make(map[string]int)
+	}
 	for i := range s.sent {
 		s.sent[i] = false
 	}

@@ -141,6 +141,7 @@ func (ch *channel) rest(released bool, now time.Time) {
 		ch.log(slog.LevelInfo, "stream ended: "+why)
 		ch.stream.cancel()
 		ch.stream = nil
+		clear(ch.encoded)
 	}
 	ch.letGo(!released)
 	if attributes := ch.outage.over(now); attributes != nil {

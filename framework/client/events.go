@@ -76,6 +76,7 @@ func (e closed) apply(l *loop, now time.Time) {
 	if e.s.current() {
 		ch, err := e.s.channel, printable.Error(e.err)
 		ch.stream = nil
+		clear(ch.encoded)
 		ch.ended(e.s, err, now)
 		l.toStream(ch, ads.Closed{Err: err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
 		if e.s.delta && !ch.machine.Delta() {
