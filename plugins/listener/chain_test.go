@@ -311,6 +311,32 @@ func TestTooManyAlternatives(t *testing.T) {
 	}
 }
 
+// The chains of a listener share the limit of alternatives. They may reach it.
+func TestChainsShareTheLimitOfAlternatives(t *testing.T) {
+	var b strings.Builder
+	for i := range 512 {
+		fmt.Fprintf(&b, `prefix_ranges { address_prefix: "10.%d.%d.0" prefix_len { value: 24 } } `, i/256, i%256)
+	}
+	for i := range (1 << 17) / 512 {
+		fmt.Fprintf(&b, `source_ports: %d `, 1+i)
+	}
+	m := new(listenerv3.Listener)
+	if err := prototext.Unmarshal([]byte(`name: "l" `+chains("all", b.String(), "one more", `source_ports: 1000`)), m); err != nil {
+		t.Fatal(err)
+	}
+	_, err := plugincase.Decode(t, listener.Type(), m)
+	want := []string{"filter_chains[1].filter_chain_match; must not have so many alternatives; a listener has at most 131072"}
+	if got := plugincase.Verdict(err); !slices.Equal(got, want) {
+		t.Errorf("%q; want %q", got, want)
+	}
+}
+
+func TestChainWithoutFiltersHasNoManager(t *testing.T) {
+	if m := new(listener.FilterChain).Manager(); m != nil {
+		t.Errorf("the manager of a chain without filters is %v; want none", m)
+	}
+}
+
 // mixed is a listener of n chains for prefixes of all lengths.
 func mixed(tb testing.TB, n int) *listener.Update {
 	tb.Helper()

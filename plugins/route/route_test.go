@@ -2,6 +2,7 @@ package route_test
 
 import (
 	"math"
+	"strconv"
 	"testing"
 	"time"
 
@@ -97,6 +98,20 @@ func TestHashPolicies(t *testing.T) {
 	}
 	if s := got[0].Regex.ReplaceAllString("abc", got[0].Substitution); s != "bc$-a" {
 		t.Errorf("abc is rewritten to %q", s)
+	}
+}
+
+// A substitution becomes a template of package regexp. \0 to \9 are groups. Another character
+// after a backslash stands for itself, and so does a backslash at the end.
+func TestSubstitutions(t *testing.T) {
+	for substitution, want := range map[string]string{
+		`\0`: "${0}", `\9`: "${9}", `\1\2`: "${1}${2}", `\10`: "${1}0", `\/`: "/", `\:`: ":", `\\1`: `\1`, `\`: `\`, `a\`: `a\`, "$1": "$$1", "": "",
+	} {
+		got := first(decode(t, one(`match { prefix: "" } route { cluster: "c" hash_policy { header {
+			header_name: "x" regex_rewrite { pattern { regex: "x" } substitution: `+strconv.Quote(substitution)+` } } } }`))).HashPolicies
+		if len(got) != 1 || got[0].Substitution != want {
+			t.Errorf("the substitution %q becomes %+v; want %q", substitution, got, want)
+		}
 	}
 }
 
