@@ -1,6 +1,7 @@
 package endpoint_test
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/google/go-cmp/cmp"
+	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -55,6 +57,35 @@ func TestUnweightedLocalities(t *testing.T) {
 	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, text, plugincase.Profile(resource.Envoy))
 	if len(u.Localities) != 2 || u.Localities[0].Weight != 0 || u.Localities[1].Weight != 3 {
 		t.Errorf("a proxy keeps %+v", u.Localities)
+	}
+}
+
+// The priorities of localities have no gap, however many localities there are (A27).
+func TestPriorities(t *testing.T) {
+	for _, c := range []struct {
+		count, last int // priorities 0, 1, … of all localities but the last one
+		want        bool
+	}{
+		{1, 0, true}, {2, 1, true}, {2, 2, false}, {1, 1, false}, {2, 63, false}, {2, 64, false}, {2, 128, false},
+		{64, 63, true}, {64, 64, false}, {65, 64, true}, {65, 65, false}, {100, 99, true}, {100, 128, false},
+	} {
+		var b strings.Builder
+		b.WriteString(`cluster_name: "c" `)
+		for i := range c.count {
+			priority := i
+			if i == c.count-1 {
+				priority = c.last
+			}
+			fmt.Fprintf(&b, `endpoints { locality { zone: "%d" } load_balancing_weight { value: 1 } priority: %d } `, i, priority)
+		}
+		m := new(endpointv3.ClusterLoadAssignment)
+		if err := prototext.Unmarshal([]byte(b.String()), m); err != nil {
+			t.Fatal(err)
+		}
+		_, err := plugincase.Decode(t, endpoint.Type(), m)
+		if (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), "must not leave out a lower number (A27)") {
+			t.Errorf("%d localities, the last one with priority %d: %v; want them accepted: %t", c.count, c.last, err, c.want)
+		}
 	}
 }
 
