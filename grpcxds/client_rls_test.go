@@ -235,7 +235,7 @@ func TestRouteLookupWithoutACluster(t *testing.T) {
 	cc := newChannel(t, p.pool(l.config("")), "xds:///svc")
 	_, err := call(soon(t), cc, "/p.S/M")
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), `cluster = ""`) {
-		t.Errorf("%v; want UNAVAILABLE that says what is missing", err)
+		t.Errorf("%v; want UNAVAILABLE that names the missing cluster", err)
 	}
 	if n := l.count(""); n != 1 {
 		t.Errorf("%d lookups; want 1", n)

@@ -134,7 +134,7 @@ func (s *memorySocket) Accept() (net.Conn, error) {
 	return &memoryConn{c, s.addr, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 99), Port: s.from}}, nil
 }
 
-// fail closes the socket under whoever accepts from it.
+// fail closes the socket under a server that accepts from it.
 func (s *memorySocket) fail() {
 	s.closed.Store(true)
 	_ = s.Close() // Accept tells

@@ -54,8 +54,8 @@ func TestGraceTimeIsTenMinutes(t *testing.T) {
 	}
 }
 
-// Whatever ends Serve, its Listener and routes are not watched any more, while another server
-// keeps the client of the pool open.
+// When Serve ends for any reason, it stops watching its Listener and routes, while another
+// server keeps the client of the pool open.
 func TestServeEndsItsWatch(t *testing.T) {
 	for name, end := range map[string]func(*memorySite) error{
 		"Stop":         func(s *memorySite) error { s.Stop(); return nil },

@@ -25,8 +25,8 @@ func (*builder) OverrideAuthority(t resolver.Target) string {
 	return escapeAuthority(strings.TrimPrefix(path, "/"))
 }
 
-// escapeAuthority percent-encodes what must not stand in an authority (RFC 3986, section
-// 3.2).
+// escapeAuthority percent-encodes the characters that are not allowed in an authority
+// (RFC 3986, section 3.2).
 func escapeAuthority(s string) string {
 	var b strings.Builder
 	for i := range len(s) {

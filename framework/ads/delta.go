@@ -198,8 +198,8 @@ func (s *deltaNames) next() (at time.Time, ok bool) {
 }
 
 // send makes the next request: the answer to one response, or else the changes since the
-// last one. The first request of a stream has everything, with the versions of what is
-// held.
+// last one. The first request of a stream lists all names, with the versions of the
+// resources that the client holds.
 func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
 	req = Send{Type: s.resource, Delta: true}
 	if i := s.answer(now); i >= 0 {
@@ -213,7 +213,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	}
 	s.overdue.take(now)
 	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy && len(s.fresh) == 0 {
-		// Some servers let nobody unsubscribe from a wildcard that was not spelled.
+		// Some servers ignore unsubscribing from a wildcard that was never named as "*".
 		s.legacy, req.Subscribe = false, []string{resource.Wildcard}
 		return req, nil
 	}
@@ -265,8 +265,8 @@ func (s *deltaNames) repeat(names []string, now time.Time, room *int) []string {
 	return slices.Concat(names, again)
 }
 
-// resent notes that the server sends the names even if they are what they were; of a
-// collection, all members.
+// resent notes that the server sends the named resources even if they have not changed,
+// and all members of a named collection.
 func (s *deltaNames) resent(names []string) {
 	for _, name := range names {
 		delete(s.told, name)
@@ -326,9 +326,9 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 	}
 }
 
-// late asks for the name again: the server sends it even if it is what it was. A server may
-// believe that it has sent the name as a member of a collection that has ended. Then the
-// name is unsubscribed from first.
+// late subscribes to the name again: the server sends the resource even if it has not
+// changed. A server may believe that it has sent the name as a member of a collection that
+// has ended. Then late unsubscribes from the name first.
 func (s *deltaNames) late(name string, now time.Time) {
 	if _, unsent := s.fresh[name]; s.has(name) && !unsent {
 		again := s.ended && !isCollection(name)

@@ -39,8 +39,8 @@ type (
 		Type *resource.Type
 		Name string
 	}
-	// Release says that the stream is not worth keeping for what may be wanted later:
-	// if nothing is wanted at the next Turn, it ends without [Config.Linger].
+	// Release tells the machine not to keep the stream for later subscriptions: if
+	// nothing is wanted at the next Turn, the stream ends without [Config.Linger].
 	Release struct{}
 	// Opened says that the stream asked for by Open is there.
 	Opened struct{}
@@ -52,9 +52,9 @@ type (
 		Version string
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
-		// Digest is equal for responses of equal content, in any order and whatever
-		// their version and nonce. Bad has a number for each rejected resource and
-		// reason, or for some of them. Both are only read where Reject is not empty.
+		// Digest is equal for responses with equal resources, regardless of order,
+		// version and nonce. Bad has a number for each rejected resource and reason, or
+		// for some of them. Both are read only if Reject is not empty.
 		Digest uint64
 		Bad    []uint64
 		// Accepted, Rejected and Removed are what the response said of resources,
@@ -105,8 +105,8 @@ type (
 	Open struct{ Delta bool }
 	// Send a request on the stream; answer with Written, or with Closed when the
 	// stream broke. Its slices and map are not to be changed. A request either answers
-	// a response or changes what is subscribed to, never both: some servers pass over
-	// a whole request because of the answer in it.
+	// a response or changes subscriptions, never both: some servers ignore a whole
+	// request because of the answer in it.
 	Send struct {
 		Type   *resource.Type
 		Nonce  string

@@ -97,7 +97,7 @@ func (u *run) shares(ev *Received) bool {
 	})
 }
 
-// take notes what a response has.
+// take records the content of a response.
 func (u *run) take(ev *Received) {
 	u.waiting = ev.Digest
 	u.contents = slices.DeleteFunc(u.contents, func(d uint64) bool { return d == ev.Digest })

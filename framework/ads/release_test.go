@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Release ends a stream on which nothing is wanted at the next turn, whatever it is at.
+// Release ends a stream on which nothing is wanted at the next turn, in every state of the stream.
 func TestReleaseEndsTheStreamWithoutLingering(t *testing.T) {
 	gone := []Effect{Idle{Released: true}}
 	for name, prepare := range map[string]func(r *rig){

@@ -181,8 +181,8 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	s.overdue.take(now)
 	s.overtaken.follow = false
 	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy {
-		// Another request without names would mean the wildcard again. So one that
-		// spells it goes first.
+		// Another request without names would mean the wildcard again. So a request
+		// that names "*" goes first.
 		s.legacy, s.list = false, []string{resource.Wildcard}
 		return s.request(), nil
 	}

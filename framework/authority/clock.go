@@ -2,16 +2,16 @@ package authority
 
 import "time"
 
-// A clock is the time of the does-not-exist timers. It stands still while the client is at
-// work on a response of the server in use: what the client does not read meanwhile cannot
-// be missing. Timers that are started while it stands still get all of their time.
+// A clock is the time of the does-not-exist timers. It pauses while the client works on a
+// response of the server in use, because resources in unread responses are not missing.
+// Timers that start during a pause get all of their time.
 type clock struct {
 	stopped time.Time     // since when; zero while it runs
 	behind  time.Duration // for how long it has stood still before
 	started time.Time     // when it was started last
 }
 
-// read is what the clock shows.
+// read returns the time of the clock.
 func (c *clock) read(now time.Time) time.Time {
 	if c.standing() {
 		now = c.stopped

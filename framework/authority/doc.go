@@ -44,9 +44,9 @@
 // # Timers
 //
 // A resource that was asked for and does not come within 15 s does not exist
-// (gRFC A57; 30 s, and a timeout, under resource_timer_is_transient_error). The
-// time runs only while a stream is up and only for what is not cached. It stands still
-// while a response arrives or is decoded ([Pause]). If the server said nothing at all in
+// (gRFC A57; 30 s, and a timeout, under resource_timer_is_transient_error). The timer
+// runs only while a stream is up, and only for resources that are not cached. It pauses
+// while a response arrives or is decoded ([Pause]). If the server sent nothing at all in
 // that time, the resource is still a reason to fall back. A resource with a time to live is
 // dropped when that ends without a heartbeat.
 package authority

@@ -16,7 +16,7 @@ func (r *rig) timeOut(server int, names ...string) {
 	r.do(Tick{})
 }
 
-// next checks whether, and in what time, the machine has something to do.
+// next checks whether, and how soon, the machine has something to do.
 func (r *rig) next(want time.Duration) {
 	r.t.Helper()
 	if at, ok := r.m.NextDeadline(); ok != (want > 0) || ok && at.Sub(r.now) != want {
@@ -177,7 +177,7 @@ func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 	a.wants(t, 2, nil, resource.ErrRemoved)
 }
 
-// No time counts twice, whatever moment a Pause names.
+// No time counts twice, even if a Pause names an earlier or later moment.
 func TestTimersStandStillOnce(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")

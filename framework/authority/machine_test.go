@@ -285,7 +285,7 @@ func TestFailOnDataErrorsDropsWhatIsCached(t *testing.T) {
 }
 
 // TestIgnoreResourceDeletionHasNoEffect expects the feature of gRFC A53 to change nothing:
-// gRFC A88 decides what a removal means.
+// gRFC A88 decides the meaning of a removal.
 func TestIgnoreResourceDeletionHasNoEffect(t *testing.T) {
 	r := newRig(t, bootstrap.FeatureIgnoreResourceDeletion)
 	w := r.watch(complete, "a")

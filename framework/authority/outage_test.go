@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A kindred error is like others of its kind, whatever its text.
+// A kindred error is like others of its kind, regardless of its text.
 type kindred struct{ kind, text string }
 
 func (k kindred) Error() string { return k.kind + ": " + k.text }
@@ -39,7 +39,7 @@ func TestOutageIsToldOnceOfAKind(t *testing.T) {
 	late.wants(t, 2, nil, resource.ErrTransport)
 }
 
-// The error of another server is news, of whatever kind.
+// The error of another server is reported, even if it is of the same kind.
 func TestOutageOfAnotherServerIsTold(t *testing.T) {
 	r := newRigOf(t, newServer(t, "first.test:1"), newServer(t, "second.test:1"))
 	a := r.watch(partial, "a")

@@ -8,8 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// repeats runs an event and returns what it has the servers asked again for, and what
-// they have answered.
+// repeats runs an event and returns the names that the servers are asked for again, and
+// the names that they have answered.
 func (r *rig) repeats(ev Event) (s string) {
 	r.t.Helper()
 	for _, e := range r.do(ev) {

@@ -157,7 +157,7 @@ func (m *Machine) heard(r *record) {
 	}
 }
 
-// timedOut is what a does-not-exist timer leads to.
+// timedOut handles a does-not-exist timer that fired.
 func (m *Machine) timedOut(t timer) {
 	r := t.record
 	r.timer = 0

@@ -155,8 +155,8 @@ func badCluster(name string) *clusterv3.Cluster {
 	return &clusterv3.Cluster{Name: name, LbPolicy: clusterv3.Cluster_MAGLEV}
 }
 
-// A cache sends again at once what was rejected, in any order, as long as nothing of the
-// type was accepted. The client does not take part in that.
+// A cache resends rejected content at once, in any order, until the client has accepted a
+// response of the type. The client answers such content with a delay.
 func TestNoStormOfNACKs(t *testing.T) {
 	for _, c := range []struct{ bad, changes int }{{1, 0}, {16, 0}, {1, 10}, {8, 10}} {
 		atCaches(t, func(t *testing.T, k *cacheTest) {

@@ -20,9 +20,10 @@ var (
 	errNotIt     = errors.New("its decoder returned no update of that name")
 )
 
-// decode reads the resources of the response in w, off the loop. A resource whose bytes
-// are known is not decoded: the loop is given the update itself, which it recognises. One
-// that nobody watches is not decoded either. What is returned is in w. Not ok: the stream is over.
+// decode reads the resources of the response in w, off the loop. It does not decode a
+// resource whose bytes are known: the loop gets the update itself, which it recognises. Nor
+// does it decode a resource that nobody watches. The slices of d are those of w. If ok is
+// false, the stream is over.
 func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, ok bool) {
 	resp := &w.response
 	w.seen = known.of(t)
@@ -41,7 +42,7 @@ func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, 
 // more decodes those of the remaining resources that are watched by now. Not ok: the
 // stream is over.
 func (s *stream) more(w *scratch, t *resource.Type) (d decoded, ok bool) {
-	w.results = w.results[:w.resources] // without what the response has besides
+	w.results = w.results[:w.resources] // without removals and errors of the response
 	news := len(w.news)
 	generation, ok := s.look(w, t)
 	if !ok {
@@ -57,7 +58,7 @@ func (s *stream) more(w *scratch, t *resource.Type) (d decoded, ok bool) {
 	return d, ok
 }
 
-// conclude says what is rejected of a response, in its order.
+// conclude collects the rejected resources of a response, in its order.
 func (ch *channel) conclude(w *scratch, t *resource.Type) decoded {
 	resp := &w.response
 	d := decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: resp.Len() > maxResources || w.unreadable > 0}
@@ -96,9 +97,9 @@ func (ch *channel) conclude(w *scratch, t *resource.Type) decoded {
 // others are counted.
 const maxUnreadable = 100
 
-// look makes results of those of the remaining resources that are watched, and notes in
-// w.news what there is to decode. The others remain. The generation is that of the
-// watches at the beginning. Not ok: the stream is over.
+// look adds results for the remaining resources that are watched, and adds those to decode
+// to w.news. The others remain. The generation is that of the watches at the beginning. If
+// ok is false, the stream is over.
 func (s *stream) look(w *scratch, t *resource.Type) (generation uint64, ok bool) {
 	left := w.left
 	w.left = w.left[:0] // which is never ahead of left

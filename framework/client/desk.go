@@ -8,8 +8,8 @@ import (
 )
 
 // A desk is the memory of a stream, and the names that are still to be dropped from it.
-// The reader uses the memory while it has a response. In between the loop may, since no
-// response might come that has the reader drop what nobody uses any longer.
+// The reader uses the memory while it has a response. In between, the loop may use it and
+// drop unused updates, because the next response might never come.
 type desk struct {
 	busy   sync.Mutex // held while the memory is used; the loop never waits for it
 	memory memory

@@ -36,7 +36,7 @@ var (
 // longest is the most bytes that a log line's part or an error may have.
 const longest = 10 << 10
 
-// unprintable says what is wrong with a text for logs and errors.
+// unprintable describes the fault of a text that is unfit for logs and errors.
 func unprintable(s string) string {
 	switch {
 	case len(s) > longest:
@@ -75,7 +75,7 @@ func (h *logCheck) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// take returns the lines since the last time, and what is wrong with them.
+// take returns the lines since the last call, and their faults.
 func (h *logCheck) take() (lines, bad []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -192,7 +192,7 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
-// newTexts is a client of one control plane in memory, and what the client logs.
+// newTexts returns a client of one control plane in memory, and the check of its log.
 func newTexts(t *testing.T) (*client.Client, *memoryads.Server, *logCheck) {
 	t.Helper()
 	s := memoryads.NewServer(memoryads.Type{URL: texts.URL(), Complete: true})

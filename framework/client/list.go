@@ -44,7 +44,7 @@ type list struct {
 	located map[xdstp.Name]struct{}
 }
 
-// memberSize is about what a member of a list takes besides its resource, in bytes.
+// memberSize is the approximate size of a list member in bytes, without its resource.
 const memberSize = 512
 
 // listEntries is the only field of every list collection's message.

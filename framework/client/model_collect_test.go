@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// A modelCollector keeps what it was told of a wildcard or glob collection. What it is
-// told on the way is left open.
+// A modelCollector keeps the members of a wildcard or glob collection that its watch
+// reported. The model does not check the reports in between.
 type modelCollector struct {
 	key    modelKey // the name is that of the collection
 	number int
@@ -20,10 +20,10 @@ type modelCollector struct {
 	mu      sync.Mutex
 	members map[string]resource.State
 	err     error  // of the collection as a whole, told last
-	wrong   string // what must not have been
+	wrong   string // an event that must not happen
 }
 
-// run takes what is told until the collector is stopped.
+// run takes reports until the collector is stopped.
 func (c *modelCollector) run() {
 	defer close(c.done)
 	for {
@@ -97,7 +97,7 @@ func (w *modelWorld) covered(k modelKey) bool {
 	return slices.ContainsFunc(w.collectors, func(c *modelCollector) bool { return c.key == collection(k) })
 }
 
-// checkCollector compares what a collector was told with what its server holds.
+// checkCollector compares a collector's members with the resources that its server holds.
 func (w *modelWorld) checkCollector(c *modelCollector) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,8 +109,8 @@ func (w *modelWorld) checkCollector(c *modelCollector) {
 		w.failf("collector %d has no error, but nobody is reached", c.number)
 	case !s.connected || w.busy(c.key):
 	case c.key.authority != "" && (w.temper == memoryads.Snapshot || w.temper == memoryads.Mux && c.key.typ.Complete):
-		// A snapshot cache takes a glob for a name that does not exist. What it sends of
-		// names that were watched reads as an answer.
+		// A snapshot cache takes a glob for a name that does not exist. The client reads
+		// the resources of watched names that it sends as an answer to the glob.
 		silent := len(c.members) == 0 && !slices.ContainsFunc(w.keys, func(k modelKey) bool { return collection(k) == c.key && w.named[k] })
 		if kind := kindOf(c.err); silent && kind != isNotFound && kind != isTimeout && !w.unproven(c.key) {
 			w.failf("collector %d has %v of a collection that is never answered", c.number, c.err)

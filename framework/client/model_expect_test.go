@@ -77,9 +77,9 @@ type model struct {
 	patient     bool              // resource_timer_is_transient_error
 	delta       bool              // the incremental protocol
 	mortal      map[modelKey]bool // keys that have had a value with a time to live
-	murky       bool              // what is watched from now on is vague, too
-	// lax leaves open what a client knows before everything is at rest. Only the answers
-	// of a control plane by the letter are foreseen one by one, and without collections.
+	murky       bool              // new watches are vague, too
+	// lax means that a client's state is not checked until no message is in flight. The
+	// model predicts single answers only for the literal control plane, without collections.
 	lax bool
 
 	back time.Time // see time
@@ -97,8 +97,8 @@ func (m *model) watch(k modelKey) {
 	}
 }
 
-// open reports whether what a client knows of a key before everything is at rest is
-// always left open.
+// open reports whether a client's state for a key is never checked before all messages
+// have arrived.
 func (m *model) open(k modelKey) bool { return m.lax || m.loose(k) }
 
 // loose reports whether a key has several servers. Which of them has had its say in

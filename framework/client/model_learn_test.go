@@ -96,7 +96,7 @@ func (w *modelWorld) caches() bool {
 	return w.temper == memoryads.Snapshot || w.temper == memoryads.Linear || w.temper == memoryads.Mux
 }
 
-// settled clears what is known of names that were dropped and taken again.
+// settled clears the knowledge about names that were dropped and watched again.
 func (w *modelWorld) settled() {
 	if w.model.busy() {
 		return

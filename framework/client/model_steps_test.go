@@ -223,8 +223,8 @@ func (w *modelWorld) put(k modelKey, c content) {
 	w.putAll(w.anyServer(k), k.typ, map[modelKey]content{k: c})
 }
 
-// putAll changes what a server holds of a type: what is set, in one response, and then
-// what is deleted.
+// putAll changes the resources of a type that a server holds: it sets some in one response,
+// and then deletes others.
 func (w *modelWorld) putAll(i int, typ *resource.Type, contents map[modelKey]content) {
 	var set []memoryads.Resource
 	var deleted []string

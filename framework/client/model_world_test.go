@@ -55,7 +55,7 @@ type modelWorld struct {
 	watchers []*modelWatcher // those that were not cancelled
 	gone     []*modelWatcher // the others
 	values   int             // counts, so that every value is new
-	puts     int             // counts what is put
+	puts     int             // the number of resources put
 
 	// Names that were dropped since everything was at rest; and those of them that were
 	// taken again. A response that was on its way may bring such a name. If the resource

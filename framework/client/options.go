@@ -71,7 +71,7 @@ func WithFailOnDataErrors() Option { return func(o *options) { o.fail = true } }
 func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.budget = d } }
 
 // WithLimits bounds the memory that decoding takes. A resource that exceeds a limit is
-// invalid. What is not set has its default.
+// invalid. Limits that are not set have their defaults.
 func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits = l } }
 
 // DefaultMaxMembers is the most members that a collection may have unless

@@ -55,7 +55,7 @@ func (c failingConn) OpenStream(ctx context.Context, method string) (transport.S
 	return nil, &transport.Error{Kind: f.kind, Text: fmt.Sprintf("dial tcp from port %d: refused", f.attempts)}
 }
 
-// A heard watcher keeps what it is told, in words.
+// A heard watcher keeps its notifications as text.
 type heard struct {
 	mu    sync.Mutex
 	words []string
@@ -106,8 +106,8 @@ func lines(log, text string) (found []string) {
 	return found
 }
 
-// An outage is told once, to watchers and in the log, however often the client tries again
-// and whatever port numbers the errors have. The snapshot has the newest error.
+// An outage is reported once, to watchers and in the log, even if the client retries many
+// times and the errors have different port numbers. The snapshot has the newest error.
 func TestOutageIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})

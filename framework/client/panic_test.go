@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A panickyWatcher panics at what it is told.
+// A panickyWatcher panics at each notification.
 type panickyWatcher struct{ recorder }
 
 func (panickyWatcher) Changed(resource.Update) { panic("a watcher's own mistake") }

@@ -8,9 +8,9 @@ import (
 )
 
 // A question asks the loop which resources of a response are watched: only those are
-// decoded. What is watched belongs to the loop, and changes while a response is decoded.
-// So each answer has a generation: when it is not the present one any longer by the time
-// that the response is taken in, the loop has the reader look at the rest again.
+// decoded. The loop owns the watches, and they change while a response is decoded. So each
+// answer has a generation. If it is out of date when the response reaches the loop, the
+// loop sends the reader back to the remaining resources.
 type question struct {
 	stream *stream
 	typ    *resource.Type
@@ -23,7 +23,7 @@ type question struct {
 
 // An asked is a resource in a question.
 type asked struct {
-	says   authority.Result // without what decoding brings
+	says   authority.Result // without the result of decoding
 	number uint32           // in the response, from 0
 	body   []byte           // nil: there is nothing to decode
 	plain  bool             // it goes by the name in its message

@@ -8,14 +8,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// A reading says whether a stream's goroutine waits for a response or is at work on one:
-// decoding it, or waiting until it is applied and watchers had their time. What the control
-// plane has sent meanwhile is not read, so the does-not-exist timers stand still: those of
-// the response's type, and those of the others, whose responses are behind it. The same is
-// so while a response is arriving, of whatever type, as far as the transport can tell.
+// A reading records whether a stream's goroutine waits for a response or works on one: the
+// goroutine decodes it, or waits until it is applied and watchers had their time. Meanwhile
+// the goroutine does not read later responses, so the does-not-exist timers of all types
+// pause. They also pause while a response of any type is arriving, if the transport can
+// tell.
 //
-// The goroutine notes it without telling the loop, which asks when a timer is due or is to
-// be started. Small responses cost nothing that way.
+// The goroutine records its state without telling the loop. The loop reads it when a timer
+// is due or about to start, so small responses cost nothing.
 type reading struct {
 	born   time.Time
 	since  atomic.Int64 // when the response arrived, after born, plus one; 0: none is at hand

@@ -10,14 +10,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// The limits of text from control planes in errors, in bytes: text that is quoted, and the
-// message of a rejection. What does not fit into that is counted.
+// The limits of text from control planes in errors, in bytes: of quoted text, and of the
+// message of a rejection. Rejected resources that do not fit into it are only counted.
 const (
 	maxQuoted = printable.Quoted
 	maxReject = printable.Whole
 )
 
-// clip cuts s to what an error quotes.
+// clip cuts s to the length that an error may quote.
 func clip(s string) string {
 	if len(s) <= maxQuoted {
 		return s
@@ -59,8 +59,8 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.b.WriteString(line)
 }
 
-// digest returns a number that is equal for responses of equal resources, in any order and
-// whatever their version and nonce.
+// digest returns a number that is equal for responses with equal resources, regardless of
+// order, version and nonce.
 func digest(seed maphash.Seed, resp *transport.Response) (sum uint64) {
 	for i := range resp.Len() {
 		res := resp.At(i)

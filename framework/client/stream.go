@@ -135,7 +135,7 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	t, ok := c.decoded.LookupURL(w.response.TypeURL)
 	if ok {
 		if err := s.take(w, t, known); err != nil {
-			return err // the loop may still be at what is in w
+			return err // the loop may still use w
 		}
 	} else { // the response is neither accepted nor rejected
 		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", printable.Text(w.response.TypeURL, printable.Short))

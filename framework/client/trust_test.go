@@ -215,8 +215,8 @@ func (w *trustWorld) unharmed() {
 	}
 }
 
-// An entry that a list collection inlines has the authority of the collection, whatever
-// its name is. One that does not is a violation.
+// An inline entry of a list collection must have the authority of the collection. Any other
+// authority is a violation.
 func TestInlineEntriesHaveTheAuthorityOfTheirCollection(t *testing.T) {
 	for _, protocol := range protocols {
 		for _, name := range []string{victim, oldVictim, backed, "xdstp:///test.Thing/x", "xdstp://unknown/test.Thing/x"} {

@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// A countingType counts what it decodes, and lets a test look in before that.
+// A countingType counts the resources that it decodes, and lets a test act before each.
 type countingType struct {
 	*resource.Type
 

@@ -73,14 +73,14 @@ func (ch *channel) part(w *scratch, t *resource.Type, news []fresh) {
 	}
 }
 
-// decoding is what a part's resources are decoded with, one after the other.
+// decoding is the state with which a part's resources are decoded, one after the other.
 type decoding struct {
 	context resource.DecodeContext
 	budget  wire.Budget
 }
 
-// update returns the cached update of these bytes, or decodes them. The bytes
-// of the response are let go of, those of the resource are kept.
+// update returns the cached update of these bytes, or decodes them. It keeps the bytes of
+// the resource, not those of the response.
 func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
 	if shard := ch.client.Shard(t, r.Name); shard != nil {
 		if u, ok := cache.Unchanged(shard, r.Name, body, ch.server); ok {

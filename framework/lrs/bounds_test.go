@@ -116,7 +116,7 @@ func TestListedClustersAreBounded(t *testing.T) {
 	}
 }
 
-// A call is counted while a report is made, whatever takes the report so long.
+// Counting a call does not wait for a report that is being made.
 func TestCountingDoesNotWaitForReports(t *testing.T) {
 	s := NewStore(nil)
 	c := s.Cluster("c", "")

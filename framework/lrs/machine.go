@@ -31,7 +31,7 @@ type Machine struct {
 
 	// Of this stream.
 	writing    bool    // a message has not left yet
-	instructed bool    // the server has said what it wants
+	instructed bool    // the server has sent instructions
 	bounded    [2]bool // Bounded was emitted for an interval that is too short, too long
 	truncated  bool    // Truncated was emitted
 	scope      Scope

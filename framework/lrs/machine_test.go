@@ -111,7 +111,7 @@ func TestIntervalsAreBounded(t *testing.T) {
 	))
 }
 
-// A server that keeps changing its mind about what it must not ask for is told of once a stream.
+// Unusable instructions are reported once a stream, even if the server keeps changing them.
 func TestUnusableInstructionsAreToldOnce(t *testing.T) {
 	truncated := func(interval time.Duration) lrs.Received {
 		in := instructions(interval, "a")

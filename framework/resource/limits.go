@@ -38,13 +38,13 @@ const (
 	DefaultResponseRegexps = 1 << 20
 )
 
-// ResourceBase is what each resource costs besides its elements, in bytes.
+// ResourceBase is the cost of each resource in bytes, without its elements.
 const ResourceBase = 512
 
-// RegexpBase is what each regular expression costs besides its instructions.
+// RegexpBase is the cost of each regular expression, without its instructions.
 const RegexpBase = 32
 
-// WithDefaults are the limits with defaults in place of what is not positive.
+// WithDefaults returns the limits with defaults in place of those that are not positive.
 func (l Limits) WithDefaults() Limits {
 	set := func(p *int64, value int64) {
 		if *p <= 0 {
@@ -58,7 +58,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Response returns what the resources of a response of so many bytes share.
+// Response returns the budget that the resources of a response share. Bytes is the size of
+// the response.
 func (l Limits) Response(bytes int64) *wire.Shared {
 	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes/2, Regexps: l.ResponseRegexps})
 }

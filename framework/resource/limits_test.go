@@ -67,7 +67,7 @@ func TestSharedRegexpIsFree(t *testing.T) {
 	}
 }
 
-// The resources of a response share a limit, whoever decodes them.
+// The resources of a response share a limit, even if several budgets decode them.
 func TestResponseLimit(t *testing.T) {
 	l := resource.Limits{ResponseSize: 1000, ResourceSize: 1 << 20}.WithDefaults()
 	shared := l.Response(400)
@@ -82,7 +82,7 @@ func TestResponseLimit(t *testing.T) {
 	says(t, limited(t, l, nil).Spend(1<<20, 2), "1048576 elements of 2 bytes exceed the decode limit ResourceSize")
 }
 
-// A message is measured before it is unmarshalled, by what it holds.
+// A message is measured before it is unmarshalled, by its elements.
 func TestMessageLimit(t *testing.T) {
 	list := &structpb.ListValue{Values: make([]*structpb.Value, 1000)}
 	for i := range list.GetValues() {

@@ -116,7 +116,7 @@ func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// jsonCost is what a byte of JSON costs of which a message is made.
+// jsonCost is the cost in bytes of a byte of JSON that is read into a message.
 const jsonCost = 16
 
 // messageOf is the name of the message that a type URL ends with.

@@ -226,7 +226,7 @@ func TestWatchCollection(t *testing.T) {
 	}
 }
 
-// recorded is a watcher that remembers what it was told last.
+// recorded is a watcher that keeps its last notification.
 type recorded struct {
 	u   *update
 	err error
@@ -313,7 +313,7 @@ func TestLookups(t *testing.T) {
 		break
 	}
 	for u := range Referring[*update](c, typ, Ref{Type: "test.Other"}) {
-		t.Errorf("%v refers to what it does not", u)
+		t.Errorf("Referring yields %v, which does not refer to the resource", u)
 	}
 	if n != 3 {
 		t.Errorf("%d updates refer to a, want 1", n-2)

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// TestTruncated compares every beginning of a response with what protobuf says of it.
+// TestTruncated compares the verdict on every prefix of a response with protobuf's.
 func TestTruncated(t *testing.T) {
 	raw := marshal(t, &discoveryv3.DiscoveryResponse{
 		VersionInfo: "1", TypeUrl: "x/t", Nonce: "n", Resources: []*anypb.Any{{TypeUrl: "x/t", Value: []byte("body")}},
@@ -26,7 +26,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTinyResources has resources that are shorter than what stands before them.
+// TestTinyResources reads resources of one to three bytes.
 func TestTinyResources(t *testing.T) {
 	for _, tiny := range []string{"\x01", "\x0a\x00", "\x0a\x01x"} {
 		var r Response

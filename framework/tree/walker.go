@@ -143,9 +143,9 @@ func (w *walker) node(r resource.Ref) *node {
 	return n
 }
 
-// prune stops watching what neither the references that were met nor the last snapshot
-// need. It does so after each walk: references that change before their resources arrive
-// leave nothing behind.
+// prune stops the watches of resources that neither the references of this walk nor the last
+// snapshot need. It runs after each walk, so references that change before their resources
+// arrive leave no watch behind.
 func (w *walker) prune(met map[resource.Ref]bool) {
 	for r, n := range w.nodes {
 		needed := met[r]

@@ -53,7 +53,7 @@ func ruleMapping() Mapping {
 		{Name: "one_of", Kind: KindPaths, Group: "kind", Doc: "Exactly one of these fields of the message must have a value."},
 		{Name: "any_type", Kind: KindMessages, Group: "kind", Doc: "The google.protobuf.Any must hold one of these messages."},
 		{Name: "sum", Kind: KindPath, Group: "kind", Doc: "The sum of this path over all elements must be within `min` and `max`."},
-		{Name: "default", Kind: KindLiteral, With: []string{"sum"}, Doc: "What an absent wrapper counts as in the sum; 0 unless it is given."},
+		{Name: "default", Kind: KindLiteral, With: []string{"sum"}, Doc: "The value of an absent wrapper in the sum; 0 unless it is given."},
 		{Name: "group_by", Kind: KindPath, With: []string{"sum"}, Doc: "Elements that are equal in this path have a sum of their own."},
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The rule counts only when this holds. Paths start where `at` starts; what they share with it is the same element."},
 		{Name: "why", Kind: KindText, Doc: "What demands it (\"A47\"); shown with a violation."},

@@ -225,7 +225,7 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 	return append(body, jen.Return(jen.Id("s")))
 }
 
-// fields appends what fills fields of a struct, but for one that is filled already.
+// fields appends the code that sets fields of a struct, except one that is set already.
 func (f *fn) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
 	for _, d := range fields {
 		if d != but {

@@ -61,8 +61,8 @@ type Keep struct {
 	Profile  string // where others are dropped; empty: everywhere
 }
 
-// Stop says when the rest of a message is not read: the fields behind NonEmpty, and
-// what the struct's rules look at.
+// Stop is the condition for not reading the rest of a message: the fields behind NonEmpty,
+// and those that the struct's rules check.
 type Stop struct {
 	NonEmpty *Field
 	Profile  string // where it counts; empty: everywhere

@@ -44,7 +44,7 @@ type Check struct {
 	Across   bool      // Unique among everything that Path leads to, through repeated fields
 	Types    []string  // AnyType
 	Sum      Path      // Sum; from an element
-	Absent   *Literal  // Sum; what an absent wrapper counts as; nil: 0
+	Absent   *Literal  // Sum; the value of an absent wrapper; nil: 0
 	GroupBy  *Path     // Sum; from an element
 	Hook     string    // Call
 	Needs    []Path    // Call; from the message at Path; none: that message

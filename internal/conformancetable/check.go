@@ -26,8 +26,8 @@ type row struct {
 	tests    []string
 }
 
-// check returns what is wrong with the tables, one line each. There need not be a document
-// about trust.
+// check returns the faults of the tables, one line each. The document about trust is
+// optional.
 func check(root fs.FS) (faults []string, err error) {
 	text, err := fs.ReadFile(root, document)
 	if err != nil {

@@ -41,7 +41,7 @@ func StartNoStreams() (*NoStreams, error) {
 	return s, nil
 }
 
-// serve does what a connection needs to stay up.
+// serve keeps a connection up.
 func (s *NoStreams) serve(c net.Conn) {
 	defer func() { _ = c.Close() }()
 	if _, err := io.ReadFull(c, make([]byte, len(http2.ClientPreface))); err != nil {

@@ -15,8 +15,7 @@ type attack struct {
 	delta bool
 	// compress has the hostile control plane compress responses with gzip.
 	compress bool
-	// run does what the hostile control plane does. It returns when the client has
-	// answered.
+	// run is the hostile control plane. It returns when the client has answered.
 	run func(ctx context.Context, s *scene) error
 	// after runs before kept memory is measured. Nil: the client ends its watches.
 	after func(ctx context.Context, s *scene) error

@@ -73,7 +73,7 @@ func deepValue(depth int) []byte {
 	inner := text(3, "")
 	levels := make([]byte, 0, 16*depth)
 	size := len(inner)
-	for range depth { // written backwards: each level is longer by what its length takes
+	for range depth { // written backwards: each level is longer by the size of its length
 		before := len(levels)
 		levels = appendReversed(levels, header(1, size))
 		size += len(levels) - before

@@ -122,7 +122,7 @@ func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, 
 	return err
 }
 
-// supply answers whatever the client asks.
+// supply answers each subscription to clusters until stop is closed.
 func (s *scene) supply(ctx context.Context, answer *discoveryv3.DiscoveryResponse, stop <-chan struct{}) error {
 	for {
 		select {

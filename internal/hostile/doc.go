@@ -23,6 +23,6 @@
 // # Adding an attack
 //
 // Append an [attack] to a list in attacks_*.go and name the list in allAttacks. Its
-// function run gets a [scene] and does what a control plane does: it sends responses and
-// waits for answers. The client's watches are declared beside it.
+// function run gets a [scene] and acts as the control plane: it sends responses and waits
+// for answers. The client's watches are declared beside it.
 package main

@@ -89,18 +89,18 @@ func missing(why []string) string {
 	return "MISSED: " + strings.Join(why, "; ")
 }
 
-// A result is what an attack came to.
+// A result has the cost and the verdict of an attack.
 type result struct {
 	reading
 	wire    int64
 	verdict string
 }
 
-// missed says which bounds do not hold.
+// missed returns the bounds that the result exceeds.
 func (a attack) missed(r result) (why []string) {
-	over := func(what string, is bool) {
+	over := func(bound string, is bool) {
 		if is {
-			why = append(why, what)
+			why = append(why, bound)
 		}
 	}
 	over("peak", r.Peak > a.peak)

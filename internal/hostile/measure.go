@@ -94,8 +94,8 @@ func (m *meter) end() (peak, rss int64, cpu time.Duration) {
 	return m.peak - m.base, m.rss - m.baseRSS, process.CPU() - m.began
 }
 
-// kept is the memory in use that was not in use before the attack. Whoever lets go of
-// memory does so a little later, so the least of several measurements counts.
+// kept is the memory in use that was not in use before the attack. The client may release
+// memory a little later, so the least of several measurements counts.
 func (m *meter) kept() int64 {
 	ticks := time.NewTicker(100 * time.Millisecond)
 	defer ticks.Stop()

@@ -39,7 +39,7 @@ type order struct {
 	Collection bool   `json:",omitempty"`
 }
 
-// A reading is what the victim measured.
+// A reading has the victim's measurements.
 type reading struct {
 	Error     string `json:",omitempty"`
 	Text      string `json:",omitempty"` // of the status of a call

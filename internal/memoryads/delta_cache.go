@@ -75,8 +75,8 @@ func (m *cacheDelta) change(names []string) {
 	}
 }
 
-// answer sends the difference between what is subscribed to and what was sent, if there
-// is one or if a response must be sent even so.
+// answer sends the difference between the subscribed resources and those sent before. If
+// there is none, it sends a response only if always is set.
 func (m *cacheDelta) answer(always bool) {
 	if !m.linear && m.h.version == 0 {
 		return // there is no snapshot yet

@@ -18,8 +18,8 @@ type letterDelta struct {
 
 func (m *letterDelta) names() map[string]bool { return m.subscribed }
 
-// request changes what is subscribed to, and answers. A name that is subscribed
-// to (again) is sent even if it did not change, unless the client has just said
+// request changes the subscriptions and answers. A name that is subscribed to
+// (again) is sent even if it did not change, unless the client has just said
 // that it has that version.
 func (m *letterDelta) request(r deltaRequest, first bool) {
 	subscribe := subscriptions(r, first)
@@ -31,7 +31,7 @@ func (m *letterDelta) request(r deltaRequest, first bool) {
 	for _, n := range r.GetResourceNamesUnsubscribe() {
 		delete(m.subscribed, n)
 		if covered(m.subscribed, n) {
-			again = append(again, n) // it stays subscribed to: the client is told what it is
+			again = append(again, n) // still subscribed to through a collection: the client gets its state
 			continue
 		}
 		for name := range m.t.has {
@@ -101,8 +101,8 @@ func (a *answer) empty() bool {
 	return len(a.r.GetResources())+len(a.r.GetRemovedResources())+len(a.r.GetResourceErrors()) == 0
 }
 
-// name adds what a name means. Of what the client has already, nothing is added
-// in answer to the first request.
+// name adds the resources that a name means. In the answer to the first request, it skips
+// the resources that the client has already.
 func (a *answer) name(name string, first, omitRemovals bool) {
 	found := a.h.find(name)
 	for _, r := range found {

@@ -21,7 +21,7 @@ type diderotSotw struct {
 
 func (m *diderotSotw) names() map[string]bool { return m.subscribed }
 
-// request goes by the names alone, whatever the nonce and whether or not it is a NACK.
+// request reads only the names: it ignores the nonce and whether it is a NACK.
 func (m *diderotSotw) request(r sotwRequest) {
 	names := r.GetResourceNames()
 	m.explicit = m.explicit || len(names) > 0
@@ -38,7 +38,7 @@ func (m *diderotSotw) request(r sotwRequest) {
 	m.respond(notices)
 }
 
-// notify collects what a subscription to a name is told: the resources that it means,
+// notify collects the notices for a subscription to a name: the resources that it means,
 // or that there is none.
 func notify(h *holdings, name string, notices map[string]*Resource) {
 	found := h.find(name)

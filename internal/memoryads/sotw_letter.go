@@ -50,9 +50,9 @@ func (m *letterSotw) change(names []string) {
 	}
 }
 
-// respond sends the resources with these names, or, of a complete type, all that
-// the client subscribed to. What is not there is passed over, and a response that
-// would say nothing is sent for complete types only.
+// respond sends the resources with these names, or, of a complete type, all that the
+// client subscribed to. It skips names that do not exist, and sends an empty response
+// for complete types only.
 func (m *letterSotw) respond(names []string) {
 	all := m.h.sorted()
 	about := make([]*Resource, 0, len(all))

@@ -61,7 +61,7 @@ func (s *Server) Imitate(t Temperament) {
 }
 
 // A sotwManner is how a server treats one type on a state-of-the-world stream. The
-// requests have been checked; the stream notes what is sent.
+// requests have been checked. The stream records the resources that it sends.
 type sotwManner interface {
 	request(r sotwRequest)
 	// change says that resources were set or deleted.

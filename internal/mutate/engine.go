@@ -96,7 +96,7 @@ func (e *engine) packages(ctx context.Context, patterns []string) ([]string, err
 // pass without a mutant; it also returns how long that takes once they are compiled.
 func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration, error) {
 	var took time.Duration
-	for range 2 { // the first one compiles what the tests need
+	for range 2 { // the first one compiles the tests' dependencies
 		begin := time.Now()
 		if _, err := output(ctx, e.copy, e.environment, "go", "test", "./"+dir); err != nil {
 			return nil, 0, fmt.Errorf("the tests fail without a mutant: %w", err)

@@ -58,8 +58,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestDrawRepository reads back what gremlins would: the changed lines, each hunk one
-// range.
+// TestDrawRepository reads the changed lines from the repository, as gremlins does: each
+// hunk is one range.
 func TestDrawRepository(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.go"), "package a\n\nvar a = 1\nvar b = 2\nvar c = 3\nvar d = 4")

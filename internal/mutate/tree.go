@@ -98,8 +98,8 @@ func markLines(text []byte, lines map[int]bool) []byte {
 	return marked.Bytes()
 }
 
-// output runs a command and returns its standard output. The error has what the
-// command wrote as its end.
+// output runs a command and returns its standard output. The error ends with the last 4,000
+// bytes of the command's output.
 func output(ctx context.Context, folder string, environment []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // commands of this program
 	cmd.Dir = folder

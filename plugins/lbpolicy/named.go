@@ -27,8 +27,8 @@ func named() []*resource.LBPolicy {
 	}
 }
 
-// byName is the policy of a name. Its configuration must fit C, and what check says of it
-// are violations.
+// byName returns the policy of a name. Its configuration must unmarshal into C, and check adds
+// the violations.
 func byName[C any](name string, check func(*C, *resource.Violations)) *resource.LBPolicy {
 	return &resource.LBPolicy{
 		Config: name, Named: true,

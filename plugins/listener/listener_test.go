@@ -140,8 +140,8 @@ func TestDisabledFilter(t *testing.T) {
 	}
 }
 
-// What a server does is not read of the listener of a client, and an optional filter
-// whose configuration is discovered is skipped.
+// The decoder does not read the server's fields of a client's Listener, and skips an optional
+// filter whose configuration is discovered.
 func TestClientReadsItsPartOnly(t *testing.T) {
 	const chain = ` { name: "c" filters { name: "m" typed_config { ` + managerAny + ` { rds { route_config_name: "other" config_source { ads { } } } ` + routerText + ` } } } } `
 	u := decode(t, `api_listener { api_listener { `+managerAny+` { rds { route_config_name: "r" config_source { ads { } } }

@@ -59,7 +59,7 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 		if err := c.Unmarshal(m); err != nil {
 			return o, false, err
 		}
-		if m.GetDisabled() { // its configuration is ignored, whatever it is
+		if m.GetDisabled() { // any configuration is ignored
 			return FilterOverride{Disabled: true}, true, nil
 		}
 		optional, a = m.GetIsOptional(), m.GetConfig()

@@ -51,8 +51,8 @@ const (
 	specifierClusterSpecifierPlugin = 37 // the same
 )
 
-// ignored says why gRPC ignores a route, whatever else the route holds (A28). A route to
-// an optional specifier plugin is finishSpecifiers's business.
+// ignored returns the reason for which gRPC ignores a route, regardless of its other fields
+// (A28). finishSpecifiers handles routes to optional specifier plugins.
 func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
 	if len(parameters) > 0 {
 		return "it is for query parameters, which calls have not (A28)", nil

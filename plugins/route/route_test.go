@@ -140,7 +140,7 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// A disabled override has no configuration, whatever its FilterConfig holds.
+// A disabled override has no configuration, even if its FilterConfig has one.
 func TestDisabledOverrides(t *testing.T) {
 	const filterConfig = `value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { disabled: true `
 	u := decode(t, `virtual_hosts { domains: "*" typed_per_filter_config { key: "none" `+filterConfig+`} } }

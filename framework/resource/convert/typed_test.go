@@ -131,7 +131,7 @@ func TestEncodedAndCopies(t *testing.T) {
 	a := pack(t, wrapperspb.UInt32(7))
 	a.ProtoReflect().SetUnknown(protowire.AppendVarint(protowire.AppendTag(nil, 99, protowire.VarintType), 1))
 	if c := CopyAny(a); c.GetTypeUrl() != a.GetTypeUrl() || !bytes.Equal(c.GetValue(), a.GetValue()) || len(c.ProtoReflect().GetUnknown()) > 0 {
-		t.Errorf("the copy of %v is %v, want it without what is unknown", a, c)
+		t.Errorf("the copy of %v is %v, want it without unknown fields", a, c)
 	}
 }
 

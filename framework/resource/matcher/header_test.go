@@ -100,8 +100,8 @@ func read(matcher []byte) (m StringParts, ok bool) {
 	return m, r.OK() && last == 2<<3|wire.Varint
 }
 
-// TestRead compares with what protobuf reads: also of fields that come twice, that
-// are not known, and of regular expressions that are merged.
+// TestRead compares the reader with protobuf, also for repeated occurrences of a field,
+// unknown fields and merged regular expressions.
 func TestRead(t *testing.T) {
 	encode := func(text string) []byte {
 		m := new(matcherv3.StringMatcher)

@@ -4,8 +4,8 @@
 //	logger.Warn("stream ended", "error", printable.Error(err))
 //
 // A control plane chooses that text. Without care, a line break in it forges a line in a
-// log, an escape sequence changes the terminal of whoever reads it, invalid UTF-8 breaks
-// a collector, and ten megabytes of it fill a disk. [Text] escapes all of these and clips
-// the rest. It leaves printable text as it is, and text that it has returned, so that it
-// may be applied wherever text enters or leaves.
+// log, an escape sequence changes the reader's terminal, invalid UTF-8 breaks a collector,
+// and ten megabytes of it fill a disk. [Text] escapes all of these and clips the rest. It
+// does not change printable text or its own results, so callers may apply it wherever text
+// enters or leaves.
 package printable

@@ -63,9 +63,9 @@ func plain(s string) bool {
 	return true
 }
 
-// Error returns an error with the text of err, fit for logs and clipped to [Whole]. What is
-// wrapped in err is wrapped in it. It returns err itself if there is nothing to change, and
-// nil for nil.
+// Error returns an error with the text of err, fit for logs and clipped to [Whole]. It wraps
+// the errors that err wraps. It returns err itself if the text need not change, and nil for
+// nil.
 func Error(err error) error {
 	if err == nil {
 		return nil

@@ -60,8 +60,8 @@ var (
 	roots1    = Instance{"i", "r"}
 )
 
-// A verdictCase is a CommonTlsContext with what becomes of it for a client and for a
-// server: the rule of a violation, or, if that is empty, the context.
+// A verdictCase is a CommonTlsContext with its verdicts for a client and for a server: the
+// rule of a violation, or, if that is empty, the context.
 type verdictCase struct {
 	common         string
 	ofClient       Client

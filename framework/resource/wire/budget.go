@@ -5,9 +5,9 @@ import (
 	"unsafe"
 )
 
-// A Budget bounds the memory that decoding one resource takes. Whoever decodes spends
-// it before memory is allocated: readers for the elements of lists and the entries of
-// maps, hooks for what they make of these. It is used for one resource after another,
+// A Budget bounds the memory that decoding one resource takes. Decoders spend it before
+// they allocate: readers for the elements of lists and the entries of maps, hooks for their
+// results. It is used for one resource after another,
 // and is not safe for concurrent use. A nil budget bounds nothing.
 type Budget struct {
 	size, regexps meter
@@ -25,7 +25,7 @@ type Quotas struct {
 // concurrent use.
 type Shared struct{ size, regexps pot }
 
-// NewShared returns what the resources of a response share.
+// NewShared returns the budget that the resources of a response share.
 func NewShared(q Quotas) *Shared {
 	s := new(Shared)
 	s.size.left.Store(q.Size)
@@ -33,8 +33,8 @@ func NewShared(q Quotas) *Shared {
 	return s
 }
 
-// A meter counts one kind of cost. What was granted by the pot and is not used yet stays
-// for the next resource.
+// A meter counts one kind of cost. The next resource uses the rest of the grant from the
+// pot.
 type meter struct {
 	left    int64 // of the resource's limit
 	granted int64

@@ -23,7 +23,7 @@ func (b *Budget) Messages(encoded []byte, m proto.Message) bool {
 	return b.messages(encoded, m, -1)
 }
 
-// messages is [Budget.Messages] of what stands at a place in the encoded resource.
+// messages is [Budget.Messages] for a message at a place in the encoded resource.
 func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 	if b.costs == nil {
 		b.costs = new(Costs)
@@ -34,8 +34,8 @@ func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 }
 
 // made is how many times a message counts that protobuf unmarshals: once for itself, and
-// once for what a hook makes of it. Of the limit that the resources of a response share, it
-// counts half: the message itself does not outlive the resource's decoding.
+// once for a hook's result. Only half its size counts toward the limit that the resources of
+// a response share, because the message does not outlive the resource's decoding.
 const made = 2
 
 // A plan is how the memory of a message is counted.
@@ -65,7 +65,7 @@ const (
 	packed                   // scalars, which may be packed
 )
 
-// What is allocated beside messages, in bytes.
+// Sizes of the allocations beside messages, in bytes.
 const (
 	elementCost  = 16 // a pointer to an element, and the room with which lists grow
 	stringCost   = 32 // a string in a list

@@ -38,7 +38,7 @@ func TestField(t *testing.T) {
 	}
 }
 
-// TestEncoded joins the occurrences of one message, and refuses what cannot be read.
+// TestEncoded joins the occurrences of one message, and rejects malformed bytes.
 func TestEncoded(t *testing.T) {
 	one, two := string([]byte{1 << 3, 5}), string([]byte{2 << 3, 6})
 	in := field(field(nil, 1, one), 1, two)

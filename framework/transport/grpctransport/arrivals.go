@@ -51,7 +51,7 @@ func (a *arrivals) since(mark uint64) (time.Time, bool) {
 	return a.began, a.bytes-mark >= messageBytes && time.Since(a.last) <= longestPause
 }
 
-// A countedConn counts what is read from it.
+// A countedConn counts the bytes that are read from it.
 type countedConn struct {
 	net.Conn
 	arrivals *arrivals
@@ -66,7 +66,7 @@ func (c countedConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A countedBundle is a bundle whose connections are counted, whoever dialed them.
+// A countedBundle is a bundle that counts the bytes of all its connections.
 type countedBundle struct {
 	credentials.Bundle
 	arrivals *arrivals

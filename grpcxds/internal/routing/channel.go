@@ -49,11 +49,13 @@ func (c *Channel) DisableRetries() { c.noRetry = true }
 // Bind has the holder keep the clusters that calls are sent to; nil: there is none now.
 func (c *Channel) Bind(h xdsconfig.Holder) { c.refs.bind(h) }
 
-// Explain makes f the one that says what the first table waits for, in the errors of calls that
-// wait for it until their time is over. f returns nil if it does not know; a nil f never does.
+// Explain sets the function that names the resources for which the first table waits. Calls that
+// exceed their deadline meanwhile have its error. f returns nil if it does not know. A nil f
+// never does.
 func (c *Channel) Explain(f func() error) { c.pending.Store(&f) }
 
-// trouble is the newest error, or else what the first table waits for; nil: neither is known.
+// trouble returns the newest error, or else the error of the function set by Explain. It returns
+// nil if there is neither.
 func (c *Channel) trouble(newest error) error {
 	if f := c.pending.Load(); newest == nil && f != nil && *f != nil {
 		return (*f)()

@@ -9,7 +9,7 @@ import (
 )
 
 // A virtual host's long name is not in the error of each of its routes: a response of a few
-// megabytes would take any amount of memory. What of it a caller sees is printable.
+// megabytes would take any amount of memory. The part that a caller sees is printable.
 func TestLongNamesAreClipped(t *testing.T) {
 	w := newWorld(t)
 	const size, count = 1 << 20, 2000

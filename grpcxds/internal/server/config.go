@@ -19,7 +19,8 @@ const DefaultGrace = 10 * time.Minute
 // Until they are over, it can tell no client to go away.
 const DefaultHandshakeLimit = 2 * time.Second
 
-// A Config is what the ports of one server have in common. All fields but AnyAddress are needed.
+// A Config has the settings that the ports of one server share. All fields except AnyAddress are
+// required.
 type Config struct {
 	// Client watches the resources.
 	Client resource.Client

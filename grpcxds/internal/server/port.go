@@ -129,9 +129,9 @@ func (p *Port) watch(ctx context.Context) {
 	}
 }
 
-// follow reports whether the port needs what a Listener refers to: RouteConfigurations, and none
-// of a Listener that cannot be its own. Such a one is refused at once, and not when its routes
-// are known.
+// follow reports whether the port needs a resource that a Listener refers to. It needs only
+// RouteConfigurations, and none of a Listener that cannot be its own. Such a Listener is refused
+// at once, before its routes are known.
 func (p *Port) follow(from resource.Update, to resource.Ref) bool {
 	u, ok := from.(*listener.Update)
 	return to.Type == route.Type().Name && (!ok || p.own(u) == nil)

@@ -311,7 +311,7 @@ func TestDrain(t *testing.T) {
 	s.listener(fmt.Sprintf(chain, "two"))
 	s.echo.held.Store(nil)
 	generations := func() int {
-		wants(t, unary(t.Context(), cc), codes.OK, "") // whatever happens
+		wants(t, unary(t.Context(), cc), codes.OK, "") // at any time
 		s.port.mu.Lock()
 		defer s.port.mu.Unlock()
 		return len(s.port.generations)

@@ -61,7 +61,7 @@ func (w *walk) summary(n *clusterNode, depth int) *below {
 	if b := w.below[n]; b != nil {
 		return b
 	}
-	b := &below{entangled: true} // until it is done: whoever meets it now has found a circle
+	b := &below{entangled: true} // until it is done: reaching it now means a cycle
 	w.below[n] = b
 	if depth > maxDepth {
 		return b

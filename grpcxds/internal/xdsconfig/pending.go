@@ -15,7 +15,7 @@ import (
 // errUnanswered is the kind of the error of a resource that has not arrived yet.
 var errUnanswered = errors.New("no answer yet")
 
-// A pending is what a configuration waits for, as of one turn.
+// A pending lists the resources that a configuration waits for, as of one turn.
 type pending struct {
 	turn uint64
 	err  error
@@ -84,7 +84,7 @@ type watched interface {
 func (n *node[U]) pending(turn uint64) bool { return n.seen == turn && !n.known }
 func (n *dnsNode) pending(turn uint64) bool { return n.seen == turn && !n.known }
 
-// firstPending returns the first name, in order, of what is pending.
+// firstPending returns the first pending name in order.
 func firstPending[N watched](all map[string]N, turn uint64) (first string, ok bool) {
 	for name, n := range all {
 		if n.pending(turn) && (!ok || name < first) {

@@ -34,7 +34,7 @@ func TestPending(t *testing.T) {
 		pending("<nil>")
 		w.route(hosts("new"))
 		pending(`Cluster "new"` + quietly)
-		w.route(hosts("a")) // and what is not met any more does not count
+		w.route(hosts("a")) // and names that are no longer reached do not count
 		pending("<nil>")
 		w.server.Delete(cluster.TypeURL, "a")
 		pending("<nil>")

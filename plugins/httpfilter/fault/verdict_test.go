@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// TestVerdicts reads configurations as JSON, at the edges of what A33 allows.
+// TestVerdicts reads configurations as JSON, at the edges of the ranges that A33 allows.
 func TestVerdicts(t *testing.T) {
 	code := func(c uint32) Config { return Config{Abort: &Abort{Code: c}} }
 	for text, want := range map[string]struct {

@@ -18,7 +18,7 @@ func TestVerdicts(t *testing.T) {
 		parse         parse
 		message, text string
 		want          any
-		err           string // "any": whatever it is
+		err           string // "any": every error text passes
 	}{
 		{f.Parse, f.Config, `{}`, gcpauthn.Config{CacheSize: 10}, ""},
 		{f.Parse, f.Config, `{"cache_config": {}}`, gcpauthn.Config{CacheSize: 10}, ""},
