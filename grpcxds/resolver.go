@@ -119,7 +119,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.latest.Store(newest)
 		state.Attributes = xdsconfig.With(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
-			r.pool.logger.Warn("the LB policy does not take a configuration", "target", r.settings.Where, "error", printable.Error(failed))
+			r.pool.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
 		r.told = true
 	}

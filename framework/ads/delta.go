@@ -158,8 +158,8 @@ func anyCollection(names map[string]struct{}) bool {
 	return false
 }
 
-// due reports whether a request should leave now. Answers wait only after content that
-// comes again and again.
+// due reports whether a request should leave now. Answers wait only if the server resends
+// rejected content.
 func (s *deltaNames) due(now time.Time) bool {
 	switch {
 	case s.answer(now) >= 0:

@@ -30,7 +30,7 @@
 // on a stream unless the wildcard is meant. gRFC A57: a stream that ends after a
 // response is no error, and backoff starts over.
 //
-// A request either answers a response or changes subscriptions. Some servers pass over
+// A request either answers a response or changes subscriptions. Some servers ignore
 // a whole request because of its error or its old nonce, and lose a change in it. In the
 // state-of-the-world variant, every request lists all names; an answer lists those of the
 // request before it. In the delta variant, changes carry no nonce, and the first request
@@ -38,7 +38,7 @@
 //
 // # Repetitions
 //
-// A name that stays unanswered ([Overdue]) is asked for again, at once and then with
-// back-off ([Config.Repeat]). The NACK of content that was rejected before and comes again
-// at once waits for a growing pause ([Config.Rejected]).
+// The machine asks again for a name that stays unanswered ([Overdue]), at once and then
+// with back-off ([Config.Repeat]). If a server resends rejected content at once, the
+// machine delays the next NACK by a growing pause ([Config.Rejected]).
 package ads

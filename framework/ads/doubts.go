@@ -80,7 +80,7 @@ func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[stri
 	return maps.Keys(d.taken)
 }
 
-// again reports whether a name is to be dropped anew. Without a bound, a server that sends
+// again reports whether the machine must unsubscribe from a name again. Without a bound, a server that sends
 // the same content again at once would keep the name from being asked for.
 func (d doubts) again(name string) bool {
 	d.taken[name]++

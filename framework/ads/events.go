@@ -149,8 +149,8 @@ type (
 	Healthy struct{}
 	// Idle says that nothing is wanted: the stream, if there is one, is to be
 	// closed, the connection is not needed, and what Lost said before is out of
-	// date. The next Subscribe leads to Open. Released says that the connection is not
-	// to be kept for later either.
+	// date. The next Subscribe leads to Open. If Released is set, the connection must
+	// not be kept for later either.
 	Idle struct{ Released bool }
 )
 

@@ -76,7 +76,7 @@ func (o *overdue) repeated(now time.Time) int {
 	return n
 }
 
-// reset forgets the names: the next stream asks for everything anew.
+// reset forgets the names: the next stream subscribes to every name again.
 func (o *overdue) reset() {
 	o.names, o.due = make(map[string]struct{}), make(map[string]struct{})
 	o.last, o.at, o.steps = time.Time{}, time.Time{}, 0

@@ -8,8 +8,8 @@ const overtakenFor = 10 * time.Second
 
 // overtaken are names that a state-of-the-world request asked for and that no response has
 // mentioned since. A response that crosses such a request makes its nonce stale, and the
-// server passes over the whole request. The ACK of that response lists the names again.
-// Its NACK may not help, because some servers pass over every request with an error. So a
+// server ignores the whole request. The ACK of that response lists the names again.
+// Its NACK may not help, because some servers ignore every request with an error. So a
 // plain request with the newest nonce follows the NACK.
 type overtaken struct {
 	names  map[string]struct{}
@@ -34,8 +34,8 @@ func (o *overtaken) forget(name string) {
 	}
 }
 
-// received takes a response in. None speaks for a collection: it may have crossed the
-// request for that, and so may its ACK.
+// received handles a response. No response answers a collection: the response and its ACK
+// may have crossed the request for the collection.
 func (o *overtaken) received(ev Received, now time.Time) {
 	o.follow = false
 	if len(o.names) == 0 {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Some servers send a rejected response again as soon as they read its NACK. With an
-// answer at once, client and server would exchange the same bytes hundreds of times a
-// second. So the machine remembers the content that it rejected, and lets a pause pass
-// before it rejects the same content again.
+// Some servers resend a rejected response as soon as they read its NACK. If the client
+// answered at once, both would exchange the same bytes hundreds of times a second. So the
+// machine remembers the content that it rejected, and waits before it rejects the same
+// content again.
 const (
 	// maxRuns is how many runs of rejections of a type are remembered, and maxContents
 	// how many contents of each. Content that alternates between some bad and good
@@ -19,7 +19,7 @@ const (
 	maxBad = 256
 	// maxSpared is how many other contents of a run are answered at once.
 	maxSpared = 4
-	// atOnce is how soon after its NACK content must come again to be a repetition.
+	// atOnce is the longest time after its NACK in which resent content is a repetition.
 	// A server that takes longer does no harm.
 	atOnce = time.Second
 	// quietFor is how long a run is not logged after a line about it; quietForNews
@@ -36,7 +36,7 @@ type rejections struct {
 }
 
 // A run is a series of responses that share rejected resources, each with the one before.
-// Pauses grow as long as the next one comes at once after a NACK.
+// Pauses grow as long as the next response arrives at once after a NACK.
 type run struct {
 	bad      map[uint64]struct{} // the rejected resources
 	contents []uint64            // as Received.Digest has them, the newest last

@@ -129,8 +129,8 @@ func (s *sotwNames) all() []string {
 	return append(slices.Clone(s.names), slices.Collect(maps.Keys(s.retaken))...)
 }
 
-// due reports whether a request should leave now. Answers wait only after content that
-// comes again and again.
+// due reports whether a request should leave now. Answers wait only if the server resends
+// rejected content.
 func (s *sotwNames) due(now time.Time) bool {
 	switch {
 	case s.answers(now):
@@ -169,10 +169,10 @@ func (s *sotwNames) answers(now time.Time) bool {
 // send makes the next request. An answer that is owed goes first: a later request with the
 // nonce of its response would read as an ACK of it.
 //
-// A change does not wait for a NACK that is held back. It has the nonce of the response
-// before, as if the two had crossed, and the NACK follows with the new list. Had the NACK
-// gone first, a server that sends the same content again at once would make the nonce of
-// the change stale each time.
+// A change does not wait for a delayed NACK. It has the nonce of the previous response, as
+// if the two had crossed, and the NACK follows with the new list. If the NACK went first, a
+// server that resends the same content at once would make the nonce of the change stale
+// each time.
 func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
 	if s.answers(now) {
 		return s.answer(now), nil
@@ -195,9 +195,8 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	return req, asked
 }
 
-// answer makes the ACK or NACK of the last response. After a change that the server has
-// passed over for its nonce, a plain request follows the NACK: some servers pass over that,
-// too.
+// answer makes the ACK or NACK of the last response. If the server ignored a change because
+// of its nonce, a plain request follows the NACK, because some servers ignore NACKs, too.
 func (s *sotwNames) answer(now time.Time) Send {
 	s.owed = false
 	req := s.request()
@@ -266,7 +265,7 @@ func (s *sotwNames) newCollection() bool {
 	return false
 }
 
-// retake wants those names again that a request has shown dropped.
+// retake subscribes again to names that the last request showed as dropped.
 func (s *sotwNames) retake() {
 	for name := range s.retaken {
 		if _, waits := s.dropped[name]; !waits {
@@ -311,7 +310,7 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 // of the timer began has asked for this name, too.
 //
 // A server may believe that it has sent the name already, if it was dropped before or may
-// have been a member of a collection that has ended. Then it is dropped anew, too.
+// have been a member of a collection that has ended. Then late drops it again first.
 func (s *sotwNames) late(name string, now time.Time) {
 	if s.wasSent(name) {
 		if _, taken := s.doubts.taken[name]; s.ended && !taken && !isCollection(name) {

@@ -19,12 +19,12 @@ func (c *clock) read(now time.Time) time.Time {
 	return now.Add(-c.behind)
 }
 
-// when is the time at which a running clock shows t.
+// when returns the real time at which a running clock reaches t.
 func (c *clock) when(t time.Time) time.Time { return t.Add(c.behind) }
 
 func (c *clock) standing() bool { return !c.stopped.IsZero() }
 
-// stop has the clock stand still since a moment that is over.
+// stop pauses the clock from a moment in the past.
 func (c *clock) stop(since time.Time) {
 	if c.standing() {
 		return

@@ -72,8 +72,8 @@ type (
 		Names  []string
 	}
 	// Lost says that a server's stream is gone; Err, when it is not nil, that the
-	// server cannot be reached. Watchers are told once for as long as that lasts and each
-	// Err is like the one before: errors.Is holds, or the texts are the same.
+	// server cannot be reached. Watchers are notified once per outage, and again when Err
+	// differs from the one before: neither errors.Is holds nor are the texts equal.
 	Lost struct {
 		Server int
 		Err    error
@@ -84,14 +84,14 @@ type (
 	// is known of whether it can be reached.
 	Idle struct{ Server int }
 	// Pause says that a response of a server's arrived at Since, or had begun to arrive,
-	// and that the client is still at work on it: the does-not-exist timers stand still.
-	// It is to come before any Asked and Tick of that time.
+	// and that the client still works on it: the does-not-exist timers pause. It must
+	// precede any Asked and Tick of that time.
 	Pause struct {
 		Server int
 		Since  time.Time
 	}
-	// Resume says that the client reads on: the timers go on with the time that they had
-	// left.
+	// Resume says that the client reads again: the timers continue with the time that they
+	// had left.
 	Resume struct{ Server int }
 	// Tick says that the time of NextDeadline has come.
 	Tick struct{}
@@ -197,9 +197,9 @@ type (
 	// listened to until it responds, so it must not stay silent because it said
 	// everything before.
 	Renew struct{ Server int }
-	// Release a server that was fallen back to: a better one has taken over (gRFC A71).
-	// The authority has unsubscribed from everything. Unless somebody else needs them,
-	// the stream and the connection are to be closed at once.
+	// Release a fallback server: a better one has taken over (gRFC A71). The authority has
+	// unsubscribed from everything. The client must close the stream and the connection
+	// at once, unless another authority or scope uses them.
 	Release struct{ Server int }
 	// Notify a watcher.
 	Notify struct {

@@ -101,9 +101,9 @@ func (r *record) own() *rare {
 // isCollection reports whether the record is one of a wildcard or a glob.
 func (r *record) isCollection() bool { return r.name.IsGlob() || r.name.String() == resource.Wildcard }
 
-// unknown reports whether the control plane has not said anything of it yet. That the timer
-// fired says nothing if the control plane was silent all the time: it may have been dead
-// for as long.
+// unknown reports whether the control plane has not sent anything about the resource yet. A
+// fired timer does not count if the control plane was silent all the time, because it may
+// have failed before.
 func (r *record) unknown() bool {
 	return r.update == nil && (r.state == Requested || r.state == Timeout || r.state == DoesNotExist && r.doubted)
 }

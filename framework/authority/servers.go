@@ -140,8 +140,8 @@ func (m *Machine) tick() {
 	}
 }
 
-// late has the server in use asked again for a resource, half of whose timer is over.
-// Members of a collection are asked for with that.
+// late asks the server in use again for a resource after half of its timer. A member is
+// asked for with its collection.
 func (m *Machine) late(r *record) {
 	if r.watched() && !r.overdue {
 		r.overdue = true
@@ -149,7 +149,7 @@ func (m *Machine) late(r *record) {
 	}
 }
 
-// heard notes that the server in use has said something of a resource.
+// heard notes that the server in use has mentioned a resource.
 func (m *Machine) heard(r *record) {
 	if r.overdue {
 		r.overdue = false
@@ -177,8 +177,8 @@ func (m *Machine) timedOut(t timer) {
 	}
 }
 
-// trust ends all doubts: the server has something to say, but nothing of the resources that
-// it did not send in time.
+// trust confirms all timeouts that were doubted: the server is alive, and has not sent the
+// resources in time.
 func (m *Machine) trust() {
 	m.heardAt = m.clock.read(m.now)
 	if !m.doubts {
@@ -218,7 +218,7 @@ func (m *Machine) lost(server int, err error) {
 	}
 }
 
-// alike reports whether two errors are the same trouble: of one kind, or with one text.
+// alike reports whether two errors are of one kind or have the same text.
 func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
 
 func (m *Machine) healthy(server int) {

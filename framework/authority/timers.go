@@ -13,8 +13,8 @@ import (
 type timers struct {
 	queue []timer
 	last  uint32
-	// halved is how many timers at the front of the queue have told that half of their
-	// time is over.
+	// halved is the number of timers at the front of the queue that have reported half of
+	// their time.
 	halved int
 }
 

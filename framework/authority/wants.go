@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Want is whether a resource of a response concerns anybody.
+// A Want tells whether a resource of a response is watched.
 type Want uint8
 
 const (

@@ -24,7 +24,7 @@ type drop struct {
 	name xdstp.Name
 }
 
-// drop has the stream of the moment forget a resource. Loop only.
+// drop removes a resource from the memory of the current stream. Loop only.
 func (ch *channel) drop(t *resource.Type, name xdstp.Name) {
 	if ch.stream != nil && !ch.stream.delta {
 		ch.stream.desk.drop(t, name)
@@ -33,7 +33,7 @@ func (ch *channel) drop(t *resource.Type, name xdstp.Name) {
 
 func newDesk() *desk { return &desk{memory: make(memory)} }
 
-// drop has the memory forget a resource: now, or when the reader is done with a response.
+// drop removes a resource from the memory: now, or when the reader is done with a response.
 func (d *desk) drop(t *resource.Type, name xdstp.Name) {
 	d.mu.Lock()
 	d.drops = append(d.drops, drop{t, name})

@@ -173,7 +173,7 @@ func (ch *loadChannel) lost(e lrs.Lost, now time.Time) {
 	switch {
 	case e.Unimplemented:
 		ch.store.Forget(now)
-		ch.log(level, "the server takes no load reports", "error", e.Err, "retry_at", e.RetryAt)
+		ch.log(level, "the server does not support load reports", "error", e.Err, "retry_at", e.RetryAt)
 	case e.Err != nil:
 		ch.store.Forget(now.Add(-remainderTime))
 		ch.log(level, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)

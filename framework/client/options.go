@@ -79,8 +79,8 @@ func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits =
 const DefaultMaxMembers = authority.DefaultMaxMembers
 
 // WithMaxMembers bounds the members of a collection: a wildcard, a glob collection or a
-// list collection. Further members of a wildcard or glob are rejected; a list with more
-// entries is. Zero or less leaves the default, [DefaultMaxMembers].
+// list collection. Further members of a wildcard or glob are rejected. A list with more
+// entries is rejected as a whole. Zero or less leaves the default, [DefaultMaxMembers].
 func WithMaxMembers(n int) Option {
 	return func(o *options) {
 		if n > 0 {

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// An outage is a time during which a server cannot be reached. The log has one line when
-// it begins or its reason changes, and one when it is over, however often the client tries
-// again. Only the loop uses it.
+// An outage is a time during which a server cannot be reached. The log has one line when it
+// begins or its reason changes, and one when it is over. Retries in between do not add
+// lines. Only the loop uses an outage.
 type outage struct {
 	since    time.Time // zero: the server can be reached, or nothing is known of it
 	attempts int       // that failed
 	err      error     // of the last of them
 }
 
-// failed notes an attempt that failed, and reports whether that is news.
+// failed notes an attempt that failed, and reports whether to log it as an outage.
 func (o *outage) failed(err error, now time.Time) (news bool) {
 	if o.since.IsZero() {
 		o.since, news = now, true
@@ -37,5 +37,5 @@ func (o *outage) over(now time.Time) []any {
 	return attributes
 }
 
-// alike reports whether two errors are the same trouble: of one kind, or with one text.
+// alike reports whether two errors are of one kind or have the same text.
 func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }

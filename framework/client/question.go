@@ -30,8 +30,8 @@ type asked struct {
 	want   authority.Want   // the answer
 }
 
-// askedAtOnce is how many resources a question is about: no more of them are held at a
-// time that nobody watches.
+// askedAtOnce is the most resources of a question. It bounds the unwatched resources that
+// are held at a time.
 const askedAtOnce = 1 << 10
 
 func (q *question) add(a asked) { q.names = append(q.names, a) }
@@ -43,8 +43,8 @@ func (w *scratch) question(t *resource.Type) *question {
 	return &w.asks
 }
 
-// ask has the loop answer, and reports whether it did. If not, the stream is over, and the
-// scratch is not to be touched any more.
+// ask waits for the loop's answer, and reports whether it came. If not, the stream is over,
+// and the caller must not use the scratch any more.
 func (s *stream) ask(q *question) bool {
 	if len(q.names) == 0 {
 		return true

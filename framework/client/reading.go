@@ -50,7 +50,7 @@ func (r *reading) arriving(now time.Time) (since time.Time, ok bool) {
 // arrived notes a response.
 func (r *reading) arrived(at time.Time) { r.since.Store(int64(at.Sub(r.born)) + 1) }
 
-// readsOn says that the goroutine of a stream reads on.
+// readsOn says that the goroutine of a stream reads again.
 type readsOn struct{ s *stream }
 
 // next notes that the goroutine is about to wait for a response.
@@ -67,14 +67,14 @@ func (e readsOn) apply(l *loop, now time.Time) {
 	}
 }
 
-// resume has the timers go on.
+// resume continues the timers.
 func (ch *channel) resume(l *loop, now time.Time) {
 	ch.stream.reading.look = time.Time{}
 	ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Resume{Server: i} }, now)
 }
 
-// lookAgain has the timers go on if the response that stopped them arrives no longer. One
-// that is there, and worked on, stops them until a readsOn.
+// lookAgain continues the timers if the response that paused them no longer arrives. A
+// response that has arrived pauses them until readsOn.
 func (ch *channel) lookAgain(l *loop, now time.Time) {
 	if ch.stream == nil || ch.stream.reading.look.IsZero() || now.Before(ch.stream.reading.look) {
 		return
@@ -89,10 +89,10 @@ func (ch *channel) lookAgain(l *loop, now time.Time) {
 	}
 }
 
-// noticeable is how long a response is worked on until timers are longer for it.
+// noticeable is the time of work on a response beyond which the timers pause.
 const noticeable = 10 * time.Millisecond
 
-// pause has the timers stand still if work on the response at hand takes long. Loop only.
+// pause pauses the timers if work on the current response takes long. Loop only.
 func (s *stream) pause(l *loop, now time.Time) {
 	since := s.reading.born.Add(time.Duration(s.reading.since.Load() - 1))
 	if now.Sub(since) < noticeable {
@@ -102,8 +102,8 @@ func (s *stream) pause(l *loop, now time.Time) {
 	s.channel.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Pause{Server: i, Since: since} }, now)
 }
 
-// attend has the timers of an authority stand still if the stream of the server in use is
-// at work, or a response arrives on it. It comes before timers are started or looked at.
+// attend pauses the timers of an authority if the stream of the server in use works on a
+// response, or if one arrives on it. The loop calls it before it starts or reads timers.
 func (l *loop) attend(a *authorityScope, now time.Time) {
 	i, ok := a.machine.Active()
 	if !ok || a.channels[i].stream == nil {

@@ -69,7 +69,7 @@ func digest(seed maphash.Seed, resp *transport.Response) (sum uint64) {
 	return sum
 }
 
-// more counts resources about which nothing more is said.
+// more counts resources that the message does not name.
 func (r *rejections) more(n int) {
 	r.count += n
 	r.left += n

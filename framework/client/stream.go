@@ -146,8 +146,8 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	return nil
 }
 
-// take decodes the response in w and has the loop take it in. Resources that are watched
-// since they were passed over are decoded before it does.
+// take decodes the response in w and passes it to the loop. Before the loop applies it, take
+// decodes the skipped resources that are watched by now.
 func (s *stream) take(w *scratch, t *resource.Type, known memory) error {
 	c := s.channel.client
 	for d, ok := s.decode(w, t, known); ; d, ok = s.more(w, t) {

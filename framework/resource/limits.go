@@ -64,7 +64,8 @@ func (l Limits) Response(bytes int64) *wire.Shared {
 	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes/2, Regexps: l.ResponseRegexps})
 }
 
-// Start makes a budget that of one more resource, of a response or, with nil, alone.
+// Start resets a budget for another resource. The argument response is the budget of
+// its response, or nil.
 func (s *Set) Start(b *wire.Budget, l Limits, response *wire.Shared) {
 	var costs *wire.Costs
 	if s != nil {
@@ -85,9 +86,9 @@ func (dc *DecodeContext) budget() *wire.Budget {
 	return dc.Budget
 }
 
-// Spend is for hooks that make more of a resource than the elements that it has: it
-// spends the memory of n elements of a size. The error says that the resource may not
-// have it.
+// Spend spends the memory of n elements of a size. Hooks call it if their results are larger
+// than the elements of the resource. It returns an error if the budget does not have the
+// memory.
 func (dc *DecodeContext) Spend(n, size int) error {
 	b := dc.budget()
 	if b.Elements(n, size) {

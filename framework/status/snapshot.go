@@ -48,8 +48,8 @@ type Server struct {
 	// error, at ErrAt; nil if neither happened. It may be over.
 	Err   error
 	ErrAt time.Time
-	// DownSince is when the outage began that is not over; zero when the server can be
-	// reached, or nothing is known of it. Attempts failed since then.
+	// DownSince is the begin of the current outage. It is zero if the server can be
+	// reached, or if its state is unknown. Attempts failed since then.
 	DownSince time.Time
 	Attempts  int
 

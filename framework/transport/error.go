@@ -1,13 +1,13 @@
 package transport
 
-// An Error is why a stream could not be opened, or why it ended. Errors of one Kind are
-// the same trouble for [errors.Is], however their texts differ: a server that is down for
-// an hour has a hundred texts, with the port numbers of as many attempts in them.
+// An Error is the reason why a stream could not be opened, or why it ended. Errors of one
+// Kind are equal for [errors.Is], even if their texts differ: the attempts to reach a server
+// that is down have a hundred texts with different port numbers.
 type Error struct {
-	// Kind is the nature of the trouble: the name of a gRPC status code, or another name
-	// of the transport's.
+	// Kind classifies the error: the name of a gRPC status code, or another name that the
+	// transport defines.
 	Kind string
-	// Text is for people.
+	// Text describes the error for people; nothing interprets it.
 	Text string
 	// Cause is in the chain, and may be nil. It must not be a gRPC status (gRFC A54).
 	Cause error

@@ -31,8 +31,8 @@ type Transport interface {
 type Conn interface {
 	// OpenStream opens a bidirectional stream of the method. It waits while the
 	// connection is being made and fails, with the reason, once it is known
-	// that it cannot be (gRFC A57). It fails as well when the server grants no stream
-	// for long, for nothing else ends that: only a failure makes a client fall back. The
+	// that it cannot be (gRFC A57). It also fails when the server grants no stream
+	// for long, because only a failure makes a client fall back. The
 	// stream ends with ctx.
 	OpenStream(ctx context.Context, method string) (Stream, error)
 	// Close ends the connection and every stream on it.

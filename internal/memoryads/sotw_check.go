@@ -28,7 +28,7 @@ func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) 
 
 // checkNames is for the names of a later request: a request that answers a response has
 // those of the request before it. A plain request has others, unless a server may have
-// passed over the last change or left a name unanswered.
+// ignored the last change or left a name unanswered.
 func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool) {
 	names := slices.Sorted(slices.Values(r.GetResourceNames()))
 	changes := !slices.Equal(names, slices.Sorted(slices.Values(t.last.GetResourceNames())))

@@ -26,8 +26,7 @@ const (
 	exitNotViable = 2 // gremlins reads it as "not viable"
 )
 
-// shim runs the real Go command in the place of it, for gremlins, and returns its
-// exit code. See the package's comment for the answers that it corrects.
+// shim runs the real Go command for gremlins, and returns its exit code. See the package's comment for the answers that it corrects.
 func shim(args []string) int {
 	profile := ""
 	if i := slices.Index(args, "-coverprofile"); i > 0 && i+1 < len(args) {

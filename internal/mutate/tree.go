@@ -41,7 +41,7 @@ func copyTree(ctx context.Context, from, to string) error {
 }
 
 // A drawRepository is a git repository in which exactly the drawn lines of a folder
-// differ from the only commit. Gremlins passes over mutants on unchanged lines.
+// differ from the only commit. Gremlins skips mutants on unchanged lines.
 type drawRepository struct {
 	environment []string
 }

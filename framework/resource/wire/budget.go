@@ -45,10 +45,10 @@ type meter struct {
 type pot struct{ left atomic.Int64 }
 
 // grant is the most that a meter takes from a pot beyond its need. Resources are decoded
-// on several processors, which are not to meet at the pot for each list.
+// on several processors, which should not contend for the pot with each list.
 const grant = 64 << 10
 
-// Start makes the budget that of a new resource. Costs and Shared may be nil.
+// Start resets the budget for a new resource. Costs and Shared may be nil.
 func (b *Budget) Start(q Quotas, c *Costs, s *Shared) {
 	b.size.left, b.regexps.left, b.over = q.Size, q.Regexps, nil
 	if c != nil {
@@ -74,7 +74,7 @@ func (m *meter) take(n, kept int64) verdict {
 	return granted
 }
 
-// refill has n granted.
+// refill takes n from the pot.
 func (m *meter) refill(n int64) bool {
 	need := n - m.granted
 	for _, more := range [...]int64{need + grant, need} {

@@ -100,7 +100,7 @@ func sizeOfMessage(d protoreflect.MessageDescriptor) int64 {
 	return int64(g.Elem().Size()) //nolint:gosec // no struct is as large
 }
 
-// build finds out about the fields.
+// build fills in the plan of the fields.
 func (p *plan) build() {
 	p.fields, p.others = make([]part, lowestFields), make(map[protowire.Number]part)
 	list := p.desc.Fields()

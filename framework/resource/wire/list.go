@@ -51,7 +51,7 @@ func room[T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
 	}
 }
 
-// spend has the budget pay for n elements that the reader is at, or fails.
+// spend spends the budget for the next n elements, or fails.
 func (r *Reader) spend(n, size int) bool {
 	return r.budget == nil || r.budget.elements(n, size, r.at) || r.fail()
 }

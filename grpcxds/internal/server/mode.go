@@ -45,8 +45,8 @@ func (p *Port) own(u *listener.Update) error {
 	return fmt.Errorf("grpcxds: Listener %s: its address is %s, but the server listens on %q%s", label(u.Name().String()), label(u.Address), p.addr, hint)
 }
 
-// anyAddressHint says how a server that was told 0.0.0.0 comes to listen on [::]; empty: it does
-// not listen there.
+// anyAddressHint explains why a server that was given 0.0.0.0 listens on [::]. It is empty if the
+// server does not listen there.
 func (p *Port) anyAddressHint() string {
 	if p.addr.Addr() != netip.IPv6Unspecified() {
 		return ""

@@ -22,8 +22,8 @@ type below struct {
 	leaves  []string // first choice first
 	height  int      // in levels of clusters; a leaf has 1
 	pending bool     // some of it is not known yet
-	// entangled says that the leaves depend on where the walk came from: there is a circle,
-	// or more depth than is allowed on some way. They are then found from each target anew.
+	// entangled says that the leaves depend on the path of the walk: there is a cycle, or a
+	// path that is deeper than allowed. The walk then expands them for each target again.
 	entangled bool
 }
 
@@ -55,8 +55,8 @@ func (w *walk) aggregate(name string, n *clusterNode) (complete bool) {
 	return true
 }
 
-// summary looks at each cluster below an aggregate one once a turn, however many others
-// lead to it.
+// summary visits each cluster below an aggregate one once a turn, even if many others lead
+// to it.
 func (w *walk) summary(n *clusterNode, depth int) *below {
 	if b := w.below[n]; b != nil {
 		return b

@@ -186,7 +186,7 @@ func TestLeavesOfAllAggregatesAreLimited(t *testing.T) {
 			}
 			w.listener(fmt.Sprintf("route_config { %s }", hosts(outer...)))
 			w.elapse()
-			const want = ": error: xdsconfig: aggregate clusters come to more clusters in all than the limit allows: 3200"
+			const want = ": error: xdsconfig: aggregate clusters have more leaves in total than the limit allows: 3200"
 			if got := <-news; got != want {
 				w.t.Errorf("80 aggregates of 60 leaves: %.200s; want %q", got, want)
 			}

@@ -22,7 +22,7 @@ type pending struct {
 }
 
 // Pending returns an error that names the first resource for which the next configuration waits,
-// with the servers that are asked for it and the node. It returns nil if nothing is waited for.
+// with the servers that are asked for it and the node. It returns nil if it waits for none.
 // It costs little: the Watcher looks for the resource once after each change.
 func (w *Watcher) Pending() error {
 	w.mu.Lock()
@@ -36,7 +36,7 @@ func (w *Watcher) Pending() error {
 	return w.pending.err
 }
 
-// findPending looks at all that the last turn met, in the order in which resources refer to each
+// findPending searches the resources that the last turn reached, in the order in which resources refer to each
 // other, and by name.
 func (w *Watcher) findPending() error {
 	if name, ok := firstPending(w.nodes.listeners, w.turn); ok {

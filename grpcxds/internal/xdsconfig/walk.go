@@ -16,7 +16,7 @@ import (
 // The limits that a control plane can exceed.
 var (
 	errTooMany       = errors.New("xdsconfig: routes lead to more clusters than the limit allows")
-	errTooManyLeaves = errors.New("xdsconfig: aggregate clusters come to more clusters in all than the limit allows")
+	errTooManyLeaves = errors.New("xdsconfig: aggregate clusters have more leaves in total than the limit allows")
 )
 
 // errPending says that something has not come yet.

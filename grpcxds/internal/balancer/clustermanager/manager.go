@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	errUnknown   = errors.New("it is not in the configuration")
+	errUnknown   = errors.New("not in the configuration")
 	errNoCluster = errors.New("LB policy " + Name + `: cluster = ""; must be set below the LB policy of a cluster specifier plugin`)
 	errNoState   = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
 )

@@ -79,8 +79,8 @@ func (p *Policy) Pass(state resolver.State) {
 	}
 }
 
-// configure parses a configuration, also if its text is the one of the last update: a policy
-// may change the parsed one, as rls_experimental does, which then finds nothing new in it.
+// configure parses a configuration even if its text has not changed. A policy may modify the
+// parsed value, as rls_experimental does, and would then see no change in it.
 func (p *Policy) configure(raw string) error {
 	parser, ok := p.builder.(balancer.ConfigParser)
 	if !ok {
