@@ -162,8 +162,7 @@ func TestFallbackMidStartup(t *testing.T) {
 	second.left()
 }
 
-// The first call succeeds although the first control plane cannot be reached, and does
-// not wait for anything.
+// The first call succeeds without a wait although the first control plane cannot be reached.
 func TestFallbackOnStartupCallsSucceed(t *testing.T) {
 	first, second := newTier(t, "first"), newTier(t, "second")
 	first.serve()
@@ -179,7 +178,7 @@ func TestFallbackOnStartupCallsSucceed(t *testing.T) {
 }
 
 // Of three control planes only the last has everything. The second takes over from it,
-// then the first from the second, and each time the worse ones are left at once.
+// then the first from the second, and each time the client closes its connections to the worse ones at once.
 func TestFallbackThreeServers(t *testing.T) {
 	first, second, third := newTier(t, "first"), newTier(t, "second"), newTier(t, "third")
 	first.listener("svc", rds(first.route()))

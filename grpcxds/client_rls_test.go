@@ -153,8 +153,8 @@ func untilAt(t *testing.T, cc *grpc.ClientConn, target, who string) {
 }
 
 // The RLS policy of grpc-go chooses clusters, with and without a default target. It compares
-// its configurations and writes into them, so that it must never get one twice: its children
-// would hear of nothing. Clusters, endpoints and routes change under it.
+// its configurations and writes into them. So it must never get the same one twice, or its
+// children would get no updates. Clusters, endpoints and routes change under it.
 func TestRouteLookup(t *testing.T) {
 	for _, byDefault := range []string{"", "a"} {
 		t.Run("default target "+byDefault, func(t *testing.T) {
@@ -183,7 +183,7 @@ func TestRouteLookup(t *testing.T) {
 
 // Between the first update of the RLS policy and the first lookup, a cluster that routes name
 // gets another endpoint, and another cluster appears. The RLS policy ignores updates as long as
-// it has no child, and begins its first child with the update that it has. That child must
+// it has no child, and starts its first child with the first update. That child must
 // nevertheless use the newest configuration.
 func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 	for _, target := range []string{"c", "late"} {

@@ -108,8 +108,8 @@ func TestListenerOfOthersIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// net.Listen makes [::] of 0.0.0.0, unless the network is tcp4. Then the server asks for another
-// Listener than the user thinks, and does not take one for 0.0.0.0 unless an option says so.
+// net.Listen listens on [::] for 0.0.0.0, unless the network is tcp4. The server then asks for
+// the Listener of [::], and rejects one for 0.0.0.0 unless an option allows it.
 func TestAnyAddress(t *testing.T) {
 	for _, c := range []struct {
 		network, asksFor, listener string

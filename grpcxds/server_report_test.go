@@ -10,7 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// The callback hears of a change of the mode or of the reason, and not of each Listener (A36).
+// The server calls the callback when the mode or the reason changes, and not for each Listener
+// (A36).
 func TestModesAreReportedOnce(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		events := w.serve("10.0.0.1:80").events

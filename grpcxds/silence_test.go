@@ -95,8 +95,8 @@ func TestFifteenSecondsOfAChannelWithoutAListener(t *testing.T) {
 	})
 }
 
-// With a control plane that cannot be reached, a server does not serve and says why at once,
-// which is not news after 15 s; calls of a channel fail at once. Both recover.
+// If a control plane cannot be reached, a server does not serve. It reports the reason at once,
+// and does not report it again after 15 s. Calls of a channel fail at once. Both recover.
 func TestUnreachableControlPlane(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		w.plane.Refuse(errors.New("no route to host"))
@@ -129,7 +129,7 @@ func TestUnreachableControlPlane(t *testing.T) {
 	})
 }
 
-// A missing RouteConfiguration holds a server and a channel up for 15 s. Then the server serves
+// A missing RouteConfiguration delays a server and a channel by 15 s. Then the server serves
 // and fails the calls; so does the channel.
 func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {

@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A control plane may pass over a whole request because of the answer in it. So no request
+// A control plane may ignore a whole request because of the answer in it. So no request
 // both answers a response and changes the names.
 func TestAnswersAndChangesAreApart(t *testing.T) {
 	r := newRig(t)
@@ -45,8 +45,8 @@ func TestNackStandsAloneWithoutChanges(t *testing.T) {
 	}
 }
 
-// A response that crosses a request makes its nonce stale, and the server passes over the
-// names in it. The ACK lists them again; after a NACK, a plain request does.
+// A response that crosses a request makes its nonce stale, and the server ignores the names
+// in it. The ACK lists them again; after a NACK, a plain request does.
 func TestOvertakenChangeIsSentAgain(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -167,8 +167,8 @@ func TestDeltaMemberIsUnsubscribedFromBeforeItIsAskedForByName(t *testing.T) {
 	r.silent()
 }
 
-// A response that crosses the request for a wildcard says nothing of that, and its ACK may
-// be crossed, too. So a plain request follows each NACK for a while.
+// A response that crosses the request for a wildcard does not answer it, and its ACK may be
+// crossed, too. So a plain request follows each NACK for a while.
 func TestOvertakenWildcardIsSentAgainAfterANack(t *testing.T) {
 	r := newRig(t)
 	r.open(clusters, "a")

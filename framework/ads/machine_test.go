@@ -478,8 +478,8 @@ func TestHealthyAfterAResponseOrOnceSettled(t *testing.T) {
 	}
 }
 
-// A stream that ends without a response after it was taken for healthy makes the next one
-// be up for longer first, so that nobody hears of each attempt.
+// If a stream counted as healthy and then ends without a response, the next one must be up
+// for longer, so that watchers are not notified of each attempt.
 func TestSettlesMoreSlowlyAfterStreamsWithoutAResponse(t *testing.T) {
 	r := newRig(t)
 	r.do(Subscribe{clusters, "a"})

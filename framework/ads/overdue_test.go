@@ -124,7 +124,7 @@ func TestDeltaOverdueNamesAreSubscribedToAgain(t *testing.T) {
 	}
 }
 
-// A new stream asks for everything, and half of the timer begins anew.
+// A new stream subscribes to every name, and half of the timer starts again.
 func TestOverdueNamesEndWithTheirStream(t *testing.T) {
 	for _, protocol := range []Protocol{StateOfTheWorld, Delta} {
 		r := newDeltaRig(t, protocol)

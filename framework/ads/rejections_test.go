@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A naiveServer sends the next content again as soon as it reads an answer, as caches of
-// control planes do that compare versions.
+// A naiveServer sends its next content as soon as it reads an answer, like caches of control
+// planes that compare versions.
 type naiveServer struct {
 	*rig
 	contents []Received
@@ -87,7 +87,7 @@ func TestOtherContentIsAnsweredAtOnce(t *testing.T) {
 	}
 }
 
-// A server that takes its time does no harm.
+// A server that resends content slowly gets its NACKs at once.
 func TestContentThatComesAgainLaterIsAnsweredAtOnce(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a")
@@ -99,8 +99,8 @@ func TestContentThatComesAgainLaterIsAnsweredAtOnce(t *testing.T) {
 }
 
 // With the nonce of the response whose NACK waits, a change of subscriptions would read as
-// an ACK of bad content. So it has the nonce before, the NACK follows with the new list, and
-// then a plain request for a server that passes over both.
+// an ACK of bad content. So it has the previous nonce, the NACK follows with the new list, and
+// then a plain request for a server that ignores both.
 func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 	r := newRig(t)
 	r.open(endpoints, "a")
@@ -130,8 +130,8 @@ func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 	}
 }
 
-// A stubbornServer passes over requests with an old nonce and sends the same bad content
-// again as soon as it reads another. Its response comes before the client knows that its
+// A stubbornServer ignores requests with an old nonce, and resends the same bad content as
+// soon as it reads another request. Its response comes before the client knows that its
 // request has left.
 type stubbornServer struct {
 	*rig

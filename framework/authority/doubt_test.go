@@ -24,8 +24,8 @@ func (r *rig) next(want time.Duration) {
 	}
 }
 
-// A server that says nothing from the request to its loss is no witness that a resource
-// does not exist: the next server is asked, and the one after it.
+// If a server sends nothing between the request and its failure, the resource may exist: the
+// machine asks the next server, and the one after it.
 func TestTimeoutOfASilentServerIsNoReasonToStay(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
@@ -50,8 +50,8 @@ func TestTimeoutAfterAServerFellSilent(t *testing.T) {
 	r.expect("0! 1+a 1+b", Lost{Server: 0, Err: errRefused})
 }
 
-// A server that responds while the time runs, or later, has the word: the resource does
-// not exist, which counts as cached (gRFC A71).
+// If a server responds while the timer runs, or later, the resource does not exist, which
+// counts as cached (gRFC A71).
 func TestTimeoutOfAServerThatResponds(t *testing.T) {
 	for _, meanwhile := range []bool{true, false} {
 		r := newFallbackRig(t)
@@ -69,7 +69,7 @@ func TestTimeoutOfAServerThatResponds(t *testing.T) {
 	}
 }
 
-// A removal that the server states ends the doubt.
+// A removal confirms the timeout.
 func TestRemovalAfterATimeout(t *testing.T) {
 	r := newFallbackRig(t)
 	r.watch(partial, "a")
@@ -89,8 +89,8 @@ func TestNewWatcherAfterATimeout(t *testing.T) {
 	r.expect("0! 0+a 1+a", Watch{Type: partial, Name: name(t, "a"), Watcher: new(watcher)})
 }
 
-// The timers stand still from the arrival of a response until the client reads on, and go
-// on with the time that they had left.
+// The timers pause from the arrival of a response until the client reads again, and continue
+// with the time that they had left.
 func TestTimersStandStillWhileAResponseIsRead(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
@@ -163,7 +163,7 @@ func TestTimersOfAnotherServerThanTheOneThatIsRead(t *testing.T) {
 	r.due(ResourceTimeout)
 }
 
-// A time to live is the control plane's, and goes on.
+// A time to live does not pause, because the control plane sets it.
 func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
 	a := r.watch(partial, "a")
@@ -177,7 +177,7 @@ func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 	a.wants(t, 2, nil, resource.ErrRemoved)
 }
 
-// No time counts twice, even if a Pause names an earlier or later moment.
+// Time counts once even if several Pauses name the same moment.
 func TestTimersStandStillOnce(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")

@@ -17,8 +17,8 @@ func (k kindred) Is(target error) bool {
 	return ok && other.kind == k.kind
 }
 
-// Watchers hear once of a server that cannot be reached, of each kind of error, and those
-// that come later of the newest.
+// Watchers are notified once per kind of error if a server cannot be reached. Later watchers
+// get the newest error.
 func TestOutageIsToldOnceOfAKind(t *testing.T) {
 	r := newRig(t)
 	a := r.watch(partial, "a")

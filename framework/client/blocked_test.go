@@ -26,8 +26,8 @@ func (b blocker) Failed(error) {
 
 func (b blocker) Ambient(error) {}
 
-// Watchers that never return cost a bounded number of goroutines. The client says so once,
-// and goes on when they return.
+// Watchers that never return cost a bounded number of goroutines. The client logs that once,
+// and continues when they return.
 func TestBlockedWatchersHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64

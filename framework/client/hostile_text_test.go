@@ -210,7 +210,7 @@ func newTexts(t *testing.T) (*client.Client, *memoryads.Server, *logCheck) {
 	return c, s, logs
 }
 
-// checkTold judges the error that a watcher was told, if it was to be told one.
+// checkTold checks the error that a watcher received, if one was expected.
 func checkTold(t *testing.T, f *follower, want bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)

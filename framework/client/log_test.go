@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// The log escapes text of any origin, so the code that logs need not.
+// The log escapes text of any origin, so callers need not escape it.
 func TestLogIsPrintable(t *testing.T) {
 	var out bytes.Buffer
 	h := slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -218,9 +218,8 @@ func (m *model) beat(s *modelServer, k modelKey) {
 	}
 }
 
-// lapse ends the use of values of a server that have expired. They may have come somewhat
-// later than they were sent. Whether one that expires as a stream opens is sent again is
-// left open.
+// lapse ends the use of expired values of a server. They may have arrived somewhat later than
+// they were sent. A server may or may not resend a value that expires as a stream opens.
 func (m *model) lapse(s *modelServer, now time.Time) {
 	for k, b := range m.beliefs {
 		switch {
@@ -233,7 +232,7 @@ func (m *model) lapse(s *modelServer, now time.Time) {
 	}
 }
 
-// dying reports whether a value has expired, or will in no time to speak of.
+// dying reports whether a value has expired or is about to.
 func (b *belief) dying(now time.Time) bool { return !b.expires.IsZero() && !now.Before(b.expires) }
 
 func (m *model) drop(b *belief) {

@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakeads"
 )
 
-// A server that accepts connections and grants no stream is one that cannot be reached:
-// the client falls back, or tells its watchers.
+// A server that accepts connections and grants no stream counts as unreachable: the client
+// falls back, or notifies its watchers.
 func TestServerThatGrantsNoStream(t *testing.T) {
 	silent, err := fakeads.StartNoStreams()
 	if err != nil {

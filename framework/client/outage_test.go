@@ -170,7 +170,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 	})
 }
 
-// An outage that nobody waits to end has a last line, too.
+// An outage has a last log line even if nobody waits for its end.
 func TestOutageThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder

@@ -76,7 +76,8 @@ func TestIstiodDropsRequestsWithAnErrorOrAnOldNonce(t *testing.T) {
 	})
 }
 
-// A linear cache does not send a member of a wildcard again that is asked for as that ends.
+// A linear cache does not resend a member of a wildcard to which the client subscribes by name
+// as the wildcard ends.
 func TestLinearCacheRemembersMembers(t *testing.T) {
 	for temper, sends := range map[Temperament]bool{Letter: true, Linear: false} {
 		like(t, temper, transport.MethodADS, func(h *hand) {

@@ -55,7 +55,7 @@ const (
 // (A28). finishSpecifiers handles routes to optional specifier plugins.
 func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
 	if len(parameters) > 0 {
-		return "it is for query parameters, which calls have not (A28)", nil
+		return "it matches query parameters, which gRPC calls do not have (A28)", nil
 	}
 	if action != actionRoute {
 		return "", nil

@@ -61,7 +61,7 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// A disabled filter is not made, and must be one that can run all the same.
+// A disabled filter has no interceptor, but its message must be known.
 func TestDisabledFilterIsKnown(t *testing.T) {
 	f := table(t)
 	c, err := f.Client(listener.HTTPFilters{{Name: "one", Message: "a.A", Disabled: true}, {Name: "end", Message: "a.End", Disabled: true}})

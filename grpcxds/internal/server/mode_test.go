@@ -103,7 +103,7 @@ func TestWarningsUntilAllIsWell(t *testing.T) {
 	}
 }
 
-// A server that was told 0.0.0.0 and listens on [::] asks for a Listener that nobody has.
+// A server that was given 0.0.0.0 and listens on [::] asks for a Listener that does not exist.
 func TestMissingListenerOfAnyAddress(t *testing.T) {
 	missing := &resource.Error{Kind: resource.ErrNotFound, Type: "envoy.config.listener.v3.Listener"}
 	const hint = `use the network "tcp4" for 0.0.0.0:80`

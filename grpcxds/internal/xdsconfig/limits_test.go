@@ -37,8 +37,8 @@ func weighted(clusters ...string) string {
 	return fmt.Sprintf(`virtual_hosts { domains: "svc" routes { match { prefix: "" } route { weighted_clusters { %s } } } }`, b.String())
 }
 
-// Names count although no cluster of theirs ever comes, wherever they stand, and the
-// target learns of it at once.
+// Names count in every place even if their clusters never arrive, and the target gets the
+// error at once.
 func TestLimitCountsNamesThatNeverCome(t *testing.T) {
 	for where, routes := range map[string]string{
 		"routes": hosts(names("c", 100)...), "weights": weighted(names("c", 100)...), "an aggregate": hosts("all"),
