@@ -496,7 +496,7 @@ func TestSettlesMoreSlowlyAfterStreamsWithoutAResponse(t *testing.T) {
 	r.do(Closed{Err: errSilent})
 	for range 3 {
 		if connect(15 * time.Second) {
-			t.Error("healthy after 15 s, which the last stream was up for in vain")
+			t.Error("healthy after 15 s, although the last stream was up that long without a response")
 		}
 		r.do(Closed{Err: errSilent})
 	}

@@ -98,7 +98,7 @@ func TestTimersWaitForAResponseThatArrives(t *testing.T) {
 		arrived := time.Now()
 		absent.failed(resource.ErrNotFound)
 		if d := time.Since(arrived); d < 5*time.Second || d > 15*time.Second+client.DefaultWatcherBudget {
-			t.Errorf("another resource of the type does not exist %v after the response, want that it has the time left that it had", d)
+			t.Errorf("another resource of the type times out %v after the response; want the time that it had left", d)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:maxQuoted], "") + "…"
 }
 
-// rejections is what a NACK tells the control plane.
+// rejections collects the reason of a NACK.
 type rejections struct {
 	b     strings.Builder
 	count int

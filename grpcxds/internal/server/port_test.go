@@ -229,7 +229,7 @@ func (s *stage) until(what string, holds func() bool) {
 	s.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); {
 		if time.Now().After(end) {
-			s.Fatalf("it never happens that %s", what)
+			s.Fatalf("timed out; want that %s", what)
 		}
 	}
 }

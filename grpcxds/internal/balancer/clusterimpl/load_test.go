@@ -88,7 +88,7 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 	l := &load{server: serverAt(t, "a")}
 	l.open(nil, logger)
 	if l.cluster != nil {
-		t.Error("load is counted without anybody who reports it")
+		t.Error("load is counted although no server gets reports")
 	}
 }
 
