@@ -28,7 +28,7 @@ type Config struct {
 	Servers []*bootstrap.Server
 	NodeID  string // for errors
 	// MaxMembers is the most members that a wildcard or glob collection may have; further
-	// ones are passed over. Zero is [DefaultMaxMembers].
+	// ones are ignored. Zero is [DefaultMaxMembers].
 	MaxMembers int
 	// FailOnDataErrors treats every server as if it had the feature of that name.
 	FailOnDataErrors bool

@@ -30,8 +30,8 @@ func (r *rig) wantsRepeats(want string, ev Event) {
 	}
 }
 
-// A server may have lost a name: it is asked again before anybody is told that the
-// resource does not exist.
+// A server may have lost a name: the machine asks it again before it reports to watchers
+// that the resource does not exist.
 func TestUnansweredNamesAreOverdueAtHalfOfTheTimer(t *testing.T) {
 	r := newRig(t)
 	a, b := r.watch(partial, "a"), r.watch(partial, "b")

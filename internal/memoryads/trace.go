@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Trace has the server tell of each message, in one line, when it reads a request and
-// when the client receives a response.
+// Trace makes the server report each message in one line: when it reads a request, and when
+// the client receives a response.
 func (s *Server) Trace(tell func(line string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -400,8 +400,8 @@ func TestStops(t *testing.T) {
 	receive(t, stopped)
 }
 
-// TestListenerOfAClientIsRefused also expects a Listener that is removed and comes again to
-// be told.
+// TestListenerOfAClientIsRefused also expects a report for a Listener that is removed and
+// then sent again.
 func TestListenerOfAClientIsRefused(t *testing.T) {
 	s := newStage(t)
 	s.publish(new(listenerv3.Listener), `name: "web" api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { `+everything+
