@@ -1,5 +1,7 @@
 package transport
 
+import "errors"
+
 // An Error is the reason why a stream could not be opened, or why it ended. Errors of one
 // Kind are equal for [errors.Is], even if their texts differ: the attempts to reach a server
 // that is down have a hundred texts with different port numbers.
@@ -24,8 +26,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is reports whether target is an Error of the same kind.
+// Is reports whether target is an Error of the same kind, or wraps one: the text of an error
+// may have been made printable.
 func (e *Error) Is(target error) bool {
-	other, ok := target.(*Error)
+	other, ok := errors.AsType[*Error](target)
 	return ok && other.Kind == e.Kind
 }

@@ -1,0 +1,24 @@
+package transport_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/framework/transport"
+)
+
+// Errors of one kind are the same trouble, even where the client has made their texts
+// printable.
+func TestErrorsOfOneKindAreTheSameTrouble(t *testing.T) {
+	a := printable.Error(&transport.Error{Kind: "Unavailable", Text: "port 1\nrefused"})
+	b := printable.Error(&transport.Error{Kind: "Unavailable", Text: "port 2\nrefused"})
+	other := printable.Error(&transport.Error{Kind: "NoStream", Text: "port 1\nrefused"})
+	if !errors.Is(a, b) || !errors.Is(fmt.Errorf("again: %w", a), b) {
+		t.Errorf("errors.Is(%v, %v) = false, want true", a, b)
+	}
+	if errors.Is(a, other) || errors.Is(a, errors.New("port 1")) {
+		t.Errorf("%v is an error of another kind", a)
+	}
+}
