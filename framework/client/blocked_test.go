@@ -34,7 +34,12 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 		warnings := 0
 		release := make(chan struct{})
 		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
-		w := &workers{full: func() { warnings++ }}
+		w := new(workers)
+		w.full = func() {
+			w.mu.Lock() // a handler of the log may subscribe
+			defer w.mu.Unlock()
+			warnings++
+		}
 		block := func(n int) {
 			for range n {
 				w.run(&subscription{

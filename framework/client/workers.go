@@ -19,7 +19,7 @@ const MaxBlockedWatchers = 10_000
 // block, further goroutines take over what waits, so that a watcher that never
 // returns costs itself and a goroutine, up to [MaxBlockedWatchers] of them.
 type workers struct {
-	full func() // is called when the limit is reached; w.mu is held
+	full func() // is called when the limit is reached, without w.mu: it may log
 
 	mu      sync.Mutex
 	queue   []*subscription
@@ -73,28 +73,35 @@ func (w *workers) arm() {
 	w.armed = true
 	started := w.started
 	time.AfterFunc(stuckAfter, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.armed = false
-		if len(w.queue) == 0 {
-			return
+		if w.relieve(started) {
+			w.full()
 		}
-		if w.started == started {
-			// Twice as many each time: a thousand that block are soon passed.
-			more := min(max(1, w.spare), len(w.queue), MaxBlockedWatchers-w.spare)
-			if more == 0 {
-				if !w.warned {
-					w.warned = true
-					w.full()
-				}
-				return // the worker of the next callback that returns goes on with the queue
-			}
-			w.spare += more
-			w.running += more
-			for range more {
-				go w.work()
-			}
-		}
-		w.arm()
 	})
+}
+
+// relieve starts more workers if no worker has returned since so many subscriptions were
+// started. It reports whether the limit is news.
+func (w *workers) relieve(started int) (full bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.armed = false
+	if len(w.queue) == 0 {
+		return false
+	}
+	if w.started == started {
+		// Twice as many each time: a thousand that block are soon passed.
+		more := min(max(1, w.spare), len(w.queue), MaxBlockedWatchers-w.spare)
+		if more == 0 { // the worker of the next callback that returns goes on with the queue
+			full = !w.warned
+			w.warned = true
+			return full
+		}
+		w.spare += more
+		w.running += more
+		for range more {
+			go w.work()
+		}
+	}
+	w.arm()
+	return false
 }
