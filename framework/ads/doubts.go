@@ -15,7 +15,7 @@ import (
 // any response that may have crossed, until the resource has come.
 type doubts struct {
 	// left are names that a request on this stream has dropped, with the number of
-	// responses since.
+	// responses since, or quiet.
 	left map[string]int
 	// taken are names that were taken again and have not come since, with how often
 	// they were dropped for that.
@@ -29,6 +29,9 @@ const (
 	maxAnew     = 4
 )
 
+// quiet stands for no response in a time that was looked at already.
+const quiet = -1
+
 func newDoubts() doubts { return doubts{left: make(map[string]int), taken: make(map[string]int)} }
 
 // drop notes that a request leaves without a name.
@@ -36,6 +39,19 @@ func (d doubts) drop(name string) {
 	_, anew := d.taken[name]
 	if !anew && name != resource.Wildcard { // which never comes itself
 		d.left[name] = 0
+	}
+}
+
+// settle forgets names that no response has followed: the server has read the request that
+// dropped them. There is one call in overtakenFor at most, and a name stays for two.
+func (d doubts) settle() {
+	for name, responses := range d.left {
+		switch responses {
+		case 0:
+			d.left[name] = quiet
+		case quiet:
+			delete(d.left, name)
+		}
 	}
 }
 
@@ -62,7 +78,7 @@ func (d doubts) take(name string) (crossed bool) {
 // that comes although no request asked for it again was never seen dropped.
 func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[string] {
 	for name := range d.left {
-		d.left[name]++
+		d.left[name] = max(d.left[name], 0) + 1
 		if d.left[name] > maxCrossing {
 			delete(d.left, name)
 		}

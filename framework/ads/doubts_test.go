@@ -157,3 +157,22 @@ func TestNameThatComesUnaskedWasNeverSeenDropped(t *testing.T) {
 	r.next("b")
 	r.next("a", "b")
 }
+
+// Names that come and go leave nothing behind where the server has nothing to say about
+// them.
+func TestNamesThatComeAndGoLeaveNothing(t *testing.T) {
+	r := newRig(t)
+	r.open(clusters, "a")
+	r.do(Received{Type: clusters, Version: "1", Nonce: "n1", Accepted: []Accepted{{Name: "a"}}})
+	r.next("a")
+	for i := range 1000 {
+		name := fmt.Sprint("b", i)
+		r.do(Subscribe{clusters, name})
+		r.next("a", name)
+		r.do(Unsubscribe{clusters, name})
+		r.next("a")
+	}
+	if n := len(r.m.of(clusters).(*sotwNames).doubts.left); n > 20 {
+		t.Errorf("%d names are remembered after 1,000 that nobody wants, want those of the last 20 s at most", n)
+	}
+}

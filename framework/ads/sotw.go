@@ -27,7 +27,8 @@ type sotwNames struct {
 	dropped map[string]struct{}
 	retaken map[string]struct{}
 	doubts  doubts
-	ended   bool // a collection was dropped on this stream
+	settled time.Time // when the doubts were last looked through
+	ended   bool      // a collection was dropped on this stream
 
 	version string // last accepted; outlives streams
 	renewed bool   // the next stream begins without it
@@ -229,6 +230,10 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 	// A wildcard alone goes without names, as every server understands it.
 	only := len(s.names) == 1 && s.names[0] == resource.Wildcard
 	s.legacy = only && (s.legacy || !s.asked)
+	if len(s.dropped) > 0 && now.Sub(s.settled) >= overtakenFor {
+		s.settled = now
+		s.doubts.settle()
+	}
 	for name := range s.dropped {
 		s.doubts.drop(name)
 	}
