@@ -256,7 +256,8 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 		o := newOvertaken()
 		o.add([]string{"a"}, time.Unix(0, 0))
 		ev.Reject = "bad"
-		if o.received(ev, time.Unix(0, 0)); o.follow || len(o.names) != 0 {
+		o.received(ev, time.Unix(0, 0))
+		if o.follow || len(o.names) != 0 {
 			t.Errorf("a response with %+v leaves the name overtaken", ev)
 		}
 	}
@@ -293,7 +294,8 @@ func TestToldVersionsAreBounded(t *testing.T) {
 		for _, name := range []string{"aaa", "bbb", "ccc"} {
 			s.held[name] = Accepted{Name: name, Version: "vv"}
 		}
-		if s.tell(room); len(s.told) != want {
+		s.tell(room)
+		if len(s.told) != want {
 			t.Errorf("room for %d bytes: %v, want %d versions", room, s.told, want)
 		}
 	}

@@ -46,7 +46,8 @@ func (p *parted) take(name string) bool {
 	}
 	h := p.of(name)
 	_, ok := p.hashes[h]
-	if delete(p.hashes, h); len(p.hashes) == 0 {
+	delete(p.hashes, h)
+	if len(p.hashes) == 0 {
 		p.hashes = nil // a map keeps its memory
 	}
 	return ok

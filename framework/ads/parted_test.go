@@ -96,7 +96,7 @@ func TestNamesThatAreGoneLeaveNoMemory(t *testing.T) {
 			r.do(Unsubscribe{clusters, fmt.Sprint("name-", i)})
 		}
 		r.do(Unsubscribe{clusters, "first"}, Closed{})
-		if kept := int64(heap()) - int64(before); kept > most { //nolint:gosec // both are less than 1<<63
+		if kept := int64(heap()) - int64(before); kept > most {
 			t.Errorf("delta %v: the machine keeps %d bytes; want %d at most", delta, kept, most)
 		}
 		runtime.KeepAlive(r)

@@ -66,7 +66,8 @@ func TestEntriesEndEarly(t *testing.T) {
 	}
 	n := 0
 	for e := range r.m.Entries() {
-		if n++; len(e.Watchers) != 3 {
+		n++
+		if len(e.Watchers) != 3 {
 			t.Errorf("%d watchers, want 3", len(e.Watchers))
 		}
 		break

@@ -71,7 +71,8 @@ func TestLifetimesEndInOrder(t *testing.T) {
 		n, first := 0, time.Time{}
 		for i := range all {
 			if r := &all[i]; r.expires() {
-				if n++; first.IsZero() || r.rare.expires.Before(first) {
+				n++
+				if first.IsZero() || r.rare.expires.Before(first) {
 					first = r.rare.expires
 				}
 			}

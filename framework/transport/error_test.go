@@ -102,7 +102,8 @@ func TestIterationsEndEarly(t *testing.T) {
 	for stop := range 3 {
 		n := 0
 		for range r.Removed() {
-			if n++; n > stop {
+			n++
+			if n > stop {
 				break
 			}
 		}
@@ -112,7 +113,8 @@ func TestIterationsEndEarly(t *testing.T) {
 	}
 	n := 0
 	for e := range r.Errors() {
-		if n++; e.Name != "c" {
+		n++
+		if e.Name != "c" {
 			t.Errorf("error = %+v, want that of c", e)
 		}
 		break

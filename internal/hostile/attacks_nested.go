@@ -35,12 +35,12 @@ func ruleAttacks() []attack {
 		return append(text(1, "h"), field(11, text(2, fmt.Sprintf("%x(a|b)*[a-z]+%s", i, regexTail)))...)
 	}
 	return []attack{
-		principals("deep principals", "", func() []byte { return field(2, nested(8, 90, everybody)) }),
-		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(8, 3000, everybody)) }),
+		principals("deep principals", "", func() []byte { return field(2, nested(90, everybody)) }),
+		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(3000, everybody)) }),
 		principals("invalid principals nested 3,000 times", "decode limit", func() []byte {
-			return fill(usual, func(int) []byte { return field(2, nested(8, 3000, field(6))) })
+			return fill(usual, func(int) []byte { return field(2, nested(3000, field(6))) })
 		}),
-		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(8, 100_000, everybody)) }),
+		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(100_000, everybody)) }),
 		principals("wide principals", "decode limit", func() []byte {
 			return field(2, field(2, fill(usual, func(int) []byte { return field(1, everybody) })))
 		}),
@@ -71,12 +71,15 @@ func principalFilter(principals []byte) []byte {
 	return field(5, text(1, "RBAC"), field(4, config))
 }
 
-// nested is a message that is so many times within the field of a message.
-func nested(number, depth int, inner []byte) []byte {
+// notRule is the field of a Principal that negates another.
+const notRule = 8
+
+// nested is a principal that is negated so many times.
+func nested(depth int, inner []byte) []byte {
 	levels, size := make([]byte, 0, 6*depth), len(inner)
 	for range depth { // written backwards: each level is longer by what its length takes
 		before := len(levels)
-		levels = appendReversed(levels, header(protoNumber(number), size))
+		levels = appendReversed(levels, header(protoNumber(notRule), size))
 		size += len(levels) - before
 	}
 	reverse(levels)

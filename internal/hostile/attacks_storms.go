@@ -21,7 +21,8 @@ func stormAttacks() []attack {
 	watched := []watch{{message: clusterMessage, name: "c"}}
 	// Each content has 1,000 clusters, and an invalid one that is watched.
 	content := func(i int) [][]byte {
-		list := [][]byte{append(text(1, "c"), field(2, fmt.Appendf(nil, "%d", i))...)}
+		list := make([][]byte, 0, 1001)
+		list = append(list, append(text(1, "c"), field(2, fmt.Appendf(nil, "%d", i))...))
 		for k := range 1000 {
 			list = append(list, edsCluster(fmt.Sprintf("unasked-%d", k)))
 		}

@@ -66,8 +66,19 @@ func TestPriorities(t *testing.T) {
 		count, last int // priorities 0, 1, … of all localities but the last one
 		want        bool
 	}{
-		{1, 0, true}, {2, 1, true}, {2, 2, false}, {1, 1, false}, {2, 63, false}, {2, 64, false}, {2, 128, false},
-		{64, 63, true}, {64, 64, false}, {65, 64, true}, {65, 65, false}, {100, 99, true}, {100, 128, false},
+		{1, 0, true},
+		{2, 1, true},
+		{2, 2, false},
+		{1, 1, false},
+		{2, 63, false},
+		{2, 64, false},
+		{2, 128, false},
+		{64, 63, true},
+		{64, 64, false},
+		{65, 64, true},
+		{65, 65, false},
+		{100, 99, true},
+		{100, 128, false},
 	} {
 		var b strings.Builder
 		b.WriteString(`cluster_name: "c" `)
