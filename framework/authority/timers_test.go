@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -122,4 +123,36 @@ func TestResponsesAreToldApart(t *testing.T) {
 		r.respond(complete)
 		a.wants(t, 2, u, resource.ErrRemoved)
 	}
+}
+
+// A name that is asked for again gets a timer if the server in use has not answered it. A
+// time-out is no answer, and a rejected resource is one.
+func TestTimersOfNamesThatAreAskedForAgain(t *testing.T) {
+	r := newRig(t, bootstrap.FeatureResourceTimerIsTransientError)
+	r.watch(partial, "a")
+	r.do(Asked{0, partial, []string{"a"}})
+	r.now = r.now.Add(ResourceTimeoutTransient)
+	r.do(Tick{})
+	r.due(0)
+	r.do(Asked{0, partial, []string{"a"}})
+	r.due(ResourceTimeoutTransient)
+	for _, answer := range []Result{r.bad("a", "bad"), r.removed("a"), ok(r.update("a", "1"))} {
+		r.delta(answer)
+		r.do(Asked{0, partial, []string{"a"}})
+		r.due(0)
+	}
+}
+
+// An update of another server is the one of the server in use once that sends the same.
+func TestUnchangedFromAnotherServer(t *testing.T) {
+	r := newFallbackRig(t)
+	r.watch(partial, "a")
+	first := []Result{ok(r.update("a", "1"))}
+	r.do(r.from(0, first...))
+	first[0].Place = Place{r.m.table(partial).records["a"]}
+	r.do(Lost{Server: 0, Err: errRefused})
+	r.watch(partial, "b")
+	same := Response{Server: 1, Type: partial, Unchanged: []Unchanged{{Update: first[0].Update, Place: first[0].Place}}, Partial: true}
+	r.expect("0?a", same)
+	r.expect("", same)
 }
