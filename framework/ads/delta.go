@@ -222,7 +222,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	asked = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
 	req.Subscribe = asked
 	if s.asked {
-		req.Subscribe = s.repeat(asked, now, &room)
+		req.Subscribe = s.repeat(asked, &room)
 		req.Again = len(req.Subscribe) - len(asked)
 		s.resent(req.Subscribe)
 	} else {
@@ -250,15 +250,12 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 
 // repeat returns the names together with those that are overdue, as many as there is room
 // for.
-func (s *deltaNames) repeat(names []string, now time.Time, room *int) []string {
+func (s *deltaNames) repeat(names []string, room *int) []string {
 	if len(s.overdue.due) == 0 {
 		return names
 	}
 	maps.DeleteFunc(s.overdue.due, func(name string, _ struct{}) bool { return !s.has(name) }) // it is dropped anew
 	again := fit(slices.Sorted(maps.Keys(s.overdue.due)), room)
-	if len(again) == len(s.overdue.due) {
-		s.overdue.repeated(now)
-	}
 	for _, name := range again {
 		delete(s.overdue.due, name)
 	}

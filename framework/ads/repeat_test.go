@@ -1,6 +1,7 @@
 package ads
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -73,4 +74,23 @@ func TestEarlyNackDoesNotProlongThePause(t *testing.T) {
 	if u = r.met(ev, u.until); u.repeats != 2 {
 		t.Errorf("after a NACK in time: %d repeats, want 2", u.repeats)
 	}
+}
+
+// Overdue names that a request has no room for are repeated by the next one.
+func TestDeltaRepeatsLongNamesInSeveralRequests(t *testing.T) {
+	r := newDeltaRig(t, Delta)
+	long := strings.Repeat("x", 1<<20-1)
+	r.open(endpoints, "a"+long, "b"+long)
+	r.do(Subscribe{endpoints, "c" + long})
+	r.pass(time.Second)
+	r.sent()
+	for _, s := range []string{"a", "b", "c"} {
+		r.do(Overdue{endpoints, s + long})
+	}
+	for _, want := range []int{2, 1} {
+		if s := r.sent(); s.Again != want || len(s.Subscribe) != want {
+			t.Errorf("%d of %d names again, want %d", s.Again, len(s.Subscribe), want)
+		}
+	}
+	r.silent()
 }
