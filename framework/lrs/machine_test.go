@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/lrs"
 )
 
@@ -148,6 +149,19 @@ func TestBackoff(t *testing.T) {
 		step{9 * sec, lrs.Turn{}, ""}, // instructions are those of a stream
 		step{0, lrs.Closed{Err: errNetwork}, "lost connection refused, again in 1s"},
 	))
+}
+
+func TestBackoffIsThatOfTheConfig(t *testing.T) {
+	backoff := ads.Backoff{Base: 20 * sec, Max: time.Hour, Factor: 2}
+	now := time.Unix(1e9, 0)
+	for want, c := range map[time.Duration]lrs.Config{20 * sec: {Backoff: backoff}, sec: {}} {
+		c.Random = func() float64 { return 0.5 }
+		m := lrs.New(c)
+		m.Handle(lrs.Want{Wanted: true}, now)
+		if got := describe(m.Handle(lrs.Closed{Err: errNetwork}, now), now); got != fmt.Sprintf("lost connection refused, again in %v", want) {
+			t.Errorf("with the backoff %+v: %q; want it again in %v", c.Backoff, got, want)
+		}
+	}
 }
 
 func TestServerWithoutLRSIsLeftAlone(t *testing.T) {
