@@ -74,13 +74,15 @@ func TestRetry(t *testing.T) {
 		routes { match { prefix: "/a" } route { cluster: "c" } }
 		routes { match { prefix: "/b" } route { cluster: "c" retry_policy { retry_on: "5xx" num_retries { value: 3 } retry_back_off { base_interval { nanos: 1 } } } } }
 		routes { match { prefix: "/c" } route { cluster: "c" retry_policy { retry_back_off { base_interval { seconds: 1 } max_interval { seconds: 3 } } } } }
-		routes { match { prefix: "/d" } route { cluster: "c" retry_policy { retry_back_off { base_interval { seconds: 3000000000 } } } } } }`)
+		routes { match { prefix: "/d" } route { cluster: "c" retry_policy { retry_back_off { base_interval { seconds: 3000000000 } } } } }
+		routes { match { prefix: "/e" } route { cluster: "c" retry_policy { retry_back_off { base_interval { seconds: 2 } max_interval { seconds: 2 } } } } } }`)
 	h := &u.VirtualHosts[0]
 	for i, want := range []*route.RetryPolicy{
 		{Codes: []uint32{1, 14}, MaxRetries: 1, BackOff: route.BackOff{Base: 25 * time.Millisecond, Max: 250 * time.Millisecond}},
 		{MaxRetries: 3, BackOff: route.BackOff{Base: time.Millisecond, Max: 10 * time.Millisecond}},
 		{MaxRetries: 1, BackOff: route.BackOff{Base: time.Second, Max: 3 * time.Second}},
 		{MaxRetries: 1, BackOff: route.BackOff{Base: 3e9 * time.Second, Max: math.MaxInt64 / 10 * 10}}, // not ten times that
+		{MaxRetries: 1, BackOff: route.BackOff{Base: 2 * time.Second, Max: 2 * time.Second}},
 	} {
 		if diff := cmp.Diff(want, h.RetryFor(&h.Routes[i])); diff != "" {
 			t.Errorf("route %d (-want +got):\n%s", i, diff)
