@@ -3,6 +3,7 @@ package route_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,6 +82,34 @@ func TestMatchPassesOver(t *testing.T) {
 }
 
 // Shares of calls are what they are said to be.
+// Only the letters from A to Z have another case, with a table of routes and without one.
+func TestMatchIgnoresTheCaseOfLetters(t *testing.T) {
+	const text = `routes { match { path: "/AZaz@[" case_sensitive { value: false } } route { cluster: "a" } } `
+	for _, routes := range []int{1, 20} {
+		h := &decode(t, `virtual_hosts { domains: "*" `+strings.Repeat(text, routes)+`}`).VirtualHosts[0]
+		for path, want := range map[string]bool{"/AZaz@[": true, "/azAZ@[": true, "/bzAZ@[": false, "/ayAZ@[": false, "/azaz`[": false, "/azaz@{": false} {
+			if got := h.Match(path, nil) != nil; got != want {
+				t.Errorf("one of %d routes matches %s: %t; want %t", routes, path, got, want)
+			}
+		}
+	}
+}
+
+// Routes with prefixes of many lengths, and with many of one length, are found in their order.
+func TestMatchManyPrefixesOfOnePath(t *testing.T) {
+	var b strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&b, `routes { match { prefix: "/%s" headers { name: "n" string_match { exact: "%d" } } } route { cluster: "%d" } } `, strings.Repeat("a", i%30), i, i)
+	}
+	h := &decode(t, `virtual_hosts { domains: "*" `+b.String()+`}`).VirtualHosts[0]
+	for i := range 200 {
+		n := strconv.Itoa(i)
+		if r := h.Match("/"+strings.Repeat("a", 100), route.Metadata{"n": {n}}); r == nil || r.Action != (route.Cluster{Name: n}) {
+			t.Fatalf("the call for route %d has %+v", i, r)
+		}
+	}
+}
+
 func TestMatchFraction(t *testing.T) {
 	u := decode(t, one(`match { prefix: "" runtime_fraction { default_value { numerator: 25 } } } route { cluster: "a" }`))
 	n := 0
