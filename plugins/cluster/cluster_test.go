@@ -90,6 +90,7 @@ func TestLBPolicy(t *testing.T) {
 		{"nothing said", "", `[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}]`, nil},
 		{"least request", "lb_policy: LEAST_REQUEST", `[{"xds_wrr_locality_experimental":{"childPolicy":[{"least_request_experimental":{"choiceCount":2}}]}}]`, nil},
 		{"ring hash", "lb_policy: RING_HASH", `[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}]`, nil},
+		{"a ring of a fixed size", "lb_policy: RING_HASH ring_hash_lb_config { minimum_ring_size { value: 10 } maximum_ring_size { value: 10 } }", `[{"ring_hash_experimental":{"maxRingSize":10,"minRingSize":10}}]`, nil},
 		{"a policy of somebody's own that is registered", custom, `[{"myorg.Lb":{"n":2}}]`, []plugincase.Option{register}},
 		{"and one that is not", custom, `[{"pick_first":{"shuffleAddressList":true}}]`, nil},
 		{"subsetting", subset, `[{"random_subsetting_experimental":{"childPolicy":[{"round_robin":{}}],"subsetSize":3}}]`, nil},
