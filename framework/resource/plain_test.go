@@ -1,0 +1,14 @@
+package resource
+
+import "testing"
+
+// A text that JSON escapes, or that has other characters than ASCII, is not plain.
+func TestPlain(t *testing.T) {
+	for text, want := range map[string]bool{
+		"": true, " ": true, "~": true, "round_robin": true, "\x1f": false, "\x7f": false, "é": false, `a"b`: false, `a\b`: false, "a\n": false,
+	} {
+		if got := plain(text); got != want {
+			t.Errorf("plain(%q) = %t; want %t", text, got, want)
+		}
+	}
+}
