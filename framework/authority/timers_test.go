@@ -156,3 +156,20 @@ func TestUnchangedFromAnotherServer(t *testing.T) {
 	r.expect("0?a", same)
 	r.expect("", same)
 }
+
+// A pause gives a resource no less time than it had left.
+func TestTimersDoNotEndEarlyAfterAPause(t *testing.T) {
+	r := newRig(t)
+	w := r.watch(partial, "a")
+	r.do(Asked{0, partial, []string{"a"}})
+	r.now = r.now.Add(time.Second)
+	r.do(Pause{Server: 0, Since: r.now})
+	r.now = r.now.Add(time.Hour)
+	r.do(Resume{Server: 0})
+	r.now = r.now.Add(ResourceTimeout - 2*time.Second)
+	r.do(Tick{})
+	w.wants(t, 0, nil, nil)
+	r.now = r.now.Add(time.Second)
+	r.do(Tick{})
+	w.wants(t, 1, nil, resource.ErrNotFound)
+}
