@@ -11,10 +11,10 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/descriptor"
-	"github.com/xdsforge/xdsforge/gen/diag"
-	"github.com/xdsforge/xdsforge/gen/model"
-	"github.com/xdsforge/xdsforge/gen/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
 // loadFor loads an index of the messages that descriptors name.

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/descriptor"
-	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
 // guideDescriptors are the whole descriptors in the authors' guide.
@@ -43,7 +43,7 @@ func TestGuide(t *testing.T) {
 // In this repository's plugins, all that is generated says what it is.
 func TestDocumented(t *testing.T) {
 	for _, d := range goldens(t) {
-		if strings.HasPrefix(d.Path, "outputtest") {
+		if strings.HasPrefix(d.Path, "internal/outputtest") {
 			continue
 		}
 		bag := &diag.Bag{File: d.Path}

@@ -42,7 +42,7 @@ fields:
 // Explain says what would be generated.
 func ExampleExplain() {
 	text, err := gen.Explain(context.Background(), gen.Input{Descriptors: []gen.Descriptor{{
-		Path: "outputtest/resource.yaml",
+		Path: "internal/outputtest/resource.yaml",
 		Data: []byte(`version: v1
 resource: {message: envoy.service.runtime.v3.Runtime, name: name, sotw: partial}
 fields: [{name: Flags, from: layer}]

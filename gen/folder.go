@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 
-	"github.com/xdsforge/xdsforge/gen/diag"
-	"github.com/xdsforge/xdsforge/gen/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
 )
 
 // module is the Go module that a folder is in.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
 // FuzzGenerate holds the generator to what it promises for any descriptor: it

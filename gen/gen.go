@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/xdsforge/xdsforge/gen/descriptor"
-	"github.com/xdsforge/xdsforge/gen/diag"
-	"github.com/xdsforge/xdsforge/gen/emit"
-	"github.com/xdsforge/xdsforge/gen/model"
-	"github.com/xdsforge/xdsforge/gen/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
 // Input is what to generate from.
@@ -24,6 +24,12 @@ type Input struct {
 	// must hold the messages that they name.
 	Index *protoindex.Index
 }
+
+// A DiagnosticsError lists the faults of descriptors, with their places.
+type DiagnosticsError = diag.Errors
+
+// Schema returns the JSON Schema of the descriptor language.
+func Schema() ([]byte, error) { return descriptor.Schema() }
 
 // Descriptor is one resource.yaml. The generated files stand beside it.
 type Descriptor struct {

@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
 // goldens are the descriptors of outputtest and of the plugins.
 func goldens(t testing.TB) []gen.Descriptor {
 	t.Helper()
 	var out []gen.Descriptor
-	for _, pattern := range []string{"outputtest/*/resource.yaml", "../examples/thirdparty/*/resource.yaml", "../plugins/*/resource.yaml"} {
+	for _, pattern := range []string{"internal/outputtest/*/resource.yaml", "../examples/thirdparty/*/resource.yaml", "../plugins/*/resource.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(paths), err)

@@ -14,9 +14,9 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"mvdan.cc/gofumpt/format"
 
-	"github.com/xdsforge/xdsforge/gen/descriptor"
-	"github.com/xdsforge/xdsforge/gen/model"
-	"github.com/xdsforge/xdsforge/gen/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
 // Start says what to start a package for.

@@ -78,7 +78,7 @@ const scaffoldTest = `package {{.Package}}
 import (
 	"testing"
 
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 	{{.GoName}} "{{.GoPath}}"
 )
 

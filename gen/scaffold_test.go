@@ -12,7 +12,7 @@ import (
 // Every line that a new descriptor has as a comment is right, but those of an
 // Any, of which nobody knows what it holds.
 func TestScaffold(t *testing.T) {
-	const own = "github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	const own = "github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	comment := regexp.MustCompile(`(?m)^ {2}# `)
 	for message, path := range map[string]string{
 		"xdsforge.test.v1.Thing":                                own,
@@ -24,7 +24,7 @@ func TestScaffold(t *testing.T) {
 		"udpa.type.v1.TypedStruct":                              "",
 	} {
 		t.Run(message, func(t *testing.T) {
-			files, err := gen.Scaffold(t.Context(), gen.Start{Message: message, GoPackage: path, Folder: "outputtest"})
+			files, err := gen.Scaffold(t.Context(), gen.Start{Message: message, GoPackage: path, Folder: "internal/outputtest"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,7 +39,7 @@ func TestScaffold(t *testing.T) {
 					}
 				}
 				text := []byte(strings.Join(lines, ""))
-				in := gen.Input{Descriptors: []gen.Descriptor{{Path: "outputtest/scalars/resource.yaml", Data: text}}}
+				in := gen.Input{Descriptors: []gen.Descriptor{{Path: "internal/outputtest/scalars/resource.yaml", Data: text}}}
 				if _, err := gen.Generate(t.Context(), in); err != nil || !strings.Contains(string(text), "\n  - {name: ") {
 					t.Errorf("%v\n%s", err, text)
 				}

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/descriptor"
-	"github.com/xdsforge/xdsforge/gen/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
 const schemaFile = "../docs/resource.schema.json"

@@ -18,7 +18,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/grpcxds"
@@ -143,7 +142,7 @@ func (b *backend) serve(s grpc.ServerStream) error {
 }
 
 // quick tries again soon.
-var quick = client.WithBackoff(ads.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6})
+var quick = client.WithBackoff(client.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6})
 
 // newPool is a pool for a bootstrap.
 func newPool(t testing.TB, config string) *grpcxds.Pool {

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
-	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
+	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
-
 	"go.uber.org/goleak"
 	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
 
@@ -244,4 +242,4 @@ func TestPoolLeavesSharedConnectionsOpen(t *testing.T) {
 }
 
 // quick is a backoff for tests.
-var quick = ads.Backoff{Base: 20 * time.Millisecond, Max: 100 * time.Millisecond}
+var quick = client.Backoff{Base: 20 * time.Millisecond, Max: 100 * time.Millisecond}

@@ -5,15 +5,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
 func newType(name string) *resource.Type {
 	return &resource.Type{
 		Name:     name,
 		Decode:   func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.ErrUnsupported },
-		NewShard: func() resource.Shard { return cache.NewShard[resource.Update]() },
+		NewShard: func() resource.Shard { return runtime.NewShard[resource.Update]() },
 	}
 }
 

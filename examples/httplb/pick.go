@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -35,7 +35,7 @@ type pick struct {
 	backend *backend
 }
 
-func (p *pick) finish(err error, m *lrs.Metrics) {
+func (p *pick) finish(err error, m *load.Metrics) {
 	p.backend.inFlight.Add(-1)
 	p.zone.load.CallFinished(err, m)
 }

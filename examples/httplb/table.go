@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -16,7 +16,7 @@ import (
 
 // stores says where load is counted that is to be reported to a server: the client does.
 type stores interface {
-	LoadStore(server *bootstrap.Server) (*lrs.Store, error)
+	LoadStore(server *bootstrap.Server) (*load.Store, error)
 }
 
 // A table is what requests need of one snapshot.
@@ -29,7 +29,7 @@ type table struct {
 // A backend is a cluster whose endpoints are known, or not.
 type backend struct {
 	err      error // why they are not
-	load     *lrs.Cluster
+	load     *load.Cluster
 	drops    []endpoint.Drop
 	max      int64 // requests in flight
 	inFlight *atomic.Int64
@@ -38,7 +38,7 @@ type backend struct {
 
 // A zone is a locality, with the addresses that can be used.
 type zone struct {
-	load      *lrs.Locality
+	load      *load.Locality
 	addresses choice[string]
 }
 
@@ -102,7 +102,7 @@ func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	if err != nil {
 		return err
 	}
-	store := lrs.NewStore(nil) // which nobody is told of
+	store := load.NewStore(nil) // which nobody is told of
 	if u.LoadReports != nil {
 		if store, err = in.LoadStore(u.LoadReports); err != nil {
 			return err
@@ -117,14 +117,14 @@ func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	for priority := uint32(0); priority < uint32(len(endpoints.Localities)) && b.zones.total() == 0; priority++ { //nolint:gosec // few
 		for _, l := range endpoints.Localities {
 			if l.Priority == priority {
-				b.add(l, lrs.Propagation(u.ReportMetrics))
+				b.add(l, load.Propagation(u.ReportMetrics))
 			}
 		}
 	}
 	return nil
 }
 
-func (b *backend) add(l endpoint.Locality, p lrs.Propagation) {
+func (b *backend) add(l endpoint.Locality, p load.Propagation) {
 	z := new(zone)
 	for _, e := range l.Endpoints {
 		if e.Health == endpoint.HealthHealthy || e.Health == endpoint.HealthUnknown {
@@ -132,7 +132,7 @@ func (b *backend) add(l endpoint.Locality, p lrs.Propagation) {
 		}
 	}
 	if z.addresses.total() > 0 {
-		z.load = b.load.Locality(lrs.LocalityID(l.ID), p)
+		z.load = b.load.Locality(load.LocalityID(l.ID), p)
 		b.zones.add(z, l.Weight)
 	}
 }

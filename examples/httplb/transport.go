@@ -14,7 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
@@ -139,7 +139,7 @@ func failure(resp *http.Response) error {
 }
 
 // metrics are what the endpoint says of itself, in ORCA's header.
-func metrics(resp *http.Response) *lrs.Metrics {
+func metrics(resp *http.Response) *load.Metrics {
 	text, ok := strings.CutPrefix(resp.Header.Get("Endpoint-Load-Metrics"), "JSON ")
 	if !ok {
 		return nil
@@ -148,7 +148,7 @@ func metrics(resp *http.Response) *lrs.Metrics {
 	if protojson.Unmarshal([]byte(text), &m) != nil {
 		return nil
 	}
-	return &lrs.Metrics{
+	return &load.Metrics{
 		CPU: m.GetCpuUtilization(), Memory: m.GetMemUtilization(), Application: m.GetApplicationUtilization(),
 		Named: m.GetNamedMetrics(),
 	}

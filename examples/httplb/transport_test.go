@@ -17,7 +17,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -47,7 +47,7 @@ type setting struct {
 	control   *memoryads.Server
 	client    *client.Client
 	transport *Transport
-	store     *lrs.Store
+	store     *load.Store
 }
 
 func set(t *testing.T, test func(s *setting)) {
@@ -117,7 +117,7 @@ func (s *setting) request(url string) (*http.Response, error) {
 // wantLoad checks what has been counted so far.
 func (s *setting) wantLoad(succeeded, failed, inProgress, dropped uint64) {
 	s.Helper()
-	cut := s.store.Cut(lrs.Scope{All: true}, time.Now())
+	cut := s.store.Cut(load.Scope{All: true}, time.Now())
 	if len(cut.Stats) != 1 || len(cut.Stats[0].GetUpstreamLocalityStats()) != 1 {
 		s.Fatalf("load %v; must be of one locality", cut.Stats)
 	}

@@ -5,12 +5,13 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
-	"github.com/xdsforge/xdsforge/framework/authority"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/envelope"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A channel is the ADS of one server entry: its machine, the authorities that may
@@ -93,14 +94,14 @@ func (ch *channel) send(e ads.Send) {
 	}
 	ch.counts.repeated.Add(uint64(e.Again)) //nolint:gosec // not negative
 	if e.Delta {
-		req := transport.DeltaRequest{
+		req := envelope.DeltaRequest{
 			Node: node, TypeURL: e.Type.URL(), Subscribe: e.Subscribe, Unsubscribe: e.Unsubscribe,
 			Versions: e.Versions, Nonce: e.Nonce, Error: e.Reject,
 		}
 		ch.stream.out <- req.Encode()
 		return
 	}
-	req := transport.Request{
+	req := envelope.Request{
 		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Encoded: ch.names(e), Error: e.Reject,
 	}
 	ch.stream.out <- req.Encode()
@@ -120,11 +121,11 @@ type encodedNames struct {
 func (ch *channel) names(e ads.Send) []byte {
 	if len(e.Names) < manyNames {
 		delete(ch.encoded, e.Type)
-		return transport.EncodeNames(e.Names)
+		return envelope.EncodeNames(e.Names)
 	}
 	last := ch.encoded[e.Type]
 	if len(last.names) != len(e.Names) || &last.names[0] != &e.Names[0] { // they are never written to
-		last = encodedNames{e.Names, transport.EncodeNames(e.Names)}
+		last = encodedNames{e.Names, envelope.EncodeNames(e.Names)}
 		ch.encoded[e.Type] = last
 	}
 	return last.bytes

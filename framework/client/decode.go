@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
 var (
@@ -148,7 +148,7 @@ func (ch *channel) mention(w *scratch, t *resource.Type, i uint32) {
 	case res.Heartbeat:
 	case res.Err != nil:
 		a.says.Err = res.Err
-	case res.TypeURL != w.response.TypeURL && transport.MessageName(res.TypeURL) != t.Name:
+	case res.TypeURL != w.response.TypeURL && envelope.MessageName(res.TypeURL) != t.Name:
 		a.says.Err = wrongType(t, &res)
 	default:
 		a.body = res.Body
@@ -244,13 +244,13 @@ func (ch *channel) aliases(t *resource.Type, list []string) (names []xdstp.Name)
 
 // name finds the canonical name of a resource: that of its wrapper, or else the
 // one its message carries. A resource that cannot be read has its wrapper's.
-func (ch *channel) name(t *resource.Type, res *transport.Resource) (xdstp.Name, error) {
+func (ch *channel) name(t *resource.Type, res *envelope.Resource) (xdstp.Name, error) {
 	s := res.Name
 	if s == "" {
 		switch {
 		case res.Err != nil:
 			return xdstp.Name{}, res.Err
-		case transport.MessageName(res.TypeURL) != t.Name:
+		case envelope.MessageName(res.TypeURL) != t.Name:
 			return xdstp.Name{}, wrongType(t, res)
 		case t.PeekName == nil:
 			return xdstp.Name{}, fmt.Errorf("%w; a %s needs the wrapper envoy.service.discovery.v3.Resource", errNoName, t.Name)
@@ -279,7 +279,7 @@ func peek(t *resource.Type, body []byte) (name string, err error) {
 	return t.PeekName(body)
 }
 
-func wrongType(t *resource.Type, res *transport.Resource) error {
+func wrongType(t *resource.Type, res *envelope.Resource) error {
 	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL), t.URL())
 }
 

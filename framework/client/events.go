@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
-	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // The events of subscriptions.

@@ -15,11 +15,11 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
@@ -58,7 +58,7 @@ type update struct {
 	tag string
 }
 
-func newShard() resource.Shard { return cache.NewShard[*update]() }
+func newShard() resource.Shard { return runtime.NewShard[*update]() }
 
 func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(clusterv3.Cluster)

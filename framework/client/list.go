@@ -10,10 +10,10 @@ import (
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
 // withCollections adds a type for the list collections of each type that has them.
@@ -31,7 +31,7 @@ func withCollections(types *resource.Set, members int) (*resource.Set, error) {
 			Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 				return decodeList(t, dc, body, members)
 			},
-			NewShard: func() resource.Shard { return cache.NewShard[*list]() },
+			NewShard: func() resource.Shard { return runtime.NewShard[*list]() },
 		})
 	}
 	return types.With(lists...)
@@ -107,7 +107,7 @@ func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) err
 // directory that the collection would be.
 func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
 	a := e.GetResource()
-	if got := transport.MessageName(a.GetTypeUrl()); got != t.Name {
+	if got := envelope.MessageName(a.GetTypeUrl()); got != t.Name {
 		return fmt.Errorf("it is a %q in a collection of type %q", clip(got), t.Name)
 	}
 	var s string

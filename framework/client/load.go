@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // remainderTime is how long load without a user is kept for a server that cannot be
@@ -33,7 +34,7 @@ type loads struct {
 type loadChannel struct {
 	client  *Client
 	server  *bootstrap.Server
-	store   *lrs.Store
+	store   *load.Store
 	machine *lrs.Machine
 
 	conn    transport.Conn
@@ -47,10 +48,10 @@ type loadChannel struct {
 // has something to report, now or later, the client keeps an LRS stream to the server,
 // on the connection that its resources come from. Close ends it without a last report.
 //
-// The error is [lrs.ErrServerNotInBootstrap] for a server that no list of the bootstrap
+// The error is [load.ErrServerNotInBootstrap] for a server that no list of the bootstrap
 // has (gRFC A47), or ErrClosed.
-func (c *Client) LoadStore(server *bootstrap.Server) (*lrs.Store, error) {
-	if err := lrs.CheckServer(c.config, server); err != nil {
+func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
+	if err := load.CheckServer(c.config, server); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
 	}
 	if c.closed() {
@@ -61,7 +62,7 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*lrs.Store, error) {
 	ch, ok := c.loads.channels[server.Key()]
 	if !ok {
 		ch = &loadChannel{client: c, server: server, machine: lrs.New(c.loads.config)}
-		ch.store = lrs.NewStore(func() { c.loop.post(filled{ch}) })
+		ch.store = load.NewStore(func() { c.loop.post(filled{ch}) })
 		c.loads.channels[server.Key()] = ch
 	}
 	return ch.store, nil

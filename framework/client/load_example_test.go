@@ -8,7 +8,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
@@ -43,7 +43,7 @@ func ExampleClient_LoadStore() {
 	}
 	checkout := store.Cluster("checkout", "")
 	defer checkout.Release()
-	south := checkout.Locality(lrs.LocalityID{Region: "south"}, lrs.Propagation{})
+	south := checkout.Locality(load.LocalityID{Region: "south"}, load.Propagation{})
 	defer south.Release()
 	south.CallStarted()
 	south.CallFinished(nil, nil)
@@ -64,7 +64,7 @@ func ExampleClient_LoadStore() {
 		return
 	}
 	_, err = c.LoadStore(foreign)
-	fmt.Println(errors.Is(err, lrs.ErrServerNotInBootstrap), err)
+	fmt.Println(errors.Is(err, load.ErrServerNotInBootstrap), err)
 	// Output:
 	// {Issued:1 Succeeded:1 Failed:0 Dropped:1}
 	// true client: lrs: server = evil.example:443 (google_default); the server is not in the bootstrap (gRFC A47)

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
@@ -24,7 +24,7 @@ import (
 // over pipes in memory.
 
 // newLoadClient is a client with the default times, and a store of it.
-func newLoadClient(t *testing.T, n *loadNetwork, opts ...client.Option) (*client.Client, *lrs.Store) {
+func newLoadClient(t *testing.T, n *loadNetwork, opts ...client.Option) (*client.Client, *load.Store) {
 	t.Helper()
 	set, err := resource.NewSet(clusters)
 	if err != nil {
@@ -59,7 +59,7 @@ func conserve(t *testing.T, seed uint64) {
 	}
 	c, store := newLoadClient(t, n)
 	var want fakelrs.Totals
-	var inProgress []*lrs.Locality
+	var inProgress []*load.Locality
 	for began := time.Now(); time.Since(began) < 10*time.Minute; {
 		pass(time.Duration(random.IntN(2000)) * time.Millisecond)
 		inProgress = traffic(store, random, inProgress, &want)
@@ -104,7 +104,7 @@ func conserve(t *testing.T, seed uint64) {
 }
 
 // traffic makes some calls, the last of which stay in progress, and finishes old ones.
-func traffic(store *lrs.Store, random *rand.Rand, inProgress []*lrs.Locality, want *fakelrs.Totals) []*lrs.Locality {
+func traffic(store *load.Store, random *rand.Rand, inProgress []*load.Locality, want *fakelrs.Totals) []*load.Locality {
 	if n := len(inProgress); n > 0 && random.IntN(2) == 0 {
 		inProgress[n-1].CallFinished(errors.New("failed"), nil)
 		want.Failed++
@@ -112,7 +112,7 @@ func traffic(store *lrs.Store, random *rand.Rand, inProgress []*lrs.Locality, wa
 	}
 	c := store.Cluster([]string{"a", "b"}[random.IntN(2)], "")
 	defer c.Release()
-	l := c.Locality(lrs.LocalityID{Zone: string(rune('a' + random.IntN(3)))}, lrs.Propagation{})
+	l := c.Locality(load.LocalityID{Zone: string(rune('a' + random.IntN(3)))}, load.Propagation{})
 	defer l.Release()
 	for range random.IntN(10) {
 		l.CallStarted()
@@ -141,7 +141,7 @@ func TestTimesOfReports(t *testing.T) {
 		if opened, _ := sink.Streams(); opened != 0 {
 			t.Fatal("there is a stream although nobody counts anything")
 		}
-		l := store.Cluster("c", "").Locality(lrs.LocalityID{}, lrs.Propagation{})
+		l := store.Cluster("c", "").Locality(load.LocalityID{}, load.Propagation{})
 		l.CallStarted()
 		began := time.Now()
 		pass(11 * time.Second)

@@ -10,7 +10,8 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
@@ -33,7 +34,7 @@ func startLoadServer(t *testing.T) (*controlplane.Server, *fakelrs.Server) {
 func often() client.Option { return client.WithLoadIntervals(time.Millisecond, 0) }
 
 // loadOf is a store for the load that a server is told of.
-func loadOf(t *testing.T, c *client.Client, server *bootstrap.Server) *lrs.Store {
+func loadOf(t *testing.T, c *client.Client, server *bootstrap.Server) *load.Store {
 	t.Helper()
 	s, err := c.LoadStore(server)
 	if err != nil {
@@ -43,10 +44,10 @@ func loadOf(t *testing.T, c *client.Client, server *bootstrap.Server) *lrs.Store
 }
 
 // call makes n calls, of which none fails.
-func call(s *lrs.Store, cluster string, n int) {
+func call(s *load.Store, cluster string, n int) {
 	c := s.Cluster(cluster, "")
 	defer c.Release()
-	l := c.Locality(lrs.LocalityID{Zone: "z"}, lrs.Propagation{})
+	l := c.Locality(load.LocalityID{Zone: "z"}, load.Propagation{})
 	defer l.Release()
 	for range n {
 		l.CallStarted()
@@ -144,7 +145,7 @@ func TestLoadGoesToServersOfTheBootstrapOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if store, err := c.LoadStore(entry); store != nil || !errors.Is(err, lrs.ErrServerNotInBootstrap) {
+		if store, err := c.LoadStore(entry); store != nil || !errors.Is(err, load.ErrServerNotInBootstrap) {
 			t.Errorf("%s: %v, %v; must be ErrServerNotInBootstrap", name, store, err)
 		}
 	}
@@ -182,7 +183,7 @@ func TestClusterListsAreObeyed(t *testing.T) {
 	sink.Instruct(10*time.Millisecond, "a")
 	b := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server(s.Addr())}})
 	store := loadOf(t, newClient(t, b, often()), b.Servers()[0])
-	used := store.Cluster("b", "").Locality(lrs.LocalityID{}, lrs.Propagation{})
+	used := store.Cluster("b", "").Locality(load.LocalityID{}, load.Propagation{})
 	used.CallStarted()
 	used.CallFinished(nil, nil)
 	call(store, "a", 1)

@@ -6,7 +6,8 @@ import (
 	"io"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -17,12 +18,12 @@ type loadStream struct {
 	loop    *loop
 	ctx     context.Context
 	cancel  context.CancelFunc
-	out     chan *lrs.Scope // what to report, nil for the node; never more than one
-	applied chan struct{}   // a token when the last response is done with
+	out     chan *load.Scope // what to report, nil for the node; never more than one
+	applied chan struct{}    // a token when the last response is done with
 }
 
 func newLoadStream(ch *loadChannel, l *loop) *loadStream {
-	s := &loadStream{channel: ch, loop: l, out: make(chan *lrs.Scope, 1), applied: make(chan struct{}, 1)}
+	s := &loadStream{channel: ch, loop: l, out: make(chan *load.Scope, 1), applied: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(ch.client.ctx)
 	return s
 }
@@ -85,9 +86,9 @@ func (s *loadStream) write(ts transport.Stream) error {
 const maxLoadMessage = 1 << 20
 
 // send sends the node, or what there is to report.
-func (s *loadStream) send(ts transport.Stream, scope *lrs.Scope) error {
+func (s *loadStream) send(ts transport.Stream, scope *load.Scope) error {
 	if scope == nil {
-		return s.message(ts, s.channel.client.loads.node, new(lrs.Cut))
+		return s.message(ts, s.channel.client.loads.node, new(load.Cut))
 	}
 	for _, part := range s.channel.store.Cut(*scope, time.Now()).Split(maxLoadMessage) {
 		if err := s.message(ts, nil, part); err != nil {
@@ -98,7 +99,7 @@ func (s *loadStream) send(ts transport.Stream, scope *lrs.Scope) error {
 	return nil
 }
 
-func (s *loadStream) message(ts transport.Stream, node []byte, cut *lrs.Cut) error {
+func (s *loadStream) message(ts transport.Stream, node []byte, cut *load.Cut) error {
 	msg, err := lrs.EncodeRequest(node, cut.Stats)
 	if err != nil {
 		return err

@@ -4,7 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // log writes a line about a server. Texts and errors of any origin are made fit for a log.

@@ -4,9 +4,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
-	"github.com/xdsforge/xdsforge/framework/authority"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
@@ -27,6 +27,18 @@ type options struct {
 // are at work on what it sent last: 100 ms.
 const DefaultWatcherBudget = 100 * time.Millisecond
 
+// A Backoff is how long the pauses between attempts to reach a control plane are.
+type Backoff = ads.Backoff
+
+// A Protocol is a variant of the xDS transport protocol.
+type Protocol = ads.Protocol
+
+// The variants of the xDS transport protocol.
+const (
+	StateOfTheWorld = ads.StateOfTheWorld
+	Delta           = ads.Delta
+)
+
 // An Option sets up a [Client].
 type Option func(*options)
 
@@ -46,7 +58,7 @@ func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l 
 
 // WithBackoff sets the pauses between attempts to reach a control plane, for its
 // resources and for load reports. The default is [ads.DefaultBackoff].
-func WithBackoff(b ads.Backoff) Option {
+func WithBackoff(b Backoff) Option {
 	return func(o *options) { o.ads.Backoff, o.lrs.Backoff = b, b }
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
-	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/envelope"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // The limits of text from control planes in errors, in bytes: of quoted text, and of the
@@ -61,7 +61,7 @@ func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 
 // digest returns a number that is equal for responses with equal resources, regardless of
 // order, version and nonce.
-func digest(seed maphash.Seed, resp *transport.Response) (sum uint64) {
+func digest(seed maphash.Seed, resp *envelope.Response) (sum uint64) {
 	for i := range resp.Len() {
 		res := resp.At(i)
 		sum += maphash.String(seed, res.Name) ^ maphash.Bytes(seed, res.Body)

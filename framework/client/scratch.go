@@ -4,16 +4,16 @@ import (
 	"hash/maphash"
 	"slices"
 
-	"github.com/xdsforge/xdsforge/framework/authority"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
-	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
 // A scratch is the room that looking at a response takes. It is used for one response
 // after another, of any stream, and goes when there is none for a while.
 type scratch struct {
-	response transport.Response
+	response envelope.Response
 
 	found     []uint32 // by number of the resource: an item of the type's memory, plus one; 0: none
 	unchanged []authority.Unchanged

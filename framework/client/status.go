@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 )

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A stream is one ADS stream, with a goroutine that reads and one that writes.

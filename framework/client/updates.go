@@ -1,17 +1,19 @@
 package client
 
 import (
+	"bytes"
 	"fmt"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
-	"github.com/xdsforge/xdsforge/framework/authority"
-	"github.com/xdsforge/xdsforge/framework/cache"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // Responses with less to decode than a part are decoded by the goroutine that reads
@@ -83,7 +85,7 @@ type decoding struct {
 // the resource, not those of the response.
 func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
 	if shard := ch.client.Shard(t, r.Name); shard != nil {
-		if u, ok := cache.Unchanged(shard, r.Name, body, ch.server); ok {
+		if u, ok := unchanged(shard, r.Name, body, ch.server); ok {
 			return u, nil
 		}
 	}
@@ -114,4 +116,15 @@ func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r 
 // cause it, an error of that resource.
 func panicked(p any) error {
 	return fmt.Errorf("its decoder panicked: %s", printable.Value(p))
+}
+
+// unchanged returns the update that a shard holds under name, if it was decoded
+// from the same bytes that the same server sent before. Such a resource needs
+// neither decoding nor delivery. Any goroutine.
+func unchanged(s resource.Shard, name xdstp.Name, body []byte, server *bootstrap.Server) (resource.Update, bool) {
+	u, ok := s.Load(name)
+	if !ok || !bytes.Equal(u.Raw(), body) || !u.Server().Equal(server) {
+		return nil, false
+	}
+	return u, true
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 )

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // Regexp compiles a regular expression that must match all of a text, as those of

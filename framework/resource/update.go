@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // An Update is one decoded and validated resource. Implementations are pointers,

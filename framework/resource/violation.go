@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // MaxViolations bounds what is kept of one resource's violations; further ones

@@ -2,10 +2,7 @@
 // its bytes to a control plane.
 //
 // A [Transport] makes connections, a [Conn] streams, a [Stream] sends and
-// receives encoded messages. Nothing above this package decodes a whole
-// response: [ParseResponse] finds the few fields of the envelope in place, and
-// [Response.Resources] walks the resources as names and bodies that alias the
-// received bytes, so that a resource that did not change costs a comparison.
+// receives encoded messages.
 //
 // The package grpctransport implements the interfaces on grpc-go. A program
 // that reaches its control plane in another way, or has it in the same process,

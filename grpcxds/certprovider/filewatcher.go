@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/credentials/tls/certprovider"
 	"google.golang.org/grpc/credentials/tls/certprovider/pemfile"
 
-	config "github.com/xdsforge/xdsforge/plugins/certprovider"
+	config "github.com/xdsforge/xdsforge/internal/extensions/certprovider"
 )
 
 // FileWatcher is the plugin file_watcher, which reads certificates and roots from files,

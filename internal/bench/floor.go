@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
 // A floor is the client that no other on grpc-go can be cheaper than: it receives
@@ -64,7 +65,7 @@ func newFloor(ctx context.Context, addr string, n int, handled func()) (*floor, 
 		url  string
 		name func(int) string
 	}{{resourcev3.ClusterType, clusterName}, {resourcev3.EndpointType, serviceName}} {
-		req := transport.Request{Node: node, TypeURL: t.url}
+		req := envelope.Request{Node: node, TypeURL: t.url}
 		for j := range n {
 			req.Names = append(req.Names, t.name(j))
 		}
@@ -88,7 +89,7 @@ func (f *floor) run() error {
 		if size > f.large {
 			kind = 1
 		}
-		rest := transport.Request{Nonce: strconv.Itoa(nonce)}
+		rest := envelope.Request{Nonce: strconv.Itoa(nonce)}
 		if err := f.stream.SendMsg(slices.Concat(f.acks[kind], rest.Encode())); err != nil {
 			return err
 		}

@@ -9,8 +9,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
@@ -23,7 +23,7 @@ func lookupRow(context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	shard := cache.NewShard[*cluster.Update]()
+	shard := runtime.NewShard[*cluster.Update]()
 	byName := make(map[string]*cluster.Update)
 	var names []xdstp.Name
 	for i := range 10_000 {

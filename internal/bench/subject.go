@@ -12,7 +12,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -223,9 +222,9 @@ func (s *subject) startOurs(addr string, n int, delta bool) error {
 	if err != nil {
 		return err
 	}
-	protocol := ads.StateOfTheWorld
+	protocol := client.StateOfTheWorld
 	if delta {
-		protocol = ads.Delta
+		protocol = client.Delta
 	}
 	c, err := client.New(config, set, client.WithProtocol(protocol), client.WithTransport(counting{grpctransport.New(), s}))
 	if err != nil {

@@ -18,10 +18,11 @@ import (
 // the parts of a channel and of a server.
 func defaultPackages() []string {
 	return []string{
-		"./framework/xdstp", "./framework/bootstrap", "./registry", "./framework/fallback",
-		"./framework/transport/...", "./framework/lrs", "./framework/resource/...",
+		"./framework/xdstp", "./framework/bootstrap", "./registry", "./framework/internal/fallback",
+		"./framework/transport/...", "./framework/internal/lrs", "./framework/load", "./framework/resource/...",
+		"./framework/runtime/...", "./framework/matcher", "./framework/tlscontext", "./internal/envelope", "./internal/extensions/...",
 		"./plugins/...", "./grpcxds/internal/...",
-		"./framework/ads", "./framework/authority", "./framework/client",
+		"./framework/internal/ads", "./framework/internal/authority", "./framework/client",
 	}
 }
 

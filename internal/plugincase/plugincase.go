@@ -27,9 +27,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
 // Run runs the cases of all files in testdata/cases. message makes an empty message of

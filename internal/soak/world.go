@@ -11,7 +11,6 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -102,7 +101,7 @@ func (w *world) start() error {
 	if err != nil {
 		return err
 	}
-	w.client, err = client.New(config, types, client.WithBackoff(ads.Backoff{Base: 100 * time.Millisecond, Max: time.Second, Jitter: 0.2}))
+	w.client, err = client.New(config, types, client.WithBackoff(client.Backoff{Base: 100 * time.Millisecond, Max: time.Second, Jitter: 0.2}))
 	return err
 }
 

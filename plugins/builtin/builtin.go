@@ -2,14 +2,14 @@ package builtin
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/plugins/certprovider"
+	"github.com/xdsforge/xdsforge/internal/extensions/certprovider"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
+	"github.com/xdsforge/xdsforge/internal/extensions/metadata"
+	"github.com/xdsforge/xdsforge/internal/extensions/router"
+	"github.com/xdsforge/xdsforge/internal/extensions/statefulsession"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
-	"github.com/xdsforge/xdsforge/plugins/httpfilter/router"
-	"github.com/xdsforge/xdsforge/plugins/httpfilter/statefulsession"
-	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
-	"github.com/xdsforge/xdsforge/plugins/metadata"
 )
 
 // Register makes the built-in extensions known.

@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
 func TestCases(t *testing.T) {

@@ -3,7 +3,7 @@
 package extension
 
 import (
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 

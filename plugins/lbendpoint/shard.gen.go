@@ -3,11 +3,11 @@
 package lbendpoint
 
 import (
-	"github.com/xdsforge/xdsforge/framework/cache"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
 // newShard makes the cache of one authority.
 func newShard() resource.Shard {
-	return cache.NewShard[*Update]()
+	return runtime.NewShard[*Update]()
 }

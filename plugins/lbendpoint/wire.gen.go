@@ -4,8 +4,8 @@ package lbendpoint
 
 import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // wireAddress is what is read of a envoy.config.core.v3.Address.

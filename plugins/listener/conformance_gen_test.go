@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
 // TLS is how the connections of a filter chain are secured (A29).

@@ -12,8 +12,8 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
 	"github.com/xdsforge/xdsforge/plugins/route"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
 func TestCases(t *testing.T) {

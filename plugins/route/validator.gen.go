@@ -4,7 +4,7 @@ package route
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // validate checks the rules about one RouteConfiguration.

@@ -4,7 +4,7 @@ package scopedroute
 
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.

@@ -7,8 +7,8 @@ import (
 
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -7,7 +7,7 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
 // The content of a certificate says where it stands, and nothing is read.

@@ -4,7 +4,7 @@ package secret
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // validate checks the rules about one Secret.

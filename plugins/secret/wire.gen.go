@@ -2,7 +2,7 @@
 
 package secret
 
-import "github.com/xdsforge/xdsforge/framework/resource/wire"
+import "github.com/xdsforge/xdsforge/framework/runtime/wire"
 
 // wireDataSource is what is read of a envoy.config.core.v3.DataSource.
 type wireDataSource struct {

@@ -4,7 +4,7 @@ package virtualhost
 
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // wireDataSource is what is read of a envoy.config.core.v3.DataSource.

@@ -5,7 +5,6 @@ import (
 	"io"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/descriptor"
 )
 
 // explain prints what would be generated from the descriptors in the arguments.
@@ -24,7 +23,7 @@ func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
 
 // schema prints the language as a JSON Schema.
 func (o *options) schema(_ context.Context, stdout io.Writer) (bool, error) {
-	text, err := descriptor.Schema()
+	text, err := gen.Schema()
 	if err != nil {
 		return false, err
 	}

@@ -76,7 +76,6 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/diag"
 )
 
 // The exit codes.
@@ -114,7 +113,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	same, err := o.command(o, ctx, stdout)
-	var faults diag.Errors
+	var faults gen.DiagnosticsError
 	switch {
 	case errors.As(err, &faults):
 		o.report(stderr, faults)
@@ -217,7 +216,7 @@ func (o *options) input(paths []string) (gen.Input, error) {
 }
 
 // report prints diagnostics in the format that was asked for.
-func (o *options) report(w io.Writer, faults diag.Errors) {
+func (o *options) report(w io.Writer, faults gen.DiagnosticsError) {
 	if o.format == "text" {
 		fmt.Fprintln(w, faults.Error())
 		return

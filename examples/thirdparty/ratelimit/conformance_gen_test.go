@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"example.com/acme/ratelimitpb"
-	"github.com/xdsforge/xdsforge/plugins/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 	"google.golang.org/protobuf/proto"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"example.com/acme/ratelimitpb"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.

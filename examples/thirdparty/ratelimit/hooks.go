@@ -4,7 +4,7 @@ import (
 	"regexp"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // identity makes the expression for a caller's identity.

@@ -7,7 +7,7 @@ import (
 
 	"example.com/acme/ratelimitpb"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // validate checks the rules about one Policy.

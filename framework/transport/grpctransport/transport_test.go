@@ -34,6 +34,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -134,7 +135,7 @@ func roundTrip(ctx context.Context, c transport.Conn) (*discoveryv3.DiscoveryRes
 	if err != nil {
 		return nil, err
 	}
-	req := transport.Request{Version: "v"}
+	req := envelope.Request{Version: "v"}
 	if err := s.Send(req.Encode()); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc/credentials"
 
-	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/resolver"
 
-	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
 // A Cluster is the TLS of the connections of one cluster, which changes as the cluster

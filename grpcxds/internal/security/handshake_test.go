@@ -16,8 +16,8 @@ import (
 	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
 	"google.golang.org/grpc/resolver"
 
-	"github.com/xdsforge/xdsforge/framework/resource/matcher"
-	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 	"github.com/xdsforge/xdsforge/internal/testca"
 )

@@ -5,7 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 
-	"github.com/xdsforge/xdsforge/framework/resource/tlscontext"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
 // A Server is the TLS of the connections of one filter chain. Its providers run until

@@ -9,7 +9,7 @@ import (
 	"github.com/spiffe/go-spiffe/v2/svid/x509svid"
 	grpccert "google.golang.org/grpc/credentials/tls/certprovider"
 
-	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
 // A verifier decides about the certificates of the other side.

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/attributes"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
@@ -62,7 +62,7 @@ type Holder interface {
 type Loads interface {
 	// LoadStore returns what is reported to a server. It fails for a server that is not in
 	// the bootstrap (gRFC A47).
-	LoadStore(server *bootstrap.Server) (*lrs.Store, error)
+	LoadStore(server *bootstrap.Server) (*load.Store, error)
 }
 
 type stateKey struct{}

@@ -3,7 +3,7 @@ package rbac
 import (
 	"net/netip"
 
-	"github.com/xdsforge/xdsforge/framework/resource/matcher"
+	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
 // Rules are what a filter enforces.

@@ -10,7 +10,7 @@ import (
 	// It reads the metrics that endpoints send with their trailers (A51).
 	_ "google.golang.org/grpc/orca"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
 )
@@ -19,7 +19,7 @@ import (
 // the one with which it began, though the endpoint may have another by then.
 type account struct {
 	breaker *breaker.Counter
-	load    *lrs.Locality // nil: load is not reported
+	load    *load.Locality // nil: load is not reported
 	// metrics says that the endpoint's metrics are part of the report (A85).
 	metrics bool
 	outlier *outlier.Endpoint // nil: nobody looks at it
@@ -59,9 +59,9 @@ func (a *account) finish(info balancer.DoneInfo) {
 	if a.load == nil {
 		return
 	}
-	var m *lrs.Metrics
+	var m *load.Metrics
 	if r, ok := info.ServerLoad.(*orcav3.OrcaLoadReport); a.metrics && ok && r != nil {
-		m = &lrs.Metrics{
+		m = &load.Metrics{
 			CPU: r.GetCpuUtilization(), Memory: r.GetMemUtilization(), Application: r.GetApplicationUtilization(),
 			Named: r.GetNamedMetrics(),
 		}

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
@@ -50,7 +50,7 @@ type Cluster struct {
 	targets    map[string]node.Target
 
 	breaker *breaker.Counter
-	load    *load
+	load    *loadReport
 	outlier *outlier.Machine
 	turn    serial.Timer
 
@@ -61,7 +61,7 @@ type Cluster struct {
 
 // New returns a cluster that has nothing yet.
 func New(around *Around, name string, report node.Report) *Cluster {
-	c := &Cluster{around: around, name: name, report: report, load: new(load), outlier: outlier.New(nil), child: node.Connecting()}
+	c := &Cluster{around: around, name: name, report: report, load: new(loadReport), outlier: outlier.New(nil), child: node.Connecting()}
 	c.conn = &conn{ClientConn: around.Conn, loop: around.Loop, options: around.Options, subConns: make(map[*subConn]struct{})}
 	c.env = &node.Env{Loop: around.Loop, Conn: c.conn, Options: around.Options}
 	if around.State.TLS != nil {
@@ -122,7 +122,7 @@ func (c *Cluster) usable(u *cluster.Update) {
 		c.breaker.Release()
 	}
 	c.breaker = counter
-	next := &load{name: c.name, service: service, server: u.LoadReports, propagation: lrs.Propagation(u.ReportMetrics)}
+	next := &loadReport{name: c.name, service: service, server: u.LoadReports, propagation: load.Propagation(u.ReportMetrics)}
 	old := c.load
 	if !old.matches(next) {
 		next.open(c.around.State.Loads, c.around.State.Logger)

@@ -5,9 +5,9 @@ import (
 
 	"google.golang.org/grpc/metadata"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
+	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -44,7 +44,7 @@ func (c *Cluster) count(u *cluster.Update, priorities [][]node.Locality) {
 	c.schedule()
 }
 
-func (c *Cluster) account(e *node.Endpoint, locality *lrs.Locality) *account {
+func (c *Cluster) account(e *node.Endpoint, locality *load.Locality) *account {
 	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
 	if c.config.Update.OutlierDetection != nil {
 		a.outlier = c.outlier.Endpoint(e.Key())

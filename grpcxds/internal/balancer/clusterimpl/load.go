@@ -6,62 +6,62 @@ import (
 	"reflect"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A load has the handles by which a cluster counts its load, for a report to one server.
-type load struct {
+// A loadReport has the handles by which a cluster counts its load, for a report to one server.
+type loadReport struct {
 	name, service string
 	server        *bootstrap.Server
-	propagation   lrs.Propagation
+	propagation   load.Propagation
 
-	cluster    *lrs.Cluster // nil: load is not reported
-	localities map[endpoint.LocalityID]*lrs.Locality
+	cluster    *load.Cluster // nil: load is not reported
+	localities map[endpoint.LocalityID]*load.Locality
 }
 
 // matches reports whether load goes where and how it already does.
-func (l *load) matches(o *load) bool {
+func (l *loadReport) matches(o *loadReport) bool {
 	same := l.server == o.server || l.server != nil && o.server != nil && l.server.Equal(o.server)
 	return same && l.name == o.name && l.service == o.service && reflect.DeepEqual(l.propagation, o.propagation)
 }
 
 // metrics reports whether those of endpoints are part of the report (A85).
-func (l *load) metrics() bool { return !reflect.DeepEqual(l.propagation, lrs.Propagation{}) }
+func (l *loadReport) metrics() bool { return !reflect.DeepEqual(l.propagation, load.Propagation{}) }
 
 // open begins to count, if there is a server to report to.
-func (l *load) open(loads xdsconfig.Loads, logger *slog.Logger) {
+func (l *loadReport) open(loads xdsconfig.Loads, logger *slog.Logger) {
 	if l.server == nil || loads == nil {
 		return
 	}
 	store, err := loads.LoadStore(l.server)
 	if err != nil {
-		if errors.Is(err, lrs.ErrServerNotInBootstrap) {
+		if errors.Is(err, load.ErrServerNotInBootstrap) {
 			logger.Warn("load is not reported", "cluster", printable.Text(l.name, printable.Short), "server", l.server.URI(), "error", err)
 		}
 		return
 	}
 	l.cluster = store.Cluster(l.name, l.service)
-	l.localities = make(map[endpoint.LocalityID]*lrs.Locality)
+	l.localities = make(map[endpoint.LocalityID]*load.Locality)
 }
 
 // locality is where calls to the endpoints of a locality are counted; nil: nowhere.
-func (l *load) locality(id endpoint.LocalityID) *lrs.Locality {
+func (l *loadReport) locality(id endpoint.LocalityID) *load.Locality {
 	if l.cluster == nil {
 		return nil
 	}
 	h := l.localities[id]
 	if h == nil {
-		h = l.cluster.Locality(lrs.LocalityID(id), l.propagation)
+		h = l.cluster.Locality(load.LocalityID(id), l.propagation)
 		l.localities[id] = h
 	}
 	return h
 }
 
 // keep releases the localities that are not in use.
-func (l *load) keep(used map[endpoint.LocalityID]bool) {
+func (l *loadReport) keep(used map[endpoint.LocalityID]bool) {
 	for id, h := range l.localities {
 		if !used[id] {
 			h.Release()
@@ -71,7 +71,7 @@ func (l *load) keep(used map[endpoint.LocalityID]bool) {
 }
 
 // close ends the counting, but for the calls that are in flight.
-func (l *load) close() {
+func (l *loadReport) close() {
 	if l.cluster != nil {
 		l.keep(nil)
 		l.cluster.Release()

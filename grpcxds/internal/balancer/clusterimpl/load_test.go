@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -22,11 +22,11 @@ import (
 
 // stores has one store for all servers, or an error.
 type stores struct {
-	store *lrs.Store
+	store *load.Store
 	err   error
 }
 
-func (s stores) LoadStore(*bootstrap.Server) (*lrs.Store, error) { return s.store, s.err }
+func (s stores) LoadStore(*bootstrap.Server) (*load.Store, error) { return s.store, s.err }
 
 func serverAt(t *testing.T, uri string) *bootstrap.Server {
 	t.Helper()
@@ -38,26 +38,26 @@ func serverAt(t *testing.T, uri string) *bootstrap.Server {
 }
 
 func TestLoadMatches(t *testing.T) {
-	base := load{name: "c", service: "s", server: serverAt(t, "a")}
+	base := loadReport{name: "c", service: "s", server: serverAt(t, "a")}
 	for what, tt := range map[string]struct {
-		other load
+		other loadReport
 		want  bool
 	}{
-		"an equal server": {load{name: "c", service: "s", server: serverAt(t, "a")}, true},
-		"another server":  {load{name: "c", service: "s", server: serverAt(t, "b")}, false},
-		"no server":       {load{name: "c", service: "s"}, false},
-		"another cluster": {load{name: "d", service: "s", server: base.server}, false},
-		"another service": {load{name: "c", service: "t", server: base.server}, false},
-		"other metrics":   {load{name: "c", service: "s", server: base.server, propagation: lrs.Propagation{CPU: true}}, false},
+		"an equal server": {loadReport{name: "c", service: "s", server: serverAt(t, "a")}, true},
+		"another server":  {loadReport{name: "c", service: "s", server: serverAt(t, "b")}, false},
+		"no server":       {loadReport{name: "c", service: "s"}, false},
+		"another cluster": {loadReport{name: "d", service: "s", server: base.server}, false},
+		"another service": {loadReport{name: "c", service: "t", server: base.server}, false},
+		"other metrics":   {loadReport{name: "c", service: "s", server: base.server, propagation: load.Propagation{CPU: true}}, false},
 	} {
 		if base.matches(&tt.other) != tt.want || tt.other.matches(&base) != tt.want {
 			t.Errorf("%s matches: %v, want %v", what, !tt.want, tt.want)
 		}
 	}
-	if none := new(load); !none.matches(new(load)) || none.metrics() {
+	if none := new(loadReport); !none.matches(new(loadReport)) || none.metrics() {
 		t.Error("two loads without a server must match, and have no metrics")
 	}
-	if l := (&load{propagation: lrs.Propagation{CPU: true}}); !l.metrics() {
+	if l := (&loadReport{propagation: load.Propagation{CPU: true}}); !l.metrics() {
 		t.Error("a load with propagation has metrics")
 	}
 }
@@ -72,20 +72,20 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 		opened bool
 		logged bool
 	}{
-		"no server":            {nil, stores{store: lrs.NewStore(nil)}, false, false},
-		"a server":             {serverAt(t, "a"), stores{store: lrs.NewStore(nil)}, true, false},
-		"an unknown server":    {serverAt(t, "a"), stores{err: fmt.Errorf("client: %w", lrs.ErrServerNotInBootstrap)}, false, true},
+		"no server":            {nil, stores{store: load.NewStore(nil)}, false, false},
+		"a server":             {serverAt(t, "a"), stores{store: load.NewStore(nil)}, true, false},
+		"an unknown server":    {serverAt(t, "a"), stores{err: fmt.Errorf("client: %w", load.ErrServerNotInBootstrap)}, false, true},
 		"a client that closed": {serverAt(t, "a"), stores{err: resource.ErrClosed}, false, false},
 	} {
 		log.Reset()
-		l := &load{name: "c", server: tt.server}
+		l := &loadReport{name: "c", server: tt.server}
 		l.open(tt.loads, logger)
 		if (l.cluster != nil) != tt.opened || (l.locality(id) != nil) != tt.opened || (log.Len() > 0) != tt.logged {
 			t.Errorf("%s: counted %v, in a locality %v, logged %q", what, l.cluster != nil, l.locality(id) != nil, &log)
 		}
 		l.close()
 	}
-	l := &load{server: serverAt(t, "a")}
+	l := &loadReport{server: serverAt(t, "a")}
 	l.open(nil, logger)
 	if l.cluster != nil {
 		t.Error("load is counted although no server gets reports")
@@ -94,9 +94,9 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 
 // TestLoadOfLocalities counts calls in localities that come and go.
 func TestLoadOfLocalities(t *testing.T) {
-	store := lrs.NewStore(nil)
+	store := load.NewStore(nil)
 	one, two := endpoint.LocalityID{Region: "1"}, endpoint.LocalityID{Region: "2"}
-	l := &load{name: "c", server: serverAt(t, "a")}
+	l := &loadReport{name: "c", server: serverAt(t, "a")}
 	l.open(stores{store: store}, slog.New(slog.DiscardHandler))
 	if again := l.locality(one); again != l.locality(one) || again == l.locality(two) {
 		t.Error("a locality must have one handle of its own")
@@ -110,7 +110,7 @@ func TestLoadOfLocalities(t *testing.T) {
 	first.CallFinished(nil, nil)
 	l.close()
 	var regions []string
-	for _, s := range store.Cut(lrs.Scope{All: true}, time.Now()).Stats {
+	for _, s := range store.Cut(load.Scope{All: true}, time.Now()).Stats {
 		for _, u := range s.GetUpstreamLocalityStats() {
 			regions = append(regions, u.GetLocality().GetRegion())
 		}

@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
@@ -27,7 +27,7 @@ type picker struct {
 	drops   []endpoint.Drop
 	breaker *breaker.Counter
 	most    uint32
-	load    *lrs.Cluster // nil: load is not reported
+	load    *load.Cluster // nil: load is not reported
 	// child picks the endpoint.
 	child balancer.State
 }

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
@@ -34,8 +34,8 @@ func (f *fixed) Pick(balancer.PickInfo) (balancer.PickResult, error) { return f.
 func newPicker(child *fixed, authority string) (*picker, *subConn) {
 	m := outlier.New(nil)
 	m.Configure(&cluster.OutlierDetection{FailurePercentage: cluster.FailurePercentage{Enforcement: 1}}, []string{"a"}, m0)
-	load := lrs.NewStore(nil).Cluster("c", "")
-	a := &account{breaker: new(breaker.Set).Acquire("c", ""), load: load.Locality(lrs.LocalityID{}, lrs.Propagation{}), outlier: m.Endpoint("a")}
+	counts := load.NewStore(nil).Cluster("c", "")
+	a := &account{breaker: new(breaker.Set).Acquire("c", ""), load: counts.Locality(load.LocalityID{}, load.Propagation{}), outlier: m.Endpoint("a")}
 	if authority != "" {
 		a.authority = metadata.Pairs(":authority", authority)
 	}
@@ -45,7 +45,7 @@ func newPicker(child *fixed, authority string) (*picker, *subConn) {
 		child.result.SubConn = sc
 	}
 	return &picker{
-		name: "c", drops: []endpoint.Drop{{Category: "x"}, {Category: "y"}}, breaker: a.breaker, most: 1, load: load,
+		name: "c", drops: []endpoint.Drop{{Category: "x"}, {Category: "y"}}, breaker: a.breaker, most: 1, load: counts,
 		child: balancer.State{ConnectivityState: connectivity.Ready, Picker: child},
 	}, sc
 }

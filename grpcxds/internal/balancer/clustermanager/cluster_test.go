@@ -19,7 +19,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
@@ -29,25 +29,25 @@ import (
 
 // A ledger is where load is counted, of one server.
 type ledger struct {
-	store *lrs.Store
+	store *load.Store
 	want  *bootstrap.Server
 	mu    sync.Mutex
 	asked int
 }
 
-func (l *ledger) LoadStore(s *bootstrap.Server) (*lrs.Store, error) {
+func (l *ledger) LoadStore(s *bootstrap.Server) (*load.Store, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.asked++
 	if !s.Equal(l.want) {
-		return nil, lrs.ErrServerNotInBootstrap
+		return nil, load.ErrServerNotInBootstrap
 	}
 	return l.store, nil
 }
 
 // report is what is reported of the cluster since the last time; nil: nothing.
 func (l *ledger) report() *endpointv3.ClusterStats {
-	cut := l.store.Cut(lrs.Scope{All: true}, time.Now())
+	cut := l.store.Cut(load.Scope{All: true}, time.Now())
 	cut.Commit()
 	for _, s := range cut.Stats {
 		return s
@@ -68,7 +68,7 @@ func server(t *testing.T, uri string) *bootstrap.Server {
 func TestDrops(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
-	l := &ledger{store: lrs.NewStore(nil), want: server(t, "lrs")}
+	l := &ledger{store: load.NewStore(nil), want: server(t, "lrs")}
 	w.state.Loads = l
 	c := eds(roundRobin, locality("x", 0, 1, b[0]))
 	c.Update.LoadReports = l.want
@@ -110,7 +110,7 @@ func TestDrops(t *testing.T) {
 // No more calls than the limit are in flight, of all channels that share breakers.
 func TestCircuitBreaking(t *testing.T) {
 	b := startAll(t, 1)
-	l := &ledger{store: lrs.NewStore(nil), want: server(t, "lrs")}
+	l := &ledger{store: load.NewStore(nil), want: server(t, "lrs")}
 	release := make(chan struct{})
 	arrived := make(chan struct{}, 8)
 	b[0].does(func(context.Context) error { arrived <- struct{}{}; <-release; return nil })
@@ -164,7 +164,7 @@ func TestCircuitBreaking(t *testing.T) {
 func TestLoad(t *testing.T) {
 	b := startAll(t, 2)
 	w := newWorld(t)
-	l := &ledger{store: lrs.NewStore(nil), want: server(t, "lrs")}
+	l := &ledger{store: load.NewStore(nil), want: server(t, "lrs")}
 	w.state.Loads = l
 	c := eds(ringHash, locality("x", 0, 1, b[0]), locality("y", 1, 1, b[1]))
 	c.Update.LoadReports = l.want
@@ -225,7 +225,7 @@ func TestLoad(t *testing.T) {
 func TestLoadGoesElsewhere(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
-	l := &ledger{store: lrs.NewStore(nil), want: server(t, "lrs")}
+	l := &ledger{store: load.NewStore(nil), want: server(t, "lrs")}
 	w.state.Loads = l
 	reported := eds(roundRobin, locality("x", 0, 1, b[0]))
 	reported.Update.LoadReports = l.want

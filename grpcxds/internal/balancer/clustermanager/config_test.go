@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
@@ -77,7 +77,7 @@ func TestLoadReportingServer(t *testing.T) {
 	field := func(uri string) string {
 		return `{"lrs_load_reporting_server":{"server_uri":"` + uri + `","channel_creds":[{"type":"insecure"}]}}`
 	}
-	l := &ledger{store: lrs.NewStore(nil), want: server(t, "known")}
+	l := &ledger{store: load.NewStore(nil), want: server(t, "known")}
 
 	w := configured(t, field("known"))
 	w.state.Bootstrap, w.state.Loads = config, l
@@ -91,7 +91,7 @@ func TestLoadReportingServer(t *testing.T) {
 	w.state.Bootstrap, w.state.Loads = config, l
 	w.one(eds(roundRobin, locality("x", 0, 1, b[0])))
 	_, err = w.call(t.Context(), rpcinfo.Call{Cluster: "c"})
-	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), lrs.ErrServerNotInBootstrap.Error()) {
+	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), load.ErrServerNotInBootstrap.Error()) {
 		t.Errorf("with a server that the bootstrap has not, a call: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/balancer"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clusterimpl"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
@@ -89,9 +89,9 @@ func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, er
 		return nil, nil //nolint:nilnil // it is how absence is told: no server, no error
 	}
 	if state.Bootstrap == nil {
-		return nil, fmt.Errorf("LB policy %s: %w", Name, lrs.ErrServerNotInBootstrap)
+		return nil, fmt.Errorf("LB policy %s: %w", Name, load.ErrServerNotInBootstrap)
 	}
-	server, err := lrs.ParseServer(state.Bootstrap, m.config.raw)
+	server, err := load.ParseServer(state.Bootstrap, m.config.raw)
 	if err != nil {
 		return nil, fmt.Errorf("LB policy %s: %w", Name, err)
 	}

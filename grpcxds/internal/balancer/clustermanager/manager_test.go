@@ -243,7 +243,7 @@ func merged(in []endpoint.Locality) (out []endpoint.Locality) {
 	return out
 }
 
-// All that plugins/lbpolicy renders is run, and uses the endpoints that it is to use.
+// All that internal/extensions/lbpolicy renders is run, and uses the endpoints that it is to use.
 func TestEveryPolicy(t *testing.T) {
 	b := startAll(t, 4)
 	in := func(child string) resource.LBConfig {

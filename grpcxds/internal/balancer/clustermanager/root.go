@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clusterimpl"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/priority"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A child is what one name that calls have for a cluster stands for.

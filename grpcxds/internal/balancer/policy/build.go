@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc/balancer"
-	// What plugins/lbpolicy renders is to be found in the registry.
+	// What internal/extensions/lbpolicy renders is to be found in the registry.
 	_ "google.golang.org/grpc/balancer/leastrequest"
 	_ "google.golang.org/grpc/balancer/pickfirst"
 	_ "google.golang.org/grpc/balancer/randomsubsetting"
@@ -14,10 +14,10 @@ import (
 	_ "google.golang.org/grpc/balancer/weightedroundrobin"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/hosted"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/ringhash"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // The policies that are ours; all others are those of grpc's registry.

@@ -233,7 +233,7 @@ func TestFirst(t *testing.T) {
 		"ring_hash_experimental", "xds_wrr_locality_experimental",
 	} {
 		if !known(name) {
-			t.Errorf("%s is not known, but plugins/lbpolicy renders it", name)
+			t.Errorf("%s is not known, but internal/extensions/lbpolicy renders it", name)
 		}
 	}
 }

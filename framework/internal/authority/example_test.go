@@ -1,0 +1,45 @@
+package authority_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+type printer struct{}
+
+// Notify implements [authority.Watcher].
+func (printer) Notify(s resource.State) { fmt.Println("told:", s.Update, s.Err) }
+
+// A resource that was asked for and does not come does not exist.
+func ExampleMachine() {
+	server, _ := bootstrap.ParseServer([]byte(`{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}`))
+	types, _ := resource.NewSet(cluster.Type())
+	m := authority.New(authority.Config{Types: types, Servers: []*bootstrap.Server{server}, NodeID: "web-1"})
+	name, _ := xdstp.Parse("checkout")
+	now := time.Now()
+
+	m.Handle(authority.Watch{Type: cluster.Type(), Name: name, Watcher: printer{}}, now)
+	m.Handle(authority.Asked{Type: cluster.Type(), Names: []string{"checkout"}}, now)
+	for at, ok := m.NextDeadline(); ok; at, ok = m.NextDeadline() {
+		fmt.Println("after", at.Sub(now))
+		for _, effect := range m.Handle(authority.Tick{}, at) {
+			switch e := effect.(type) {
+			case authority.Overdue:
+				fmt.Println("ask again for", e.Name)
+			case authority.Notify:
+				e.Watcher.Notify(e.State)
+			}
+		}
+	}
+	// Output:
+	// after 7.5s
+	// ask again for checkout
+	// after 15s
+	// told: <nil> Cluster "checkout": does not exist: the control plane did not send it in time after it was asked for [server xds.example:443, node web-1]
+}

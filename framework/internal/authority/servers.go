@@ -1,0 +1,272 @@
+package authority
+
+import (
+	"errors"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/fallback"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// choose carries out what the choice of servers comes to. A server that is to be
+// used but is known to be unreachable is passed over at once.
+func (m *Machine) choose(d fallback.Decision) {
+	for _, i := range d.Drop {
+		m.eachWatched(func(r *record) {
+			r.asked &^= 1 << i
+			m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		})
+		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps not for long
+			m.emit(Release{Server: i})
+		}
+	}
+	for _, i := range d.Use {
+		if i > 0 {
+			m.emit(Renew{Server: i - 1})
+		}
+		m.switched()
+		m.eachWatched(func(r *record) {
+			m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		})
+		if m.down[i] != nil {
+			m.choose(m.choice.Failed(i, m.anyUnknown()))
+		}
+	}
+}
+
+func (m *Machine) eachWatched(f func(*record)) {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if r.watched() {
+				f(r)
+			}
+		}
+	}
+}
+
+// anyUnknown reports whether something is watched of which no server has said
+// anything.
+func (m *Machine) anyUnknown() bool {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if r.watched() && r.unknown() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// switched begins to listen to another server: what its predecessor mentioned, it
+// did not, and what it has been asked for already it has its time for now. Errors of
+// its predecessor's say nothing of what it sent itself; in the delta protocol, it will
+// not send that again.
+func (m *Machine) switched() {
+	m.restart()
+	m.heardAt = time.Time{}
+	i := m.choice.Active()
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			r.seen, r.overdue = 0, false
+			if r.askedOf(i) {
+				m.await(r)
+			}
+			if r.err != nil && r.update != nil && int(r.from) == i {
+				r.state, r.err = Acked, nil
+				m.tell(r)
+			}
+		}
+	}
+}
+
+// await gives the server in use its time to send a resource. What it sent already
+// needs none.
+func (m *Machine) await(r *record) {
+	i := m.choice.Active()
+	sent := r.update != nil && int(r.from) == i
+	answered := r.update == nil && r.state != Requested && r.state != Timeout
+	if sent || answered || r.timer != 0 {
+		return
+	}
+	m.timers.start(r, m.clock.read(m.now), m.wait())
+}
+
+// wait is the time that the server in use has to send a resource.
+func (m *Machine) wait() time.Duration {
+	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
+		return ResourceTimeoutTransient
+	}
+	return ResourceTimeout
+}
+
+func (m *Machine) asked(ev Asked) {
+	t := m.table(ev.Type)
+	m.timers.reserve(len(ev.Names))
+	for _, name := range ev.Names {
+		r, ok := t.records[name]
+		if !ok || !r.watched() {
+			continue
+		}
+		r.asked |= 1 << ev.Server
+		if ev.Server != m.choice.Active() {
+			continue
+		}
+		m.await(r)
+		for _, member := range r.members() {
+			m.await(member)
+		}
+	}
+}
+
+func (m *Machine) tick() {
+	for !m.clock.standing() {
+		t, ok := m.timers.nextHalf()
+		if !ok || m.clock.read(m.now).Before(t.half()) {
+			break
+		}
+		m.timers.halved++
+		m.late(t.record)
+	}
+	for !m.clock.standing() {
+		t, ok := m.timers.next()
+		if !ok || m.clock.read(m.now).Before(t.at) {
+			break
+		}
+		m.timedOut(t)
+	}
+	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].rare.expires) {
+		m.expire(m.lifetimes[0])
+	}
+}
+
+// late asks the server in use again for a resource after half of its timer. A member is
+// asked for with its collection.
+func (m *Machine) late(r *record) {
+	if r.watched() && !r.overdue {
+		r.overdue = true
+		m.emit(Overdue{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
+}
+
+// heard notes that the server in use has mentioned a resource.
+func (m *Machine) heard(r *record) {
+	if r.overdue {
+		r.overdue = false
+		m.emit(Answered{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
+}
+
+// timedOut handles a does-not-exist timer that fired.
+func (m *Machine) timedOut(t timer) {
+	r := t.record
+	r.timer = 0
+	if r.isCollection() || r.name.IsCollection() {
+		m.emit(Silent{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+	}
+	switch {
+	case m.active(bootstrap.FeatureResourceTimerIsTransientError):
+		m.setError(r, Timeout, m.fault(r, resource.ErrTimeout, nil))
+	case r.update != nil:
+		m.remove(r, errNotHere)
+	default:
+		m.setError(r, DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer))
+		if m.heardAt.Before(t.at.Add(-t.wait)) {
+			r.doubted, m.doubts = true, true
+		}
+	}
+}
+
+// trust confirms all timeouts that were doubted: the server is alive, and has not sent the
+// resources in time.
+func (m *Machine) trust() {
+	m.heardAt = m.clock.read(m.now)
+	if !m.doubts {
+		return
+	}
+	m.doubts = false
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			r.doubted = false
+		}
+	}
+}
+
+func (m *Machine) lost(server int, err error) {
+	active := server == m.choice.Active()
+	m.eachWatched(func(r *record) {
+		r.asked &^= 1 << server
+		r.overdue = r.overdue && !active
+	})
+	if active {
+		m.restart()
+	}
+	if err == nil {
+		return
+	}
+	old := m.down[server]
+	m.down[server] = err
+	if !m.choice.Used(server) {
+		return
+	}
+	before := m.choice.Active()
+	m.choose(m.choice.Failed(server, m.anyUnknown()))
+	now := m.choice.Active()
+	known := server == now && before == now && old != nil && alike(err, old)
+	if m.choice.Exhausted() && (server == now || before != now) && !known {
+		m.tellUndisturbed(func(*record) bool { return true })
+	}
+}
+
+// alike reports whether two errors are of one kind or have the same text.
+func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
+
+func (m *Machine) healthy(server int) {
+	if m.down[server] == nil {
+		return
+	}
+	m.down[server] = nil
+	m.choice.Healthy(server)
+	if server == m.choice.Active() {
+		m.relieve()
+	}
+}
+
+// relieve ends what was told of servers that cannot be reached.
+func (m *Machine) relieve() {
+	if !m.troubled || m.choice.Exhausted() {
+		return
+	}
+	m.troubled = false
+	m.tellUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
+}
+
+// tellUndisturbed tells the watchers of those resources that have no data error
+// of their own, which would be told in place of a transport error.
+func (m *Machine) tellUndisturbed(which func(*record) bool) {
+	for _, t := range m.tables {
+		for _, r := range t.records {
+			if r.err == nil && which(r) {
+				m.tell(r)
+			}
+		}
+	}
+}
+
+// expire ends the use of an update whose time to live is over.
+func (m *Machine) expire(r *record) {
+	err := m.fault(r, resource.ErrRemoved, errExpired)
+	m.drop(r)
+	m.leave(r, err)
+	m.setError(r, DoesNotExist, err)
+}
+
+// drop ends the use of an update.
+func (m *Machine) drop(r *record) {
+	if r.update == nil {
+		return
+	}
+	m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
+	r.table.release(r, nil)
+	m.lifetimes.set(r, time.Time{})
+}

@@ -1,0 +1,141 @@
+package load
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// Metrics is what an endpoint said of itself at the end of one call, as ORCA has it
+// (gRFC A51). Of the utilizations, zero means that nothing was said; that and a
+// value which is negative, infinite or no number is passed over.
+type Metrics struct {
+	CPU         float64 // cpu_utilization
+	Memory      float64 // mem_utilization
+	Application float64 // application_utilization
+	// Named are named_metrics: opaque values, added up (gRFC A64). One that is infinite
+	// or no number would be all that is left of the sum, and is passed over.
+	Named map[string]float64
+}
+
+// Propagation is which metrics of endpoints go into load reports (gRFC A85). The
+// zero value is none. Its fields are those of the cluster plugin's
+// MetricPropagation, so that one converts to the other.
+type Propagation struct {
+	CPU         bool
+	Memory      bool
+	Application bool
+	AllNamed    bool // every key of named_metrics
+	// Named are keys of named_metrics, sorted; nil where all are meant.
+	Named []string
+}
+
+func (p *Propagation) none() bool {
+	return !p.CPU && !p.Memory && !p.Application && !p.AllNamed && len(p.Named) == 0
+}
+
+// key is the same for equal propagations only.
+func (p *Propagation) key() string {
+	bit := map[bool]string{false: "0", true: "1"}
+	return bit[p.CPU] + bit[p.Memory] + bit[p.Application] + bit[p.AllNamed] + strings.Join(p.Named, "\x00")
+}
+
+// maxNamed bounds the named metrics that one report has of a locality: their names
+// come from endpoints. What is beyond is not counted, nor is a name that is not UTF-8.
+const maxNamed = 1000
+
+// A metric is a sum over the calls that brought it.
+type metric struct {
+	calls uint64
+	total float64
+}
+
+func (m *metric) add(o metric) {
+	m.calls += o.calls
+	m.total += o.total
+}
+
+// take counts a utilization of one call.
+func (m *metric) take(value float64) {
+	if value > 0 && !math.IsInf(value, 1) {
+		m.add(metric{1, value})
+	}
+}
+
+// A tally is what endpoints said, added up.
+type tally struct {
+	cpu, memory, application metric
+	named                    map[string]metric
+}
+
+func (t *tally) empty() bool {
+	return t.cpu.calls == 0 && t.memory.calls == 0 && t.application.calls == 0 && len(t.named) == 0
+}
+
+func (t *tally) addNamed(name string, m metric) {
+	sum, known := t.named[name]
+	if !known && (len(t.named) >= maxNamed || !utf8.ValidString(name)) {
+		return
+	}
+	if t.named == nil {
+		t.named = make(map[string]metric)
+	}
+	sum.add(m)
+	t.named[name] = sum
+}
+
+// count takes what the propagation lets through.
+func (t *tally) count(p *Propagation, m *Metrics) {
+	if p.CPU {
+		t.cpu.take(m.CPU)
+	}
+	if p.Memory {
+		t.memory.take(m.Memory)
+	}
+	if p.Application {
+		t.application.take(m.Application)
+	}
+	if p.AllNamed {
+		for name, value := range m.Named {
+			t.takeNamed(name, value)
+		}
+		return
+	}
+	for _, name := range p.Named {
+		if value, ok := m.Named[name]; ok {
+			t.takeNamed(name, value)
+		}
+	}
+}
+
+// takeNamed counts a named metric of one call.
+func (t *tally) takeNamed(name string, value float64) {
+	if !math.IsInf(value, 0) && !math.IsNaN(value) {
+		t.addNamed(name, metric{1, value})
+	}
+}
+
+func (t *tally) add(o *tally) {
+	t.cpu.add(o.cpu)
+	t.memory.add(o.memory)
+	t.application.add(o.application)
+	for name, m := range o.named {
+		t.addNamed(name, m)
+	}
+}
+
+// move empties o into t. The map of o keeps its room for the next period.
+func (t *tally) move(o *tally) {
+	t.add(o)
+	clear(o.named)
+	*o = tally{named: o.named}
+}
+
+// A tallyLane is a tally that, as a rule, one processor adds to. A lock keeps a sum
+// and its number of calls together; hardly anybody else ever wants it.
+type tallyLane struct {
+	mu sync.Mutex
+	tally
+	_ [64]byte
+}

@@ -1,0 +1,230 @@
+package load
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// Scope is which clusters a server wants to hear of. Nobody changes it once it is made:
+// copies share its set.
+type Scope struct {
+	All      bool                // send_all_clusters
+	Clusters map[string]struct{} // by name, unless All
+}
+
+func (s Scope) has(cluster string) bool {
+	_, ok := s.Clusters[cluster]
+	return s.All || ok
+}
+
+// A Cut is what happened since the last one that was committed. Nothing is marked as
+// reported before Commit: a cut that is thrown away has never been. A store has one at a
+// time, in one goroutine.
+type Cut struct {
+	// Stats are the clusters and localities of which there is something to say, in
+	// the order of their names.
+	Stats []*endpointv3.ClusterStats
+
+	store    *Store
+	at       time.Time
+	scope    Scope
+	clusters []clusterCut
+}
+
+// A clusterCut is what a report has taken of a cluster.
+type clusterCut struct {
+	entry      *clusterEntry
+	stats      *endpointv3.ClusterStats // nil: there is nothing to say
+	drops      map[*drops]uint64
+	localities map[*localityEntry]totals
+}
+
+// Cut takes stock of the clusters in a scope.
+func (s *Store) Cut(scope Scope, now time.Time) *Cut {
+	r := &Cut{store: s, at: now, scope: scope}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	keys := make([]clusterKey, 0, len(s.clusters))
+	for key := range s.clusters {
+		if scope.has(key.cluster) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareClusters)
+	for _, key := range keys {
+		r.add(s.clusters[key])
+	}
+	return r
+}
+
+func compareClusters(a, b clusterKey) int {
+	return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.service, b.service))
+}
+
+// add takes stock of a cluster. The store's mutex is held.
+func (r *Cut) add(e *clusterEntry) {
+	cut := clusterCut{entry: e, drops: make(map[*drops]uint64), localities: make(map[*localityEntry]totals)}
+	stats := &endpointv3.ClusterStats{
+		ClusterName: e.cluster, ClusterServiceName: e.service,
+		LoadReportInterval: durationpb.New(r.at.Sub(e.since)),
+	}
+	all := *e.drops.Load()
+	for _, category := range slices.Sorted(maps.Keys(all)) {
+		d := all[category]
+		total := d.sum(dropped)
+		cut.drops[d] = total
+		n := total - d.reported
+		stats.TotalDroppedRequests += n
+		if n > 0 && category != "" {
+			stats.DroppedRequests = append(stats.DroppedRequests,
+				&endpointv3.ClusterStats_DroppedRequests{Category: category, DroppedCount: n})
+		}
+	}
+	byID := make(map[LocalityID]*load)
+	for _, l := range e.localities {
+		t := l.totals()
+		l.harvest()
+		cut.localities[l] = t
+		if byID[l.LocalityID] == nil {
+			byID[l.LocalityID] = new(load)
+		}
+		byID[l.LocalityID].add(l, t)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(byID), compareLocalities) {
+		if sum := byID[id]; !sum.empty() {
+			stats.UpstreamLocalityStats = append(stats.UpstreamLocalityStats, sum.stats(id))
+		}
+	}
+	if stats.TotalDroppedRequests > 0 || len(stats.UpstreamLocalityStats) > 0 {
+		cut.stats = stats
+		r.Stats = append(r.Stats, stats)
+	}
+	r.clusters = append(r.clusters, cut)
+}
+
+func compareLocalities(a, b LocalityID) int {
+	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.SubZone, b.SubZone))
+}
+
+// harvest moves what the processors have added up to pending, where it stays until it
+// is reported. It comes after the totals were read: what they count as finished has
+// brought its metrics.
+func (l *localityEntry) harvest() {
+	for i := range l.tallies {
+		t := &l.tallies[i]
+		t.mu.Lock()
+		l.pending.move(&t.tally)
+		t.mu.Unlock()
+	}
+}
+
+// Split returns the same in parts, each of which is committed on its own. Their messages are
+// not longer than limit, in bytes, unless a single cluster is.
+func (r *Cut) Split(limit int) []*Cut {
+	part := &Cut{store: r.store, at: r.at, scope: r.scope}
+	parts, size := []*Cut{part}, 0
+	for _, c := range r.clusters {
+		if c.stats != nil {
+			n := proto.Size(c.stats) + maxFraming
+			if size += n; size > limit && len(part.Stats) > 0 {
+				part = &Cut{store: r.store, at: r.at, scope: r.scope}
+				parts, size = append(parts, part), n
+			}
+			part.Stats = append(part.Stats, c.stats)
+		}
+		part.clusters = append(part.clusters, c)
+	}
+	return parts
+}
+
+// maxFraming is what a message takes within another, besides itself.
+const maxFraming = 1 + 5
+
+// Commit says that what was cut has been sent. What has no users, and nothing left to
+// report, goes; and so does what has no users and is of no interest to the server.
+func (r *Cut) Commit() {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	for _, cut := range r.clusters {
+		cut.commit(r.at)
+	}
+	maps.DeleteFunc(r.store.clusters, func(_ clusterKey, e *clusterEntry) bool {
+		return e.users == 0 && (e.reported() || !r.scope.has(e.cluster))
+	})
+}
+
+func (c *clusterCut) commit(at time.Time) {
+	c.entry.since = at
+	for d, total := range c.drops {
+		d.reported = total
+	}
+	for l, t := range c.localities {
+		l.reported, l.pending = t, tally{}
+		if l.users == 0 && t.inProgress() == 0 && l.totals() == t {
+			delete(c.entry.localities, l.localityKey)
+		}
+	}
+}
+
+// reported reports whether there is nothing that was not.
+func (e *clusterEntry) reported() bool {
+	for _, d := range *e.drops.Load() {
+		if d.sum(dropped) != d.reported {
+			return false
+		}
+	}
+	return len(e.localities) == 0
+}
+
+// load is what one report says of a locality.
+type load struct {
+	issued, succeeded, failed, inProgress uint64
+	metrics                               tally
+}
+
+func (s *load) add(l *localityEntry, t totals) {
+	s.issued += t[issued] - l.reported[issued]
+	s.succeeded += t[succeeded] - l.reported[succeeded]
+	s.failed += t[failed] - l.reported[failed]
+	s.inProgress += t.inProgress()
+	s.metrics.add(&l.pending)
+}
+
+func (s *load) empty() bool {
+	return s.issued|s.succeeded|s.failed|s.inProgress == 0 && s.metrics.empty()
+}
+
+func (s *load) stats(id LocalityID) *endpointv3.UpstreamLocalityStats {
+	m := &endpointv3.UpstreamLocalityStats{
+		Locality:                &corev3.Locality{Region: id.Region, Zone: id.Zone, SubZone: id.SubZone},
+		TotalIssuedRequests:     s.issued,
+		TotalSuccessfulRequests: s.succeeded,
+		TotalErrorRequests:      s.failed,
+		TotalRequestsInProgress: s.inProgress,
+		CpuUtilization:          unnamed(s.metrics.cpu),
+		MemUtilization:          unnamed(s.metrics.memory),
+		ApplicationUtilization:  unnamed(s.metrics.application),
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.metrics.named)) {
+		sum := s.metrics.named[name]
+		m.LoadMetricStats = append(m.LoadMetricStats, &endpointv3.EndpointLoadMetricStats{
+			MetricName:                    "named_metrics." + name, // gRFC A85
+			NumRequestsFinishedWithMetric: sum.calls, TotalMetricValue: sum.total,
+		})
+	}
+	return m
+}
+
+func unnamed(m metric) *endpointv3.UnnamedEndpointLoadMetricStats {
+	if m.calls == 0 {
+		return nil
+	}
+	return &endpointv3.UnnamedEndpointLoadMetricStats{NumRequestsFinishedWithMetric: m.calls, TotalMetricValue: m.total}
+}

@@ -1,0 +1,19 @@
+package matcher_test
+
+import (
+	"fmt"
+
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
+)
+
+func ExampleNewString() {
+	m, err := matcher.NewString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "Te"}, IgnoreCase: true})
+	fmt.Println(m.Match("TEXT"), m.Match("context"), err)
+	_, err = matcher.NewString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{}})
+	fmt.Println(err)
+	// Output:
+	// true false <nil>
+	// prefix = ""; must not be empty
+}

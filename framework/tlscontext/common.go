@@ -1,0 +1,131 @@
+package tlscontext
+
+import (
+	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A side is whose TLS is read.
+type side bool
+
+const (
+	client side = false
+	server side = true
+)
+
+// common is what a CommonTlsContext says.
+type common struct {
+	identity    Instance
+	roots       Instance
+	systemRoots bool
+	sans        []matcher.String
+	validation  bool // there is a validation context
+}
+
+// readCommon reads a CommonTlsContext (A29, "CommonTlsContext Processing").
+func readCommon(dc *resource.DecodeContext, p resource.Path, m *commonView, s side, v *resource.Violations) common {
+	var c common
+	if !m.set {
+		v.Add(p, nil, "must be set (A29)")
+		return c
+	}
+	if m.params {
+		v.Add(p.Field("tls_params"), nil, "must not be set (A29)")
+	}
+	if m.handshaker {
+		v.Add(p.Field("custom_handshaker"), nil, "must not be set (A29)")
+	}
+	c.identity = identity(dc, p, m, v)
+	c.readValidation(dc, p, m, s, v)
+	return c
+}
+
+// identity is the certificate to show. The deprecated field, from before
+// tls_certificate_provider_instance, means the same.
+func identity(dc *resource.DecodeContext, p resource.Path, m *commonView, v *resource.Violations) Instance {
+	switch {
+	case m.provider.set:
+		return instance(dc, p.Field("tls_certificate_provider_instance"), m.provider, v)
+	case m.older.set:
+		return instance(dc, p.Field("tls_certificate_certificate_provider_instance"), m.older, v)
+	}
+	if m.certificates {
+		v.Add(p.Field("tls_certificates"), nil, "must not be set without tls_certificate_provider_instance (A29)")
+	}
+	if m.sds {
+		v.Add(p.Field("tls_certificate_sds_secret_configs"), nil, "must not be set without tls_certificate_provider_instance (A29)")
+	}
+	return Instance{}
+}
+
+func instance(dc *resource.DecodeContext, p resource.Path, m instanceView, v *resource.Violations) Instance {
+	if err := dc.CertificateProvider(m.Provider); err != nil {
+		v.Add(p.Field("instance_name"), m.Provider, err.Error())
+	}
+	return m.Instance
+}
+
+// readValidation finds out how the other side is verified.
+func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *commonView, s side, v *resource.Violations) {
+	switch m.member {
+	case 0:
+	case validationContext:
+		c.readContext(dc, p.Field("validation_context"), &m.validation, instanceView{}, s, v)
+	case combinedContext:
+		q := p.Field("combined_validation_context")
+		c.readContext(dc, q.Field("default_validation_context"), &m.combined, m.combinedOlder, s, v)
+	case validationInstance:
+		c.validation = true
+		c.roots = instance(dc, p.Field("validation_context_certificate_provider_instance"), m.instance, v)
+	default:
+		v.Add(p.Field("validation_context_type"), nil, "must be validation_context or combined_validation_context (A29)")
+	}
+}
+
+// readContext reads a CertificateValidationContext. older is where the roots were
+// named before it had a field for them.
+func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *validationView, older instanceView, s side, v *resource.Violations) {
+	c.validation = true
+	switch {
+	case m.provider.set:
+		c.roots = instance(dc, p.Field("ca_certificate_provider_instance"), m.provider, v)
+	case older.set:
+		c.roots = instance(dc, p.Field("validation_context_certificate_provider_instance"), older, v)
+	case s == client && m.systemRoots:
+		c.systemRoots = true
+	case s == client:
+		v.Add(p, nil, "must have ca_certificate_provider_instance or system_root_certs set (A29, A82)")
+	default:
+		v.Add(p.Field("ca_certificate_provider_instance"), nil, "must be set (A29)")
+	}
+	rejectUnsupported(p, m, v)
+	if s == server && len(m.sans) > 0 {
+		v.Add(p.Field("match_subject_alt_names"), nil, "must not be set for a server (A29)")
+		return
+	}
+	sans, err := matcher.NewStrings(dc, "match_subject_alt_names", m.sans)
+	if err != nil {
+		v.AddError(p, err)
+	}
+	c.sans = sans
+}
+
+// rejectUnsupported rejects what is not supported and cannot be ignored without
+// being less secure than the control plane wants.
+func rejectUnsupported(p resource.Path, m *validationView, v *resource.Violations) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"verify_certificate_spki", m.spki},
+		{"verify_certificate_hash", m.hash},
+		{"require_signed_certificate_timestamp", m.sct},
+		{"match_typed_subject_alt_names", m.typedSANs},
+		{"crl", m.crl},
+		{"custom_validator_config", m.custom},
+	} {
+		if f.set {
+			v.Add(p.Field(f.name), nil, "must not be set (A29)")
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package tlscontext
+
+import (
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+)
+
+// An Instance is a certificate of a certificate provider instance of the bootstrap.
+// The zero value is none.
+type Instance struct {
+	// Provider is the name of the instance in the bootstrap.
+	Provider string
+	// Certificate is the name that the instance knows the certificate by.
+	Certificate string
+}
+
+// A Client is the TLS of a cluster's connections.
+type Client struct {
+	// Identity is what the client shows when it is asked; zero: nothing.
+	Identity Instance
+	// Roots is what servers are verified against. Exactly one of Roots and
+	// SystemRoots says something (A82).
+	Roots Instance
+	// SystemRoots says that the system's roots are used.
+	SystemRoots bool
+	// SANs are what a name in the server's certificate must match, any of them;
+	// nil: no name is looked at (A29).
+	SANs []matcher.String
+	// SNI is the server name to ask for; at most 255 bytes (A101).
+	SNI string
+	// AutoHostSNI asks for the hostname of the endpoint, where it has one (A101).
+	AutoHostSNI bool
+	// AutoSNISANValidation verifies the server by the name that was asked for, in
+	// the place of SANs (A101).
+	AutoSNISANValidation bool
+}
+
+// A Server is the TLS of the connections of one filter chain.
+type Server struct {
+	// Identity is what the server shows; never zero.
+	Identity Instance
+	// Roots is what clients are verified against; zero: clients are not asked.
+	Roots Instance
+	// RequireClientCertificate says that a client must show a certificate.
+	RequireClientCertificate bool
+}
+
+// socketName is the name that the transport socket of a filter chain must have.
+const socketName = "envoy.transport_sockets.tls"
+
+// ForServer reads the encoded transport socket of a filter chain; nil without one.
+func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
+	if socket == nil {
+		return nil, nil //nolint:nilnil // no transport socket is no TLS
+	}
+	if name, _ := resource.PeekString(socket, 1); name != socketName && dc.Types.Profile() == resource.GRPC { // the bytes are sound
+		var v resource.Violations
+		v.Add((*resource.Path)(nil).Field("name"), name, "must be "+socketName+" (A29)")
+		return nil, v.Err()
+	}
+	config, err := open(dc, socket)
+	if err != nil {
+		return nil, err
+	}
+	b, err := encoded(config, (*tlsv3.DownstreamTlsContext)(nil))
+	if err != nil {
+		return nil, err
+	}
+	var m serverView
+	r := dc.Reader(b)
+	m.parse(&r)
+	var v resource.Violations
+	p := typedConfig()
+	c := readCommon(dc, p.Field("common_tls_context"), &m.common, server, &v)
+	out := &Server{Identity: c.identity, Roots: c.roots, RequireClientCertificate: m.requireClient}
+	if m.common.set && c.identity == (Instance{}) {
+		v.Add(p.Field("common_tls_context.tls_certificate_provider_instance"), nil, "must be set (A29)")
+	}
+	if m.requireClient && !c.validation {
+		v.Add(p.Field("require_client_certificate"), true, "must not be set without a validation context (A29)")
+	}
+	if m.requireSNI {
+		v.Add(p.Field("require_sni"), true, "must not be set (A29)")
+	}
+	if m.ocspStaplePolicy() != tlsv3.DownstreamTlsContext_LENIENT_STAPLING {
+		v.Add(p.Field("ocsp_staple_policy"), m.ocspStaplePolicy(), "must be LENIENT_STAPLING (A29)")
+	}
+	return out, v.Err()
+}
+
+// ForClient reads the encoded transport socket of a cluster; nil without one, and
+// without one in a proxy's.
+func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
+	if socket == nil {
+		return nil, nil //nolint:nilnil // no transport socket is no TLS
+	}
+	config, err := open(dc, socket)
+	if err != nil {
+		return nil, err
+	}
+	if !UsesProxy(config.Message) {
+		return forClient(dc, config)
+	}
+	within, err := inner(config)
+	if err != nil || within == nil {
+		return nil, err
+	}
+	var c *Client
+	if config, err = open(dc, within); err == nil {
+		c, err = forClient(dc, config)
+	}
+	if err != nil {
+		err = at(innerSocket(), err)
+	}
+	return c, err
+}
+
+func forClient(dc *resource.DecodeContext, config resource.TypedConfig) (*Client, error) {
+	b, err := encoded(config, (*tlsv3.UpstreamTlsContext)(nil))
+	if err != nil {
+		return nil, err
+	}
+	var m clientView
+	r := dc.Reader(b)
+	m.parse(&r)
+	var v resource.Violations
+	p := typedConfig()
+	c := readCommon(dc, p.Field("common_tls_context"), &m.common, client, &v)
+	if m.common.set && !c.validation {
+		v.Add(p.Field("common_tls_context.validation_context_type"), nil, "must be set (A29)")
+	}
+	if len(m.sni) > 255 {
+		v.Add(p.Field("sni"), m.sni, "must be at most 255 bytes long (A101)")
+	}
+	return &Client{
+		Identity: c.identity, Roots: c.roots, SystemRoots: c.systemRoots, SANs: c.sans,
+		SNI: m.sni, AutoHostSNI: m.autoSNI, AutoSNISANValidation: m.autoSAN,
+	}, v.Err()
+}
+
+// innerSocket is where a proxy's transport socket has another.
+func innerSocket() resource.Path {
+	p := typedConfig()
+	return p.Field("transport_socket")
+}
+
+func typedConfig() resource.Path { return (*resource.Path)(nil).Field("typed_config") }
+
+// open opens the configuration of an encoded transport socket.
+func open(dc *resource.DecodeContext, socket []byte) (resource.TypedConfig, error) {
+	c, err := dc.OpenEncodedConfig(wire.Field(socket, 3))
+	if err != nil {
+		err = at(typedConfig(), err)
+	}
+	return c, err
+}
+
+// encoded is a transport socket's configuration, which must be a message like m.
+func encoded(c resource.TypedConfig, m proto.Message) ([]byte, error) {
+	if want := string(m.ProtoReflect().Descriptor().FullName()); c.Message != want {
+		var v resource.Violations
+		p := typedConfig()
+		v.Add(p.Field("type_url"), c.Message, "must be "+want+" (A29)")
+		return nil, v.Err()
+	}
+	b, err := c.Encoded(m)
+	if err != nil {
+		err = at(typedConfig(), err)
+	}
+	return b, err
+}
+
+func at(p resource.Path, err error) error {
+	if err == nil {
+		return nil
+	}
+	var v resource.Violations
+	v.AddError(p, err)
+	return v.Err()
+}

@@ -1,0 +1,34 @@
+package tlscontext
+
+import (
+	proxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/http_11_proxy/v3"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+)
+
+const http11Proxy = "envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport"
+
+// inner is the encoded transport socket in the one that reaches endpoints through an
+// HTTP proxy; nil where there is none.
+func inner(c resource.TypedConfig) ([]byte, error) {
+	b, err := c.Encoded((*proxyv3.Http11ProxyUpstreamTransport)(nil))
+	if err != nil {
+		return nil, at(typedConfig(), err)
+	}
+	return wire.Field(b, 1), nil
+}
+
+// UsesProxy reports whether a transport socket, by its [Message], is the one that
+// reaches endpoints through an HTTP proxy (gRFC A86).
+func UsesProxy(message string) bool { return message == http11Proxy }
+
+// Message names the message that configures an encoded transport socket; empty where
+// there is none that can be told.
+func Message(dc *resource.DecodeContext, socket []byte) string {
+	c, err := open(dc, socket)
+	if err != nil {
+		return ""
+	}
+	return c.Message
+}

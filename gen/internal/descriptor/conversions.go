@@ -1,0 +1,96 @@
+package descriptor
+
+import (
+	"path"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Framework is where the packages stand that generated code imports.
+const Framework = "github.com/xdsforge/xdsforge/framework/"
+
+// Conversion is one row of the table of `as`.
+type Conversion struct {
+	Name    string                // in the descriptor
+	Takes   protoreflect.FullName // the message it reads
+	Func    string                // of package convert; empty: the value is the server entry
+	Package string                // of the Go type; empty: it is predeclared
+	Type    string
+	Pointer bool
+	Equal   bool   // a method compares values of the Go type, not ==
+	Context bool   // the function is given the context, too
+	Parts   []Part // what the function is given of a view; none: its own way, or the view itself
+	Doc     string
+}
+
+// Part is a value that a conversion takes of a view: a field of the struct beside
+// the Go type that is called like it, with Parts behind.
+type Part struct {
+	Name  string   // of the field
+	Paths []string // of values, of which at most one is there; or of a oneof, for the number of the member that is set
+}
+
+// GoType is the type that the conversion makes, as Go code names it.
+func (c Conversion) GoType() string {
+	name := c.Type
+	if c.Package != "" {
+		name = path.Base(c.Package) + "." + name
+	}
+	if c.Pointer {
+		name = "*" + name
+	}
+	return name
+}
+
+// Conversions is the table of `as`.
+func Conversions() []Conversion {
+	return []Conversion{
+		{
+			Name: "per_million", Takes: "envoy.type.v3.FractionalPercent", Func: "PerMillion", Type: "uint32",
+			Doc: "A fraction, in parts of a million; what is more than everything is everything.",
+		},
+		{
+			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string", Context: true,
+			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name. In profile Envoy, an address of another kind is empty text.",
+		},
+		{
+			Name: "addr_port", Takes: "envoy.config.core.v3.Address", Func: "AddrPort", Package: "net/netip", Type: "AddrPort",
+			Doc: "The IP address and port of a socket address; a host that is no IP address is a violation.",
+		},
+		{
+			Name: "server_entry", Takes: "envoy.config.core.v3.SelfConfigSource", Type: "Server",
+			Package: Framework + "bootstrap", Pointer: true,
+			Doc: "The server entry that the resource came from, nil when the message is absent.",
+		},
+		{
+			Name: "header_matcher", Takes: "envoy.config.route.v3.HeaderMatcher", Func: "Header", Type: "Header",
+			Package: Framework + "matcher", Equal: true, Context: true, Parts: headerParts(),
+			Doc: "What a header of a call must be (A28).",
+		},
+	}
+}
+
+func headerParts() []Part {
+	return []Part{
+		{"Name", []string{"name"}},
+		{"Invert", []string{"invert_match"}},
+		{"Specifier", []string{"header_match_specifier"}},
+		{"Text", []string{"exact_match", "prefix_match", "suffix_match", "contains_match", "safe_regex_match.regex"}},
+		{"Start", []string{"range_match.start"}},
+		{"End", []string{"range_match.end"}},
+		{"Present", []string{"present_match"}},
+		{"Pattern", []string{"string_match.match_pattern"}},
+		{"PatternText", []string{"string_match.exact", "string_match.prefix", "string_match.suffix", "string_match.contains", "string_match.safe_regex.regex"}},
+		{"IgnoreCase", []string{"string_match.ignore_case"}},
+	}
+}
+
+// conversionNames are the names of [Conversions].
+func conversionNames() []string {
+	conversions := Conversions()
+	names := make([]string, len(conversions))
+	for i, c := range conversions {
+		names[i] = c.Name
+	}
+	return names
+}

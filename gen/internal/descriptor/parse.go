@@ -1,0 +1,99 @@
+package descriptor
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// maxSize bounds a descriptor; those that people write have a few kilobytes.
+const maxSize = 1 << 20
+
+// Parse reads a descriptor and notes in bag whatever is wrong with it. The
+// tree is complete only where nothing was.
+func Parse(data []byte, bag *diag.Bag) *Descriptor {
+	d := new(Descriptor)
+	if len(data) > maxSize {
+		bag.Add(diag.Pos{}, diag.Syntax, "the descriptor is larger than %d bytes", maxSize)
+		return d
+	}
+	if at, ok := oddBreak(data); ok {
+		bag.Add(at, diag.Syntax, "the line ends with neither a line feed nor a carriage return and one")
+		return d
+	}
+	lines := bytes.Split(data, []byte("\n"))
+	doc, err := document(data)
+	if err != nil {
+		at, text := yamlError(err)
+		bag.Add(clamp(at, lines), diag.Syntax, "%s", text)
+		return d
+	}
+	w := walker{bag: bag, lines: lines, language: make(map[string]Mapping)}
+	for _, m := range Language() {
+		w.language[m.Name] = m
+	}
+	w.mapping(doc.Content[0], w.language["descriptor"], reflect.ValueOf(d).Elem())
+	return d
+}
+
+// oddBreak finds what ends a line to YAML and not to most editors, so that lines
+// would be counted differently: a carriage return alone, or a separator of Unicode.
+func oddBreak(data []byte) (diag.Pos, bool) {
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
+	i := strings.IndexAny(text, "\r\u0085\u2028\u2029")
+	if i < 0 {
+		return diag.Pos{}, false
+	}
+	before := text[:i]
+	return diag.Pos{Line: strings.Count(before, "\n") + 1, Column: i - strings.LastIndexByte(before, '\n')}, true
+}
+
+var (
+	errEmpty = errors.New("the descriptor is empty")
+	errMore  = errors.New("the descriptor has more than one YAML document")
+)
+
+// document reads the one document that data must be.
+func document(data []byte) (*yaml.Node, error) {
+	loader, err := yaml.NewLoader(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	doc, more := new(yaml.Node), new(yaml.Node)
+	switch err := loader.Load(doc); {
+	case errors.Is(err, io.EOF):
+		return nil, errEmpty
+	case err != nil:
+		return nil, err
+	case doc.Kind != yaml.DocumentNode || len(doc.Content) != 1:
+		return nil, errEmpty
+	}
+	switch err := loader.Load(more); {
+	case err == nil:
+		return nil, errMore
+	case !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return doc, nil
+}
+
+// yamlError takes position and text from an error of the YAML library.
+func yamlError(err error) (diag.Pos, string) {
+	if e, ok := errors.AsType[*yaml.LoadError](err); ok {
+		return diag.Pos{Line: e.Mark.Line, Column: e.Mark.Column}, "not YAML: " + e.Message
+	}
+	return diag.Pos{}, err.Error()
+}
+
+// clamp keeps a position inside the file: the library may point behind its end.
+func clamp(p diag.Pos, lines [][]byte) diag.Pos {
+	p.Line = min(max(p.Line, 1), len(lines))
+	p.Column = min(max(p.Column, 1), len(lines[p.Line-1])+1)
+	return p
+}

@@ -1,0 +1,161 @@
+package descriptor
+
+import (
+	"go/token"
+	"go/types"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// value reads the value of key k into v.
+func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
+	switch k.Kind {
+	case KindMapping:
+		if v.Kind() == reflect.Pointer {
+			v.Set(reflect.New(v.Type().Elem()))
+			v = v.Elem()
+		}
+		w.mapping(n, w.language[k.Of], v)
+	case KindList:
+		w.list(n, k, v)
+	case KindNamed:
+		w.named(n, k, v)
+	case KindPairs:
+		v.Set(reflect.ValueOf(w.pairs(n, k)))
+	case KindLiterals:
+		i := slices.IndexFunc(ValueKinds(), func(v ValueKind) bool { return v.Name == k.Name })
+		rule := ValueRule{Kind: ValueKinds()[i], Values: w.texts(n, k)}
+		v.Set(reflect.Append(v, reflect.ValueOf(rule)))
+	case KindPaths, KindMessages, KindUnique, KindValues:
+		v.Set(reflect.ValueOf(w.texts(n, k)))
+	case KindFlag, KindTrue:
+		v.Set(reflect.ValueOf(w.flag(n, k)))
+	default:
+		v.Set(reflect.ValueOf(w.text(n, k)))
+	}
+}
+
+// texts reads one scalar or a list of them.
+func (w *walker) texts(n *yaml.Node, k Key) []Text {
+	one, many := elementKinds(k.Kind)
+	k.Kind = one
+	if n.Kind != yaml.SequenceNode {
+		return []Text{w.text(n, k)}
+	}
+	k.Kind = many
+	if len(n.Content) == 0 {
+		w.bag.Add(w.position(n), diag.BadValue, "%s is an empty list", k.Name)
+	}
+	out := make([]Text, len(n.Content))
+	for i, e := range n.Content {
+		out[i] = w.text(e, k)
+	}
+	return out
+}
+
+// elementKinds are what a kind of one or many takes when it is one, and what
+// each of many is.
+func elementKinds(k Kind) (one, many Kind) {
+	switch k {
+	case KindPaths:
+		return KindPath, KindPath
+	case KindMessages:
+		return KindMessage, KindMessage
+	case KindUnique:
+		return KindTrue, KindPath
+	default:
+		return KindLiteral, KindLiteral
+	}
+}
+
+func (w *walker) flag(n *yaml.Node, k Key) Flag {
+	t := w.text(n, k)
+	return Flag{Pos: t.Pos, Value: t.Value == "true"}
+}
+
+// text reads a scalar and checks that it is of k's kind.
+func (w *walker) text(n *yaml.Node, k Key) Text {
+	t := Text{Pos: w.position(n), Value: n.Value, Tag: n.ShortTag()}
+	want, ok := scalarKinds()[k.Kind]
+	switch {
+	case n.Kind != yaml.ScalarNode, !slices.Contains(want.tags, t.Tag):
+		w.bag.Add(t.Pos, diag.WrongType, "%s must be %s, is %s", k.Name, want.what, describe(n))
+	case k.Kind == KindChoice && !slices.Contains(k.Choices, t.Value):
+		hint := ""
+		if len(k.Choices) > 1 {
+			hint = diag.Suggest(t.Value, k.Choices)
+		}
+		w.bag.AddHint(t.Pos, diag.BadValue, hint, "%s = %q; must be %s", k.Name, t.Value, either(k.Choices))
+	case ok && want.fits != nil && !want.fits(t.Value):
+		w.bag.Add(t.Pos, want.code, "%s = %q; must be %s", k.Name, t.Value, want.what)
+	default:
+		t.Value = strings.TrimSpace(t.Value)
+		if strings.HasPrefix(n.Tag, "!!bool") {
+			t.Value = strings.ToLower(t.Value)
+		}
+	}
+	return t
+}
+
+// scalarKind is how a kind of scalar is told from others.
+type scalarKind struct {
+	what string
+	tags []string
+	fits func(string) bool // nil: any
+	code diag.Code
+}
+
+func scalarKinds() map[Kind]scalarKind {
+	str, scalar := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}
+	return map[Kind]scalarKind{
+		KindText:    {"text that is not empty", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue},
+		KindChoice:  {"text", str, nil, diag.BadValue},
+		KindFlag:    {"true or false", []string{"!!bool"}, nil, diag.BadValue},
+		KindTrue:    {"true", []string{"!!bool"}, func(s string) bool { return strings.EqualFold(s, "true") }, diag.BadValue},
+		KindSize:    {"a whole number that is not negative", []string{"!!int"}, isSize, diag.BadValue},
+		KindName:    {"an exported Go identifier", str, isExported, diag.BadIdentifier},
+		KindFunc:    {"a Go identifier", str, isIdentifier, diag.BadIdentifier},
+		KindMessage: {"the full name of a message", str, isMessage, diag.BadValue},
+		KindPath:    {"a path: names with dots between", str, isPath, diag.BadValue},
+		KindLiteral: {"text, a number or a bool", scalar, nil, diag.BadValue},
+	}
+}
+
+// maxLength bounds lengths that a descriptor states.
+const maxLength = math.MaxInt32
+
+func isSize(s string) bool {
+	n, err := strconv.ParseUint(s, 10, 64)
+	return err == nil && n <= maxLength
+}
+
+// isIdentifier leaves out the blank identifier, keywords, and what Go declares
+// itself: a declaration of such a name would hide it from the generated code.
+func isIdentifier(s string) bool {
+	return token.IsIdentifier(s) && s != "_" && s != "init" && s != "main" && types.Universe.Lookup(s) == nil
+}
+
+func isExported(s string) bool { return token.IsIdentifier(s) && token.IsExported(s) }
+
+func isMessage(s string) bool {
+	return protoreflect.FullName(s).IsValid() && strings.Contains(s, ".")
+}
+
+// isPath leaves to protobuf which names there are: every one of them is made of
+// the letters that Go's identifiers have.
+func isPath(s string) bool {
+	for name := range strings.SplitSeq(s, ".") {
+		if !protoreflect.Name(name).IsValid() {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,127 @@
+package descriptor
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// trees are the structs that the mappings of the language are read into.
+func trees() map[string]any {
+	return map[string]any{
+		"descriptor": Descriptor{}, "resource": Resource{}, "field": Field{}, "pick": Pick{}, "case": Case{}, "struct": Struct{},
+		"keep_if": Keep{}, "stop_if": Stop{}, "rule": Rule{}, "when": Cond{}, "ref": Ref{}, "hook": Hook{},
+	}
+}
+
+// Every key has a place in the tree, and every place in the tree a key.
+func TestTableAndTree(t *testing.T) {
+	for _, m := range Language() {
+		tree, ok := trees()[m.Name]
+		if !ok {
+			t.Errorf("mapping %s has no struct", m.Name)
+			continue
+		}
+		var tags []string
+		for field := range reflect.TypeOf(tree).Fields() {
+			switch tag := field.Tag.Get("key"); tag {
+			case "", ".":
+			case "*":
+				for _, v := range ValueKinds() {
+					tags = append(tags, v.Name)
+				}
+			default:
+				tags = append(tags, tag)
+			}
+		}
+		keys := names(m)
+		slices.Sort(tags)
+		slices.Sort(keys)
+		if !slices.Equal(tags, keys) {
+			t.Errorf("%s: keys %v, fields of the struct %v", m.Name, keys, tags)
+		}
+	}
+	if len(Language()) != len(trees()) {
+		t.Errorf("%d mappings and %d structs", len(Language()), len(trees()))
+	}
+}
+
+// What the table says of itself holds together.
+func TestTable(t *testing.T) {
+	mappings := make(map[string]bool)
+	for _, m := range Language() {
+		mappings[m.Name] = true
+	}
+	for _, m := range Language() {
+		if m.Doc == "" {
+			t.Errorf("mapping %s has no doc", m.Name)
+		}
+		for _, k := range m.Keys {
+			if k.Doc == "" || !strings.HasSuffix(k.Doc, ".") {
+				t.Errorf("%s.%s: doc %q must be a sentence", m.Name, k.Name, k.Doc)
+			}
+			nests := k.Kind == KindMapping || k.Kind == KindList || k.Kind == KindNamed
+			if nests != mappings[k.Of] {
+				t.Errorf("%s.%s: kind %d of %q", m.Name, k.Name, k.Kind, k.Of)
+			}
+			if (k.Kind == KindChoice) != (len(k.Choices) > 0) {
+				t.Errorf("%s.%s: kind %d with choices %v", m.Name, k.Name, k.Kind, k.Choices)
+			}
+			for _, with := range k.With {
+				if _, ok := find(m, with); !ok {
+					t.Errorf("%s.%s: there is no key %q", m.Name, k.Name, with)
+				}
+			}
+		}
+		if m.Need != "" && !slices.ContainsFunc(m.Keys, func(k Key) bool { return k.Group == m.Need }) {
+			t.Errorf("%s needs a key of group %q, which has none", m.Name, m.Need)
+		}
+	}
+}
+
+func TestPositions(t *testing.T) {
+	bag := new(diag.Bag)
+	d := Parse([]byte(`version: v1
+resource: {message: a.B, name: c, sotw: partial}
+fields:
+  - name: A
+    from: [x.y, z]
+structs:
+  S:
+    fields: []
+rules:
+  - {at: x, required: true, when: {equals: {y: TRUE, z: 3}}}
+`), bag)
+	if bag.Len() > 0 {
+		t.Fatal(bag.Errors())
+	}
+	for _, test := range []struct {
+		what string
+		got  Text
+		want Text
+	}{
+		{"message", d.Resource.Message, Text{diag.Pos{Line: 2, Column: 21}, "a.B", "!!str"}},
+		{"from", d.Fields[0].From[1], Text{diag.Pos{Line: 5, Column: 17}, "z", "!!str"}},
+		{"struct", d.Structs[0].Name, Text{diag.Pos{Line: 7, Column: 3}, "S", "!!str"}},
+		{"bool", d.Rules[0].When.Equals[0].Value, Text{diag.Pos{Line: 10, Column: 48}, "true", "!!bool"}},
+		{"number", d.Rules[0].When.Equals[1].Value, Text{diag.Pos{Line: 10, Column: 57}, "3", "!!int"}},
+	} {
+		if test.got != test.want {
+			t.Errorf("%s = %+v; want %+v", test.what, test.got, test.want)
+		}
+	}
+	if d.Resource.Go.Given() {
+		t.Error("a key that is not there is given")
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	bag := new(diag.Bag)
+	Parse(make([]byte, maxSize+1), bag)
+	if bag.Len() != 1 || bag.Errors()[0].Code != diag.Syntax {
+		t.Errorf("diagnostics: %v", bag.Errors())
+	}
+}

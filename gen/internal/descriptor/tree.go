@@ -1,0 +1,190 @@
+package descriptor
+
+import "github.com/xdsforge/xdsforge/gen/internal/diag"
+
+// The tree of a descriptor. The tag of a field is the key of [Language] that it
+// takes its value from.
+
+// Text is a scalar with its position. One that was not written has the zero Pos.
+type Text struct {
+	diag.Pos
+	Value string
+	Tag   string // YAML's: "!!str", "!!int", "!!bool", "!!float"
+}
+
+// Given reports whether t was written.
+func (t Text) Given() bool { return !t.IsZero() }
+
+// Flag is a true or false with its position.
+type Flag struct {
+	diag.Pos
+	Value bool
+}
+
+// Descriptor is a whole resource.yaml.
+type Descriptor struct {
+	diag.Pos
+	Version  Text     `key:"version"`
+	Resource Resource `key:"resource"`
+	Fields   []Field  `key:"fields"`
+	Structs  []Struct `key:"structs"`
+	Rules    []Rule   `key:"rules"`
+	Refs     []Ref    `key:"refs"`
+	Hooks    []Hook   `key:"hooks"`
+}
+
+// Resource says what message is described.
+type Resource struct {
+	diag.Pos
+	Message    Text `key:"message"`
+	Go         Text `key:"go"`
+	Name       Text `key:"name"`
+	SotW       Text `key:"sotw"`
+	Wildcard   Flag `key:"wildcard"`
+	Globs      Flag `key:"globs"`
+	Collection Text `key:"collection"`
+	Decoder    Text `key:"decoder"`
+	Strict     Flag `key:"strict"`
+	Doc        Text `key:"doc"`
+}
+
+// Field is one field of the update or of a struct.
+type Field struct {
+	diag.Pos
+	Name      Text   `key:"name"`
+	Doc       Text   `key:"doc"`
+	From      []Text `key:"from"`
+	Pick      *Pick  `key:"pick"`
+	Then      Text   `key:"then"`
+	As        Text   `key:"as"`
+	Struct    Text   `key:"struct"`
+	Each      Text   `key:"each"`
+	Enum      []Text `key:"enum"`
+	Otherwise Text   `key:"otherwise"`
+	Oneof     []Case `key:"oneof"`
+	Any       Text   `key:"any"`
+	Typed     Flag   `key:"typed_struct"`
+	AnyOther  Text   `key:"any_other"`
+	Resource  Text   `key:"resource"`
+	Hook      Text   `key:"hook"`
+	Needs     []Text `key:"needs"`
+	Encoded   Flag   `key:"encoded"`
+	Type      Text   `key:"type"`
+	Optional  Flag   `key:"optional"`
+	Default   Text   `key:"default"`
+	When      *Cond  `key:"when"`
+}
+
+// Pick chooses the first fitting element of a repeated message.
+type Pick struct {
+	diag.Pos
+	Equals []Pair `key:"equals"`
+}
+
+// Case is one alternative of a oneof.
+type Case struct {
+	diag.Pos
+	Case   Text    `key:"case"`
+	Doc    Text    `key:"doc"`
+	When   *Cond   `key:"when"`
+	From   Text    `key:"from"`
+	Any    Text    `key:"any"`
+	Typed  Flag    `key:"typed_struct"`
+	Struct Text    `key:"struct"`
+	Fields []Field `key:"fields"`
+	Hook   Text    `key:"hook"`
+	Needs  []Text  `key:"needs"`
+}
+
+// Struct is a named struct.
+type Struct struct {
+	diag.Pos
+	Name       Text    `key:"."` // the key it stands under
+	Doc        Text    `key:"doc"`
+	Message    Text    `key:"message"`
+	Comparable Flag    `key:"comparable"`
+	Side       Text    `key:"side"`
+	KeepIf     *Keep   `key:"keep_if"`
+	StopIf     *Stop   `key:"stop_if"`
+	Fields     []Field `key:"fields"`
+	Rules      []Rule  `key:"rules"`
+}
+
+// Keep says which elements of a repeated message are kept.
+type Keep struct {
+	diag.Pos
+	Positive Text `key:"positive"`
+	Present  Text `key:"present"`
+	NonEmpty Text `key:"non_empty"`
+	Profile  Text `key:"profile"`
+}
+
+// Stop says when the rest of a message is not read.
+type Stop struct {
+	diag.Pos
+	NonEmpty Text `key:"non_empty"`
+	Profile  Text `key:"profile"`
+}
+
+// Rule is one thing that a resource must fulfil.
+type Rule struct {
+	diag.Pos
+	At       Text        `key:"at"`
+	Required Flag        `key:"required"`
+	Unset    Flag        `key:"unset"`
+	Values   []ValueRule `key:"*"` // of a kind of [ValueKinds]; one, since kinds exclude each other
+	Min      Text        `key:"min"`
+	Max      Text        `key:"max"`
+	MinLen   Text        `key:"min_len"`
+	MaxLen   Text        `key:"max_len"`
+	Unique   []Text      `key:"unique"` // one "true", or paths
+	Across   Text        `key:"across"`
+	OneOf    []Text      `key:"one_of"`
+	AnyType  []Text      `key:"any_type"`
+	Sum      Text        `key:"sum"`
+	Default  Text        `key:"default"`
+	GroupBy  Text        `key:"group_by"`
+	When     *Cond       `key:"when"`
+	Why      Text        `key:"why"`
+}
+
+// ValueRule is one kind of [ValueKinds] with the values that it states.
+type ValueRule struct {
+	Kind   ValueKind
+	Values []Text
+}
+
+// Cond holds when all of its parts hold.
+type Cond struct {
+	diag.Pos
+	Present   []Text `key:"present"`
+	Absent    []Text `key:"absent"`
+	Equals    []Pair `key:"equals"`
+	XdstpName Flag   `key:"xdstp_name"`
+	Profile   Text   `key:"profile"`
+	Side      Text   `key:"side"`
+}
+
+// Pair is a path and the value it must have.
+type Pair struct {
+	Key   Text
+	Value Text
+}
+
+// Ref marks a field that names another resource.
+type Ref struct {
+	diag.Pos
+	To   Text `key:"to"`
+	From Text `key:"from"`
+}
+
+// Hook is a hand-written function.
+type Hook struct {
+	diag.Pos
+	Validate Text   `key:"validate"`
+	Check    Text   `key:"check"`
+	Finish   Text   `key:"finish"`
+	At       Text   `key:"at"`
+	Needs    []Text `key:"needs"`
+	Profile  Text   `key:"profile"`
+}

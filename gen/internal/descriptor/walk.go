@@ -1,0 +1,203 @@
+package descriptor
+
+import (
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// A walker reads YAML nodes into the tree as the table of [Language] says.
+type walker struct {
+	bag      *diag.Bag
+	lines    [][]byte // of the file
+	language map[string]Mapping
+}
+
+// position is where a node stands; what was not written stands at the end.
+func (w *walker) position(n *yaml.Node) diag.Pos {
+	return clamp(diag.Pos{Line: n.Line, Column: n.Column}, w.lines)
+}
+
+// mapping reads n, a mapping of kind m, into the struct v.
+func (w *walker) mapping(n *yaml.Node, m Mapping, v reflect.Value) {
+	if n.Kind != yaml.MappingNode {
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", m.Name, describe(n))
+		return
+	}
+	v.FieldByName("Pos").Set(reflect.ValueOf(w.position(n)))
+	seen := w.entries(n, m.Name, func(key, value *yaml.Node) {
+		k, ok := find(m, key.Value)
+		if !ok {
+			w.bag.AddHint(w.position(key), diag.UnknownKey, diag.Suggest(key.Value, names(m)), "unknown key %q in %s", key.Value, m.Name)
+			return
+		}
+		w.value(value, k, field(v, k.Name))
+	})
+	w.combinations(n, m, seen)
+}
+
+// entries calls read for every entry of n whose key is a text and was not there
+// before, and returns the keys.
+func (w *walker) entries(n *yaml.Node, in string, read func(key, value *yaml.Node)) map[string]*yaml.Node {
+	seen := make(map[string]*yaml.Node)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind != yaml.ScalarNode {
+			w.bag.Add(w.position(key), diag.WrongType, "a key of %s must be text, is %s", in, describe(key))
+			continue
+		}
+		if first, ok := seen[key.Value]; ok {
+			w.bag.Add(w.position(key), diag.DuplicateKey, "key %q is there twice in %s, first in line %d", key.Value, in, first.Line)
+			continue
+		}
+		seen[key.Value] = key
+		read(key, value)
+	}
+	return seen
+}
+
+// combinations checks which keys stand beside each other.
+func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Node) {
+	groups := make(map[string]string)
+	for _, k := range m.Keys {
+		at, ok := seen[k.Name]
+		if !ok {
+			if k.Required {
+				w.bag.Add(w.position(n), diag.MissingKey, "%s has no key %q", m.Name, k.Name)
+			}
+			continue
+		}
+		if other, taken := groups[k.Group]; taken && k.Group != "" {
+			w.bag.Add(w.position(at), diag.Conflict, "%s cannot have both %q and %q", m.Name, other, k.Name)
+		}
+		groups[k.Group] = k.Name
+		if len(k.With) > 0 && !slices.ContainsFunc(k.With, func(s string) bool { return seen[s] != nil }) {
+			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s makes sense only beside %s", k.Name, m.Name, either(k.With))
+		}
+	}
+	if _, ok := groups[m.Need]; !ok && m.Need != "" {
+		var choice []string
+		for _, k := range m.Keys {
+			if k.Group == m.Need {
+				choice = append(choice, k.Name)
+			}
+		}
+		w.bag.Add(w.position(n), diag.MissingKey, "%s has none of the keys %s", m.Name, either(choice))
+	}
+}
+
+// empty reports whether nothing was written, as where all lines of a list are
+// comments. It stands for a list without elements.
+func empty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// list reads a list of mappings into the slice v.
+func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
+	if empty(n) {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		return
+	}
+	if n.Kind != yaml.SequenceNode {
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a list, is %s", k.Name, describe(n))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
+	for i, e := range n.Content {
+		w.mapping(e, w.language[k.Of], v.Index(i))
+	}
+}
+
+// named reads a mapping of names to mappings into the slice v.
+func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
+	if empty(n) {
+		return
+	}
+	if n.Kind != yaml.MappingNode {
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping, is %s", k.Name, describe(n))
+		return
+	}
+	w.entries(n, k.Name, func(key, value *yaml.Node) {
+		e := reflect.New(v.Type().Elem()).Elem()
+		field(e, ".").Set(reflect.ValueOf(w.text(key, Key{Name: k.Name, Kind: KindName})))
+		w.mapping(value, w.language[k.Of], e)
+		v.Set(reflect.Append(v, e))
+	})
+}
+
+// pairs reads a mapping of paths to scalars.
+func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
+	if n.Kind != yaml.MappingNode {
+		w.bag.Add(w.position(n), diag.WrongType, "%s must be a mapping of paths to values, is %s", k.Name, describe(n))
+		return nil
+	}
+	var out []Pair
+	w.entries(n, k.Name, func(key, value *yaml.Node) {
+		out = append(out, Pair{
+			Key:   w.text(key, Key{Name: k.Name, Kind: KindPath}),
+			Value: w.text(value, Key{Name: k.Name, Kind: KindLiteral}),
+		})
+	})
+	return out
+}
+
+// field is the field of the tree's struct v that takes a key's value: its own, or
+// the one for the kinds of [ValueKinds]. That there is one for every key of the
+// table is tested.
+func field(v reflect.Value, key string) reflect.Value {
+	var values reflect.Value
+	for i := range v.NumField() {
+		switch v.Type().Field(i).Tag.Get("key") {
+		case key:
+			return v.Field(i)
+		case "*":
+			values = v.Field(i)
+		}
+	}
+	return values
+}
+
+func find(m Mapping, key string) (Key, bool) {
+	i := slices.IndexFunc(m.Keys, func(k Key) bool { return k.Name == key })
+	if i < 0 {
+		return Key{}, false
+	}
+	return m.Keys[i], true
+}
+
+func names(m Mapping) []string {
+	out := make([]string, len(m.Keys))
+	for i, k := range m.Keys {
+		out[i] = k.Name
+	}
+	return out
+}
+
+// describe says what a node is, for messages.
+func describe(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	case yaml.AliasNode:
+		return "an alias, which descriptors cannot have"
+	default:
+		return describeScalar(n)
+	}
+}
+
+func describeScalar(n *yaml.Node) string {
+	switch n.ShortTag() {
+	case "!!null":
+		return "empty"
+	case "!!bool":
+		return "a bool"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!str":
+		return "text"
+	}
+	return "tagged " + n.ShortTag()
+}

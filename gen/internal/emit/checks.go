@@ -1,0 +1,200 @@
+package emit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// presenceCheck writes Required and Unset.
+func (f *fn) presenceCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) []jen.Code {
+	var shown jen.Code
+	class := c.Path.Class()
+	scalar := class.Scalar() && class != model.Bytes && !c.Path.Wrapper() && !c.Path.ToList()
+	switch {
+	case scalar && c.Kind == model.Unset:
+		shown = f.get(m, c.Path)
+	case scalar && class == model.String && !c.Path.Presence():
+		shown = jen.Lit("")
+	}
+	broken := f.presence(m, c.Path, c.Kind == model.Unset)
+	return []jen.Code{jen.If(and(append(conds, broken)...)).Block(f.violation(at, shown, rule(c)))}
+}
+
+// oneOfCheck writes OneOf. Of the members of one oneof of protobuf there is never
+// more than one, so only none is to be looked for.
+func (f *fn) oneOfCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) []jen.Code {
+	x, init := m, jen.Code(nil)
+	if len(c.Path.Steps) > 0 {
+		x, init = jen.Id("x"), jen.Id("x").Op(":=").Add(f.get(m, c.Path))
+		conds = f.condsOf(m, c.When, c.Path, x)
+	}
+	exclusive := true
+	for _, p := range c.Members {
+		first := c.Members[0]
+		exclusive = exclusive && p.Leaf().Oneof != nil && p.Leaf().Oneof == first.Leaf().Oneof && p.Parent().String() == first.Parent().String()
+	}
+	var broken []jen.Code
+	if exclusive || len(c.Members) == 1 {
+		for _, p := range c.Members {
+			broken = append(broken, f.presence(x, p, false))
+		}
+	} else {
+		set := make([]jen.Code, len(c.Members))
+		for i, p := range c.Members {
+			set[i] = f.presence(x, p, true)
+		}
+		broken = []jen.Code{f.convert("Count").Call(set...).Op("!=").Lit(1)}
+	}
+	if init != nil && !statesPresence(c.When, c.Path) && slices.ContainsFunc(c.Members, f.readsStruct) {
+		none := jen.Add(x).Op("==").Nil().Op("||").Add(and(broken...))
+		if len(conds) > 0 {
+			none = jen.Parens(none)
+		}
+		broken = []jen.Code{none}
+	}
+	body := f.violation(at, nil, rule(c))
+	cond := and(append(conds, broken...)...)
+	if init != nil {
+		return []jen.Code{jen.If(init, cond).Block(body)}
+	}
+	return []jen.Code{jen.If(cond).Block(body)}
+}
+
+// statesPresence reports whether a condition says that there is a value at p.
+func statesPresence(c model.Cond, p model.Path) bool {
+	return slices.ContainsFunc(c.Tests, func(t model.Test) bool {
+		return t.Kind == model.Present && t.Path.String() == p.String()
+	})
+}
+
+// uniqueCheck writes Unique.
+func (f *fn) uniqueCheck(m jen.Code, c *model.Check) []jen.Code {
+	seen, keyName := f.variable("seen"), ""
+	if len(c.Keys) > 1 {
+		keyName = f.variable("key")
+	}
+	key, decls := f.keyType(keyName, c)
+	loop := f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
+		k, shown := f.keyValue(keyName, x, c)
+		if len(c.Keys) == 1 {
+			at = at.below(c.Keys[0])
+		}
+		return []jen.Code{jen.If(jen.Id(seen).Dot("Before").Call(k)).Block(f.violation(at, shown, rule(c)))}
+	})
+	decls = append(decls, jen.Var().Id(seen).Add(f.convert("Seen")).Types(key))
+	return append(decls, loop...)
+}
+
+// keyType is the type by which elements are told apart.
+func (f *fn) keyType(name string, c *model.Check) (key jen.Code, decls []jen.Code) {
+	switch len(c.Keys) {
+	case 0:
+		return f.pathScalar(c.Path), nil
+	case 1:
+		return f.pathScalar(c.Keys[0]), nil
+	}
+	var fields []jen.Code
+	taken := make(map[string]bool) // a_b.c and a.b_c look alike
+	for _, p := range c.Keys {
+		field := keyField(p)
+		for i := 2; taken[field]; i++ {
+			field = fmt.Sprint(keyField(p), i)
+		}
+		taken[field] = true
+		fields = append(fields, jen.Id(field).Add(f.pathScalar(p)))
+	}
+	return jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
+}
+
+// pathScalar is the Go type of the scalar, or of the one in the wrapper, at a
+// path.
+func (e *emitter) pathScalar(p model.Path) jen.Code {
+	if p.Class() == model.Enumeration {
+		return e.ident(p.Leaf().Enum.GoIdent)
+	}
+	return e.classType(p.Class())
+}
+
+// keyField is the name of a path as a field of a key.
+func keyField(p model.Path) string {
+	parts := strings.FieldsFunc(p.String(), func(r rune) bool { return r == '.' || r == '_' })
+	for i := 1; i < len(parts); i++ {
+		parts[i] = strings.ToUpper(parts[i][:1]) + parts[i][1:]
+	}
+	return strings.Join(parts, "") + "_"
+}
+
+// keyValue is the key of the element x, and how a violation shows it.
+func (f *fn) keyValue(name string, x jen.Code, c *model.Check) (key, shown jen.Code) {
+	switch len(c.Keys) {
+	case 0:
+		return x, x
+	case 1:
+		k := f.scalar(f.get(x, c.Keys[0]), c.Keys[0])
+		return k, k
+	}
+	var values []jen.Code
+	for _, p := range c.Keys {
+		values = append(values, f.scalar(f.get(x, p), p))
+	}
+	return jen.Id(name).Values(values...), nil
+}
+
+// sumCheck writes Sum.
+func (f *fn) sumCheck(m jen.Code, c *model.Check, at place) []jen.Code {
+	number := func(x jen.Code) *jen.Statement { return f.scalar(f.get(x, c.Sum), c.Sum) }
+	if c.GroupBy == nil {
+		sum := f.variable("sum")
+		loop := f.each(m, c.Path, f.here(), func(x jen.Code, _ place) []jen.Code {
+			if c.Absent == nil {
+				return []jen.Code{jen.Id(sum).Op("+=").Uint64().Call(number(x))}
+			}
+			w, absent := jen.Id("w"), jen.Id(sum).Op("+=").Add(f.literal(*c.Absent))
+			if c.Absent.Text == "1" {
+				absent = jen.Id(sum).Op("++")
+			}
+			return []jen.Code{jen.If(jen.Add(w).Op(":=").Add(f.get(x, c.Sum)), jen.Add(w).Op("!=").Nil()).Block(
+				jen.Id(sum).Op("+=").Uint64().Call(f.scalar(w, c.Sum)),
+			).Else().Block(absent)}
+		})
+		code := append([]jen.Code{jen.Var().Id(sum).Uint64()}, loop...)
+		return append(code, jen.If(f.outside(jen.Id(sum), c.Min, c.Max, false)).Block(f.violation(at, jen.Id(sum), rule(c))))
+	}
+	sums := f.variable("sums")
+	loop := f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
+		group := f.scalar(f.get(x, *c.GroupBy), *c.GroupBy)
+		value := number(x)
+		if c.Absent != nil {
+			value = f.convert("Or").Call(f.get(x, c.Sum), f.literal(*c.Absent))
+		}
+		return []jen.Code{jen.If(
+			jen.Id("sum").Op(":=").Id(sums).Dot("Add").Call(group, value),
+			f.outside(jen.Id("sum"), nil, c.Max, false),
+		).Block(f.violation(at, jen.Id("sum"), rule(c)))}
+	})
+	decl := jen.Var().Id(sums).Add(f.convert("Sums")).Types(f.pathScalar(*c.GroupBy))
+	return append([]jen.Code{decl}, loop...)
+}
+
+// callCheck calls a validate hook, unless there is no message for it.
+func (f *fn) callCheck(m jen.Code, c *model.Check) []jen.Code {
+	return f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
+		args := []jen.Code{f.dc(), f.path(at)}
+		for _, p := range c.Needs {
+			args = append(args, f.asked(x, p))
+		}
+		switch {
+		case len(c.Needs) > 0:
+		case f.isLate(c):
+			args = append(args, jen.Add(x).Dot("message"))
+		default:
+			args = append(args, f.askedMessage(x, c.Path.Message()))
+		}
+		return []jen.Code{jen.Id(c.Hook).Call(append(args, f.v())...)}
+	})
+}

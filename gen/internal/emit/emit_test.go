@@ -1,0 +1,49 @@
+package emit
+
+import (
+	"testing"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// No import gets a name that something else of a generated file has.
+func TestImportNames(t *testing.T) {
+	names := map[string]string{
+		"acme.test/validate":    "validate", // what every package may declare
+		"acme.test/error":       "error",    // what Go declares
+		"acme.test/x":           "x",        // a local variable
+		"acme.test/hook":        "clean",    // a hook
+		"acme.test/api/v1":      "apiv1",
+		"acme.test/other/api":   "apiv1",
+		"acme.test/under_score": "under_score",
+	}
+	e := &emitter{imports: make(map[string]bool), pkg: &model.Package{
+		Update: &model.Struct{}, Finish: []string{"clean"},
+		GoName: func(path string) (string, bool) { return names[path], true },
+	}}
+	for path := range names {
+		e.imports[path] = true
+	}
+	want := map[string]string{
+		"acme.test/validate": "validate2", "acme.test/error": "error2", "acme.test/x": "x2", "acme.test/hook": "clean2",
+		"acme.test/api/v1": "apiv1", "acme.test/other/api": "apiv12", "acme.test/under_score": "underscore",
+	}
+	for _, i := range e.importTable() {
+		if w, ok := want[i.path]; ok && i.name != w {
+			t.Errorf("%s is imported as %s; want %s", i.path, i.name, w)
+		}
+	}
+}
+
+// Every kind of comparison that the language has is written.
+func TestComparisons(t *testing.T) {
+	for _, k := range descriptor.ValueKinds() {
+		if c, ok := comparisons()[k.Name]; !ok || c.broken == nil || c.wording == nil {
+			t.Errorf("there is no comparison for %q", k.Name)
+		}
+	}
+	if len(comparisons()) != len(descriptor.ValueKinds()) {
+		t.Errorf("%d comparisons, %d kinds", len(comparisons()), len(descriptor.ValueKinds()))
+	}
+}

@@ -1,0 +1,212 @@
+package emit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Explain says what is generated of p: every struct with its fields, their Go
+// types and where they come from, then rules, refs and hooks.
+func Explain(p *model.Package) ([]byte, error) {
+	e := newEmitter(p)
+	e.artefacts() // notes all imports
+	x := &explainer{emitter: e, file: jen.NewFile(p.Name)}
+	for _, i := range e.importTable() {
+		x.file.ImportAlias(i.path, i.name)
+	}
+	w := tabwriter.NewWriter(&x.out, 0, 0, 2, ' ', 0)
+	name := "the wrapper"
+	if p.NameField != nil {
+		name = string(p.NameField.Desc.Name())
+	}
+	fmt.Fprintf(&x.out, "package %s: %s, named by %s\n", p.Name, p.Message.Desc.FullName(), name)
+	for _, s := range slices.Concat([]*model.Struct{p.Update}, p.Structs) {
+		x.structure(w, s)
+	}
+	for _, enum := range p.Enums {
+		fmt.Fprintf(w, "\n%s\t%s\n", enum.Name, enum.Enum.Desc.FullName())
+		for _, v := range enum.Values {
+			fmt.Fprintf(w, "  %s\t%s\n", v.Name, v.Value.Desc.Name())
+		}
+	}
+	x.rules(w)
+	x.hooks(w)
+	if err := w.Flush(); err != nil {
+		return nil, fmt.Errorf("emit: %w", err)
+	}
+	return blanks().ReplaceAll(x.out.Bytes(), []byte("\n")), x.err
+}
+
+// blanks are those at the end of a line, where a row has no last cell.
+func blanks() *regexp.Regexp { return regexp.MustCompile(` +\n`) }
+
+// An explainer prints a package.
+type explainer struct {
+	*emitter
+	out  bytes.Buffer
+	file *jen.File // says how types are printed
+	err  error     // the first
+}
+
+// text is a type as it is generated.
+func (x *explainer) text(typ *jen.Statement) string {
+	var b bytes.Buffer
+	if err := jen.Var().Id("_").Add(typ).RenderWithFile(&b, x.file); err != nil && x.err == nil {
+		x.err = fmt.Errorf("emit: %w", err)
+	}
+	return strings.TrimPrefix(b.String(), "var _ ")
+}
+
+// structure prints a struct.
+func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
+	fmt.Fprintf(w, "\n%s\t%s\n", s.Name, s.Message.Desc.FullName())
+	if k := s.Keep; k != nil {
+		switch {
+		case k.Present != nil:
+			fmt.Fprintf(w, "  kept if %s is set\n", k.Present.Path)
+		case k.Positive != nil:
+			fmt.Fprintf(w, "  kept if %s is positive\n", k.Positive.Name)
+		default:
+			fmt.Fprintf(w, "  kept if %s is not empty\n", k.NonEmpty.Name)
+		}
+		if k.Profile != "" {
+			fmt.Fprintf(w, "  (all are kept where the profile is not %s)\n", k.Profile)
+		}
+	}
+	if s.Stop != nil {
+		fmt.Fprintf(w, "  nothing behind %s is read if it is not empty\n", s.Stop.NonEmpty.Name)
+		if s.Stop.Profile != "" {
+			fmt.Fprintf(w, "  (all is read where the profile is not %s)\n", s.Stop.Profile)
+		}
+	}
+	for _, f := range s.Fields {
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, x.text(x.goType(f)), strings.Join(source(f), "; "))
+		if v, ok := f.Value.(model.OneofOf); ok {
+			for _, c := range v.Oneof.Cases {
+				fmt.Fprintf(w, "  \t  %s\t%s\n", c.Type, caseSource(c))
+			}
+		}
+	}
+}
+
+// source says where a field's value comes from and what becomes of it.
+func source(f *model.Field) []string {
+	var out []string
+	from := strings.Join(pathTexts(f.Paths), ", ")
+	switch v := f.Value.(type) {
+	case model.Converted:
+		out = append(out, "as "+v.Conversion.Name)
+	case model.StructOf:
+		if v.Any != nil {
+			out = append(out, "in an Any: "+string(v.Any.Desc.FullName()))
+		}
+	case model.EnumOf:
+		if v.Enum.Otherwise != nil {
+			out = append(out, "any other number is "+v.Enum.Otherwise.Name)
+		}
+	case model.HookOf:
+		from = "made by " + v.Hook.Func + "(" + strings.Join(pathTexts(v.Hook.Needs), ", ") + ")"
+	case model.InlineOf:
+		out = append(out, "an inlined "+string(v.Message.Desc.FullName()))
+	}
+	switch {
+	case f.SelfName:
+		out = append(out, "default: the resource's name")
+	case f.Default != nil:
+		out = append(out, "default: "+f.Default.Text)
+	}
+	if f.Ref != "" {
+		out = append(out, "names a "+f.Ref)
+	}
+	if text := withReason("", f.When, ""); text != "" {
+		out = append(out, strings.TrimSpace(text))
+	}
+	if from == "" {
+		return out
+	}
+	return append([]string{from}, out...)
+}
+
+// caseSource says when a case applies and what it is made of.
+func caseSource(c *model.Case) string {
+	var out []string
+	if c.Path != nil {
+		out = append(out, c.Path.String())
+	}
+	if c.Any != nil {
+		out = append(out, "in an Any: "+string(c.Any.Desc.FullName()))
+	}
+	if c.Hook != nil {
+		out = append(out, "made by "+c.Hook.Func)
+	}
+	if c.When.Empty() {
+		out = append(out, "always")
+	}
+	return strings.TrimSpace(strings.Join(out, "; ") + withReason("", c.When, ""))
+}
+
+// rules prints what resources are held to, in the order of their violations.
+func (x *explainer) rules(w *tabwriter.Writer) {
+	var lines []string
+	for _, s := range slices.Concat([]*model.Struct{x.pkg.Update}, x.pkg.Structs) {
+		if s.Rules != nil {
+			prefix := ""
+			if s != x.pkg.Update {
+				prefix = s.Name + ": "
+			}
+			lines = append(lines, scopeRules(s.Rules, prefix, nil)...)
+		}
+	}
+	for _, c := range x.pkg.GoChecks {
+		lines = append(lines, c.Path.String()+"; "+goWording(c))
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(w, "\nrules\n  %s\n", strings.Join(lines, "\n  "))
+	}
+}
+
+// scopeRules are the rules about a message and those in its repeated fields.
+func scopeRules(s *model.Scope, prefix string, at []string) []string {
+	lines := make([]string, 0, len(s.Checks))
+	for _, c := range s.Checks {
+		path := slices.Clone(at)
+		if len(c.Path.Steps) > 0 {
+			path = append(path, c.Path.String())
+		}
+		text := rule(c)
+		if c.Kind == model.Call {
+			text = "hook " + c.Hook
+			if c.When.Profile != "" {
+				text += " in profile " + c.When.Profile
+			}
+		}
+		lines = append(lines, prefix+strings.TrimPrefix(strings.Join(path, ".")+"; "+text, "; "))
+	}
+	for _, u := range s.Under {
+		lines = append(lines, scopeRules(u.Scope, prefix, append(slices.Clone(at), u.Path.String()))...)
+	}
+	return lines
+}
+
+// hooks prints the functions that must be written by hand.
+func (x *explainer) hooks(w *tabwriter.Writer) {
+	seen := make(map[string]bool)
+	for _, h := range x.emitter.hooks() {
+		signature := strings.Replace(x.text(h.typ), "func(", "func "+h.name+"(", 1)
+		if !seen[signature] {
+			if len(seen) == 0 {
+				fmt.Fprint(w, "\nhooks\n")
+			}
+			seen[signature] = true
+			fmt.Fprintf(w, "  %s\n", signature)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package emit
+
+import (
+	"slices"
+
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// A hookType is a hook and the type that it must have.
+type hookType struct {
+	name string
+	typ  *jen.Statement
+	of   string
+}
+
+// hookTypes states the type of every hook, so that the compiler's error about a
+// hook names it and what it must be.
+func (e *emitter) hookTypes() []jen.Code {
+	var out []jen.Code
+	seen := make(map[string]bool)
+	for _, h := range e.hooks() {
+		if key := h.name + h.of; !seen[key] {
+			seen[key] = true
+			decl := jen.Var().Id("_").Add(h.typ).Op("=").Id(h.name).Comment("// " + h.of)
+			if out == nil {
+				decl = jen.Add(comment("The hooks are written by hand; these are the types that they must have.")).Line().Add(decl)
+			}
+			out = append(out, decl)
+		}
+	}
+	return out
+}
+
+func (e *emitter) hooks() []hookType {
+	var out []hookType
+	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+		for _, f := range s.Fields {
+			if h, ok := f.Value.(model.HookOf); ok {
+				out = append(out, hookType{h.Hook.Func, e.valueHook(h.Hook, s.Message), "hook of field " + f.Name})
+			}
+			if o, ok := f.Value.(model.OneofOf); ok {
+				for _, c := range o.Oneof.Cases {
+					if c.Hook != nil {
+						out = append(out, hookType{c.Hook.Func, e.valueHook(*c.Hook, s.Message), "hook of case " + c.Type})
+					}
+				}
+			}
+		}
+	}
+	if e.pkg.Update.Rules != nil {
+		out = e.validateHooks(out, e.pkg.Update.Rules)
+	}
+	updateHooks := func(names []string, what string) {
+		for _, name := range names {
+			t := jen.Func().Params(jen.Op("*").Add(e.resource("DecodeContext")), jen.Op("*").Id("Update"), jen.Op("*").Add(e.resource("Violations")))
+			out = append(out, hookType{name, t, what})
+		}
+	}
+	updateHooks(e.pkg.Checkers, "hook that checks the update")
+	updateHooks(e.pkg.Finish, "hook that finishes the update")
+	return out
+}
+
+// valueHook is the type of a hook that makes a value.
+func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
+	params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext"))}
+	for _, n := range h.Needs {
+		switch {
+		case n.Field != nil:
+			params = append(params, e.goType(n.Field))
+		case h.Encoded && n.Message():
+			params = append(params, jen.Index().Byte())
+		default:
+			params = append(params, e.pathType(n.Path))
+		}
+	}
+	if len(h.Needs) == 0 {
+		params = append(params, e.message(here))
+	}
+	return jen.Func().Params(params...).Params(e.exprType(h.Type.Expr, h.Type.Packages), jen.Error())
+}
+
+func (e *emitter) validateHooks(out []hookType, s *model.Scope) []hookType {
+	for _, c := range s.Checks {
+		if c.Kind != model.Call {
+			continue
+		}
+		params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext")), e.resource("Path")}
+		for _, p := range c.Needs {
+			params = append(params, e.pathType(p))
+		}
+		if len(c.Needs) == 0 {
+			params = append(params, e.message(c.Path.Message()))
+		}
+		t := jen.Func().Params(append(params, jen.Op("*").Add(e.resource("Violations")))...)
+		out = append(out, hookType{c.Hook, t, "hook that validates " + model.Short(c.Path.Message())})
+	}
+	for _, u := range s.Under {
+		out = e.validateHooks(out, u.Scope)
+	}
+	return out
+}

@@ -1,0 +1,240 @@
+package model
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+)
+
+// updateName is the Go name of the struct that a descriptor's fields make.
+const updateName = "Update"
+
+// A builder makes a package of a descriptor. Structs are built when they are
+// first used, since only that says what message they are made of.
+type builder struct {
+	bag     *diag.Bag
+	index   *protoindex.Index
+	desc    *descriptor.Descriptor
+	pkg     *Package
+	structs map[string]*Struct
+	enums   map[string]*Enum
+	waiting []waiting
+}
+
+// waiting is a struct whose fields are still to be built.
+type waiting struct {
+	s      *Struct
+	fields []descriptor.Field
+	decl   *descriptor.Struct // nil: the update, or a case's own struct
+}
+
+// Build makes the model of d, whose generated code goes into the Go package
+// name. Faults are noted in bag; the model is of use only where there were none.
+func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *diag.Bag) *Package {
+	b := &builder{
+		bag: bag, index: index, desc: d,
+		pkg: &Package{
+			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
+			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value,
+		},
+		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
+	}
+	m, ok := b.message(d.Resource.Message)
+	if !ok {
+		return b.pkg
+	}
+	b.pkg.Message = m
+	b.nameField(d.Resource.Name)
+	b.collection(d.Resource.Collection)
+	b.pkg.Wire, b.pkg.Strict = d.Resource.Decoder.Value == "wire", d.Resource.Strict.Value
+	if s := d.Resource.Strict; b.pkg.Strict && !b.pkg.Wire {
+		bag.Add(s.Pos, diag.Conflict, "strict is about decoder: wire; a message is looked at in every byte anyway")
+	}
+	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: m}
+	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})
+	for len(b.waiting) > 0 {
+		next := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.fill(next)
+	}
+	b.unused()
+	b.recursion()
+	b.comparability()
+	b.rules(b.pkg.Update, d.Rules, d.Hooks)
+	b.refs(d.Refs)
+	b.clashes()
+	return b.pkg
+}
+
+// Messages are the messages that d names, as [protoindex.Load] wants them.
+func Messages(d *descriptor.Descriptor) []protoindex.Want {
+	wants := []protoindex.Want{{Message: d.Resource.Message.Value, GoPackage: d.Resource.Go.Value}}
+	if c := d.Resource.Collection; c.Given() { // it stands beside the message, unless its name says otherwise
+		path, known := protoindex.GoPackage(c.Value)
+		if !known {
+			path = d.Resource.Go.Value
+		}
+		wants = append(wants, protoindex.Want{Message: c.Value, GoPackage: path})
+	}
+	add := func(t descriptor.Text) {
+		if t.Given() && !slices.ContainsFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value }) {
+			wants = append(wants, protoindex.Want{Message: t.Value})
+		}
+	}
+	var fields func([]descriptor.Field)
+	fields = func(list []descriptor.Field) {
+		for _, f := range list {
+			add(f.Any)
+			for _, c := range f.Oneof {
+				add(c.Any)
+				fields(c.Fields)
+			}
+		}
+	}
+	fields(d.Fields)
+	for _, s := range d.Structs {
+		fields(s.Fields)
+	}
+	return wants
+}
+
+// message finds a message of the index.
+func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
+	m, err := b.index.Message(t.Value)
+	if err == nil {
+		return m, true
+	}
+	code, hint := diag.NoMessage, diag.Suggest(t.Value, b.index.Names())
+	if errors.Is(err, protoindex.ErrNoGoPackage) {
+		code, hint = diag.NoGoPackage, b.packageHint(t)
+	}
+	b.bag.AddHint(t.Pos, code, hint, "%v", err)
+	return nil, false
+}
+
+// packageHint says what may mend that the Go package of a message is not known: a
+// name that is nearly that of a message of the same protobuf package, or where the
+// Go package can be named.
+func (b *builder) packageHint(t descriptor.Text) string {
+	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
+	near := slices.DeleteFunc(slices.Clone(b.index.Names()), func(name string) bool {
+		rest, found := strings.CutPrefix(name, scope)
+		return !found || strings.Contains(rest, ".")
+	})
+	hint := diag.Suggest(t.Value, near)
+	if r := b.desc.Resource; hint == "" && t == r.Message && !r.Go.Given() {
+		return "say in `go` which it is in"
+	}
+	return hint
+}
+
+// collection checks that a message is one of list collections (TP1).
+func (b *builder) collection(t descriptor.Text) {
+	if !t.Given() {
+		return
+	}
+	m, ok := b.message(t)
+	if ok && !slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		return f.Desc.Name() == "entries" && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry"
+	}) {
+		b.bag.Add(t.Pos, diag.WrongShape, "%s is no collection: it has no entries that are xds.core.v3.CollectionEntry", t.Value)
+	}
+}
+
+func (b *builder) nameField(t descriptor.Text) {
+	if t.Value == "wrapper" && !slices.ContainsFunc(b.pkg.Message.Fields, func(f *protogen.Field) bool { return f.Desc.Name() == "wrapper" }) {
+		return
+	}
+	const nameless = "say wrapper where the message has no name of its own"
+	if near := diag.Suggest(t.Value, protoNames(b.pkg.Message, false)); near == "" && !strings.Contains(t.Value, ".") {
+		b.bag.AddHint(t.Pos, diag.UnknownField, nameless, "unknown field %q in %s", t.Value, Short(b.pkg.Message))
+		return
+	}
+	p, ok := b.path(t, b.pkg.Message)
+	if !ok {
+		return
+	}
+	if len(p.Steps) != 1 || p.Class() != String || p.Wrapper() || p.Many() {
+		b.bag.AddHint(t.Pos, diag.WrongShape, nameless, "the name must be a string field of %s itself", Short(b.pkg.Message))
+		return
+	}
+	b.pkg.NameField = p.Leaf()
+}
+
+// use is the struct of the given name, made of m.
+func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
+	i := slices.IndexFunc(b.desc.Structs, func(s descriptor.Struct) bool { return s.Name.Value == t.Value })
+	if i < 0 {
+		names := make([]string, len(b.desc.Structs))
+		for i, s := range b.desc.Structs {
+			names[i] = s.Name.Value
+		}
+		b.bag.AddHint(t.Pos, diag.UnknownStruct, diag.Suggest(t.Value, names), "there is no struct %s", t.Value)
+		return nil, false
+	}
+	decl := &b.desc.Structs[i]
+	s, ok := b.structs[t.Value]
+	if !ok {
+		s = &Struct{Pos: decl.Name.Pos, Name: t.Value, Doc: decl.Doc.Value, Message: m, Side: decl.Side.Value, declaredComparable: decl.Comparable.Pos}
+		b.structs[t.Value] = s
+		b.pkg.Structs = append(b.pkg.Structs, s)
+		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})
+		if want := cmp.Or(decl.Message.Value, string(m.Desc.FullName())); want != string(m.Desc.FullName()) {
+			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared to be made of %s, here is a %s", s.Name, want, m.Desc.FullName())
+		}
+	} else if s.Message.Desc.FullName() != m.Desc.FullName() {
+		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is made of %s elsewhere, here is a %s", s.Name, s.Message.Desc.FullName(), m.Desc.FullName())
+	}
+	return s, true
+}
+
+// fill builds the fields of a struct, and what else is declared of it.
+func (b *builder) fill(w waiting) {
+	for i := range w.fields {
+		if f, ok := b.field(w.s, &w.fields[i]); ok {
+			w.s.Fields = append(w.s.Fields, f)
+		} else {
+			w.s.faulty = append(w.s.faulty, w.fields[i].Name.Value)
+		}
+	}
+	b.fieldClashes(w.s, w.fields)
+	if w.decl == nil {
+		return
+	}
+	if w.decl.KeepIf != nil {
+		w.s.Keep = b.keep(w.s, w.decl.KeepIf)
+	}
+	if w.decl.StopIf != nil {
+		w.s.Stop = b.stop(w.s, w.decl.StopIf)
+	}
+	b.rules(w.s, w.decl.Rules, nil)
+}
+
+// unused notes structs that no other struct and not the update mentions.
+func (b *builder) unused() {
+	for i, s := range b.desc.Structs {
+		used := mentions(b.desc.Fields, s.Name.Value)
+		for j, other := range b.desc.Structs {
+			used = used || i != j && mentions(other.Fields, s.Name.Value)
+		}
+		if !used {
+			b.bag.Add(s.Name.Pos, diag.UnusedStruct, "nothing uses struct %s", s.Name.Value)
+		}
+	}
+}
+
+func mentions(fields []descriptor.Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f descriptor.Field) bool {
+		return f.Struct.Value == name || f.Each.Value == name || slices.ContainsFunc(f.Oneof, func(c descriptor.Case) bool {
+			return c.Struct.Value == name || mentions(c.Fields, name)
+		})
+	})
+}

@@ -1,0 +1,183 @@
+package model
+
+import (
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// Package is the model of one descriptor.
+type Package struct {
+	Name      string // of the Go package
+	Source    string // the descriptor's file name
+	Message   *protogen.Message
+	NameField *protogen.Field // nil: the wrapper names the resource
+	Complete  bool            // a state-of-the-world response names every resource
+	Wildcard  bool            // "*" may be watched
+	Globs     bool            // glob collections may be watched
+	Collected string          // full name of the message of list collections; empty: there are none
+	Wire      bool            // the decoder reads encoded bytes
+	Strict    bool            // and looks at all of them
+	Update    *Struct
+	Structs   []*Struct // all others, in the order in which they are first used
+	Enums     []*Enum
+	Oneofs    []*Oneof
+	Picks     []Step // repeated messages of which one element is taken
+	GoChecks  []*GoCheck
+	Checkers  []string // hooks that look at the update, whatever was wrong
+	Finish    []string // hooks
+	Inlined   []string // full names of the messages that are inlined resources
+
+	// GoName is the name of a Go package of messages, by its import path.
+	GoName func(importPath string) (string, bool)
+
+	pickPos []diag.Pos
+}
+
+// Struct is a Go struct that is made of one message.
+type Struct struct {
+	diag.Pos
+	Name       string
+	Doc        string
+	Message    *protogen.Message
+	Fields     []*Field
+	Keep       *Keep
+	Stop       *Stop
+	Rules      *Scope // nil: none
+	Comparable bool   // == compares it
+	Side       string // whose HTTP filters are in it; empty: those of what it is in
+	Cases      []*Oneof
+
+	declaredComparable diag.Pos
+	faulty             []string // names of fields that could not be built
+}
+
+// Keep says which elements of a repeated message are kept. One of its parts is
+// there.
+type Keep struct {
+	Present  *Test
+	Positive *Field
+	NonEmpty *Field
+	Profile  string // where others are dropped; empty: everywhere
+}
+
+// Stop is the condition for not reading the rest of a message: the fields behind NonEmpty,
+// and those that the struct's rules check.
+type Stop struct {
+	NonEmpty *Field
+	Profile  string // where it counts; empty: everywhere
+}
+
+// Field is one field of a struct.
+type Field struct {
+	diag.Pos
+	Name     string
+	Doc      string
+	Paths    []Path // where the value stands; several are concatenated
+	Value    Value
+	List     bool     // a slice of values
+	Key      Class    // a map of values: the class of its keys; else NoClass
+	Optional bool     // a pointer
+	Default  *Literal // nil: none
+	SelfName bool     // the default is the resource's name
+	Ref      string   // full name of the message that the field names resources of
+	When     Cond     // when it is read; it is zero otherwise
+}
+
+// IsMap reports whether the field is a map of values.
+func (f *Field) IsMap() bool { return f.Key != NoClass }
+
+// element is where one value stands: of a map, in its entry.
+func (f *Field) element() Path {
+	p := f.Paths[0]
+	if !f.IsMap() {
+		return p
+	}
+	entry := p.Leaf().Message
+	return Path{From: entry, Steps: []Step{{Field: entry.Fields[1]}}}
+}
+
+// Enum is a Go type with constants.
+type Enum struct {
+	diag.Pos
+	Name      string
+	Enum      *protogen.Enum
+	Values    []EnumValue
+	Otherwise *EnumValue // nil: another number is a violation
+}
+
+// Constant is the name of the constant for a value; empty: there is none.
+func (e *Enum) Constant(l Literal) string {
+	for _, v := range e.Values {
+		if l.same(Literal{Value: v.Value}) {
+			return v.Name
+		}
+	}
+	return ""
+}
+
+// EnumValue is one constant.
+type EnumValue struct {
+	Name  string // of the constant
+	Value *protogen.EnumValue
+}
+
+// Oneof is a closed Go interface.
+type Oneof struct {
+	diag.Pos
+	Name    string
+	Doc     string
+	Message *protogen.Message // the message at hand
+	Cases   []*Case
+}
+
+// Case is one alternative of a oneof.
+type Case struct {
+	diag.Pos
+	Type   string  // the Go type
+	Struct *Struct // nil: a hook makes it
+	Path   *Path   // the message it is made of; nil: the message at hand
+	Any    *protogen.Message
+	Typed  bool // a TypedStruct may stand for the message in the Any
+	When   Cond // when there is none, the case always applies
+	Hook   *Hook
+}
+
+// Hook is a hand-written function that makes a value.
+type Hook struct {
+	Func    string
+	Needs   []Need // empty: the message at hand
+	Encoded bool   // messages are given as bytes
+	Type    GoType
+}
+
+// Need is one of the values that a hook is given: that at a path of the message, or
+// that of a field of the same struct, which was read before.
+type Need struct {
+	Path  Path
+	Field *Field // nil: the value at Path
+}
+
+// Message reports whether a need is one message, and not what was made of one.
+func (n Need) Message() bool {
+	return n.Field == nil && len(n.Path.Steps) > 0 && n.Path.Message() != nil && !n.Path.ToList() && !n.Path.Leaf().Desc.IsMap()
+}
+
+// String is the need as it is written.
+func (n Need) String() string {
+	if n.Field != nil {
+		return n.Field.Name
+	}
+	return n.Path.String()
+}
+
+// Oneofs are the oneofs of the struct's fields.
+func (s *Struct) Oneofs() []*Oneof {
+	var out []*Oneof
+	for _, f := range s.Fields {
+		if v, ok := f.Value.(OneofOf); ok {
+			out = append(out, v.Oneof)
+		}
+	}
+	return out
+}

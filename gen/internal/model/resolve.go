@@ -1,0 +1,195 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+// path resolves t from a message. It may end in a oneof.
+func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
+	p := Path{From: from}
+	at := from
+	names := strings.Split(t.Value, ".")
+	for i, name := range names {
+		f, o := fieldOf(at, name)
+		switch {
+		case f == nil && o == nil:
+			b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, protoNames(at, i == len(names)-1)), "unknown field %q in %s", name, Short(at))
+			return p, false
+		case o != nil && i < len(names)-1:
+			b.bag.AddHint(t.Pos, diag.Unreachable, "leave it out: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
+			return p, false
+		}
+		p.Steps = append(p.Steps, Step{Field: f, Oneof: o})
+		if i == len(names)-1 {
+			break
+		}
+		if f.Message == nil || f.Desc.IsMap() || classOf(f) == Any {
+			hint := ""
+			switch classOf(f) {
+			case Any:
+				hint = "say in `any` what it holds, and read the rest in a struct"
+			case Map:
+				hint = "say in `each` what its values become, and read the rest in that struct"
+			default:
+			}
+			b.bag.AddHint(t.Pos, diag.Unreachable, hint, "%s in %s is %s, %q cannot be below it", name, Short(at), classOf(f), names[i+1])
+			return p, false
+		}
+		at = f.Message
+	}
+	return p, true
+}
+
+// fieldPath is [builder.path] to a field, not to a oneof.
+func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) (Path, bool) {
+	p, ok := b.path(t, from)
+	if ok && p.Oneof() != nil {
+		b.bag.Add(t.Pos, diag.WrongShape, "%s is a oneof of protobuf; a value is in one of its members", t.Value)
+		return p, false
+	}
+	return p, ok
+}
+
+// single checks that a path leads through no repeated field. It may lead to one.
+func (b *builder) single(t descriptor.Text, p Path) bool {
+	if p.ManyInside() {
+		b.bag.Add(t.Pos, diag.WrongShape, "%s leads through a repeated field, and one value is needed", t.Value)
+		return false
+	}
+	return true
+}
+
+func fieldOf(m *protogen.Message, name string) (*protogen.Field, *protogen.Oneof) {
+	for _, f := range m.Fields {
+		if string(f.Desc.Name()) == name {
+			return f, nil
+		}
+	}
+	for _, o := range m.Oneofs {
+		if string(o.Desc.Name()) == name && !o.Desc.IsSynthetic() {
+			return nil, o
+		}
+	}
+	return nil, nil
+}
+
+func protoNames(m *protogen.Message, oneofs bool) []string {
+	var names []string
+	for _, f := range m.Fields {
+		names = append(names, string(f.Desc.Name()))
+	}
+	for _, o := range m.Oneofs {
+		if oneofs && !o.Desc.IsSynthetic() {
+			names = append(names, string(o.Desc.Name()))
+		}
+	}
+	return names
+}
+
+// TestKind is a kind of [Test].
+type TestKind int
+
+// The kinds.
+const (
+	Present TestKind = iota
+	Absent
+	Equals
+)
+
+// Test is one part of a condition.
+type Test struct {
+	Kind  TestKind
+	Path  Path
+	Value Literal // of Equals
+}
+
+// Cond holds when all of its tests hold.
+type Cond struct {
+	Tests []Test
+	Context
+}
+
+// Context is what a condition asks of the context, and not of a message.
+type Context struct {
+	Xdstp   *bool  // the resource's name is an xdstp name, or is not
+	Profile string // the program's, as descriptors call it; empty: any
+	Side    string // who goes by the message; empty: both
+}
+
+// Empty reports whether c asks for nothing.
+func (c Context) Empty() bool { return c == Context{} }
+
+// Empty reports whether c always holds.
+func (c Cond) Empty() bool { return len(c.Tests) == 0 && c.Context.Empty() }
+
+// located is a test whose place is still to be found.
+type located struct {
+	Test
+	at descriptor.Text
+}
+
+// cond resolves the parts of a condition from a message.
+func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []located, context Context, ok bool) {
+	if d == nil {
+		return nil, Context{}, true
+	}
+	ok = b.once(slices.Concat(d.Present, d.Absent))
+	add := func(kind TestKind, texts []descriptor.Text) {
+		for _, t := range texts {
+			p, fine := b.path(t, from)
+			ok = ok && fine
+			tests = append(tests, located{Test{Kind: kind, Path: p}, t})
+		}
+	}
+	add(Present, d.Present)
+	add(Absent, d.Absent)
+	for _, pair := range d.Equals {
+		t, fine := b.equals(pair, from)
+		ok = ok && fine
+		tests = append(tests, located{t, pair.Key})
+	}
+	return tests, contextOf(d), ok
+}
+
+// contextOf is what a condition asks of the context.
+func contextOf(d *descriptor.Cond) Context {
+	c := Context{Profile: d.Profile.Value, Side: d.Side.Value}
+	if d.XdstpName.Line > 0 {
+		c.Xdstp = &d.XdstpName.Value
+	}
+	return c
+}
+
+// equals resolves a path and the value it must have.
+func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bool) {
+	p, ok := b.fieldPath(pair.Key, from)
+	if !ok {
+		return Test{}, false
+	}
+	if p.ToList() {
+		b.bag.Add(pair.Key.Pos, diag.WrongShape, "%s is repeated, and one value is needed", pair.Key.Value)
+		return Test{}, false
+	}
+	l, ok := b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)
+	return Test{Kind: Equals, Path: p, Value: l}, ok
+}
+
+// localCond resolves a condition that looks at one message only.
+func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) (Cond, bool) {
+	tests, context, ok := b.cond(d, from)
+	c := Cond{Context: context}
+	for _, t := range tests {
+		if ok && t.Path.ManyInside() {
+			b.bag.Add(t.at.Pos, diag.CondScope, "%s leads through a repeated field, and one value is needed", t.at.Value)
+			ok = false
+		}
+		c.Tests = append(c.Tests, t.Test)
+	}
+	return c, ok
+}

@@ -1,0 +1,122 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
+
+func repeatedSteps(p Path) int {
+	n := 0
+	for _, s := range p.Steps {
+		if s.Repeated() {
+			n++
+		}
+	}
+	return n
+}
+
+// place puts a check into the scope of the message that it looks at: behind the
+// first repeated steps of its path, as many as are to be entered. The tests of
+// its condition are made as far out as they can be.
+func (b *builder) place(root *Scope, c *Check, enter int, tests []located, context Context) {
+	conds := make([]Cond, enter+1)
+	conds[0].Context = context
+	c.Stated.Context = context
+	for _, t := range tests {
+		c.Stated.Tests = append(c.Stated.Tests, t.Test)
+		depth, rest, ok := within(t.Path, c.Path, enter)
+		if !ok {
+			b.bag.Add(t.at.Pos, diag.CondScope, "%s leads through a repeated field that the rule's path does not go through", t.at.Value)
+			return
+		}
+		t.Path = rest
+		conds[depth].Tests = append(conds[depth].Tests, t.Test)
+	}
+	s := root
+	for depth := range enter {
+		head, rest, _ := c.Path.Split()
+		s = s.under(head, conds[depth])
+		c.Path = rest
+	}
+	c.When = conds[enter]
+	s.Checks = append(s.Checks, c)
+}
+
+// within tells how many repeated fields p shares with at, and what is left of p
+// behind them. It shares all that it leads through, or does not fit.
+func within(p, at Path, enter int) (depth int, rest Path, ok bool) {
+	rest = p
+	for {
+		head, tail, found := rest.Split()
+		if !found || len(tail.Steps) == 0 {
+			return depth, rest, true
+		}
+		shared, left, found := at.Split()
+		if !found || depth == enter || shared.String() != head.String() {
+			return 0, Path{}, false
+		}
+		depth++
+		rest, at = tail, left
+	}
+}
+
+// under finds or makes the scope of a repeated field under a condition.
+func (s *Scope) under(p Path, when Cond) *Scope {
+	for _, u := range s.Under {
+		if u.Path.String() == p.String() && SameCond(u.When, when) {
+			return u.Scope
+		}
+	}
+	u := &Under{When: when, Path: p, Scope: &Scope{Message: p.Message()}}
+	s.Under = append(s.Under, u)
+	return u.Scope
+}
+
+// key tells conditions apart.
+func (c Cond) key() string {
+	var k strings.Builder
+	for _, t := range c.Tests {
+		fmt.Fprintf(&k, "%d %s %s;", t.Kind, t.Path, t.Value.Text)
+	}
+	if c.Xdstp != nil {
+		fmt.Fprint(&k, *c.Xdstp)
+	}
+	k.WriteString(c.Profile)
+	return k.String()
+}
+
+// validateHook builds a hook that looks at messages, or notes one that checks or
+// finishes the update.
+func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
+	switch {
+	case d.Check.Given():
+		b.pkg.Checkers = append(b.pkg.Checkers, d.Check.Value)
+		return
+	case d.Finish.Given():
+		b.pkg.Finish = append(b.pkg.Finish, d.Finish.Value)
+		return
+	}
+	p := Path{From: root.Message}
+	if d.At.Given() {
+		var ok bool
+		if p, ok = b.fieldPath(d.At, root.Message); !ok {
+			return
+		}
+		if p.Message() == nil {
+			b.bag.Add(d.At.Pos, diag.WrongShape, "%s is %s, and a validate hook looks at a message", d.At.Value, p.Class())
+			return
+		}
+	}
+	c := &Check{Kind: Call, Path: p, Hook: d.Validate.Value}
+	for _, t := range d.Needs {
+		need, ok := b.inner([]descriptor.Text{t}, p.Message(), func(Path) bool { return true }, "")
+		if !ok {
+			return
+		}
+		c.Needs = append(c.Needs, need...)
+	}
+	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
+}

@@ -1,0 +1,179 @@
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A Resource is one element of a response, still encoded.
+type Resource struct {
+	// Name is the wrapper's name; empty for a resource that came without
+	// envoy.service.discovery.v3.Resource around it.
+	Name string
+	// Aliases are other names under which it may have been asked for; no more than
+	// make sense.
+	Aliases []string
+	// Version is the wrapper's.
+	Version string
+	// TTL is for how long the resource is valid if nothing more is heard of it; zero
+	// when it does not end.
+	TTL time.Duration
+	// Heartbeat says that there is no body because the resource is what it was: only
+	// its TTL starts over.
+	Heartbeat bool
+	// TypeURL is the type of the body.
+	TypeURL string
+	// Body is the encoded message. It aliases the received bytes.
+	Body []byte
+	// Err says why the resource cannot be read; then there is no Body.
+	Err error
+}
+
+// Field numbers of envoy.service.discovery.v3.Resource, google.protobuf.Any and
+// google.protobuf.Duration.
+const (
+	wrapperVersion      = 1
+	wrapperResource     = 2
+	wrapperName         = 3
+	wrapperAliases      = 4
+	wrapperTTL          = 6
+	wrapperResourceName = 8
+
+	anyTypeURL = 1
+	anyValue   = 2
+
+	durationSeconds = 1
+	durationNanos   = 2
+
+	maxAliases = 1 << 10
+
+	wrapperTypeName = "envoy.service.discovery.v3.Resource"
+)
+
+// resource reads an element of a state-of-the-world response.
+func (r *Response) resource(anyBytes []byte) Resource {
+	url, value, err := r.unpack(anyBytes)
+	if err != nil {
+		return Resource{Err: err}
+	}
+	if MessageName(url) != wrapperTypeName {
+		return Resource{TypeURL: url, Body: value}
+	}
+	return r.wrapped(value)
+}
+
+// wrapped reads a resource in its wrapper.
+func (r *Response) wrapped(b []byte) Resource {
+	var res Resource
+	var body []byte
+	occurrences := 0
+	err := fields(b, func(num int32, value []byte) (err error) {
+		switch num {
+		case wrapperVersion:
+			res.Version = string(value)
+		case wrapperName:
+			res.Name = string(value)
+		case wrapperAliases:
+			if len(res.Aliases) < maxAliases {
+				res.Aliases = append(res.Aliases, string(value))
+			}
+		case wrapperResourceName:
+			if res.Name == "" {
+				res.Name, err = resourceName(value)
+			}
+		case wrapperTTL:
+			res.TTL, err = duration(value)
+		case wrapperResource:
+			// Occurrences of a message field merge; for an Any the last of each
+			// of its fields wins. The first one is not to be written behind.
+			occurrences++
+			switch occurrences {
+			case 1:
+				body = value
+			case 2:
+				body = append(slices.Clip(body), value...)
+			default:
+				body = append(body, value...)
+			}
+		}
+		return err
+	})
+	switch {
+	case err != nil:
+		res.Err = fmt.Errorf("not a %s: %w", wrapperTypeName, err)
+	case !utf8.ValidString(res.Name) || !utf8.ValidString(res.Version) || slices.ContainsFunc(res.Aliases, func(s string) bool { return !utf8.ValidString(s) }):
+		res = Resource{Err: errors.New("the wrapper's name, version or an alias is not UTF-8")}
+	case occurrences > 0:
+		res.TypeURL, res.Body, res.Err = r.unpack(body)
+	case res.TTL > 0:
+		res.Heartbeat = true
+	default:
+		res.Err = errors.New("the wrapper holds no resource")
+	}
+	return res
+}
+
+// unpack reads a google.protobuf.Any. Its type is most often that of the response,
+// and then shares its text.
+func (r *Response) unpack(b []byte) (url string, value []byte, err error) {
+	value = []byte{}
+	err = fields(b, func(num int32, v []byte) error {
+		switch num {
+		case anyTypeURL:
+			if url = r.TypeURL; string(v) != url {
+				url = string(v)
+			}
+		case anyValue:
+			value = v
+		}
+		return nil
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("not a google.protobuf.Any: %w", err)
+	}
+	return url, value, nil
+}
+
+// MessageName is the part of a type URL that names the message.
+func MessageName(typeURL string) string {
+	return typeURL[strings.LastIndexByte(typeURL, '/')+1:]
+}
+
+// duration reads a google.protobuf.Duration. What does not fit is the longest one.
+func duration(b []byte) (time.Duration, error) {
+	const longest = int64(1<<63-1) / int64(time.Second)
+	var seconds, nanos int64
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return 0, protowire.ParseError(n)
+		}
+		size := protowire.ConsumeFieldValue(num, typ, b[n:])
+		if size < 0 {
+			return 0, protowire.ParseError(size)
+		}
+		if typ == protowire.VarintType {
+			v, _ := protowire.ConsumeVarint(b[n:])
+			switch int32(num) {
+			case durationSeconds:
+				seconds = int64(v) //nolint:gosec // signed numbers travel in two's complement
+			case durationNanos:
+				nanos = int64(v) //nolint:gosec // likewise
+			}
+		}
+		b = b[n+size:]
+	}
+	if seconds < 0 || nanos < 0 || nanos >= int64(time.Second) {
+		return 0, errors.New("the TTL is not a positive duration")
+	}
+	if seconds >= longest {
+		return time.Duration(longest) * time.Second, nil
+	}
+	return time.Duration(seconds)*time.Second + time.Duration(nanos), nil
+}

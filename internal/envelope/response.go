@@ -1,0 +1,194 @@
+package envelope
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// A Response is a DiscoveryResponse or a DeltaDiscoveryResponse whose envelope has
+// been read and whose resources are still encoded, in the bytes that were received.
+// It may be used for one response after another; see [Response.Parse].
+type Response struct {
+	Version string // of the state of the world; for people only in the delta protocol
+	TypeURL string
+	Nonce   string
+
+	delta     bool
+	resources [][]byte
+	others    []other
+	plain     []byte // how an Any of type TypeURL begins, up to the length of its value
+	joined    []byte // what lies in several pieces of the message
+}
+
+// An other is a field that may say something of resources that are not there.
+type other struct {
+	num   protowire.Number
+	value []byte
+}
+
+// joinedKept bounds the room for what lies in several pieces that is kept.
+const joinedKept = 1 << 20
+
+// maxAlike bounds for how many resources room is made before they have been met.
+const maxAlike = 1 << 16
+
+// Field numbers of envoy.service.discovery.v3.DiscoveryResponse and of
+// DeltaDiscoveryResponse, which share the first four, of ResourceName, ResourceError
+// and google.rpc.Status.
+const (
+	responseVersion   = 1
+	responseResources = 2
+	responseTypeURL   = 4
+	responseNonce     = 5
+	responseErrors    = 7
+
+	deltaResponseRemoved      = 6
+	deltaResponseRemovedNames = 8
+	deltaResponseErrors       = 9
+
+	resourceNameName = 1
+
+	resourceErrorName   = 1
+	resourceErrorDetail = 2
+)
+
+// ParseResponse reads the envelope of an encoded DiscoveryResponse. It checks
+// the framing of all of it, so that walking the resources cannot fail for the
+// envelope's sake; what is inside a resource fails that resource alone.
+func ParseResponse(raw []byte) (*Response, error) {
+	r := new(Response)
+	if err := r.Parse(raw, false); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// ParseDeltaResponse is [ParseResponse] for a DeltaDiscoveryResponse.
+func ParseDeltaResponse(raw []byte) (*Response, error) {
+	r := new(Response)
+	if err := r.Parse(raw, true); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Parse makes r the response in raw, of the delta protocol or not, as [ParseResponse]
+// does. What it was before is lost; its memory is used again.
+func (r *Response) Parse(raw []byte, delta bool) error {
+	one := [1][]byte{raw}
+	return r.ParsePieces(one[:], delta)
+}
+
+// ParsePieces is [Response.Parse] of a message that arrived in pieces. Resources stay
+// where they are, but for those that lie in several of them.
+func (r *Response) ParsePieces(list [][]byte, delta bool) error {
+	*r = Response{delta: delta, resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
+	what := "DiscoveryResponse"
+	if delta {
+		what = "DeltaDiscoveryResponse"
+	}
+	if err := r.envelope(list); err != nil {
+		return fmt.Errorf("transport: not a %s: %w", what, err)
+	}
+	if !utf8.ValidString(r.Version) || !utf8.ValidString(r.TypeURL) || !utf8.ValidString(r.Nonce) {
+		return fmt.Errorf("transport: not a %s: version, type URL or nonce is not UTF-8", what)
+	}
+	return nil
+}
+
+// envelope finds what there is in a message.
+func (r *Response) envelope(list [][]byte) error {
+	p := pieces{others: list, left: size(list), joined: r.joined}
+	for p.next() {
+		num, value, err := p.field()
+		if err != nil {
+			return err
+		}
+		switch {
+		case value == nil:
+		case num == responseVersion:
+			r.Version = string(value)
+		case num == responseResources:
+			if cap(r.resources) == 0 { // most often they are alike
+				r.resources = make([][]byte, 0, min((len(value)+p.left)/(len(value)+2)+1, maxAlike))
+			}
+			r.resources = append(r.resources, value)
+		case num == responseTypeURL:
+			r.TypeURL = string(value)
+		case num == responseNonce:
+			r.Nonce = string(value)
+		default:
+			r.others = append(r.others, other{num, value})
+		}
+	}
+	r.joined = p.joined
+	if !r.delta && MessageName(r.TypeURL) != wrapperTypeName {
+		r.plain = appendString(r.plain, anyTypeURL, r.TypeURL)
+		r.plain = protowire.AppendTag(r.plain, anyValue, protowire.BytesType)
+	}
+	return nil
+}
+
+// Forget lets go of the message.
+func (r *Response) Forget() {
+	clear(r.resources)
+	clear(r.others)
+	if cap(r.joined) > joinedKept {
+		r.joined = nil
+	}
+	*r = Response{resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
+}
+
+// Delta reports whether the response is one of the delta protocol.
+func (r *Response) Delta() bool { return r.delta }
+
+// Size is the size of the resources, in bytes.
+func (r *Response) Size() (n int) {
+	for _, b := range r.resources {
+		n += len(b)
+	}
+	return n
+}
+
+// Len is how many resources there are.
+func (r *Response) Len() int { return len(r.resources) }
+
+// At is the resource with a number, from 0 to Len()-1.
+func (r *Response) At(i int) Resource {
+	b := r.resources[i]
+	if r.delta {
+		return r.wrapped(b)
+	}
+	if body, ok := r.Plain(i); ok {
+		return Resource{TypeURL: r.TypeURL, Body: body}
+	}
+	return r.resource(b)
+}
+
+// Plain is the body of the resource with a number, if it has no wrapper, is of the
+// response's type, and is encoded as everybody does it. [Response.At] is for any other,
+// and says no more of this one.
+func (r *Response) Plain(i int) (body []byte, ok bool) {
+	b := r.resources[i]
+	if len(r.plain) == 0 || !bytes.HasPrefix(b, r.plain) {
+		return nil, false
+	}
+	b = b[len(r.plain):]
+	body, n := protowire.ConsumeBytes(b)
+	return body, n == len(b)
+}
+
+// Resources yields the resources in the order of the response.
+func (r *Response) Resources() iter.Seq[Resource] {
+	return func(yield func(Resource) bool) {
+		for i := range r.Len() {
+			if !yield(r.At(i)) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package lbpolicy
+
+import (
+	"time"
+
+	wrrv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/load_balancing_policies/client_side_weighted_round_robin/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+)
+
+// weightedConfig is the configuration of weighted_round_robin (A58). What is not
+// set has the policy's own default.
+type weightedConfig struct {
+	EnableOOBLoadReport     bool     `json:"enableOobLoadReport,omitempty"`
+	OOBReportingPeriod      duration `json:"oobReportingPeriod,omitzero"`
+	BlackoutPeriod          duration `json:"blackoutPeriod,omitzero"`
+	WeightExpirationPeriod  duration `json:"weightExpirationPeriod,omitzero"`
+	WeightUpdatePeriod      duration `json:"weightUpdatePeriod,omitzero"`
+	ErrorUtilizationPenalty *float32 `json:"errorUtilizationPenalty,omitempty"`
+}
+
+func weightedRoundRobin() *resource.LBPolicy {
+	return policy(&wrrv3.ClientSideWeightedRoundRobin{}, func(m *wrrv3.ClientSideWeightedRoundRobin) (resource.LBConfig, error) {
+		var v resource.Violations
+		read := func(field string, d *durationpb.Duration) duration {
+			p := (*resource.Path)(nil).Field(field)
+			if x := convert.Duration(p, d, &v); x < 0 {
+				v.Add(p, x, "must be at least 0s (A58)")
+			}
+			return duration{d}
+		}
+		c := weightedConfig{
+			EnableOOBLoadReport:    m.GetEnableOobLoadReport().GetValue(),
+			OOBReportingPeriod:     read("oob_reporting_period", m.GetOobReportingPeriod()),
+			BlackoutPeriod:         read("blackout_period", m.GetBlackoutPeriod()),
+			WeightExpirationPeriod: read("weight_expiration_period", m.GetWeightExpirationPeriod()),
+			WeightUpdatePeriod:     read("weight_update_period", m.GetWeightUpdatePeriod()),
+		}
+		if p := m.GetErrorUtilizationPenalty(); p != nil {
+			c.ErrorUtilizationPenalty = &p.Value
+			if p.GetValue() < 0 {
+				v.Add((*resource.Path)(nil).Field("error_utilization_penalty"), p.GetValue(), "must be at least 0 (A58)")
+			}
+		}
+		if c.WeightUpdatePeriod.IsZero() || m.GetWeightUpdatePeriod().AsDuration() >= shortestUpdate {
+			return finish(&v, c)
+		}
+		c.WeightUpdatePeriod = duration{durationpb.New(shortestUpdate)}
+		return finish(&v, c)
+	})
+}
+
+// shortestUpdate is what shorter update periods become (A58).
+const shortestUpdate = 100 * time.Millisecond
+
+func finish(v *resource.Violations, c weightedConfig) (resource.LBConfig, error) {
+	if err := v.Err(); err != nil {
+		return resource.LBConfig{}, err
+	}
+	return resource.NewLBConfig("weighted_round_robin", c)
+}
+
+// A duration is one in the JSON of protobuf: "1.500s".
+type duration struct{ *durationpb.Duration }
+
+// IsZero leaves durations out that are not set.
+func (d duration) IsZero() bool { return d.Duration == nil }
+
+// MarshalJSON writes the duration.
+func (d duration) MarshalJSON() ([]byte, error) { return protojson.Marshal(d.Duration) }

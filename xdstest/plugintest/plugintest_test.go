@@ -1,0 +1,136 @@
+package plugintest
+
+import (
+	"errors"
+	"math"
+	"net/netip"
+	"reflect"
+	"regexp"
+	"slices"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
+)
+
+type inner struct{ N uint8 }
+
+type everything struct {
+	Bool   bool
+	Int    int
+	Float  float64
+	String string
+	Slice  []inner
+	Map    map[string]int
+	Some   *inner
+	None   *inner
+	Face   any
+	Addr   netip.Addr
+	Wait   time.Duration
+	hidden int
+}
+
+// Every exported field is changed, in every place that matters.
+func TestChanges(t *testing.T) {
+	v := everything{Slice: []inner{{1}}, Map: map[string]int{"a": 1}, Some: &inner{}, Face: inner{}, Addr: netip.MustParseAddr("::1"), hidden: 1}
+	var paths []string
+	for _, c := range changes(reflect.ValueOf(v), "v") {
+		paths = append(paths, c.path)
+		if reflect.DeepEqual(c.value.Interface(), v) {
+			t.Errorf("%s was not changed", c.path)
+		}
+	}
+	want := []string{
+		"v.Bool", "v.Int", "v.Float", "v.String", "v.Slice[+1]", "v.Slice[-1]", "v.Slice[0].N", "v.Map",
+		"v.Some", "v.None", "v.Face", "v.Face.inner.N", "v.Addr", "v.Wait",
+	}
+	if !slices.Equal(paths, want) {
+		t.Errorf("changes\n%v\nwant\n%v", paths, want)
+	}
+	if v.Slice[0].N != 1 {
+		t.Error("the value itself was changed")
+	}
+}
+
+// Every number becomes another one.
+func TestChangeOfNumbers(t *testing.T) {
+	for _, n := range []float64{0, 1, 2, -2, math.MaxFloat64, math.Inf(1), math.NaN()} {
+		if got := changes(reflect.ValueOf(n), "n"); len(got) != 1 || got[0].value.Float() == n {
+			t.Errorf("%v became %v", n, got)
+		}
+	}
+}
+
+// demanding is an update with a hand-written type that cannot be compared with
+// what no hook makes of it.
+type demanding struct {
+	resource.Update
+	Pattern pattern
+}
+
+type pattern struct{ *regexp.Regexp }
+
+func (d *demanding) Equal(o *demanding) bool {
+	if d == nil || o == nil {
+		return d == o
+	}
+	return d.Pattern.String() == o.Pattern.String()
+}
+
+func TestDemandingEqual(t *testing.T) {
+	p := pattern{regexp.MustCompile("a.*")}
+	testEqual(t, &demanding{Pattern: p}, &demanding{Pattern: p})
+}
+
+func TestVerdict(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want []string
+	}{
+		{nil, []string{"ok"}},
+		{errors.New("one\ntwo"), []string{"one", "two"}},
+		{&resource.ValidationError{Violations: []resource.Violation{{Path: "a", Rule: "b"}, {Path: "c", Value: "d", Rule: "e"}}}, []string{"a; b", "c = d; e"}},
+	} {
+		if got := verdict(test.err); !slices.Equal(got, test.want) {
+			t.Errorf("verdict(%v) = %q; want %q", test.err, got, test.want)
+		}
+	}
+}
+
+// Decode goes by the name that it is given, and else by the message's.
+func TestDecode(t *testing.T) {
+	typ := opaqueType("envoy.config.core.v3.Node")
+	if _, err := Decode(t, typ, "", &corev3.Node{}); err == nil {
+		t.Error("a message without a name was decoded without one")
+	}
+	u, err := Decode(t, typ, "given", &corev3.Node{Id: "own"})
+	if err != nil || u.Name().String() != "given" {
+		t.Errorf("Decode = %v, %v; want the given name", u, err)
+	}
+	typ.PeekName = func(body []byte) (string, error) { return resource.PeekString(body, 1) }
+	u, err = Decode(t, typ, "", &corev3.Node{Id: "own"})
+	if err != nil || u.Name().String() != "own" || u.Server() == nil || u.Version() == "" {
+		t.Errorf("Decode = %v, %v; want the message's name, a server and a version", u, err)
+	}
+	if _, err := Decode(t, typ, "", &corev3.Node{}); err == nil {
+		t.Error("a resource without a name was decoded")
+	}
+}
+
+// A type that a program writes by hand passes, too.
+func TestHandWritten(t *testing.T) {
+	Run(t, Plugin{
+		Type: &resource.Type{
+			Name:     "envoy.config.core.v3.Node",
+			PeekName: func(body []byte) (string, error) { return resource.PeekString(body, 1) },
+			Decode:   opaqueType("envoy.config.core.v3.Node").Decode,
+			NewShard: func() resource.Shard { return runtime.NewShard[*opaque]() },
+		},
+		Message:   func() proto.Message { return new(corev3.Node) },
+		NameField: "id",
+	})
+}
