@@ -4,6 +4,7 @@
 GO            ?= go
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 GOFUMPT       := mvdan.cc/gofumpt@v0.12.0
+APIDIFF       := golang.org/x/exp/cmd/apidiff@v0.0.0-20261014143641-f0251eb4aa3e
 GREMLINS      := github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0
 FUZZTIME      ?= 30s
 SEQUENCES     ?= 200000
@@ -13,8 +14,15 @@ CORPUS        ?=
 MUTATIONS     ?= 10000
 PACKAGES      ?=
 
-# An example that is a module of its own, as anybody's would be.
-THIRD_PARTY   := examples/thirdparty
+# The modules of this repository. test, lint, tidy, generate and check-generate run in each one
+# and stop at the first failure.
+MODULES       := . examples/thirdparty
+in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir: $(1)" && $(1)); done
+
+# Limits of exported top-level names: without the extra resource types; the part of these under
+# the promise of compatibility; the extra resource types. API_LIMITS=-enforce makes them count.
+API_LIMITS    ?=
+apicheck       = $(GO) run ./internal/apicheck -apidiff $(APIDIFF) -names 460 -promised 370 -extra 95
 
 .DEFAULT_GOAL := help
 
@@ -23,7 +31,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate lint test demo demo-http demo-server demo-grpc ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-http demo-server demo-grpc ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -47,8 +55,7 @@ load-server: ## Put a server under load while everything about it changes; print
 
 .PHONY: test
 test: ## Run all tests with the race detector
-	$(GO) test -race ./...
-	cd $(THIRD_PARTY) && $(GO) test -race ./...
+	$(call in_modules,$(GO) test -race ./...)
 
 .PHONY: race
 race: ## Run all tests three times with the race detector
@@ -97,18 +104,23 @@ microbench: ## Run every benchmark once, with allocations, for benchstat
 
 .PHONY: generate
 generate: ## Generate the code of every descriptor
-	$(GO) generate ./...
-	cd $(THIRD_PARTY) && $(GO) generate ./...
+	$(call in_modules,$(GO) generate ./...)
 
 .PHONY: check-generate
 check-generate: ## Fail if generated code differs from its descriptor, is missing or orphaned
-	$(GO) tool xdsgen -check ./...
-	cd $(THIRD_PARTY) && $(GO) tool xdsgen -check ./...
+	$(call in_modules,$(GO) tool xdsgen -check ./...)
+
+.PHONY: api
+api: ## Write the list of exported names, api/v1.txt
+	$(apicheck) -write
+
+.PHONY: check-api
+check-api: ## Fail if api/v1.txt is stale, or if the API broke since the commit that api/base names
+	$(apicheck) $(API_LIMITS)
 
 .PHONY: lint
 lint: ## Run the linters; the import rules are among them
-	$(GO) run $(GOLANGCI_LINT) run ./...
-	cd $(THIRD_PARTY) && $(GO) run $(GOLANGCI_LINT) run ./...
+	$(call in_modules,$(GO) run $(GOLANGCI_LINT) run ./...)
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -128,6 +140,5 @@ vuln: ## Look for known vulnerabilities (advisory; needs the database)
 	-$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
 
 .PHONY: tidy
-tidy: ## Tidy go.mod, and that of the example
-	$(GO) mod tidy
-	cd $(THIRD_PARTY) && $(GO) mod tidy
+tidy: ## Tidy go.mod of every module
+	$(call in_modules,$(GO) mod tidy)
