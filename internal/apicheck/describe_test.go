@@ -76,7 +76,7 @@ type OfInternal = h.T
 	for _, o := range exported(p.Scope()) {
 		got = append(got, describer{module, p}.describe(o)...)
 	}
-	want := `const Long untyped string = "`+strings.Repeat("x", 100)+`"
+	want := `const Long untyped string = "` + strings.Repeat("x", 100) + `"
 const Size uint8 = 7
 var V []string
 func F[T any](a int, b ...T) (n int, err error)
