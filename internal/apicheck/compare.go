@@ -146,17 +146,22 @@ var change = regexp.MustCompile(`^- (?:\./([^ .:]+)\.)?\(?\*?(\w+)`)
 func breaking(report, module string) (lines []string) {
 	for line := range strings.Lines(report) {
 		line = strings.TrimSpace(line)
-		if path, ok := strings.CutPrefix(line, "- package "+module); ok {
-			path, _, _ = strings.Cut(strings.TrimPrefix(path, "/"), ":")
-			if classify(path, "") != promised {
-				continue
-			}
-		} else if m := change.FindStringSubmatch(line); m != nil && classify(m[1], m[2]) != promised {
-			continue
-		}
-		if line != "" {
+		if line != "" && classify(changed(line, module)) == promised {
 			lines = append(lines, line)
 		}
 	}
 	return lines
+}
+
+// changed returns the package and the top-level name that a line of apidiff concerns. The
+// name is empty if the line concerns the package as a whole.
+func changed(line, module string) (pkg, name string) {
+	if pkg, ok := strings.CutPrefix(line, "- package "+module); ok {
+		pkg, _, _ = strings.Cut(strings.TrimPrefix(pkg, "/"), ":")
+		return pkg, ""
+	}
+	if m := change.FindStringSubmatch(line); len(m) == 3 {
+		return m[1], m[2]
+	}
+	return "", ""
 }

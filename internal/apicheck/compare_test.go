@@ -60,10 +60,7 @@ func (a *apidiff) run(ctx context.Context, dir string, args ...string) (string, 
 	if _, err := os.Stat(filepath.Join(dir, "a.go")); err != nil {
 		a.t.Errorf("apidiff writes export data outside of a worktree: %v", err)
 	}
-	if a.err != nil {
-		return "", a.err
-	}
-	return "", os.WriteFile(args[i+1], nil, 0o600)
+	return "", errors.Join(a.err, os.WriteFile(args[i+1], nil, 0o600))
 }
 
 func (a *apidiff) comparison(dir string) comparison {
@@ -120,6 +117,21 @@ func TestCompare(t *testing.T) {
 	}
 	if fake.exports != 2 {
 		t.Errorf("export data were written %d times; want 2: a failure, and once for all comparisons after it", fake.exports)
+	}
+}
+
+// An incompatible change fails the command.
+func TestRunCompares(t *testing.T) {
+	dir, commit := repository(t)
+	fake := &apidiff{t: t}
+	p := plan{dir: dir, list: "api/v1.txt", base: "api/base", cache: ".cache", limits: [3]int{2, 1, 2}, command: fake.run}
+	write(t, dir, map[string]string{p.list: smallList, p.base: commit})
+	if err := run(t.Context(), &p, io.Discard); err != nil {
+		t.Errorf("without a change: %v", err)
+	}
+	fake.report = "- Front: removed\n"
+	if err := run(t.Context(), &p, io.Discard); !errors.Is(err, errFailed) {
+		t.Errorf("with an incompatible change: %v, want %v", err, errFailed)
 	}
 }
 

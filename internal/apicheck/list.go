@@ -96,15 +96,13 @@ func (a *api) String() string {
 	for _, c := range a.counts() {
 		fmt.Fprintf(&b, "# %4d %s\n", c.names, c.what)
 	}
-	for class, lines := range a.lines {
-		if len(lines) > 0 {
-			fmt.Fprintf(&b, "\n# %s\n\n%s\n", classTitle(class), strings.Join(lines, "\n"))
+	for c := range hidden {
+		if lines := a.lines[c]; len(lines) > 0 {
+			fmt.Fprintf(&b, "\n# %s\n\n%s\n", c.heading(), strings.Join(lines, "\n"))
 		}
 	}
 	return b.String()
 }
-
-func classTitle(i int) string { return class(i).heading() } //nolint:gosec // an index of an array of three
 
 // A count is a number of exported top-level names: constants, variables, functions and
 // types, without methods.

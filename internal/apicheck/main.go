@@ -45,12 +45,13 @@ type plan struct {
 	write   bool
 	enforce bool
 	limits  [3]int // of the counts, in their order
+	command runner
 }
 
 var errFailed = errors.New("a check failed")
 
 func main() {
-	var p plan
+	p := plan{command: command}
 	flag.StringVar(&p.dir, "dir", ".", "root of the module")
 	flag.StringVar(&p.list, "list", "api/v1.txt", "file of the list, below the root")
 	flag.StringVar(&p.base, "base", "api/base", "file that names the commit to compare with, below the root")
@@ -92,7 +93,7 @@ func run(ctx context.Context, p *plan, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	c := comparison{dir: p.dir, module: current.module, run: command, apidiff: p.apidiff, cache: cache}
+	c := comparison{dir: p.dir, module: current.module, run: p.command, apidiff: p.apidiff, cache: cache}
 	compatible, err := c.check(ctx, filepath.Join(p.dir, p.base), out)
 	if err != nil {
 		return err

@@ -78,6 +78,16 @@ func TestRun(t *testing.T) {
 	if err := run(t.Context(), &p, io.Discard); err != nil {
 		t.Errorf("with the list that was written: %v", err)
 	}
+	p.limits[0]--
+	if err := run(t.Context(), &p, io.Discard); !errors.Is(err, errFailed) {
+		t.Errorf("with a count above its limit: %v, want %v", err, errFailed)
+	}
+	p.limits[0]++
+	p.list = "plugins"
+	if err := run(t.Context(), &p, io.Discard); err == nil || errors.Is(err, errFailed) {
+		t.Errorf("with a folder as the list: %v, want the error of reading it", err)
+	}
+	p.list = "api/v1.txt"
 	write(t, dir, map[string]string{"b.go": "package a\n\nconst Added = 1\n"})
 	out.Reset()
 	err := run(t.Context(), &p, &out)
