@@ -44,7 +44,10 @@ type deltaNames struct {
 	replayed time.Time
 
 	parted parted // former members, on this stream
-	ended  bool   // a collection was dropped on this stream
+	// lingering names are still subscribed to on this stream, although only their
+	// collection is wanted.
+	lingering map[string]struct{}
+	ended     bool // a collection was dropped on this stream
 
 	asked      bool // a request of this type was sent on this stream
 	legacy     bool // all of them asked for the wildcard, by having no names
@@ -93,7 +96,7 @@ func (s *deltaNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	if s.parted.take(name) {
+	if s.parted.take(name) || s.unlinger(name) {
 		s.dropped[name], s.retaken[name] = struct{}{}, struct{}{}
 		return
 	}
@@ -106,12 +109,18 @@ func (s *deltaNames) add(name string) {
 }
 
 func (s *deltaNames) remove(name string) {
-	delete(s.retaken, name)
 	s.overdue.forget(name)
+	if _, ok := s.retaken[name]; ok {
+		delete(s.retaken, name)
+		if s.linger(name) {
+			delete(s.dropped, name)
+		}
+		return
+	}
 	if !s.has(name) {
 		return
 	}
-	if _, unsent := s.fresh[name]; !unsent {
+	if _, unsent := s.fresh[name]; !unsent && !s.linger(name) {
 		s.dropped[name] = struct{}{}
 	}
 	delete(s.names, name)
@@ -129,6 +138,7 @@ func (s *deltaNames) remove(name string) {
 			s.parted.add(n, room)
 		}
 	}
+	s.endLingering()
 }
 
 func (s *deltaNames) has(name string) bool {
@@ -344,7 +354,7 @@ func (s *deltaNames) curious() bool { return true }
 // reset forgets what belongs to a stream that is gone.
 func (s *deltaNames) reset() {
 	s.dropped = make(map[string]struct{})
-	s.parted, s.ended = parted{}, false
+	s.parted, s.lingering, s.ended = parted{}, nil, false
 	s.overdue.reset()
 	s.retake()
 	if len(s.names) == 0 {

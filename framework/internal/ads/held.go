@@ -60,13 +60,15 @@ func (s *deltaNames) settle(name string) bool {
 	return true
 }
 
-// covered reports whether a resource is subscribed to, under whatever name. New-style
-// names are members of globs only, as the authorities have it.
+// covered reports whether a resource is subscribed to, under whatever name.
 func (s *deltaNames) covered(h Accepted) bool {
-	if s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) {
-		return true
-	}
-	n, err := xdstp.Parse(h.Name)
+	return s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) || s.collected(h.Name)
+}
+
+// collected reports whether a collection is subscribed to that the name may be a member of.
+// New-style names are members of globs only, as the authorities have it.
+func (s *deltaNames) collected(name string) bool {
+	n, err := xdstp.Parse(name)
 	if err != nil || !n.IsXdstp() {
 		return s.has(resource.Wildcard)
 	}
