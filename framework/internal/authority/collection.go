@@ -28,7 +28,7 @@ func (t *table) collection(name xdstp.Name) (*record, bool) {
 // gather makes members of what is known already when a collection is first watched.
 func (m *Machine) gather(c *record) {
 	for _, r := range c.table.records {
-		if r.update != nil && c.contains(r.name) {
+		if (r.update != nil || r.state == Nacked) && c.contains(r.name) {
 			m.join(r, c)
 		}
 	}

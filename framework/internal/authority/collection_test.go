@@ -2,6 +2,7 @@ package authority
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,34 @@ func TestWildcardOfDelta(t *testing.T) {
 	g.wantsMember(t, "a", nil, resource.ErrRemoved)
 	if r.size(partial) != 0 {
 		t.Error("a removed member is cached")
+	}
+}
+
+// A server may send a rejected resource only once. So the collection remembers the
+// rejection when nobody watches the resource by its name any longer.
+func TestRejectedResourceThatWasWatchedByNameIsAMember(t *testing.T) {
+	long := strings.Repeat("x", 10*maxMemberError)
+	for _, first := range []bool{false, true} {
+		r := newRig(t)
+		named := new(watcher)
+		watch := Watch{Type: partial, Name: name(t, "a"), Watcher: named}
+		var g *gatherer
+		if r.do(watch); first {
+			r.delta(r.bad("a", long))
+			g = r.gather(partial, "*")
+		} else {
+			g = r.gather(partial, "*")
+			r.delta(r.bad("a", long))
+		}
+		named.wants(t, 1, nil, resource.ErrInvalid)
+		g.wantsMember(t, "a", nil, resource.ErrInvalid)
+		r.expect("0-a", Cancel{Type: partial, Name: name(t, "a"), Watcher: named})
+		if e := r.entry("a"); e.State != Nacked || len(e.Err.Error()) > 2*maxMemberError {
+			t.Errorf("the member is %v with an error of %d bytes; want NACKED with a clipped error", e.State, len(e.Err.Error()))
+		}
+		r.watch(partial, "a").wants(t, 1, nil, resource.ErrInvalid)
+		r.delta(r.removed("a"))
+		g.wantsMember(t, "a", nil, resource.ErrRemoved)
 	}
 }
 

@@ -212,6 +212,10 @@ func (m *Machine) cancel(ev Cancel) {
 	}
 	if r.collection() == nil {
 		m.discard(r)
+	} else if r.update == nil && r.state == Nacked {
+		e := *r.err
+		e.Err = clipped(e.Err)
+		r.err = &e
 	}
 	if m.watched == 0 {
 		m.choose(m.choice.Unwanted())

@@ -117,7 +117,7 @@ func (m *Machine) result(t *table, res *Result) {
 			r = &record{table: t, name: res.Name}
 			t.records[res.Name.String()] = r
 			m.join(r, c)
-		} else if r.collection() == nil && res.Update != nil {
+		} else if r.collection() == nil {
 			m.join(r, c)
 		}
 	}
@@ -232,7 +232,7 @@ func (m *Machine) remove(r *record, why error) {
 		return
 	}
 	err := m.fault(r, resource.ErrRemoved, why)
-	if r.update == nil && r.state != Nacked {
+	if known := r.state == Nacked || r.err != nil && r.err.Kind == resource.ErrRemoved; r.update == nil && !known {
 		err = m.fault(r, resource.ErrNotFound, errSaid)
 	}
 	m.leave(r, err)

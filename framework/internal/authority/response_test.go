@@ -40,6 +40,19 @@ func TestRemovedResources(t *testing.T) {
 	held.wants(t, 3, u, nil)
 }
 
+// An error that says that a resource is gone, and a removal after it, are one fact.
+func TestRemovalAfterAnErrorIsStillARemoval(t *testing.T) {
+	for _, features := range [][]string{nil, {bootstrap.FeatureFailOnDataErrors}} {
+		r := newRig(t, features...)
+		held := r.watch(partial, "held")
+		r.delta(ok(r.update("held", "1")))
+		r.delta(Result{Name: name(t, "held"), Error: &ServerError{Code: codeNotFound}}, r.removed("held"))
+		if !errors.Is(held.state.Err, resource.ErrRemoved) {
+			t.Errorf("features %v: error %v; want ErrRemoved", features, held.state.Err)
+		}
+	}
+}
+
 func TestErrorsOfTheControlPlane(t *testing.T) {
 	said := func(s string, code int32) Result {
 		return Result{Name: name(t, s), Error: &ServerError{Code: code, Message: "because"}}
