@@ -30,6 +30,8 @@ type channel struct {
 	err     error // why the server could last not be reached, or its last stream ended
 	errAt   time.Time
 	outage  outage
+
+	nackLogs []*nackLog // one for each type of which a response was rejected
 }
 
 // A user is an authority, with the position of the channel's server in its list.
@@ -81,16 +83,14 @@ func (ch *channel) open(l *loop, delta bool) {
 
 // send encodes a request and gives it to the writing goroutine, which is idle:
 // the machine has one request on its way at a time.
-func (ch *channel) send(e ads.Send) {
+func (ch *channel) send(e ads.Send, now time.Time) {
 	var node []byte
 	if e.First {
 		node = ch.client.node
 	}
 	if e.Reject != "" {
 		ch.counts.rejected.Add(1)
-		if !e.Quiet {
-			ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name, "nonce", printable.Text(e.Nonce, printable.Short), "reason", e.Reject, "repeats", e.Repeats)
-		}
+		ch.rejected(e, now)
 	}
 	ch.counts.repeated.Add(uint64(e.Again)) //nolint:gosec // not negative
 	if e.Delta {

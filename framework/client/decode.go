@@ -88,7 +88,7 @@ func (ch *channel) conclude(w *scratch, t *resource.Type) decoded {
 		ch.again(w, w.seen, t, &rejected)
 	}
 	if d.reject = rejected.String(); d.reject != "" {
-		d.digest, d.bad = digest(ch.client.seed, resp), rejected.bad
+		d.digest, d.bad, d.rejected = digest(ch.client.seed, resp), rejected.bad, rejected.names
 	}
 	return d
 }

@@ -97,6 +97,9 @@ func (e received) apply(l *loop, now time.Time) {
 	}
 	e.s.answered = true
 	e.s.pause(l, now)
+	if r.reject != "" {
+		ch.nacks(r.typ).name(r.rejected)
+	}
 	asked := ch.machine.Asked(r.typ)
 	l.news, l.work = false, newWork(l.client, e.s.resume)
 	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest, Bad: r.bad}
@@ -126,8 +129,10 @@ type decoded struct {
 	reject  string // not empty: why it is rejected
 	digest  uint64 // of all resources of a response that is rejected
 	bad     []uint64
-	results []authority.Result
-	news    []fresh // what results were made of
+	// rejected are the names of rejected resources, clipped; at most maxBad.
+	rejected []string
+	results  []authority.Result
+	news     []fresh // what results were made of
 	// unchanged are those that were in an earlier response as they are.
 	unchanged []authority.Unchanged
 	partial   bool // what results lacks may be there all the same

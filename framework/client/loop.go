@@ -92,6 +92,9 @@ func (l *loop) run() {
 	for {
 		select {
 		case <-l.client.done:
+			for _, ch := range l.channels {
+				ch.logNACKs(time.Now().Add(nackInterval)) // before their time
+			}
 			return
 		case <-l.wake:
 		case <-timer.C:
@@ -119,6 +122,7 @@ func (l *loop) run() {
 func (l *loop) turn(now time.Time) {
 	for _, ch := range l.channels {
 		ch.lookAgain(l, now)
+		ch.logNACKs(now)
 	}
 	for a := range l.client.allScopes() {
 		if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
@@ -142,6 +146,9 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 	}
 	for _, ch := range l.channels {
 		consider(ch.machine.NextDeadline())
+		for _, n := range ch.nackLogs {
+			consider(n.due, !n.due.IsZero())
+		}
 		if ch.stream != nil {
 			consider(ch.stream.reading.look, !ch.stream.reading.look.IsZero())
 		}
@@ -197,7 +204,7 @@ func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 		case ads.Open:
 			ch.open(l, e.Delta)
 		case ads.Send:
-			ch.send(e)
+			ch.send(e, now)
 		case ads.Asked:
 			for _, u := range ch.users {
 				l.attend(u.authorityScope, now)

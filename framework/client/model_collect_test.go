@@ -81,7 +81,21 @@ func (w *modelWorld) scatter() {
 	w.collectors = slices.Delete(w.collectors, i, i+1)
 	c.o.Stop()
 	<-c.done
-	w.eachMember(c.key, func(k modelKey) { w.dropped[k] = true })
+	w.eachMember(c.key, func(k modelKey) { w.dropped[k], w.left[k] = true, true })
+}
+
+// outlives reports whether Diderot may not tell that a member is gone. In the state of the world, it
+// keeps resources that the client unsubscribed from, and sends them with others of the type.
+// In the delta protocol, it does not read which resources a client has.
+func (w *modelWorld) outlives(k modelKey) bool {
+	if w.temper != memoryads.Diderot {
+		return false
+	}
+	if !w.model.delta {
+		return k.typ.Complete && w.left[k]
+	}
+	opened, _ := w.servers[w.active(k)].Opened()
+	return opened > 1
 }
 
 func (w *modelWorld) eachMember(c modelKey, do func(modelKey)) {
@@ -132,8 +146,7 @@ func (w *modelWorld) checkMember(c *modelCollector, k modelKey, held content) {
 	switch {
 	case w.model.mortal[k] && value == "" && (kind == isRemoved || kind == noError): // it has expired
 	case held.bad:
-		// A member without a value may not be told, if it was known by its name.
-		if kind != isInvalid && value != "" {
+		if kind != isInvalid {
 			w.failf("collector %d has %v of %s, want %v", c.number, m.Err, k.name, isInvalid)
 		}
 	case held.code != 0: // an error of a member is not always told
@@ -141,7 +154,7 @@ func (w *modelWorld) checkMember(c *modelCollector, k modelKey, held content) {
 		if value != held.value || kind != noError && (kind != isTransport || !w.unproven(k)) {
 			w.failf("collector %d has %q and %v of %s, want %q", c.number, value, m.Err, k.name, held.value)
 		}
-	case value != "" && kind == noError && w.tells(k):
+	case value != "" && kind == noError && w.tells(k) && !w.outlives(k):
 		w.failf("collector %d has %q of %s, but there is nothing", c.number, value, k.name)
 	}
 }

@@ -155,6 +155,9 @@ func (m *model) bring(s *modelServer, k modelKey, c content) {
 // delta response; in the state of the world, it removes what was there before from a
 // complete type.
 func (m *model) hear(k modelKey, b *belief, c content) {
+	if (c.code != 0 || c.bad) && b.dying(m.time()) {
+		b.vague = true // whether the value expired before or after the error is open
+	}
 	switch {
 	case c.code != 0:
 		m.refuse(b, c.kind())

@@ -134,7 +134,7 @@ func (w *modelWorld) forget(one *modelWatcher) {
 	w.gone = append(w.gone, one)
 	if !slices.ContainsFunc(w.watchers, func(other *modelWatcher) bool { return other.key == one.key }) {
 		w.model.unwatch(one.key)
-		w.dropped[one.key] = true
+		w.dropped[one.key], w.left[one.key] = true, true
 	}
 }
 

@@ -62,6 +62,7 @@ type modelWorld struct {
 	// is gone by then, go-control-plane never says so in the delta protocol.
 	dropped, retaken map[modelKey]bool
 	named            map[modelKey]bool // keys that were watched at any time
+	left             map[modelKey]bool // of them and of members, those that were dropped at any time
 
 	collectors []*modelCollector // those that were not stopped
 	collected  int               // all
@@ -73,7 +74,7 @@ type modelWorld struct {
 func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperament, rng *rand.Rand) *modelWorld {
 	w := &modelWorld{
 		t: t, rng: rng, column: column, temper: temper,
-		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool), named: make(map[modelKey]bool),
+		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool), named: make(map[modelKey]bool), left: make(map[modelKey]bool),
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,

@@ -34,14 +34,20 @@ type rejections struct {
 
 	seed maphash.Seed
 	bad  []uint64 // a number for each rejected resource and reason
+	// names are those of the first rejected resources, clipped.
+	names []string
 }
 
-// maxBad is how many rejected resources a response is recognised by.
+// maxBad is how many rejected resources a response is recognised by, and how many names a
+// log line has.
 const maxBad = 64
 
 func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.count++
 	if len(r.bad) < maxBad {
+		if name != "" {
+			r.names = append(r.names, strings.Clone(clip(name)))
+		}
 		r.bad = append(r.bad, maphash.Comparable(r.seed, [2]string{name, err.Error()}))
 	}
 	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name))

@@ -3,8 +3,6 @@ package ads
 import (
 	"iter"
 	"maps"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // doubts are about names that were dropped and taken again. A state-of-the-world
@@ -37,7 +35,7 @@ func newDoubts() doubts { return doubts{left: make(map[string]int), taken: make(
 // drop notes that a request leaves without a name.
 func (d doubts) drop(name string) {
 	_, anew := d.taken[name]
-	if !anew && name != resource.Wildcard { // which never comes itself
+	if !anew {
 		d.left[name] = 0
 	}
 }
@@ -100,7 +98,7 @@ func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[stri
 // the same content again at once would keep the name from being asked for.
 func (d doubts) again(name string) bool {
 	d.taken[name]++
-	if d.taken[name] > maxAnew {
+	if n := d.taken[name]; n > maxAnew || n > 1 && isCollection(name) {
 		delete(d.taken, name)
 		return false
 	}

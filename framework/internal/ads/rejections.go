@@ -22,10 +22,9 @@ const (
 	// atOnce is the longest time after its NACK in which resent content is a repetition.
 	// A server that takes longer does no harm.
 	atOnce = time.Second
-	// quietFor is how long a run is not logged after a line about it; quietForNews
-	// is that for one with resources that the line has not named.
-	quietFor     = time.Minute
-	quietForNews = 6 * time.Second
+	// quietFor is how long a run without new rejected resources is not logged after a
+	// line about it.
+	quietFor = time.Minute
 )
 
 // rejections are the runs of rejections of a type, the newest last.
@@ -117,8 +116,7 @@ func (u *run) take(ev *Received) {
 // it.
 func (u *run) answered(now time.Time) (quiet bool) {
 	u.sent, u.early = now, now.Before(u.until)
-	since := now.Sub(u.logged)
-	if quiet = since < quietFor && (!u.news || since < quietForNews); !quiet {
+	if quiet = now.Sub(u.logged) < quietFor && !u.news; !quiet {
 		u.logged, u.news = now, false
 	}
 	return quiet

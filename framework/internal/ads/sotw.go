@@ -35,8 +35,9 @@ type sotwNames struct {
 	nonce   string // of the last response on this stream
 	before  string // nonce of the last response that was answered
 
-	asked  bool     // a request of this type was sent on this stream
-	legacy bool     // all of them asked for the wildcard, by having no names
+	asked  bool // a request of this type was sent on this stream
+	legacy bool // all of them asked for the wildcard, by having no names
+	ending ending
 	unsent int      // names that no request on this stream held
 	list   []string // names as last sent; shared with requests, never written to
 
@@ -184,7 +185,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy {
 		// Another request without names would mean the wildcard again. So a request
 		// that names "*" goes first.
-		s.legacy, s.list = false, []string{resource.Wildcard}
+		s.legacy, s.list, s.ending.spelled = false, []string{resource.Wildcard}, true
 		return s.request(), nil
 	}
 	if s.changed() {
@@ -309,6 +310,9 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 		}
 	}
+	if _, wanted := s.at[resource.Wildcard]; s.ending.crossed(s.list) && !wanted {
+		s.legacy, s.dropped[resource.Wildcard] = true, struct{}{}
+	}
 }
 
 // late asks again for all names of the type, in one request. One that was sent since half
@@ -371,7 +375,7 @@ func (s *sotwNames) reset() {
 	}
 	s.unsent = len(s.names)
 	s.nonce, s.before, s.reject, s.until = "", "", "", time.Time{}
-	s.asked, s.legacy, s.list = false, false, nil
+	s.asked, s.legacy, s.list, s.ending = false, false, nil, ending{}
 	if len(s.names) == 0 || s.renewed {
 		s.version = "" // whoever has nothing left has no version of it
 	}
