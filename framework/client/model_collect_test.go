@@ -84,18 +84,13 @@ func (w *modelWorld) scatter() {
 	w.eachMember(c.key, func(k modelKey) { w.dropped[k], w.left[k] = true, true })
 }
 
-// outlives reports whether Diderot may not tell that a member is gone. In the state of the world, it
-// keeps resources that the client unsubscribed from, and sends them with others of the type.
-// In the delta protocol, it does not read which resources a client has.
+// outlives reports whether Diderot may not tell that a member is gone. It does not read which
+// resources a client has from an earlier stream, and does not answer a wildcard without
+// members. In the state of the world, it keeps resources that the client unsubscribed from,
+// and sends them with others of the type.
 func (w *modelWorld) outlives(k modelKey) bool {
-	if w.temper != memoryads.Diderot {
-		return false
-	}
-	if !w.model.delta {
-		return k.typ.Complete && w.left[k]
-	}
 	opened, _ := w.servers[w.active(k)].Opened()
-	return opened > 1
+	return w.temper == memoryads.Diderot && (opened > 1 || !w.model.delta && k.typ.Complete && w.left[k])
 }
 
 func (w *modelWorld) eachMember(c modelKey, do func(modelKey)) {
