@@ -152,7 +152,9 @@ func nacks(requests []proto.Message) (n int) {
 }
 
 // rejectionLines counts the lines about rejected responses.
-func rejectionLines(log *strings.Builder) int { return strings.Count(log.String(), `rejected" server=`) }
+func rejectionLines(log *strings.Builder) int {
+	return strings.Count(log.String(), `rejected" server=`)
+}
 
 func badCluster(name string) *clusterv3.Cluster {
 	return &clusterv3.Cluster{Name: name, LbPolicy: clusterv3.Cluster_MAGLEV}

@@ -11,7 +11,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/envelope"
-	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A channel is the ADS of one server entry: its machine, the authorities that may

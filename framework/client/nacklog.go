@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/ads"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/printable"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // nackInterval is the time between two log lines about rejected responses of a type. So
@@ -28,8 +28,8 @@ type nackLog struct {
 	nonce, reason string // of the last of them
 	repeats       int
 
-	names []string  // of resources rejected since the last line; at most maxBad
-	more  bool      // and others
+	names []string // of resources rejected since the last line; at most maxBad
+	more  bool     // and others
 }
 
 // nacks returns the log of a type.
