@@ -91,7 +91,7 @@ func (e received) apply(l *loop, now time.Time) {
 		return
 	}
 	ch, r := e.s.channel, e.response
-	if r.left > 0 && ch.generation(r.typ) != r.generation {
+	if r.left > 0 && !r.last && ch.generation(r.typ) != r.generation {
 		e.s.again <- struct{}{}
 		return
 	}
@@ -137,9 +137,10 @@ type decoded struct {
 	unchanged []authority.Unchanged
 	partial   bool // what results lacks may be there all the same
 	// left is how many resources were not decoded because nobody watched them, at a
-	// generation of the watches.
+	// generation of the watches. The reader does not decode more of them after last.
 	left       int
 	generation uint64
+	last       bool
 }
 
 // A part is what a response has for one authority: results, and where they are among the

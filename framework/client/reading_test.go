@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"context"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,6 +99,32 @@ func TestTimersAreLongerByDecoding(t *testing.T) {
 		if d := time.Since(began); d != 30*time.Second {
 			t.Errorf("the resource does not exist after %v, want 15 s and the 15 s of decoding", d)
 		}
+	})
+}
+
+// The client pauses between responses that repeat known content. Timers run during these
+// pauses: a control plane that sends all the time cannot delay the report of an absent resource.
+func TestTimersRunWhileReadingIsPaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s, one, _ := newSlowThings(t)
+		s.Set(one.URL(), thing("known", "1"))
+		absent := follow(t.Context(), t, c, one, "absent")
+		follow(t.Context(), t, c, one, "known").value("1")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		var flood sync.WaitGroup
+		flood.Go(func() {
+			for ctx.Err() == nil {
+				s.Set(one.URL(), thing("known", "1"))
+				<-time.NewTimer(900 * time.Microsecond).C // faster than the client reads
+			}
+		})
+		began := time.Now()
+		absent.failed(resource.ErrNotFound)
+		if d := time.Since(began); d > 16*time.Second {
+			t.Errorf("the resource does not exist after %v, want 15 s", d)
+		}
+		cancel()
+		flood.Wait()
 	})
 }
 

@@ -93,7 +93,6 @@ func (s *stream) write(ts transport.Stream) {
 func (s *stream) read(ts transport.Stream) error {
 	var pace pace
 	for {
-		s.next()
 		msg, err := receive(ts)
 		if err != nil {
 			return err
@@ -107,6 +106,7 @@ func (s *stream) read(ts transport.Stream) error {
 		if err := s.desk.use(func(known memory) error { return s.respond(msg, known) }); err != nil {
 			return err
 		}
+		s.next() // a flood must not delay the report of an absent resource: timers run during the pause
 		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {
 			return err
 		}
@@ -146,17 +146,24 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	return nil
 }
 
+// maxLooks is how often a reader looks for watched resources in a response. New watches of
+// the type that come all the time must not keep the loop from applying it. The resources of
+// later watches are asked for by the requests that these bring.
+const maxLooks = 16
+
 // take decodes the response in w and passes it to the loop. Before the loop applies it, take
 // decodes the skipped resources that are watched by now.
 func (s *stream) take(w *scratch, t *resource.Type, known memory) error {
 	c := s.channel.client
-	for d, ok := s.decode(w, t, known); ; d, ok = s.more(w, t) {
+	d, ok := s.decode(w, t, known)
+	for looks := 1; ; looks++ {
 		switch {
 		case c.closed(): // and perhaps decoding was not finished
 			return resource.ErrClosed
 		case !ok:
 			return s.ctx.Err()
 		}
+		d.last = looks == maxLooks
 		s.loop.post(received{s, d})
 		select {
 		case <-s.applied:
@@ -165,6 +172,7 @@ func (s *stream) take(w *scratch, t *resource.Type, known memory) error {
 			}
 			return nil
 		case <-s.again:
+			d, ok = s.more(w, t)
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -140,6 +141,43 @@ func TestWatchDuringDecoding(t *testing.T) {
 		}
 		if n := typ.count("a"); n != 2 {
 			t.Errorf("a watched resource was decoded %d times, want once for each content", n)
+		}
+	})
+}
+
+// New watches of the type during each look cannot keep a response from being applied.
+func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
+	const names = 200
+	synctest.Test(t, func(t *testing.T) {
+		typ := newCountingType()
+		c, s := newCounted(t, typ, "")
+		var list []string
+		for i := range names {
+			name := fmt.Sprint(i)
+			list = append(list, name+"|2")
+			s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|1")})
+		}
+		first := follow(t.Context(), t, c, typ.Type, "0")
+		first.value("1")
+		synctest.Wait()
+		var later []*follower
+		looking := true
+		typ.before = func(name string) {
+			if n := len(later); looking && name == fmt.Sprint(n) && n+1 < names {
+				if _, ok := resource.LookupString[*update](c, typ.Type, fmt.Sprint(n)); ok && n > 0 {
+					looking = false // the response has been applied
+				}
+				later = append(later, follow(t.Context(), t, c, typ.Type, fmt.Sprint(n+1)))
+			}
+		}
+		s.Inject(bodies(t, typ.Type, list...))
+		first.value("2")
+		synctest.Wait()
+		if n := len(later); n < 10 || n > 32 {
+			t.Errorf("the response was applied after %d looks; want 10 to 32", n)
+		}
+		for _, f := range later { // none is lost
+			f.until("a value", func(u *update, _ error) bool { return u != nil })
 		}
 	})
 }
