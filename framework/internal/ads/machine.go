@@ -317,18 +317,9 @@ func (m *Machine) send(now time.Time) {
 	}
 }
 
-func (m *Machine) written() {
-	if m.writing == nil {
-		return
-	}
-	if len(m.writing.asked) > 0 {
-		m.emit(Asked{Type: m.writing.typ, Names: m.writing.asked})
-	}
-	m.writing = nil
-}
-
 func (m *Machine) received(ev Received, now time.Time) {
 	m.answered, m.proven, m.settle = true, true, m.config.Settle
+	m.askedFor(ev.Type)
 	if !m.healthy {
 		m.setHealthy()
 	}
