@@ -129,7 +129,7 @@ type decoded struct {
 	reject  string // not empty: why it is rejected
 	digest  uint64 // of all resources of a response that is rejected
 	bad     []uint64
-	// rejected are the names of rejected resources, clipped; at most maxBad.
+	// rejected are the names of rejected resources, clipped; at most maxBad and one more.
 	rejected []string
 	results  []authority.Result
 	news     []fresh // what results were made of

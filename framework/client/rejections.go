@@ -44,10 +44,10 @@ const maxBad = 64
 
 func (r *rejections) add(t *resource.Type, number int, name string, err error) {
 	r.count++
+	if name != "" && len(r.names) <= maxBad { // one more tells the log that there are others
+		r.names = append(r.names, strings.Clone(clip(name)))
+	}
 	if len(r.bad) < maxBad {
-		if name != "" {
-			r.names = append(r.names, strings.Clone(clip(name)))
-		}
 		r.bad = append(r.bad, maphash.Comparable(r.seed, [2]string{name, err.Error()}))
 	}
 	who := fmt.Sprintf("%s %q", t.ShortName(), clip(name))
