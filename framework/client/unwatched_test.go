@@ -177,7 +177,9 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 			t.Errorf("the response was applied after %d looks; want 10 to 32", n)
 		}
 		for _, f := range later { // none is lost
-			f.until("a value", func(u *update, _ error) bool { return u != nil })
+			if _, err := f.until("a value", func(u *update, _ error) bool { return u != nil }); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -20,7 +20,8 @@ func TestWildcardIsEndedAnewAfterAResponseThatCrossed(t *testing.T) {
 		r.next("*")
 		r.next()
 		ev := Received{Type: clusters, Version: "2", Nonce: "n2"}
-		if r.do(ev); again { // before its ACK leaves
+		r.do(ev)
+		if again { // before its ACK leaves
 			r.do(Subscribe{clusters, resource.Wildcard})
 		}
 		r.next()
@@ -44,7 +45,8 @@ func TestWildcardIsEndedAnewAFewTimes(t *testing.T) {
 	r.next()
 	for i := range maxAnew + 3 {
 		r.do(Received{Type: clusters, Version: "1", Nonce: fmt.Sprint(i)})
-		if r.next(); i < maxAnew {
+		r.next()
+		if i < maxAnew {
 			r.next("*")
 			r.next()
 		}
@@ -67,7 +69,8 @@ func TestWildcardThatIsTakenAgainIsDroppedAnewOnce(t *testing.T) {
 	r.next("*")
 	for i := range 3 {
 		r.do(Received{Type: clusters, Version: "2", Nonce: fmt.Sprint("n2", i)})
-		if r.next("*"); i == 0 {
+		r.next("*")
+		if i == 0 {
 			r.next()
 			r.next("*")
 		}

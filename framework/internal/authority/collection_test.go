@@ -117,7 +117,8 @@ func TestRejectedResourceThatWasWatchedByNameIsAMember(t *testing.T) {
 		named := new(watcher)
 		watch := Watch{Type: partial, Name: name(t, "a"), Watcher: named}
 		var g *gatherer
-		if r.do(watch); first {
+		r.do(watch)
+		if first {
 			r.delta(r.bad("a", long))
 			g = r.gather(partial, "*")
 		} else {

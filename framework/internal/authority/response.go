@@ -232,7 +232,7 @@ func (m *Machine) remove(r *record, why error) {
 		return
 	}
 	err := m.fault(r, resource.ErrRemoved, why)
-	if known := r.state == Nacked || r.err != nil && r.err.Kind == resource.ErrRemoved; r.update == nil && !known {
+	if known := r.state == Nacked || r.err != nil && errors.Is(r.err, resource.ErrRemoved); r.update == nil && !known {
 		err = m.fault(r, resource.ErrNotFound, errSaid)
 	}
 	m.leave(r, err)
