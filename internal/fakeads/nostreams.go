@@ -10,7 +10,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// NoStreams is a server that accepts connections and, until Grant, allows no stream on
+// NoStreams is a server that accepts connections and, until Limit, allows no stream on
 // them: its SETTINGS_MAX_CONCURRENT_STREAMS is 0. It never answers a stream.
 type NoStreams struct {
 	listener net.Listener
@@ -28,6 +28,11 @@ func StartNoStreams() (*NoStreams, error) {
 	if err != nil {
 		return nil, fmt.Errorf("fakeads: %w", err)
 	}
+	return ServeNoStreams(lis), nil
+}
+
+// ServeNoStreams serves on a listener, until Stop.
+func ServeNoStreams(lis net.Listener) *NoStreams {
 	s := &NoStreams{listener: lis, conns: make(map[net.Conn]*http2.Framer)}
 	s.wg.Go(func() {
 		for {
@@ -38,7 +43,7 @@ func StartNoStreams() (*NoStreams, error) {
 			s.wg.Go(func() { s.serve(c) })
 		}
 	})
-	return s, nil
+	return s
 }
 
 // serve keeps a connection up.
@@ -82,11 +87,11 @@ func (s *NoStreams) answer(framer *http2.Framer, frame http2.Frame) error {
 	return nil
 }
 
-// Grant allows a hundred streams on each connection.
-func (s *NoStreams) Grant() error {
+// Limit allows a number of streams on each connection. Existing streams stay.
+func (s *NoStreams) Limit(streams uint32) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.limit = 100
+	s.limit = streams
 	for _, framer := range s.conns {
 		if err := framer.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: s.limit}); err != nil {
 			return err

@@ -14,28 +14,23 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// patience is how long the creation of a stream may block on a connection that is
-// ready and has others, before the server's limit on concurrent streams is taken
-// to be reached. grpc-go does not tell.
-const patience = time.Second
-
 var (
 	errClosed = errors.New("grpctransport: the connection is closed")
 	errFull   = errors.New("grpctransport: the server allows no further stream on the connection")
-	errBetter = errors.New("grpctransport: another connection has room again")
 )
 
 // KindNoStream is the kind of the [transport.Error] of a server that accepted connections
-// but granted no stream on any of them; see [WithStreamTimeout].
+// but granted no stream on any of them; see [WithStreamTimeout] and [WithMaxConnections].
 const KindNoStream = "NoStream"
 
-// A conn is one ClientConn for as long as that works and takes new streams, and others
-// beside it or in its place otherwise.
+// A conn is one ClientConn while that works and takes new streams. Otherwise it has other
+// ClientConns, beside the first or in its place.
 type conn struct {
 	target  string
 	options []grpc.DialOption
 	release func()
 	timeout time.Duration // see WithStreamTimeout
+	max     int           // see WithMaxConnections
 
 	arrivals *arrivals // on all links
 
@@ -44,39 +39,46 @@ type conn struct {
 	closed bool
 }
 
-// A link is one ClientConn. What it counts is guarded by its conn's mutex.
-type link struct {
-	client        *grpc.ClientConn
-	opening, open int  // streams
-	full          bool // no further stream until one has ended
-	failed        bool // no further stream: it would meet grpc-go's backoff
+// An attempt opens one stream. It tries one link after another.
+type attempt struct {
+	left    time.Duration // that the server may still take
+	share   int           // how many streams a link gets that the attempt is placed on; 0: any number
+	last    bool          // there can be no further link
+	verdict error         // why it left its link
+	end     context.CancelCauseFunc
 }
-
-func (l *link) usable() bool { return !l.full && !l.failed }
 
 // dial adds a link.
-func (c *conn) dial() error {
+func (c *conn) dial() (*link, error) {
 	client, err := grpc.NewClient(c.target, c.options...)
 	if err != nil {
-		return fmt.Errorf("grpctransport: server %s: %w", c.target, err)
+		return nil, fmt.Errorf("grpctransport: server %s: %w", c.target, err)
 	}
-	c.links = append(c.links, &link{client: client})
-	return nil
+	l := &link{client: client, waiting: make(map[*attempt]struct{})}
+	c.links = append(c.links, l)
+	return l, nil
 }
 
-// update changes what the mutex guards, and closes the links that this makes
-// superfluous: those without streams, but the one that the next stream will be on.
+// update changes the state that the mutex guards. It closes the links without streams that
+// take no further one. Of the other links without streams, the first stays, and the rest
+// close after the idle time.
 func (c *conn) update(change func()) {
 	c.mu.Lock()
 	change()
 	next := slices.IndexFunc(c.links, (*link).usable)
 	var kept, superfluous []*link
 	for i, l := range c.links {
-		if i == next || l.opening+l.open > 0 {
-			kept = append(kept, l)
-		} else {
+		switch {
+		case i == next || l.streams() > 0:
+			l.busy()
+		case !l.usable() || l.expired:
+			l.busy()
 			superfluous = append(superfluous, l)
+			continue
+		case l.idle == nil:
+			l.idle = time.AfterFunc(idleTime, func() { c.update(func() { l.expired = true }) })
 		}
+		kept = append(kept, l)
 	}
 	c.links = kept
 	c.mu.Unlock()
@@ -87,21 +89,38 @@ func (c *conn) update(change func()) {
 
 // OpenStream implements [transport.Conn].
 func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	left := c.timeout
+	a := &attempt{left: c.timeout}
 	for {
-		l, err := c.next()
-		if err != nil {
-			return nil, err
-		}
-		s, err := c.openOn(ctx, l, method, &left)
-		if !errors.Is(err, errFull) && !errors.Is(err, errBetter) {
+		s, err := c.try(ctx, method, a)
+		if !errors.Is(err, errFull) {
 			return s, err
 		}
 	}
 }
 
-// next returns the link that a new stream is to be on.
-func (c *conn) next() (l *link, err error) {
+// try opens a stream on one link. It fails with errFull if another link is to be tried.
+func (c *conn) try(ctx context.Context, method string, a *attempt) (transport.Stream, error) {
+	ctx, end := context.WithCancelCause(ctx)
+	a.verdict, a.end = nil, end
+	l, err := c.place(a)
+	if err != nil {
+		end(err)
+		return nil, err
+	}
+	desc := &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}
+	client, err := l.client.NewStream(ctx, desc, method)
+	if err = c.settle(ctx, l, a, err); err != nil {
+		end(err)
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() {
+		c.update(func() { l.open, l.full = l.open-1, false })
+	})
+	return &stream{ClientStream: client, end: end, arrivals: c.arrivals}, nil
+}
+
+// place chooses the link of an attempt, which then waits there.
+func (c *conn) place(a *attempt) (l *link, err error) {
 	c.update(func() {
 		if c.closed {
 			err = errClosed
@@ -110,84 +129,58 @@ func (c *conn) next() (l *link, err error) {
 		for _, l := range c.links {
 			l.failed = l.failed || l.client.GetState() == connectivity.TransientFailure
 		}
-		if !slices.ContainsFunc(c.links, (*link).usable) {
-			err = c.dial()
-		}
-		if i := slices.IndexFunc(c.links, (*link).usable); i >= 0 {
-			l = c.links[i]
-			l.opening++
+		if l, err = c.choose(a); err == nil {
+			c.wait(l, a)
 		}
 	})
 	return l, err
 }
 
-// openOn opens a stream. It fails with errFull or errBetter if another link is to be tried.
-// The time for which the link was connected and granted no stream is taken from left.
-func (c *conn) openOn(ctx context.Context, l *link, method string, left *time.Duration) (transport.Stream, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	type result struct {
-		stream grpc.ClientStream
-		err    error
-	}
-	opened := make(chan result, 1)
-	go func() {
-		desc := &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}
-		s, err := l.client.NewStream(ctx, desc, method)
-		opened <- result{s, err}
-	}()
-	ticker := time.NewTicker(min(patience, c.timeout))
-	defer ticker.Stop()
-	last := time.Now()
-	for {
-		select {
-		case r := <-opened:
-			if r.err != nil {
-				c.update(func() {
-					l.opening--
-					l.failed = l.failed || ctx.Err() == nil && l.client.GetState() != connectivity.Ready
-				})
-				end(r.err)
-				return nil, plain(r.err)
-			}
-			c.update(func() { l.opening, l.open = l.opening-1, l.open+1 })
-			context.AfterFunc(ctx, func() {
-				c.update(func() { l.open, l.full = l.open-1, false })
-			})
-			return &stream{ClientStream: r.stream, end: end, arrivals: c.arrivals}, nil
-		case now := <-ticker.C:
-			err := c.blocked(l, now.Sub(last), left)
-			last = now
-			if err != nil {
-				end(err)
-				<-opened
-				c.update(func() { l.opening-- })
-				return nil, err
-			}
+// choose returns the first link that has room for the attempt, or else a further one. An
+// attempt that meets the limit on links has a last try on a full link, because the server
+// may have raised its own limit.
+func (c *conn) choose(a *attempt) (*link, error) {
+	var working, full []*link
+	for _, l := range c.links {
+		switch {
+		case l.failed:
+		case l.full:
+			full = append(full, l)
+		case a.share == 0 || l.streams() < a.share:
+			return l, nil
+		default:
+			working = append(working, l)
 		}
 	}
+	switch {
+	case len(working)+len(full) < c.max:
+		return c.dial()
+	case len(working) > 0:
+		return working[0], nil
+	}
+	a.last = true
+	return slices.MinFunc(full, func(a, b *link) int { return a.streams() - b.streams() }), nil
 }
 
-// blocked decides about a link on which the creation of a stream blocks and has done so
-// for some more time. It returns nil if the stream may still come.
-func (c *conn) blocked(l *link, d time.Duration, left *time.Duration) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if l.client.GetState() != connectivity.Ready {
-		return nil // grpc-go bounds the time in which a connection is made
-	}
-	*left -= d
-	switch i := slices.IndexFunc(c.links, (*link).usable); {
-	case *left <= 0:
-		l.failed = l.failed || l.open == 0 // the next attempt is on a new connection
-		return &transport.Error{Kind: KindNoStream, Text: fmt.Sprintf(
-			"the server accepted the connection and granted no stream within %v", c.timeout)}
-	case l.open > 0:
-		l.full = true
-		return errFull
-	case i >= 0 && c.links[i] != l:
-		return errBetter
-	}
-	return nil
+// settle ends the wait of an attempt on a link with the result of NewStream.
+func (c *conn) settle(ctx context.Context, l *link, a *attempt, result error) (err error) {
+	c.update(func() {
+		delete(l.waiting, a)
+		switch {
+		case a.verdict != nil:
+			err = a.verdict
+			l.full = l.full && result != nil // a stream that was granted too late shows room
+		case result != nil:
+			err = plain(result)
+			l.failed = l.failed || ctx.Err() == nil && l.client.GetState() != connectivity.Ready
+		default:
+			l.granted()
+		}
+		if len(l.waiting) == 0 {
+			l.calm()
+		}
+	})
+	return err
 }
 
 // Close implements [transport.Conn].
@@ -195,6 +188,9 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	closed, links := c.closed, c.links
 	c.closed, c.links = true, nil
+	for _, l := range links {
+		l.stop()
+	}
 	c.mu.Unlock()
 	if closed {
 		return nil

@@ -59,7 +59,7 @@ func TestStreamThatIsGrantedLate(t *testing.T) {
 	if _, err := c.OpenStream(ctx, transport.MethodADS); err == nil || ctx.Err() == nil {
 		t.Fatalf("error = %v before the context ended", err)
 	}
-	if err := s.Grant(); err != nil {
+	if err := s.Limit(100); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := c.OpenStream(testContext(t), transport.MethodADS); err != nil {

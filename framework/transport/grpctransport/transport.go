@@ -22,6 +22,10 @@ const DefaultMaxReceiveSize = 256 << 20
 // [WithStreamTimeout] says otherwise: 20 s, as long as gRPC gives a connection attempt.
 const DefaultStreamTimeout = 20 * time.Second
 
+// maxConnections is how many connections to a server carry streams at a time, unless
+// [WithMaxConnections] says otherwise.
+const maxConnections = 100
+
 // keepaliveTime is how long a connection may be silent before it is probed.
 const keepaliveTime = 5 * time.Minute
 
@@ -29,6 +33,7 @@ const keepaliveTime = 5 * time.Minute
 type Transport struct {
 	maxReceive  int
 	timeout     time.Duration
+	max         int // connections to a server
 	dialOptions []grpc.DialOption
 	channel     map[string]ChannelCredentials
 }
@@ -59,6 +64,18 @@ func WithStreamTimeout(d time.Duration) Option {
 	}
 }
 
+// WithMaxConnections sets how many connections to a server may carry streams at a time. A
+// server that limits the streams of a connection gets another connection when a stream has
+// waited 100 ms. On the last connection, opening the stream then fails with an error of
+// kind [KindNoStream]. Zero or less leaves the default, 100 connections.
+func WithMaxConnections(n int) Option {
+	return func(t *Transport) {
+		if n > 0 {
+			t.max = n
+		}
+	}
+}
+
 // WithDialOptions adds to the options of every connection, for dialers,
 // interceptors or keepalive. Transport credentials given here are overridden by
 // those of the bootstrap's entry.
@@ -75,7 +92,7 @@ func WithChannelCredentials(name string, build ChannelCredentials) Option {
 
 // New returns a transport.
 func New(opts ...Option) *Transport {
-	t := &Transport{maxReceive: DefaultMaxReceiveSize, timeout: DefaultStreamTimeout, channel: builtinChannelCredentials()}
+	t := &Transport{maxReceive: DefaultMaxReceiveSize, timeout: DefaultStreamTimeout, max: maxConnections, channel: builtinChannelCredentials()}
 	for _, o := range opts {
 		o(t)
 	}
@@ -96,8 +113,8 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes what is unused
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, release: creds.release, timeout: t.timeout, arrivals: creds.arrivals}
-	if err := c.dial(); err != nil {
+	c := &conn{target: server.URI(), options: opts, release: creds.release, timeout: t.timeout, max: t.max, arrivals: creds.arrivals}
+	if _, err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
 	}
