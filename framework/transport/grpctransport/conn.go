@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/credentials"
 
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
@@ -28,6 +30,7 @@ const KindNoStream = "NoStream"
 type conn struct {
 	target  string
 	options []grpc.DialOption
+	bundle  credentials.Bundle
 	release func()
 	timeout time.Duration // see WithStreamTimeout
 	max     int           // see WithMaxConnections
@@ -43,18 +46,20 @@ type conn struct {
 type attempt struct {
 	left    time.Duration // that the server may still take
 	share   int           // how many streams a link gets that the attempt is placed on; 0: any number
-	last    bool          // there can be no further link
 	verdict error         // why it left its link
 	end     context.CancelCauseFunc
 }
 
 // dial adds a link.
 func (c *conn) dial() (*link, error) {
-	client, err := grpc.NewClient(c.target, c.options...)
+	l := &link{waiting: make(map[*attempt]struct{})}
+	creds := grpc.WithCredentialsBundle(limitedBundle{c.bundle, &l.limit})
+	client, err := grpc.NewClient(c.target, append(slices.Clip(c.options), creds)...)
 	if err != nil {
 		return nil, fmt.Errorf("grpctransport: server %s: %w", c.target, err)
 	}
-	l := &link{client: client, waiting: make(map[*attempt]struct{})}
+	l.client = client
+	l.limit.Store(math.MaxUint32)
 	c.links = append(c.links, l)
 	return l, nil
 }
@@ -89,7 +94,7 @@ func (c *conn) update(change func()) {
 
 // OpenStream implements [transport.Conn].
 func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	a := &attempt{left: c.timeout}
+	a := &attempt{left: c.timeout + 2*c.step()} // the first steps may be shorter
 	for {
 		s, err := c.try(ctx, method, a)
 		if !errors.Is(err, errFull) {
@@ -114,7 +119,10 @@ func (c *conn) try(ctx context.Context, method string, a *attempt) (transport.St
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() {
-		c.update(func() { l.open, l.full = l.open-1, false })
+		c.update(func() {
+			l.open--
+			l.full = l.full && l.exhausted()
+		})
 	})
 	return &stream{ClientStream: client, end: end, arrivals: c.arrivals}, nil
 }
@@ -136,30 +144,30 @@ func (c *conn) place(a *attempt) (l *link, err error) {
 	return l, err
 }
 
-// choose returns the first link that has room for the attempt, or else a further one. An
-// attempt that meets the limit on links has a last try on a full link, because the server
-// may have raised its own limit.
+// choose returns the first link that has room for the attempt, or else a further one.
 func (c *conn) choose(a *attempt) (*link, error) {
-	var working, full []*link
+	working := 0
+	var crowded *link
 	for _, l := range c.links {
+		if l.failed {
+			continue
+		}
+		working++
 		switch {
-		case l.failed:
-		case l.full:
-			full = append(full, l)
+		case !l.usable():
 		case a.share == 0 || l.streams() < a.share:
 			return l, nil
-		default:
-			working = append(working, l)
+		case crowded == nil || l.streams() < crowded.streams():
+			crowded = l
 		}
 	}
 	switch {
-	case len(working)+len(full) < c.max:
+	case working < c.max:
 		return c.dial()
-	case len(working) > 0:
-		return working[0], nil
+	case crowded != nil:
+		return crowded, nil
 	}
-	a.last = true
-	return slices.MinFunc(full, func(a, b *link) int { return a.streams() - b.streams() }), nil
+	return nil, noStream("the server allows no further stream on any of %d connections, the limit of grpctransport.WithMaxConnections", c.max)
 }
 
 // settle ends the wait of an attempt on a link with the result of NewStream.
@@ -168,16 +176,15 @@ func (c *conn) settle(ctx context.Context, l *link, a *attempt, result error) (e
 		delete(l.waiting, a)
 		switch {
 		case a.verdict != nil:
-			err = a.verdict
-			l.full = l.full && result != nil // a stream that was granted too late shows room
+			err = a.verdict // also where a stream was granted too late
 		case result != nil:
 			err = plain(result)
 			l.failed = l.failed || ctx.Err() == nil && l.client.GetState() != connectivity.Ready
 		default:
-			l.granted()
+			l.open++
 		}
 		if len(l.waiting) == 0 {
-			l.calm()
+			l.blocked, l.reached = 0, false
 		}
 	})
 	return err

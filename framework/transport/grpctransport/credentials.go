@@ -32,7 +32,8 @@ func builtinChannelCredentials() map[string]ChannelCredentials {
 
 // dialCredentials are the credentials of an entry as dial options.
 type dialCredentials struct {
-	options  []grpc.DialOption
+	options  []grpc.DialOption // without the bundle
+	bundle   credentials.Bundle
 	release  func()
 	arrivals *arrivals // on the connections that are made with them
 }
@@ -51,7 +52,7 @@ func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, erro
 		release = func() {}
 	}
 	d := dialCredentials{release: release, arrivals: new(arrivals)}
-	d.options = []grpc.DialOption{grpc.WithCredentialsBundle(countedBundle{bundle, d.arrivals})}
+	d.bundle = countedBundle{bundle, d.arrivals}
 	for _, c := range server.CallCreds() {
 		perRPC, err := newCallCredentials(c)
 		if err != nil {

@@ -1,0 +1,105 @@
+package grpctransport
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"net"
+	"sync/atomic"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/credentials"
+)
+
+const (
+	frameHeader = 9 // bytes: a length of 24 bits, type, flags, stream
+	setting     = 6 // bytes: identifier, value
+)
+
+// A limitedBundle is a bundle that notes how many streams the server allows on the newest
+// connection. grpc-go does not report it.
+type limitedBundle struct {
+	credentials.Bundle
+	limit *atomic.Uint32
+}
+
+// TransportCredentials implements [credentials.Bundle].
+func (b limitedBundle) TransportCredentials() credentials.TransportCredentials {
+	return limitedCredentials{b.Bundle.TransportCredentials(), b.limit}
+}
+
+type limitedCredentials struct {
+	credentials.TransportCredentials
+	limit *atomic.Uint32
+}
+
+// ClientHandshake implements [credentials.TransportCredentials].
+func (c limitedCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, conn)
+	if err != nil {
+		return nil, nil, err
+	}
+	c.limit.Store(math.MaxUint32) // until the server names another (RFC 9113, section 6.5.2)
+	return &limitedConn{Conn: conn, limit: c.limit}, info, nil
+}
+
+// Clone implements [credentials.TransportCredentials].
+func (c limitedCredentials) Clone() credentials.TransportCredentials {
+	return limitedCredentials{c.TransportCredentials.Clone(), c.limit}
+}
+
+// A limitedConn looks for SETTINGS_MAX_CONCURRENT_STREAMS in the frames that are read from
+// it. The one goroutine that reads owns its state.
+type limitedConn struct {
+	net.Conn
+	limit    *atomic.Uint32
+	part     [frameHeader]byte // of a frame's header or a setting
+	have     int               // bytes of part
+	payload  int               // bytes of the frame that are still to come
+	settings bool              // the frame has settings
+}
+
+// Read implements [net.Conn].
+func (c *limitedConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.scan(b[:n])
+	return n, err
+}
+
+func (c *limitedConn) scan(b []byte) {
+	for len(b) > 0 {
+		if c.payload > 0 && !c.settings {
+			n := min(c.payload, len(b))
+			b, c.payload = b[n:], c.payload-n
+			continue
+		}
+		want := frameHeader
+		if c.payload > 0 {
+			want = setting
+		}
+		n := copy(c.part[c.have:want], b)
+		b, c.have = b[n:], c.have+n
+		if c.have < want {
+			return
+		}
+		c.have = 0
+		if c.payload == 0 {
+			c.header()
+		} else {
+			c.setting()
+		}
+	}
+}
+
+func (c *limitedConn) header() {
+	c.payload = int(binary.BigEndian.Uint32(c.part[:]) >> 8)
+	// A frame whose settings are not whole ends the connection.
+	c.settings = http2.FrameType(c.part[3]) == http2.FrameSettings && c.payload%setting == 0
+}
+
+func (c *limitedConn) setting() {
+	c.payload -= setting
+	if http2.SettingID(binary.BigEndian.Uint16(c.part[:])) == http2.SettingMaxConcurrentStreams {
+		c.limit.Store(binary.BigEndian.Uint32(c.part[2:]))
+	}
+}
