@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
@@ -161,9 +163,15 @@ func TestLimitOnConnections(t *testing.T) {
 				t.Errorf("the error took %v, want one wait on each connection", cl.took)
 			}
 		}
+		if cl := openAll(t, c, 1, false)[0]; cl.err == nil || cl.took != 0 {
+			t.Errorf("error = %v after %v, want one at once: streams have waited on each connection", cl.err, cl.took)
+		}
 		streams[3].end()
 		synctest.Wait()
 		opened(t, openAll(t, c, 1, false))
+		if cl := openAll(t, c, 1, false)[0]; cl.err == nil || cl.took < patience || cl.took > 2*patience {
+			t.Errorf("error = %v after %v, want one after a wait for the stream that came in between", cl.err, cl.took)
+		}
 		setLimit(t, s, 3)
 		opened(t, openAll(t, c, 1, false)) // the server has raised its limit
 		m.connections(t, 3, 3)
@@ -225,7 +233,7 @@ func TestSlowDialIsNoLimit(t *testing.T) {
 		m.delay = 10 * time.Second
 		m.serve(t, 2)
 		m.dialed.Add(1) // the first dial is slow, too
-		c := m.dial(t)
+		c := m.dial(t, WithStreamTimeout(m.delay/2))
 		streams := opened(t, openAll(t, c, 2, true))
 		m.connections(t, 2, 1)
 		if took := streams[0].took; took != m.delay {
@@ -237,6 +245,32 @@ func TestSlowDialIsNoLimit(t *testing.T) {
 		m.connections(t, 3, 1)
 		opened(t, <-waiting)
 		m.connections(t, 3, 2)
+	})
+}
+
+// A slowToken is a call credential that takes its time.
+type slowToken struct{ takes time.Duration }
+
+// GetRequestMetadata implements [credentials.PerRPCCredentials].
+func (s *slowToken) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	<-time.NewTimer(s.takes).C
+	return map[string]string{"authorization": "Bearer slow"}, nil
+}
+
+// RequireTransportSecurity implements [credentials.PerRPCCredentials].
+func (*slowToken) RequireTransportSecurity() bool { return false }
+
+// A stream that waits for its token does not wait for the server's limit.
+func TestSlowTokenIsNoLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.serve(t, 3)
+		token := slowToken{}
+		c := m.dial(t, WithDialOptions(grpc.WithPerRPCCredentials(&token)))
+		opened(t, openAll(t, c, 1, true))
+		token.takes = 10 * patience
+		opened(t, openAll(t, c, 2, true))
+		m.connections(t, 1, 1)
 	})
 }
 

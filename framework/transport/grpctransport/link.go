@@ -39,7 +39,7 @@ type link struct {
 }
 
 // exhausted reports whether the server allows no further stream now.
-func (l *link) exhausted() bool { return l.open >= int(l.limit.Load()) }
+func (l *link) exhausted() bool { return int64(l.open) >= int64(l.limit.Load()) }
 
 func (l *link) usable() bool { return !l.failed && !(l.full && l.exhausted()) }
 
