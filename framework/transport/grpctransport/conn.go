@@ -45,6 +45,7 @@ type conn struct {
 // An attempt opens one stream. It tries one link after another.
 type attempt struct {
 	left    time.Duration // that the server may still take
+	since   time.Time     // when a part of that was last taken
 	share   int           // how many streams a link gets that the attempt is placed on; 0: any number
 	verdict error         // why it left its link
 	end     context.CancelCauseFunc
@@ -94,7 +95,7 @@ func (c *conn) update(change func()) {
 
 // OpenStream implements [transport.Conn].
 func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	a := &attempt{left: c.timeout + 2*c.step()} // the first steps may be shorter
+	a := &attempt{left: c.timeout + c.step()} // the first step may count before the connection is ready
 	for {
 		s, err := c.try(ctx, method, a)
 		if !errors.Is(err, errFull) {

@@ -178,7 +178,11 @@ func TestLimitOnConnections(t *testing.T) {
 	})
 }
 
-func TestDefaultLimitOnConnections(t *testing.T) {
+// The times and numbers that the documentation names.
+func TestDefaultLimits(t *testing.T) {
+	if patience != 100*time.Millisecond || idleTime != 10*time.Minute {
+		t.Errorf("streams wait %v, connections stay %v; want 100ms and 10m", patience, idleTime)
+	}
 	for _, tr := range []*Transport{New(), New(WithMaxConnections(0))} {
 		if tr.max != 100 {
 			t.Errorf("max = %v, want 100", tr.max)
@@ -193,8 +197,8 @@ func TestManyStreamsOfAServerThatGrantsNone(t *testing.T) {
 		m.limit(t, 0)
 		c := m.dial(t)
 		const minutes = 5
-		ctx, cancel := context.WithTimeout(t.Context(), minutes*time.Minute)
-		defer cancel()
+		ctx, cancel := context.WithCancel(t.Context())
+		defer time.AfterFunc(minutes*time.Minute, cancel).Stop()
 		done := make(chan struct{})
 		const clients = 100
 		for i := range clients {

@@ -67,14 +67,15 @@ func (c *conn) step() time.Duration { return min(patience/5, c.timeout) }
 
 // wait adds an attempt to those that wait on a link.
 func (c *conn) wait(l *link, a *attempt) {
-	l.waiting[a] = struct{}{}
+	l.waiting[a], a.since = struct{}{}, time.Now()
 	if l.timer == nil {
 		l.timer = time.AfterFunc(c.step(), func() { c.update(func() { c.look(l) }) })
 	}
 }
 
 // look counts a step of the wait on a link. Only the time counts for which the connection
-// is ready: grpc-go bounds the time in which it is made.
+// is ready: grpc-go bounds the time in which it is made. A step never counts more than its
+// time: a process that stood still has not waited for the server.
 func (c *conn) look(l *link) {
 	if c.closed || len(l.waiting) == 0 {
 		l.timer = nil
@@ -88,9 +89,14 @@ func (c *conn) look(l *link) {
 		l.blocked = 0
 	}
 	l.reached = reached
-	if ready {
-		c.judge(l)
+	now := time.Now()
+	for a := range l.waiting {
+		if ready {
+			a.left -= min(now.Sub(a.since), c.step())
+		}
+		a.since = now
 	}
+	c.judge(l)
 	l.timer.Reset(c.step())
 }
 
@@ -101,7 +107,6 @@ func (c *conn) judge(l *link) {
 	full := l.blocked >= patience && (l.open > 0 || slices.ContainsFunc(c.links, others))
 	l.full = l.full || full
 	for a := range l.waiting {
-		a.left -= c.step()
 		switch {
 		case a.left <= 0:
 			// The next attempt is on a new connection, unless this one is newer than the attempt.
