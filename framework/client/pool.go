@@ -16,7 +16,8 @@ import (
 const DefaultIdleTime = 10 * time.Minute
 
 // A Pool owns connections to control planes. Server entries that are equal by
-// their key share one (gRFC A47); a connection is made when it is first needed,
+// their key share one (gRFC A47), which is several where the server allows few streams on
+// each (see package grpctransport). A connection is made when it is first needed,
 // and closed when nobody has used it for the idle time. A connection to a server that was
 // fallen back to does not wait for that: the pool closes it when a better server has taken
 // over and nobody else uses it (gRFC A71). A Pool is safe for concurrent use.

@@ -8,6 +8,10 @@
 //
 // The framework alone decides when to try again: a connection that failed is
 // made anew at the next attempt instead of waiting for grpc-go's own backoff.
+//
+// Streams share a connection as long as the server allows it. When a stream has waited
+// 100 ms for the server's limit on streams, it gets another connection, up to the number of
+// [WithMaxConnections].
 // A server that accepts connections but grants no stream on any of them fails the
 // attempt after [WithStreamTimeout]; grpc-go alone would wait for ever.
 package grpctransport

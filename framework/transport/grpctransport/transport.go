@@ -64,10 +64,11 @@ func WithStreamTimeout(d time.Duration) Option {
 	}
 }
 
-// WithMaxConnections sets how many connections to a server may carry streams at a time. A
-// server that limits the streams of a connection gets another connection when a stream has
-// waited 100 ms. On the last connection, opening the stream then fails with an error of
-// kind [KindNoStream]. Zero or less leaves the default, 100 connections.
+// WithMaxConnections sets how many connections to a server may carry streams at a time.
+// Streams share one connection unless the server limits them: after 100 ms, a stream that
+// waits for SETTINGS_MAX_CONCURRENT_STREAMS gets another connection. If there can be no
+// further one, opening the stream fails with an error of kind [KindNoStream]. Zero or less
+// leaves the default, 100 connections.
 func WithMaxConnections(n int) Option {
 	return func(t *Transport) {
 		if n > 0 {
