@@ -72,7 +72,8 @@ func (c *conn) update(change func()) {
 	c.mu.Lock()
 	change()
 	next := slices.IndexFunc(c.links, (*link).usable)
-	var kept, superfluous []*link
+	kept := c.links[:0]
+	var superfluous []*link
 	for i, l := range c.links {
 		switch {
 		case i == next || l.streams() > 0:
@@ -86,6 +87,7 @@ func (c *conn) update(change func()) {
 		}
 		kept = append(kept, l)
 	}
+	clear(c.links[len(kept):])
 	c.links = kept
 	c.mu.Unlock()
 	for _, l := range superfluous {

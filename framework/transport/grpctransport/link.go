@@ -41,7 +41,7 @@ type link struct {
 // exhausted reports whether the server allows no further stream now.
 func (l *link) exhausted() bool { return int64(l.open) >= int64(l.limit.Load()) }
 
-func (l *link) usable() bool { return !l.failed && !(l.full && l.exhausted()) }
+func (l *link) usable() bool { return !l.failed && (!l.full || !l.exhausted()) }
 
 // streams returns how many streams there are if all that wait are granted.
 func (l *link) streams() int { return len(l.waiting) + l.open }

@@ -102,7 +102,9 @@ func TestLimitOfANewConnection(t *testing.T) {
 }
 
 // passing are credentials whose handshake does nothing.
-type passing struct{ credentials.TransportCredentials }
+type passing struct {
+	credentials.TransportCredentials
+}
 
 // ClientHandshake implements [credentials.TransportCredentials].
 func (passing) ClientHandshake(_ context.Context, _ string, c net.Conn) (net.Conn, credentials.AuthInfo, error) {
