@@ -152,15 +152,15 @@ func TestLimitOnConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		s := m.limit(t, 2)
-		c := m.dial(t, WithMaxConnections(3))
-		streams := opened(t, openAll(t, c, 6, false))
-		m.connections(t, 3, 3)
+		c := m.dial(t, WithMaxConnections(4))
+		streams := opened(t, openAll(t, c, 8, false))
+		m.connections(t, 4, 4)
 		for _, cl := range openAll(t, c, 5, false) {
-			if !errors.Is(cl.err, &transport.Error{Kind: KindNoStream}) || !strings.Contains(cl.err.Error(), "3 connections, the limit of grpctransport.WithMaxConnections") {
+			if !errors.Is(cl.err, &transport.Error{Kind: KindNoStream}) || !strings.Contains(cl.err.Error(), "4 connections, the limit of grpctransport.WithMaxConnections") {
 				t.Errorf("error = %v, want one that names the limit", cl.err)
 			}
 			if cl.took > 2*(patience+step) {
-				t.Errorf("the error took %v, want one wait on the first connection and one on the others", cl.took)
+				t.Errorf("the error took %v, want one wait on a connection and one on the others together", cl.took)
 			}
 		}
 		if cl := openAll(t, c, 1, false)[0]; cl.err == nil || cl.took != 0 {
@@ -174,7 +174,7 @@ func TestLimitOnConnections(t *testing.T) {
 		}
 		setLimit(t, s, 3)
 		opened(t, openAll(t, c, 1, false)) // the server has raised its limit
-		m.connections(t, 3, 3)
+		m.connections(t, 4, 4)
 	})
 }
 
