@@ -19,7 +19,7 @@ type Registry struct {
 	profile resource.Profile
 
 	mu         sync.Mutex
-	types      []*resource.Type
+	types      []*resource.Descriptor
 	extensions []resource.Extension
 	origin     map[string]string // of each type and extension, by what it is found by
 	frozen     *resource.Set
@@ -45,7 +45,7 @@ func New(opts ...Option) *Registry {
 
 // Register adds a type. A type whose name is taken already, and one that comes
 // after Freeze, are errors that Freeze returns; a duplicate names both origins.
-func (r *Registry) Register(t *resource.Type) {
+func (r *Registry) Register(t *resource.Descriptor) {
 	from := origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()

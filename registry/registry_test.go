@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
-func newType(name string) *resource.Type {
-	return &resource.Type{
+func newType(name string) *resource.Descriptor {
+	return &resource.Descriptor{
 		Name:     name,
 		Decode:   func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.ErrUnsupported },
 		NewShard: func() resource.Shard { return runtime.NewShard[resource.Update]() },
@@ -68,7 +68,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 
 func TestIncompleteTypeIsAnError(t *testing.T) {
 	r := New()
-	r.Register(&resource.Type{Name: "test.T"})
+	r.Register(&resource.Descriptor{Name: "test.T"})
 	if _, err := r.Freeze(); err == nil || !strings.Contains(err.Error(), "Decode of test.T is nil") {
 		t.Errorf("error = %v", err)
 	}

@@ -74,7 +74,7 @@ func newTable(s *tree.Snapshot, in stores, last *table) *table {
 }
 
 // referred is the resource of a type that u refers to.
-func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t *resource.Type) (U, error) {
+func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t *resource.Descriptor) (U, error) {
 	for r := range u.Refs() {
 		if r.Type == t.Name {
 			return tree.Get[U](s, r)

@@ -55,7 +55,7 @@ func (large) StreamAggregatedResources(s fakeads.Stream) error {
 }
 
 // newSlowLink is a client that is linked so to such a server.
-func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Type, pace *atomic.Int64) {
+func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Descriptor, pace *atomic.Int64) {
 	t.Helper()
 	lis, g := bufconn.Listen(4<<10), grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, large{})

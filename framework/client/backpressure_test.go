@@ -81,7 +81,7 @@ func deltaConversation(t *testing.T, s fakeads.DeltaStream) conversation {
 }
 
 // slowType is that of clusters, but absence from a response means nothing.
-var slowType = &resource.Type{Name: clusterName, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName}
+var slowType = &resource.Descriptor{Name: clusterName, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName}
 
 // A server that reads nothing while it sends: peers of this client deadlock when
 // their request of 20,000 names meets flow control, because whoever reads waits for
@@ -104,7 +104,7 @@ func TestReadingNeverDependsOnWriting(t *testing.T) {
 			if delta {
 				features = []any{bootstrap.FeatureTransportDelta}
 			}
-			c := newClientOf(t, oneServer(t, addr, features...), []*resource.Type{slowType})
+			c := newClientOf(t, oneServer(t, addr, features...), []*resource.Descriptor{slowType})
 			ctx := testContext(t)
 			first := follow(ctx, t, c, slowType, "first")
 			first.value("first")
@@ -112,7 +112,7 @@ func TestReadingNeverDependsOnWriting(t *testing.T) {
 			have.Add(manyNames)
 			for i := range manyNames {
 				once := sync.OnceFunc(have.Done)
-				if _, err := c.Subscribe(slowType, longName(i), recorder{changed: func(resource.Update) { once() }}); err != nil {
+				if _, err := c.Subscribe(slowType, longName(i), delivered(recorder{changed: func(resource.Update) { once() }})); err != nil {
 					t.Fatal(err)
 				}
 			}

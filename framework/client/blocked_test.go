@@ -11,21 +11,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A blocker is a watcher that blocks.
-type blocker struct {
-	told    *atomic.Int64 // by all of them
-	release chan struct{}
-}
-
-func (b blocker) Changed(resource.Update) {}
-
-func (b blocker) Failed(error) {
-	<-b.release
-	b.told.Add(1)
-}
-
-func (b blocker) Ambient(error) {}
-
 // Watchers that never return cost a bounded number of goroutines. The client logs that once,
 // and continues when they return.
 func TestBlockedWatchersHaveALimit(t *testing.T) {
@@ -33,6 +18,10 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 		var told atomic.Int64
 		warnings := 0
 		release := make(chan struct{})
+		blocks := func(_, _ resource.State) {
+			<-release
+			told.Add(1)
+		}
 		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
 		w := new(workers)
 		w.full = func() {
@@ -43,7 +32,7 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 		block := func(n int) {
 			for range n {
 				w.run(&subscription{
-					scope: scope, watcher: blocker{&told, release}, state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
+					scope: scope, sync: blocks, state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
 				})
 			}
 			<-time.NewTimer(time.Minute).C

@@ -22,7 +22,10 @@ type box struct {
 	mu     sync.Mutex
 	closed bool
 	err    error
+	usable bool // the collection is, in spite of err
 	fresh  bool // err was not taken yet
+	synced bool // every member that existed at first was put
+	knows  bool // synced was taken
 	states map[xdstp.Name]arrival
 	last   uint64 // number of an arrival
 	told   map[xdstp.Name]resource.State
@@ -68,20 +71,36 @@ func (b *box) put(name xdstp.Name, s resource.State) {
 
 // started notes when the first of what is new came. b.mu is held.
 func (b *box) started() {
-	if !b.fresh && len(b.states) == 0 {
+	if !b.news() {
 		b.since = time.Now()
 	}
 }
 
-// trouble takes what is new of the collection as a whole; nil ends earlier trouble.
-func (b *box) trouble(err error) {
+// trouble takes the newest problem of the collection as a whole, and whether the collection is
+// usable nevertheless; nil ends an earlier problem.
+func (b *box) trouble(err error, usable bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
 		return
 	}
 	b.started()
-	b.err, b.fresh = err, err != nil
+	b.err, b.usable, b.fresh = err, usable, err != nil
+	b.signal()
+}
+
+// news reports whether there is something to take. b.mu is held.
+func (b *box) news() bool { return b.fresh || len(b.states) > 0 || b.synced != b.knows }
+
+// sync notes that every member that existed at first was put.
+func (b *box) sync() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.synced || b.closed {
+		return
+	}
+	b.started()
+	b.synced = true
 	b.signal()
 }
 
@@ -107,21 +126,26 @@ func (b *box) signal() {
 func (b *box) take() (s resource.CollectionState, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.fresh {
-		s.Err, b.fresh = b.err, false
+	if b.fresh && b.usable {
+		s.Ambient = b.err
+	} else if b.fresh {
+		s.Err = b.err
 	}
+	b.fresh = false
 	for _, name := range b.inOrder() {
-		next := b.states[name].State
-		if next == b.told[name] {
+		next, last := b.states[name].State, b.told[name]
+		if next == last {
 			continue
 		}
-		s.Members = append(s.Members, resource.MemberState{Name: name, State: next})
+		s.Members = append(s.Members, resource.MemberState{Name: name, State: next, Last: last.Update})
 		if b.told[name] = next; next.Update == nil && isGone(next.Err) {
 			delete(b.told, name)
 		}
 	}
 	clear(b.states)
-	if news = s.Err != nil || len(s.Members) > 0; !news && b.work != nil {
+	news = s.Err != nil || s.Ambient != nil || len(s.Members) > 0 || b.synced != b.knows
+	s.Synced, b.knows = b.synced, b.synced
+	if !news && b.work != nil {
 		b.work.done()
 		b.work = nil
 	}
@@ -162,7 +186,7 @@ func (b *box) Next(ctx context.Context) (resource.CollectionState, error) {
 func (b *box) behind(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.fresh && len(b.states) == 0 {
+	if !b.news() {
 		return 0
 	}
 	return now.Sub(b.since)

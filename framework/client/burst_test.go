@@ -34,14 +34,14 @@ func fill(t *testing.T, s *controlplane.Server, n int) (nameBytes int) {
 
 // watchAll subscribes to all that fill made, and returns what waits until every
 // watcher has its value.
-func watchAll(t *testing.T, c resource.Client, n int) (wait func()) {
+func watchAll(t *testing.T, c resource.Source, n int) (wait func()) {
 	t.Helper()
 	var have sync.WaitGroup
 	have.Add(2 * n)
 	for i := range n {
-		for typ, name := range map[*resource.Type]string{clusters: "cluster", endpoints: "endpoints"} {
+		for typ, name := range map[*resource.Descriptor]string{clusters: "cluster", endpoints: "endpoints"} {
 			once := sync.OnceFunc(have.Done)
-			if _, err := c.Subscribe(typ, fmt.Sprintf("%s-%06d", name, i), recorder{changed: func(resource.Update) { once() }}); err != nil {
+			if _, err := c.Subscribe(typ, fmt.Sprintf("%s-%06d", name, i), delivered(recorder{changed: func(resource.Update) { once() }})); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -31,7 +31,7 @@ func (oneNode) ID(*corev3.Node) string { return "" }
 const clusterType = resource.TypeURLPrefix + clusterName
 
 // allClusters are clusters that may be watched by the wildcard, too.
-var allClusters = &resource.Type{
+var allClusters = &resource.Descriptor{
 	Name: clusterName, Complete: true, Wildcard: true, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName,
 }
 
@@ -116,7 +116,7 @@ func atCaches(t *testing.T, f func(t *testing.T, c *cacheTest)) {
 	}
 }
 
-func mustSet(t *testing.T, list ...*resource.Type) *resource.Set {
+func mustSet(t *testing.T, list ...*resource.Descriptor) *resource.Set {
 	t.Helper()
 	set, err := resource.NewSet(list...)
 	if err != nil {
@@ -127,7 +127,7 @@ func mustSet(t *testing.T, list ...*resource.Type) *resource.Set {
 
 func (c *cacheTest) watch(name string) (cancel func()) {
 	c.t.Helper()
-	cancel, err := c.Subscribe(allClusters, name, recorder{})
+	cancel, err := c.Subscribe(allClusters, name, delivered(recorder{}))
 	if err != nil {
 		c.t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ type channel struct {
 	machine *ads.Machine
 	users   []user
 	counts  counts
-	encoded map[*resource.Type]encodedNames // on the wire, where they are many
+	encoded map[*resource.Descriptor]encodedNames // on the wire, where they are many
 
 	conn    transport.Conn
 	release giveBack // of conn

@@ -20,8 +20,11 @@ import (
 )
 
 // A Client watches resources of the types and authorities that it was created
-// with. It implements [resource.Client] and is safe for concurrent use.
+// with. It implements [resource.Source], is a [resource.Client], and is safe for concurrent
+// use.
 type Client struct {
+	base
+
 	config *bootstrap.Config
 	types  *resource.Set
 	// decoded are the types and those of their list collections.
@@ -54,7 +57,13 @@ type Client struct {
 	once   sync.Once
 }
 
-var _ resource.Client = (*Client)(nil)
+var (
+	_ resource.Source = (*Client)(nil)
+	_ resource.Client = (*Client)(nil)
+)
+
+// base keeps the embedded field unexported.
+type base = resource.Base
 
 // An authorityScope is an authority within this client, and the channels to its
 // servers, in the order of the bootstrap's list (gRFC A71).
@@ -89,6 +98,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		done: make(chan struct{}), looped: make(chan struct{}),
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}
+	c.base = resource.NewBase(c)
 	if c.decoded, err = withCollections(types, o.members); err != nil {
 		return nil, err
 	}
@@ -169,49 +179,61 @@ func (c *Client) find(name xdstp.Name) *authorityScope {
 	return c.authorities[name.Authority()]
 }
 
-// Types implements [resource.Client].
+// Types implements [resource.Source].
 func (c *Client) Types() *resource.Set { return c.types }
 
-// ParseName implements [resource.Client].
+// ParseName implements [resource.Source].
 func (c *Client) ParseName(s string) (xdstp.Name, error) { return c.config.ParseName(s) }
 
-// Subscribe implements [resource.Client].
-func (c *Client) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (cancel func(), err error) {
-	if w == nil {
-		return nil, errors.New("client: the watcher is nil")
+var errNoFunction = errors.New("client: the function is nil")
+
+// Subscribe implements [resource.Source].
+func (c *Client) Subscribe(t *resource.Descriptor, name string, f func(next, last resource.State)) (stop func(), err error) {
+	if f == nil {
+		return nil, errNoFunction
 	}
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	return c.subscribe(t, name, w)
+	return c.subscribe(t, name, &subscription{sync: f})
 }
 
-func (c *Client) subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (cancel func(), err error) {
+// SubscribeAsync implements [resource.Source].
+func (c *Client) SubscribeAsync(t *resource.Descriptor, name string, f func(next, last resource.State, done func())) (stop func(), err error) {
+	if f == nil {
+		return nil, errNoFunction
+	}
+	if err := c.known(t); err != nil {
+		return nil, err
+	}
+	return c.subscribe(t, name, &subscription{async: f})
+}
+
+// subscribe starts a subscription to a type of the client's or to one of its list collections.
+func (c *Client) subscribe(t *resource.Descriptor, name string, s *subscription) (stop func(), err error) {
 	n, scope, err := c.resource(t, name)
 	if err != nil {
 		return nil, err
 	}
-	s := &subscription{scope: scope, watcher: w}
+	s.scope = scope
 	c.loop.post(watched{s, t, n})
 	return s.Stop, nil
 }
 
-// Observe implements [resource.Client].
-func (c *Client) Observe(t *resource.Type, name string) (resource.Observation, error) {
+// Observe implements [resource.Source].
+func (c *Client) Observe(t *resource.Descriptor, name string) (resource.Observation, error) {
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	n, scope, err := c.resource(t, name)
-	if err != nil {
+	s := &subscription{ready: make(chan struct{}, 1)}
+	if _, err := c.subscribe(t, name, s); err != nil {
 		return nil, err
 	}
-	s := &subscription{scope: scope, ready: make(chan struct{}, 1)}
-	c.loop.post(watched{s, t, n})
 	return s, nil
 }
 
 // known checks that a type is one of the client's.
-func (c *Client) known(t *resource.Type) error {
+func (c *Client) known(t *resource.Descriptor) error {
 	if c.closed() {
 		return fmt.Errorf("client: %w", resource.ErrClosed)
 	}
@@ -226,7 +248,7 @@ func (c *Client) known(t *resource.Type) error {
 }
 
 // locate finds the canonical name and the authority of a resource of a type.
-func (c *Client) locate(t *resource.Type, name string) (xdstp.Name, *authorityScope, error) {
+func (c *Client) locate(t *resource.Descriptor, name string) (xdstp.Name, *authorityScope, error) {
 	n, err := c.config.ParseName(name)
 	if err == nil {
 		err = n.CheckType(t.Name)
@@ -242,7 +264,7 @@ func (c *Client) locate(t *resource.Type, name string) (xdstp.Name, *authoritySc
 }
 
 // resource checks what can be checked before a resource is subscribed to.
-func (c *Client) resource(t *resource.Type, name string) (xdstp.Name, *authorityScope, error) {
+func (c *Client) resource(t *resource.Descriptor, name string) (xdstp.Name, *authorityScope, error) {
 	n, scope, err := c.locate(t, name)
 	if err != nil {
 		return xdstp.Name{}, nil, err
@@ -253,8 +275,8 @@ func (c *Client) resource(t *resource.Type, name string) (xdstp.Name, *authority
 	return n, scope, nil
 }
 
-// Shard implements [resource.Client].
-func (c *Client) Shard(t *resource.Type, name xdstp.Name) resource.Shard {
+// Shard implements [resource.Source].
+func (c *Client) Shard(t *resource.Descriptor, name xdstp.Name) resource.Shard {
 	scope, i := c.find(name), c.decoded.Index(t)
 	if scope == nil || i < 0 {
 		return nil
@@ -262,8 +284,8 @@ func (c *Client) Shard(t *resource.Type, name xdstp.Name) resource.Shard {
 	return scope.machine.Shard(i)
 }
 
-// Shards implements [resource.Client].
-func (c *Client) Shards(t *resource.Type) iter.Seq[resource.Shard] {
+// Shards implements [resource.Source].
+func (c *Client) Shards(t *resource.Descriptor) iter.Seq[resource.Shard] {
 	return func(yield func(resource.Shard) bool) {
 		i := c.decoded.Index(t)
 		if i < 0 {

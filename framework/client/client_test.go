@@ -214,10 +214,10 @@ func TestServerThatIsNotThereYet(t *testing.T) {
 func TestMisuseIsAnswered(t *testing.T) {
 	s := startServer(t)
 	c := newClient(t, federated(t, s.Addr(), s.Addr()))
-	other := &resource.Type{Name: "test.Other", Decode: decodeCluster, NewShard: newShard}
+	other := &resource.Descriptor{Name: "test.Other", Decode: decodeCluster, NewShard: newShard}
 	for _, m := range []struct {
 		what string
-		typ  *resource.Type
+		typ  *resource.Descriptor
 		name string
 		want string
 	}{
@@ -227,7 +227,7 @@ func TestMisuseIsAnswered(t *testing.T) {
 		{"another type's name", clusters, xdstpName("east.example", endpointName, "x"), clusterName},
 		{"an unknown authority", clusters, xdstpName("north.example", clusterName, "x"), "east.example"},
 	} {
-		if _, err := c.Subscribe(m.typ, m.name, recorder{}); err == nil || !strings.Contains(err.Error(), m.want) {
+		if _, err := c.Subscribe(m.typ, m.name, delivered(recorder{})); err == nil || !strings.Contains(err.Error(), m.want) {
 			t.Errorf("subscribing to %s: error = %v, want %q in it", m.what, err, m.want)
 		}
 		if _, err := c.Observe(m.typ, m.name); err == nil || !strings.Contains(err.Error(), m.want) {
@@ -356,7 +356,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if _, err := c.Observe(clusters, "a"); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("Observe after Close: %v", err)
 	}
-	if _, err := c.Subscribe(clusters, "a", recorder{}); !errors.Is(err, resource.ErrClosed) {
+	if _, err := c.Subscribe(clusters, "a", delivered(recorder{})); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("Subscribe after Close: %v", err)
 	}
 	if err := c.Close(); err != nil {

@@ -10,8 +10,8 @@ import (
 
 func isCollection(n xdstp.Name) bool { return n.String() == resource.Wildcard || n.IsGlob() }
 
-// ObserveCollection implements [resource.Client].
-func (c *Client) ObserveCollection(t *resource.Type, name string) (resource.CollectionObservation, error) {
+// ObserveCollection implements [resource.Source].
+func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resource.CollectionObservation, error) {
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func (c *Client) ObserveCollection(t *resource.Type, name string) (resource.Coll
 type collectionSubscription struct {
 	*box
 	scope *authorityScope
-	typ   *resource.Type
+	typ   *resource.Descriptor
 	name  xdstp.Name
 }
 
@@ -56,7 +56,11 @@ var _ authority.CollectionWatcher = (*collectionSubscription)(nil)
 // Notify implements [authority.Watcher].
 func (o *collectionSubscription) Notify(s resource.State) {
 	o.waitFor(o.client.loop.work)
-	o.trouble(s.Err)
+	there := s.Origin != resource.OriginNone
+	o.trouble(s.Err, there)
+	if there {
+		o.sync()
+	}
 }
 
 // NotifyMember implements [authority.CollectionWatcher].

@@ -25,7 +25,7 @@ import (
 
 // things are a type with every kind of collection. The body of one is its name and
 // its tag.
-var things = &resource.Type{
+var things = &resource.Descriptor{
 	Name: "test.Thing", Complete: true, Wildcard: true, Globs: true, Collection: "test.ThingCollection", NewShard: newShard,
 	PeekName: func(b []byte) (string, error) {
 		name, _, _ := strings.Cut(string(b), "|")
@@ -82,7 +82,7 @@ type collector struct {
 	o resource.CollectionObservation
 }
 
-func collect(t *testing.T, c resource.Client, name string) *collector {
+func collect(t *testing.T, c resource.Source, name string) *collector {
 	t.Helper()
 	o, err := c.ObserveCollection(things, name)
 	if err != nil {
@@ -169,7 +169,7 @@ func TestWildcard(t *testing.T) {
 	}
 }
 
-func mustParse(t *testing.T, c resource.Client, s string) xdstp.Name {
+func mustParse(t *testing.T, c resource.Source, s string) xdstp.Name {
 	t.Helper()
 	n, err := c.ParseName(s)
 	if err != nil {

@@ -24,7 +24,7 @@ var (
 // resource whose bytes are known: the loop gets the update itself, which it recognises. Nor
 // does it decode a resource that nobody watches. The slices of d are those of w. If ok is
 // false, the stream is over.
-func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, ok bool) {
+func (s *stream) decode(w *scratch, t *resource.Descriptor, known memory) (d decoded, ok bool) {
 	resp := &w.response
 	w.seen = known.of(t)
 	n := min(resp.Len(), maxResources)
@@ -41,7 +41,7 @@ func (s *stream) decode(w *scratch, t *resource.Type, known memory) (d decoded, 
 
 // more decodes those of the remaining resources that are watched by now. Not ok: the
 // stream is over.
-func (s *stream) more(w *scratch, t *resource.Type) (d decoded, ok bool) {
+func (s *stream) more(w *scratch, t *resource.Descriptor) (d decoded, ok bool) {
 	w.results = w.results[:w.resources] // without removals and errors of the response
 	news := len(w.news)
 	generation, ok := s.look(w, t)
@@ -59,7 +59,7 @@ func (s *stream) more(w *scratch, t *resource.Type) (d decoded, ok bool) {
 }
 
 // conclude collects the rejected resources of a response, in its order.
-func (ch *channel) conclude(w *scratch, t *resource.Type) decoded {
+func (ch *channel) conclude(w *scratch, t *resource.Descriptor) decoded {
 	resp := &w.response
 	d := decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: resp.Len() > maxResources || w.unreadable > 0}
 	rejected := rejections{total: min(resp.Len(), maxResources), seed: ch.client.seed}
@@ -100,7 +100,7 @@ const maxUnreadable = 100
 // look adds results for the remaining resources that are watched, and adds those to decode
 // to w.news. The others remain. The generation is that of the watches at the beginning. If
 // ok is false, the stream is over.
-func (s *stream) look(w *scratch, t *resource.Type) (generation uint64, ok bool) {
+func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok bool) {
 	left := w.left
 	w.left = w.left[:0] // which is never ahead of left
 	for first := true; len(left) > 0; first = false {
@@ -132,7 +132,7 @@ func (s *stream) look(w *scratch, t *resource.Type) (generation uint64, ok bool)
 }
 
 // mention adds a resource to the question, unless it has no name that can be read.
-func (ch *channel) mention(w *scratch, t *resource.Type, i uint32) {
+func (ch *channel) mention(w *scratch, t *resource.Descriptor, i uint32) {
 	res := w.response.At(int(i))
 	name, err := ch.name(t, &res)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *scratch) result(a *asked) {
 }
 
 // again rejects what has the name of a resource that the response had as it was.
-func (ch *channel) again(w *scratch, s *seen, t *resource.Type, rejected *rejections) {
+func (ch *channel) again(w *scratch, s *seen, t *resource.Descriptor, rejected *rejections) {
 	for i := range w.results {
 		if r := &w.results[i]; r.Err == nil && s.met(r.Name) {
 			r.Update, r.Err = nil, errTwice
@@ -190,7 +190,7 @@ func (ch *channel) again(w *scratch, s *seen, t *resource.Type, rejected *reject
 
 // absences reads what a response says of resources that are not in it. A name that
 // cannot be read is none that anybody asked for. Not ok: the stream is over.
-func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
+func (s *stream) absences(w *scratch, t *resource.Descriptor) (ok bool) {
 	q, number, ok := w.question(t), 0, true
 	flush := func() {
 		if ok = s.ask(q); !ok {
@@ -232,7 +232,7 @@ func (s *stream) absences(w *scratch, t *resource.Type) (ok bool) {
 }
 
 // aliases reads the other names of a resource.
-func (ch *channel) aliases(t *resource.Type, list []string) (names []xdstp.Name) {
+func (ch *channel) aliases(t *resource.Descriptor, list []string) (names []xdstp.Name) {
 	for _, s := range list {
 		n, err := ch.client.config.ParseName(s)
 		if err == nil && n.CheckType(t.Name) == nil {
@@ -244,7 +244,7 @@ func (ch *channel) aliases(t *resource.Type, list []string) (names []xdstp.Name)
 
 // name finds the canonical name of a resource: that of its wrapper, or else the
 // one its message carries. A resource that cannot be read has its wrapper's.
-func (ch *channel) name(t *resource.Type, res *envelope.Resource) (xdstp.Name, error) {
+func (ch *channel) name(t *resource.Descriptor, res *envelope.Resource) (xdstp.Name, error) {
 	s := res.Name
 	if s == "" {
 		switch {
@@ -270,7 +270,7 @@ func (ch *channel) name(t *resource.Type, res *envelope.Resource) (xdstp.Name, e
 	return n, n.CheckType(t.Name)
 }
 
-func peek(t *resource.Type, body []byte) (name string, err error) {
+func peek(t *resource.Descriptor, body []byte) (name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicked(p)
@@ -279,7 +279,7 @@ func peek(t *resource.Type, body []byte) (name string, err error) {
 	return t.PeekName(body)
 }
 
-func wrongType(t *resource.Type, res *envelope.Resource) error {
+func wrongType(t *resource.Descriptor, res *envelope.Resource) error {
 	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL), t.URL())
 }
 

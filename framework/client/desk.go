@@ -20,12 +20,12 @@ type desk struct {
 
 // A drop is a resource that is not in use any longer.
 type drop struct {
-	typ  *resource.Type
+	typ  *resource.Descriptor
 	name xdstp.Name
 }
 
 // drop removes a resource from the memory of the current stream. Loop only.
-func (ch *channel) drop(t *resource.Type, name xdstp.Name) {
+func (ch *channel) drop(t *resource.Descriptor, name xdstp.Name) {
 	if ch.stream != nil && !ch.stream.delta {
 		ch.stream.desk.drop(t, name)
 	}
@@ -34,7 +34,7 @@ func (ch *channel) drop(t *resource.Type, name xdstp.Name) {
 func newDesk() *desk { return &desk{memory: make(memory)} }
 
 // drop removes a resource from the memory: now, or when the reader is done with a response.
-func (d *desk) drop(t *resource.Type, name xdstp.Name) {
+func (d *desk) drop(t *resource.Descriptor, name xdstp.Name) {
 	d.mu.Lock()
 	d.drops = append(d.drops, drop{t, name})
 	d.mu.Unlock()

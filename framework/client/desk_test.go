@@ -8,7 +8,7 @@ import (
 
 // The memory forgets a drop at once if nobody uses it, and otherwise when its user is done.
 func TestDeskForgets(t *testing.T) {
-	typ := &resource.Type{Name: "test.Thing"}
+	typ := &resource.Descriptor{Name: "test.Thing"}
 	bodies := make([][]byte, 200)
 	for i := range bodies {
 		bodies[i] = []byte{byte(i), 'x', 'y', 'z'}

@@ -17,7 +17,7 @@ import (
 type (
 	watched struct {
 		s    *subscription
-		typ  *resource.Type
+		typ  *resource.Descriptor
 		name xdstp.Name
 	}
 	unwatched struct{ s *subscription }
@@ -123,7 +123,7 @@ func (e received) apply(l *loop, now time.Time) {
 
 // decoded is a response whose resources have been read.
 type decoded struct {
-	typ     *resource.Type
+	typ     *resource.Descriptor
 	version string
 	nonce   string
 	reject  string // not empty: why it is rejected

@@ -20,7 +20,7 @@ import (
 )
 
 // subscribe is [resource.Subscribe] for things.
-func subscribe(t *testing.T, c resource.Client, name string, w resource.Watcher[*update]) (cancel func()) {
+func subscribe(t *testing.T, c resource.Source, name string, w resource.Watcher[*update]) (cancel func()) {
 	t.Helper()
 	cancel, err := resource.Subscribe(c, things, name, w)
 	if err != nil {

@@ -33,7 +33,7 @@ const (
 // The test's types decode the whole message, so that these tests depend on
 // nothing but the contract.
 var (
-	clusters = &resource.Type{
+	clusters = &resource.Descriptor{
 		Name: clusterName, Complete: true, Decode: decodeCluster, NewShard: newShard,
 		PeekName: func(b []byte) (string, error) {
 			name, err := resource.PeekString(b, 1)
@@ -43,7 +43,7 @@ var (
 			return name, err
 		},
 	}
-	endpoints = &resource.Type{
+	endpoints = &resource.Descriptor{
 		Name: endpointName, Decode: decodeEndpoint, NewShard: newShard,
 		PeekName: func(b []byte) (string, error) { return resource.PeekString(b, 1) },
 	}
@@ -165,11 +165,11 @@ func oneServer(t testing.TB, addr string, features ...any) *bootstrap.Config {
 
 func newClient(t testing.TB, c *bootstrap.Config, opts ...client.Option) *client.Client {
 	t.Helper()
-	return newClientOf(t, c, []*resource.Type{clusters, endpoints}, opts...)
+	return newClientOf(t, c, []*resource.Descriptor{clusters, endpoints}, opts...)
 }
 
 // newClientOf is newClient for other types.
-func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Type, opts ...client.Option) *client.Client {
+func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Descriptor, opts ...client.Option) *client.Client {
 	t.Helper()
 	types, err := resource.NewSet(of...)
 	if err != nil {
@@ -202,7 +202,7 @@ type follower struct {
 	o   resource.Observation
 }
 
-func follow(ctx context.Context, t testing.TB, c resource.Client, typ *resource.Type, name string) *follower {
+func follow(ctx context.Context, t testing.TB, c resource.Source, typ *resource.Descriptor, name string) *follower {
 	t.Helper()
 	o, err := c.Observe(typ, name)
 	if err != nil {

@@ -85,7 +85,7 @@ func (h *logCheck) take() (lines, bad []string) {
 }
 
 // texts are a type whose decoder quotes the resource in all ways that decoders do.
-var texts = &resource.Type{
+var texts = &resource.Descriptor{
 	Name: "test.Text", NewShard: newShard, Complete: true,
 	PeekName: func(b []byte) (string, error) {
 		name, _, _ := strings.Cut(string(b), "|")
@@ -169,7 +169,7 @@ func TestHostileText(t *testing.T) {
 				s.Set(texts.URL(), memoryads.Resource{Name: "a", Body: []byte("a|1")})
 				a := follow(t.Context(), t, c, texts, "a")
 				a.value("1")
-				cancel, err := c.Subscribe(texts, shortName, recorder{})
+				cancel, err := c.Subscribe(texts, shortName, delivered(recorder{}))
 				if err != nil {
 					t.Fatal(err)
 				}

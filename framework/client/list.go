@@ -18,7 +18,7 @@ import (
 
 // withCollections adds a type for the list collections of each type that has them.
 func withCollections(types *resource.Set, members int) (*resource.Set, error) {
-	var lists []*resource.Type
+	var lists []*resource.Descriptor
 	for _, t := range types.All() {
 		if t.Collection == "" {
 			continue
@@ -26,7 +26,7 @@ func withCollections(types *resource.Set, members int) (*resource.Set, error) {
 		if _, registered := types.Lookup(t.Collection); registered {
 			return nil, fmt.Errorf("client: %s is registered as a type of its own; it is the list collection of %s", t.Collection, t.Name)
 		}
-		lists = append(lists, &resource.Type{
+		lists = append(lists, &resource.Descriptor{
 			Name: t.Collection,
 			Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 				return decodeList(t, dc, body, members)
@@ -50,7 +50,7 @@ const memberSize = 512
 // listEntries is the only field of every list collection's message.
 const listEntries = 1
 
-func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte, members int) (resource.Update, error) {
+func decodeList(t *resource.Descriptor, dc *resource.DecodeContext, body []byte, members int) (resource.Update, error) {
 	l := &list{Meta: dc.Meta(body), inlined: make(map[xdstp.Name]resource.Update), located: make(map[xdstp.Name]struct{})}
 	var v resource.Violations
 	var p resource.Path
@@ -79,7 +79,7 @@ func decodeList(t *resource.Type, dc *resource.DecodeContext, body []byte, membe
 	return l, v.Err()
 }
 
-func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) error {
+func (l *list) entry(t *resource.Descriptor, dc *resource.DecodeContext, b []byte) error {
 	e := new(xdscorev3.CollectionEntry)
 	if err := dc.Unmarshal(b, e); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (l *list) entry(t *resource.Type, dc *resource.DecodeContext, b []byte) err
 
 // inline decodes an inlined member. One that carries no name gets one in the
 // directory that the collection would be.
-func (l *list) inline(t *resource.Type, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
+func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
 	a := e.GetResource()
 	if got := envelope.MessageName(a.GetTypeUrl()); got != t.Name {
 		return fmt.Errorf("it is a %q in a collection of type %q", clip(got), t.Name)
@@ -170,22 +170,23 @@ func located(l *xdscorev3.ResourceLocator) (xdstp.Name, error) {
 // to whatever it locates elsewhere.
 type listSubscription struct {
 	*box
-	typ *resource.Type
+	typ *resource.Descriptor
 
 	mu      sync.Mutex
 	list    *list
 	located map[xdstp.Name]*locatedMember
+	unknown int    // members of located without a state
 	cancel  func() // of the list
 	stopped bool
 }
 
-func (c *Client) observeList(t *resource.Type, n xdstp.Name) (resource.CollectionObservation, error) {
+func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.CollectionObservation, error) {
 	collection, _ := c.decoded.Lookup(t.Collection)
 	if err := n.CheckType(t.Collection); err != nil {
 		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
 	}
 	o := &listSubscription{box: newBox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
-	cancel, err := c.subscribe(collection, n.String(), o)
+	cancel, err := c.subscribe(collection, n.String(), &subscription{sync: o.notify})
 	if err != nil {
 		return nil, err
 	}
@@ -195,33 +196,57 @@ func (c *Client) observeList(t *resource.Type, n xdstp.Name) (resource.Collectio
 	return o, nil
 }
 
-// Changed implements [resource.Watcher] for the list.
-func (o *listSubscription) Changed(u resource.Update) {
+// notify takes the newest state of the list.
+func (o *listSubscription) notify(s, last resource.State) {
+	if s.Update != nil && (s.Update != last.Update || s.Origin != last.Origin) {
+		o.changed(s.Update.(*list), s.Origin)
+	}
+	o.trouble(s.Err, s.Update != nil)
+}
+
+// changed takes another version of the list into use.
+func (o *listSubscription) changed(next *list, from resource.Origin) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.stopped {
 		return
 	}
-	o.trouble(nil)
-	next := u.(*list)
 	o.leave(next)
 	for name, member := range next.inlined {
-		o.put(name, resource.State{Update: member})
+		o.put(name, resource.State{Update: member, Origin: from})
 	}
 	for name := range next.located {
 		if _, ok := o.located[name]; ok {
 			continue
 		}
 		m := &locatedMember{list: o, name: name}
-		cancel, err := o.client.subscribe(o.typ, name.String(), m)
+		cancel, err := o.client.subscribe(o.typ, name.String(), &subscription{sync: m.notify})
 		if err != nil {
 			o.put(name, resource.State{Err: err})
 			continue
 		}
 		m.cancel = cancel
 		o.located[name] = m
+		o.unknown++
 	}
 	o.list = next
+	o.complete()
+}
+
+// complete notes that every member of a list is known. o.mu is held.
+func (o *listSubscription) complete() {
+	if o.list != nil && o.unknown == 0 {
+		o.sync()
+	}
+}
+
+// resolved notes that a member that a list only names is known, or no longer a member. o.mu is
+// held.
+func (o *listSubscription) resolved(m *locatedMember) {
+	if !m.known {
+		m.known = true
+		o.unknown--
+	}
 }
 
 // leave ends the membership of what the next list lacks.
@@ -247,6 +272,7 @@ func (o *listSubscription) leave(next *list) {
 		}
 		if m, ok := o.located[name]; ok {
 			m.cancel()
+			o.resolved(m)
 			delete(o.located, name)
 		}
 		if _, inlined := next.inlined[name]; !inlined {
@@ -256,12 +282,6 @@ func (o *listSubscription) leave(next *list) {
 }
 
 var errNoMember = errors.New("the collection lists it no longer")
-
-// Failed implements [resource.Watcher] for the list.
-func (o *listSubscription) Failed(err error) { o.trouble(err) }
-
-// Ambient implements [resource.Watcher] for the list.
-func (o *listSubscription) Ambient(err error) { o.trouble(err) }
 
 // Stop implements [resource.CollectionObservation].
 func (o *listSubscription) Stop() {
@@ -281,28 +301,18 @@ func (o *listSubscription) Stop() {
 type locatedMember struct {
 	list   *listSubscription
 	name   xdstp.Name
-	cancel func() // guarded by list.mu, as everything of the list
+	known  bool // a state came; guarded by list.mu, as everything of the list
+	cancel func()
 }
 
-// put tells what is new, unless the list has dropped the member meanwhile: a callback
+// notify takes the newest state, unless the list has dropped the member meanwhile: a callback
 // that had begun may outlast its cancel.
-func (m *locatedMember) put(s resource.State) {
+func (m *locatedMember) notify(s, _ resource.State) {
 	m.list.mu.Lock()
 	defer m.list.mu.Unlock()
 	if m.list.located[m.name] == m {
 		m.list.put(m.name, s)
-	}
-}
-
-// Changed implements [resource.Watcher].
-func (m *locatedMember) Changed(u resource.Update) { m.put(resource.State{Update: u}) }
-
-// Failed implements [resource.Watcher].
-func (m *locatedMember) Failed(err error) { m.put(resource.State{Err: err}) }
-
-// Ambient implements [resource.Watcher].
-func (m *locatedMember) Ambient(err error) {
-	if u, ok := resource.Lookup[resource.Update](m.list.client, m.list.typ, m.name); ok {
-		m.put(resource.State{Update: u, Err: err})
+		m.list.resolved(m)
+		m.list.complete()
 	}
 }

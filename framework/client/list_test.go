@@ -17,7 +17,7 @@ func TestLateCallbackOfAMember(t *testing.T) {
 	o := &listSubscription{box: newBox(&Client{}), located: make(map[xdstp.Name]*locatedMember)}
 	old, fresh := &locatedMember{list: o, name: name}, &locatedMember{list: o, name: name}
 	tells := func(m *locatedMember) bool {
-		m.Failed(resource.ErrTransport)
+		m.notify(resource.State{Err: resource.ErrTransport}, resource.State{})
 		_, news := o.take()
 		clear(o.told)
 		return news

@@ -61,7 +61,7 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	case server.HasFeature(bootstrap.FeatureTransportAuto):
 		config.Protocol = ads.Auto
 	}
-	ch := &channel{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Type]encodedNames)}
+	ch := &channel{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}
 	l.channels = append(l.channels, ch)
 	return ch
 }

@@ -14,10 +14,10 @@ import (
 // resources of each type by their bytes. Servers send all of a type again when one has
 // changed, in any order. What is as it was is recognised by its bytes alone: no name is
 // looked for, the cache is not asked, and the loop is told where it keeps it.
-type memory map[*resource.Type]*seen
+type memory map[*resource.Descriptor]*seen
 
 // forget drops a resource that is not in use any longer.
-func (m memory) forget(t *resource.Type, name xdstp.Name) {
+func (m memory) forget(t *resource.Descriptor, name xdstp.Name) {
 	s := m[t]
 	if s == nil || len(s.items) == 0 {
 		return
@@ -66,7 +66,7 @@ type item struct {
 }
 
 // of returns the memory of a type, for the next response.
-func (m memory) of(t *resource.Type) *seen {
+func (m memory) of(t *resource.Descriptor) *seen {
 	s := m[t]
 	if s == nil {
 		s = &seen{seed: maphash.MakeSeed()}
@@ -208,7 +208,7 @@ func (m memory) remember(c *Client, d *decoded) {
 const fewItems = 64
 
 // cached is how many resources of a type there are.
-func cached(c *Client, t *resource.Type) (n int) {
+func cached(c *Client, t *resource.Descriptor) (n int) {
 	for shard := range c.Shards(t) {
 		n += shard.Len()
 	}
@@ -272,7 +272,7 @@ func (s *seen) build(n int) {
 }
 
 // prune drops what is not cached any longer.
-func (s *seen) prune(c *Client, t *resource.Type) {
+func (s *seen) prune(c *Client, t *resource.Descriptor) {
 	s.keep(func(it item) bool {
 		shard := c.Shard(t, it.update.Name())
 		if shard == nil {

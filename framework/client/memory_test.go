@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -156,7 +155,7 @@ func pass(d time.Duration) {
 }
 
 // newMemoryClient is a client with the default times, of one control plane.
-func newMemoryClient(t *testing.T, m *memory, types ...*resource.Type) *client.Client {
+func newMemoryClient(t *testing.T, m *memory, types ...*resource.Descriptor) *client.Client {
 	t.Helper()
 	set, err := resource.NewSet(types...)
 	if err != nil {
@@ -252,7 +251,7 @@ func TestTroubleOfLongAgoIsNotTold(t *testing.T) {
 // by what it lacks.
 func TestResponseBeforeItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		listeners := &resource.Type{
+		listeners := &resource.Descriptor{
 			Name: "envoy.config.listener.v3.Listener", Complete: true, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName,
 		}
 		m := newMemory()
@@ -293,48 +292,6 @@ func TestResponseBeforeItsRequest(t *testing.T) {
 				t.Errorf("a response to nothing was taken for a removal: %v, %v", s.Update, s.Err)
 			}
 			cancel()
-		}
-	})
-}
-
-// One state can be two calls: a late watcher is brought the resource, then the
-// trouble beside it (gRFC A88).
-func TestCancelBetweenTheCallsOfOneState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newMemory()
-		c := newMemoryClient(t, m, clusters)
-		witness := follow(t.Context(), t, c, clusters, "a")
-		s := <-m.streams
-		go s.serve(t, cluster("a", "1"))
-		witness.value("1")
-		m.setRefuse(errors.New("refused"))
-		close(s.responses)
-		witness.ambient(resource.ErrTransport)
-		for _, cancels := range []bool{false, true} {
-			cancel := make(chan func(), 1)
-			var told []string
-			stop, err := c.Subscribe(clusters, "a", recorder{
-				changed: func(resource.Update) {
-					told = append(told, "changed")
-					if stop := <-cancel; cancels {
-						stop()
-					}
-				},
-				ambient: func(error) { told = append(told, "ambient") },
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			cancel <- stop
-			synctest.Wait()
-			want := []string{"changed", "ambient"}
-			if cancels {
-				want = want[:1]
-			}
-			if !slices.Equal(told, want) {
-				t.Errorf("cancelled in between: %v; told %v, want %v", cancels, told, want)
-			}
-			stop()
 		}
 	})
 }

@@ -10,7 +10,7 @@ import (
 
 // A modelKey is one resource. Its name says which authority it belongs to.
 type modelKey struct {
-	typ       *resource.Type
+	typ       *resource.Descriptor
 	authority string
 	name      string
 }

@@ -101,7 +101,7 @@ func (w *modelWorld) watchKey(k modelKey) {
 	}
 	w.told("watcher %d: watch %s %s (slow %t, hasty %t)", one.number, k.typ.Name, k.name, one.slow != nil, one.hasty)
 	var err error
-	if one.cancel, err = w.client.Subscribe(k.typ, k.name, one); err != nil {
+	if one.cancel, err = w.client.Subscribe(k.typ, k.name, delivered(one)); err != nil {
 		w.failf("Subscribe: %v", err)
 		return
 	}
@@ -225,7 +225,7 @@ func (w *modelWorld) put(k modelKey, c content) {
 
 // putAll changes the resources of a type that a server holds: it sets some in one response,
 // and then deletes others.
-func (w *modelWorld) putAll(i int, typ *resource.Type, contents map[modelKey]content) {
+func (w *modelWorld) putAll(i int, typ *resource.Descriptor, contents map[modelKey]content) {
 	var set []memoryads.Resource
 	var deleted []string
 	for _, k := range w.keys {

@@ -21,11 +21,11 @@ import (
 var (
 	modelComplete = modelType("model.Complete", true)
 	modelPartial  = modelType("model.Partial", false)
-	modelTypes    = []*resource.Type{modelComplete, modelPartial}
+	modelTypes    = []*resource.Descriptor{modelComplete, modelPartial}
 )
 
-func modelType(name string, complete bool) *resource.Type {
-	return &resource.Type{
+func modelType(name string, complete bool) *resource.Descriptor {
+	return &resource.Descriptor{
 		Name: name, Complete: complete, Wildcard: true, Globs: true, NewShard: newShard,
 		PeekName: func(b []byte) (string, error) {
 			name, _, _ := strings.Cut(string(b), "|")

@@ -67,9 +67,9 @@ func (h *heard) say(word string) {
 	h.words = append(h.words, word)
 }
 
-func (h *heard) subscribe(t *testing.T, c resource.Client, name string) *heard {
+func (h *heard) subscribe(t *testing.T, c resource.Source, name string) *heard {
 	t.Helper()
-	cancel, err := c.Subscribe(things, name, recorder{
+	cancel, err := c.Subscribe(things, name, delivered(recorder{
 		changed: func(resource.Update) { h.say("changed") },
 		failed:  func(error) { h.say("failed") },
 		ambient: func(err error) {
@@ -79,7 +79,8 @@ func (h *heard) subscribe(t *testing.T, c resource.Client, name string) *heard {
 			}
 			h.say("ambient")
 		},
-	})
+	}))
+
 	if err != nil {
 		t.Fatal(err)
 	}

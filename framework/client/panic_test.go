@@ -23,7 +23,7 @@ func TestPanicOfAWatcherEndsTheProgram(t *testing.T) {
 		s := startServer(t)
 		set(t, s, "a", cluster("a", "1"))
 		c := newClient(t, oneServer(t, s.Addr()))
-		if _, err := c.Subscribe(clusters, "a", panickyWatcher{}); err != nil {
+		if _, err := c.Subscribe(clusters, "a", delivered(panickyWatcher{})); err != nil {
 			t.Fatal(err)
 		}
 		<-ctx.Done()

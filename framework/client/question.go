@@ -13,7 +13,7 @@ import (
 // loop sends the reader back to the remaining resources.
 type question struct {
 	stream *stream
-	typ    *resource.Type
+	typ    *resource.Descriptor
 	names  []asked
 	// response is a number for the response; 0 before the first answer.
 	response uint64
@@ -37,7 +37,7 @@ const askedAtOnce = 1 << 10
 func (q *question) add(a asked) { q.names = append(q.names, a) }
 
 // question is an empty one, which takes the place of the last.
-func (w *scratch) question(t *resource.Type) *question {
+func (w *scratch) question(t *resource.Descriptor) *question {
 	clear(w.asks.names)
 	w.asks = question{typ: t, names: w.asks.names[:0], response: w.asks.response}
 	return &w.asks
@@ -78,7 +78,7 @@ func (q *question) apply(l *loop, _ time.Time) {
 
 // generation grows with every watch of the type that a response of the channel's might
 // concern.
-func (ch *channel) generation(t *resource.Type) (sum uint64) {
+func (ch *channel) generation(t *resource.Descriptor) (sum uint64) {
 	for _, u := range ch.users {
 		sum += u.machine.Generation(t)
 	}

@@ -16,9 +16,9 @@ import (
 
 // newSlowThings is a client of two types and its control plane. Resources whose tag is a
 // duration take that long to decode.
-func newSlowThings(t *testing.T) (c *client.Client, s *memoryads.Server, one, two *resource.Type) {
+func newSlowThings(t *testing.T) (c *client.Client, s *memoryads.Server, one, two *resource.Descriptor) {
 	t.Helper()
-	list := make([]*resource.Type, 2)
+	list := make([]*resource.Descriptor, 2)
 	for i, name := range []string{"test.One", "test.Two"} {
 		typ := *things
 		typ.Name, typ.Collection = name, ""

@@ -42,7 +42,7 @@ type rejections struct {
 // log line has.
 const maxBad = 64
 
-func (r *rejections) add(t *resource.Type, number int, name string, err error) {
+func (r *rejections) add(t *resource.Descriptor, number int, name string, err error) {
 	r.count++
 	if name != "" && len(r.names) <= maxBad { // one more tells the log that there are others
 		r.names = append(r.names, strings.Clone(clip(name)))

@@ -122,10 +122,10 @@ func TestCloseIsQuick(t *testing.T) {
 	defer close(stuck)
 	decoding.Store(&stuck)
 	defer decoding.Store(nil)
-	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(resource.Update) {
+	if _, err := c.Subscribe(clusters, "a", delivered(recorder{changed: func(resource.Update) {
 		close(in)
 		<-release
-	}}); err != nil {
+	}})); err != nil {
 		t.Fatal(err)
 	}
 	iteration := make(chan struct{})

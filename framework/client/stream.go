@@ -153,7 +153,7 @@ const maxLooks = 16
 
 // take decodes the response in w and passes it to the loop. Before the loop applies it, take
 // decodes the skipped resources that are watched by now.
-func (s *stream) take(w *scratch, t *resource.Type, known memory) error {
+func (s *stream) take(w *scratch, t *resource.Descriptor, known memory) error {
 	c := s.channel.client
 	d, ok := s.decode(w, t, known)
 	for looks := 1; ; looks++ {

@@ -15,15 +15,19 @@ type subscription struct {
 	scope *authorityScope
 	place authority.Place // the loop's
 
-	watcher resource.Watcher[resource.Update] // for Subscribe
-	ready   chan struct{}                     // for Observe: has a token when state is fresh
-	told    resource.State                    // what was taken last; the taker's
+	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel
+	// that has a token when state is fresh.
+	sync  func(next, last resource.State)
+	async func(next, last resource.State, done func())
+	ready chan struct{}
+
+	told resource.State // what was taken last; the taker's
 
 	mu     sync.Mutex
 	state  resource.State
 	since  int64 // for how long state has been fresh: from then on, in nanoseconds of Unix time
 	work   *work // that waits for the watcher
-	holds  int32 // calls that a Holder has not released
+	holds  int32 // calls of async that are not done
 	fresh  bool  // state has not been taken yet
 	active bool  // a worker has, or will have, this subscription
 	closed bool
@@ -44,7 +48,7 @@ func (s *subscription) Notify(st resource.State) {
 		w.add()
 		s.work = w
 	}
-	start := s.watcher != nil && !s.active
+	start := s.ready == nil && !s.active
 	s.active = s.active || start
 	s.mu.Unlock()
 	if s.ready != nil {
@@ -80,7 +84,7 @@ func (s *subscription) take() (next, last resource.State, news bool) {
 	return s.told, last, true
 }
 
-// finish says that the watcher is done with all that it was told. s.mu is held.
+// finish says that the subscriber is done with all states. s.mu is held.
 func (s *subscription) finish() {
 	if s.work != nil {
 		s.work.done()
@@ -88,23 +92,19 @@ func (s *subscription) finish() {
 	}
 }
 
-// hold lets a Holder say when it is done with the call that follows.
-func (s *subscription) hold() {
-	holder, ok := s.watcher.(resource.Holder)
-	if !ok {
-		return
-	}
+// hold returns the function that ends a call of async.
+func (s *subscription) hold() (done func()) {
 	s.mu.Lock()
 	s.holds++
 	s.mu.Unlock()
-	holder.Hold(sync.OnceFunc(func() {
+	return sync.OnceFunc(func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.holds--
 		if s.holds == 0 && !s.active {
 			s.finish()
 		}
-	}))
+	})
 }
 
 // behind is for how long something new has waited to be taken.
@@ -123,29 +123,17 @@ func (s *subscription) open() bool {
 	return !s.closed && !s.scope.client.closed()
 }
 
-// deliver tells the watcher until it knows the newest state.
+// deliver calls the function until it knows the newest state.
 func (s *subscription) deliver() {
 	for {
 		next, last, news := s.take()
-		if !news {
+		switch {
+		case !news:
 			return
-		}
-		if next.Update == nil {
-			s.hold()
-			s.watcher.Failed(next.Err)
-			continue
-		}
-		changed := next.Update != last.Update
-		if changed {
-			s.hold()
-			s.watcher.Changed(next.Update)
-		}
-		// Changed has cleared an earlier error already.
-		if next.Err != nil || !changed && last.Err != nil {
-			if s.open() {
-				s.hold()
-				s.watcher.Ambient(next.Err)
-			}
+		case s.async != nil:
+			s.async(next, last, s.hold())
+		default:
+			s.sync(next, last)
 		}
 	}
 }

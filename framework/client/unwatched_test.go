@@ -18,7 +18,7 @@ import (
 
 // A countingType counts the resources that it decodes, and lets a test act before each.
 type countingType struct {
-	*resource.Type
+	*resource.Descriptor
 
 	mu      sync.Mutex
 	decoded map[string]int
@@ -27,7 +27,7 @@ type countingType struct {
 
 func newCountingType() *countingType {
 	c := &countingType{decoded: make(map[string]int), before: func(string) {}}
-	c.Type = &resource.Type{
+	c.Descriptor = &resource.Descriptor{
 		Name: "model.Counted", NewShard: newShard, Wildcard: true, PeekName: modelPartial.PeekName,
 		Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 			c.before(dc.Name.String())
@@ -50,7 +50,7 @@ func (c *countingType) count(name string) int {
 func newCounted(t *testing.T, typ *countingType, protocol string, opts ...client.Option) (*client.Client, *memoryads.Server) {
 	t.Helper()
 	s := memoryads.NewServer(memoryads.Type{URL: typ.URL()})
-	types, err := resource.NewSet(typ.Type)
+	types, err := resource.NewSet(typ.Descriptor)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func rejected(t *testing.T, c *client.Client) uint64 {
 }
 
 // bodies is a response with resources of a type.
-func bodies(t *testing.T, typ *resource.Type, list ...string) []byte {
+func bodies(t *testing.T, typ *resource.Descriptor, list ...string) []byte {
 	t.Helper()
 	resp := &discoveryv3.DiscoveryResponse{TypeUrl: typ.URL(), Nonce: "n", VersionInfo: "n"}
 	for _, b := range list {
@@ -100,9 +100,9 @@ func TestUnwatchedIsNotDecoded(t *testing.T) {
 			s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|" + value)})
 		}
 		put("a", "1")
-		f := follow(t.Context(), t, c, typ.Type, "a")
+		f := follow(t.Context(), t, c, typ.Descriptor, "a")
 		f.value("1")
-		s.Inject(bodies(t, typ.Type, "a|2", "stranger|bad"))
+		s.Inject(bodies(t, typ.Descriptor, "a|2", "stranger|bad"))
 		f.value("2")
 		synctest.Wait()
 		if n := typ.count("stranger"); n != 0 {
@@ -120,19 +120,19 @@ func TestWatchDuringDecoding(t *testing.T) {
 		typ := newCountingType()
 		c, s := newCounted(t, typ, "")
 		s.Set(typ.URL(), memoryads.Resource{Name: "a", Body: []byte("a|1")})
-		f := follow(t.Context(), t, c, typ.Type, "a")
+		f := follow(t.Context(), t, c, typ.Descriptor, "a")
 		f.value("1")
 		synctest.Wait()
 		var late *follower
 		typ.before = func(name string) {
 			if name == "a" && late == nil {
-				late = follow(t.Context(), t, c, typ.Type, "late")
+				late = follow(t.Context(), t, c, typ.Descriptor, "late")
 			}
 		}
-		s.Inject(bodies(t, typ.Type, "a|2", "late|1", "stranger|1"))
+		s.Inject(bodies(t, typ.Descriptor, "a|2", "late|1", "stranger|1"))
 		f.value("2")
 		synctest.Wait()
-		if _, ok := resource.LookupString[*update](c, typ.Type, "late"); !ok {
+		if _, ok := resource.LookupString[*update](c, typ.Descriptor, "late"); !ok {
 			t.Fatal("the resource of the response was passed over although it is watched")
 		}
 		late.value("1")
@@ -194,7 +194,7 @@ func TestMaxMembers(t *testing.T) {
 				for _, name := range []string{"a", "b", "c"} {
 					s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|1")})
 				}
-				o, err := c.ObserveCollection(typ.Type, "*")
+				o, err := c.ObserveCollection(typ.Descriptor, "*")
 				if err != nil {
 					t.Fatal(err)
 				}

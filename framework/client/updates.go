@@ -24,7 +24,7 @@ const (
 )
 
 // updates decodes what is to be decoded of a response. Its results stay in their order.
-func (ch *channel) updates(w *scratch, t *resource.Type, news []fresh) {
+func (ch *channel) updates(w *scratch, t *resource.Descriptor, news []fresh) {
 	if len(news) == 0 {
 		return
 	}
@@ -62,7 +62,7 @@ func parts(news []fresh) (list [][]fresh) {
 }
 
 // part decodes a part.
-func (ch *channel) part(w *scratch, t *resource.Type, news []fresh) {
+func (ch *channel) part(w *scratch, t *resource.Descriptor, news []fresh) {
 	d := new(decoding)
 	for i := range news {
 		if ch.client.closed() {
@@ -83,7 +83,7 @@ type decoding struct {
 
 // update returns the cached update of these bytes, or decodes them. It keeps the bytes of
 // the resource, not those of the response.
-func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Type, r *authority.Result, body []byte) (u resource.Update, err error) {
+func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Descriptor, r *authority.Result, body []byte) (u resource.Update, err error) {
 	if shard := ch.client.Shard(t, r.Name); shard != nil {
 		if u, ok := unchanged(shard, r.Name, body, ch.server); ok {
 			return u, nil

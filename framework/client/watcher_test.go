@@ -33,6 +33,23 @@ func (r recorder) Ambient(err error) {
 	}
 }
 
+// delivered returns the function of a subscription that calls a watcher.
+func delivered(w resource.Watcher[resource.Update]) func(next, last resource.State) {
+	return func(next, last resource.State) {
+		if next.Update == nil {
+			w.Failed(next.Err)
+			return
+		}
+		changed := next.Update != last.Update
+		if changed {
+			w.Changed(next.Update)
+		}
+		if next.Err != nil || !changed && last.Err != nil {
+			w.Ambient(next.Err)
+		}
+	}
+}
+
 func tag(u resource.Update) string { return u.(*update).tag }
 
 func receive[T any](ctx context.Context, t *testing.T, what string, ch <-chan T) T {
@@ -52,10 +69,11 @@ func TestCallbacks(t *testing.T) {
 	c := newClient(t, oneServer(t, s.Addr()))
 	ctx := testContext(t)
 	changed, ambient := make(chan string, 10), make(chan error, 10)
-	cancel, err := c.Subscribe(clusters, "a", recorder{
+	cancel, err := c.Subscribe(clusters, "a", delivered(recorder{
 		changed: func(u resource.Update) { changed <- tag(u) },
 		ambient: func(err error) { ambient <- err },
-	})
+	}))
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,17 +106,19 @@ func TestWatchingAndCancellingInsideHandlers(t *testing.T) {
 	ctx := testContext(t)
 	done := make(chan string, 10)
 	cancels := make(chan func(), 2)
-	cancelOuter, err := c.Subscribe(clusters, "outer", recorder{changed: func(resource.Update) {
-		(<-cancels)() // itself
-		cancelInner, err := c.Subscribe(clusters, "inner", recorder{changed: func(u resource.Update) {
+	cancelOuter, err := c.Subscribe(clusters, "outer", delivered(recorder{changed: func(resource.Update) {
+		(<-cancels)()
+		cancelInner, err := c.Subscribe(clusters, "inner", delivered(recorder{changed: func(u resource.Update) {
 			(<-cancels)()
 			done <- tag(u)
-		}})
+		}}))
+
 		if err != nil {
 			t.Error(err)
 		}
 		cancels <- cancelInner
-	}})
+	}}))
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,10 +138,10 @@ func TestBlockedWatcherHoldsUpNobody(t *testing.T) {
 	release, blocked := make(chan struct{}), make(chan struct{}, 10)
 	defer close(release)
 	for _, n := range []string{"a", "b", "c"} { // more than there are workers
-		if _, err := c.Subscribe(clusters, n, recorder{changed: func(resource.Update) {
+		if _, err := c.Subscribe(clusters, n, delivered(recorder{changed: func(resource.Update) {
 			blocked <- struct{}{}
 			<-release
-		}}); err != nil {
+		}})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,7 +149,7 @@ func TestBlockedWatcherHoldsUpNobody(t *testing.T) {
 		receive(ctx, t, "a watcher to block", blocked)
 	}
 	got := make(chan string, 10)
-	if _, err := c.Subscribe(clusters, "d", recorder{changed: func(u resource.Update) { got <- tag(u) }}); err != nil {
+	if _, err := c.Subscribe(clusters, "d", delivered(recorder{changed: func(u resource.Update) { got <- tag(u) }})); err != nil {
 		t.Fatal(err)
 	}
 	receive(ctx, t, "a watcher beside blocked ones", got)
@@ -151,12 +171,12 @@ func TestManyBlockedWatchersHoldUpNobody(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
 	for range 5000 { // one more worker at a time would take minutes
-		if _, err := c.Subscribe(clusters, "a", recorder{changed: func(resource.Update) { <-release }}); err != nil {
+		if _, err := c.Subscribe(clusters, "a", delivered(recorder{changed: func(resource.Update) { <-release }})); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got := make(chan string, 1)
-	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(u resource.Update) { got <- tag(u) }}); err != nil {
+	if _, err := c.Subscribe(clusters, "a", delivered(recorder{changed: func(u resource.Update) { got <- tag(u) }})); err != nil {
 		t.Fatal(err)
 	}
 	receive(ctx, t, "a watcher behind blocked ones", got)
@@ -168,10 +188,10 @@ func TestSlowWatcherSeesTheNewest(t *testing.T) {
 	c := newClient(t, oneServer(t, s.Addr()))
 	ctx := testContext(t)
 	values, goOn := make(chan string, 10), make(chan struct{})
-	if _, err := c.Subscribe(clusters, "a", recorder{changed: func(u resource.Update) {
+	if _, err := c.Subscribe(clusters, "a", delivered(recorder{changed: func(u resource.Update) {
 		values <- tag(u)
 		<-goOn
-	}}); err != nil {
+	}})); err != nil {
 		t.Fatal(err)
 	}
 	receive(ctx, t, "the first value", values)
@@ -234,7 +254,7 @@ func TestNoCallbackAfterCancel(t *testing.T) {
 	c := newClient(t, oneServer(t, s.Addr()))
 	ctx := testContext(t)
 	values := make(chan string, 10)
-	cancel, err := c.Subscribe(clusters, "a", recorder{changed: func(u resource.Update) { values <- tag(u) }})
+	cancel, err := c.Subscribe(clusters, "a", delivered(recorder{changed: func(u resource.Update) { values <- tag(u) }}))
 	if err != nil {
 		t.Fatal(err)
 	}

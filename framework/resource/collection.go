@@ -24,7 +24,7 @@ type Member[U Update] struct {
 // are. An error beside an empty Member is about the collection as a whole: it cannot
 // be reached, is refused, or does not exist; members that were yielded stay valid.
 // The iteration goes on, and ends as [Watch] does.
-func WatchCollection[U Update](ctx context.Context, c Client, t *Type, name string) iter.Seq2[Member[U], error] {
+func WatchCollection[U Update](ctx context.Context, c Source, t *Descriptor, name string) iter.Seq2[Member[U], error] {
 	return func(yield func(Member[U], error) bool) {
 		o, err := c.ObserveCollection(t, name)
 		if err != nil {
@@ -52,9 +52,13 @@ func WatchCollection[U Update](ctx context.Context, c Client, t *Type, name stri
 
 // A CollectionState is what is new of a collection.
 type CollectionState struct {
-	// Err is trouble with the collection as a whole; nil when there is none, or none
-	// that is new.
+	// Err is a new reason why the collection is not usable.
 	Err error
+	// Ambient is a new problem that leaves the members valid.
+	Ambient error
+	// Synced reports whether every member that existed when the subscription began is in this
+	// state or in an earlier one.
+	Synced bool
 	// Members are those of which there is something new, in the order in which it
 	// first happened.
 	Members []MemberState
@@ -64,6 +68,7 @@ type CollectionState struct {
 type MemberState struct {
 	Name xdstp.Name
 	State
+	Last Update // of the member's previous state; nil if there was none
 }
 
 // A CollectionObservation is a subscription to a collection whose owner asks for

@@ -126,7 +126,7 @@ func (dc *DecodeContext) Inline(m *Meta, v *Violations, p Path, message string, 
 	return u
 }
 
-func (dc *DecodeContext) lookup(message string) (*Type, bool) {
+func (dc *DecodeContext) lookup(message string) (*Descriptor, bool) {
 	if dc.Types == nil {
 		return nil, false
 	}

@@ -4,7 +4,7 @@
 //
 // # Types
 //
-// A [Type] is what a plugin registers: the name of its protobuf message, how a
+// A [Descriptor] is what a plugin registers: the name of its protobuf message, how a
 // resource's name is read from its bytes, how the bytes become an [Update], and
 // what shard keeps the updates. A [Registrar] collects types, a [Set] is the
 // frozen result that a client is created with.

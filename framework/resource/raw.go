@@ -12,10 +12,10 @@ import (
 
 // A RawType is a resource type whose updates are whole messages, for programs
 // that need no projection. Its methods are what a generated package has for
-// functions. Wildcard, Globs and Collection of its [Type] are not set; they may be
+// functions. Wildcard, Globs and Collection of its [Descriptor] are not set; they may be
 // before it is registered.
 type RawType[M proto.Message] struct {
-	*Type
+	*Descriptor
 }
 
 // A RawUpdate is one message as a resource.
@@ -41,7 +41,7 @@ func Raw[M proto.Message](name func(M) string) RawType[M] {
 	var none M
 	message := none.ProtoReflect().Type()
 	full := string(message.Descriptor().FullName())
-	t := &Type{
+	t := &Descriptor{
 		Name: full,
 		// Of no other type does a state-of-the-world response name every resource.
 		Complete: full == "envoy.config.listener.v3.Listener" || full == "envoy.config.cluster.v3.Cluster",
@@ -89,34 +89,34 @@ func peekRaw(message protoreflect.MessageType, name func(proto.Message) string) 
 }
 
 // Register makes the type known. What is wrong is reported when r is frozen.
-func (t RawType[M]) Register(r Registrar) { r.Register(t.Type) }
+func (t RawType[M]) Register(r Registrar) { r.Register(t.Descriptor) }
 
 // Watch yields every newest state of a resource until ctx ends; see [Watch].
-func (t RawType[M]) Watch(ctx context.Context, c Client, name string) iter.Seq2[*RawUpdate[M], error] {
-	return Watch[*RawUpdate[M]](ctx, c, t.Type, name)
+func (t RawType[M]) Watch(ctx context.Context, c Source, name string) iter.Seq2[*RawUpdate[M], error] {
+	return Watch[*RawUpdate[M]](ctx, c, t.Descriptor, name)
 }
 
 // WatchCollection yields what becomes of the members of a collection; see
 // [WatchCollection].
-func (t RawType[M]) WatchCollection(ctx context.Context, c Client, name string) iter.Seq2[Member[*RawUpdate[M]], error] {
-	return WatchCollection[*RawUpdate[M]](ctx, c, t.Type, name)
+func (t RawType[M]) WatchCollection(ctx context.Context, c Source, name string) iter.Seq2[Member[*RawUpdate[M]], error] {
+	return WatchCollection[*RawUpdate[M]](ctx, c, t.Descriptor, name)
 }
 
 // Subscribe calls w, never concurrently with itself, with every newest state
 // until cancel.
-func (t RawType[M]) Subscribe(c Client, name string, w Watcher[*RawUpdate[M]]) (cancel func(), err error) {
-	return Subscribe(c, t.Type, name, w)
+func (t RawType[M]) Subscribe(c Source, name string, w Watcher[*RawUpdate[M]]) (cancel func(), err error) {
+	return Subscribe(c, t.Descriptor, name, w)
 }
 
 // Get waits for the first state of a resource; see [Get].
-func (t RawType[M]) Get(ctx context.Context, c Client, name string) (*RawUpdate[M], error) {
-	return Get[*RawUpdate[M]](ctx, c, t.Type, name)
+func (t RawType[M]) Get(ctx context.Context, c Source, name string) (*RawUpdate[M], error) {
+	return Get[*RawUpdate[M]](ctx, c, t.Descriptor, name)
 }
 
 // Lookup returns what is cached under a name now; see [Lookup].
-func (t RawType[M]) Lookup(c Client, name xdstp.Name) (*RawUpdate[M], bool) {
-	return Lookup[*RawUpdate[M]](c, t.Type, name)
+func (t RawType[M]) Lookup(c Source, name xdstp.Name) (*RawUpdate[M], bool) {
+	return Lookup[*RawUpdate[M]](c, t.Descriptor, name)
 }
 
 // All yields what is cached, of all authorities.
-func (t RawType[M]) All(c Client) iter.Seq[*RawUpdate[M]] { return All[*RawUpdate[M]](c, t.Type) }
+func (t RawType[M]) All(c Source) iter.Seq[*RawUpdate[M]] { return All[*RawUpdate[M]](c, t.Descriptor) }

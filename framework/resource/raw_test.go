@@ -43,7 +43,7 @@ func TestRaw(t *testing.T) {
 	if secrets.Name != "envoy.extensions.transport_sockets.tls.v3.Secret" || secrets.Complete {
 		t.Errorf("the type is %q, complete: %v", secrets.Name, secrets.Complete)
 	}
-	if _, err := resource.NewSet(secrets.Type); err != nil {
+	if _, err := resource.NewSet(secrets.Descriptor); err != nil {
 		t.Error(err)
 	}
 	m := &tlsv3.Secret{Name: "n", Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{}}}

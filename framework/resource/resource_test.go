@@ -74,8 +74,8 @@ func TestPeekString(t *testing.T) {
 
 type update struct{ Meta }
 
-func newType(name string, decode func(*DecodeContext, []byte) (Update, error)) *Type {
-	return &Type{Name: name, Decode: decode, NewShard: func() Shard { return nil }}
+func newType(name string, decode func(*DecodeContext, []byte) (Update, error)) *Descriptor {
+	return &Descriptor{Name: name, Decode: decode, NewShard: func() Shard { return nil }}
 }
 
 func TestRefMakesNamesCanonicalAndChecksThem(t *testing.T) {
@@ -164,7 +164,7 @@ func TestWithKeepsExtensions(t *testing.T) {
 
 func TestNewSetReportsEverything(t *testing.T) {
 	decode := func(*DecodeContext, []byte) (Update, error) { return nil, ErrInvalid }
-	_, err := NewSet(newType("", decode), newType("a", nil), newType("b", decode), newType("b", decode), &Type{Name: "c", Decode: decode}, nil)
+	_, err := NewSet(newType("", decode), newType("a", nil), newType("b", decode), newType("b", decode), &Descriptor{Name: "c", Decode: decode}, nil)
 	if err == nil || strings.Count(err.Error(), "\n") != 4 {
 		t.Errorf("error = %v, want five lines", err)
 	}

@@ -24,9 +24,9 @@ const Wildcard = "*"
 // constant, and the compiler's error says what to run.
 const Contract1RerunGoGenerateIfMissing = 1
 
-// A Type is a resource type as the framework sees it. Generated packages hold
+// A Descriptor is a resource type as the framework sees it. Generated packages hold
 // one; it is never changed after registration.
-type Type struct {
+type Descriptor struct {
 	// Name is the full name of the message, as in
 	// "envoy.config.cluster.v3.Cluster".
 	Name string
@@ -54,16 +54,16 @@ type Type struct {
 }
 
 // URL is the type URL that requests and responses carry.
-func (t *Type) URL() string { return TypeURLPrefix + t.Name }
+func (t *Descriptor) URL() string { return TypeURLPrefix + t.Name }
 
 // ShortName is the last part of the message's name, for messages to people:
 // "Cluster".
-func (t *Type) ShortName() string { return t.Name[strings.LastIndexByte(t.Name, '.')+1:] }
+func (t *Descriptor) ShortName() string { return t.Name[strings.LastIndexByte(t.Name, '.')+1:] }
 
-func (t *Type) check() error {
+func (t *Descriptor) check() error {
 	switch {
 	case t == nil:
-		return errors.New("resource: a nil Type")
+		return errors.New("resource: a nil Descriptor")
 	case t.Name == "":
 		return errors.New("resource: Type.Name is empty; it must be the message's full name")
 	case t.Decode == nil:
@@ -78,7 +78,7 @@ func (t *Type) check() error {
 // fail at the call: whatever is wrong is kept and reported when the registrar is
 // frozen.
 type Registrar interface {
-	Register(t *Type)
+	Register(t *Descriptor)
 	Extend(e Extension)
 }
 
@@ -99,8 +99,8 @@ type Shard interface {
 
 // A Set is the frozen set of a program's types and extensions. It is immutable.
 type Set struct {
-	types      []*Type // ordered by name
-	byName     map[string]*Type
+	types      []*Descriptor // ordered by name
+	byName     map[string]*Descriptor
 	regexes    *regexes
 	costs      *wire.Costs
 	pools      map[string]*wire.Pool // by the names of types
@@ -118,16 +118,16 @@ func (s *Set) arenas(message string) *wire.Pool {
 
 // NewSet makes a set without extensions. Types with the same name, and types that
 // lack what the framework needs, are errors; all of them are reported.
-func NewSet(types ...*Type) (*Set, error) { return new(Set).With(types...) }
+func NewSet(types ...*Descriptor) (*Set, error) { return new(Set).With(types...) }
 
 // With returns a set with further types, and the same extensions. Its errors are those
 // of [NewSet].
-func (s *Set) With(types ...*Type) (*Set, error) {
+func (s *Set) With(types ...*Descriptor) (*Set, error) {
 	out := *s
 	if s.regexes == nil {
 		out.regexes, out.costs = new(regexes), new(wire.Costs)
 	}
-	out.types, out.byName = slices.Clone(s.types), make(map[string]*Type, len(s.types)+len(types))
+	out.types, out.byName = slices.Clone(s.types), make(map[string]*Descriptor, len(s.types)+len(types))
 	maps.Copy(out.byName, s.byName)
 	out.pools = make(map[string]*wire.Pool, len(out.byName))
 	maps.Copy(out.pools, s.pools)
@@ -147,19 +147,19 @@ func (s *Set) With(types ...*Type) (*Set, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	slices.SortFunc(out.types, func(a, b *Type) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(out.types, func(a, b *Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return &out, nil
 }
 
 // Lookup finds a type by its message's full name.
-func (s *Set) Lookup(name string) (*Type, bool) {
+func (s *Set) Lookup(name string) (*Descriptor, bool) {
 	t, ok := s.byName[name]
 	return t, ok
 }
 
 // LookupURL finds a type by its type URL. The part before the last slash is
 // not looked at: the message's name is what identifies a type.
-func (s *Set) LookupURL(url string) (*Type, bool) {
+func (s *Set) LookupURL(url string) (*Descriptor, bool) {
 	i := strings.LastIndexByte(url, '/')
 	if i < 0 {
 		return nil, false
@@ -168,10 +168,10 @@ func (s *Set) LookupURL(url string) (*Type, bool) {
 }
 
 // Index is the position of t in All, or -1 when it is not in the set.
-func (s *Set) Index(t *Type) int { return slices.Index(s.types, t) }
+func (s *Set) Index(t *Descriptor) int { return slices.Index(s.types, t) }
 
 // Len is the number of types.
 func (s *Set) Len() int { return len(s.types) }
 
 // All yields the types, ordered by name.
-func (s *Set) All() iter.Seq2[int, *Type] { return slices.All(s.types) }
+func (s *Set) All() iter.Seq2[int, *Descriptor] { return slices.All(s.types) }

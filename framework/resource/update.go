@@ -98,7 +98,8 @@ func (m *Meta) addRef(r Ref) {
 type State struct {
 	Update Update
 	Err    error
+	Origin Origin // of Update
 }
 
 // Known reports whether there is anything to tell a watcher.
-func (s State) Known() bool { return s.Update != nil || s.Err != nil }
+func (s State) Known() bool { return s.Update != nil || s.Err != nil || s.Origin != OriginNone }

@@ -13,7 +13,7 @@ import (
 // (nil, err) when there is no usable resource, (update, err) for an ambient
 // error beside a resource that stays valid. It ends with ctx, with the client's
 // Close, or after yielding the error of a call that could not subscribe.
-func Watch[U Update](ctx context.Context, c Client, t *Type, name string) iter.Seq2[U, error] {
+func Watch[U Update](ctx context.Context, c Source, t *Descriptor, name string) iter.Seq2[U, error] {
 	return func(yield func(U, error) bool) {
 		o, err := c.Observe(t, name)
 		if err != nil {
@@ -36,7 +36,7 @@ func Watch[U Update](ctx context.Context, c Client, t *Type, name string) iter.S
 }
 
 // WatchRef is [Watch] for a resource of any registered type.
-func WatchRef(ctx context.Context, c Client, r Ref) iter.Seq2[Update, error] {
+func WatchRef(ctx context.Context, c Source, r Ref) iter.Seq2[Update, error] {
 	t, ok := c.Types().Lookup(r.Type)
 	if !ok {
 		return func(yield func(Update, error) bool) {
@@ -47,32 +47,37 @@ func WatchRef(ctx context.Context, c Client, r Ref) iter.Seq2[Update, error] {
 }
 
 // Subscribe calls w with every newest state of a resource until cancel.
-func Subscribe[U Update](c Client, t *Type, name string, w Watcher[U]) (cancel func(), err error) {
+func Subscribe[U Update](c Source, t *Descriptor, name string, w Watcher[U]) (cancel func(), err error) {
 	if w == nil {
 		return nil, errors.New("resource: the watcher is nil")
 	}
-	if h, ok := w.(Holder); ok {
-		return c.Subscribe(t, name, typedHolder[U]{typedWatcher[U]{w}, h})
+	tell := func(next, last State) {
+		changed := next.Update != nil && differ(c.Shard(t, next.Update.Name()), last.Update, next.Update)
+		switch {
+		case next.Update == nil:
+			w.Failed(next.Err)
+			return
+		case changed || last.Update == nil:
+			w.Changed(next.Update.(U))
+		}
+		if next.Err != nil && (changed || next.Err != last.Err) || !changed && last.Err != nil && next.Err == nil {
+			w.Ambient(next.Err)
+		}
 	}
-	return c.Subscribe(t, name, typedWatcher[U]{w})
-}
-
-// A typedWatcher is a typed watcher as the client knows watchers.
-type typedWatcher[U Update] struct{ Watcher[U] }
-
-// Changed implements [Watcher] for any update.
-func (t typedWatcher[U]) Changed(u Update) { t.Watcher.Changed(u.(U)) }
-
-// A typedHolder is a typed watcher that is a Holder.
-type typedHolder[U Update] struct {
-	typedWatcher[U]
-	Holder
+	h, ok := w.(Holder)
+	if !ok {
+		return c.Subscribe(t, name, tell)
+	}
+	return c.SubscribeAsync(t, name, func(next, last State, done func()) {
+		h.Hold(done)
+		tell(next, last)
+	})
 }
 
 // Get waits for the first state of a resource and returns it: the update, even
 // when an ambient error stands beside it, or the reason why there is none. It
 // subscribes only while it waits.
-func Get[U Update](ctx context.Context, c Client, t *Type, name string) (U, error) {
+func Get[U Update](ctx context.Context, c Source, t *Descriptor, name string) (U, error) {
 	var none U
 	o, err := c.Observe(t, name)
 	if err != nil {
@@ -91,7 +96,7 @@ func Get[U Update](ctx context.Context, c Client, t *Type, name string) (U, erro
 
 // Lookup returns what is cached under a name now. It takes no lock, allocates
 // nothing and subscribes to nothing: only what somebody watches is cached.
-func Lookup[U Update](c Client, t *Type, name xdstp.Name) (U, bool) {
+func Lookup[U Update](c Source, t *Descriptor, name xdstp.Name) (U, bool) {
 	var none U
 	s := c.Shard(t, name)
 	if s == nil {
@@ -106,7 +111,7 @@ func Lookup[U Update](c Client, t *Type, name xdstp.Name) (U, bool) {
 
 // LookupString is [Lookup] by a name that is still to be parsed. A name that
 // cannot be parsed is not cached.
-func LookupString[U Update](c Client, t *Type, name string) (U, bool) {
+func LookupString[U Update](c Source, t *Descriptor, name string) (U, bool) {
 	n, err := c.ParseName(name)
 	if err != nil {
 		var none U
@@ -116,7 +121,7 @@ func LookupString[U Update](c Client, t *Type, name string) (U, bool) {
 }
 
 // All yields the cached updates of a type, of all authorities.
-func All[U Update](c Client, t *Type) iter.Seq[U] {
+func All[U Update](c Source, t *Descriptor) iter.Seq[U] {
 	return func(yield func(U) bool) {
 		for s := range c.Shards(t) {
 			for u := range s.All() {
@@ -129,7 +134,7 @@ func All[U Update](c Client, t *Type) iter.Seq[U] {
 }
 
 // Referring yields the cached updates of a type that refer to r.
-func Referring[U Update](c Client, t *Type, r Ref) iter.Seq[U] {
+func Referring[U Update](c Source, t *Descriptor, r Ref) iter.Seq[U] {
 	return func(yield func(U) bool) {
 		for s := range c.Shards(t) {
 			for u := range s.Referrers(r) {

@@ -26,7 +26,9 @@ type script struct {
 	shards      map[string]Shard // by authority
 	open        int
 
-	watcher Watcher[Update]
+	f     func(next, last State)
+	async func(next, last State, done func())
+	Base
 }
 
 type observation struct{ *script }
@@ -57,12 +59,17 @@ func (o collectionObservation) Stop() { o.open-- }
 
 func (*script) ParseName(s string) (xdstp.Name, error) { return xdstp.Parse(s) }
 
-func (c *script) Subscribe(_ *Type, _ string, w Watcher[Update]) (func(), error) {
-	c.watcher = w
+func (c *script) Subscribe(_ *Descriptor, _ string, f func(next, last State)) (func(), error) {
+	c.f = f
 	return func() {}, c.refuse
 }
 
-func (c *script) Observe(*Type, string) (Observation, error) {
+func (c *script) SubscribeAsync(_ *Descriptor, _ string, f func(next, last State, done func())) (func(), error) {
+	c.async = f
+	return func() {}, c.refuse
+}
+
+func (c *script) Observe(*Descriptor, string) (Observation, error) {
 	if c.refuse != nil {
 		return nil, c.refuse
 	}
@@ -70,7 +77,7 @@ func (c *script) Observe(*Type, string) (Observation, error) {
 	return observation{c}, nil
 }
 
-func (c *script) ObserveCollection(*Type, string) (CollectionObservation, error) {
+func (c *script) ObserveCollection(*Descriptor, string) (CollectionObservation, error) {
 	if c.refuse != nil {
 		return nil, c.refuse
 	}
@@ -78,9 +85,9 @@ func (c *script) ObserveCollection(*Type, string) (CollectionObservation, error)
 	return collectionObservation{c}, nil
 }
 
-func (c *script) Shard(_ *Type, n xdstp.Name) Shard { return c.shards[n.Authority()] }
+func (c *script) Shard(_ *Descriptor, n xdstp.Name) Shard { return c.shards[n.Authority()] }
 
-func (c *script) Shards(*Type) iter.Seq[Shard] {
+func (c *script) Shards(*Descriptor) iter.Seq[Shard] {
 	return func(yield func(Shard) bool) {
 		for _, s := range c.shards {
 			if !yield(s) {
@@ -108,7 +115,7 @@ func TestWatch(t *testing.T) {
 	c := &script{states: states()}
 	var got []State
 	for u, err := range Watch[*update](t.Context(), c, typ, "a") {
-		got = append(got, State{u, err})
+		got = append(got, State{Update: u, Err: err})
 	}
 	if !slices.Equal(got, want) || c.open != 0 {
 		t.Errorf("Watch yields %v and leaves %d subscriptions, want %v", got, c.open, want)
@@ -184,8 +191,8 @@ func TestWatchCollection(t *testing.T) {
 	a, b := named(t, "a"), named(t, "b")
 	states := func() []CollectionState {
 		return []CollectionState{
-			{Members: []MemberState{{a.Name(), State{Update: a}}, {b.Name(), State{Err: errScript}}}},
-			{Err: errScript, Members: []MemberState{{b.Name(), State{Update: b}}}},
+			{Members: []MemberState{{Name: a.Name(), State: State{Update: a}}, {Name: b.Name(), State: State{Err: errScript}}}},
+			{Err: errScript, Members: []MemberState{{Name: b.Name(), State: State{Update: b}}}},
 		}
 	}
 	type step struct {
@@ -254,11 +261,11 @@ func TestSubscribe(t *testing.T) {
 		t.Fatal(err)
 	}
 	u := named(t, "a")
-	c.watcher.Changed(u)
-	if _, holds := c.watcher.(Holder); w.u != u || holds {
-		t.Errorf("the watcher has %v, and is one that holds: %v", w.u, holds)
+	c.f(State{Update: u}, State{})
+	if w.u != u || c.async != nil {
+		t.Errorf("the watcher has %v, and is one that holds: %v", w.u, c.async != nil)
 	}
-	c.watcher.Failed(errScript)
+	c.f(State{Err: errScript}, State{Update: u})
 	if w.u != nil || w.err == nil {
 		t.Errorf("after a failure, the watcher has %v, %v", w.u, w.err)
 	}
@@ -266,14 +273,9 @@ func TestSubscribe(t *testing.T) {
 	if _, err := Subscribe(c, typ, "a", h); err != nil {
 		t.Fatal(err)
 	}
-	c.watcher.Changed(u)
-	if holder, ok := c.watcher.(Holder); !ok || h.u != u {
-		t.Errorf("the watcher has %v, and is one that holds: %v", h.u, ok)
-	} else {
-		holder.Hold(nil)
-		if h.held != 1 {
-			t.Errorf("the watcher held %d times", h.held)
-		}
+	c.async(State{Update: u}, State{}, nil)
+	if h.u != u || h.held != 1 {
+		t.Errorf("the watcher has %v, and held %d times", h.u, h.held)
 	}
 }
 

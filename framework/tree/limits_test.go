@@ -44,17 +44,17 @@ func TestReferencesThatChangeLeaveNothing(t *testing.T) {
 
 // A countingClient ends the context while the walk subscribes.
 type countingClient struct {
-	resource.Client
+	resource.Source
 	count  int
 	cancel func()
 }
 
-func (c *countingClient) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (func(), error) {
+func (c *countingClient) Subscribe(t *resource.Descriptor, name string, f func(next, last resource.State)) (func(), error) {
 	c.count++
 	if c.count == 3 {
 		c.cancel()
 	}
-	return c.Client.Subscribe(t, name, w)
+	return c.Source.Subscribe(t, name, f)
 }
 
 // A walk ends with the context of the watch.
@@ -67,7 +67,7 @@ func TestContextEndsAWalk(t *testing.T) {
 		w.route("r", slices.Clone(clusters)...)
 		ctx, cancel := context.WithCancel(w.t.Context())
 		defer cancel()
-		c := &countingClient{Client: w.client, cancel: cancel}
+		c := &countingClient{Source: w.client, cancel: cancel}
 		for _, err := range tree.Watch(ctx, c, route.Type(), "r") {
 			w.t.Errorf("a snapshot of absent clusters: %v", err)
 		}

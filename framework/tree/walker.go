@@ -12,7 +12,7 @@ import (
 // A walker watches a resource and what it refers to. One goroutine walks; the client's
 // goroutines bring news.
 type walker struct {
-	client  resource.Client
+	client  resource.Source
 	root    resource.Ref
 	options options
 	changed chan struct{} // has an element when there is news
@@ -33,13 +33,13 @@ type node struct {
 	known bool
 }
 
-func newWalker(c resource.Client, root resource.Ref, o options) *walker {
+func newWalker(c resource.Source, root resource.Ref, o options) *walker {
 	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), nodes: make(map[resource.Ref]*node)}
 }
 
 // start watches the root. The channel is closed when the root's watch ends, with ctx or
 // with the client.
-func (w *walker) start(ctx context.Context, t *resource.Type) (ended <-chan struct{}, err error) {
+func (w *walker) start(ctx context.Context, t *resource.Descriptor) (ended <-chan struct{}, err error) {
 	o, err := w.client.Observe(t, w.root.Name.String())
 	if err != nil {
 		return nil, err
@@ -131,12 +131,16 @@ func (w *walker) node(r resource.Ref) *node {
 	w.nodes[r] = n
 	t, ok := w.client.Types().Lookup(r.Type)
 	if !ok {
-		n.Failed(fmt.Errorf("tree: %w %s; register its plugin", resource.ErrUnknownType, r.Type))
+		n.tell(nil, fmt.Errorf("tree: %w %s; register its plugin", resource.ErrUnknownType, r.Type))
 		return n
 	}
-	cancel, err := w.client.Subscribe(t, r.Name.String(), n)
+	cancel, err := w.client.Subscribe(t, r.Name.String(), func(s, last resource.State) {
+		if s.Update == nil || s.Update != last.Update {
+			n.tell(s.Update, s.Err)
+		}
+	})
 	if err != nil {
-		n.Failed(err)
+		n.tell(nil, err)
 		return n
 	}
 	n.cancel = cancel
@@ -181,12 +185,3 @@ func (n *node) tell(u resource.Update, err error) {
 	default:
 	}
 }
-
-// Changed implements [resource.Watcher].
-func (n *node) Changed(u resource.Update) { n.tell(u, nil) }
-
-// Failed implements [resource.Watcher].
-func (n *node) Failed(err error) { n.tell(nil, err) }
-
-// Ambient implements [resource.Watcher]: the resource stays in use.
-func (n *node) Ambient(error) {}

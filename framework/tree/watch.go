@@ -37,7 +37,7 @@ func WithLimit(n int) Option { return func(o *options) { o.limit = max(n, 1) } }
 // yields (nil, error). Trouble beside resources that stay valid is not told. A consumer
 // that is slow sees the newest snapshot, not each. The sequence ends with ctx, with the
 // client's Close, or after the error of a call that could not subscribe to the root.
-func Watch(ctx context.Context, c resource.Client, t *resource.Type, name string, opts ...Option) iter.Seq2[*Snapshot, error] {
+func Watch(ctx context.Context, c resource.Source, t *resource.Descriptor, name string, opts ...Option) iter.Seq2[*Snapshot, error] {
 	o := options{limit: defaultLimit, follow: func(resource.Update, resource.Ref) bool { return true }}
 	for _, opt := range opts {
 		opt(&o)

@@ -181,7 +181,7 @@ func decodeRows(context.Context) (rows []Row, err error) {
 	}
 	for _, d := range []struct {
 		name    string
-		typ     *resource.Type
+		typ     *resource.Descriptor
 		message proto.Message
 		bound   float64
 		allocs  float64

@@ -111,7 +111,7 @@ func (v *victim) open(hostile, second string, delta bool) error {
 		return err
 	}
 	clusters, _ := types.Lookup(clusterMessage)
-	_, err = v.client.Subscribe(clusters, secondName, &v.second)
+	_, err = v.client.Subscribe(clusters, secondName, v.second.notify)
 	return err
 }
 
@@ -144,7 +144,7 @@ func (v *victim) watch(o order) error {
 		return fmt.Errorf("unknown type %s", o.Message)
 	}
 	if !o.Collection {
-		cancel, err := v.client.Subscribe(t, o.Name, ignorant{})
+		cancel, err := v.client.Subscribe(t, o.Name, func(_, _ resource.State) {})
 		v.ends = append(v.ends, cancel)
 		return err
 	}
@@ -163,27 +163,21 @@ func (v *victim) watch(o order) error {
 	return nil
 }
 
-// ignorant does nothing with a resource.
-type ignorant struct{}
-
-func (ignorant) Changed(resource.Update) {}
-func (ignorant) Failed(error)            {}
-func (ignorant) Ambient(error)           {}
-
 // delays watches the second authority's resource, whose version is the time at which it
 // was sent.
 type delays struct {
-	ignorant
-
 	mu      sync.Mutex
 	count   int
 	longest time.Duration
 	last    time.Time
 }
 
-// Changed implements [resource.Watcher].
-func (d *delays) Changed(u resource.Update) {
-	sent, err := strconv.ParseInt(u.Version(), 10, 64)
+// notify takes the newest state.
+func (d *delays) notify(s, last resource.State) {
+	if s.Update == nil || s.Update == last.Update {
+		return
+	}
+	sent, err := strconv.ParseInt(s.Update.Version(), 10, 64)
 	if err != nil {
 		return
 	}

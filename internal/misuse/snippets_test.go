@@ -1,7 +1,7 @@
 package misuse
 
 // A snippet is code of a program. It has the variables ctx and c, a context and a
-// resource.Client, and may use the packages of imports.
+// resource.Source, and may use the packages of imports.
 type snippet struct {
 	name string
 	code string

@@ -46,7 +46,7 @@ func (it *item) Ambient(err error) {
 
 // lost says what the watcher or the cache lacks; nil when both have the newest
 // version.
-func (it *item) lost(c resource.Client) error {
+func (it *item) lost(c resource.Source) error {
 	it.mu.Lock()
 	raw, err := it.raw, it.err
 	it.mu.Unlock()

@@ -15,42 +15,42 @@ type Watcher = resource.Watcher[*Update]
 
 // Watch yields every newest state of the named RouteConfiguration until ctx ends; see
 // [resource.Watch].
-func Watch(ctx context.Context, c resource.Client, name string) iter.Seq2[*Update, error] {
+func Watch(ctx context.Context, c resource.Source, name string) iter.Seq2[*Update, error] {
 	return resource.Watch[*Update](ctx, c, &typ, name)
 }
 
 // Subscribe calls w, never concurrently with itself, with every newest state until cancel.
-func Subscribe(c resource.Client, name string, w Watcher) (cancel func(), err error) {
+func Subscribe(c resource.Source, name string, w Watcher) (cancel func(), err error) {
 	return resource.Subscribe(c, &typ, name, w)
 }
 
 // Get waits for the first state of the named RouteConfiguration; see [resource.Get].
-func Get(ctx context.Context, c resource.Client, name string) (*Update, error) {
+func Get(ctx context.Context, c resource.Source, name string) (*Update, error) {
 	return resource.Get[*Update](ctx, c, &typ, name)
 }
 
 // Lookup returns what is cached under a name now. It takes no lock and allocates nothing.
-func Lookup(c resource.Client, name xdstp.Name) (*Update, bool) {
+func Lookup(c resource.Source, name xdstp.Name) (*Update, bool) {
 	return resource.Lookup[*Update](c, &typ, name)
 }
 
 // LookupString is [Lookup] by a name that is still to be parsed.
-func LookupString(c resource.Client, name string) (*Update, bool) {
+func LookupString(c resource.Source, name string) (*Update, bool) {
 	return resource.LookupString[*Update](c, &typ, name)
 }
 
 // All yields what is cached, of all authorities.
-func All(c resource.Client) iter.Seq[*Update] {
+func All(c resource.Source) iter.Seq[*Update] {
 	return resource.All[*Update](c, &typ)
 }
 
 // Referring yields what is cached and refers to r.
-func Referring(c resource.Client, r resource.Ref) iter.Seq[*Update] {
+func Referring(c resource.Source, r resource.Ref) iter.Seq[*Update] {
 	return resource.Referring[*Update](c, &typ, r)
 }
 
 // WatchCollection yields what becomes of the members of a collection: an xdstp name that
 // ends in "/*"; see [resource.WatchCollection].
-func WatchCollection(ctx context.Context, c resource.Client, name string) iter.Seq2[resource.Member[*Update], error] {
+func WatchCollection(ctx context.Context, c resource.Source, name string) iter.Seq2[resource.Member[*Update], error] {
 	return resource.WatchCollection[*Update](ctx, c, &typ, name)
 }

@@ -23,7 +23,7 @@ type kit struct {
 
 func newKit(t *testing.T, p Plugin) *kit {
 	t.Helper()
-	types := []*resource.Type{p.Type}
+	types := []*resource.Descriptor{p.Type}
 	for _, name := range p.Inlined {
 		if name != p.Type.Name {
 			types = append(types, opaqueType(name))
@@ -40,8 +40,8 @@ func newKit(t *testing.T, p Plugin) *kit {
 type opaque struct{ resource.Meta }
 
 // opaqueType is a type that accepts any message with the given full name.
-func opaqueType(name string) *resource.Type {
-	return &resource.Type{
+func opaqueType(name string) *resource.Descriptor {
+	return &resource.Descriptor{
 		Name:     name,
 		NewShard: func() resource.Shard { return runtime.NewShard[*opaque]() },
 		Decode: func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {

@@ -15,7 +15,7 @@ import (
 // Plugin is a resource type under test.
 type Plugin struct {
 	// Type is the type.
-	Type *resource.Type
+	Type *resource.Descriptor
 	// Message makes an empty message of it.
 	Message func() proto.Message
 	// NameField is the field that carries the resource's name; empty where the
@@ -51,7 +51,7 @@ func Run(t *testing.T, p Plugin) {
 
 // Decode decodes one resource as a client does that knows no other type. The
 // name is the one that m carries where name is empty.
-func Decode(t testing.TB, typ *resource.Type, name string, m proto.Message) (resource.Update, error) {
+func Decode(t testing.TB, typ *resource.Descriptor, name string, m proto.Message) (resource.Update, error) {
 	t.Helper()
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -65,7 +65,7 @@ func Decode(t testing.TB, typ *resource.Type, name string, m proto.Message) (res
 }
 
 // decode finds out the name and decodes.
-func decode(typ *resource.Type, types *resource.Set, server *bootstrap.Server, name string, body []byte) (resource.Update, error) {
+func decode(typ *resource.Descriptor, types *resource.Set, server *bootstrap.Server, name string, body []byte) (resource.Update, error) {
 	n, err := resourceName(typ, name, body)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ func decode(typ *resource.Type, types *resource.Set, server *bootstrap.Server, n
 
 // resourceName is the given name or, where it is empty, the one that the resource
 // carries.
-func resourceName(typ *resource.Type, name string, body []byte) (xdstp.Name, error) {
+func resourceName(typ *resource.Descriptor, name string, body []byte) (xdstp.Name, error) {
 	if name == "" {
 		if typ.PeekName == nil {
 			return xdstp.Name{}, fmt.Errorf("plugintest: a %s carries no name, and none was given", typ.ShortName())

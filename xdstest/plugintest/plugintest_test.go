@@ -124,7 +124,7 @@ func TestDecode(t *testing.T) {
 // A type that a program writes by hand passes, too.
 func TestHandWritten(t *testing.T) {
 	Run(t, Plugin{
-		Type: &resource.Type{
+		Type: &resource.Descriptor{
 			Name:     "envoy.config.core.v3.Node",
 			PeekName: func(body []byte) (string, error) { return resource.PeekString(body, 1) },
 			Decode:   opaqueType("envoy.config.core.v3.Node").Decode,

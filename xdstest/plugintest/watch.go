@@ -46,7 +46,7 @@ type watched struct {
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // it ends with the test
 	client *client.Client
-	typ    *resource.Type
+	typ    *resource.Descriptor
 	name   xdstp.Name
 	server *controlPlane
 	next   func() (resource.Update, error, bool)

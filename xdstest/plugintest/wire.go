@@ -66,7 +66,7 @@ func FuzzWire(f *testing.F, w Wire) {
 // inlines.
 func (w *Wire) context(tb testing.TB) *resource.DecodeContext {
 	tb.Helper()
-	types := []*resource.Type{w.Type}
+	types := []*resource.Descriptor{w.Type}
 	for _, name := range w.Inlined {
 		if name != w.Type.Name {
 			types = append(types, opaqueType(name))

@@ -21,7 +21,7 @@ const maxRequest = 2 << 20
 
 // deltaNames is what the machine knows of one type in the incremental variant.
 type deltaNames struct {
-	resource *resource.Type
+	resource *resource.Descriptor
 	replay   time.Duration
 
 	names map[string]struct{} // wanted
@@ -65,7 +65,7 @@ type answer struct {
 	until         time.Time // before then it waits
 }
 
-func newDeltaNames(t *resource.Type, c *Config) *deltaNames {
+func newDeltaNames(t *resource.Descriptor, c *Config) *deltaNames {
 	return &deltaNames{
 		resource: t, replay: c.Replay,
 		rejections: newRejections(c), overdue: newOverdue(c),
@@ -78,7 +78,7 @@ func newDeltaNames(t *resource.Type, c *Config) *deltaNames {
 	}
 }
 
-func (s *deltaNames) typ() *resource.Type { return s.resource }
+func (s *deltaNames) typ() *resource.Descriptor { return s.resource }
 
 func (s *deltaNames) opened() bool { return s.asked }
 

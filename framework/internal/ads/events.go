@@ -10,18 +10,18 @@ type Event interface{ event() }
 type (
 	// Subscribe asks for a resource.
 	Subscribe struct {
-		Type *resource.Type
+		Type *resource.Descriptor
 		Name string // canonical
 	}
 	// Unsubscribe asks for a resource no longer.
 	Unsubscribe struct {
-		Type *resource.Type
+		Type *resource.Descriptor
 		Name string
 	}
 	// Forget says that the resource the server sent is not in use any longer: it
 	// was dropped, or another server's took its place.
 	Forget struct {
-		Type *resource.Type
+		Type *resource.Descriptor
 		Name string
 	}
 	// Renew says that nothing the server sent is relied on any longer: the next
@@ -31,12 +31,12 @@ type (
 	// for, and that the server has not answered it. The machine asks for it again, at
 	// once and then with back-off, until Answered, Unsubscribe or the end of the stream.
 	Overdue struct {
-		Type *resource.Type
+		Type *resource.Descriptor
 		Name string
 	}
 	// Answered says that the server has answered a name that was overdue.
 	Answered struct {
-		Type *resource.Type
+		Type *resource.Descriptor
 		Name string
 	}
 	// Release tells the machine not to keep the stream for later subscriptions: if
@@ -48,7 +48,7 @@ type (
 	Written struct{}
 	// Received brings a response whose resources have been looked at.
 	Received struct {
-		Type    *resource.Type
+		Type    *resource.Descriptor
 		Version string
 		Nonce   string
 		Reject  string // not empty: why the response is rejected
@@ -108,7 +108,7 @@ type (
 	// a response or changes subscriptions, never both: some servers ignore a whole
 	// request because of the answer in it.
 	Send struct {
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Nonce  string
 		Reject string
 		First  bool // of its stream: it carries the node
@@ -131,13 +131,13 @@ type (
 	// Asked says that the names have now left on this stream for the first
 	// time: the time in which the control plane should answer begins (gRFC A57).
 	Asked struct {
-		Type  *resource.Type
+		Type  *resource.Descriptor
 		Names []string
 	}
 	// Stale says that the server does not have these resources any longer,
 	// although it did not say so after the stream came back.
 	Stale struct {
-		Type  *resource.Type
+		Type  *resource.Descriptor
 		Names []string
 	}
 	// Lost says that the stream is gone: nothing is awaited until it is there

@@ -10,7 +10,7 @@ import (
 
 // The machine is told what happens and answers with what to do.
 func ExampleMachine() {
-	clusters := &resource.Type{Name: "envoy.config.cluster.v3.Cluster"}
+	clusters := &resource.Descriptor{Name: "envoy.config.cluster.v3.Cluster"}
 	m := ads.New(ads.Config{})
 	now := time.Now()
 	for _, event := range []ads.Event{

@@ -57,7 +57,7 @@ type Machine struct {
 // names is what a machine knows of one type. It differs between the variants of
 // the protocol.
 type names interface {
-	typ() *resource.Type
+	typ() *resource.Descriptor
 	// add and remove change what is wanted.
 	add(name string)
 	remove(name string)
@@ -91,7 +91,7 @@ type names interface {
 }
 
 type pending struct {
-	typ   *resource.Type
+	typ   *resource.Descriptor
 	asked []string
 }
 
@@ -185,15 +185,15 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 
 // Asked reports whether a request for the type was sent on this stream. What a
 // response of another type brings is not to be used.
-func (m *Machine) Asked(t *resource.Type) bool { return m.of(t).opened() }
+func (m *Machine) Asked(t *resource.Descriptor) bool { return m.of(t).opened() }
 
 // Curious reports whether a Received event of the type is to have Accepted, Rejected
 // and Removed. In the state-of-the-world variant that is seldom so.
-func (m *Machine) Curious(t *resource.Type) bool { return m.of(t).curious() }
+func (m *Machine) Curious(t *resource.Descriptor) bool { return m.of(t).curious() }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 
-func (m *Machine) of(t *resource.Type) names {
+func (m *Machine) of(t *resource.Descriptor) names {
 	for _, s := range m.types {
 		if s.typ() == t {
 			return s
@@ -204,7 +204,7 @@ func (m *Machine) of(t *resource.Type) names {
 	return s
 }
 
-func (m *Machine) newNames(t *resource.Type) names {
+func (m *Machine) newNames(t *resource.Descriptor) names {
 	if m.delta {
 		return newDeltaNames(t, &m.config)
 	}

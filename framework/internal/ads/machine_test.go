@@ -11,8 +11,8 @@ import (
 )
 
 var (
-	clusters  = &resource.Type{Name: "envoy.config.cluster.v3.Cluster", Complete: true}
-	endpoints = &resource.Type{Name: "envoy.config.endpoint.v3.ClusterLoadAssignment"}
+	clusters  = &resource.Descriptor{Name: "envoy.config.cluster.v3.Cluster", Complete: true}
+	endpoints = &resource.Descriptor{Name: "envoy.config.endpoint.v3.ClusterLoadAssignment"}
 )
 
 // A rig drives a machine by hand, with a clock of its own.
@@ -36,7 +36,7 @@ func (r *rig) do(events ...Event) []Effect {
 }
 
 // open subscribes to nothing and brings a stream up on which names are awaited.
-func (r *rig) open(t *resource.Type, names ...string) Send {
+func (r *rig) open(t *resource.Descriptor, names ...string) Send {
 	r.t.Helper()
 	for _, n := range names {
 		r.do(Subscribe{t, n})

@@ -13,7 +13,7 @@ import (
 // Every request of this variant lists all names. An answer (ACK or NACK) lists those of
 // the request before it; only a request without an answer of its own changes the list.
 type sotwNames struct {
-	resource *resource.Type
+	resource *resource.Descriptor
 
 	names []string // wanted; in no order that means anything
 	sent  []bool   // beside names: stood in a request on this stream
@@ -54,7 +54,7 @@ type sotwNames struct {
 	pauseUntil time.Time // before then, new names alone make no request
 }
 
-func newSotwNames(t *resource.Type, c *Config) *sotwNames {
+func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
 	return &sotwNames{
 		resource:   t,
 		at:         make(map[string]int),
@@ -67,7 +67,7 @@ func newSotwNames(t *resource.Type, c *Config) *sotwNames {
 	}
 }
 
-func (s *sotwNames) typ() *resource.Type { return s.resource }
+func (s *sotwNames) typ() *resource.Descriptor { return s.resource }
 
 func (s *sotwNames) opened() bool { return s.asked }
 

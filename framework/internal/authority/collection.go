@@ -106,10 +106,26 @@ func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	c.timer = 0
 	m.heard(c)
 	news := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
+	first := !c.usable() && state == Acked
 	c.state, c.err = state, err
-	if news {
+	if state == Acked {
+		c.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
+	}
+	switch {
+	case first:
+		m.arrived = append(m.arrived, c) // its members come first
+	case news:
 		m.tell(c)
 	}
+}
+
+// arrive tells the watchers of collections that became usable with the response at hand.
+func (m *Machine) arrive() {
+	for i, c := range m.arrived {
+		m.tell(c)
+		m.arrived[i] = nil
+	}
+	m.arrived = m.arrived[:0]
 }
 
 // emptied is what the removal of a glob collection's own name means (TP1).

@@ -23,7 +23,7 @@ func (g *gatherer) NotifyMember(n xdstp.Name, s resource.State) {
 	g.members[n.String()] = s
 }
 
-func (r *rig) gather(typ *resource.Type, s string) *gatherer {
+func (r *rig) gather(typ *resource.Descriptor, s string) *gatherer {
 	r.t.Helper()
 	g := &gatherer{members: make(map[string]resource.State)}
 	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: g})
@@ -38,7 +38,7 @@ func (g *gatherer) wantsMember(t *testing.T, s string, u resource.Update, kind e
 	}
 }
 
-func (r *rig) size(typ *resource.Type) int { return r.m.Shard(r.m.config.Types.Index(typ)).Len() }
+func (r *rig) size(typ *resource.Descriptor) int { return r.m.Shard(r.m.config.Types.Index(typ)).Len() }
 
 func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	r := newRig(t)
@@ -157,12 +157,12 @@ func TestGlobCollection(t *testing.T) {
 	r.delta(Result{Name: name(t, two), Error: &ServerError{Code: 14}})
 	g.wantsMember(t, two, v, resource.ErrUnavailable)
 	r.delta(Result{Name: name(t, glob), Error: &ServerError{Code: 7, Message: "no"}})
-	g.wants(t, 1, nil, resource.ErrDenied)
+	g.wants(t, 2, nil, resource.ErrDenied)
 	r.delta(ok(v))
 	g.wantsMember(t, two, v, nil)
-	g.wants(t, 2, nil, nil)
+	g.wants(t, 3, nil, nil)
 	r.delta(r.removed(glob)) // it is empty (TP1)
-	g.wants(t, 3, nil, resource.ErrNotFound)
+	g.wants(t, 4, nil, resource.ErrNotFound)
 	g.wantsMember(t, one, nil, resource.ErrRemoved)
 	g.wantsMember(t, two, nil, resource.ErrRemoved)
 	first.wants(t, 2, u, resource.ErrRemoved)
@@ -184,7 +184,7 @@ func TestCollectionThatIsNotAnswered(t *testing.T) {
 
 // Members that only the fallback had leave when the primary is back.
 func TestMembersOfAnotherServer(t *testing.T) {
-	for _, typ := range []*resource.Type{complete, partial} {
+	for _, typ := range []*resource.Descriptor{complete, partial} {
 		r := newFallbackRig(t)
 		g := r.gather(typ, "*")
 		r.do(Lost{Server: 0, Err: errRefused})

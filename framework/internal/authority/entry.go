@@ -11,7 +11,7 @@ import (
 
 // An Entry is what a machine knows of a resource or a collection, for people.
 type Entry struct {
-	Type            *resource.Type
+	Type            *resource.Descriptor
 	Name            xdstp.Name
 	State           State
 	Update          resource.Update

@@ -15,7 +15,7 @@ type Watcher interface {
 }
 
 // A CollectionWatcher watches a wildcard or a glob collection. Notify tells it of
-// the collection as a whole: a state without an error says that it is there.
+// the collection as a whole: a state with an origin says that the members are to be used.
 type CollectionWatcher interface {
 	Watcher
 	// NotifyMember takes the newest state of a member. One without an update says
@@ -30,7 +30,7 @@ type (
 	// Watch adds a watcher of a resource, or a CollectionWatcher of a collection.
 	// What is known is told at once.
 	Watch struct {
-		Type    *resource.Type
+		Type    *resource.Descriptor
 		Name    xdstp.Name
 		Watcher Watcher
 		// Place, unless it is nil, is set when the event is handled.
@@ -38,7 +38,7 @@ type (
 	}
 	// Cancel removes it again. The place that Watch set makes up for type and name.
 	Cancel struct {
-		Type    *resource.Type
+		Type    *resource.Descriptor
 		Name    xdstp.Name
 		Watcher Watcher
 		Place   Place
@@ -46,13 +46,13 @@ type (
 	// Asked says that the names have left on the current stream of a server.
 	Asked struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Names  []string
 	}
 	// Response brings what a server's response said of this authority's resources.
 	Response struct {
 		Server  int
-		Type    *resource.Type
+		Type    *resource.Descriptor
 		Results []Result
 		// Unchanged are resources that are what they were in an earlier response;
 		// those of other authorities are passed over. Handling the event sets their
@@ -68,7 +68,7 @@ type (
 	// did not say so.
 	Stale struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Names  []string
 	}
 	// Lost says that a server's stream is gone; Err, when it is not nil, that the
@@ -151,46 +151,46 @@ type (
 	// Subscribe to a resource at a server.
 	Subscribe struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   string
 	}
 	// Unsubscribe from it: nobody watches it any longer, or the server is not used
 	// any longer.
 	Unsubscribe struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   string
 	}
 	// Overdue says that half of the resource timer has passed and the server has not
 	// answered: it is to be asked again.
 	Overdue struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   string
 	}
 	// Silent says that a collection timed out: the server has never answered it.
 	Silent struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   string
 	}
 	// Answered says that the server has answered a name that was overdue.
 	Answered struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   string
 	}
 	// Forget that a server sent a resource: it is not in use any longer.
 	Forget struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   xdstp.Name
 	}
 	// Unused says that the update of a resource, which a server sent, is not in use any
 	// longer: nobody watches the resource.
 	Unused struct {
 		Server int
-		Type   *resource.Type
+		Type   *resource.Descriptor
 		Name   xdstp.Name
 	}
 	// Renew what a server is asked for when its stream is back: another server is

@@ -174,7 +174,7 @@ func TestSameFromAnotherServer(t *testing.T) {
 	r.do(Lost{Server: 0, Err: errRefused})
 	r.watch(partial, "uncached")
 	r.expect("0?a 0?b", r.from(1, from(second, "a", "same"), from(second, "b", "self")))
-	if a.calls != 3 || a.state.Err != nil { // the value, the trouble, its end
+	if a.calls != 4 || a.state.Err != nil || a.state.Origin != resource.OriginFallback { // the value, the trouble, its end, the other origin
 		t.Errorf("told %d times, %v", a.calls, a.state)
 	}
 	if b.state.Update.Server() != second || r.cached(partial, "b").Server() != second {

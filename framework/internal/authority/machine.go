@@ -55,6 +55,7 @@ type Machine struct {
 	responses uint32
 	version   *string   // the one that was last sent
 	mentioned int       // records that the response at hand has mentioned
+	arrived   []*record // collections that became usable with the response at hand
 	now       time.Time // of the event at hand
 
 	effects []Effect
@@ -151,7 +152,7 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 
-func (m *Machine) table(t *resource.Type) *table { return m.tables[m.config.Types.Index(t)] }
+func (m *Machine) table(t *resource.Descriptor) *table { return m.tables[m.config.Types.Index(t)] }
 
 func (m *Machine) watch(ev Watch) {
 	t := m.table(ev.Type)
@@ -180,10 +181,10 @@ func (m *Machine) watch(ev Watch) {
 		}
 	}
 	m.choose(m.choice.Wanted(r.unknown()))
+	m.introduce(r, ev.Watcher)
 	if s := m.told(r); s.Known() {
 		m.emit(Notify{Watcher: ev.Watcher, State: s})
 	}
-	m.introduce(r, ev.Watcher)
 }
 
 func (m *Machine) cancel(ev Cancel) {
@@ -239,6 +240,9 @@ func (m *Machine) discard(r *record) {
 // told is what a watcher is to know of a resource.
 func (m *Machine) told(r *record) resource.State {
 	s := resource.State{Update: r.update}
+	if r.update != nil || r.isCollection() && r.usable() {
+		s.Origin = origin(int(r.from))
+	}
 	if r.err != nil {
 		s.Err = r.err
 	} else if m.choice.Exhausted() {
@@ -246,6 +250,14 @@ func (m *Machine) told(r *record) resource.State {
 		m.troubled = true
 	}
 	return s
+}
+
+// origin returns the origin of the updates of a server.
+func origin(server int) resource.Origin {
+	if server == 0 {
+		return resource.OriginPrimary
+	}
+	return resource.OriginFallback
 }
 
 func (m *Machine) tell(r *record) {

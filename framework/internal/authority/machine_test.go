@@ -14,8 +14,8 @@ import (
 )
 
 var (
-	complete = &resource.Type{Name: "test.Complete", Complete: true, Decode: decode, NewShard: newShard}
-	partial  = &resource.Type{Name: "test.Partial", Decode: decode, NewShard: newShard}
+	complete = &resource.Descriptor{Name: "test.Complete", Complete: true, Decode: decode, NewShard: newShard}
+	partial  = &resource.Descriptor{Name: "test.Partial", Decode: decode, NewShard: newShard}
 )
 
 type update struct{ resource.Meta }
@@ -111,7 +111,7 @@ func (r *rig) timeout() (time.Time, bool) {
 	return r.m.clock.when(t.at), ok && !r.m.clock.standing()
 }
 
-func (r *rig) watch(typ *resource.Type, s string) *watcher {
+func (r *rig) watch(typ *resource.Descriptor, s string) *watcher {
 	r.t.Helper()
 	w := new(watcher)
 	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: w})
@@ -125,7 +125,7 @@ func (r *rig) update(s, body string) resource.Update {
 }
 
 // respond brings a response with the given results.
-func (r *rig) respond(typ *resource.Type, results ...Result) {
+func (r *rig) respond(typ *resource.Descriptor, results ...Result) {
 	r.do(Response{Type: typ, Results: results})
 }
 
@@ -136,7 +136,7 @@ func (r *rig) bad(s, why string) Result {
 	return Result{Name: name(r.t, s), Err: errors.New(why)}
 }
 
-func (r *rig) state(typ *resource.Type, s string) State {
+func (r *rig) state(typ *resource.Descriptor, s string) State {
 	r.t.Helper()
 	rec, ok := r.m.table(typ).records[s]
 	if !ok {
@@ -145,7 +145,7 @@ func (r *rig) state(typ *resource.Type, s string) State {
 	return rec.state
 }
 
-func (r *rig) cached(typ *resource.Type, s string) resource.Update {
+func (r *rig) cached(typ *resource.Descriptor, s string) resource.Update {
 	u, _ := r.m.Shard(r.m.config.Types.Index(typ)).Load(name(r.t, s))
 	return u
 }

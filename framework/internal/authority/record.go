@@ -101,6 +101,12 @@ func (r *record) own() *rare {
 // isCollection reports whether the record is one of a wildcard or a glob.
 func (r *record) isCollection() bool { return r.name.IsGlob() || r.name.String() == resource.Wildcard }
 
+// usable reports whether the members of a collection are to be used: a server answered, and a
+// later error leaves them valid.
+func (r *record) usable() bool {
+	return r.state == Acked || r.state == ReceivedError && len(r.members()) > 0
+}
+
 // unknown reports whether the control plane has not sent anything about the resource yet. A
 // fired timer does not count if the control plane was silent all the time, because it may
 // have failed before.
@@ -131,7 +137,7 @@ func (r *record) lastVersion() string {
 
 // A table is the records of one type, beside the shard that others read.
 type table struct {
-	typ     *resource.Type
+	typ     *resource.Descriptor
 	shard   resource.Shard
 	records map[string]*record // by canonical name
 	// aliased are the records whose update has another name than theirs, by that.

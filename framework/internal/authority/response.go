@@ -67,6 +67,7 @@ func (m *Machine) response(ev Response) {
 			}
 		}
 	}
+	m.arrive()
 }
 
 // unchanged passes over what is in use and in order.
@@ -153,11 +154,12 @@ func (m *Machine) accept(r *record, res Result) {
 	r.timer = 0
 	news := r.update != u || r.err != nil
 	if r.update != nil && int(r.from) != m.choice.Active() {
+		moved := origin(int(r.from)) != origin(m.choice.Active())
 		m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
 		if same, ok := r.table.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
-			news = !same.Equal(r.update, u)
+			news = moved || !same.Equal(r.update, u)
 		}
 	}
 	r.state, r.err = Acked, nil

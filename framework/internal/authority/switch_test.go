@@ -17,7 +17,7 @@ func (r *rig) due(want time.Duration) {
 	}
 }
 
-func (r *rig) cancel(typ *resource.Type, s string, w Watcher) {
+func (r *rig) cancel(typ *resource.Descriptor, s string, w Watcher) {
 	r.t.Helper()
 	r.do(Cancel{Type: typ, Name: name(r.t, s), Watcher: w})
 }
@@ -156,9 +156,9 @@ func TestCollectionHearsOfTrouble(t *testing.T) {
 	r.do(Asked{0, partial, []string{"*"}})
 	r.delta()
 	r.do(Lost{Err: errRefused})
-	g.wants(t, 1, nil, resource.ErrTransport)
+	g.wants(t, 2, nil, resource.ErrTransport)
 	r.do(Healthy{})
-	g.wants(t, 2, nil, nil)
+	g.wants(t, 3, nil, nil)
 }
 
 // The timer has said it already.

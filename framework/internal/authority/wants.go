@@ -23,7 +23,7 @@ const (
 
 // Wants answers for a resource of a type. The response is any number that tells apart the
 // responses that are looked at: the new members of one count together.
-func (m *Machine) Wants(typ *resource.Type, name xdstp.Name, aliases []xdstp.Name, response uint64) Want {
+func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) Want {
 	t := m.table(typ)
 	key := name.String()
 	if _, ok := t.records[key]; ok || len(t.aliased[key]) > 0 {
@@ -49,4 +49,4 @@ func (m *Machine) Wants(typ *resource.Type, name xdstp.Name, aliases []xdstp.Nam
 
 // Generation grows when the machine begins to want a resource of a type that it did not
 // want before.
-func (m *Machine) Generation(typ *resource.Type) uint64 { return m.table(typ).generation }
+func (m *Machine) Generation(typ *resource.Descriptor) uint64 { return m.table(typ).generation }

@@ -13,7 +13,7 @@ func (e *emitter) watcher() []jen.Code {
 	update := func() *jen.Statement { return jen.Op("*").Id("Update") }
 	short := string(e.pkg.Message.Desc.Name())
 	ctx := jen.Id("ctx").Add(e.qual("context", "Context"))
-	client := jen.Id("c").Add(e.resource("Client"))
+	client := jen.Id("c").Add(e.resource("Source"))
 	name := jen.Id("name").String()
 	seq := func() *jen.Statement { return e.qual("iter", "Seq").Types(update()) }
 	view := func(fn, doc string, params []jen.Code, results jen.Code, call *jen.Statement) jen.Code {
@@ -101,9 +101,9 @@ func (e *emitter) register() []jen.Code {
 	return []jen.Code{
 		jen.Add(comment("This code and package resource must be of one contract: where the name is not there, run go generate.")).Line().
 			Const().Id("_").Op("=").Add(e.resource("Contract1RerunGoGenerateIfMissing")),
-		jen.Add(comment("typ is never changed.")).Line().Var().Id("typ").Op("=").Add(e.resource("Type")).Add(multiline(fields...)),
+		jen.Add(comment("typ is never changed.")).Line().Var().Id("typ").Op("=").Add(e.resource("Descriptor")).Add(multiline(fields...)),
 		documented("Type is the resource type, for the functions of package resource.",
-			jen.Func().Id("Type").Params().Op("*").Add(e.resource("Type")).Block(jen.Return(jen.Op("&").Id("typ")))),
+			jen.Func().Id("Type").Params().Op("*").Add(e.resource("Descriptor")).Block(jen.Return(jen.Op("&").Id("typ")))),
 		documented("Register makes the type known. What is wrong is reported when r is frozen.",
 			jen.Func().Id("Register").Params(jen.Id("r").Add(e.resource("Registrar"))).Block(
 				jen.Id("r").Dot("Register").Call(jen.Op("&").Id("typ")),

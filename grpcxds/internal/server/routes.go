@@ -87,7 +87,7 @@ func managers(u *listener.Update) func(func(*listener.Manager) bool) {
 }
 
 // find is the RouteConfiguration of a filter chain, or says why there is none.
-func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
+func find(c resource.Source, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
 	switch r := m.Routes.(type) {
 	case listener.Inline:
 		if u, ok := r.Config.(*route.Update); ok {

@@ -12,7 +12,7 @@ import (
 )
 
 // limited is a watcher of the world's listener with a limit of clusters.
-func (w *world) limited(c resource.Client, limit int) (limited *xdsconfig.Watcher, news chan string) {
+func (w *world) limited(c resource.Source, limit int) (limited *xdsconfig.Watcher, news chan string) {
 	news = make(chan string, 1000)
 	limited = xdsconfig.New(c, xdsconfig.Options{
 		Listener: "l", Authority: "svc", NodeID: "n", Limit: limit, DNS: w.dns,
@@ -196,22 +196,22 @@ func TestLeavesOfAllAggregatesAreLimited(t *testing.T) {
 
 // A closingClient closes the watcher while it subscribes to a cluster.
 type closingClient struct {
-	resource.Client
+	resource.Source
 	clusters int
 	closing  func()
 }
 
-func (c *closingClient) Subscribe(t *resource.Type, name string, w resource.Watcher[resource.Update]) (func(), error) {
+func (c *closingClient) Subscribe(t *resource.Descriptor, name string, f func(next, last resource.State)) (func(), error) {
 	if t.ShortName() == "Cluster" {
 		c.clusters++
 		if c.clusters == 3 {
 			c.closing()
 		}
 	}
-	return c.Client.Subscribe(t, name, w)
+	return c.Source.Subscribe(t, name, f)
 }
 
-func (c *closingClient) ParseName(s string) (xdstp.Name, error) { return c.Client.ParseName(s) }
+func (c *closingClient) ParseName(s string) (xdstp.Name, error) { return c.Source.ParseName(s) }
 
 // Close does not wait for the rest of a walk.
 func TestCloseEndsAWalk(t *testing.T) {
@@ -221,7 +221,7 @@ func TestCloseEndsAWalk(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			in(t, "", func(w *world) {
 				w.watcher.Close()
-				c := &closingClient{Client: w.client}
+				c := &closingClient{Source: w.client}
 				closed := make(chan struct{})
 				limited, _ := w.limited(c, 0)
 				c.closing = func() {

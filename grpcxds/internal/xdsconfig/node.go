@@ -90,7 +90,7 @@ func (n *node[U]) Failed(err error) {
 func (n *node[U]) Ambient(err error) { n.tell(n.update, nil, err) }
 
 // subscribe begins to watch. What cannot be watched is known to be unusable.
-func (n *node[U]) subscribe(w *Watcher, t *resource.Type, name string) {
+func (n *node[U]) subscribe(w *Watcher, t *resource.Descriptor, name string) {
 	n.watcher, n.cancel = w, func() {}
 	cancel, err := resource.Subscribe(w.client, t, name, n)
 	if err != nil {
@@ -102,7 +102,7 @@ func (n *node[U]) subscribe(w *Watcher, t *resource.Type, name string) {
 }
 
 // meet finds or begins the watch of a resource.
-func meet[U resource.Update](w *Watcher, all map[string]*node[U], t *resource.Type, name string) *node[U] {
+func meet[U resource.Update](w *Watcher, all map[string]*node[U], t *resource.Descriptor, name string) *node[U] {
 	n, ok := all[name]
 	if !ok {
 		n = &node[U]{}

@@ -58,7 +58,7 @@ func (w *Watcher) findPending() error {
 }
 
 // unanswered is the error of a resource that has not arrived.
-func (w *Watcher) unanswered(t *resource.Type, text string) error {
+func (w *Watcher) unanswered(t *resource.Descriptor, text string) error {
 	name, err := w.client.ParseName(text)
 	if err != nil {
 		return err

@@ -41,7 +41,7 @@ const defaultLimit = 20_000
 // when that is complete (gRFC A74). Its methods may be called from any goroutine, and
 // within Deliver.
 type Watcher struct {
-	client  resource.Client
+	client  resource.Source
 	options Options
 	news    chan struct{} // has an element when something has changed
 	done    chan struct{}
@@ -63,7 +63,7 @@ type Watcher struct {
 }
 
 // New returns a Watcher that delivers nothing before Start. Close it.
-func New(c resource.Client, o Options) *Watcher {
+func New(c resource.Source, o Options) *Watcher {
 	if o.DNS == nil {
 		o.DNS = resolver.Get("dns")
 	}

@@ -9,14 +9,14 @@ import "github.com/xdsforge/xdsforge/framework/resource"
 const _ = resource.Contract1RerunGoGenerateIfMissing
 
 // typ is never changed.
-var typ = resource.Type{
+var typ = resource.Descriptor{
 	Name:     messageName,
 	Decode:   decode,
 	NewShard: newShard,
 }
 
 // Type is the resource type, for the functions of package resource.
-func Type() *resource.Type {
+func Type() *resource.Descriptor {
 	return &typ
 }
 

@@ -9,7 +9,7 @@ import "github.com/xdsforge/xdsforge/framework/resource"
 const _ = resource.Contract1RerunGoGenerateIfMissing
 
 // typ is never changed.
-var typ = resource.Type{
+var typ = resource.Descriptor{
 	Name:     messageName,
 	PeekName: peekName,
 	Decode:   decode,
@@ -17,7 +17,7 @@ var typ = resource.Type{
 }
 
 // Type is the resource type, for the functions of package resource.
-func Type() *resource.Type {
+func Type() *resource.Descriptor {
 	return &typ
 }
 

@@ -7,37 +7,53 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Client gives access to resources of any registered type. The generated
-// functions of a plugin are its typed views; call those where the type is known.
-// All methods are safe for concurrent use.
-type Client interface {
+// A Client is the argument through which resources are watched and looked up: a
+// *xdsforge.Client, or a fake of package xdstest. Only this module implements it, so that it
+// can grow.
+type Client interface{ source() Source }
+
+// A Base makes the struct that embeds it a [Client]. It is for this module.
+type Base struct{ s Source }
+
+// NewBase returns the Base of a source.
+func NewBase(s Source) Base { return Base{s} }
+
+func (b Base) source() Source { return b.s }
+
+// A Source is the part of a client that typed handles use. Only this module implements it; it
+// may gain methods in any release. All methods are safe for concurrent use.
+type Source interface {
 	// ParseName makes a name of s as this client reads it: with federation
 	// switched off (gRFC A47), every name is an old-style one.
 	ParseName(s string) (xdstp.Name, error)
 
-	// Subscribe calls w, never concurrently with itself, with every newest
-	// state of the resource until cancel is called. After cancel has returned,
-	// no new call starts; one that was under way may still be in its first steps,
-	// unless cancel was called within a call of w. An error means that nothing was subscribed to: the
-	// name is malformed or of another type, its authority is unknown, the type
-	// is not registered, or the client is closed.
-	Subscribe(t *Type, name string, w Watcher[Update]) (cancel func(), err error)
+	// Subscribe calls f, never concurrently with itself, with the newest state of the
+	// resource and the previous one until stop is called. States in between may be missed.
+	// No call starts after stop has returned or the client is closed. A call in progress may
+	// still be in its first steps, unless f itself called stop. An error means that there is
+	// no subscription: the name is malformed or of another type, its authority is unknown,
+	// the type is not registered, or the client is closed.
+	Subscribe(t *Descriptor, name string, f func(next, last State)) (stop func(), err error)
+
+	// SubscribeAsync is Subscribe for a function that is not done with a state when it
+	// returns. It must call done, from any goroutine, when it is.
+	SubscribeAsync(t *Descriptor, name string, f func(next, last State, done func())) (stop func(), err error)
 
 	// Observe subscribes as Subscribe does, for a caller that asks for the
 	// newest state when it is ready for it.
-	Observe(t *Type, name string) (Observation, error)
+	Observe(t *Descriptor, name string) (Observation, error)
 
 	// ObserveCollection subscribes to the [Wildcard], to a glob collection or to a
 	// list collection. Its errors are those of Subscribe, or say that the type has
 	// no such collections.
-	ObserveCollection(t *Type, name string) (CollectionObservation, error)
+	ObserveCollection(t *Descriptor, name string) (CollectionObservation, error)
 
 	// Shard is the cache in which the resources of the type and authority of
 	// name are kept; nil when there is no such type or authority.
-	Shard(t *Type, name xdstp.Name) Shard
+	Shard(t *Descriptor, name xdstp.Name) Shard
 
 	// Shards yields the caches of all authorities for a type.
-	Shards(t *Type) iter.Seq[Shard]
+	Shards(t *Descriptor) iter.Seq[Shard]
 
 	// Types are the types that the client was created with.
 	Types() *Set

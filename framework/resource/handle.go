@@ -1,0 +1,109 @@
+package resource
+
+import (
+	"fmt"
+)
+
+// A Spec declares a resource type. Its functions are typed, so that a decoder and a handle of
+// different updates do not compile.
+type Spec[U Update] struct {
+	Name       string                                          // see [Descriptor]
+	Complete   bool                                            // see [Descriptor]
+	Wildcard   bool                                            // see [Descriptor]
+	Globs      bool                                            // see [Descriptor]
+	Collection string                                          // see [Descriptor]
+	PeekName   func(body []byte) (string, error)               // see [Descriptor]
+	Decode     func(dc *DecodeContext, body []byte) (U, error) // see [Descriptor]
+	NewShard   func() Shard                                    // see [Descriptor]
+}
+
+// A TypeOf is the handle of a resource type whose updates are of type U. It is a value to copy
+// and compare. The methods of the zero value return [ErrUnknownType] or nothing.
+type TypeOf[U Update] struct{ d *Descriptor }
+
+// A Type is a handle for code that works with updates of any type. Each [TypeOf] is one. Only
+// this package implements it, so that it can grow.
+type Type interface {
+	// Name returns the full name of the type's message; "" for a zero handle.
+	Name() string
+	// URL returns the type URL; "" for a zero handle.
+	URL() string
+	descriptor() *Descriptor
+}
+
+// Define returns the handle of a type. Call it once per type: two handles are equal only if
+// they come from the same call.
+func Define[U Update](s Spec[U]) TypeOf[U] {
+	d := &Descriptor{
+		Name: s.Name, Complete: s.Complete, Wildcard: s.Wildcard, Globs: s.Globs, Collection: s.Collection,
+		PeekName: s.PeekName, NewShard: s.NewShard,
+	}
+	if s.Decode != nil {
+		d.Decode = func(dc *DecodeContext, body []byte) (Update, error) {
+			u, err := s.Decode(dc, body)
+			if err != nil {
+				return nil, err // not a typed nil
+			}
+			return u, nil
+		}
+	}
+	return TypeOf[U]{d}
+}
+
+// Describe returns the descriptor of a type; nil for a nil Type or a zero handle.
+func Describe(t Type) *Descriptor {
+	if t == nil {
+		return nil
+	}
+	return t.descriptor()
+}
+
+// Handle returns the handle of a descriptor for updates of any type.
+func (t *Descriptor) Handle() TypeOf[Update] { return TypeOf[Update]{t} }
+
+func (t TypeOf[U]) descriptor() *Descriptor { return t.d }
+
+// Any returns the handle for code that works with updates of any type.
+func (t TypeOf[U]) Any() TypeOf[Update] { return TypeOf[Update]{t.d} }
+
+// Name implements [Type].
+func (t TypeOf[U]) Name() string {
+	if t.d == nil {
+		return ""
+	}
+	return t.d.Name
+}
+
+// URL implements [Type].
+func (t TypeOf[U]) URL() string {
+	if t.d == nil {
+		return ""
+	}
+	return t.d.URL()
+}
+
+// Cast returns u as an update of this type.
+func (t TypeOf[U]) Cast(u Update) (U, bool) {
+	v, ok := u.(U)
+	return v, ok
+}
+
+var (
+	errNoType   = fmt.Errorf("resource: %w: the handle is a zero value; use the Type function of a generated package", ErrUnknownType)
+	errNoClient = fmt.Errorf("resource: %w: the client is a zero value; use its constructor", ErrClosed)
+)
+
+// from returns the source of a client.
+func (t TypeOf[U]) from(c Client) (Source, error) {
+	if t.d == nil {
+		return nil, errNoType
+	}
+	if c == nil {
+		return nil, errNoClient
+	}
+	s := c.source()
+	if s == nil {
+		return nil, errNoClient
+	}
+	return s, nil
+}
