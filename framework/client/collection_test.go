@@ -107,6 +107,9 @@ func (c *collector) wants(want ...string) {
 		if s.Err != nil {
 			got = append(got, "! "+kind(s.Err))
 		}
+		if s.Ambient != nil {
+			got = append(got, "~ "+kind(s.Ambient))
+		}
 		for _, m := range s.Members {
 			name := m.Name.String()
 			name = name[strings.LastIndexByte(name, '/')+1:]

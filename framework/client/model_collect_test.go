@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -32,8 +33,8 @@ func (c *modelCollector) run() {
 			return
 		}
 		c.mu.Lock()
-		if s.Err != nil {
-			c.err = s.Err
+		if err := cmp.Or(s.Err, s.Ambient); err != nil {
+			c.err = err
 		}
 		for _, m := range s.Members {
 			if m.Update == nil && m.Err == nil {

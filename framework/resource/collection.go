@@ -1,6 +1,7 @@
 package resource
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -37,7 +38,7 @@ func WatchCollection[U Update](ctx context.Context, c Source, t *Descriptor, nam
 			if err != nil {
 				return
 			}
-			if s.Err != nil && !yield(Member[U]{}, s.Err) {
+			if err := cmp.Or(s.Err, s.Ambient); err != nil && !yield(Member[U]{}, err) {
 				return
 			}
 			for _, m := range s.Members {
