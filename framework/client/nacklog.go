@@ -20,7 +20,7 @@ const nackInterval = 6 * time.Second
 // at once, and gathers those that follow within nackInterval in one line. Snapshots and
 // events have the reason for each resource. Only the loop uses a nackLog.
 type nackLog struct {
-	typ   *resource.Type
+	typ   *resource.Descriptor
 	last  time.Time // when the last line was written; zero: there was none
 	due   time.Time // when the gathered rejections are logged; zero: there are none to log
 	count int       // responses rejected since the last line
@@ -33,7 +33,7 @@ type nackLog struct {
 }
 
 // nacks returns the log of a type.
-func (ch *channel) nacks(t *resource.Type) *nackLog {
+func (ch *channel) nacks(t *resource.Descriptor) *nackLog {
 	for _, n := range ch.nackLogs {
 		if n.typ == t {
 			return n

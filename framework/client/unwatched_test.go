@@ -157,7 +157,7 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 			list = append(list, name+"|2")
 			s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|1")})
 		}
-		first := follow(t.Context(), t, c, typ.Type, "0")
+		first := follow(t.Context(), t, c, typ.Descriptor, "0")
 		first.value("1")
 		synctest.Wait()
 		var later []*follower

@@ -19,7 +19,7 @@ func (m *Machine) written() {
 // askedFor takes collections as asked for if a response of their type comes before Written.
 // The event may be late, and a collection is answered by any response, once. So the response
 // would be missed.
-func (m *Machine) askedFor(t *resource.Type) {
+func (m *Machine) askedFor(t *resource.Descriptor) {
 	if m.writing == nil || m.writing.typ != t || !slices.ContainsFunc(m.writing.asked, isCollection) {
 		return
 	}
