@@ -242,7 +242,7 @@ func TestListCollection(t *testing.T) {
 				set(inlineOf("x", "xdstp://e/test.Thing/near", "2"), locatorOf("missing"))
 				l.wants("far?k=v%20w removed by the control plane", "near=2", "y?p=q removed by the control plane")
 				set(inlineOf("x", "xdstp://e/test.Thing/near", "bad"), &xdscorev3.CollectionEntry{})
-				l.wants("! invalid")
+				l.wants("~ invalid")
 				set()
 				l.wants("near removed by the control plane")
 				if n := s.Open(); n != 1 {

@@ -164,13 +164,13 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 		looking := true
 		typ.before = func(name string) {
 			if n := len(later); looking && name == fmt.Sprint(n) && n+1 < names {
-				if _, ok := resource.LookupString[*update](c, typ.Type, fmt.Sprint(n)); ok && n > 0 {
+				if _, ok := resource.LookupString[*update](c, typ.Descriptor, fmt.Sprint(n)); ok && n > 0 {
 					looking = false // the response has been applied
 				}
-				later = append(later, follow(t.Context(), t, c, typ.Type, fmt.Sprint(n+1)))
+				later = append(later, follow(t.Context(), t, c, typ.Descriptor, fmt.Sprint(n+1)))
 			}
 		}
-		s.Inject(bodies(t, typ.Type, list...))
+		s.Inject(bodies(t, typ.Descriptor, list...))
 		first.value("2")
 		synctest.Wait()
 		if n := len(later); n < 10 || n > 32 {
