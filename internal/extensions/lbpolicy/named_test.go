@@ -1,0 +1,79 @@
+package lbpolicy_test
+
+import (
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+
+	xdsv3 "github.com/cncf/xds/go/xds/type/v3"
+	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// TestNamedPolicies covers the policies that a TypedStruct names as gRPC does (A52).
+func TestNamedPolicies(t *testing.T) {
+	reg := registry.New()
+	lbpolicy.Register(reg)
+	types, err := reg.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dc := &resource.DecodeContext{Types: types}
+	for _, tt := range []struct {
+		policy    string
+		config    map[string]any
+		violation string // part of the error; empty: the policy is valid
+	}{
+		{"round_robin", map[string]any{}, ""},
+		{"round_robin", map[string]any{"load": math.NaN()}, "NaN"},
+		{"pick_first", map[string]any{"shuffleAddressList": true}, ""},
+		{"pick_first", map[string]any{"shuffleAddressList": "yes"}, "value"},
+
+		{"least_request_experimental", map[string]any{}, ""},
+		{"least_request_experimental", map[string]any{"choiceCount": 2}, ""},
+		{"least_request_experimental", map[string]any{"choiceCount": 1}, "value.choiceCount = 1; must be at least 2 (A48)"},
+
+		{"ring_hash_experimental", map[string]any{}, ""},
+		{"ring_hash_experimental", map[string]any{"minRingSize": 1, "maxRingSize": 1}, ""},
+		{"ring_hash_experimental", map[string]any{"minRingSize": 2, "maxRingSize": 1}, "value.minRingSize = 2; must not be above the maximum size"},
+		{"ring_hash_experimental", map[string]any{"maxRingSize": 1023}, "value.minRingSize = 1024; must not be above the maximum size"},
+		{"ring_hash_experimental", map[string]any{"maxRingSize": 1024}, ""},
+		{"ring_hash_experimental", map[string]any{"minRingSize": 8388608}, ""},
+		{"ring_hash_experimental", map[string]any{"minRingSize": 8388609}, "value.minRingSize = 8388609; must not be above the maximum size"},
+		{"ring_hash_experimental", map[string]any{"maxRingSize": 8388609}, "value.maxRingSize = 8388609; must be at most 8388608"},
+		{"ring_hash_experimental", map[string]any{"requestHashHeader": "X-Key"}, ""},
+		{"ring_hash_experimental", map[string]any{"requestHashHeader": "x key"}, `value.requestHashHeader = "x key"; must be the name of a header that is not binary`},
+		{"ring_hash_experimental", map[string]any{"requestHashHeader": "X-Key-Bin"}, `value.requestHashHeader = "X-Key-Bin"; must be the name of a header that is not binary`},
+
+		{"weighted_round_robin", map[string]any{"blackoutPeriod": "1.5s", "errorUtilizationPenalty": 0}, ""},
+		{"weighted_round_robin", map[string]any{"errorUtilizationPenalty": 0.5}, ""},
+		{"weighted_round_robin", map[string]any{"errorUtilizationPenalty": -0.5}, "value.errorUtilizationPenalty = -0.5; must be at least 0 (A58)"},
+		{"weighted_round_robin", map[string]any{"weightUpdatePeriod": "soon"}, "value"},
+	} {
+		fields, err := structpb.NewStruct(tt.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := dc.LBPolicy(encode(t, list(t, &xdsv3.TypedStruct{TypeUrl: "type.googleapis.com/" + tt.policy, Value: fields})))
+		switch {
+		case tt.violation != "":
+			if err == nil || !strings.Contains(err.Error(), tt.violation) {
+				t.Errorf("%s %v: error %v\nwant %q in it", tt.policy, tt.config, err, tt.violation)
+			}
+		case err != nil:
+			t.Errorf("%s %v: %v", tt.policy, tt.config, err)
+		default:
+			want, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Name != tt.policy || got.Config != string(want) {
+				t.Errorf("%s %v becomes %s %s", tt.policy, tt.config, got.Name, got.Config)
+			}
+		}
+	}
+}
