@@ -20,11 +20,12 @@ type puppet struct {
 	name    string
 	report  node.Report
 	targets []node.Target
+	woken   int
 	closed  bool
 }
 
 func (p *puppet) Update(t node.Target) { p.targets = append(p.targets, t) }
-func (p *puppet) ExitIdle()            {}
+func (p *puppet) ExitIdle()            { p.woken++ }
 func (p *puppet) Close()               { p.closed = true }
 
 func (p *puppet) state(s connectivity.State) {
@@ -131,6 +132,31 @@ func TestSwitch(t *testing.T) {
 	}
 	s.Update(target("two", ""))
 	th.expect(t, "with endpoints again", connecting, "")
+}
+
+// TestSwitchExitsIdle expects ExitIdle to reach the policy in use and the one that replaces it.
+func TestSwitchExitsIdle(t *testing.T) {
+	th := new(theatre)
+	s := th.child(nil, th.top)
+	s.ExitIdle() // no policy yet
+	s.Update(target("one", ""))
+	s.ExitIdle()
+	th.puppets[0].state(ready)
+	s.Update(target("two", ""))
+	s.ExitIdle()
+	if one, two := th.puppets[0].woken, th.puppets[1].woken; one != 2 || two != 1 {
+		t.Errorf("ExitIdle reached the policy in use %d times and its replacement %d times, want 2 and 1", one, two)
+	}
+}
+
+// TestUnregisteredPolicy expects calls to fail with the name of a policy that gRPC does not have.
+func TestUnregisteredPolicy(t *testing.T) {
+	th := new(theatre)
+	s := New(nil, th.top)
+	s.Update(target("nobody_has_it", ""))
+	th.expect(t, "the policy is not registered", failure, `LB policy "nobody_has_it" is not registered (A52)`)
+	s.ExitIdle()
+	s.Close()
 }
 
 func TestLocalities(t *testing.T) {
