@@ -16,39 +16,42 @@ func (e *Excess) Where(b []byte, m proto.Message) string {
 		return ""
 	}
 	r := Read(b)
-	path, ok := r.path(m.ProtoReflect().Descriptor(), e.at)
-	if !ok {
-		return ""
-	}
-	return path
+	return r.path(m.ProtoReflect().Descriptor(), e.at)
 }
 
-// path is the path of the field whose value starts at a place in the message that r would
-// enter.
-func (r *Reader) path(m protoreflect.MessageDescriptor, at int) (path string, ok bool) {
+// path returns the path of the field whose value starts at a place in the message that r would
+// enter. It is empty if the message's own content starts there, as that of an empty message
+// does at its end, and if an unknown field has the place.
+func (r *Reader) path(m protoreflect.MessageDescriptor, at int) string {
 	counts := make(map[protowire.Number]int)
 	r.Enter()
+	if r.at == at {
+		return ""
+	}
 	for r.Next() {
 		number, typ := protowire.DecodeTag(uint64(r.tag))
 		f := m.Fields().ByNumber(number)
 		here := r.at
 		inner := *r
 		r.Skip()
-		if f == nil || at >= r.at {
+		if at > r.at {
 			counts[number]++
 			continue
 		}
+		if f == nil {
+			return ""
+		}
 		if at == here || typ != protowire.BytesType || f.Message() == nil || f.IsMap() {
-			return string(f.Name()), true
+			return string(f.Name())
 		}
 		name := string(f.Name())
 		if f.IsList() {
 			name = fmt.Sprintf("%s[%d]", name, counts[number])
 		}
-		if below, ok := inner.path(f.Message(), at); ok {
-			return name + "." + below, true
+		if below := inner.path(f.Message(), at); below != "" {
+			return name + "." + below
 		}
-		return name, true
+		return name
 	}
-	return "", false
+	return ""
 }
