@@ -140,6 +140,8 @@ func TestWidenProfile(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), "module example.com/m\n")
 	write(t, filepath.Join(root, "b", "a.go"), source)
+	write(t, filepath.Join(root, "b", "a_test.go"), source)
+	write(t, filepath.Join(root, "b", "b.go"), "package b\n\nconst half = 1 / 2.0\n") // without statements
 	head := "mode: set\nexample.com/m/b/a.go:7.40,8.9 1 1\n"
 	profile := write(t, filepath.Join(root, "profile"), head)
 	if err := widenProfile(profile, root); err != nil {
@@ -153,6 +155,7 @@ func TestWidenProfile(t *testing.T) {
 	for _, at := range []string{"3.16,3.17", "9.9,9.10", "9.15,9.16", "9.18,9.19"} {
 		want += "example.com/m/b/a.go:" + at + " 1 1\n"
 	}
+	want += "example.com/m/b/b.go:3.16,3.17 1 1\n"
 	if string(got) != want {
 		t.Errorf("the profile is\n%s\nwant\n%s", got, want)
 	}

@@ -8,8 +8,10 @@ import (
 	"go/token"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/tools/cover"
@@ -28,21 +30,50 @@ func widenProfile(name, root string) error {
 		return err
 	}
 	module := modfile.ModulePath(mod)
-	var more bytes.Buffer
+	blocks := make(map[string][]cover.ProfileBlock) // by file, from the root
 	for _, p := range profiles {
 		rel, err := filepath.Rel(module, p.FileName)
 		if err != nil {
 			return err
 		}
-		found, err := uncountedOperators(filepath.Join(root, rel), p.Blocks)
+		blocks[filepath.ToSlash(rel)] = p.Blocks
+	}
+	if err := addFilesWithoutBlocks(root, blocks); err != nil {
+		return err
+	}
+	var more bytes.Buffer
+	for _, rel := range slices.Sorted(maps.Keys(blocks)) {
+		found, err := uncountedOperators(filepath.Join(root, rel), blocks[rel])
 		if err != nil {
 			return err
 		}
 		for _, at := range found {
-			fmt.Fprintf(&more, "%s:%d.%d,%d.%d 1 1\n", p.FileName, at.Line, at.Column, at.Line, at.Column+1)
+			fmt.Fprintf(&more, "%s:%d.%d,%d.%d 1 1\n", path.Join(module, rel), at.Line, at.Column, at.Line, at.Column+1)
 		}
 	}
 	return appendTo(name, more.Bytes())
+}
+
+// addFilesWithoutBlocks adds the files of the same packages that have no statements, such as one
+// of constants. Go's profiles leave them out.
+func addFilesWithoutBlocks(root string, blocks map[string][]cover.ProfileBlock) error {
+	folders := make(map[string]bool)
+	for rel := range blocks {
+		folders[path.Dir(rel)] = true
+	}
+	for folder := range folders {
+		entries, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			rel := path.Join(folder, e.Name())
+			if _, ok := blocks[rel]; !ok && strings.HasSuffix(rel, ".go") && !strings.HasSuffix(rel, "_test.go") {
+				blocks[rel] = nil
+			}
+		}
+	}
+	return nil
 }
 
 func appendTo(name string, text []byte) error {
