@@ -1,0 +1,59 @@
+package routing_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// TestPick routes calls that pass no interceptor of the channel.
+func TestPick(t *testing.T) {
+	w := newWorld(t)
+	table := w.channel.Compile(w.config("", `virtual_hosts { name: "h" domains: "svc"
+		routes { match { path: "/p.S/A" } route { cluster: "a" } }
+		routes { match { path: "/p.S/N" } non_forwarding_action {} } }`), w.settings())
+	w.channel.Set(table, nil)
+	call, release, err := table.Pick(t.Context(), "/p.S/A")
+	if err != nil || call.Cluster != "a" {
+		t.Fatalf("the call goes to %+v, %v; want the cluster a", call, err)
+	}
+	release()
+	for method, want := range map[string]string{
+		"/p.S/C": `no route of virtual host "h" takes /p.S/C`,
+		"/p.S/N": "its action, non_forwarding_action, is for servers (A36)",
+	} {
+		call, _, err := table.Pick(t.Context(), method)
+		if call != nil || status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s goes to %+v, %v; want an error with %q", method, call, err, want)
+		}
+	}
+}
+
+// TestExplain expects the error of a call that exceeds its deadline to name the resources for
+// which the channel waits, unless there is a newer error.
+func TestExplain(t *testing.T) {
+	w := newWorld(t)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	expect := func(step, want string) {
+		t.Helper()
+		_, err := w.call(over, "/p.S/A", grpc.WaitForReady(true))
+		if status.Code(err) != codes.Canceled || !strings.HasSuffix(err.Error(), want) {
+			t.Errorf("%s: %v, want %q at its end", step, err, want)
+		}
+	}
+	const waits = "while waiting for the configuration"
+	expect("nothing explains it", waits)
+	w.channel.Explain(func() error { return errors.New("no answer for the Listener") })
+	expect("a function explains it", waits+": no answer for the Listener")
+	w.channel.Set(nil, errors.New("newer trouble"))
+	expect("there is a newer error", waits+": newer trouble")
+	w.channel.Set(nil, nil)
+	w.channel.Explain(nil)
+	expect("nothing explains it any more", waits)
+}
