@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -201,6 +202,47 @@ func TestProxy(t *testing.T) {
 				t.Errorf("the proxy was asked for %v; want %s", p.asked, server)
 			}
 		})
+	}
+}
+
+// TestThroughProxies expects the addresses of proxies in a list of their own.
+func TestThroughProxies(t *testing.T) {
+	direct := resolver.Address{Addr: "d:1"}
+	in := []resolver.Address{direct, security.WithProxy(resolver.Address{Addr: "a:1"}, "p:1"), security.WithProxy(resolver.Address{Addr: "b:1"}, "p:2")}
+	out := security.ThroughProxies(in)
+	if len(out) != 3 || out[0] != direct || out[1].Addr != "p:1" || out[2].Addr != "p:2" {
+		t.Errorf("the subchannels connect to %v", out)
+	}
+	if in[1].Addr != "a:1" || in[2].Addr != "b:1" {
+		t.Errorf("the endpoints became %v", in)
+	}
+	if plain := security.ThroughProxies(in[:1]); &plain[0] != &in[0] {
+		t.Error("the list without proxies was copied")
+	}
+}
+
+// modes is a bundle that knows one mode.
+type modes struct{ bundle }
+
+func (m modes) NewWithMode(mode string) (credentials.Bundle, error) {
+	if mode != "known" {
+		return nil, errors.New("no such mode")
+	}
+	return m, nil
+}
+
+// TestProxyBundleModes expects the modes of the channel's bundle, and any mode without one.
+func TestProxyBundleModes(t *testing.T) {
+	none := security.ProxyBundle(balancer.BuildOptions{DialCreds: insecure.NewCredentials()})
+	if b, err := none.NewWithMode("any"); err != nil || b != none {
+		t.Errorf("a mode without a bundle is %v, %v; want the credentials themselves", b, err)
+	}
+	b := security.ProxyBundle(balancer.BuildOptions{CredsBundle: modes{}})
+	if known, err := b.NewWithMode("known"); err != nil || known == nil || known.TransportCredentials() == nil {
+		t.Errorf("the mode is %v, %v; want the credentials of the channel's bundle", known, err)
+	}
+	if unknown, err := b.NewWithMode("unknown"); err == nil || unknown != nil {
+		t.Errorf("a mode that the bundle lacks is %v; want its error", unknown)
 	}
 }
 
