@@ -13,7 +13,8 @@
 //
 // # Which mutants run
 //
-// Files that end in .gen.go and those of tests are left out. A package with more
+// Files that end in .gen.go and those of tests are left out, and so are packages of
+// test helpers, which import testing. A package with more
 // than -limit mutants gets a draw of its lines; the seed is the hash of HEAD, so a
 // commit always gets the same draw. The list equivalent.yaml names the mutants that
 // mean the same as the original. An entry that matches no mutant is an error, and so

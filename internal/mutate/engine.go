@@ -75,14 +75,22 @@ func newEngine(ctx context.Context, p plan) (_ *engine, err error) {
 
 func (e *engine) close() error { return os.RemoveAll(e.temp) }
 
-// packages returns the folders of the packages that match, from the root of the module.
+// measured is a template of go list: the folder of a package, or nothing for one of test helpers.
+const measured = `{{$helpers := false}}{{range .Imports}}{{if eq . "testing"}}{{$helpers = true}}{{end}}{{end}}{{if not $helpers}}{{.Dir}}{{end}}`
+
+// packages returns the folders of the packages that match, from the root of the module. It
+// passes over test helpers, which are packages that import testing: they fail a test of
+// another package and have no result that their own tests could check.
 func (e *engine) packages(ctx context.Context, patterns []string) ([]string, error) {
-	list, err := output(ctx, e.copy, e.environment, "go", append([]string{"list", "-f", "{{.Dir}}", "--"}, patterns...)...)
+	list, err := output(ctx, e.copy, e.environment, "go", append([]string{"list", "-f", measured, "--"}, patterns...)...)
 	if err != nil {
 		return nil, err
 	}
 	var dirs []string
 	for dir := range strings.Lines(list) {
+		if strings.TrimSpace(dir) == "" {
+			continue
+		}
 		rel, err := filepath.Rel(e.copy, strings.TrimSpace(dir))
 		if err != nil {
 			return nil, err

@@ -161,6 +161,21 @@ func TestWidenProfile(t *testing.T) {
 	}
 }
 
+// TestPackages expects the packages that match, without those of test helpers.
+func TestPackages(t *testing.T) {
+	root := t.TempDir()
+	write(t, filepath.Join(root, "go.mod"), "module example.com/m\n")
+	write(t, filepath.Join(root, "a", "a.go"), "package a\n")
+	write(t, filepath.Join(root, "a", "a_test.go"), "package a\n\nimport _ \"testing\"\n")
+	write(t, filepath.Join(root, "a", "kit", "kit.go"), "package kit\n\nimport _ \"testing\"\n")
+	write(t, filepath.Join(root, "a", "z", "z.go"), "package z\n\nimport _ \"os\"\n")
+	e := &engine{copy: root}
+	got, err := e.packages(t.Context(), []string{"./..."})
+	if err != nil || !slices.Equal(got, []string{"a", "a/z"}) {
+		t.Errorf("the packages are %q, %v; want a and a/z", got, err)
+	}
+}
+
 func TestEquivalents(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.go"), source)
