@@ -1,12 +1,29 @@
 package server
 
 import (
+	"context"
 	"testing"
+
+	"google.golang.org/grpc"
 )
 
 // TestDefaults expects the grace time of A36 and the documented limit of handshakes.
 func TestDefaults(t *testing.T) {
 	if DefaultGrace.String() != "10m0s" || DefaultHandshakeLimit.String() != "2s" {
 		t.Errorf("calls have a grace time of %v, handshakes one of %v; want 10m and 2s", DefaultGrace, DefaultHandshakeLimit)
+	}
+}
+
+// TestStreamContext expects a stream to have the context that filters made, and to be the same
+// stream if they made none.
+func TestStreamContext(t *testing.T) {
+	ss := contextStream{ctx: t.Context()}
+	if same := withContext(ss, t.Context()); same != grpc.ServerStream(ss) {
+		t.Errorf("the stream became %v although its context stays", same)
+	}
+	type key struct{}
+	other := context.WithValue(t.Context(), key{}, 1)
+	if got := withContext(ss, other).Context(); got != other {
+		t.Errorf("the stream has the context %v, want that of the filters", got)
 	}
 }
