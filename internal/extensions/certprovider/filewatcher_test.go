@@ -17,6 +17,7 @@ func TestCheckFiles(t *testing.T) {
 		`{"private_key_file": "k", "ca_certificate_file": "a"}`:    "must have both or none (A29)",
 		`{"ca_certificate_file": "a", "refresh_interval": "soon"}`: "has a refresh_interval that is no duration: ",
 		`{"ca_certificate_file": "a", "refresh_interval": "-1s"}`:  "has a refresh_interval of -1s; must be more than 0s",
+		`{"ca_certificate_file": "a", "refresh_interval": "0s"}`:   "has a refresh_interval of 0s; must be more than 0s",
 	} {
 		err := FileWatcher().Check(json.RawMessage(config))
 		if (want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), want) {
