@@ -64,11 +64,11 @@ func TestCountedConn(t *testing.T) {
 // reads is a connection that returns some bytes and an error.
 type reads struct{ n int }
 
-func (r reads) Read([]byte) (int, error)         { return r.n, net.ErrClosed }
-func (reads) Write([]byte) (int, error)          { return 0, net.ErrClosed }
-func (reads) Close() error                       { return nil }
-func (reads) LocalAddr() net.Addr                { return nil }
-func (reads) RemoteAddr() net.Addr               { return nil }
-func (reads) SetDeadline(time.Time) error        { return nil }
-func (reads) SetReadDeadline(time.Time) error    { return nil }
-func (reads) SetWriteDeadline(t time.Time) error { return nil }
+func (r reads) Read([]byte) (int, error)       { return r.n, net.ErrClosed }
+func (reads) Write([]byte) (int, error)        { return 0, net.ErrClosed }
+func (reads) Close() error                     { return nil }
+func (reads) LocalAddr() net.Addr              { return nil }
+func (reads) RemoteAddr() net.Addr             { return nil }
+func (reads) SetDeadline(time.Time) error      { return nil }
+func (reads) SetReadDeadline(time.Time) error  { return nil }
+func (reads) SetWriteDeadline(time.Time) error { return nil }
