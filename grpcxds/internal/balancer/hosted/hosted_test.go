@@ -174,6 +174,39 @@ func (*picky) ParseConfig(text json.RawMessage) (serviceconfig.LoadBalancingConf
 	}{}, nil
 }
 
+// A recorder is a policy of some name that records the configurations that it parses.
+type recorder struct {
+	picky
+	name    string
+	configs []string
+}
+
+func (r *recorder) Name() string { return r.name }
+
+func (r *recorder) ParseConfig(text json.RawMessage) (serviceconfig.LoadBalancingConfig, error) {
+	r.configs = append(r.configs, string(text))
+	return r.picky.ParseConfig(json.RawMessage(`"good"`))
+}
+
+// TestShuffleOfPickFirst expects the leaf to shuffle in place of pick_first, and no other policy
+// to lose its configuration.
+func TestShuffleOfPickFirst(t *testing.T) {
+	const shuffle = `{"shuffleAddressList":true}`
+	for name, want := range map[string]string{"pick_first": `{}`, "careless": shuffle} {
+		loop := serial.New(func() {})
+		policy := &recorder{name: name}
+		loop.Do(func() {
+			to := target(1, 2)
+			to.Policy.Config = shuffle
+			New(&node.Env{Loop: loop, Conn: new(channel)}, policy, func(balancer.State) {}).Update(to)
+		})
+		loop.Close(func() {})
+		if len(policy.configs) != 1 || policy.configs[0] != want {
+			t.Errorf("%s parses %q, want %s", name, policy.configs, want)
+		}
+	}
+}
+
 // pick_first's first endpoint is each one as often as its weight demands (A113), within four
 // standard deviations.
 func TestShuffled(t *testing.T) {
