@@ -93,7 +93,7 @@ func TestRetry(t *testing.T) {
 func TestHashPolicies(t *testing.T) {
 	got := first(decode(t, one(`match { prefix: "" } route { cluster: "c"
 		hash_policy { header { header_name: "X-User" regex_rewrite { pattern { regex: "^(.)(.*)$" } substitution: "\\2$-\\1" } } terminal: true }
-		hash_policy { cookie { name: "x" } } hash_policy { filter_state { key: "other" } }
+		hash_policy { cookie { name: "x" } } hash_policy { filter_state { key: "other" } terminal: true }
 		hash_policy { filter_state { key: "io.grpc.channel_id" } } }`))).HashPolicies
 	if len(got) != 2 || got[0].Header != "x-user" || !got[0].Terminal || got[1].Header != "" || got[1].Terminal {
 		t.Fatalf("policies %+v", got)
