@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/resource/wire"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // TestReadWithoutBudget expects a budget of the default limits while a resource is read.

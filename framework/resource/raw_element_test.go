@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // TestRawField finds the values for which violations have names of Go.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // dynamic returns a message type that no Go type stands for, with strings in the fields 63 and

@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // TestDeepestMessage reads a message that is nested as deeply as is allowed, and what follows it.

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/gen/outputtest/testpb"
+	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // TestWhere names the field at a place in an encoded message. A place is that of a value,

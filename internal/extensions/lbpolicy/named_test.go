@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/plugins/lbpolicy"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/registry"
 )
 
