@@ -156,13 +156,28 @@ func TestFailurePercentage(t *testing.T) {
 
 func TestMaxEjectionPercent(t *testing.T) {
 	config := byFailures
-	config.MaxEjectionPercent = 34
-	b := newBench(t, config, "a", "b", "c", "d")
-	b.calls([2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100})
-	next, _ := b.Next()
-	in, _ := b.Turn(next)
-	if len(in) != 2 { // 1 of 4 is below 34 %, 2 of 4 are not
-		t.Errorf("%d endpoints were ejected, want 2", len(in))
+	for percent, want := range map[uint32]int{
+		34: 2, // 1 of 4 is below 34 %, 2 of 4 are not
+		50: 2, 51: 3, 25: 1, 0: 0,
+	} {
+		config.MaxEjectionPercent = percent
+		b := newBench(t, config, "a", "b", "c", "d")
+		b.calls([2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100})
+		next, _ := b.Next()
+		in, _ := b.Turn(next)
+		if len(in) != want {
+			t.Errorf("with at most %d %%, %d endpoints were ejected, want %d", percent, len(in), want)
+		}
+	}
+}
+
+// TestShortestInterval expects at least 10 ms between two turns.
+func TestShortestInterval(t *testing.T) {
+	config := byFailures
+	config.Interval = 1
+	b := newBench(t, config, "a")
+	if next, ok := b.Next(); !ok || next.Sub(epoch) != 10000*time.Microsecond {
+		t.Errorf("the next turn is after %v, want 10ms", next.Sub(epoch))
 	}
 }
 

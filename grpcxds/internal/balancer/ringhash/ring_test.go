@@ -116,11 +116,12 @@ func TestSummarize(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]config{
 		`{}`: {MinSize: 1024, MaxSize: 4096},
-		`{"minRingSize":1024,"maxRingSize":8388608}`: {MinSize: 1024, MaxSize: 4096},
-		`{"minRingSize":5000,"maxRingSize":8388608}`: {MinSize: 4096, MaxSize: 4096},
-		`{"minRingSize":1,"maxRingSize":2}`:          {MinSize: 1, MaxSize: 2},
-		`{"minRingSize":0}`:                          {MinSize: 1024, MaxSize: 4096},
-		`{"requestHashHeader":"X-Key"}`:              {MinSize: 1024, MaxSize: 4096, Header: "x-key"},
+		`{"minRingSize":1024,"maxRingSize":8388608}`:    {MinSize: 1024, MaxSize: 4096},
+		`{"minRingSize":5000,"maxRingSize":8388608}`:    {MinSize: 4096, MaxSize: 4096},
+		`{"minRingSize":1,"maxRingSize":2}`:             {MinSize: 1, MaxSize: 2},
+		`{"minRingSize":8388608,"maxRingSize":8388608}`: {MinSize: 4096, MaxSize: 4096},
+		`{"minRingSize":0}`:                             {MinSize: 1024, MaxSize: 4096},
+		`{"requestHashHeader":"X-Key"}`:                 {MinSize: 1024, MaxSize: 4096, Header: "x-key"},
 	} {
 		if got, err := parse(text, 0); err != nil || got != want {
 			t.Errorf("parse(%s) = %+v, %v, want %+v", text, got, err, want)
@@ -131,6 +132,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, text := range []string{
 		`{"minRingSize":0,"maxRingSize":1023}`, `{"minRingSize":3,"maxRingSize":2}`, `{"maxRingSize":8388609}`, `[]`,
+		`{"minRingSize":8388609,"maxRingSize":8388609}`,
 		`{"requestHashHeader":"x-bin"}`, `{"requestHashHeader":"x y"}`,
 	} {
 		if got, err := parse(text, 0); err == nil {

@@ -182,3 +182,28 @@ func TestFailuresWakeTheNext(t *testing.T) {
 	b.reports("b", connectivity.TransientFailure)
 	b.wants("two fail", connectivity.TransientFailure, "a", "b", "c")
 }
+
+// TestFirstIsWoken expects the failure of a later endpoint to connect the first one, which is idle.
+func TestFirstIsWoken(t *testing.T) {
+	b := newBench(t, "a", "b")
+	b.do(func() { b.policy.members[1].waker.ask() })
+	b.reports("b", connectivity.TransientFailure)
+	b.wants("the second fails", connectivity.Connecting, "b", "a")
+}
+
+// TestHopeless expects pickers to give up only when every endpoint has failed.
+func TestHopeless(t *testing.T) {
+	b := newBench(t, "a", "b")
+	check := func(when string, want bool) {
+		t.Helper()
+		if p, ok := b.last.Picker.(*picker); !ok || p.hopeless != want {
+			t.Errorf("%s: the picker is %+v, want hopeless %t", when, b.last.Picker, want)
+		}
+	}
+	check("both are idle", false)
+	b.do(b.policy.ExitIdle)
+	b.reports("a", connectivity.TransientFailure)
+	check("one has failed", false)
+	b.reports("b", connectivity.TransientFailure)
+	check("both have failed", true)
+}
