@@ -56,4 +56,7 @@ func TestExplain(t *testing.T) {
 	w.channel.Set(nil, nil)
 	w.channel.Explain(nil)
 	expect("nothing explains it any more", waits)
+	if w.channel.Waiting() {
+		t.Error("calls that are over wait")
+	}
 }
