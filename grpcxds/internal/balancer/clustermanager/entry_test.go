@@ -3,6 +3,7 @@ package clustermanager_test
 import (
 	"context"
 	"net"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -115,4 +116,21 @@ func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRemovedCluster expects calls to a cluster that the configuration no longer has to fail, though
+// it was in use, and a configuration without clusters to be usable.
+func TestRemovedCluster(t *testing.T) {
+	b := startAll(t, 2)
+	w := newWorld(t)
+	w.set(map[string]xdsconfig.Cluster{})
+	a, other := eds(roundRobin, locality("x", 0, 1, b[0])), eds(roundRobin, locality("x", 0, 1, b[1]))
+	w.set(map[string]xdsconfig.Cluster{"a": a, "b": other})
+	w.to("a")
+	w.to("b")
+	w.set(map[string]xdsconfig.Cluster{"a": a})
+	w.until("b", func(_ string, err error) bool {
+		return status.Code(err) == codes.Unavailable && strings.Contains(status.Convert(err).Message(), "not in the configuration")
+	})
+	w.to("a")
 }
