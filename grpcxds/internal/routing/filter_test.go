@@ -157,3 +157,23 @@ func TestFilterEndsWithOK(t *testing.T) {
 		t.Errorf("the server got %d calls", n)
 	}
 }
+
+// TestFiltersSeeTheEndOfARetriedCall expects filters to be told how a call ends whose header has
+// ended its attempts, not that it got one.
+func TestFiltersSeeTheEndOfARetriedCall(t *testing.T) {
+	w := newWorld(t)
+	f := new(tag)
+	w.filters = append(w.filters, f.filter())
+	w.handler(func(_ string, s grpc.ServerStream) error {
+		_ = s.SendHeader(metadata.Pairs("k", "v"))
+		return status.Error(codes.Aborted, "after the header")
+	})
+	w.manage(`http_filters { name: "tag" typed_config { [type.googleapis.com/google.protobuf.StringValue] { value: "listener" } } }`,
+		`routes { match { prefix: "" } route { cluster: "a" retry_policy { retry_on: "unavailable" num_retries { value: 1 } } } }`)
+	if _, err := w.stream(soon(t), "/p.S/M"); status.Code(err) != codes.Aborted {
+		t.Errorf("the call ends with %v, want the status of the server", err)
+	}
+	if got := f.take(); !slices.Equal(got, []string{"listener Aborted"}) {
+		t.Errorf("the filter was told %q, want the status of the server", got)
+	}
+}
