@@ -117,3 +117,39 @@ func TestCloseReleasesTheBreaker(t *testing.T) {
 	}
 	newStage(t) // a cluster without a breaker is closed in the end
 }
+
+// TestDropsAreReported expects a dropped call in the load report, by its category.
+func TestDropsAreReported(t *testing.T) {
+	store := load.NewStore(nil)
+	p, _ := newPicker(new(fixed), "")
+	p.load = store.Cluster("c", "")
+	_ = p.drop("all", "dropped")
+	stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+	if len(stats) != 1 || stats[0].GetTotalDroppedRequests() != 1 || len(stats[0].GetDroppedRequests()) != 1 {
+		t.Errorf("the report is %v, want one dropped call", stats)
+	}
+	p.load = nil
+	if err := p.drop("all", "dropped"); err == nil {
+		t.Error("a call that is dropped without a report has no error")
+	}
+}
+
+// TestAuthorityOfAnEndpoint expects calls to be rewritten for endpoints with a hostname only.
+func TestAuthorityOfAnEndpoint(t *testing.T) {
+	s := newStage(t)
+	s.do(func() { s.cluster.Update(config(cluster.EDS{}, "a")) })
+	s.do(func() {
+		if a := s.cluster.account(&node.Endpoint{}, nil); a.authority != nil {
+			t.Errorf("an endpoint without a hostname has the authority %v", a.authority)
+		}
+		if a := s.cluster.account(&node.Endpoint{Hostname: "h"}, nil); len(a.authority.Get(":authority")) != 1 {
+			t.Errorf("an endpoint with a hostname has the authority %v", a.authority)
+		}
+		none := new(subConn)
+		s.cluster.conn.assign(none, nil)
+		if none.address != "" || none.account.Load() == nil {
+			t.Errorf("a subchannel without addresses is for %q", none.address)
+		}
+		delete(s.cluster.conn.subConns, none)
+	})
+}
