@@ -49,8 +49,8 @@ func TestParts(t *testing.T) {
 // TestEncodedNamesAreKept expects the names of the last request to be encoded once, and others
 // anew.
 func TestEncodedNamesAreKept(t *testing.T) {
-	ch := &channel{encoded: make(map[*resource.Type]encodedNames)}
-	typ := new(resource.Type)
+	ch := &channel{encoded: make(map[*resource.Descriptor]encodedNames)}
+	typ := new(resource.Descriptor)
 	list := strings.Split(strings.Repeat("a,", manyNames-1)+"a", ",")
 	first := ch.names(ads.Send{Type: typ, Names: list})
 	if again := ch.names(ads.Send{Type: typ, Names: list}); &again[0] != &first[0] {
@@ -73,7 +73,7 @@ func TestAliases(t *testing.T) {
 		t.Fatal(err)
 	}
 	ch := &channel{client: &Client{config: config}}
-	got := ch.aliases(&resource.Type{Name: "x.Y"}, []string{"plain", "xdstp://a/x.Y/right", "xdstp://a/x.Z/wrong", "xdstp://%zz/x.Y/bad"})
+	got := ch.aliases(&resource.Descriptor{Name: "x.Y"}, []string{"plain", "xdstp://a/x.Y/right", "xdstp://a/x.Z/wrong", "xdstp://%zz/x.Y/bad"})
 	var text []string
 	for _, n := range got {
 		text = append(text, n.String())
