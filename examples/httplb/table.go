@@ -128,7 +128,7 @@ func (b *backend) add(l endpoint.Locality, p load.Propagation) {
 	z := new(zone)
 	for _, e := range l.Endpoints {
 		if e.Health == endpoint.HealthHealthy || e.Health == endpoint.HealthUnknown {
-			z.addresses.add(e.Addresses[0], e.Weight)
+			z.addresses.add(e.Address(), e.Weight)
 		}
 	}
 	if z.addresses.total() > 0 {

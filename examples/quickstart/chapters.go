@@ -117,7 +117,7 @@ func (s *stage) liveChange(ctx context.Context) error {
 		return err
 	}
 	s.Line("version %s: %s", u.Version(), addresses(u))
-	s.Seen("the update is a Go struct: u.Localities[0].Endpoints[2].Addresses[0] is %q", u.Localities[0].Endpoints[2].Addresses[0])
+	s.Seen("the update is a Go struct: u.Localities[0].Endpoints[2].Address() is %q", u.Localities[0].Endpoints[2].Address())
 	return nil
 }
 
@@ -125,7 +125,7 @@ func addresses(u *endpoint.Update) string {
 	var all []string
 	for _, l := range u.Localities {
 		for _, e := range l.Endpoints {
-			all = slices.Concat(all, e.Addresses)
+			all = slices.AppendSeq(all, e.Addresses())
 		}
 	}
 	return strings.Join(all, ", ")

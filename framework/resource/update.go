@@ -50,20 +50,45 @@ type Meta struct {
 	known   map[Ref]struct{} // of refs, where they are many
 }
 
-// Name is the resource's canonical name.
-func (m *Meta) Name() xdstp.Name { return m.name }
+// Name is the resource's canonical name. It is zero, as everything else, for a nil Meta.
+func (m *Meta) Name() xdstp.Name {
+	if m == nil {
+		return xdstp.Name{}
+	}
+	return m.name
+}
 
 // Version is the version in which these bytes first arrived.
-func (m *Meta) Version() string { return m.version }
+func (m *Meta) Version() string {
+	if m == nil {
+		return ""
+	}
+	return m.version
+}
 
 // Raw is the encoded message as received.
-func (m *Meta) Raw() []byte { return m.raw }
+func (m *Meta) Raw() []byte {
+	if m == nil {
+		return nil
+	}
+	return m.raw
+}
 
 // Server is the entry of the bootstrap file that the resource came from.
-func (m *Meta) Server() *bootstrap.Server { return m.server }
+func (m *Meta) Server() *bootstrap.Server {
+	if m == nil {
+		return nil
+	}
+	return m.server
+}
 
 // Refs are the resources that this one names.
-func (m *Meta) Refs() iter.Seq[Ref] { return slices.Values(m.refs) }
+func (m *Meta) Refs() iter.Seq[Ref] {
+	if m == nil {
+		return func(func(Ref) bool) {}
+	}
+	return slices.Values(m.refs)
+}
 
 // fewRefs is how many refs are scanned for one. Most updates name fewer resources,
 // and need no map; a control plane may name many.

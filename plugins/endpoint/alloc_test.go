@@ -60,3 +60,30 @@ func TestAllocations(t *testing.T) {
 }
 
 func BenchmarkDecode(b *testing.B) { plugincase.Bench(b, endpoint.Type(), assignment()) }
+
+// Reading the first address allocates nothing, and so does a loop over all addresses.
+func TestAddressAllocations(t *testing.T) {
+	e := endpoint.New("10.0.0.1:80", "10.0.0.2:80")
+	var n int
+	allocs := testing.AllocsPerRun(100, func() {
+		n = len(e.Address())
+		for a := range e.Addresses() {
+			n += len(a)
+		}
+	})
+	if allocs != 0 || n != 3*len("10.0.0.1:80") {
+		t.Errorf("reading addresses allocates %v times, %d bytes read; want no allocation", allocs, n)
+	}
+}
+
+// An endpoint that is nil or has no address answers nothing.
+func TestNoAddress(t *testing.T) {
+	for _, e := range []*endpoint.Endpoint{nil, new(endpoint.Endpoint)} {
+		for a := range e.Addresses() {
+			t.Errorf("address %q", a)
+		}
+		if a := e.Address(); a != "" {
+			t.Errorf("address %q", a)
+		}
+	}
+}

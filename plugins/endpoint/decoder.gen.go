@@ -127,14 +127,14 @@ func decodeLocalityID(m *wireLocality) LocalityID {
 // decodeEndpoint reads one Endpoint into its place in a list.
 func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	validateEndpoint(p, m, v)
-	s.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
+	s.addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.Addresses = append(s.Addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
+		s.addresses = append(s.addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.Addresses = append(s.Addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
+			s.addresses = append(s.addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
 	s.Health = decodeHealth(m.GetHealthStatus())

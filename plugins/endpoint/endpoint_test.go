@@ -126,7 +126,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	a, b := &u.Localities[0], &u.Localities[1]
 	first, second := &a.Endpoints[0], &a.Endpoints[1]
-	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, first.Addresses); diff != "" || first.Hostname != "h" || first.HashKey() != "k" || first.Weight != 1 {
+	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, slices.Collect(first.Addresses())); diff != "" || first.Hostname != "h" || first.HashKey() != "k" || first.Weight != 1 {
 		t.Errorf("the first is %+v", first)
 	}
 	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey() != "" {
@@ -145,7 +145,7 @@ func TestEnvoyAddresses(t *testing.T) {
 		lb_endpoints { endpoint { address { envoy_internal_address { server_listener_name: "main" endpoint_id: "10.0.0.1:80" } } } }
 		lb_endpoints { endpoint { address { pipe { path: "/s" } } additional_addresses { address { socket_address { address: "10.0.0.2" port_value: 80 } } } } } }`, plugincase.Profile(resource.Envoy))
 	e := u.Localities[0].Endpoints
-	if len(e) != 2 || len(e[0].Addresses) != 0 || !slices.Equal(e[1].Addresses, []string{"10.0.0.2:80"}) {
+	if len(e) != 2 || e[0].Address() != "" || !slices.Equal(slices.Collect(e[1].Addresses()), []string{"10.0.0.2:80"}) {
 		t.Errorf("endpoints %+v", e)
 	}
 }

@@ -88,7 +88,7 @@ func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violatio
 	for i := range u.Localities {
 		for j := range u.Localities[i].Endpoints {
 			e := &u.Localities[i].Endpoints[j]
-			e.Addresses = slices.DeleteFunc(e.Addresses, func(a string) bool { return a == "" })
+			e.addresses = slices.DeleteFunc(e.addresses, func(a string) bool { return a == "" })
 		}
 	}
 }

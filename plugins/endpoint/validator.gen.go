@@ -88,7 +88,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			for j := range x.Endpoints {
 				y := &x.Endpoints[j]
 				r := q.Item("Endpoints", j)
-				for k, z := range y.Addresses {
+				for k, z := range y.addresses {
 					w := r.Item("Addresses", k)
 					if seen2.Before(z) {
 						v.Add(w, z, "must be unique in the resource (A27)")

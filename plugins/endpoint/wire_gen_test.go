@@ -104,14 +104,14 @@ func messageDecodeLocalityID(m *corev3.Locality) LocalityID {
 func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
 	var s Endpoint
 	messageValidateEndpoint(p, m, v)
-	s.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
+	s.addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.Addresses = append(s.Addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
+		s.addresses = append(s.addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.Addresses = append(s.Addresses, convert.HostPort(dc, q.Field("address"), y, v))
+			s.addresses = append(s.addresses, convert.HostPort(dc, q.Field("address"), y, v))
 		}
 	}
 	s.Health = messageDecodeHealth(m.GetHealthStatus())
@@ -215,7 +215,7 @@ func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Vi
 			for j := range x.Endpoints {
 				y := &x.Endpoints[j]
 				r := q.Item("Endpoints", j)
-				for k, z := range y.Addresses {
+				for k, z := range y.addresses {
 					w := r.Item("Addresses", k)
 					if seen2.Before(z) {
 						v.Add(w, z, "must be unique in the resource (A27)")

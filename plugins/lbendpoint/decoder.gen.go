@@ -38,14 +38,14 @@ func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 // decode reads the fields of the update.
 func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
+	u.addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		u.Addresses = append(u.Addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
+		u.addresses = append(u.addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
 	}
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			u.Addresses = append(u.Addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
+			u.addresses = append(u.addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()

@@ -10,6 +10,6 @@ import (
 // profile Envoy.
 func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
 	if dc.Types.Profile() == resource.Envoy {
-		u.Addresses = slices.DeleteFunc(u.Addresses, func(a string) bool { return a == "" })
+		u.addresses = slices.DeleteFunc(u.addresses, func(a string) bool { return a == "" })
 	}
 }

@@ -17,7 +17,7 @@ func TestEnvoyAddresses(t *testing.T) {
 		additional_addresses { address { envoy_internal_address { server_listener_name: "main" } } }
 		additional_addresses { address { socket_address { address: "10.0.0.2" port_value: 80 } } } }`,
 		plugincase.Profile(resource.Envoy), plugincase.Name("e"))
-	if !slices.Equal(u.Addresses, []string{"10.0.0.2:80"}) {
-		t.Errorf("addresses %q", u.Addresses)
+	if all := slices.Collect(u.Addresses()); !slices.Equal(all, []string{"10.0.0.2:80"}) || u.Address() != all[0] {
+		t.Errorf("addresses %q, first %q", all, u.Address())
 	}
 }

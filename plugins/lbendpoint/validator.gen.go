@@ -23,7 +23,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	var p resource.Path // the message itself
 	if dc.Types.Profile() == resource.GRPC {
 		var seen convert.Seen[string]
-		for i, x := range u.Addresses {
+		for i, x := range u.addresses {
 			q := p.Item("Addresses", i)
 			if seen.Before(x) {
 				v.Add(q, x, "must be unique")

@@ -35,14 +35,14 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 // messageDecode reads the fields of the update.
 func (u *Update) messageDecode(dc *resource.DecodeContext, m *endpointv3.LbEndpoint, v *resource.Violations) {
 	var p resource.Path // the message itself
-	u.Addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
+	u.addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
 	if x := m.GetEndpoint().GetAddress(); x != nil {
-		u.Addresses = append(u.Addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
+		u.addresses = append(u.addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
 	}
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			u.Addresses = append(u.Addresses, convert.HostPort(dc, q.Field("address"), y, v))
+			u.addresses = append(u.addresses, convert.HostPort(dc, q.Field("address"), y, v))
 		}
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()
@@ -76,7 +76,7 @@ func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Vi
 	var p resource.Path // the message itself
 	if dc.Types.Profile() == resource.GRPC {
 		var seen convert.Seen[string]
-		for i, x := range u.Addresses {
+		for i, x := range u.addresses {
 			q := p.Item("Addresses", i)
 			if seen.Before(x) {
 				v.Add(q, x, "must be unique")

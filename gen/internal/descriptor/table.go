@@ -103,6 +103,8 @@ func fieldMapping() Mapping {
 		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook is given messages as they are encoded, each as a []byte: what encodes the message, nil where there is none. It need not unmarshal what it does not look at. Lists and maps are given as ever."},
 		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook makes, or the name of the type of an enum or oneof (by default the field's)."},
 		{Name: "optional", Kind: KindTrue, Doc: "A pointer, nil when the value is absent."},
+		{Name: "hidden", Kind: KindTrue, Doc: "The Go field is unexported: its name starts with a lower-case letter, and hand-written methods of the package read it. The descriptor names it as ever. `String` and `MarshalJSON` show scalars and lists of scalars under that name, and leave other hidden values out."},
+		{Name: "secret", Kind: KindTrue, Doc: "`String` and `MarshalJSON` say that the field is set, and not its value."},
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The field is read only when this holds. Otherwise it is zero, and the rules of its structs are not checked."},
 	}}

@@ -71,6 +71,8 @@ type Field struct {
 	Encoded   Flag   `key:"encoded"`
 	Type      Text   `key:"type"`
 	Optional  Flag   `key:"optional"`
+	Hidden    Flag   `key:"hidden"`
+	Secret    Flag   `key:"secret"`
 	Default   Text   `key:"default"`
 	When      *Cond  `key:"when"`
 }

@@ -168,7 +168,7 @@ func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
 			*f.self, f.used = before, used
 			return nil, false
 		}
-		out = append(out, jen.Id(field.Name).Op(":").Add(x))
+		out = append(out, jen.Id(field.GoName()).Op(":").Add(x))
 	}
 	return out, true
 }
@@ -189,10 +189,10 @@ func (f *fn) structBody(s *model.Struct) []jen.Code {
 			drop = f.presence(jen.Id("m"), k.Present.Path, false)
 		case k.Positive != nil:
 			first = k.Positive
-			drop = jen.Id("s").Dot(first.Name).Op(positiveDrop(first)).Lit(0)
+			drop = jen.Id("s").Dot(first.GoName()).Op(positiveDrop(first)).Lit(0)
 		default:
 			first = k.NonEmpty
-			drop = f.goEmpty(first, jen.Id("s").Dot(first.Name))
+			drop = f.goEmpty(first, jen.Id("s").Dot(first.GoName()))
 		}
 		if first != nil {
 			body = append(body, f.field(target, first)...)
@@ -245,9 +245,9 @@ func (f *fn) stop(s *model.Struct) jen.Code {
 		out = []jen.Code{jen.Id("s")}
 	}
 	d := s.Stop.NonEmpty
-	cond := jen.Id("s").Dot(d.Name).Op("!=").Lit("")
+	cond := jen.Id("s").Dot(d.GoName()).Op("!=").Lit("")
 	if d.List || d.IsMap() || d.Class() != model.String && d.Class() != model.NoClass {
-		cond = jen.Len(jen.Id("s").Dot(d.Name)).Op(">").Lit(0)
+		cond = jen.Len(jen.Id("s").Dot(d.GoName())).Op(">").Lit(0)
 	}
 	if s.Stop.Profile != "" {
 		cond = f.profile(s.Stop.Profile).Op("&&").Add(cond)

@@ -33,7 +33,7 @@ func (e *emitter) equalFields(s *model.Struct, receiver string) jen.Code {
 		if i > 0 {
 			out.Op("&&").Line()
 		}
-		out.Add(e.equalField(f, jen.Id(receiver).Dot(f.Name), jen.Id("o").Dot(f.Name)))
+		out.Add(e.equalField(f, jen.Id(receiver).Dot(f.GoName()), jen.Id("o").Dot(f.GoName())))
 	}
 	return out
 }

@@ -13,7 +13,7 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 		always.When = model.Cond{}
 		return when(f.conds(jen.Id("m"), d.When), f.field(target, &always))
 	}
-	to := func() *jen.Statement { return jen.Add(target).Dot(d.Name) }
+	to := func() *jen.Statement { return jen.Add(target).Dot(d.GoName()) }
 	if x, ok := f.expr(d); ok {
 		return []jen.Code{to().Op("=").Add(x)}
 	}

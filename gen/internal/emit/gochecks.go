@@ -97,7 +97,7 @@ func (f *fn) goEach(x *jen.Statement, steps []model.GoStep, at place, last bool,
 		return body(x, at)
 	}
 	d := steps[0].Field
-	x = jen.Add(x).Dot(d.Name)
+	x = jen.Add(x).Dot(d.GoName())
 	at = at.child(d.Name)
 	end := len(steps) == 1
 	rest := func(x *jen.Statement, at place) []jen.Code { return f.goEach(x, steps[1:], at, last, body) }
@@ -188,12 +188,12 @@ func (f *fn) goKey(name string, x *jen.Statement, c *model.GoCheck) (key, shown 
 		}
 		return x, x
 	case 1:
-		k := jen.Add(x).Dot(c.Keys[0].Name)
+		k := jen.Add(x).Dot(c.Keys[0].GoName())
 		return k, k
 	}
 	var values []jen.Code
 	for _, k := range c.Keys {
-		values = append(values, jen.Add(x).Dot(k.Name))
+		values = append(values, jen.Add(x).Dot(k.GoName()))
 	}
 	return jen.Id(name).Values(values...), nil
 }

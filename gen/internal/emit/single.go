@@ -73,7 +73,7 @@ func (f *fn) hookCall(h model.Hook, target jen.Code) jen.Code {
 	for _, n := range h.Needs {
 		switch {
 		case n.Field != nil:
-			args = append(args, jen.Add(target).Dot(n.Field.Name))
+			args = append(args, jen.Add(target).Dot(n.Field.GoName()))
 		case h.Encoded && n.Message():
 			args = append(args, f.encoded(jen.Id("m"), n.Path))
 		default:

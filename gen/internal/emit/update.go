@@ -35,7 +35,9 @@ func (e *emitter) update() []jen.Code {
 		out = append(out, e.enumType(enum)...)
 	}
 	out = append(out, e.metaMethods()...)
-	out = append(out, e.proto(), e.equalUpdate())
+	out = append(out, e.proto())
+	out = append(out, e.printing()...)
+	out = append(out, e.equalUpdate())
 	for _, s := range e.pkg.Structs {
 		if !s.Comparable {
 			out = append(out, e.equalStruct(s))
@@ -56,7 +58,10 @@ func structDoc(s *model.Struct) string {
 func (e *emitter) structFields(s *model.Struct) []jen.Code {
 	var out []jen.Code
 	for _, f := range s.Fields {
-		field := jen.Id(f.Name).Add(e.goType(f))
+		field := jen.Id(f.GoName()).Add(e.goType(f))
+		if tag := shownAs(f); tag != "" {
+			field.Tag(map[string]string{"xds": tag})
+		}
 		if f.Doc != "" {
 			out = append(out, documented(f.Doc, field))
 		} else {
@@ -99,33 +104,4 @@ func marker(o *model.Oneof) string { return "is" + o.Name }
 
 func markerMethod(typ string, o *model.Oneof) jen.Code {
 	return jen.Func().Params(jen.Id(typ)).Id(marker(o)).Params().Block()
-}
-
-// metaMethods write the methods that every update has.
-func (e *emitter) metaMethods() []jen.Code {
-	method := func(name string, result jen.Code, doc string) jen.Code {
-		return documented(doc, jen.Func().Params(jen.Id("u").Op("*").Id("Update")).Id(name).Params().Add(result).Block(
-			jen.Return(jen.Id("u").Dot("meta").Dot(name).Call()),
-		))
-	}
-	return []jen.Code{
-		method("Name", e.qual(xdstpPkg, "Name"), "Name is the resource's canonical name."),
-		method("Version", jen.String(), "Version is the version in which the resource first arrived as it is."),
-		method("Raw", jen.Index().Byte(), "Raw is the encoded message as received. It must not be changed."),
-		method("Server", jen.Op("*").Add(e.qual(bootstrapPkg, "Server")), "Server is the entry of the bootstrap file that the resource came from."),
-		method("Refs", e.qual("iter", "Seq").Types(e.resource("Ref")), "Refs are the resources that this one names."),
-	}
-}
-
-// proto writes the method that unmarshals the whole message.
-func (e *emitter) proto() jen.Code {
-	m := e.ident(e.pkg.Message.GoIdent)
-	return documented("Proto is the whole message, unmarshalled now.",
-		jen.Func().Params(jen.Id("u").Op("*").Id("Update")).Id("Proto").Params().Params(e.message(e.pkg.Message), jen.Error()).Block(
-			jen.Id("m").Op(":=").New(m),
-			jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("u").Dot("meta").Dot("Raw").Call(), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
-				jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
-			),
-			jen.Return(jen.Id("m"), jen.Nil()),
-		))
 }

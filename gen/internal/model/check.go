@@ -88,7 +88,7 @@ func (b *builder) fieldClashes(s *Struct, fields []descriptor.Field) {
 
 // updateMethods are the methods that every update has.
 func updateMethods() []string {
-	return []string{"Equal", "Name", "Proto", "Raw", "Refs", "Server", "Version"}
+	return []string{"Equal", "LogValue", "MarshalJSON", "Name", "Proto", "Raw", "Refs", "Server", "String", "Version"}
 }
 
 // A declaration of the generated package.

@@ -12,7 +12,7 @@ import (
 
 // field builds one field of s.
 func (b *builder) field(s *Struct, d *descriptor.Field) (*Field, bool) {
-	f := &Field{Pos: d.Name.Pos, Name: d.Name.Value, Doc: d.Doc.Value, Optional: d.Optional.Value}
+	f := &Field{Pos: d.Name.Pos, Name: d.Name.Value, Doc: d.Doc.Value, Optional: d.Optional.Value, Hidden: d.Hidden.Value, Secret: d.Secret.Value}
 	paths, ok := b.fieldPaths(s, d)
 	if !ok {
 		return nil, false

@@ -1,6 +1,9 @@
 package model
 
 import (
+	"strings"
+	"unicode"
+
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
@@ -82,6 +85,26 @@ type Field struct {
 	SelfName bool     // the default is the resource's name
 	Ref      string   // full name of the message that the field names resources of
 	When     Cond     // when it is read; it is zero otherwise
+	Hidden   bool     // the Go field is unexported
+	Secret   bool     // the value is not for people
+}
+
+// GoName is the name of the Go field.
+func (f *Field) GoName() string {
+	if !f.Hidden {
+		return f.Name
+	}
+	return unexported(f.Name)
+}
+
+// unexported lowers the first word of a name: LBPolicy is lbPolicy.
+func unexported(name string) string {
+	runes := []rune(name)
+	n := 1
+	for n < len(runes) && unicode.IsUpper(runes[n]) && (n+1 == len(runes) || unicode.IsUpper(runes[n+1])) {
+		n++
+	}
+	return strings.ToLower(string(runes[:n])) + string(runes[n:])
 }
 
 // IsMap reports whether the field is a map of values.

@@ -87,9 +87,9 @@ func (n *dnsNode) UpdateState(s resolver.State) error {
 		n.ReportError(err)
 		return err
 	}
-	n.tell([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{{
-		Addresses: addresses, Health: endpoint.HealthHealthy, Weight: 1, Hostname: n.target,
-	}}}}, nil)
+	e := endpoint.New(addresses...)
+	e.Health, e.Hostname = endpoint.HealthHealthy, n.target
+	n.tell([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{e}}}, nil)
 	return nil
 }
 

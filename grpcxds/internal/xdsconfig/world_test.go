@@ -112,7 +112,7 @@ func describeCluster(c xdsconfig.Cluster) string {
 	var parts []string
 	for _, l := range c.Localities {
 		for _, e := range l.Endpoints {
-			parts = append(parts, e.Addresses...)
+			parts = slices.AppendSeq(parts, e.Addresses())
 		}
 	}
 	return "[" + strings.Join(parts, ",") + "]" + "{" + c.Note.Error() + "}"

@@ -5,11 +5,13 @@ package scalars
 import (
 	"bytes"
 	"iter"
+	"log/slog"
 	"maps"
 	"slices"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
@@ -61,36 +63,61 @@ var _ resource.Update = (*Update)(nil)
 
 // Name is the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
-	return u.meta.Name()
+	return u.about().Name()
 }
 
 // Version is the version in which the resource first arrived as it is.
 func (u *Update) Version() string {
-	return u.meta.Version()
+	return u.about().Version()
 }
 
 // Raw is the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
-	return u.meta.Raw()
+	return u.about().Raw()
 }
 
 // Server is the entry of the bootstrap file that the resource came from.
 func (u *Update) Server() *bootstrap.Server {
-	return u.meta.Server()
+	return u.about().Server()
 }
 
 // Refs are the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
-	return u.meta.Refs()
+	return u.about().Refs()
+}
+
+// about is nil for a nil update.
+func (u *Update) about() *resource.Meta {
+	if u == nil {
+		return nil
+	}
+	return &u.meta
 }
 
 // Proto is the whole message, unmarshalled now.
 func (u *Update) Proto() (*testpb.Thing, error) {
 	m := new(testpb.Thing)
-	if err := proto.Unmarshal(u.meta.Raw(), m); err != nil {
+	if err := proto.Unmarshal(u.Raw(), m); err != nil {
 		return nil, resource.Unparseable(messageName, err)
 	}
 	return m, nil
+}
+
+// String describes the update on one line: the fields that are set, long lists by their
+// length, and no secrets.
+func (u *Update) String() string {
+	return runtime.Format(u)
+}
+
+// LogValue is the update in logs: its name, version and server.
+func (u *Update) LogValue() slog.Value {
+	return runtime.LogValue(u)
+}
+
+// MarshalJSON describes the update with all fields that are set, and no secrets. There is
+// no way back: Raw has the message.
+func (u *Update) MarshalJSON() ([]byte, error) {
+	return runtime.MarshalJSON(messageName, u)
 }
 
 // Equal reports whether the fields of u and o are equal: name, version and the parts of

@@ -78,7 +78,7 @@ func (s *stage) do(f func()) {
 func config(d cluster.Discovery, addrs ...string) xdsconfig.Cluster {
 	l := endpoint.Locality{Weight: 1}
 	for _, a := range addrs {
-		l.Endpoints = append(l.Endpoints, endpoint.Endpoint{Addresses: []string{a}, Weight: 1})
+		l.Endpoints = append(l.Endpoints, endpoint.New(a))
 	}
 	return xdsconfig.Cluster{
 		Update:     &cluster.Update{Discovery: d, LBPolicy: resource.LBConfig{Name: "round_robin", Config: `{}`}, MaxRequests: 9},

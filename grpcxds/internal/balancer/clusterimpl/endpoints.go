@@ -72,8 +72,8 @@ func (d *dialer) localities(from []*endpoint.Locality) []node.Locality {
 
 func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint) node.Endpoint {
 	out := node.Endpoint{Weight: max(e.Weight, 1), HashKey: e.HashKey(), Hostname: e.Hostname}
-	out.Addresses = make([]resolver.Address, 0, len(e.Addresses))
-	for _, addr := range e.Addresses {
+	out.Addresses = make([]resolver.Address, 0, 1) // most endpoints have one
+	for addr := range e.Addresses() {
 		a := resolver.Address{Addr: addr, Attributes: d.plain}
 		if d.tls != nil && e.Hostname != "" {
 			a = security.WithCluster(a, d.tls, e.Hostname)

@@ -36,7 +36,9 @@ func TestByPriority(t *testing.T) {
 
 func TestUsableEndpoints(t *testing.T) {
 	e := func(addr string, h endpoint.Health) endpoint.Endpoint {
-		return endpoint.Endpoint{Addresses: []string{addr}, Health: h, Weight: 2}
+		e := endpoint.New(addr)
+		e.Health, e.Weight = h, 2
+		return e
 	}
 	got := newDialer(nil, false).localities([]*endpoint.Locality{
 		{Weight: 5, Endpoints: []endpoint.Endpoint{
@@ -60,13 +62,11 @@ func TestAddresses(t *testing.T) {
 	}
 	defer providers.Close()
 	tls := providers.Cluster()
-	l := &endpoint.Locality{Weight: 1, Endpoints: []endpoint.Endpoint{
-		{Addresses: []string{"a", "b"}, Weight: 1},
-		{Addresses: []string{"c"}, Weight: 1, Hostname: "host"},
-		{Addresses: []string{"d"}, Weight: 1, Metadata: map[string]resource.Metadatum{
-			"envoy.http11_proxy_transport_socket.proxy_address": {Value: netip.MustParseAddrPort("10.0.0.1:3128")},
-		}},
-	}}
+	l := &endpoint.Locality{Weight: 1, Endpoints: []endpoint.Endpoint{endpoint.New("a", "b"), endpoint.New("c"), endpoint.New("d")}}
+	l.Endpoints[1].Hostname = "host"
+	l.Endpoints[2].Metadata = map[string]resource.Metadatum{
+		"envoy.http11_proxy_transport_socket.proxy_address": {Value: netip.MustParseAddrPort("10.0.0.1:3128")},
+	}
 	first := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
 	again := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
 	for i := range first {

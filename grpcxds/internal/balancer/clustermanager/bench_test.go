@@ -115,7 +115,7 @@ func BenchmarkManyClusters(b *testing.B) {
 	for i := range n {
 		l := endpoint.Locality{Weight: 1}
 		for j := range m {
-			l.Endpoints = append(l.Endpoints, endpoint.Endpoint{Addresses: []string{fmt.Sprintf("10.%d.%d.%d:80", i/256, i%256, j)}, Weight: 1})
+			l.Endpoints = append(l.Endpoints, endpoint.New(fmt.Sprintf("10.%d.%d.%d:80", i/256, i%256, j)))
 		}
 		name := fmt.Sprintf("cluster-%d", i)
 		clusters[name] = eds(roundRobin, l)

@@ -171,7 +171,7 @@ func TestHealth(t *testing.T) {
 func TestAddressesOfAnEndpoint(t *testing.T) {
 	b := startAll(t, 2)
 	l := locality("x", 0, 1, b[1])
-	l.Endpoints[0].Addresses = []string{nowhere(t).addr, b[0].addr, b[1].addr}
+	l.Endpoints[0] = endpoint.New(nowhere(t).addr, b[0].addr, b[1].addr)
 	for name, w := range map[string]*world{"round_robin": newWorld(t), "ring_hash": newWorld(t)} {
 		lb := roundRobin
 		if name == "ring_hash" {

@@ -200,7 +200,7 @@ func eds(lb resource.LBConfig, localities ...endpoint.Locality) xdsconfig.Cluste
 func locality(region string, priority, weight uint32, servers ...*backend) endpoint.Locality {
 	l := endpoint.Locality{ID: endpoint.LocalityID{Region: region}, Priority: priority, Weight: weight}
 	for _, b := range servers {
-		l.Endpoints = append(l.Endpoints, endpoint.Endpoint{Addresses: []string{b.addr}, Weight: 1})
+		l.Endpoints = append(l.Endpoints, endpoint.New(b.addr))
 	}
 	return l
 }
