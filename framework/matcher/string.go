@@ -51,10 +51,23 @@ func (s *String) Match(text string) bool {
 	case Contains:
 		return strings.Contains(text, s.Text)
 	case Regex:
-		return s.re.MatchString(text)
+		return s.matchRegex(text)
 	default:
 		return true
 	}
+}
+
+// matchRegex compiles the expression of a literal that no decoder made. Such a literal
+// matches nothing if its expression is invalid.
+func (s *String) matchRegex(text string) bool {
+	re := s.re
+	if re == nil {
+		var err error
+		if re, err = Compile(nil, s.Text); err != nil {
+			return false
+		}
+	}
+	return re.MatchString(text)
 }
 
 // Equal reports whether both match alike.

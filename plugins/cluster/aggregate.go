@@ -29,12 +29,18 @@ func (u *Update) Leaves(lookup func(name string) (*Update, error)) ([]*Update, e
 }
 
 func (u *Update) leaves(lookup func(string) (*Update, error), depth int, met map[string]bool) ([]*Update, error) {
+	if u == nil {
+		return nil, nil
+	}
 	if depth > maxDepth {
 		return nil, ErrTooDeep
 	}
 	a, ok := u.Discovery.(Aggregate)
 	if !ok {
 		return []*Update{u}, nil
+	}
+	if lookup == nil {
+		return nil, nil
 	}
 	var all []*Update
 	for _, name := range a.Clusters {
@@ -43,7 +49,7 @@ func (u *Update) leaves(lookup func(string) (*Update, error), depth int, met map
 		}
 		met[name] = true
 		child, err := lookup(name)
-		if err != nil {
+		if err != nil || child == nil {
 			continue // it may come yet, and harms no other
 		}
 		below, err := child.leaves(lookup, depth+1, met)

@@ -65,6 +65,9 @@ func overrideHosts(_ *resource.DecodeContext, m *corev3.HealthStatusSet) (HostSt
 // TelemetryLabel is the label that the cluster's metadata gives metrics of its
 // calls: name is "service_name" or "service_namespace". Empty where there is none.
 func (u *Update) TelemetryLabel(name string) string {
+	if u == nil {
+		return ""
+	}
 	labels, _ := u.Metadata["com.google.csm.telemetry_labels"].Value.(map[string]any)
 	label, _ := labels[name].(string)
 	return label

@@ -101,6 +101,9 @@ func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resour
 // HashKey is what a ring places the endpoint by, instead of its address; empty: by the
 // address (A76).
 func (e *Endpoint) HashKey() string {
+	if e == nil {
+		return ""
+	}
 	fields, _ := e.Metadata["envoy.lb"].Value.(map[string]any)
 	key, _ := fields["hash_key"].(string)
 	return key
@@ -113,8 +116,13 @@ const proxyKey = "envoy.http11_proxy_transport_socket.proxy_address"
 // its cluster wants proxies to be used (A86): the endpoint's, or else the locality's.
 // Not valid: there is none.
 func (l *Locality) Proxy(e *Endpoint) netip.AddrPort {
-	if a, ok := e.Metadata[proxyKey].Value.(netip.AddrPort); ok {
-		return a
+	if e != nil {
+		if a, ok := e.Metadata[proxyKey].Value.(netip.AddrPort); ok {
+			return a
+		}
+	}
+	if l == nil {
+		return netip.AddrPort{}
 	}
 	a, _ := l.Metadata[proxyKey].Value.(netip.AddrPort)
 	return a

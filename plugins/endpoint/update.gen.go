@@ -74,6 +74,8 @@ type LocalityID struct {
 
 // Endpoint is one server.
 type Endpoint struct {
+	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
+	// no socket address is left out.
 	addresses []string `xds:"shown"`
 	// What the control plane knows.
 	Health Health

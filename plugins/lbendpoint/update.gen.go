@@ -25,6 +25,8 @@ const messageName = "envoy.config.endpoint.v3.LbEndpoint"
 //
 // It is immutable and safe to share.
 type Update struct {
+	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
+	// no socket address is left out.
 	addresses []string `xds:"shown"`
 	// The name to use in their place, if any.
 	Hostname string

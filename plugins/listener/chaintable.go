@@ -3,6 +3,8 @@ package listener
 import (
 	"net"
 	"net/netip"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // A Conn is what filter chains are found by: the two ends of a connection.
@@ -32,15 +34,28 @@ func addrPort(a net.Addr) netip.AddrPort {
 // The number of chains hardly matters. It allocates nothing, and may be called from
 // several goroutines.
 func (u *Update) FilterChain(c Conn) *FilterChain {
-	if i := u.Chains.find(c.Local.Addr().Unmap(), c.Remote.Addr().Unmap(), c.Remote.Port()); i >= 0 {
+	if u == nil {
+		return nil
+	}
+	if u.chains == nil && len(u.FilterChains) > 0 { // no decoder made the update
+		return u.searched(c)
+	}
+	if i := u.chains.find(c.Local.Addr().Unmap(), c.Remote.Addr().Unmap(), c.Remote.Port()); i >= 0 && i < len(u.FilterChains) {
 		return &u.FilterChains[i]
 	}
 	return u.DefaultFilterChain
 }
 
-// A ChainTable finds the filter chain for a connection. It is made once, and is
+// searched is FilterChain without the table.
+func (u *Update) searched(c Conn) *FilterChain {
+	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) //nolint:errcheck // chains that clash: the first counts
+	with := Update{FilterChains: u.FilterChains, DefaultFilterChain: u.DefaultFilterChain, chains: t}
+	return with.FilterChain(c)
+}
+
+// A chainTable finds the filter chain for a connection. It is made once, and is
 // immutable. Nil finds none.
-type ChainTable struct{ destinations level[transports] }
+type chainTable struct{ destinations level[transports] }
 
 // What is told apart, one after the other. A nil pointer is none.
 type (
@@ -57,9 +72,9 @@ type (
 )
 
 // Equal reports true: a table follows from the filter chains' matches, which Raw has.
-func (t *ChainTable) Equal(*ChainTable) bool { return true }
+func (t *chainTable) Equal(*chainTable) bool { return true }
 
-func (t *ChainTable) find(local, remote netip.Addr, port uint16) int {
+func (t *chainTable) find(local, remote netip.Addr, port uint16) int {
 	if t == nil {
 		return -1
 	}
@@ -96,7 +111,7 @@ func (t *ChainTable) find(local, remote netip.Addr, port uint16) int {
 }
 
 // add adds what one chain matches.
-func (t *ChainTable) add(m match, chain int) {
+func (t *chainTable) add(m match, chain int) {
 	d := t.destinations.at(m.destination)
 	direct := &d.any
 	if m.transport != "" {
@@ -132,7 +147,7 @@ func made[T any](p **level[T]) *level[T] {
 }
 
 // freeze ends the making of the table.
-func (t *ChainTable) freeze() {
+func (t *chainTable) freeze() {
 	t.destinations.freeze(func(d *transports) {
 		for _, direct := range []*level[sourceTypes]{d.raw, d.any} {
 			direct.freeze(func(types *sourceTypes) {

@@ -22,7 +22,7 @@ func peekName(body []byte) (string, error) {
 // The hooks are written by hand; these are the types that they must have.
 var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress // hook of field Address
 
-var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*ChainTable, error) = newChainTable // hook of field Chains
+var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable // hook of field Chains
 
 var _ func(*resource.DecodeContext, []byte) (*TLS, error) = serverTLS // hook of field TLS
 
@@ -105,7 +105,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireListener, v *resource
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
 	} else {
-		u.Chains = x
+		u.chains = x
 	}
 }
 

@@ -42,13 +42,13 @@ func (m *Match) usable() bool {
 // newChainTable multiplies the matches of the chains out. No two chains may have the
 // same alternative, even if it cannot match, and some connection must have a chain
 // (A36).
-func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*ChainTable, error) {
+func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*chainTable, error) {
 	if len(chains) == 0 {
 		return nil, nil //nolint:nilnil // there is nothing to look into
 	}
 	var v resource.Violations
 	var root *resource.Path
-	t := new(ChainTable)
+	t := new(chainTable)
 	owner := make(map[match]int)
 	gRPC, found := dc.Types.Profile() == resource.GRPC, api != nil || otherwise != nil
 	for i := range chains {

@@ -13,6 +13,9 @@ type NetworkFilters = []NetworkFilter
 // Manager is how the calls of the chain's connections are treated. It is nil only in
 // profile Envoy.
 func (c *FilterChain) Manager() *Manager {
+	if c == nil {
+		return nil
+	}
 	if n := len(c.Filters); n > 0 {
 		return c.Filters[n-1].Manager
 	}

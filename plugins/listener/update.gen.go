@@ -39,7 +39,7 @@ type Update struct {
 	// For connections that no other chain is for; nil: they are to be closed.
 	DefaultFilterChain *FilterChain
 	// What FilterChain looks into; nil without FilterChains.
-	Chains *ChainTable
+	chains *chainTable `xds:"shown"`
 
 	meta resource.Meta
 }
@@ -229,7 +229,7 @@ func (u *Update) Equal(o *Update) bool {
 		u.Address == o.Address &&
 		slices.EqualFunc(u.FilterChains, o.FilterChains, FilterChain.Equal) &&
 		convert.EqualPointers(u.DefaultFilterChain, o.DefaultFilterChain, FilterChain.Equal) &&
-		convert.EqualValues(u.Chains, o.Chains)
+		convert.EqualValues(u.chains, o.chains)
 }
 
 // Equal reports whether the fields of s and o are equal.

@@ -60,7 +60,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *listenerv3.Listene
 	if x, err := newChainTable(dc, m.GetApiListener().GetApiListener(), u.FilterChains, u.DefaultFilterChain); err != nil {
 		v.AddError(p, err)
 	} else {
-		u.Chains = x
+		u.chains = x
 	}
 }
 

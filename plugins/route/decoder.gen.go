@@ -22,11 +22,11 @@ func peekName(body []byte) (string, error) {
 }
 
 // The hooks are written by hand; these are the types that they must have.
-var _ func(*resource.DecodeContext, []VirtualHost) (*HostTable, error) = newHostTable // hook of field Hosts
+var _ func(*resource.DecodeContext, []VirtualHost) (*hostTable, error) = newHostTable // hook of field Hosts
 
 var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers // hook of field Specifiers
 
-var _ func(*resource.DecodeContext, []Route) (*Table, error) = newTable // hook of field Table
+var _ func(*resource.DecodeContext, []Route) (*table, error) = newTable // hook of field Table
 
 var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
 
@@ -88,7 +88,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireRouteConfiguration, v
 	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
 	} else {
-		u.Hosts = x
+		u.hosts = x
 	}
 	if x, err := specifiers(dc, m.GetClusterSpecifierPlugins()); err != nil {
 		v.AddError(p.Field("cluster_specifier_plugins"), err)
@@ -110,7 +110,7 @@ func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resourc
 	if x, err := newTable(dc, s.Routes); err != nil {
 		v.AddError(p.Field("routes"), err)
 	} else {
-		s.Table = x
+		s.table = x
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")

@@ -8,9 +8,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A HostTable finds the virtual host for an authority. It is made once, and is
+// A hostTable finds the virtual host for an authority. It is made once, and is
 // immutable.
-type HostTable struct {
+type hostTable struct {
 	exact              map[string]int
 	suffixes, prefixes []wildcards // longest first
 	any                int         // the virtual host of "*"; -1: there is none
@@ -24,7 +24,7 @@ type wildcards struct {
 
 // Equal reports true: a table follows from the virtual hosts, which are compared
 // themselves.
-func (t *HostTable) Equal(*HostTable) bool { return true }
+func (t *hostTable) Equal(*hostTable) bool { return true }
 
 // VirtualHost is the virtual host for the authority of a call, or for the name that a
 // client's target has: the one with the domain that matches best, which is one without
@@ -33,14 +33,21 @@ func (t *HostTable) Equal(*HostTable) bool { return true }
 // allocates nothing, unless the authority has letters in upper case, and may be called
 // from several goroutines.
 func (u *Update) VirtualHost(authority string) *VirtualHost {
-	i := u.Hosts.find(strings.ToLower(authority))
-	if i < 0 {
+	if u == nil {
+		return nil
+	}
+	t := u.hosts
+	if t == nil { // no decoder made the update
+		t, _ = newHostTable(nil, u.VirtualHosts) //nolint:errcheck // there is none
+	}
+	i := t.find(strings.ToLower(authority))
+	if i < 0 || i >= len(u.VirtualHosts) {
 		return nil
 	}
 	return &u.VirtualHosts[i]
 }
 
-func (t *HostTable) find(authority string) int {
+func (t *hostTable) find(authority string) int {
 	if i, ok := t.exact[authority]; ok {
 		return i
 	}
@@ -61,8 +68,8 @@ func (t *HostTable) find(authority string) int {
 	return t.any
 }
 
-func newHostTable(_ *resource.DecodeContext, hosts []VirtualHost) (*HostTable, error) { //nolint:unparam // the type of a hook
-	t := &HostTable{exact: make(map[string]int, len(hosts)), any: -1}
+func newHostTable(_ *resource.DecodeContext, hosts []VirtualHost) (*hostTable, error) { //nolint:unparam // the type of a hook
+	t := &hostTable{exact: make(map[string]int, len(hosts)), any: -1}
 	for i := range hosts {
 		for _, domain := range hosts[i].Domains {
 			t.add(strings.ToLower(domain), i)
@@ -76,7 +83,7 @@ func newHostTable(_ *resource.DecodeContext, hosts []VirtualHost) (*HostTable, e
 
 // add adds a domain, unless another virtual host has it already. A domain with a *
 // within it matches nothing.
-func (t *HostTable) add(domain string, host int) {
+func (t *hostTable) add(domain string, host int) {
 	suffix, isSuffix := strings.CutPrefix(domain, "*")
 	prefix, isPrefix := strings.CutSuffix(domain, "*")
 	switch {

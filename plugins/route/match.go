@@ -31,7 +31,10 @@ func (h *VirtualHost) Match(path string, headers Headers) *Route {
 func rollMillion() uint32 { return rand.Uint32N(1_000_000) }
 
 func (h *VirtualHost) match(path string, headers Headers, roll func() uint32) *Route {
-	if h.Table == nil {
+	if h == nil {
+		return nil
+	}
+	if h.table == nil {
 		for i := range h.Routes {
 			if r := &h.Routes[i]; r.matches(path, headers, roll) {
 				return r
@@ -39,9 +42,12 @@ func (h *VirtualHost) match(path string, headers Headers, roll func() uint32) *R
 		}
 		return nil
 	}
-	for c := h.Table.candidates(path); ; {
+	for c := h.table.candidates(path); ; {
 		i, ok := c.next()
 		if !ok {
+			return nil
+		}
+		if int(i) >= len(h.Routes) { // a program has changed its copy
 			return nil
 		}
 		if r := &h.Routes[i]; r.matches(path, headers, roll) {
@@ -69,7 +75,7 @@ func (r *Route) matchesPath(path string) bool {
 	case Exact:
 		return r.samePath(path, p.Value)
 	case Regex:
-		return p.Pattern.MatchString(path)
+		return p.Pattern != nil && p.Pattern.MatchString(path)
 	default:
 		return false
 	}

@@ -80,8 +80,11 @@ func retryCodes(_ *resource.DecodeContext, conditions string) ([]uint32, error) 
 // RetryFor is the retry policy of the calls that a route of the virtual host takes:
 // the route's, or else the virtual host's; nil: there is none (A44).
 func (h *VirtualHost) RetryFor(r *Route) *RetryPolicy {
-	if r.Retry != nil {
+	if r != nil && r.Retry != nil {
 		return r.Retry
+	}
+	if h == nil {
+		return nil
 	}
 	return h.Retry
 }

@@ -6,9 +6,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A Table finds the routes whose path may match. It is made once, and is
+// A table finds the routes whose path may match. It is made once, and is
 // immutable. Nil: there are so few that trying them all is as fast.
-type Table struct {
+type table struct {
 	exact, exactFold map[string][]int32 // the second one by the path in lower case
 	prefixes         []prefixes
 	others           []int32 // routes that have to be tried
@@ -29,20 +29,20 @@ const maxPrefixes = 24
 const few = 8
 
 // Equal reports true: a table follows from the routes, which are compared themselves.
-func (t *Table) Equal(*Table) bool { return true }
+func (t *table) Equal(*table) bool { return true }
 
-func newTable(_ *resource.DecodeContext, routes []Route) (*Table, error) { //nolint:unparam // the type of a hook
+func newTable(_ *resource.DecodeContext, routes []Route) (*table, error) { //nolint:unparam // the type of a hook
 	if len(routes) <= few {
-		return nil, nil //nolint:nilnil // see Table
+		return nil, nil //nolint:nilnil // see table
 	}
-	t := &Table{exact: make(map[string][]int32), exactFold: make(map[string][]int32)}
+	t := &table{exact: make(map[string][]int32), exactFold: make(map[string][]int32)}
 	for i := range routes {
 		t.add(int32(i), &routes[i])
 	}
 	return t, nil
 }
 
-func (t *Table) add(i int32, r *Route) {
+func (t *table) add(i int32, r *Route) {
 	switch p := r.Path.(type) {
 	case Exact:
 		if r.CaseSensitive {
@@ -58,7 +58,7 @@ func (t *Table) add(i int32, r *Route) {
 	}
 }
 
-func (t *Table) addPrefix(i int32, prefix string, fold bool) {
+func (t *table) addPrefix(i int32, prefix string, fold bool) {
 	if fold {
 		prefix = string(appendLower(nil, prefix))
 	}
@@ -88,7 +88,7 @@ type candidates struct {
 	lists [maxPrefixes + 3][]int32
 }
 
-func (t *Table) candidates(path string) (c candidates) {
+func (t *table) candidates(path string) (c candidates) {
 	var buf [256]byte
 	var folded []byte
 	if len(t.exactFold) > 0 || slices.ContainsFunc(t.prefixes, func(p prefixes) bool { return p.fold }) {

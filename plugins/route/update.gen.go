@@ -31,7 +31,7 @@ type Update struct {
 	// In the order of the control plane.
 	VirtualHosts []VirtualHost
 	// What VirtualHost looks into.
-	Hosts *HostTable
+	hosts *hostTable `xds:"shown"`
 	// The LB policies by which cluster specifier plugins choose clusters, by the names that
 	// routes use. One that is optional and that nobody registered has no name.
 	Specifiers map[string]resource.LBConfig
@@ -51,7 +51,7 @@ type VirtualHost struct {
 	// The first that matches is taken.
 	Routes []Route
 	// What Match looks into; nil where there are few routes.
-	Table *Table
+	table *table `xds:"shown"`
 	// When calls are made again; for routes that say nothing about it (A44).
 	Retry *RetryPolicy
 	// By the names of filters (A39).
@@ -262,7 +262,7 @@ func (u *Update) Equal(o *Update) bool {
 		return u == o
 	}
 	return slices.EqualFunc(u.VirtualHosts, o.VirtualHosts, VirtualHost.Equal) &&
-		convert.EqualValues(u.Hosts, o.Hosts) &&
+		convert.EqualValues(u.hosts, o.hosts) &&
 		convert.EqualValues(u.Specifiers, o.Specifiers)
 }
 
@@ -271,7 +271,7 @@ func (s VirtualHost) Equal(o VirtualHost) bool {
 	return s.Name == o.Name &&
 		slices.Equal(s.Domains, o.Domains) &&
 		slices.EqualFunc(s.Routes, o.Routes, Route.Equal) &&
-		convert.EqualValues(s.Table, o.Table) &&
+		convert.EqualValues(s.table, o.table) &&
 		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
 		convert.EqualValues(s.Overrides, o.Overrides)
 }

@@ -42,7 +42,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.RouteConfi
 	if x, err := newHostTable(dc, u.VirtualHosts); err != nil {
 		v.AddError(p.Field("virtual_hosts"), err)
 	} else {
-		u.Hosts = x
+		u.hosts = x
 	}
 	if x, err := specifiers(dc, m.GetClusterSpecifierPlugins()); err != nil {
 		v.AddError(p.Field("cluster_specifier_plugins"), err)
@@ -65,7 +65,7 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 	if x, err := newTable(dc, s.Routes); err != nil {
 		v.AddError(p.Field("routes"), err)
 	} else {
-		s.Table = x
+		s.table = x
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")

@@ -131,6 +131,8 @@ func (k *kit) testUpdate(t *testing.T, c *testCase, u resource.Update) {
 		t.Fatalf("decoding again: %v", err)
 	}
 	testEqual(t, u, again)
+	k.testPrinted(t, u, again)
+	testLiterals(t, u)
 }
 
 // testProto compares the message that the update gives back, where it has the
