@@ -96,3 +96,16 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 }
+
+// The matcher of a literal compiles its expression, and matches nothing if that is invalid.
+func TestLiteralRegex(t *testing.T) {
+	for _, tt := range []struct {
+		expr string
+		want bool
+	}{{"a.c", true}, {"a", false}, {"(", false}} {
+		s := String{Kind: Regex, Text: tt.expr}
+		if got := s.Match("abc"); got != tt.want {
+			t.Errorf("%q matches abc: %v, want %v", tt.expr, got, tt.want)
+		}
+	}
+}

@@ -56,8 +56,8 @@ func (s shapes) of(t reflect.Type) *shape {
 	if known, ok := s[t]; ok {
 		return known
 	}
-	out := new(shape)
-	s[t] = out // types may be recursive
+	out := &shape{form: members} // until it is known: types may hold themselves
+	s[t] = out
 	out.prints = t.Implements(reflect.TypeFor[fmt.Stringer]())
 	if t.Kind() == reflect.Struct {
 		out.fields = s.members(t)

@@ -1,6 +1,11 @@
 package secret
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -35,5 +40,45 @@ func TestSystemRoots(t *testing.T) {
 	}
 	if v, ok := u.(*Update).Content.(Validation); !ok || v.SystemRoots == nil || v.TrustedCA != nil {
 		t.Errorf("content %+v; want the roots of the system", u.(*Update).Content)
+	}
+}
+
+// No text, log or JSON of a secret has its content, whatever kind of secret it is.
+func TestSecretsAreNotShown(t *testing.T) {
+	const content = "hunter2"
+	text := &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: content}}
+	octets := &corev3.DataSource{Specifier: &corev3.DataSource_InlineBytes{InlineBytes: []byte(content)}}
+	for _, m := range []*tlsv3.Secret{
+		{Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{CertificateChain: text, PrivateKey: octets, Password: text}}},
+		{Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{Pkcs12: octets, Password: text}}},
+		{Type: &tlsv3.Secret_SessionTicketKeys{SessionTicketKeys: &tlsv3.TlsSessionTicketKeys{Keys: []*corev3.DataSource{text, octets}}}},
+		{Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secret: text}}},
+		{Type: &tlsv3.Secret_GenericSecret{GenericSecret: &tlsv3.GenericSecret{Secrets: map[string]*corev3.DataSource{"a": text, "b": octets}}}},
+	} {
+		m.Name = "server"
+		u, err := plugintest.Decode(t, Type(), "", m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		encoded, err := json.Marshal(u)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("secret", "update", u)
+		slog.New(slog.NewTextHandler(&log, nil)).Info("secret", "update", u)
+		for _, shown := range []string{fmt.Sprint(u), fmt.Sprintf("%+v", u), fmt.Sprintf("%s", u), string(encoded), log.String()} {
+			if !strings.Contains(shown, "server") {
+				t.Errorf("%s does not name the secret", shown)
+			}
+			for _, hidden := range []string{content, base64.StdEncoding.EncodeToString([]byte(content)), fmt.Sprint([]byte(content))} {
+				if strings.Contains(shown, hidden) {
+					t.Errorf("%s has the secret's content", shown)
+				}
+			}
+		}
+		if !strings.Contains(string(encoded), "secret\\u003e") {
+			t.Errorf("%s does not say that there is content", encoded)
+		}
 	}
 }
