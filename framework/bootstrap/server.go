@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -43,8 +44,13 @@ func oneServer(p *problems, spec ServerSpec, o options) (*Server, error) {
 	return s, nil
 }
 
-// URI returns the gRPC target of the server, as it was given.
-func (s *Server) URI() string { return s.uri }
+// URI returns the gRPC target of the server, as it was given. Empty for a nil server.
+func (s *Server) URI() string {
+	if s == nil {
+		return ""
+	}
+	return s.uri
+}
 
 // ChannelCreds returns the channel credentials to use: the first in the entry
 // whose type the program supports (gRFC A27).
@@ -82,9 +88,23 @@ func (s *Server) Equal(other *Server) bool {
 	return s.key == other.key
 }
 
+// MarshalJSON writes the server's URI and features. Credentials are left out.
+func (s *Server) MarshalJSON() ([]byte, error) {
+	if s == nil {
+		return []byte("null"), nil
+	}
+	return json.Marshal(struct {
+		URI      string   `json:"uri"`
+		Features []string `json:"features,omitempty"`
+	}{s.uri, s.features})
+}
+
 // String describes the server for people, without the configurations of its
 // credentials: "xds.example.com:443 (tls, jwt_token_file; xds_v3)".
 func (s *Server) String() string {
+	if s == nil {
+		return "<nil>"
+	}
 	creds := make([]string, 0, 1+len(s.callCreds))
 	creds = append(creds, s.channelCreds.typ)
 	for _, c := range s.callCreds {

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
+)
+
+// A failure is the JSON form of an error.
+type failure struct {
+	Kind string `json:"kind,omitempty"`
+	Text string `json:"text"`
+}
+
+func failureOf(err error) *failure {
+	if err == nil {
+		return nil
+	}
+	return &failure{kindOf(err), err.Error()}
+}
+
+// kindOf names the kind of an error of package resource; empty: it is another error.
+func kindOf(err error) string {
+	for _, k := range []struct {
+		kind error
+		name string
+	}{
+		{resource.ErrRemoved, "REMOVED"}, // before ErrNotFound, which it also is
+		{resource.ErrNotFound, "NOT_FOUND"},
+		{resource.ErrTimeout, "TIMEOUT"},
+		{resource.ErrInvalid, "INVALID"},
+		{resource.ErrDenied, "DENIED"},
+		{resource.ErrUnavailable, "UNAVAILABLE"},
+		{resource.ErrTransport, "TRANSPORT"},
+		{resource.ErrClosed, "CLOSED"},
+		{resource.ErrUnknownType, "UNKNOWN_TYPE"},
+	} {
+		if errors.Is(err, k.kind) {
+			return k.name
+		}
+	}
+	return ""
+}
+
+// MarshalJSON writes all fields that are set. Err is an object with its kind, such as
+// "TRANSPORT", and its text.
+func (s Server) MarshalJSON() ([]byte, error) {
+	type fields Server
+	return json.Marshal(struct {
+		fields
+		Err *failure `json:"error,omitempty"`
+	}{fields(s), failureOf(s.Err)})
+}
+
+// MarshalJSON writes all fields that are set. Update is as its own MarshalJSON has it. Err is
+// an object with its kind, such as "NOT_FOUND", and its text.
+func (r Resource) MarshalJSON() ([]byte, error) {
+	type fields Resource
+	update, err := r.update()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		fields
+		Err    *failure        `json:"error,omitempty"`
+		Update json.RawMessage `json:"update,omitempty"`
+	}{fields(r), failureOf(r.Err), update})
+}
+
+// update is the JSON form of the update.
+func (r Resource) update() (json.RawMessage, error) {
+	switch u := r.Update.(type) {
+	case nil:
+		return nil, nil
+	case json.Marshaler:
+		return json.Marshal(u)
+	default:
+		return runtime.MarshalJSON(r.Type, u)
+	}
+}
+
+// MarshalJSON writes Behind as text, such as "1.5s".
+func (w Watcher) MarshalJSON() ([]byte, error) {
+	out := map[string]string{}
+	if w.Behind != 0 {
+		out["behind"] = w.Behind.String()
+	}
+	return json.Marshal(out)
+}

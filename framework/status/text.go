@@ -1,0 +1,71 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/xdsforge/xdsforge/internal/printable"
+)
+
+// String counts the parts of the snapshot.
+func (s Snapshot) String() string {
+	line := fmt.Sprintf("node %s: %d servers, %d authorities, %d resources, %d times slow watchers",
+		printable.Quote(s.NodeID, printable.Short), len(s.Servers), len(s.Authorities), len(s.Resources), s.SlowWatchers)
+	if !s.Taken.IsZero() {
+		line += " at " + s.Taken.Format(time.RFC3339)
+	}
+	return line
+}
+
+// String describes the server on one line.
+func (s Server) String() string {
+	line := fmt.Sprintf("%v %s: %d streams, %d requests, %d responses", s.Entry, s.State, s.Streams, s.Requests, s.Responses)
+	if s.Rejected > 0 {
+		line += fmt.Sprintf(", %d rejected", s.Rejected)
+	}
+	if s.Attempts > 0 {
+		line += fmt.Sprintf(", %d attempts failed", s.Attempts)
+	}
+	return line + problem(s.Err)
+}
+
+// String describes the authority on one line, with the URI of the server in use.
+func (a Authority) String() string {
+	name := printable.Quote(a.Name, printable.Short)
+	if a.OldStyle {
+		name = "old-style names"
+	}
+	if a.Active == nil {
+		return fmt.Sprintf("%s: none of %d servers in use", name, len(a.Servers))
+	}
+	return fmt.Sprintf("%s: %s in use, of %d servers", name, printable.Text(a.Active.URI(), printable.Short), len(a.Servers))
+}
+
+// String describes the resource on one line, without its content.
+func (r Resource) String() string {
+	line := fmt.Sprintf("%s %s %s", printable.Text(r.Type[strings.LastIndexByte(r.Type, '.')+1:], printable.Short),
+		printable.Quote(r.Name.String(), printable.Short), r.State)
+	if r.Version != "" {
+		line += " version " + printable.Quote(r.Version, printable.Short)
+	}
+	if r.RejectedVersion != "" {
+		line += " rejected " + printable.Quote(r.RejectedVersion, printable.Short)
+	}
+	return line + fmt.Sprintf(", %d watchers", len(r.Watchers)) + problem(r.Err)
+}
+
+// String says how far the watcher is behind.
+func (w Watcher) String() string {
+	if w.Behind == 0 {
+		return "up to date"
+	}
+	return w.Behind.String() + " behind"
+}
+
+func problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + printable.Text(err.Error(), printable.Quoted)
+}
