@@ -51,7 +51,7 @@ func newAuditors(c config.Audit) (auditors, error) {
 		switch parsed := l.Config.(type) {
 		case built:
 			a.loggers = append(a.loggers, parsed.builder.Build(parsed.config))
-		case config.StdoutLog:
+		case nil:
 			a.loggers = append(a.loggers, audit.GetLoggerBuilder(stdout.Name).Build(nil))
 		default:
 			return a, fmt.Errorf("rbac: the configuration of the audit logger %s is a %T; must be one that the filter has read", l.Message, parsed)
@@ -60,14 +60,15 @@ func newAuditors(c config.Audit) (auditors, error) {
 	return a, nil
 }
 
-// tell tells the loggers of a decision, if they want to hear of it.
-func (a *auditors) tell(r *request, policy string, allowed bool) {
-	if len(a.loggers) == 0 || allowed && !a.onAllow || !allowed && !a.onDeny {
-		return
-	}
+// wants reports whether the loggers are told of a decision.
+func (a *auditors) wants(allowed bool) bool {
+	return len(a.loggers) > 0 && (allowed && a.onAllow || !allowed && a.onDeny)
+}
+
+// tell gives each logger a copy of the event.
+func (a *auditors) tell(event *audit.Event) {
 	for _, l := range a.loggers {
-		l.Log(&audit.Event{
-			FullMethodName: r.call.Method, Principal: r.principal(), MatchedRule: policy, Authorized: allowed,
-		})
+		e := *event
+		l.Log(&e)
 	}
 }

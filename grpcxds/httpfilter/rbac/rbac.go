@@ -23,7 +23,6 @@ func Filter(loggers ...audit.LoggerBuilder) httpfilter.Filter {
 	for _, b := range loggers {
 		kinds = append(kinds, auditLogger(b))
 	}
-	names := newNameCache()
 	return httpfilter.Filter{
 		HTTPFilter: config.Filter(kinds...),
 		Server: func(c, override any) (httpfilter.ServerInterceptor, error) {
@@ -37,26 +36,25 @@ func Filter(loggers ...audit.LoggerBuilder) httpfilter.Filter {
 			if read.Rules == nil {
 				return nil, nil //nolint:nilnil // lets every call pass
 			}
-			return newEngine(read.Rules, names)
+			return newEngine(read)
 		},
 	}
 }
 
 // An engine enforces rules.
 type engine struct {
-	rules  *config.Rules
+	config config.Config
 	audit  auditors
-	names  *nameCache
 	denial error
 }
 
-func newEngine(rules *config.Rules, names *nameCache) (*engine, error) {
-	loggers, err := newAuditors(rules.Audit)
+func newEngine(c config.Config) (*engine, error) {
+	loggers, err := newAuditors(c.Audit)
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{rules: rules, audit: loggers, names: names}
-	if rules.Deny {
+	e := &engine{config: c, audit: loggers}
+	if c.Rules.Deny {
 		e.denial = status.Error(codes.PermissionDenied, "rbac: a policy denies the call")
 	} else {
 		e.denial = status.Error(codes.PermissionDenied, "rbac: no policy allows the call")
@@ -66,22 +64,13 @@ func newEngine(rules *config.Rules, names *nameCache) (*engine, error) {
 
 // Intercept implements [httpfilter.ServerInterceptor].
 func (e *engine) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
-	r := newRequest(call, e.names)
-	policy, matched := e.match(&r)
-	allowed := matched != e.rules.Deny
-	e.audit.tell(&r, policy, allowed)
+	c := rulesCall(call)
+	policy, allowed := e.config.Evaluate(&c)
+	if e.audit.wants(allowed) {
+		e.audit.tell(&audit.Event{FullMethodName: call.Method, Principal: e.config.Principal(&c), MatchedRule: policy, Authorized: allowed})
+	}
 	if !allowed {
 		return ctx, e.denial
 	}
 	return ctx, nil
-}
-
-// match finds the first policy, by name, that matches.
-func (e *engine) match(r *request) (policy string, matched bool) {
-	for i := range e.rules.Policies {
-		if p := &e.rules.Policies[i]; r.matches(p.Permission) && r.matches(p.Principal) {
-			return p.Name, true
-		}
-	}
-	return "", false
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
-	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
 func uri(text string) *url.URL {
@@ -211,7 +210,7 @@ func TestAudit(t *testing.T) {
 // The logger that writes to the standard output is there always.
 func TestStdoutLogger(t *testing.T) {
 	i := interceptor(t, rbac.Filter(), rules(t, `audit_logging_options { audit_condition: ON_ALLOW
-		logger_configs { audit_logger { name: "out" typed_config { [type.googleapis.com/`+config.StdoutMessage+`] { } } } } }`))
+		logger_configs { audit_logger { name: "out" typed_config { [type.googleapis.com/envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog] { } } } } }`))
 	if allowed(t, i, aCall(nil)) {
 		t.Error("allowed")
 	}

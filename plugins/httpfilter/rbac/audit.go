@@ -18,7 +18,8 @@ type Audit struct {
 type AuditConfig struct {
 	// Message is the full name of the message that it was.
 	Message string
-	// Config is what the kind of logger made of it.
+	// Config is the result of the logger's Parse. Nil for the logger that writes to the
+	// standard output, which is always known.
 	Config any
 }
 
@@ -31,19 +32,15 @@ type AuditLogger struct {
 	Parse func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error)
 }
 
-// StdoutLog is the configuration of the audit logger that writes to the standard output,
-// which is known always.
-type StdoutLog struct{}
-
-// StdoutMessage is the message that configures the audit logger which writes to the
+// stdoutMessage is the message that configures the audit logger which writes to the
 // standard output.
-const StdoutMessage = "envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog"
+const stdoutMessage = "envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog"
 
 func stdoutLogger() AuditLogger {
 	return AuditLogger{
-		Config: StdoutMessage,
+		Config: stdoutMessage,
 		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
-			return StdoutLog{}, c.Unmarshal(new(streamv3.StdoutAuditLog))
+			return nil, c.Unmarshal(new(streamv3.StdoutAuditLog))
 		},
 	}
 }

@@ -7,46 +7,46 @@ import (
 )
 
 // readPrincipals reads a list that must not be empty.
-func readPrincipals(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []Rule {
+func readPrincipals(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []rule {
 	return readList(dc, p, field, list, v, readPrincipal)
 }
 
-func readPrincipal(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Violations) Rule {
+func readPrincipal(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3.Principal, v *resource.Violations) rule {
 	switch i := m.GetIdentifier().(type) {
 	case *rbacpolicyv3.Principal_AndIds:
 		q := p.Field("and_ids")
-		return And(readPrincipals(dc, &q, "ids", i.AndIds.GetIds(), v))
+		return and(readPrincipals(dc, &q, "ids", i.AndIds.GetIds(), v))
 	case *rbacpolicyv3.Principal_OrIds:
 		q := p.Field("or_ids")
-		return Or(readPrincipals(dc, &q, "ids", i.OrIds.GetIds(), v))
+		return or(readPrincipals(dc, &q, "ids", i.OrIds.GetIds(), v))
 	case *rbacpolicyv3.Principal_NotId:
 		q := p.Field("not_id")
-		return Not{readPrincipal(dc, &q, i.NotId, v)}
+		return not{readPrincipal(dc, &q, i.NotId, v)}
 	case *rbacpolicyv3.Principal_Any:
-		return Constant(true)
+		return constant(true)
 	case *rbacpolicyv3.Principal_Authenticated_:
 		name := i.Authenticated.GetPrincipalName()
 		if name == nil {
-			return Authenticated{}
+			return authenticated{}
 		}
 		text := readText(dc, p.Field("authenticated.principal_name"), name, v)
-		return Authenticated{&text}
+		return authenticated{&text}
 	case *rbacpolicyv3.Principal_SourceIp:
-		return RemoteAddress{readPrefix(p.Field("source_ip"), i.SourceIp, v)} //nolint:staticcheck // what A41 speaks of
+		return remoteAddress{readPrefix(p.Field("source_ip"), i.SourceIp, v)} //nolint:staticcheck // what A41 speaks of
 	case *rbacpolicyv3.Principal_DirectRemoteIp:
-		return RemoteAddress{readPrefix(p.Field("direct_remote_ip"), i.DirectRemoteIp, v)}
+		return remoteAddress{readPrefix(p.Field("direct_remote_ip"), i.DirectRemoteIp, v)}
 	case *rbacpolicyv3.Principal_RemoteIp:
-		return RemoteAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
+		return remoteAddress{readPrefix(p.Field("remote_ip"), i.RemoteIp, v)}
 	case *rbacpolicyv3.Principal_Header:
 		return readHeader(dc, p.Field("header"), i.Header, v)
 	case *rbacpolicyv3.Principal_UrlPath:
-		return Path{readText(dc, p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
+		return methodPath{readText(dc, p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
 	case *rbacpolicyv3.Principal_Metadata: // there never is any
-		return Constant(i.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
+		return constant(i.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Principal_SourcedMetadata:
-		return Constant(i.SourcedMetadata.GetMetadataMatcher().GetInvert())
+		return constant(i.SourcedMetadata.GetMetadataMatcher().GetInvert())
 	default:
 		v.Add(p.Field("identifier"), nil, "must be one that gRPC supports (A41)")
-		return Constant(false)
+		return constant(false)
 	}
 }

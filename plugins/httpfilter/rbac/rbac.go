@@ -13,10 +13,13 @@ import (
 
 // A Config is the configuration of the filter.
 type Config struct {
-	// Rules are what is enforced; nil: nothing is, be it that there are no rules or
-	// that their action is LOG. They must not be changed.
-	Rules *Rules
+	// Rules are what Evaluate enforces; nil: nothing is, be it that there are no rules or
+	// that their action is LOG. They are for people: see the JSON of updates.
+	Rules *ruleSet
+	// Audit is who is told of decisions.
+	Audit Audit
 
+	names  *nameCache
 	source *rbacpolicyv3.RBAC // what they were read from
 }
 
@@ -26,7 +29,7 @@ func (c Config) Equal(o Config) bool { return proto.Equal(c.source, o.source) }
 // Filter is the RBAC filter. Shadow rules are not supported, and ignored. Audit loggers
 // are those that are given, and the one that writes to the standard output (A59).
 func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
-	r := &reader{loggers: make(map[string]AuditLogger, len(loggers)+1)}
+	r := &reader{loggers: make(map[string]AuditLogger, len(loggers)+1), names: newNameCache()}
 	for _, l := range append([]AuditLogger{stdoutLogger()}, loggers...) {
 		r.loggers[l.Config] = l
 	}
@@ -52,7 +55,10 @@ func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
 }
 
 // A reader reads rules, and knows audit loggers by their messages.
-type reader struct{ loggers map[string]AuditLogger }
+type reader struct {
+	loggers map[string]AuditLogger
+	names   *nameCache
+}
 
 func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicyv3.RBAC) (Config, error) {
 	if m == nil || m.GetAction() == rbacpolicyv3.RBAC_LOG {
@@ -62,11 +68,11 @@ func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicy
 	if a := m.GetAction(); a != rbacpolicyv3.RBAC_ALLOW && a != rbacpolicyv3.RBAC_DENY {
 		v.Add(p.Field("action"), a, "must be one of ALLOW, DENY, LOG (A41)")
 	}
-	out := &Rules{
+	out := &ruleSet{
 		Deny:     m.GetAction() == rbacpolicyv3.RBAC_DENY,
-		Policies: make([]Policy, 0, len(m.GetPolicies())),
-		Audit:    r.readAudit(dc, p.Field("audit_logging_options"), m.GetAuditLoggingOptions(), &v),
+		Policies: make([]namedPolicy, 0, len(m.GetPolicies())),
 	}
+	audit := r.readAudit(dc, p.Field("audit_logging_options"), m.GetAuditLoggingOptions(), &v)
 	for _, name := range slices.Sorted(maps.Keys(m.GetPolicies())) {
 		q := p.Field("policies[" + name + "]")
 		policy := m.GetPolicies()[name]
@@ -76,11 +82,11 @@ func (r *reader) read(dc *resource.DecodeContext, p resource.Path, m *rbacpolicy
 		if policy.GetCheckedCondition() != nil {
 			v.Add(q.Field("checked_condition"), nil, "must not be set (A41)")
 		}
-		out.Policies = append(out.Policies, Policy{
+		out.Policies = append(out.Policies, namedPolicy{
 			Name:       name,
-			Permission: Or(readPermissions(dc, &q, "permissions", policy.GetPermissions(), &v)),
-			Principal:  Or(readPrincipals(dc, &q, "principals", policy.GetPrincipals(), &v)),
+			Permission: or(readPermissions(dc, &q, "permissions", policy.GetPermissions(), &v)),
+			Principal:  or(readPrincipals(dc, &q, "principals", policy.GetPrincipals(), &v)),
 		})
 	}
-	return Config{out, m}, v.Err()
+	return Config{Rules: out, Audit: audit, names: r.names, source: m}, v.Err()
 }

@@ -38,10 +38,10 @@ func parse(t *testing.T, text string, loggers ...AuditLogger) (Config, error) {
 func TestPoliciesAreSorted(t *testing.T) {
 	const policy = `value { permissions { destination_port: 1 } principals { any: true } } } `
 	c, err := parse(t, `action: DENY policies { key: "b" `+policy+`policies { key: "a" `+policy)
-	rule := func(name string) Policy {
-		return Policy{name, Or{LocalPort(1)}, Or{Constant(true)}}
+	rule := func(name string) namedPolicy {
+		return namedPolicy{name, or{localPort(1)}, or{constant(true)}}
 	}
-	if diff := cmp.Diff(&Rules{Deny: true, Policies: []Policy{rule("a"), rule("b")}}, c.Rules); diff != "" || err != nil {
+	if diff := cmp.Diff(&ruleSet{Deny: true, Policies: []namedPolicy{rule("a"), rule("b")}}, c.Rules); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
@@ -57,14 +57,14 @@ func TestAudit(t *testing.T) {
 		{Config: "good", Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) { return c.Message, nil }},
 		{Config: "bad", Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return nil, errors.New("is bad") }},
 	}
-	const stdout = `logger_configs { audit_logger { typed_config { [type.googleapis.com/` + StdoutMessage + `] { } } } } `
+	const stdout = `logger_configs { audit_logger { typed_config { [type.googleapis.com/` + stdoutMessage + `] { } } } } `
 	for _, test := range []struct {
 		options string
 		want    Audit
 		err     string
 	}{
 		{`audit_condition: ON_DENY`, Audit{OnDeny: true}, ""},
-		{`audit_condition: ON_ALLOW ` + logger("good") + `} ` + stdout, Audit{OnAllow: true, Loggers: []AuditConfig{{"good", "good"}, {StdoutMessage, StdoutLog{}}}}, ""},
+		{`audit_condition: ON_ALLOW ` + logger("good") + `} ` + stdout, Audit{OnAllow: true, Loggers: []AuditConfig{{"good", "good"}, {stdoutMessage, nil}}}, ""},
 		{`audit_condition: ON_DENY_AND_ALLOW ` + logger("unknown") + `is_optional: true }`, Audit{OnDeny: true, OnAllow: true}, ""},
 		{logger("unknown") + `}`, Audit{}, `logger_configs[0].audit_logger.typed_config = "unknown"; must be of an audit logger that is known, or optional (A59)`},
 		{logger("bad") + `is_optional: true }`, Audit{}, `logger_configs[0].audit_logger.typed_config; is bad`},
@@ -82,7 +82,7 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%s: %v", test.options, err)
 			continue
 		}
-		if diff := cmp.Diff(test.want, c.Rules.Audit); diff != "" {
+		if diff := cmp.Diff(test.want, c.Audit); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", test.options, diff)
 		}
 	}

@@ -16,12 +16,12 @@ import (
 
 func readList[M any](
 	dc *resource.DecodeContext, p *resource.Path, field string, list []M, v *resource.Violations,
-	read func(*resource.DecodeContext, *resource.Path, M, *resource.Violations) Rule,
-) []Rule {
+	read func(*resource.DecodeContext, *resource.Path, M, *resource.Violations) rule,
+) []rule {
 	if len(list) == 0 {
 		v.Add(p.Field(field), nil, "must not be empty (A41)")
 	}
-	out := make([]Rule, 0, len(list))
+	out := make([]rule, 0, len(list))
 	for i, m := range list {
 		q := p.Item(field, i)
 		out = append(out, read(dc, &q, m, v))
@@ -29,16 +29,16 @@ func readList[M any](
 	return out
 }
 
-func readHeader(dc *resource.DecodeContext, p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) Rule {
+func readHeader(dc *resource.DecodeContext, p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) rule {
 	h, err := matcher.PartsOfHeader(m).Header(dc)
 	if err != nil {
 		v.AddError(p, err)
-		return Constant(false)
+		return constant(false)
 	}
 	if h.Name == ":scheme" || strings.HasPrefix(h.Name, "grpc-") {
 		v.Add(p.Field("name"), h.Name, "must not be :scheme or start with grpc- (A41)")
 	}
-	return Header{h}
+	return headerRule{h}
 }
 
 func readText(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) matcher.String {
@@ -51,13 +51,13 @@ func readText(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMa
 
 // serverName is matched by the empty text, which is what gRPC takes as the name that a
 // client asked for.
-func serverName(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) Rule {
+func serverName(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) rule {
 	s, err := matcher.PartsOfString(m).Matcher(dc)
 	if err != nil {
 		v.AddError(p, err)
-		return Constant(false)
+		return constant(false)
 	}
-	return Constant(s.Match(""))
+	return constant(s.Match(""))
 }
 
 func readPrefix(p resource.Path, m *corev3.CidrRange, v *resource.Violations) netip.Prefix {

@@ -18,37 +18,37 @@ func exact(text string) matcher.String { return matcher.String{Kind: matcher.Exa
 // lists have one entry each, of which the other one is any.
 func TestPermissionsAndPrincipals(t *testing.T) {
 	name := exact("spiffe://a")
-	header := Header{matcher.Header{Name: "x-a", Value: exact("b")}}
+	header := headerRule{matcher.Header{Name: "x-a", Value: exact("b")}}
 	for _, tt := range []struct {
 		permission, principal string
-		want                  Rule
+		want                  rule
 		violation             string // in part
 	}{
-		{"any: true", "any: true", Constant(true), ""},
+		{"any: true", "any: true", constant(true), ""},
 		{`header { name: "X-A" exact_match: "b" }`, `header { name: "X-A" exact_match: "b" }`, header, ""},
-		{`url_path { path { exact: "/s/m" } }`, `url_path { path { exact: "/s/m" } }`, Path{exact("/s/m")}, ""},
-		{`metadata {}`, `metadata {}`, Constant(false), ""},
-		{`metadata { invert: true }`, `metadata { invert: true }`, Constant(true), ""},
-		{`sourced_metadata { metadata_matcher { invert: true } }`, `sourced_metadata { metadata_matcher { invert: true } }`, Constant(true), ""},
+		{`url_path { path { exact: "/s/m" } }`, `url_path { path { exact: "/s/m" } }`, methodPath{exact("/s/m")}, ""},
+		{`metadata {}`, `metadata {}`, constant(false), ""},
+		{`metadata { invert: true }`, `metadata { invert: true }`, constant(true), ""},
+		{`sourced_metadata { metadata_matcher { invert: true } }`, `sourced_metadata { metadata_matcher { invert: true } }`, constant(true), ""},
 		{
 			`and_rules { rules { any: true } rules { header { name: "x-a" exact_match: "b" } } }`,
 			`and_ids { ids { any: true } ids { header { name: "x-a" exact_match: "b" } } }`,
-			And{Constant(true), header},
+			and{constant(true), header},
 			"",
 		},
-		{`or_rules { rules { any: true } }`, `or_ids { ids { any: true } }`, Or{Constant(true)}, ""},
-		{`not_rule { not_rule { any: true } }`, `not_id { not_id { any: true } }`, Not{Not{Constant(true)}}, ""},
+		{`or_rules { rules { any: true } }`, `or_ids { ids { any: true } }`, or{constant(true)}, ""},
+		{`not_rule { not_rule { any: true } }`, `not_id { not_id { any: true } }`, not{not{constant(true)}}, ""},
 
-		{"destination_port: 80", "", LocalPort(80), ""},
-		{`destination_ip { address_prefix: "10.1.2.3" prefix_len { value: 8 } }`, "", LocalAddress{netip.MustParsePrefix("10.0.0.0/8")}, ""},
-		{`requested_server_name { exact: "" }`, "", Constant(true), ""},
-		{`requested_server_name { exact: "a" }`, "", Constant(false), ""},
+		{"destination_port: 80", "", localPort(80), ""},
+		{`destination_ip { address_prefix: "10.1.2.3" prefix_len { value: 8 } }`, "", localAddress{netip.MustParsePrefix("10.0.0.0/8")}, ""},
+		{`requested_server_name { exact: "" }`, "", constant(true), ""},
+		{`requested_server_name { exact: "a" }`, "", constant(false), ""},
 
-		{"", `authenticated {}`, Authenticated{}, ""},
-		{"", `authenticated { principal_name { exact: "spiffe://a" } }`, Authenticated{&name}, ""},
-		{"", `source_ip { address_prefix: "::1" prefix_len { value: 128 } }`, RemoteAddress{netip.MustParsePrefix("::1/128")}, ""},
-		{"", `direct_remote_ip { address_prefix: "1.2.3.4" prefix_len { value: 32 } }`, RemoteAddress{netip.MustParsePrefix("1.2.3.4/32")}, ""},
-		{"", `remote_ip { address_prefix: "1.2.3.4" }`, RemoteAddress{netip.MustParsePrefix("0.0.0.0/0")}, ""},
+		{"", `authenticated {}`, authenticated{}, ""},
+		{"", `authenticated { principal_name { exact: "spiffe://a" } }`, authenticated{&name}, ""},
+		{"", `source_ip { address_prefix: "::1" prefix_len { value: 128 } }`, remoteAddress{netip.MustParsePrefix("::1/128")}, ""},
+		{"", `direct_remote_ip { address_prefix: "1.2.3.4" prefix_len { value: 32 } }`, remoteAddress{netip.MustParsePrefix("1.2.3.4/32")}, ""},
+		{"", `remote_ip { address_prefix: "1.2.3.4" }`, remoteAddress{netip.MustParsePrefix("0.0.0.0/0")}, ""},
 
 		{`header { name: ":scheme" present_match: true }`, `header { name: ":scheme" present_match: true }`, nil, `header.name = ":scheme"; must not be :scheme or start with grpc- (A41)`},
 		{`header { name: "Grpc-A" present_match: true }`, `header { name: "Grpc-A" present_match: true }`, nil, `header.name = "grpc-a"; must not be`},
@@ -70,16 +70,16 @@ func TestPermissionsAndPrincipals(t *testing.T) {
 		const head = `policies { key: "p" value { `
 		if tt.permission != "" {
 			c, err := parse(t, head+`permissions { `+tt.permission+` } principals { any: true } } }`)
-			checkRule(t, "permission "+tt.permission, c, err, func(p Policy) Rule { return p.Permission }, tt.want, tt.violation)
+			checkRule(t, "permission "+tt.permission, c, err, func(p namedPolicy) rule { return p.Permission }, tt.want, tt.violation)
 		}
 		if tt.principal != "" {
 			c, err := parse(t, head+`permissions { any: true } principals { `+tt.principal+` } } }`)
-			checkRule(t, "principal "+tt.principal, c, err, func(p Policy) Rule { return p.Principal }, tt.want, tt.violation)
+			checkRule(t, "principal "+tt.principal, c, err, func(p namedPolicy) rule { return p.Principal }, tt.want, tt.violation)
 		}
 	}
 }
 
-func checkRule(t *testing.T, where string, c Config, err error, of func(Policy) Rule, want Rule, violation string) {
+func checkRule(t *testing.T, where string, c Config, err error, of func(namedPolicy) rule, want rule, violation string) {
 	t.Helper()
 	if violation != "" {
 		if err == nil || !strings.Contains(err.Error(), violation) || !strings.Contains(err.Error(), "rules.policies[p].") {
@@ -91,8 +91,8 @@ func checkRule(t *testing.T, where string, c Config, err error, of func(Policy) 
 		t.Errorf("%s: %v", where, err)
 		return
 	}
-	if got := of(c.Rules.Policies[0]); !reflect.DeepEqual(got, Rule(Or{want})) {
-		t.Errorf("%s is read as %#v, want %#v", where, got, Or{want})
+	if got := of(c.Rules.Policies[0]); !reflect.DeepEqual(got, rule(or{want})) {
+		t.Errorf("%s is read as %#v, want %#v", where, got, or{want})
 	}
 }
 

@@ -37,6 +37,9 @@ type nameCache struct {
 func newNameCache() *nameCache { return &nameCache{seed: maphash.MakeSeed()} }
 
 func (c *nameCache) of(leaf *x509.Certificate) *names {
+	if c == nil { // a literal configuration
+		return newNames(leaf)
+	}
 	at := &c.some[maphash.Comparable(c.seed, leaf)%uint64(len(c.some))]
 	n := at.Load()
 	if n == nil || n.leaf != leaf {

@@ -1,0 +1,133 @@
+package rbac
+
+import (
+	"crypto/x509"
+	"encoding/base64"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
+)
+
+// A Call is the part of a call that rules look at.
+type Call struct {
+	// Method is the full name of the method, "/package.Service/Method".
+	Method string
+	// Metadata are the headers. Names are in lower case.
+	Metadata map[string][]string
+	// Local and Remote are the two ends of the connection, without zones, and IPv4 addresses
+	// as such. An end that is not of IP is the zero value.
+	Local, Remote netip.AddrPort
+	// TLS says that the connection has TLS.
+	TLS bool
+	// Certificate is the peer's; nil: it has shown none.
+	Certificate *x509.Certificate
+}
+
+// Evaluate reports whether the rules allow a call, and the first policy, by name, that
+// matches it; empty: none does. A configuration without rules allows all calls. Evaluate may
+// be called from any goroutine.
+func (c *Config) Evaluate(call *Call) (policy string, allowed bool) {
+	if c == nil || c.Rules == nil || call == nil {
+		return "", c == nil || c.Rules == nil
+	}
+	r := request{*call, c.names}
+	for i := range c.Rules.Policies {
+		if p := &c.Rules.Policies[i]; r.matches(p.Permission) && r.matches(p.Principal) {
+			return p.Name, !c.Rules.Deny
+		}
+	}
+	return "", c.Rules.Deny
+}
+
+// Principal is the first name in the certificate of the peer, for audit logs: a URI, or a DNS
+// name, or the subject. Empty: the peer has shown no certificate.
+func (c *Config) Principal(call *Call) string {
+	if call == nil || call.Certificate == nil {
+		return ""
+	}
+	return c.names.of(call.Certificate).list[0]
+}
+
+// A request is a call, and the names of its peer.
+type request struct {
+	Call
+	names *nameCache
+}
+
+// matches reports whether the call matches a rule.
+func (r *request) matches(x rule) bool {
+	switch rule := x.(type) {
+	case and:
+		for _, one := range rule {
+			if !r.matches(one) {
+				return false
+			}
+		}
+		return true
+	case or:
+		return slices.ContainsFunc(rule, r.matches)
+	case not:
+		return !r.matches(rule.Rule)
+	case constant:
+		return bool(rule)
+	case headerRule:
+		return rule.Match(r.header(rule.Name))
+	case methodPath:
+		return rule.Match(r.Method)
+	case localAddress:
+		return rule.Contains(r.Local.Addr())
+	case localPort:
+		return r.Local.IsValid() && uint32(rule) == uint32(r.Local.Port())
+	case remoteAddress:
+		return rule.Contains(r.Remote.Addr())
+	case authenticated:
+		return r.TLS && (rule.Name == nil || r.authenticated(rule.Name))
+	default:
+		return false
+	}
+}
+
+// header is what a header is for rules, and whether it is there (A41).
+func (r *request) header(name string) (value string, there bool) {
+	switch name {
+	case ":method":
+		return "POST", true // gRPC takes no other
+	case ":path":
+		return r.Method, true
+	case "host":
+		name = ":authority"
+	case "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
+		return "", false // about a connection only (RFC 7230 section 6.1)
+	}
+	values := r.Metadata[name]
+	if strings.HasSuffix(name, "-bin") {
+		values = encoded(values)
+	}
+	switch len(values) {
+	case 0:
+		return "", false
+	case 1:
+		return values[0], true
+	default:
+		return strings.Join(values, ","), true
+	}
+}
+
+// encoded are binary values as they were on the wire.
+func encoded(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = base64.RawStdEncoding.EncodeToString([]byte(v))
+	}
+	return out
+}
+
+// authenticated reports whether the identity of the peer matches.
+func (r *request) authenticated(name *matcher.String) bool {
+	if r.Certificate == nil {
+		return name.Match("")
+	}
+	return slices.ContainsFunc(r.names.of(r.Certificate).list, name.Match)
+}
