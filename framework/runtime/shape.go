@@ -46,7 +46,7 @@ type member struct {
 }
 
 // tag is the key of struct tags for fields that need one: `xds:"secret"` hides the value of
-// a field, `xds:"shown"` shows an unexported field.
+// a field, `xds:"shown=Name"` shows an unexported field under that name.
 const tag = "xds"
 
 // shapes are those of the types that one call meets.
@@ -122,14 +122,14 @@ func (s shapes) members(t reflect.Type) []member {
 	var out []member
 	for i := range t.NumField() {
 		f := t.Field(i)
-		mark := f.Tag.Get(tag)
+		mark, shown, _ := strings.Cut(f.Tag.Get(tag), "=")
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "-" || !f.IsExported() && mark != "shown" || s.of(f.Type).form == opaque {
 			continue
 		}
 		m := member{name: f.Name, key: name, index: i, secret: mark == "secret"}
 		if !f.IsExported() {
-			m.name = strings.ToUpper(f.Name[:1]) + f.Name[1:]
+			m.name = shown
 		}
 		if m.key == "" {
 			m.key = lowerCamel(m.name)

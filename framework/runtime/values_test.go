@@ -43,7 +43,7 @@ type shown struct {
 	Secret   string            `xds:"secret"`
 	Left     string            `json:"-"`
 	Named    string            `json:"other_name"`
-	hidden   []string          `xds:"shown"`
+	hidden   []string          `xds:"shown=Hidden"`
 	private  string            // not shown
 	Func     func()            // not shown
 	Loud     panics            // panics when it is asked

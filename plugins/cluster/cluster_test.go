@@ -111,7 +111,7 @@ func TestLBPolicy(t *testing.T) {
 func TestTLS(t *testing.T) {
 	const socket = `[type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] { sni: "s" auto_host_sni: true
 		common_tls_context { tls_certificate_provider_instance { instance_name: "identity" certificate_name: "i" } validation_context { ca_certificate_provider_instance { instance_name: "roots" certificate_name: "r" } } } }`
-	want := &cluster.TLS{
+	want := &tlscontext.Client{
 		Identity: tlscontext.Instance{Provider: "identity", Certificate: "i"}, Roots: tlscontext.Instance{Provider: "roots", Certificate: "r"},
 		SNI: "s", AutoHostSNI: true,
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
@@ -28,7 +29,7 @@ var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket //
 
 var _ func(*resource.DecodeContext, string) (bool, error) = httpProxy // hook of field HTTPProxy
 
-var _ func(*resource.DecodeContext, []byte) (*TLS, error) = clientTLS // hook of field TLS
+var _ func(*resource.DecodeContext, []byte) (*tlscontext.Client, error) = clientTLS // hook of field TLS
 
 var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = reportMetrics // hook of field ReportMetrics
 

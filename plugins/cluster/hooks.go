@@ -14,9 +14,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// TLS is how the cluster's connections are secured (A29).
-type TLS = tlscontext.Client
-
 // validateProfile checks, for proxies that are not gRPC, the message's own rules.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
@@ -84,7 +81,7 @@ func maxEjectionTime(_ *resource.DecodeContext, longest, base *durationpb.Durati
 
 // clientTLS is what TLS is read of the transport socket. A proxy that is not gRPC
 // may have other sockets.
-func clientTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
+func clientTLS(dc *resource.DecodeContext, socket []byte) (*tlscontext.Client, error) {
 	tls, err := tlscontext.ForClient(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
 		return nil, nil //nolint:nilnil // TransportSocket says that there is something

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -44,7 +45,7 @@ type Update struct {
 	HTTPProxy bool
 	// How connections are secured, where the program wants the control plane to say it; nil:
 	// it does not (A29).
-	TLS *TLS
+	TLS *tlscontext.Client
 	// Where load is reported to: the server that the cluster came from; nil: nowhere (A47).
 	LoadReports *bootstrap.Server
 	// Which of the endpoints' own metrics go into load reports (A85).

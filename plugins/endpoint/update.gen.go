@@ -76,7 +76,7 @@ type LocalityID struct {
 type Endpoint struct {
 	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
 	// no socket address is left out.
-	addresses []string `xds:"shown"`
+	addresses []string `xds:"shown=Addresses"`
 	// What the control plane knows.
 	Health Health
 	// The share of the locality's traffic.

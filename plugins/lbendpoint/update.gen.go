@@ -27,7 +27,7 @@ const messageName = "envoy.config.endpoint.v3.LbEndpoint"
 type Update struct {
 	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
 	// no socket address is left out.
-	addresses []string `xds:"shown"`
+	addresses []string `xds:"shown=Addresses"`
 	// The name to use in their place, if any.
 	Hostname string
 	// What the control plane knows.

@@ -11,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
@@ -24,7 +25,7 @@ var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error)
 
 var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable // hook of field Chains
 
-var _ func(*resource.DecodeContext, []byte) (*TLS, error) = serverTLS // hook of field TLS
+var _ func(*resource.DecodeContext, []byte) (*tlscontext.Server, error) = serverTLS // hook of field TLS
 
 var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
 

@@ -11,9 +11,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// TLS is how the connections of a filter chain are secured (A29).
-type TLS = tlscontext.Server
-
 // validateProfile checks, for proxies that are not gRPC, the rules of the message
 // and of the managers in it. That a manager cannot be read is said elsewhere.
 func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
@@ -57,7 +54,7 @@ func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address
 
 // serverTLS reads TLS from the transport socket. A proxy that is not gRPC may have other
 // sockets.
-func serverTLS(dc *resource.DecodeContext, socket []byte) (*TLS, error) {
+func serverTLS(dc *resource.DecodeContext, socket []byte) (*tlscontext.Server, error) {
 	tls, err := tlscontext.ForServer(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
 		return nil, nil //nolint:nilnil // TransportSocket says that there is something

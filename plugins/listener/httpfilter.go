@@ -7,9 +7,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// HTTPFilters are what calls go through.
-type HTTPFilters = []HTTPFilter
-
 // configDiscovery is the member of HttpFilter.config_type for a configuration that is a
 // resource of its own.
 const configDiscovery = 5

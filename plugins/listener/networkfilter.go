@@ -7,9 +7,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// NetworkFilters are what connections go through.
-type NetworkFilters = []NetworkFilter
-
 // Manager is how the calls of the chain's connections are treated. It is nil only in
 // profile Envoy.
 func (c *FilterChain) Manager() *Manager {

@@ -14,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -39,7 +40,7 @@ type Update struct {
 	// For connections that no other chain is for; nil: they are to be closed.
 	DefaultFilterChain *FilterChain
 	// What FilterChain looks into; nil without FilterChains.
-	chains *chainTable `xds:"shown"`
+	chains *chainTable `xds:"shown=Chains"`
 
 	meta resource.Meta
 }
@@ -72,7 +73,7 @@ type FilterChain struct {
 	Filters []NetworkFilter
 	// How connections are secured, where the program wants the control plane to say it; nil:
 	// it does not (A29).
-	TLS *TLS
+	TLS *tlscontext.Server
 	// The message that configures the transport socket; empty: there is none. In profile
 	// Envoy, it may be one that TLS does not tell of.
 	TransportSocket string

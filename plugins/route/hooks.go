@@ -13,9 +13,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// HeaderMatcher is what a header of a call must be.
-type HeaderMatcher = matcher.Header
-
 // validateProfile checks, for proxies that are not gRPC, the message's own rules.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *routev3.RouteConfiguration, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)

@@ -3,6 +3,8 @@ package route
 import (
 	"math/rand/v2"
 	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
 // Headers are the headers of a call.
@@ -104,7 +106,7 @@ func lower(c byte) byte {
 
 // matchHeader looks at what A28 lets routes see: no binary headers, and the content
 // type of gRPC where the call says none.
-func matchHeader(m *HeaderMatcher, headers Headers) bool {
+func matchHeader(m *matcher.Header, headers Headers) bool {
 	if strings.HasSuffix(m.Name, "-bin") {
 		return m.Match("", false)
 	}

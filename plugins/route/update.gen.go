@@ -31,7 +31,7 @@ type Update struct {
 	// In the order of the control plane.
 	VirtualHosts []VirtualHost
 	// What VirtualHost looks into.
-	hosts *hostTable `xds:"shown"`
+	hosts *hostTable `xds:"shown=Hosts"`
 	// The LB policies by which cluster specifier plugins choose clusters, by the names that
 	// routes use. One that is optional and that nobody registered has no name.
 	Specifiers map[string]resource.LBConfig
@@ -51,7 +51,7 @@ type VirtualHost struct {
 	// The first that matches is taken.
 	Routes []Route
 	// What Match looks into; nil where there are few routes.
-	table *table `xds:"shown"`
+	table *table `xds:"shown=Table"`
 	// When calls are made again; for routes that say nothing about it (A44).
 	Retry *RetryPolicy
 	// By the names of filters (A39).

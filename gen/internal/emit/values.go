@@ -68,7 +68,7 @@ func shownAs(f *model.Field) string {
 	case f.Secret:
 		return "secret"
 	case f.Hidden:
-		return "shown"
+		return "shown=" + f.Name
 	}
 	return ""
 }

@@ -124,5 +124,6 @@ func knownPackages() map[string]string {
 	return map[string]string{
 		"time": "time", "netip": "net/netip", "anypb": "google.golang.org/protobuf/types/known/anypb", "url": "net/url", "regexp": "regexp", "json": "encoding/json",
 		"resource": descriptor.Framework + "resource", "xdstp": descriptor.Framework + "xdstp", "bootstrap": descriptor.Framework + "bootstrap",
+		"matcher": descriptor.Framework + "matcher", "tlscontext": descriptor.Framework + "tlscontext",
 	}
 }

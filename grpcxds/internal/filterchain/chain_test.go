@@ -108,8 +108,8 @@ func overrides(pairs ...any) map[string]route.FilterOverride {
 	return out
 }
 
-func list() listener.HTTPFilters {
-	return listener.HTTPFilters{
+func list() []listener.HTTPFilter {
+	return []listener.HTTPFilter{
 		{Name: "one", Message: "a.A", Config: "1"},
 		{Name: "optional", Message: "a.Unknown", Skipped: "it is optional"},
 		{Name: "two", Message: "a.B", Config: "2"},
@@ -215,7 +215,7 @@ func TestChainsAreShared(t *testing.T) {
 
 // A filter whose interceptor is nil is not asked.
 func TestNoInterceptor(t *testing.T) {
-	c, err := table(t).Server(listener.HTTPFilters{{Name: "one", Message: "a.A"}})
+	c, err := table(t).Server([]listener.HTTPFilter{{Name: "one", Message: "a.A"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,11 +227,11 @@ func TestNoInterceptor(t *testing.T) {
 func TestWhatCannotRun(t *testing.T) {
 	f := table(t)
 	for _, test := range []struct {
-		list listener.HTTPFilters
+		list []listener.HTTPFilter
 		o    map[string]route.FilterOverride
 		want string
 	}{
-		{listener.HTTPFilters{{Name: "x", Message: "a.Unknown"}}, nil, `"x": a.Unknown cannot run on a server`},
+		{[]listener.HTTPFilter{{Name: "x", Message: "a.Unknown"}}, nil, `"x": a.Unknown cannot run on a server`},
 		{list(), overrides("one", "a.BOverride", "x"), `"one": an override is a a.BOverride; must be one of a.A`},
 		{list(), overrides("one", "a.AOverride", errConfig), `"one": cannot be used`},
 	} {
@@ -274,7 +274,7 @@ func tenFilters(t testing.TB) *filterchain.ServerChain {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.Server(slices.Repeat(listener.HTTPFilters{{Name: "x", Message: "a.A"}}, 10))
+	c, err := f.Server(slices.Repeat([]listener.HTTPFilter{{Name: "x", Message: "a.A"}}, 10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func tenFilters(t testing.TB) *filterchain.ServerChain {
 }
 
 func TestIdle(t *testing.T) {
-	list := listener.HTTPFilters{{Name: "end", Message: "a.End"}}
+	list := []listener.HTTPFilter{{Name: "end", Message: "a.End"}}
 	s, err := table(t).Server(list)
 	if err != nil || !s.Idle() || !(*filterchain.ServerChain)(nil).Idle() {
 		t.Errorf("a server's chain without filters is not idle (%v)", err)

@@ -64,11 +64,11 @@ func TestDisabled(t *testing.T) {
 // A disabled filter has no interceptor, but its message must be known.
 func TestDisabledFilterIsKnown(t *testing.T) {
 	f := table(t)
-	c, err := f.Client(listener.HTTPFilters{{Name: "one", Message: "a.A", Disabled: true}, {Name: "end", Message: "a.End", Disabled: true}})
+	c, err := f.Client([]listener.HTTPFilter{{Name: "one", Message: "a.A", Disabled: true}, {Name: "end", Message: "a.End", Disabled: true}})
 	if err != nil || !c.Idle() {
 		t.Errorf("a chain of disabled filters is not idle (%v)", err)
 	}
-	if _, err := f.Client(listener.HTTPFilters{{Name: "x", Message: "a.Unknown", Disabled: true}}); err == nil {
+	if _, err := f.Client([]listener.HTTPFilter{{Name: "x", Message: "a.Unknown", Disabled: true}}); err == nil {
 		t.Error("a disabled filter that cannot run is accepted")
 	}
 }

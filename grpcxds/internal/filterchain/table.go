@@ -49,7 +49,7 @@ func check(f httpfilter.Filter) error {
 
 // Server makes the chain of a server's list of filters. The error says which filter cannot
 // be run; calls are to fail then.
-func (t *Table) Server(list listener.HTTPFilters) (*ServerChain, error) {
+func (t *Table) Server(list []listener.HTTPFilter) (*ServerChain, error) {
 	c, err := build(t, list, "server", func(f httpfilter.Filter) maker[httpfilter.ServerInterceptor] { return f.Server })
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (t *Table) Server(list listener.HTTPFilters) (*ServerChain, error) {
 
 // Client makes the chain of a client's list of filters. The error says which filter cannot
 // be run; calls are to fail then.
-func (t *Table) Client(list listener.HTTPFilters) (*ClientChain, error) {
+func (t *Table) Client(list []listener.HTTPFilter) (*ClientChain, error) {
 	c, err := build(t, list, "client", func(f httpfilter.Filter) maker[httpfilter.ClientInterceptor] { return f.Client })
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func (t *Table) Client(list listener.HTTPFilters) (*ClientChain, error) {
 
 // build makes a chain without overrides. It leaves out skipped filters and ends at the
 // terminal filter. A disabled filter has no interceptor.
-func build[I any](t *Table, list listener.HTTPFilters, side string, half func(httpfilter.Filter) maker[I]) (chain[I], error) {
+func build[I any](t *Table, list []listener.HTTPFilter, side string, half func(httpfilter.Filter) maker[I]) (chain[I], error) {
 	var links []link[I]
 	for _, l := range list {
 		if l.Skipped != "" {
