@@ -2,12 +2,14 @@ package resource
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A RawType is a resource type whose updates are whole messages, for programs
@@ -24,8 +26,22 @@ type RawUpdate[M proto.Message] struct {
 	message M
 }
 
-// Message is the message. It must not be changed.
-func (u *RawUpdate[M]) Message() M { return u.message }
+// Message is the message. It must not be changed. A nil update has none.
+func (u *RawUpdate[M]) Message() M {
+	if u == nil {
+		var none M
+		return none
+	}
+	return u.message
+}
+
+// String names the update and the size of its message, whose content may be secret.
+func (u *RawUpdate[M]) String() string {
+	if u == nil {
+		return "<nil>"
+	}
+	return fmt.Sprintf("%s version %s {%d bytes}", printable.Quote(u.Name().String(), printable.Short), printable.Quote(u.Version(), printable.Short), len(u.Raw()))
+}
 
 // Raw makes a resource type of a message:
 //
