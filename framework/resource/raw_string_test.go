@@ -25,7 +25,7 @@ func TestRawString(t *testing.T) {
 		t.Errorf("the update prints as %s", got)
 	}
 	var none *resource.RawUpdate[*corev3.Node]
-	if got := fmt.Sprint(none); got != "<nil>" || none.Message() != nil {
+	if got := none.String(); got != "<nil>" || none.Message() != nil {
 		t.Errorf("a nil update prints as %s", got)
 	}
 }

@@ -103,7 +103,8 @@ func (p *jsonWriter) value(v reflect.Value, depth int) {
 
 // said writes what a method of the value says of it.
 func (p *jsonWriter) said(v reflect.Value, f form) {
-	said, ok, written := "", false, false
+	var said string
+	var ok, written bool
 	switch f {
 	case message:
 		said, ok = told(v, messageJSON)

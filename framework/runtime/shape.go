@@ -84,7 +84,7 @@ func (s shapes) form(t reflect.Type, known *shape) form {
 
 // plainForm is the form of a type without methods that tell it.
 func (s shapes) plainForm(t reflect.Type, known *shape) form {
-	switch t.Kind() {
+	switch t.Kind() { //nolint:exhaustive // all others are scalars
 	case reflect.Struct:
 		switch {
 		case len(known.fields) > 0 || t.NumField() == 0:
@@ -179,7 +179,7 @@ func told[T any](v reflect.Value, call func(T) string) (s string, ok bool) {
 	if !v.CanInterface() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
 		return "", false
 	}
-	x, is := v.Interface().(T)
+	x, is := reflect.TypeAssert[T](v)
 	if !is {
 		return "", false
 	}

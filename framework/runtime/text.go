@@ -116,7 +116,8 @@ func (p *text) value(v reflect.Value, depth int) {
 
 // said writes what a method of the value says of it.
 func (p *text) said(v reflect.Value, s *shape, depth int) {
-	said, ok := "", false
+	var said string
+	var ok bool
 	switch s.form {
 	case message:
 		said, ok = told(v, messageText)
@@ -145,12 +146,12 @@ func messageText(m proto.Message) string {
 }
 
 func jsonText(m json.Marshaler) string {
-	b, _ := m.MarshalJSON() //nolint:errcheck // nothing is shown then
+	b, _ := m.MarshalJSON() // nothing is shown if it fails
 	return string(b)
 }
 
 func marshalText(m encoding.TextMarshaler) string {
-	b, _ := m.MarshalText() //nolint:errcheck // nothing is shown then
+	b, _ := m.MarshalText() // nothing is shown if it fails
 	return string(b)
 }
 

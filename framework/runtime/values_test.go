@@ -3,7 +3,6 @@ package runtime_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
 	"net/netip"
 	"regexp"
@@ -164,7 +163,7 @@ func TestNothing(t *testing.T) {
 		if got, err := runtime.MarshalJSON(message, tt.u); string(got) != tt.json || err != nil {
 			t.Errorf("MarshalJSON = %s, %v; want %s", got, err, tt.json)
 		}
-		if got := fmt.Sprint(runtime.LogValue(tt.u)); got != tt.log {
+		if got := runtime.LogValue(tt.u).String(); got != tt.log {
 			t.Errorf("LogValue = %s, want %s", got, tt.log)
 		}
 	}

@@ -48,7 +48,7 @@ func (u *Update) FilterChain(c Conn) *FilterChain {
 
 // searched is FilterChain without the table.
 func (u *Update) searched(c Conn) *FilterChain {
-	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) //nolint:errcheck // chains that clash: the first counts
+	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) // where chains clash, the first counts
 	with := Update{FilterChains: u.FilterChains, DefaultFilterChain: u.DefaultFilterChain, chains: t}
 	return with.FilterChain(c)
 }

@@ -38,7 +38,7 @@ func (u *Update) VirtualHost(authority string) *VirtualHost {
 	}
 	t := u.hosts
 	if t == nil { // no decoder made the update
-		t, _ = newHostTable(nil, u.VirtualHosts) //nolint:errcheck // there is none
+		t, _ = newHostTable(nil, u.VirtualHosts)
 	}
 	i := t.find(strings.ToLower(authority))
 	if i < 0 || i >= len(u.VirtualHosts) {

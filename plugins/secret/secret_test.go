@@ -71,7 +71,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 			if !strings.Contains(shown, "server") {
 				t.Errorf("%s does not name the secret", shown)
 			}
-			for _, hidden := range []string{content, base64.StdEncoding.EncodeToString([]byte(content)), fmt.Sprint([]byte(content))} {
+			for _, hidden := range []string{content, base64.StdEncoding.EncodeToString([]byte(content)), fmt.Sprintf("%d", []byte(content))} {
 				if strings.Contains(shown, hidden) {
 					t.Errorf("%s has the secret's content", shown)
 				}

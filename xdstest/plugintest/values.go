@@ -99,18 +99,17 @@ func (l *literals) structs(v reflect.Value) {
 			bare.Elem().Field(i).Set(v.Field(i))
 		}
 	}
-	for i := range pointer.NumMethod() {
-		l.call(bare, pointer.Method(i).Name, "a literal")
+	for m := range pointer.Methods() {
+		l.call(bare, m.Name, "a literal")
 	}
 	if l.seen[v.Type()] {
 		return
 	}
 	l.seen[v.Type()] = true
-	for i := range pointer.NumMethod() {
-		name := pointer.Method(i).Name
-		l.call(reflect.New(v.Type()), name, "the zero value")
-		if _, ofValue := v.Type().MethodByName(name); !ofValue { // Go itself panics there
-			l.call(reflect.Zero(pointer), name, "nil")
+	for m := range pointer.Methods() {
+		l.call(reflect.New(v.Type()), m.Name, "the zero value")
+		if _, ofValue := v.Type().MethodByName(m.Name); !ofValue { // Go itself panics there
+			l.call(reflect.Zero(pointer), m.Name, "nil")
 		}
 	}
 }
