@@ -81,3 +81,6 @@ func (r runnable) Extend(e resource.Extension) {
 		r.Registrar.Extend(e)
 	}
 }
+
+// Fill implements [resource.Registrar].
+func (r runnable) Fill(e resource.Extension) { r.Extend(e) }

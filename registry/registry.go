@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -21,6 +23,7 @@ type Registry struct {
 	mu         sync.Mutex
 	types      []*resource.Descriptor
 	extensions []resource.Extension
+	fills      []resource.Extension
 	origin     map[string]string // of each type and extension, by what it is found by
 	frozen     *resource.Set
 	errs       []error
@@ -43,13 +46,15 @@ func New(opts ...Option) *Registry {
 	return r
 }
 
-// Register adds a type. A type whose name is taken already, and one that comes
-// after Freeze, are errors that Freeze returns; a duplicate names both origins.
+// Register adds a type. Registering the same type again does nothing. Another type of the
+// same name, and a type that comes after Freeze, are errors that Freeze returns; the error of
+// a duplicate names both origins.
 func (r *Registry) Register(t *resource.Descriptor) {
 	from := origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
+	case slices.Contains(r.types, t): // nil never is in there
 	case t == nil:
 		r.errs = append(r.errs, fmt.Errorf("registry: a nil type was registered by %s", from))
 	case r.frozen != nil:
@@ -63,18 +68,14 @@ func (r *Registry) Register(t *resource.Descriptor) {
 }
 
 // Extend adds an extension: an HTTP filter, an LB policy, a cluster specifier
-// plugin, a kind of metadata or a certificate provider. What is wrong with it is an
-// error that Freeze returns; a duplicate names both origins.
+// plugin, a kind of metadata or a certificate provider. Adding the same extension again does
+// nothing. Freeze returns an error for an invalid extension and for another extension of the
+// same name; the error of a duplicate names both origins.
 func (r *Registry) Extend(e resource.Extension) {
 	from := origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := resource.CheckExtension(e); err != nil {
-		r.errs = append(r.errs, fmt.Errorf("%w, by %s", err, from))
-		return
-	}
-	if r.frozen != nil {
-		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, resource.ExtensionNames(e), from))
+	if slices.ContainsFunc(r.extensions, func(known resource.Extension) bool { return same(known, e) }) || !r.admits(e, from) {
 		return
 	}
 	for _, name := range resource.ExtensionNames(e) {
@@ -87,6 +88,37 @@ func (r *Registry) Extend(e resource.Extension) {
 		r.origin[name] = from
 	}
 	r.extensions = append(r.extensions, e)
+}
+
+// Fill adds an extension where no other one is registered for the same name, before or after.
+// Of two that are added so, one that can run has precedence over one that only reads
+// configurations, and the first one over the second.
+func (r *Registry) Fill(e resource.Extension) {
+	from := origin()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.admits(e, from) {
+		r.fills = append(r.fills, e)
+	}
+}
+
+// admits reports whether an extension is valid and in time. It notes the error if not.
+func (r *Registry) admits(e resource.Extension, from string) bool {
+	if err := resource.CheckExtension(e); err != nil {
+		r.errs = append(r.errs, fmt.Errorf("%w, by %s", err, from))
+		return false
+	}
+	if r.frozen != nil {
+		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, resource.ExtensionNames(e), from))
+		return false
+	}
+	return true
+}
+
+// same reports whether both are one extension. Structs that hold functions cannot be compared;
+// pointers to them can.
+func same(a, b resource.Extension) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
 // Freeze returns the set of all types and extensions, or everything that is wrong with the
@@ -103,7 +135,10 @@ func (r *Registry) Freeze() (*resource.Set, error) {
 		if err != nil {
 			return nil, err
 		}
-		if r.frozen, err = set.Extend(r.profile, r.extensions...); err != nil {
+		if set, err = set.Extend(r.profile, r.extensions...); err != nil {
+			return nil, err
+		}
+		if r.frozen, err = set.Fill(r.fills...); err != nil {
 			return nil, err
 		}
 	}

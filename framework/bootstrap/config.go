@@ -128,6 +128,12 @@ func (c *Config) CertificateProviders() map[string]CertificateProvider {
 // make a client send its credentials elsewhere (gRFC A47).
 func (c *Config) HasServer(s *Server) bool { return s != nil && c.keys[s.key] }
 
+// Key identifies the content: two configurations have the same key if a program cannot tell
+// them apart. It covers servers by [Server.Key], node, authorities, templates, certificate
+// providers, and the options that the configuration was read with, such as the support of
+// federation (gRFC A47). The key is a digest: it reveals no configuration.
+func (c *Config) Key() string { return c.key() }
+
 // String describes the configuration for people, without any credentials.
 func (c *Config) String() string {
 	return fmt.Sprintf("servers %v, authorities %q, federation %t", c.servers, c.Authorities(), c.federation)

@@ -5,7 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
+
+	"google.golang.org/protobuf/proto"
 )
 
 // serverKey returns the digest of what makes servers different. It is a digest so
@@ -28,6 +32,49 @@ func serverKey(s *Server) string {
 	text, _ := json.Marshal(key) // strings always marshal
 	digest := sha256.Sum256(text)
 	return hex.EncodeToString(digest[:])
+}
+
+// key returns the digest of the content.
+func (c *Config) key() string {
+	type authority struct {
+		Name, Template string
+		Servers        []string
+	}
+	type provider struct{ Name, Plugin, Config string }
+	node, _ := proto.MarshalOptions{Deterministic: true}.Marshal(c.node) // it was unmarshalled, or is a copy
+	content := struct {
+		Federation                     bool
+		Node                           []byte
+		Servers                        []string
+		Authorities                    []authority
+		ClientTemplate, ServerTemplate string
+		Providers                      []provider
+		ChannelCreds, CallCreds        []string
+	}{
+		Federation: c.federation, Node: node, Servers: serverKeys(c.servers),
+		ClientTemplate: c.clientTemplate, ServerTemplate: c.serverTemplate,
+		ChannelCreds: slices.Sorted(slices.Values(c.options.channelCreds)),
+		CallCreds:    slices.Sorted(slices.Values(c.options.callCreds)),
+	}
+	for _, name := range c.Authorities() {
+		a := c.authorities[name]
+		content.Authorities = append(content.Authorities, authority{name, a.ClientListenerTemplate, serverKeys(a.Servers)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
+		p := c.providers[name]
+		content.Providers = append(content.Providers, provider{name, p.PluginName, canonicalJSON(p.Config)})
+	}
+	text, _ := json.Marshal(content) // strings always marshal
+	digest := sha256.Sum256(text)
+	return hex.EncodeToString(digest[:])
+}
+
+func serverKeys(servers []*Server) []string {
+	keys := make([]string, 0, len(servers))
+	for _, s := range servers {
+		keys = append(keys, s.key)
+	}
+	return keys
 }
 
 // canonicalJSON returns an object in a form that depends only on its value:

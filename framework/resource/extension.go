@@ -1,10 +1,12 @@
 package resource
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync/atomic"
 )
 
@@ -12,12 +14,16 @@ import (
 // without knowing it: an [*HTTPFilter], an [*LBPolicy], a [*ClusterSpecifier], a
 // [*MetadataKind] or a [*CertificateProvider]. It is registered beside the types,
 // frozen with them, and never changed afterwards; its functions are called from
-// several goroutines.
+// several goroutines. A struct that embeds a pointer to one of these is an extension too:
+// packages that run HTTP filters and certificate providers add their code in this way.
 type Extension interface {
 	// keys are what the extension is found by.
 	keys() []extensionKey
 	// check says what the extension lacks.
 	check() error
+	// half is the part that reads configurations. A struct that embeds an extension, and adds
+	// code that runs, has the half of the extension that it embeds.
+	half() Extension
 }
 
 // Side is where an HTTP filter can run. Sides are combined with |.
@@ -126,6 +132,10 @@ type extensionKey struct{ point, name string }
 // String is "HTTP filter acme.Filter".
 func (k extensionKey) String() string { return k.point + " " + k.name }
 
+func (k extensionKey) compare(other extensionKey) int {
+	return cmp.Or(strings.Compare(k.point, other.point), strings.Compare(k.name, other.name))
+}
+
 // Where extensions plug in.
 const (
 	pointHTTPFilter       = "HTTP filter"
@@ -142,6 +152,8 @@ func (f *HTTPFilter) keys() []extensionKey {
 	}
 	return keys
 }
+
+func (f *HTTPFilter) half() Extension { return f }
 
 func (f *HTTPFilter) check() error {
 	switch {
@@ -163,6 +175,8 @@ func (s *ClusterSpecifier) keys() []extensionKey {
 	return []extensionKey{{pointClusterSpecifier, s.Config}}
 }
 
+func (s *ClusterSpecifier) half() Extension { return s }
+
 func (s *ClusterSpecifier) check() error {
 	if s == nil || s.Config == "" || s.Parse == nil {
 		return errors.New("resource: a ClusterSpecifier needs Config and Parse")
@@ -171,6 +185,8 @@ func (s *ClusterSpecifier) check() error {
 }
 
 func (k *MetadataKind) keys() []extensionKey { return []extensionKey{{pointMetadata, k.Message}} }
+
+func (k *MetadataKind) half() Extension { return k }
 
 func (k *MetadataKind) check() error {
 	if k == nil || k.Message == "" || k.Parse == nil {
@@ -182,6 +198,8 @@ func (k *MetadataKind) check() error {
 func (p *CertificateProvider) keys() []extensionKey {
 	return []extensionKey{{pointCertificates, p.Plugin}}
 }
+
+func (p *CertificateProvider) half() Extension { return p }
 
 func (p *CertificateProvider) check() error {
 	if p == nil || p.Plugin == "" {

@@ -3,7 +3,10 @@ package resource
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
+	"reflect"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -56,6 +59,75 @@ func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
 	return &out, nil
 }
 
+// Fill returns a set with the same types and extensions, and with those of the given
+// extensions that it has none in the place of. Of two given extensions for the same name, one
+// that can run has precedence over one that only reads configurations, and an earlier one over
+// a later one. It returns an error for each extension that lacks something the framework needs.
+func (s *Set) Fill(extensions ...Extension) (*Set, error) {
+	out := *s
+	out.extensions = make(map[extensionKey]Extension, len(s.extensions)+len(extensions))
+	maps.Copy(out.extensions, s.extensions)
+	var errs []error
+	var reading []Extension
+	for _, e := range extensions {
+		if err := CheckExtension(e); err != nil {
+			errs = append(errs, err)
+		} else if runs(e) {
+			out.fill(e)
+		} else {
+			reading = append(reading, e)
+		}
+	}
+	for _, e := range reading {
+		out.fill(e)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return &out, nil
+}
+
+// fill adds an extension unless one of its names is taken.
+func (s *Set) fill(e Extension) {
+	for _, k := range e.keys() {
+		if _, taken := s.extensions[k]; taken {
+			return
+		}
+	}
+	for _, k := range e.keys() {
+		s.extensions[k] = e
+	}
+}
+
+// runs reports whether an extension has code beside the half that reads configurations.
+func runs(e Extension) bool { return e.half() != e }
+
+// Extensions yields the extensions as they were registered, each once, ordered by the first of
+// their names.
+func (s *Set) Extensions() iter.Seq[Extension] {
+	return func(yield func(Extension) bool) {
+		keys := slices.SortedFunc(maps.Keys(s.extensions), extensionKey.compare)
+		for _, k := range keys {
+			e := s.extensions[k]
+			if k == e.keys()[0] && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// Keep returns a set with the same types, and those extensions for which keep returns true.
+func (s *Set) Keep(keep func(Extension) bool) *Set {
+	out := *s
+	out.extensions = make(map[extensionKey]Extension, len(s.extensions))
+	for k, e := range s.extensions {
+		if keep(e) {
+			out.extensions[k] = e
+		}
+	}
+	return &out
+}
+
 // ValidateMessage adds what is wrong with a message by its own rules, which
 // protoc-gen-validate made into code: all that profile Envoy demands.
 func ValidateMessage(p Path, m proto.Message, v *Violations) {
@@ -68,6 +140,9 @@ func ValidateMessage(p Path, m proto.Message, v *Violations) {
 func CheckExtension(e Extension) error {
 	if e == nil {
 		return errors.New("resource: a nil extension")
+	}
+	if v := reflect.ValueOf(e); v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("resource: a nil %s", v.Type().Elem().Name())
 	}
 	return e.check()
 }
@@ -124,7 +199,11 @@ func find[E Extension](s *Set, point, name string) (E, bool) {
 	if s == nil {
 		return none, false
 	}
-	e, ok := s.extensions[extensionKey{point, name}].(E)
+	x, ok := s.extensions[extensionKey{point, name}]
+	if !ok {
+		return none, false
+	}
+	e, ok := x.half().(E)
 	return e, ok
 }
 

@@ -79,6 +79,8 @@ type LBChildren func(policies []byte) (LBConfig, error)
 
 func (p *LBPolicy) keys() []extensionKey { return []extensionKey{{pointLBPolicy, p.Config}} }
 
+func (p *LBPolicy) half() Extension { return p }
+
 func (p *LBPolicy) check() error {
 	if p == nil || p.Config == "" {
 		return errors.New("resource: an LBPolicy needs Config")

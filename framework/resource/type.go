@@ -80,6 +80,8 @@ func (t *Descriptor) check() error {
 type Registrar interface {
 	Register(t *Descriptor)
 	Extend(e Extension)
+	// Fill adds an extension where nobody registers another one for the same name.
+	Fill(e Extension)
 }
 
 // A Shard keeps the updates of one type and one authority. The client's event

@@ -12,6 +12,9 @@ import (
 // be read by any number of goroutines. Its JSON has everything but credentials and secrets;
 // its parts print as one line each.
 type Snapshot struct {
+	// Scope is the part of the program that the client is for (gRFC A71): the target of gRPC
+	// channels, "#server" for gRPC servers, and "" for the program's own client.
+	Scope  string    `json:"scope,omitzero"`
 	Taken  time.Time `json:"taken,omitzero"`
 	NodeID string    `json:"nodeId,omitzero"`
 	// Servers are those of the bootstrap file, each once, in the order in which

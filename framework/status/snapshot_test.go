@@ -51,7 +51,7 @@ func snapshot(t *testing.T) status.Snapshot {
 	}
 	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	return status.Snapshot{
-		Taken: at, NodeID: "web-1", SlowWatchers: 2,
+		Scope: "xds:///checkout", Taken: at, NodeID: "web-1", SlowWatchers: 2,
 		Servers: []status.Server{
 			{Entry: server, State: status.Connected, Delta: true, Streams: 2, Requests: 5, Responses: 4, Rejected: 1, Repeated: 1, Sent: 100, Received: 1000},
 			{
@@ -137,7 +137,7 @@ func TestString(t *testing.T) {
 		part fmt.Stringer
 		want string
 	}{
-		{s, `node "web-1": 2 servers, 2 authorities, 4 resources, 2 times slow watchers at 2025-01-02T03:04:05Z`},
+		{s, `scope "xds:///checkout": node "web-1": 2 servers, 2 authorities, 4 resources, 2 times slow watchers at 2025-01-02T03:04:05Z`},
 		{s.Servers[0], `xds.example:443 (insecure; trusted_xds_server) CONNECTED: 2 streams, 5 requests, 4 responses, 1 rejected`},
 		{s.Servers[1], `xds.example:443 (insecure; trusted_xds_server) WAITING: 0 streams, 0 requests, 0 responses, 3 attempts failed: control plane unreachable: connection\nrefused`},
 		{s.Authorities[0], `old-style names: xds.example:443 in use, of 1 servers`},

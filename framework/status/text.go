@@ -12,6 +12,9 @@ import (
 func (s Snapshot) String() string {
 	line := fmt.Sprintf("node %s: %d servers, %d authorities, %d resources, %d times slow watchers",
 		printable.Quote(s.NodeID, printable.Short), len(s.Servers), len(s.Authorities), len(s.Resources), s.SlowWatchers)
+	if s.Scope != "" {
+		line = "scope " + printable.Quote(s.Scope, printable.Quoted) + ": " + line
+	}
 	if !s.Taken.IsZero() {
 		line += " at " + s.Taken.Format(time.RFC3339)
 	}

@@ -12,15 +12,16 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
-// Register makes the built-in extensions known.
+// Register makes the built-in extensions known. An extension that the program registers for the
+// same configuration takes the place of the built-in one.
 func Register(r resource.Registrar) {
-	r.Extend(router.Filter())
-	r.Extend(fault.Filter())
-	r.Extend(rbac.Filter())
-	r.Extend(gcpauthn.Filter())
-	r.Extend(statefulsession.Filter())
-	r.Extend(gcpauthn.Metadata())
-	r.Extend(metadata.Address())
-	r.Extend(certprovider.FileWatcher())
+	r.Fill(router.Filter())
+	r.Fill(fault.Filter())
+	r.Fill(rbac.Filter())
+	r.Fill(gcpauthn.Filter())
+	r.Fill(statefulsession.Filter())
+	r.Fill(gcpauthn.Metadata())
+	r.Fill(metadata.Address())
+	r.Fill(certprovider.FileWatcher())
 	lbpolicy.Register(r)
 }

@@ -28,10 +28,10 @@ func Register(r resource.Registrar) {
 		{Config: "envoy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality", Convert: wrrLocality},
 		{Config: "envoy.extensions.load_balancing_policies.random_subsetting.v3.RandomSubsetting", Convert: randomSubsetting},
 	} {
-		r.Extend(p)
+		r.Fill(p)
 	}
 	for _, p := range named() {
-		r.Extend(p)
+		r.Fill(p)
 	}
 }
 

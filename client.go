@@ -1,0 +1,65 @@
+package xdsforge
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
+	"github.com/xdsforge/xdsforge/internal/environment"
+)
+
+// A Client watches resources. The functions of the resource types' packages take it. It is safe
+// for concurrent use.
+type Client struct {
+	resourceClient
+	scope *environment.Scope
+	close func() error
+}
+
+type resourceClient = resource.Client
+
+// New makes a client with an environment of its own. It does not connect until something is
+// watched. It returns an error if no resource type is registered, or if the bootstrap is missing
+// or invalid. Close the client after use.
+func New(opts ...Option) (*Client, error) {
+	e, err := NewEnv(opts...)
+	if err != nil {
+		return nil, err
+	}
+	c, err := e.NewClient()
+	_ = e.Close() // the client keeps it open; without one, there is nothing that could fail
+	return c, err
+}
+
+func newClient(s *environment.Scope) *Client {
+	return &Client{resourceClient: s.Client, scope: s, close: sync.OnceValue(s.Release)}
+}
+
+// Close ends all watches and streams of the client. It waits neither for watchers nor, for longer
+// than half a second, for decoders. Cached resources can still be looked up. Close may be called
+// more than once.
+func (c *Client) Close() error { return c.close() }
+
+// Snapshot describes the state of the client. It returns the error of ctx, or [ErrClosed].
+func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
+	s, err := c.scope.Snapshot(ctx)
+	if err != nil {
+		return status.Snapshot{}, fmt.Errorf("xdsforge: %w", err)
+	}
+	return s, nil
+}
+
+// LoadStore returns the store of the load that the client reports to a server: one store for
+// equal entries, whichever authority they belong to. The error is load.ErrServerNotInBootstrap
+// for a server that the bootstrap does not have (gRFC A47), or [ErrClosed].
+func (c *Client) LoadStore(s *bootstrap.Server) (*load.Store, error) {
+	store, err := c.scope.LoadStore(s)
+	if err != nil {
+		return nil, fmt.Errorf("xdsforge: %w", err)
+	}
+	return store, nil
+}

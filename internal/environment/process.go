@@ -1,0 +1,85 @@
+package environment
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+)
+
+// process is what the Envs of the program share. Connections and default Envs are shared between
+// packages that do not know each other, so this cannot be handed from one to the other.
+var process struct {
+	mu       sync.Mutex
+	open     []*Env          // in the order in which they were opened
+	defaults map[string]*Env // those that are open, by the key of the bootstrap
+	shared   *client.Pool    // nil: no Env uses it
+	users    int             // of shared
+}
+
+// Open returns the Envs that are in use, in the order in which they were opened.
+func Open() []*Env {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	return slices.Clone(process.open)
+}
+
+// Default returns the Env for a bootstrap with this content, and takes a reference to it. If
+// none is open, make returns the settings of a new one.
+func Default(config *bootstrap.Config, make func() (Settings, error)) (*Env, error) {
+	key := config.Key()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if e := process.defaults[key]; e != nil {
+		e.retain()
+		return e, nil
+	}
+	settings, err := make()
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{settings: settings, key: key, closed: true}
+	e.retain()
+	return e, nil
+}
+
+// enter adds an Env to those in use. The caller holds process.mu.
+func (e *Env) enter() {
+	process.open = append(process.open, e)
+	if e.key != "" {
+		if process.defaults == nil {
+			process.defaults = make(map[string]*Env)
+		}
+		if process.defaults[e.key] == nil {
+			process.defaults[e.key] = e
+		}
+	}
+	if e.settings.private() {
+		e.pool = e.settings.pool()
+		return
+	}
+	if process.users++; process.shared == nil {
+		process.shared = client.NewPool()
+	}
+	e.pool = process.shared
+}
+
+// leave takes an Env out of those in use, and returns the pool that no Env uses any more, or
+// nil. The caller holds process.mu.
+func (e *Env) leave() *client.Pool {
+	process.open = slices.DeleteFunc(process.open, func(o *Env) bool { return o == e })
+	if process.defaults[e.key] == e {
+		delete(process.defaults, e.key)
+	}
+	pool := e.pool
+	e.pool = nil
+	if e.settings.private() {
+		return pool
+	}
+	if process.users--; process.users > 0 {
+		return nil
+	}
+	process.shared = nil
+	return pool
+}

@@ -1,0 +1,105 @@
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
+)
+
+// Servers is the scope of all gRPC servers of an Env (gRFC A71). Channels have the scope of
+// their target.
+const Servers = "#server"
+
+// A Scope is an xDS client with a cache and a fallback state of its own (gRFC A71). It refers to
+// its Env.
+type Scope struct {
+	*client.Client
+	env  *Env
+	name string
+	uses int
+}
+
+// NewScope returns a client of the program. Release closes it. It returns an error after Close.
+func (e *Env) NewScope() (*Scope, error) {
+	if err := e.Closed(); err != nil {
+		return nil, err
+	}
+	e.Retain()
+	defer e.Release()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	return e.open("", e.settings.Types)
+}
+
+// Acquire returns the client of a scope. All that acquire the same scope at one time share one
+// client; the last one to release it closes it. A new client has the types. The caller has a
+// reference to the Env.
+func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	i := slices.IndexFunc(e.scopes, func(s *Scope) bool { return s.name == name })
+	if i < 0 {
+		return e.open(name, types)
+	}
+	e.scopes[i].uses++
+	return e.scopes[i], nil
+}
+
+// open makes a client. The caller holds process.mu.
+func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
+	e.retain()
+	opts := append([]client.Option{client.WithLogger(e.settings.Logger)}, e.settings.Client...)
+	c, err := client.New(e.settings.Config, types, append(opts, client.WithPool(e.pool))...)
+	if err != nil {
+		e.refs-- // the caller has another reference
+		return nil, err
+	}
+	s := &Scope{Client: c, env: e, name: name, uses: 1}
+	e.scopes = append(e.scopes, s)
+	return s, nil
+}
+
+// Release gives the client back. Whoever has it releases it once.
+func (s *Scope) Release() error {
+	process.mu.Lock()
+	if s.uses--; s.uses > 0 {
+		process.mu.Unlock()
+		return nil
+	}
+	s.env.scopes = slices.DeleteFunc(s.env.scopes, func(o *Scope) bool { return o == s })
+	process.mu.Unlock()
+	err := s.Close()
+	s.env.Release()
+	return err
+}
+
+// Snapshot describes the client.
+func (s *Scope) Snapshot(ctx context.Context) (status.Snapshot, error) {
+	snapshot, err := s.Client.Snapshot(ctx)
+	snapshot.Scope = s.name
+	return snapshot, err
+}
+
+// Snapshots describes the clients that are open, ordered by their scopes.
+func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
+	process.mu.Lock()
+	scopes := slices.Clone(e.scopes)
+	process.mu.Unlock()
+	slices.SortStableFunc(scopes, func(a, b *Scope) int { return strings.Compare(a.name, b.name) })
+	out := make([]status.Snapshot, 0, len(scopes))
+	for _, s := range scopes {
+		switch snapshot, err := s.Snapshot(ctx); {
+		case err == nil:
+			out = append(out, snapshot)
+		case !errors.Is(err, resource.ErrClosed): // a closed client is not in use any more
+			return nil, fmt.Errorf("scope %q: %w", s.name, err)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,143 @@
+package xdsforge
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/environment"
+)
+
+type (
+	// A Registrar takes resource types and extensions. The functions that are given to
+	// [WithTypes] call it.
+	Registrar = resource.Registrar
+	// A Profile says how strictly the client reads resources.
+	Profile = resource.Profile
+)
+
+// The profiles.
+const (
+	// GRPC rejects resources that the gRFCs say must be rejected. It is the default.
+	GRPC = resource.GRPC
+	// Envoy accepts resources that are valid by the rules of their messages
+	// (protoc-gen-validate), and keeps extensions that nobody registered. It is for proxies.
+	Envoy = resource.Envoy
+)
+
+type settings = environment.Settings
+
+// An Option sets up an [Env], or the Env that [New] makes. Of several that set the same, the last
+// one counts, apart from WithTypes. New and NewEnv return an error for an invalid value.
+type Option func(*settings) error
+
+// WithTypes registers resource types and extensions:
+//
+//	xdsforge.WithTypes(standard.Register, ratelimit.Register)
+//
+// It may be given several times, and functions may register the same type or extension. The
+// built-in extensions are added for configurations that no function registered an extension for:
+// gRPC's HTTP filters, LB policies, kinds of metadata and certificate providers.
+func WithTypes(register ...func(Registrar)) Option {
+	return func(s *settings) error {
+		for i, f := range register {
+			if f == nil {
+				return fmt.Errorf("WithTypes: function %d is nil", i+1)
+			}
+		}
+		s.Register = append(s.Register, register...)
+		return nil
+	}
+}
+
+// WithTypeSet sets the resource types and extensions, for programs that freeze a
+// registry.Registry themselves. Nothing is added to the set. WithTypeSet excludes WithTypes and
+// WithProfile.
+func WithTypeSet(set *resource.Set) Option {
+	return func(s *settings) error {
+		if set == nil {
+			return errors.New("WithTypeSet: the set is nil")
+		}
+		s.Types = set
+		return nil
+	}
+}
+
+// WithProfile sets how strictly clients read resources. The default is [GRPC].
+func WithProfile(p Profile) Option {
+	return func(s *settings) error {
+		if p != GRPC && p != Envoy {
+			return fmt.Errorf("WithProfile = %d; must be GRPC or Envoy", p)
+		}
+		s.Profile = &p
+		return nil
+	}
+}
+
+// WithBootstrap sets the bootstrap configuration. The default is that of [bootstrap.Load]: the
+// environment variables GRPC_XDS_BOOTSTRAP or GRPC_XDS_BOOTSTRAP_CONFIG name it (gRFC A27).
+func WithBootstrap(c *bootstrap.Config) Option {
+	return func(s *settings) error {
+		if c == nil {
+			return errors.New("WithBootstrap: the configuration is nil")
+		}
+		s.Config = c
+		return nil
+	}
+}
+
+// WithBootstrapFile reads the bootstrap configuration from a file.
+func WithBootstrapFile(path string) Option {
+	return func(s *settings) (err error) {
+		s.Config, err = bootstrap.LoadFile(path)
+		return err
+	}
+}
+
+// WithLogger sets where clients log. The default, and nil, discards. Clients log rejected
+// responses and the begin of an outage at Warn, streams and the end of an outage at Info, and
+// the rest at Debug.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		s.Logger = l
+		return nil
+	}
+}
+
+// WithTransport sets how clients reach control planes. The default is gRPC, as package
+// grpctransport has it. The Env then shares its connections with no other Env.
+func WithTransport(t transport.Transport) Option {
+	return func(s *settings) error {
+		if t == nil {
+			return errors.New("WithTransport: the transport is nil")
+		}
+		s.Transport = t
+		return nil
+	}
+}
+
+// WithPrivateConnections gives the Env connections of its own. Without it, all Envs of the
+// process share one connection for equal server entries (gRFC A47).
+func WithPrivateConnections() Option {
+	return func(s *settings) error {
+		s.Private = true
+		return nil
+	}
+}
+
+// WithWatcherBudget sets for how long a client may leave a control plane unread while watchers
+// work on its last response. The default is 100 ms; zero never waits for watchers.
+func WithWatcherBudget(d time.Duration) Option {
+	return func(s *settings) error {
+		if d < 0 {
+			return fmt.Errorf("WithWatcherBudget = %v; must not be negative", d)
+		}
+		s.Client = append(s.Client, client.WithWatcherBudget(d))
+		return nil
+	}
+}
