@@ -22,7 +22,7 @@ func TestAggregateCluster(t *testing.T) {
 	p.cluster("closed", "closed", &backend{port: 1})
 	p.set("dns", new(clusterv3.Cluster), `name: "dns" type: LOGICAL_DNS load_assignment { endpoints { lb_endpoints { endpoint {
 		address { socket_address { address: "127.0.0.1" port_value: %d } } } } } }`, b.port)
-	until(t, newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc"), "b")
+	until(t, newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc"), "b")
 }
 
 // An authority that cannot be reached harms the calls to its clusters, and no others (A47,
@@ -34,7 +34,7 @@ func TestAuthorityIsLost(t *testing.T) {
 	other.Stop()
 	near.cluster("b", "b", b)
 	near.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", fmt.Sprintf(`routes { match { path: "/p.S/Far" } route { cluster: %q } } `, far)+to("b"))))
-	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s], "authorities": {"far.example": {"xds_servers": [%s]}}}`, near.entry(), other.entry())), "xds:///svc")
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s], "authorities": {"far.example": {"xds_servers": [%s]}}}`, near.entry(), other.entry())), "xds:///svc")
 	if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 		t.Errorf("%q, %v", got, err)
 	}

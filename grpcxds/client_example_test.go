@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// A channel needs a target that the bootstrap has control planes for. Programs that want
-// nothing but what GRPC_XDS_BOOTSTRAP names need no pool.
-func ExampleNewClient() {
+// A channel needs a target that the bootstrap has control planes for. A program whose environment
+// variables name a bootstrap calls NewClient without a Dialer.
+func ExampleDialer() {
 	config, err := bootstrap.Parse([]byte(`{
 		"xds_servers": [{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}],
 		"authorities": {"east.example": {}}
@@ -22,14 +22,15 @@ func ExampleNewClient() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config))
+	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer pool.Close()
-	credentials := grpc.WithTransportCredentials(grpcxds.TransportCredentials(insecure.NewCredentials()))
-	cc, err := grpcxds.NewClient("xds://east.example/checkout", grpcxds.DialPool(pool), credentials)
+	defer env.Close()
+	dialer := grpcxds.Dialer{Env: env}
+	credentials := grpcxds.WithCredentials(insecure.NewCredentials())
+	cc, err := dialer.NewClient("xds://east.example/checkout", credentials)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -37,9 +38,22 @@ func ExampleNewClient() {
 	defer cc.Close()
 	fmt.Println(cc.Target(), cc.GetState()) // it connects with the first call
 
-	_, err = grpcxds.NewClient("xds://nowhere.example/checkout", grpcxds.DialPool(pool), credentials)
+	_, err = dialer.NewClient("xds://nowhere.example/checkout", credentials)
 	fmt.Println(errors.Is(err, bootstrap.ErrUnknownAuthority))
 	// Output:
 	// xds://east.example/checkout IDLE
 	// true
+}
+
+// NewClient takes the place of grpc.NewClient. Targets with another scheme than xds need no
+// bootstrap.
+func ExampleNewClient() {
+	cc, err := grpcxds.NewClient("dns:///checkout.example:80", grpcxds.WithCredentials(insecure.NewCredentials()))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer cc.Close()
+	fmt.Println(cc.Target())
+	// Output: dns:///checkout.example:80
 }

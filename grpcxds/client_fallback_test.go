@@ -76,8 +76,8 @@ func newFallbackChannel(t *testing.T, tiers ...*tier) *grpc.ClientConn {
 	for _, r := range tiers {
 		entries = append(entries, fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}`, r.proxy.Addr()))
 	}
-	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, strings.Join(entries, ", ")))
-	return newChannel(t, pool, "xds:///svc")
+	env := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, strings.Join(entries, ", ")))
+	return newChannel(t, env, "xds:///svc")
 }
 
 // cutAt makes the control plane unreachable as soon as it is asked for a cluster.

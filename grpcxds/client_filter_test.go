@@ -16,7 +16,7 @@ const abort = `[type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPF
 func TestDisabledFiltersOfAChannel(t *testing.T) {
 	p := newPlane(t)
 	p.cluster("c", "e", newBackend(t, "b"))
-	pool := newPool(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry()))
+	env := newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry()))
 	const (
 		off = `typed_per_filter_config { key: "fault" value { [type.googleapis.com/envoy.config.route.v3.FilterConfig] { disabled: true } } } `
 		on  = `typed_per_filter_config { key: "fault" value { ` + abort + `} } `
@@ -37,7 +37,7 @@ func TestDisabledFiltersOfAChannel(t *testing.T) {
 		name := fmt.Sprintf("svc%d", i)
 		p.listener(name, fmt.Sprintf(`http_filters { name: "fault" %s typed_config { `+abort+`} } route_config { name: "r" virtual_hosts { name: "h" domains: "*" %s
 			routes { match { prefix: "" } %s route { weighted_clusters { clusters { name: "c" weight { value: 1 } %s } } } } } }`, test.filter, test.host, test.route, test.cluster))
-		if _, err := call(soon(t), newChannel(t, pool, "xds:///"+name), "/p.S/M"); status.Code(err) != test.want {
+		if _, err := call(soon(t), newChannel(t, env, "xds:///"+name), "/p.S/M"); status.Code(err) != test.want {
 			t.Errorf("listener %q, host %q, route %q, cluster %q: %v; want %v", test.filter, test.host, test.route, test.cluster, err, test.want)
 		}
 	}

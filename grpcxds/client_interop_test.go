@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/xds"
@@ -57,7 +58,7 @@ func TestRoutingDecisionsAreThoseOfGRPC(t *testing.T) {
 	p.listener("svc", rds("r"))
 
 	config := fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry())
-	ours := newChannel(t, newPool(t, config), "xds:///svc")
+	ours := newChannel(t, newEnv(t, config), "xds:///svc")
 	builder, err := xds.NewXDSResolverWithConfigForTesting([]byte(config))
 	if err != nil {
 		t.Fatal(err)

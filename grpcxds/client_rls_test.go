@@ -2,7 +2,6 @@ package grpcxds_test
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -16,12 +15,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/types/known/emptypb"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clustermanager"
-	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 // A lookup is a route lookup server. The target of a call is the value of its key "to".
@@ -105,31 +101,16 @@ func (l *lookup) config(byDefault string) resource.LBConfig {
 	}`, l.addr, byDefault, clustermanager.Name)}
 }
 
-// pool is a pool whose cluster specifier plugin, configured by a google.protobuf.Empty, is an
-// LB policy.
-func (p *plane) pool(policy resource.LBConfig) *grpcxds.Pool {
+// env is an Env whose cluster specifier plugin, configured by a google.protobuf.Empty, is an LB
+// policy.
+func (p *plane) env(policy resource.LBConfig) *xdsforge.Env {
 	p.Helper()
-	reg := registry.New()
-	standard.Register(reg)
-	reg.Extend(&resource.ClusterSpecifier{
-		Config: "google.protobuf.Empty",
-		Parse:  func(*resource.DecodeContext, resource.TypedConfig) (resource.LBConfig, error) { return policy, nil },
-	})
-	types, err := reg.Freeze()
-	if err != nil {
-		p.Fatal(err)
-	}
-	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [%s]}`, p.entry()))
-	if err != nil {
-		p.Fatal(err)
-	}
-	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config), grpcxds.WithTypes(types),
-		grpcxds.WithLogger(slog.New(slog.DiscardHandler)), grpcxds.WithClientOptions(quick))
-	if err != nil {
-		p.Fatal(err)
-	}
-	p.Cleanup(func() { _ = pool.Close() })
-	return pool
+	return newEnv(p, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()), xdsforge.WithTypes(func(r xdsforge.Registrar) {
+		r.Extend(&resource.ClusterSpecifier{
+			Config: "google.protobuf.Empty",
+			Parse:  func(*resource.DecodeContext, resource.TypedConfig) (resource.LBConfig, error) { return policy, nil },
+		})
+	}))
 }
 
 const (
@@ -164,7 +145,7 @@ func TestRouteLookup(t *testing.T) {
 			p.cluster("b", "b", b)
 			p.listener("svc", rds("r"))
 			p.routes("r", lookupPlugin+hosts("svc", toPlugin))
-			cc := newChannel(t, p.pool(l.config(byDefault)), "xds:///svc")
+			cc := newChannel(t, p.env(l.config(byDefault)), "xds:///svc")
 			untilAt(t, cc, "a", "a")
 			untilAt(t, cc, "b", "b")
 			for _, who := range []*backend{other, b, other} {
@@ -197,7 +178,7 @@ func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 				return fmt.Sprintf(`routes { match { prefix: "/%[1]s" } route { cluster: %[1]q } } `, cluster)
 			}
 			p.routes("r", lookupPlugin+hosts("svc", direct("c")+toPlugin))
-			cc := newChannel(t, p.pool(l.config("")), "xds:///svc")
+			cc := newChannel(t, p.env(l.config("")), "xds:///svc")
 			answered := func(cluster, who string) {
 				t.Helper()
 				ctx := soon(t)
@@ -232,7 +213,7 @@ func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 func TestRouteLookupWithoutACluster(t *testing.T) {
 	p, l := newPlane(t), newLookup(t)
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, lookupPlugin+hosts("svc", toPlugin)))
-	cc := newChannel(t, p.pool(l.config("")), "xds:///svc")
+	cc := newChannel(t, p.env(l.config("")), "xds:///svc")
 	_, err := call(soon(t), cc, "/p.S/M")
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), `cluster = ""`) {
 		t.Errorf("%v; want UNAVAILABLE that names the missing cluster", err)

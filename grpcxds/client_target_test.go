@@ -57,14 +57,14 @@ func TestTargets(t *testing.T) {
 			if text == "several" {
 				text = several(other.entry())
 			}
-			pool := newPool(t, fmt.Sprintf(`{%s "node": {"id": "n"}, "xds_servers": [%s]}`, text, top.entry()))
+			env := newEnv(t, fmt.Sprintf(`{%s "node": {"id": "n"}, "xds_servers": [%s]}`, text, top.entry()))
 			from := top
 			if test.other {
 				from = other
 			}
 			top.cluster("c", "e", b)
 			from.listener(test.listener, fmt.Sprintf(`route_config { %s }`, hosts(test.authority, to("c"))))
-			cc := newChannel(t, pool, test.target)
+			cc := newChannel(t, env, test.target)
 			if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 				t.Errorf("%q, %v", got, err)
 			}
@@ -75,21 +75,21 @@ func TestTargets(t *testing.T) {
 func TestInvalidTargets(t *testing.T) {
 	p := newPlane(t)
 	config := fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())
-	pool := newPool(t, config)
+	env := newEnv(t, config)
 	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
-	for _, target := range []string{"xds://nobody/x", "xds:///", "dns:///x", "x", "xds:///%zz"} {
-		if _, err := grpcxds.NewClient(target, grpcxds.DialPool(pool), insecurely); err == nil || !strings.Contains(err.Error(), "grpcxds: target") {
+	for _, target := range []string{"xds://nobody/x", "xds:///", "XDS:", "xds:///%zz"} {
+		if _, err := (grpcxds.Dialer{Env: env}).NewClient(target, insecurely); err == nil || !strings.Contains(err.Error(), "grpcxds: target") {
 			t.Errorf("NewClient(%q): %v", target, err)
 		}
 	}
-	_, err := grpcxds.NewClient("xds://nobody/x", grpcxds.DialPool(pool), insecurely)
+	_, err := grpcxds.Dialer{Env: env}.NewClient("xds://nobody/x", insecurely)
 	if !errors.Is(err, bootstrap.ErrUnknownAuthority) {
 		t.Errorf("an unknown authority: %v", err)
 	}
-	if _, err := grpcxds.NewClient("xds:///x", grpcxds.DialPool(pool)); err == nil {
+	if _, err := (grpcxds.Dialer{Env: env}).NewClient("xds:///x"); err == nil {
 		t.Error("gRPC's own errors are passed over")
 	}
-	deaf, err := grpcxds.NewClient("xds:///x", grpcxds.DialPool(pool), insecurely, grpc.WithDisableServiceConfig())
+	deaf, err := grpcxds.Dialer{Env: env}.NewClient("xds:///x", insecurely, grpc.WithDisableServiceConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestInvalidTargets(t *testing.T) {
 		t.Errorf("a channel that takes no service config: %v", err)
 	}
 	// Through DialOptions, the first call tells, and does not wait.
-	cc, err := grpc.NewClient("xds://nobody/x", grpcxds.DialOptions(grpcxds.DialPool(pool), insecurely)...)
+	cc, err := grpc.NewClient("xds://nobody/x", append(grpcxds.Dialer{Env: env}.DialOptions(), insecurely)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestTargetsWithoutServers(t *testing.T) {
 		{`{"client_default_listener_resource_name_template": "xdstp://y/envoy.config.listener.v3.Listener/%s", ` + other + `}`, "xds:///svc", bootstrap.ErrUnknownAuthority},
 		{`{` + other + `}`, "xds://x/svc", nil},
 	} {
-		cc, err := grpcxds.NewClient(c.target, grpcxds.DialPool(newPool(t, c.config)), insecurely)
+		cc, err := grpcxds.Dialer{Env: newEnv(t, c.config)}.NewClient(c.target, insecurely)
 		if !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("NewClient(%q) with %s: %v; want %v", c.target, c.config, err, c.want)
 		}
@@ -153,8 +153,8 @@ func TestTemplatesOfAnotherType(t *testing.T) {
 		{good, other, "xds:///svc", true},
 		{good, other, "xds://x/svc", false},
 	} {
-		pool := newPool(t, config(c.byDefault, c.ofAuthority))
-		cc, err := grpcxds.NewClient(c.target, grpcxds.DialPool(pool), insecurely)
+		env := newEnv(t, config(c.byDefault, c.ofAuthority))
+		cc, err := grpcxds.Dialer{Env: env}.NewClient(c.target, insecurely)
 		if (err == nil) != c.valid {
 			t.Errorf("%+v: NewClient: %v", c, err)
 		}
@@ -163,7 +163,7 @@ func TestTemplatesOfAnotherType(t *testing.T) {
 			continue
 		}
 		want := []string{c.target, "xdstp://x/envoy.config.route.v3.RouteConfiguration/svc", "must be envoy.config.listener.v3.Listener"}
-		if cc, err = grpc.NewClient(c.target, grpcxds.DialOptions(grpcxds.DialPool(pool), insecurely)...); err != nil {
+		if cc, err = grpc.NewClient(c.target, append(grpcxds.Dialer{Env: env}.DialOptions(), insecurely)...); err != nil {
 			t.Fatal(err)
 		}
 		_, failed := call(soon(t), cc, "/p.S/M")
@@ -176,14 +176,14 @@ func TestTemplatesOfAnotherType(t *testing.T) {
 	}
 }
 
-func TestOwnPool(t *testing.T) {
+func TestDefaultEnv(t *testing.T) {
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, "")
 	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
 	if _, err := grpcxds.NewClient("xds:///svc", insecurely); !errors.Is(err, bootstrap.ErrNotConfigured) {
 		t.Errorf("without a bootstrap: %v", err)
 	}
-	late, err := grpc.NewClient("xds:///svc", grpcxds.DialOptions(insecurely)...)
+	late, err := grpc.NewClient("xds:///svc", append(grpcxds.Dialer{}.DialOptions(), insecurely)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestOwnPool(t *testing.T) {
 	}
 	defer cc.Close()
 	t.Setenv(bootstrap.EnvContent, "")
-	for range 2 { // another pool after idleness, for the same bootstrap
+	for range 2 { // another Env after idleness, for the same bootstrap
 		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 			t.Errorf("%q, %v", got, err)
 		}
@@ -213,7 +213,7 @@ func TestOneChannelForEachDialOptions(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
 	p.cluster("c", "c", b)
-	options := grpcxds.DialOptions(grpcxds.DialPool(newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))),
+	options := append(grpcxds.Dialer{Env: newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))}.DialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	dial := func() *grpc.ClientConn {
 		t.Helper()
@@ -252,7 +252,7 @@ func TestRegisteredResolver(t *testing.T) {
 		http_filters { name: "fault" typed_config { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { abort { grpc_status: 3 percentage { numerator: 100 } } } } }
 		`+routerAny+` route_config { %s } } } }`, hosts("filtered", to("a")))
 	before := resolver.Get("xds")
-	grpcxds.RegisterResolver(grpcxds.DialPool(newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))))
+	grpcxds.Dialer{Env: newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))}.RegisterResolver()
 	if before != nil {
 		t.Cleanup(func() { resolver.Register(before) })
 	}

@@ -41,7 +41,7 @@ func TestIdleness(t *testing.T) {
 	p.listener("svc", rds("r"))
 	p.routes("r", hosts("svc", to("c")))
 	p.cluster("c", "c", b)
-	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc", grpc.WithIdleTimeout(20*time.Millisecond))
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc", grpc.WithIdleTimeout(20*time.Millisecond))
 	for i := range 5 {
 		if i%2 == 1 {
 			idle(t, cc)
@@ -76,7 +76,7 @@ func TestErrors(t *testing.T) {
 	p.set("bad", new(clusterv3.Cluster), `name: "bad" type: EDS eds_cluster_config { eds_config { ads {} } } lb_policy: MAGLEV`)
 	p.listener("servers", fmt.Sprintf(`route_config { %s }`, hosts("servers", to("closed"))))
 	p.cluster("closed", "closed", &backend{port: 1})
-	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///host")
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///host")
 	if _, err := call(soon(t), cc, "/p.S/M"); status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": Listener "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") &&
 		status.Convert(err).Message() != `grpcxds: target "xds:///host", authority "host": RouteConfiguration "host": invalid: virtual_hosts: none is for the authority "host"`+where("n") {
 		t.Errorf("no virtual host: %v", err)
@@ -88,7 +88,7 @@ func TestErrors(t *testing.T) {
 		"cluster":  {`Cluster "bad": invalid: lb_policy = MAGLEV`, server, "node n"},
 		"servers":  {`cluster "closed"`, "connection refused", "xDS node ID: n"},
 	} {
-		cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///"+target)
+		cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry())), "xds:///"+target)
 		_, err := call(soon(t), cc, "/p.S/M")
 		if status.Code(err) != codes.Unavailable {
 			t.Errorf("%s: %v; want UNAVAILABLE", target, err)
@@ -109,7 +109,7 @@ func TestFlips(t *testing.T) {
 	p.listener("svc", rds("r"))
 	p.routes("r", hosts("svc", to("one")))
 	p.cluster("one", "one", one)
-	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc")
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc")
 	until(t, cc, "one")
 	s, err := cc.NewStream(soon(t), &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/p.S/M")
 	if err != nil {
@@ -170,7 +170,7 @@ func TestControlPlaneIsLost(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
 	p.cluster("c", "c", b)
-	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))
+	pool := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))
 	cc := newChannel(t, pool, "xds:///svc")
 	until(t, cc, "b")
 	p.Stop()
@@ -204,7 +204,7 @@ func TestRouting(t *testing.T) {
 		routes { match { prefix: "" headers { name: "to" string_match { exact: "c" } } } route { cluster: "c" } }
 		routes { match { prefix: "" } route { weighted_clusters {
 			clusters { name: "xdstp://x/envoy.config.cluster.v3.Cluster/a?z=1&b=2" weight { value: 80 } } clusters { name: "b" weight { value: 20 } } } } }`))
-	cc := newChannel(t, newPool(t, fmt.Sprintf(`{"authorities": {"x": {}}, "xds_servers": [%s]}`, p.entry())), "xds:///svc")
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"authorities": {"x": {}}, "xds_servers": [%s]}`, p.entry())), "xds:///svc")
 	if got, err := call(metadata.AppendToOutgoingContext(soon(t), "to", "c"), cc, "/p.S/M"); got != "c" {
 		t.Errorf("%q, %v", got, err)
 	}
@@ -235,12 +235,12 @@ func TestRetriesOfChannels(t *testing.T) {
 	p := newPlane(t)
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", `retry_policy { retry_on: "unavailable" num_retries { value: 2 } } `+to("c"))))
 	p.cluster("c", "c", b)
-	pool := newPool(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
+	pool := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
 	if got, err := call(soon(t), newChannel(t, pool, "xds:///svc"), "/p.S/M"); got != "b" || attempts.Load() != 3 {
 		t.Errorf("%q, %v after %d attempts", got, err, attempts.Load())
 	}
 	attempts.Store(0)
-	if _, err := call(soon(t), newChannel(t, pool, "xds:///svc", grpcxds.DialWithoutRetries()), "/p.S/M"); status.Code(err) != codes.Unavailable || attempts.Load() != 1 {
+	if _, err := call(soon(t), dialWith(t, grpcxds.Dialer{Env: pool, DisableRetries: true}, "xds:///svc"), "/p.S/M"); status.Code(err) != codes.Unavailable || attempts.Load() != 1 {
 		t.Errorf("%v after %d attempts; want one", err, attempts.Load())
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
@@ -36,8 +37,8 @@ func upstreamTLS(name string) string {
 }
 
 // secured is a plane with a target of one cluster, of a backend that has a certificate for
-// server.example, and a pool that has its roots.
-func secured(t *testing.T) (*plane, *backend, *grpcxds.Pool) {
+// server.example, and an Env that has its roots.
+func secured(t *testing.T) (*plane, *backend, *xdsforge.Env) {
 	t.Helper()
 	ca, err := testca.New("test")
 	if err != nil {
@@ -55,15 +56,15 @@ func secured(t *testing.T) (*plane, *backend, *grpcxds.Pool) {
 	b := newBackend(t, "tls", grpc.Creds(credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12})))
 	p.listener("svc", fmt.Sprintf(`route_config { name: "r" %s }`, hosts("svc", to("c"))))
 	p.endpoints("e", b)
-	return p, b, newPool(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s], "certificate_providers": {"files": {
+	return p, b, newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s], "certificate_providers": {"files": {
 		"plugin_name": "file_watcher", "config": {"ca_certificate_file": %q}}}}`, p.entry(), roots))
 }
 
 // securely is a channel that secures its connections as the control plane says.
-func securely(t *testing.T, pool *grpcxds.Pool) *grpc.ClientConn {
+func securely(t *testing.T, env *xdsforge.Env) *grpc.ClientConn {
 	t.Helper()
-	creds := grpcxds.TransportCredentials(insecure.NewCredentials())
-	cc, err := grpcxds.NewClient("xds:///svc", grpcxds.DialPool(pool), grpc.WithTransportCredentials(creds))
+	creds := grpcxds.ClientCredentials(insecure.NewCredentials())
+	cc, err := grpcxds.Dialer{Env: env}.NewClient("xds:///svc", grpc.WithTransportCredentials(creds))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,9 +80,9 @@ func (p *plane) securedCluster(socket string) {
 // A29: a cluster's connections are secured as it says. When it says another, those that
 // there are stay.
 func TestClientTLS(t *testing.T) {
-	p, _, pool := secured(t)
+	p, _, env := secured(t)
 	p.securedCluster(upstreamTLS("server.example"))
-	cc := securely(t, pool)
+	cc := securely(t, env)
 	var from peer.Peer
 	if got, err := call(soon(t), cc, "/p.S/M", grpc.Peer(&from)); got != "tls" {
 		t.Fatalf("answered by %q, %v", got, err)
@@ -90,15 +91,15 @@ func TestClientTLS(t *testing.T) {
 		t.Errorf("the connection is secured by %v", from.AuthInfo)
 	}
 	p.securedCluster(upstreamTLS("other.example"))
-	refused := securely(t, pool)
+	refused := securely(t, env)
 	for {
 		_, err := call(soon(t), refused, "/p.S/M")
 		if status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "cluster") {
 			break
 		}
-		if err == nil { // the pool does not know of the change yet
+		if err == nil { // the client does not know of the change yet
 			_ = refused.Close()
-			refused = securely(t, pool)
+			refused = securely(t, env)
 		}
 	}
 	if got, err := call(soon(t), cc, "/p.S/M"); got != "tls" {
@@ -108,7 +109,7 @@ func TestClientTLS(t *testing.T) {
 
 // A86: endpoints that name a proxy are reached through it, in the cluster's TLS.
 func TestClientProxy(t *testing.T) {
-	p, b, pool := secured(t)
+	p, b, env := secured(t)
 	proxy := newProxy(t)
 	const socket = `name: "proxy" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport] {
 		transport_socket { %s } } }`
@@ -117,7 +118,7 @@ func TestClientProxy(t *testing.T) {
 		lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } }
 			metadata { typed_filter_metadata { key: "envoy.http11_proxy_transport_socket.proxy_address" value {
 				[type.googleapis.com/envoy.config.core.v3.Address] { socket_address { address: "127.0.0.1" port_value: %d } } } } } } }`, b.port, proxy.port)
-	if got, err := call(soon(t), securely(t, pool), "/p.S/M"); got != "tls" {
+	if got, err := call(soon(t), securely(t, env), "/p.S/M"); got != "tls" {
 		t.Fatalf("answered by %q, %v", got, err)
 	}
 	if want := fmt.Sprintf("127.0.0.1:%d", b.port); proxy.last.Load() != want {

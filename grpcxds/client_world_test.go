@@ -3,7 +3,6 @@ package grpcxds_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"testing"
 	"time"
@@ -18,10 +17,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 const (
@@ -141,28 +142,34 @@ func (b *backend) serve(s grpc.ServerStream) error {
 	}
 }
 
-// quick tries again soon.
-var quick = client.WithBackoff(client.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6})
+// quick makes xDS clients retry soon.
+var quick = environment.WithClient(client.WithBackoff(client.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6}))
 
-// newPool is a pool for a bootstrap.
-func newPool(t testing.TB, config string) *grpcxds.Pool {
+// newEnv returns an Env for a bootstrap, which further options may set up.
+func newEnv(t testing.TB, config string, opts ...xdsforge.Option) *xdsforge.Env {
 	t.Helper()
 	c, err := bootstrap.Parse([]byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := grpcxds.NewPool(grpcxds.WithBootstrap(c), grpcxds.WithLogger(slog.New(slog.DiscardHandler)), grpcxds.WithClientOptions(quick))
+	e, err := xdsforge.NewEnv(append([]xdsforge.Option{xdsforge.WithBootstrap(c), xdsforge.WithTypes(grpcxds.Register), quick}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = p.Close() })
-	return p
+	t.Cleanup(func() { _ = e.Close() })
+	return e
 }
 
 // newChannel is a channel for a target.
-func newChannel(t testing.TB, p *grpcxds.Pool, target string, opts ...grpc.DialOption) *grpc.ClientConn {
+func newChannel(t testing.TB, e *xdsforge.Env, target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	cc, err := grpcxds.NewClient(target, append(opts, grpcxds.DialPool(p), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+	return dialWith(t, grpcxds.Dialer{Env: e}, target, opts...)
+}
+
+// dialWith makes a channel for a target.
+func dialWith(t testing.TB, d grpcxds.Dialer, target string, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	cc, err := d.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func ServerCredentials(fallback credentials.TransportCredentials) credentials.Tr
 	return &xdsCredentials{fallback: orRefuse(fallback)}
 }
 
-// TransportCredentials are credentials for [NewClient] and DialOptions that secure
+// ClientCredentials are credentials for [NewClient] and DialOptions that secure
 // connections as the control plane says (gRFCs A29, A82, A87, A101): with TLS where the cluster has it,
 // and with the fallback where it has none, as also in channels with other targets. Where the
 // fallback is nil, connections without TLS are not made. It is not used when something is
@@ -34,7 +34,7 @@ func ServerCredentials(fallback credentials.TransportCredentials) credentials.Tr
 // A handshake takes the certificates that their providers have at that moment; it waits for
 // the first ones as long as it may last. What calls see as AuthInfo is a
 // [credentials.TLSInfo], or the fallback's.
-func TransportCredentials(fallback credentials.TransportCredentials) credentials.TransportCredentials {
+func ClientCredentials(fallback credentials.TransportCredentials) credentials.TransportCredentials {
 	return &xdsCredentials{fallback: orRefuse(fallback)}
 }
 
@@ -102,7 +102,7 @@ type refusal struct {
 	credentials.TransportCredentials
 }
 
-var errRefused = errors.New("grpcxds: the control plane says no TLS for this connection, and the credentials have no fallback")
+var errRefused = errors.New("grpcxds: the control plane did not configure TLS for this connection, and the credentials have no fallback")
 
 // ServerHandshake implements [credentials.TransportCredentials].
 func (refusal) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {

@@ -56,7 +56,7 @@ func newFiles(t testing.TB) *files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.providers, err = security.NewProviders(b, []certprovider.Plugin{certprovider.FileWatcher()}); err != nil {
+	if f.providers, err = security.NewProviders(b, []certprovider.Plugin{*certprovider.FileWatcher()}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.providers.Close)
@@ -160,7 +160,7 @@ func TestCredentialsRotate(t *testing.T) {
 	connect := func() healthpb.HealthClient {
 		cluster := f.providers.Cluster()
 		cluster.Update(&tlscontext.Client{Identity: filesInstance(), Roots: filesInstance(), AutoHostSNI: true, AutoSNISANValidation: true})
-		return dial(t, grpcxds.TransportCredentials(nil), addr, cluster, "one.example:80")
+		return dial(t, grpcxds.ClientCredentials(nil), addr, cluster, "one.example:80")
 	}
 	old := connect()
 	stream, err := old.Watch(t.Context(), new(healthpb.HealthCheckRequest))
@@ -224,16 +224,16 @@ func TestFallback(t *testing.T) {
 		cluster        *tlscontext.Client
 		want           string // an error's part, or the kind of connection
 	}{
-		{"plain on both sides", grpcxds.ServerCredentials(plain), grpcxds.TransportCredentials(plain), nil, nil, "insecure"},
-		{"plain, with other credentials", plain, grpcxds.TransportCredentials(plain), nil, nil, "insecure"},
-		{"the users' TLS", grpcxds.ServerCredentials(own), grpcxds.TransportCredentials(own), nil, nil, "tls"},
-		{"the chain's TLS", grpcxds.ServerCredentials(plain), grpcxds.TransportCredentials(plain), &tlscontext.Server{Identity: filesInstance()}, good, "tls"},
+		{"plain on both sides", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(plain), nil, nil, "insecure"},
+		{"plain, with other credentials", plain, grpcxds.ClientCredentials(plain), nil, nil, "insecure"},
+		{"the users' TLS", grpcxds.ServerCredentials(own), grpcxds.ClientCredentials(own), nil, nil, "tls"},
+		{"the chain's TLS", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(plain), &tlscontext.Server{Identity: filesInstance()}, good, "tls"},
 		{"the chain's TLS, and a client of its own", grpcxds.ServerCredentials(plain), own, &tlscontext.Server{Identity: filesInstance()}, good, "tls"},
-		{"other credentials of a server do not know the chain", plain, grpcxds.TransportCredentials(plain), &tlscontext.Server{Identity: filesInstance()}, nil, "insecure"},
-		{"a server without fallback", grpcxds.ServerCredentials(nil), grpcxds.TransportCredentials(plain), nil, nil, "error"},
-		{"a client without fallback", grpcxds.ServerCredentials(plain), grpcxds.TransportCredentials(nil), nil, nil, "no fallback"},
-		{"a client without roots", grpcxds.ServerCredentials(plain), grpcxds.TransportCredentials(plain), nil, broken, "is not in the bootstrap"},
-		{"a server without identity", grpcxds.ServerCredentials(plain), grpcxds.TransportCredentials(plain), &tlscontext.Server{Identity: tlscontext.Instance{Provider: "unknown"}}, nil, "error"},
+		{"other credentials of a server do not know the chain", plain, grpcxds.ClientCredentials(plain), &tlscontext.Server{Identity: filesInstance()}, nil, "insecure"},
+		{"a server without fallback", grpcxds.ServerCredentials(nil), grpcxds.ClientCredentials(plain), nil, nil, "error"},
+		{"a client without fallback", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(nil), nil, nil, "no fallback"},
+		{"a client without roots", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(plain), nil, broken, "is not in the bootstrap"},
+		{"a server without identity", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(plain), &tlscontext.Server{Identity: tlscontext.Instance{Provider: "unknown"}}, nil, "error"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			addr := serve(t, test.server, f.providers.Server(test.chain))
@@ -279,7 +279,7 @@ func TestHandshakeWaits(t *testing.T) {
 	cluster.Update(&tlscontext.Client{Roots: filesInstance()})
 	got := make(chan error)
 	go func() {
-		_, err := check(t, dial(t, grpcxds.TransportCredentials(nil), addr, cluster, ""))
+		_, err := check(t, dial(t, grpcxds.ClientCredentials(nil), addr, cluster, ""))
 		got <- err
 	}()
 	c, err := ca.Issue(x509.Certificate{})
@@ -297,7 +297,7 @@ func TestHandshakeWaits(t *testing.T) {
 // What credentials say of themselves: a fallback's name for servers becomes the authority
 // of channels without TLS of the control plane.
 func TestCredentialsInfo(t *testing.T) {
-	c := grpcxds.TransportCredentials(credentials.NewTLS(&tls.Config{ServerName: "one.example"}))
+	c := grpcxds.ClientCredentials(credentials.NewTLS(&tls.Config{ServerName: "one.example"}))
 	if got := c.Info(); got.SecurityProtocol != "tls" || got.ServerName != "one.example" { //nolint:staticcheck // credentials still have it
 		t.Errorf("%+v", got)
 	}

@@ -3,7 +3,6 @@ package grpcxds
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -25,7 +24,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -38,7 +37,7 @@ import (
 type memoryWorld struct {
 	*testing.T
 	plane   *memoryads.Server
-	pool    *Pool
+	env     *xdsforge.Env
 	sockets map[string]*memorySocket // by address
 }
 
@@ -49,16 +48,14 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 		t.Helper()
 		plane := memoryads.NewServer(memoryads.Type{URL: listener.TypeURL, Complete: true}, memoryads.Type{URL: route.TypeURL},
 			memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
-		connections := client.NewPool(client.PoolTransport(memoryads.Network{"memory": plane}))
-		defer connections.Close()
-		pool, err := NewPool(WithConnections(connections), WithLogger(slog.New(slog.DiscardHandler)), WithBootstrap(parse(t, `{"node": {"id": "n"},
+		env, err := xdsforge.NewEnv(xdsforge.WithTransport(memoryads.Network{"memory": plane}), xdsforge.WithTypes(Register), xdsforge.WithBootstrap(parse(t, `{"node": {"id": "n"},
 			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}],
 			"authorities": {"nobody": {"xds_servers": [{"server_uri": "nowhere", "channel_creds": [{"type": "insecure"}]}]}}}`)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer pool.Close()
-		test(&memoryWorld{T: t, plane: plane, pool: pool, sockets: make(map[string]*memorySocket)})
+		defer env.Close()
+		test(&memoryWorld{T: t, plane: plane, env: env, sockets: make(map[string]*memorySocket)})
 	})
 }
 
@@ -175,11 +172,16 @@ type memorySite struct {
 // serve has a server serve on an address until the test ends.
 func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) *memorySite {
 	w.Helper()
+	return w.serveWith(ServerConfig{}, addr, opts...)
+}
+
+// serveWith has a server of a configuration serve.
+func (w *memoryWorld) serveWith(c ServerConfig, addr string, opts ...grpc.ServerOption) *memorySite {
+	w.Helper()
 	s := &memorySite{events: make(chan event, 100), socket: w.listen(addr), served: make(chan error, 1)}
+	c.Env, c.ModeChanged = w.env, func(m ModeChange) { s.events <- event{m.Mode, m.Err} }
 	var err error
-	s.Server, err = NewServer(append([]grpc.ServerOption{
-		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { s.events <- event{m, err} }),
-	}, opts...)...)
+	s.Server, err = c.NewServer(opts...)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -235,7 +237,7 @@ func (w *memoryWorld) channel(target string, opts ...grpc.DialOption) *grpc.Clie
 // channelXDS is a channel that the control plane configures.
 func (w *memoryWorld) channelXDS(target string) *grpc.ClientConn {
 	w.Helper()
-	return w.channel(target, DialOptions(DialPool(w.pool))...)
+	return w.channel(target, Dialer{Env: w.env}.DialOptions()...)
 }
 
 func (w *memoryWorld) dial(target string) testpb.TestServiceClient {

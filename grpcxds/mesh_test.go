@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -38,7 +38,7 @@ import (
 type mesh struct {
 	testing.TB
 	plane  *controlplane.Server
-	pool   *grpcxds.Pool
+	env    *xdsforge.Env
 	health healthpb.HealthClient
 	ctx    context.Context
 }
@@ -133,10 +133,10 @@ func newMesh(t testing.TB) *mesh {
 		t.Fatal(err)
 	}
 	m := &mesh{TB: t, plane: plane}
-	if m.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(b), grpcxds.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
+	if m.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(b), xdsforge.WithTypes(grpcxds.Register)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = m.pool.Close() })
+	t.Cleanup(func() { _ = m.env.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	m.ctx = ctx
@@ -150,7 +150,7 @@ func (m *mesh) start(filters string) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	s, err := grpcxds.NewServer(grpcxds.ServerPool(m.pool), grpc.Creds(grpcxds.ServerCredentials(nil)))
+	s, err := grpcxds.ServerConfig{Env: m.env}.NewServer(grpcxds.Creds(nil))
 	if err != nil {
 		m.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func (m *mesh) start(filters string) {
 // dial makes a channel of its own.
 func (m *mesh) dial() healthpb.HealthClient {
 	m.Helper()
-	c, err := grpcxds.NewClient("xds:///shop", grpcxds.DialPool(m.pool), grpc.WithTransportCredentials(grpcxds.TransportCredentials(nil)))
+	c, err := grpcxds.Dialer{Env: m.env}.NewClient("xds:///shop", grpcxds.WithCredentials(nil))
 	if err != nil {
 		m.Fatal(err)
 	}

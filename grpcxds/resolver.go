@@ -2,21 +2,23 @@ package grpcxds
 
 import (
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A builder makes the resolvers of one channel, one after the other: a channel that
 // becomes idle closes its resolver.
 type builder struct {
-	*dialing
+	*source
+	logger  *slog.Logger
 	channel *routing.Channel
 	alone   bool // the channel has no interceptors
 
@@ -47,8 +49,9 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, o resolver.Bu
 type xdsResolver struct {
 	*builder
 	cc       resolver.ClientConn
-	pool     *Pool
-	scope    *scope
+	env      *opened // that scope keeps open
+	logger   *slog.Logger
+	scope    *environment.Scope
 	watcher  *xdsconfig.Watcher
 	settings routing.Settings
 	state    resolver.State // what all configurations have in common
@@ -66,28 +69,25 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	if err := r.state.ServiceConfig.Err; err != nil {
 		return fmt.Errorf("grpcxds: target %q: %w", target, err)
 	}
-	if r.pool, err = r.own(); err != nil {
+	if r.env, err = r.open(); err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			r.closePool()
-		}
-	}()
-	name, err := listenerFor(r.pool, target)
+	defer r.env.Release()
+	r.logger = r.env.logger(r.builder.logger)
+	name, err := listenerFor(r.env.Config(), target)
 	if err != nil {
 		return err
 	}
-	if r.scope, err = r.pool.acquire(target); err != nil {
+	if r.scope, err = r.env.acquire(target); err != nil {
 		return err
 	}
 	r.settings = routing.Settings{
-		Filters: r.pool.chains, NodeID: r.pool.config.Node().GetId(),
+		Filters: r.env.chains, NodeID: r.env.Config().Node().GetId(),
 		Where: fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
 	}
-	r.watcher = xdsconfig.New(r.scope, xdsconfig.Options{
+	r.watcher = xdsconfig.New(r.scope.Client, xdsconfig.Options{
 		Listener: name.String(), Authority: o.Authority, NodeID: r.settings.NodeID, Deliver: r.deliver,
-		Servers: r.pool.config.ServersFor,
+		Servers: r.env.Config().ServersFor,
 	})
 	r.channel.Explain(func() error {
 		if err := r.watcher.Pending(); err != nil {
@@ -119,7 +119,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.latest.Store(newest)
 		state.Attributes = xdsconfig.With(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
-			r.pool.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
+			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
 		r.told = true
 	}
@@ -135,8 +135,8 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 // policyState is what the LB policy is told. Without a table, the error says why.
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *xdsconfig.State {
 	s := &xdsconfig.State{
-		Config: c, Latest: &r.latest, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.pool.config,
-		Breakers: &r.pool.breakers, TLS: r.pool.providers, Logger: r.pool.logger,
+		Config: c, Latest: &r.latest, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
+		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger,
 		Connect: !r.told && !r.channel.Waiting(),
 	}
 	switch {
@@ -158,43 +158,8 @@ func (r *xdsResolver) Close() {
 	r.channel.Bind(nil)
 	r.channel.Explain(nil)
 	r.channel.Set(nil, nil)
-	r.scope.release()
-	r.closePool()
+	_ = r.scope.Release() // closing a client cannot fail
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.busy = false
-}
-
-// closePool closes the channel's own pool.
-func (r *xdsResolver) closePool() {
-	if r.pool != r.dialing.pool {
-		_ = r.pool.Close() // closing cannot fail
-	}
-}
-
-// RegisterResolver makes targets with the scheme xds known to all channels of the program,
-// also those that somebody else dials and that have no options of this package. Of the
-// given options it takes those of this package. It is to be called before any channel is
-// made, as resolver.Register is, which it calls; of several resolvers for the scheme, the
-// last one counts.
-//
-// Without the interceptors of [DialOptions], calls are routed when they are load-balanced.
-// There are then no timeouts and retries by the control plane's wishes, and calls fail that
-// would have to pass HTTP filters. Channels that have the interceptors miss nothing.
-func RegisterResolver(opts ...grpc.DialOption) { resolver.Register(global{dialingOf(opts)}) }
-
-// global makes the resolvers of channels that have no interceptors.
-type global struct{ *dialing }
-
-// Scheme implements [resolver.Builder].
-func (global) Scheme() string { return "xds" }
-
-// OverrideAuthority implements [resolver.AuthorityOverrider].
-func (global) OverrideAuthority(t resolver.Target) string {
-	return (*builder)(nil).OverrideAuthority(t)
-}
-
-// Build implements [resolver.Builder].
-func (g global) Build(t resolver.Target, cc resolver.ClientConn, o resolver.BuildOptions) (resolver.Resolver, error) {
-	return (&builder{dialing: g.dialing, channel: routing.NewChannel(), alone: true}).Build(t, cc, o)
 }

@@ -3,6 +3,7 @@ package grpcxds
 import (
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/server"
+	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 // A Server is a gRPC server that control planes configure (gRFC A36): what it listens on
@@ -19,10 +21,9 @@ import (
 // taken, and what HTTP filters these go through. It takes the place of a [grpc.Server] in
 // generated code and in package reflection, and is safe for concurrent use.
 type Server struct {
-	pool    *Pool
-	ownPool bool
-	scope   *scope
-	config  server.Config
+	scope     *environment.Scope
+	bootstrap *bootstrap.Config
+	config    server.Config
 
 	// catalogue has the services as users register them, and serves nothing.
 	catalogue *grpc.Server
@@ -44,67 +45,62 @@ type service struct {
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
 // NewServer makes a server, which talks to nobody until [Server.Serve]. Options are those
-// of [grpc.NewServer], and those of this package for servers. Interceptors that come with
-// grpc.ChainUnaryInterceptor and grpc.ChainStreamInterceptor see calls that were let
-// through; those of grpc.UnaryInterceptor and grpc.StreamInterceptor see all, since grpc-go
-// calls them before any other.
+// of [grpc.NewServer]. Interceptors that come with grpc.ChainUnaryInterceptor and
+// grpc.ChainStreamInterceptor see calls that the HTTP filters let through; those of
+// grpc.UnaryInterceptor and grpc.StreamInterceptor see all, since grpc-go calls them before any
+// other.
 //
-// It returns an error if there is no bootstrap or an invalid one. It also does if the
-// bootstrap has no server_listener_resource_name_template, or one that makes names of another
-// resource type or of an authority without control planes.
-func NewServer(opts ...grpc.ServerOption) (*Server, error) {
-	o := serverOptions{grace: server.DefaultGrace}
-	var rest []grpc.ServerOption
-	for _, opt := range opts {
-		if own, ok := opt.(serverOption); ok {
-			own.set(&o)
-		} else if opt != nil {
-			rest = append(rest, opt)
-		}
+// It returns an error if the bootstrap is missing or invalid, or if Env is closed. It also does
+// if the bootstrap has no server_listener_resource_name_template, or one that makes names of
+// another resource type or of an authority without control planes.
+func (c ServerConfig) NewServer(opts ...grpc.ServerOption) (*Server, error) {
+	s := &Server{}
+	from := &source{env: c.Env}
+	if err := from.closed(); err != nil {
+		return nil, err
 	}
-	s := &Server{pool: o.pool}
-	if s.pool == nil {
-		var err error
-		if s.pool, err = NewPool(); err != nil {
-			return nil, err
-		}
-		s.ownPool = true
+	e, err := from.open()
+	if err != nil {
+		return nil, err
 	}
-	if err := s.open(&o, rest); err != nil {
-		s.closePool()
+	defer e.Release()
+	if err := s.open(&c, e, opts); err != nil {
 		return nil, err
 	}
 	s.catalogue = grpc.NewServer()
 	return s, nil
 }
 
-// open checks that Listeners can be named, and acquires the client.
-func (s *Server) open(o *serverOptions, rest []grpc.ServerOption) error {
-	if err := checkTemplate(s.pool.config); err != nil {
+// open checks that Listeners can be named, and acquires the client, which refers to the Env.
+func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) error {
+	if err := checkTemplate(e.Config()); err != nil {
 		return err
 	}
-	logger := s.pool.logger
-	if o.logger != nil {
-		logger = o.logger
-	}
-	report := o.mode
+	logger := e.logger(c.Logger)
+	report := c.ModeChanged
 	if report == nil {
 		report = logModes(logger)
 	}
+	grace := c.DrainTime
+	if grace == 0 {
+		grace = server.DefaultGrace
+	}
 	var err error
-	if s.scope, err = s.pool.acquire(serverScope); err != nil {
+	if s.scope, err = e.acquire(environment.Servers); err != nil {
 		return err
 	}
+	s.bootstrap = e.Config()
+	opts = slices.DeleteFunc(slices.Clone(opts), func(o grpc.ServerOption) bool { return o == nil })
 	s.config = server.Config{
 		Client:         s.scope.Client,
-		NodeID:         s.pool.config.Node().GetId(),
-		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, rest...),
+		NodeID:         s.bootstrap.Node().GetId(),
+		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, opts...),
 		Register:       s.register,
-		Chains:         s.pool.chains,
-		Providers:      s.pool.providers,
-		Report:         func(addr net.Addr, err error) { report(addr, modeOf(err), err) },
-		Grace:          o.grace,
-		AnyAddress:     o.anyAddress,
+		Chains:         e.chains,
+		Providers:      e.providers,
+		Report:         func(addr net.Addr, err error) { report(ModeChange{addr, modeOf(err), err}) },
+		Grace:          grace,
+		AnyAddress:     c.OtherAnyAddress,
 		HandshakeLimit: server.DefaultHandshakeLimit,
 		Logger:         logger,
 	}
@@ -157,7 +153,8 @@ func (s *Server) unknown(_ any, ss grpc.ServerStream) error {
 // Serve serves on a listening socket, which it closes, as the Listener resource for its
 // address says. Note that net.Listen("tcp", "0.0.0.0:8080") listens on [::]:8080: the server
 // asks for the Listener of [::]:8080, and that Listener must have this address (A36). For
-// 0.0.0.0:8080 use net.Listen("tcp4", "0.0.0.0:8080"); see also [OtherAnyAddress].
+// 0.0.0.0:8080 use net.Listen("tcp4", "0.0.0.0:8080"); see also OtherAnyAddress of
+// [ServerConfig].
 //
 // Until there is a Listener, and whenever there is none, connections are closed
 // without a byte: Serve does not fail for want of a configuration, and control planes that
@@ -177,7 +174,7 @@ func (s *Server) Serve(lis net.Listener) error {
 
 // port adds a port.
 func (s *Server) port(lis net.Listener) (*server.Port, error) {
-	name, err := s.pool.config.ServerListenerName(lis.Addr().String())
+	name, err := s.bootstrap.ServerListenerName(lis.Addr().String())
 	if err != nil {
 		return nil, fmt.Errorf("grpcxds: %w", err)
 	}
@@ -214,15 +211,7 @@ func (s *Server) stop(how func(*server.Port)) {
 	}
 	wg.Wait()
 	s.released.Do(func() {
-		s.catalogue.Stop() // or channelz would keep it
-		s.scope.release()
-		s.closePool()
+		s.catalogue.Stop()    // or channelz would keep it
+		_ = s.scope.Release() // closing a client cannot fail
 	})
-}
-
-// closePool closes a pool that is the server's own.
-func (s *Server) closePool() {
-	if s.ownPool {
-		_ = s.pool.Close() // closing connections that are not needed
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
@@ -81,7 +82,7 @@ func TestConnectionsHaveTheirChains(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := w.serveOn(lis)
+	s := w.serveOn(lis, nil)
 	chain := func(prefix, manager string) string {
 		return fmt.Sprintf(`filter_chains { name: %q filter_chain_match { prefix_ranges { address_prefix: %q prefix_len { value: 32 } } } %s }`, prefix, prefix, network(manager))
 	}
@@ -185,7 +186,7 @@ func override(name, value string) string {
 // Filters run in order around all calls, with overrides of routes and virtual hosts.
 func TestFiltersRun(t *testing.T) {
 	var m marks
-	w := newWorld(t, WithFilters(m.filter()))
+	w := newWorld(t, xdsforge.WithTypes(func(r xdsforge.Registrar) { r.Extend(m.filter()) }))
 	seen := make(chan string, 10)
 	note := func(ctx context.Context) {
 		v, _ := ctx.Value(markKey{}).(string)

@@ -9,6 +9,7 @@ import (
 	channelz "google.golang.org/grpc/channelz/service"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -32,15 +33,15 @@ func TestStopForgetsTheCatalogue(t *testing.T) {
 		return len(got.GetServer())
 	}
 	before := count()
-	closed, err := NewPool(WithBootstrap(parse(t, w.config)))
+	closed, err := xdsforge.NewEnv(xdsforge.WithBootstrap(parse(t, w.config)), xdsforge.WithTypes(Register))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_ = closed.Close()
-	if _, err := NewServer(ServerPool(closed)); !errors.Is(err, resource.ErrClosed) {
+	if _, err := (ServerConfig{Env: closed}).NewServer(); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("%v; want %v", err, resource.ErrClosed)
 	}
-	s, err := NewServer(ServerPool(w.pool))
+	s, err := ServerConfig{Env: w.env}.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,12 +18,17 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// counted serves with routes of its own and with inline ones, and counts connections.
-func counted(t *testing.T, opts ...grpc.ServerOption) (*site, *connections) {
+// counted serves with routes of its own and with inline ones, and counts connections. It may be
+// given the drain time.
+func counted(t *testing.T, drain ...time.Duration) (*site, *connections) {
 	t.Helper()
 	w := newWorld(t)
 	conns := new(connections)
-	s := w.serve(append(opts, grpc.StatsHandler(conns))...)
+	s := w.serveWith(func(c *ServerConfig) {
+		for _, d := range drain {
+			c.DrainTime = d
+		}
+	}, grpc.StatsHandler(conns))
 	w.publishRoutes("routes", allHosts)
 	w.publishListener(s.listener(rds("routes")))
 	s.awaitServing()
@@ -54,7 +59,7 @@ func TestListenerUpdateDrains(t *testing.T) {
 }
 
 func TestGraceTimeEndsCalls(t *testing.T) {
-	s, conns := counted(t, DrainGrace(50*time.Millisecond))
+	s, conns := counted(t, 50*time.Millisecond)
 	c := s.dial()
 	ss := s.openStream(c)
 	s.nextListener()

@@ -7,24 +7,22 @@ import (
 	"slices"
 	"testing"
 	"time"
-
-	"google.golang.org/grpc"
 )
 
 // Calls of a Listener that was replaced go on for the grace time and no longer: 10 minutes unless
 // an option says otherwise (A36).
 func TestGraceTimeIsTenMinutes(t *testing.T) {
 	for name, c := range map[string]struct {
-		options []grpc.ServerOption
-		grace   time.Duration // 0: calls go on
+		drain time.Duration
+		grace time.Duration // 0: calls go on
 	}{
-		"the default":        {nil, 10 * time.Minute},
-		"an hour":            {[]grpc.ServerOption{DrainGrace(time.Hour)}, time.Hour},
-		"as long as it does": {[]grpc.ServerOption{DrainGrace(-1)}, 0},
+		"the default":        {0, 10 * time.Minute},
+		"an hour":            {time.Hour, time.Hour},
+		"as long as it does": {-1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inMemory(t, func(w *memoryWorld) {
-				w.serve("10.0.0.1:80", c.options...)
+				w.serveWith(ServerConfig{DrainTime: c.drain}, "10.0.0.1:80")
 				w.publish(anyChain(inline(anyRoute)))
 				w.pass(time.Second)
 				ss, err := w.dial("passthrough:///10.0.0.1:80").FullDuplexCall(w.Context())

@@ -4,18 +4,18 @@ import (
 	"fmt"
 	"net"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// A server that waits for its configuration. A program whose environment names a bootstrap
-// file leaves the pool out.
-func ExampleNewServer() {
+// A server that waits for its configuration. A program whose environment variables name a
+// bootstrap calls NewServer without a ServerConfig.
+func ExampleServerConfig() {
 	config, err := bootstrap.Parse([]byte(`{
 		"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}],
 		"server_listener_resource_name_template": "server/%s"}`))
@@ -23,19 +23,18 @@ func ExampleNewServer() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config))
+	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer pool.Close()
+	defer env.Close()
 
 	told := make(chan grpcxds.Mode, 1)
-	s, err := grpcxds.NewServer(
-		grpcxds.ServerPool(pool),
-		grpcxds.ServingMode(func(_ net.Addr, mode grpcxds.Mode, _ error) { told <- mode }),
-		grpc.Creds(grpcxds.ServerCredentials(insecure.NewCredentials())),
-	)
+	s, err := grpcxds.ServerConfig{
+		Env:         env,
+		ModeChanged: func(c grpcxds.ModeChange) { told <- c.Mode },
+	}.NewServer(grpcxds.Creds(insecure.NewCredentials()))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -67,14 +67,14 @@ func (w *world) publishTarget(servers ...*site) {
 // and which have the TLS that it gives all of them.
 func TestChannelOfBothServers(t *testing.T) {
 	w, _ := newInteropWorld(t)
-	sites := []*site{w.serve(grpc.Creds(ServerCredentials(nil))), w.serveGRPC(w.config)}
+	sites := []*site{w.serve(Creds(nil)), w.serveGRPC(w.config)}
 	w.publishRoutes("server-routes", emptyCalls)
 	for _, s := range sites {
 		w.publishListener(withTLS(s.listener(rds("server-routes"))))
 		s.awaitServing()
 	}
 	w.publishTarget(sites...)
-	cc, err := NewClient("xds:///shop", DialPool(w.pool), grpc.WithTransportCredentials(TransportCredentials(nil)))
+	cc, err := Dialer{Env: w.env}.NewClient("xds:///shop", WithCredentials(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +98,7 @@ func TestChannelOfBothServers(t *testing.T) {
 // both of them use.
 func TestClientOfGRPC(t *testing.T) {
 	w, _ := newInteropWorld(t)
-	s := w.serve(grpc.Creds(ServerCredentials(nil)))
+	s := w.serve(Creds(nil))
 	w.publishListener(withTLS(s.listener(rds("server-routes"))))
 	w.publishRoutes("server-routes", emptyCalls)
 	w.publishTarget(s)
@@ -134,7 +134,7 @@ func TestClientOfGRPC(t *testing.T) {
 // do the same. (Ours alone passes over the case of authorities, as domains are compared.)
 func TestServerOfGRPC(t *testing.T) {
 	w, v := newInteropWorld(t)
-	ours := w.serve(grpc.Creds(ServerCredentials(nil)))
+	ours := w.serve(Creds(nil))
 	theirs := w.serveGRPC(w.config)
 	const routes = `
 		virtual_hosts { domains: "shop"

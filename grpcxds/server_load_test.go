@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 // The phases of the load test.
@@ -144,7 +145,7 @@ func (l *load) enter(phase string) {
 func TestServerUnderLoad(t *testing.T) {
 	w, v := newSecureWorld(t)
 	conns := new(connections)
-	s := w.serve(grpc.Creds(ServerCredentials(nil)), grpc.StatsHandler(conns), DrainGrace(time.Minute))
+	s := w.serveWith(func(c *ServerConfig) { c.DrainTime = time.Minute }, Creds(nil), grpc.StatsHandler(conns))
 	listeners := []string{withTLS(s.listener(rds("a"))), withTLS(s.listener(rds("b"))), withTLS(s.listener(inline(anyRoute)))}
 	routes := []string{allHosts, `virtual_hosts { domains: "*" routes { match { prefix: "/grpc.testing." } non_forwarding_action {} } }`}
 	w.publishRoutes("a", routes[0])
@@ -206,7 +207,7 @@ func TestServerUnderLoad(t *testing.T) {
 
 // A server that loses its configuration refuses new calls, and fails none that has started.
 func TestServerThatStopsServingUnderLoad(t *testing.T) {
-	w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+	w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
 	s := w.serve()
 	listener := s.listener(inline(anyRoute))
 	w.publishListener(listener)

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 func TestServerWaitsForItsRoutes(t *testing.T) {
@@ -113,23 +114,23 @@ func TestListenerOfOthersIsRefusedAtOnce(t *testing.T) {
 func TestAnyAddress(t *testing.T) {
 	for _, c := range []struct {
 		network, asksFor, listener string
-		options                    []grpc.ServerOption
+		other                      bool
 		serves                     bool
 	}{
-		{"tcp", "[::]", "0.0.0.0", nil, false},
-		{"tcp", "[::]", "::", nil, true},
-		{"tcp", "[::]", "0.0.0.0", []grpc.ServerOption{OtherAnyAddress()}, true},
-		{"tcp4", "0.0.0.0", "0.0.0.0", nil, true},
-		{"tcp4", "0.0.0.0", "::", nil, false},
-		{"tcp4", "0.0.0.0", "::", []grpc.ServerOption{OtherAnyAddress()}, true},
+		{"tcp", "[::]", "0.0.0.0", false, false},
+		{"tcp", "[::]", "::", false, true},
+		{"tcp", "[::]", "0.0.0.0", true, true},
+		{"tcp4", "0.0.0.0", "0.0.0.0", false, true},
+		{"tcp4", "0.0.0.0", "::", false, false},
+		{"tcp4", "0.0.0.0", "::", true, true},
 	} {
-		t.Run(fmt.Sprintf("%s, Listener for %s, %d options", c.network, c.listener, len(c.options)), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s, Listener for %s, OtherAnyAddress %v", c.network, c.listener, c.other), func(t *testing.T) {
 			w := newWorld(t)
 			lis, err := (&net.ListenConfig{}).Listen(w.ctx, c.network, "0.0.0.0:0")
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := w.serveOn(lis, c.options...)
+			s := w.serveOn(lis, func(s *ServerConfig) { s.OtherAnyAddress = c.other })
 			port := portOf(s.addr)
 			s.name = "server/" + c.asksFor + ":" + port
 			w.publishListener(strings.Replace(s.listener(inline(anyRoute)), "127.0.0.1", c.listener, 1))
@@ -197,7 +198,7 @@ func TestDeletedListener(t *testing.T) {
 		}
 	})
 	t.Run("ends serving", func(t *testing.T) {
-		w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+		w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
 		s := w.serve()
 		w.publishListener(s.listener(inline(anyRoute)))
 		s.awaitServing()
@@ -225,7 +226,7 @@ func TestDeletedListener(t *testing.T) {
 
 // A88: the same for routes.
 func TestDeletedRoutes(t *testing.T) {
-	w := newWorld(t, WithClientOptions(client.WithFailOnDataErrors()))
+	w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
 	s := w.serve()
 	w.publishListener(s.listener(rds("gone")))
 	w.publishRoutes("gone", allHosts)
@@ -244,7 +245,7 @@ func TestDeletedRoutes(t *testing.T) {
 // Control planes that come and go do not matter to a server that serves.
 func TestServerOutlivesItsControlPlane(t *testing.T) {
 	var log syncBuffer
-	w := newWorld(t, WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+	w := newWorld(t, xdsforge.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
 	s := w.serve()
 	w.publishListener(s.listener(rds("routes")))
 	w.publishRoutes("routes", allHosts)
@@ -301,8 +302,9 @@ func (b *syncBuffer) count(parts ...string) int {
 func TestModesAreLogged(t *testing.T) {
 	var out syncBuffer
 	w := newWorld(t)
-	s := w.serve(ServingMode(nil), ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
-	quiet := w.serve(ServingMode(nil), ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	logs := func(c *ServerConfig) { c.ModeChanged, c.Logger = nil, slog.New(slog.NewTextHandler(&out, nil)) }
+	s := w.serveWith(logs)
+	quiet := w.serveWith(logs)
 	w.publishListener(quiet.listener(inline(anyRoute)))
 	w.eventually("it serves", func() bool { return !quiet.touch() })
 	w.publishListener(s.listener(inline(anyRoute)) + ` use_original_dst { value: true }`)
@@ -318,7 +320,7 @@ func TestModesAreLogged(t *testing.T) {
 func TestConfigurationErrorsAreLogged(t *testing.T) {
 	var out syncBuffer
 	w := newWorld(t)
-	s := w.serve(ServerLogger(slog.New(slog.NewTextHandler(&out, nil))))
+	s := w.serveWith(func(c *ServerConfig) { c.Logger = slog.New(slog.NewTextHandler(&out, nil)) })
 	forward := `virtual_hosts { domains: "%" routes { match { prefix: "/" } route { cluster: "c" } } }`
 	w.publishListener(s.listener(rds("routes")))
 	w.publishRoutes("routes", `virtual_hosts { domains: "*" routes {} }`)

@@ -76,11 +76,13 @@ func TestStopInTheCallback(t *testing.T) {
 	var s *Server
 	made := make(chan struct{})
 	done := make(chan struct{})
-	site := w.serve(ServingMode(func(net.Addr, Mode, error) {
-		<-made
-		s.Stop()
-		close(done)
-	}))
+	site := w.serveWith(func(c *ServerConfig) {
+		c.ModeChanged = func(ModeChange) {
+			<-made
+			s.Stop()
+			close(done)
+		}
+	})
 	s = site.Server
 	close(made)
 	w.publishListener(site.listener(inline(anyRoute)))
@@ -99,7 +101,7 @@ func TestServeEndsWithItsSocket(t *testing.T) {
 		t.Fatal(err)
 	}
 	flaky := &flakyListener{Listener: lis}
-	s := w.serveOn(flaky)
+	s := w.serveOn(flaky, nil)
 	w.publishListener(s.listener(inline(anyRoute)))
 	s.awaitServing()
 	ss := s.openStream(s.dial())
@@ -118,7 +120,7 @@ func TestServeEndsWithItsSocket(t *testing.T) {
 // Serve is refused once the server has stopped.
 func TestServeAfterStop(t *testing.T) {
 	w := newWorld(t)
-	s, err := NewServer(ServerPool(w.pool))
+	s, err := ServerConfig{Env: w.env}.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -64,13 +64,14 @@ func TestNewServerNeedsABootstrapWithATemplate(t *testing.T) {
 	}
 }
 
-// A server without a pool has one of its own, and closes it.
+// TestServerOfTheEnvironment expects a server without an Env to use the bootstrap that the
+// environment variables name.
 func TestServerOfTheEnvironment(t *testing.T) {
 	w := newWorld(t)
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, `{"server_listener_resource_name_template": "server/%s",
 		"xds_servers": [{"server_uri": "`+w.plane.Addr()+`", "channel_creds": [{"type": "insecure"}]}]}`)
-	s := w.serve(ServerPool(nil))
+	s := w.serveWith(func(c *ServerConfig) { c.Env = nil })
 	w.publishListener(s.listener(inline(anyRoute)))
 	s.awaitServing()
 	if st := s.call(s.dial()); st.Code() != codes.OK {
@@ -80,7 +81,7 @@ func TestServerOfTheEnvironment(t *testing.T) {
 
 func TestServeRefusesAnAddressThatIsNotTCP(t *testing.T) {
 	w := newWorld(t)
-	s, err := NewServer(ServerPool(w.pool))
+	s, err := ServerConfig{Env: w.env}.NewServer()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestServerNamesOfAuthorities(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := w.serveOn(lis)
+	s := w.serveOn(lis, nil)
 	s.name = "xdstp://east.example/envoy.config.listener.v3.Listener/server/%5B::%5D:" + portOf(s.addr)
 	w.publishListener(strings.Replace(s.listener(inline(anyRoute)), "127.0.0.1", "::", 1))
 	s.awaitServing()

@@ -17,6 +17,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/peer"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
@@ -68,7 +69,7 @@ func (v *vault) client() credentials.TransportCredentials {
 }
 
 // newSecureWorld is a world with a certificate provider instance "files".
-func newSecureWorld(t testing.TB, opts ...PoolOption) (*world, *vault) {
+func newSecureWorld(t testing.TB, opts ...xdsforge.Option) (*world, *vault) {
 	t.Helper()
 	v := newVault(t)
 	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})
@@ -102,7 +103,7 @@ func withTLS(listener string) string {
 // A29: certificates come from the bootstrap's instances, and are rotated under calls.
 func TestServerCredentials(t *testing.T) {
 	w, v := newSecureWorld(t)
-	s := w.serve(grpc.Creds(ServerCredentials(insecure.NewCredentials())))
+	s := w.serve(Creds(insecure.NewCredentials()))
 	w.publishListener(withTLS(s.listener(inline(anyRoute))))
 	s.awaitServing()
 	secure := grpc.WithTransportCredentials(v.client())
@@ -153,7 +154,7 @@ func TestOtherCredentialsAreHonoured(t *testing.T) {
 // An instance that the bootstrap does not have is a NACK.
 func TestUnknownProviderInstance(t *testing.T) {
 	w, _ := newSecureWorld(t)
-	s := w.serve(grpc.Creds(ServerCredentials(insecure.NewCredentials())))
+	s := w.serve(Creds(insecure.NewCredentials()))
 	w.publishListener(strings.ReplaceAll(withTLS(s.listener(inline(anyRoute))), `"files"`, `"none"`))
 	if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), "certificate_providers") {
 		t.Errorf("%v: %v; want what is wrong", e.mode, e.err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -25,8 +24,10 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 const (
@@ -42,11 +43,11 @@ type world struct {
 	testing.TB
 	plane  *controlplane.Server
 	config string // the bootstrap
-	pool   *Pool
+	env    *xdsforge.Env
 	ctx    context.Context
 }
 
-func newWorld(t testing.TB, opts ...PoolOption) *world {
+func newWorld(t testing.TB, opts ...xdsforge.Option) *world {
 	t.Helper()
 	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})
 	if err != nil {
@@ -58,20 +59,18 @@ func newWorld(t testing.TB, opts ...PoolOption) *world {
 	return newWorldOf(t, plane, config, opts...)
 }
 
-func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ...PoolOption) *world {
+func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ...xdsforge.Option) *world {
 	t.Helper()
-	opts = append([]PoolOption{
-		WithBootstrap(parse(t, config)), WithLogger(slog.New(slog.DiscardHandler)),
-		WithClientOptions(client.WithBackoff(quick)),
-	}, opts...)
-	pool, err := NewPool(opts...)
+	env, err := xdsforge.NewEnv(append([]xdsforge.Option{
+		xdsforge.WithBootstrap(parse(t, config)), xdsforge.WithTypes(Register), environment.WithClient(client.WithBackoff(quick)),
+	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = pool.Close() })
+	t.Cleanup(func() { _ = env.Close() })
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	return &world{TB: t, plane: plane, config: config, pool: pool, ctx: ctx}
+	return &world{TB: t, plane: plane, config: config, env: env, ctx: ctx}
 }
 
 // An event is what a server told of itself.
@@ -96,21 +95,29 @@ type site struct {
 // serve has a server serve until the test ends.
 func (w *world) serve(opts ...grpc.ServerOption) *site {
 	w.Helper()
+	return w.serveWith(nil, opts...)
+}
+
+// serveWith has a server serve that set changes the configuration of.
+func (w *world) serveWith(set func(*ServerConfig), opts ...grpc.ServerOption) *site {
+	w.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		w.Fatal(err)
 	}
-	return w.serveOn(lis, opts...)
+	return w.serveOn(lis, set, opts...)
 }
 
-func (w *world) serveOn(lis net.Listener, opts ...grpc.ServerOption) *site {
+func (w *world) serveOn(lis net.Listener, set func(*ServerConfig), opts ...grpc.ServerOption) *site {
 	w.Helper()
 	s := &site{world: w, addr: lis.Addr().String(), port: lis.Addr().(*net.TCPAddr).Port, events: make(chan event, 1000), served: make(chan error, 1)}
 	s.name = "server/" + s.addr
+	c := ServerConfig{Env: w.env, ModeChanged: func(m ModeChange) { s.events <- event{m.Mode, m.Err} }}
+	if set != nil {
+		set(&c)
+	}
 	var err error
-	s.Server, err = NewServer(append([]grpc.ServerOption{
-		ServerPool(w.pool), ServingMode(func(_ net.Addr, m Mode, err error) { s.events <- event{m, err} }),
-	}, opts...)...)
+	s.Server, err = c.NewServer(opts...)
 	if err != nil {
 		w.Fatal(err)
 	}

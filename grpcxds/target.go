@@ -43,10 +43,10 @@ func escapeAuthority(s string) string {
 
 // listenerFor is the name of the Listener of a target (gRFC A47). The target is invalid if the
 // bootstrap has no servers for that name, or if the template makes names of another type.
-func listenerFor(p *Pool, target string) (xdstp.Name, error) {
-	name, err := p.config.ClientListenerName(target)
+func listenerFor(c *bootstrap.Config, target string) (xdstp.Name, error) {
+	name, err := c.ClientListenerName(target)
 	if err == nil {
-		err = checkListener(p.config, name)
+		err = checkListener(c, name)
 	}
 	if err != nil {
 		return name, fmt.Errorf("grpcxds: target %q: %w", target, err)

@@ -14,15 +14,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/story"
 )
@@ -73,7 +72,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 }
 
 // dial is what a program does to have such a channel. The bootstrap is usually a file that
-// GRPC_XDS_BOOTSTRAP names; without a pool, NewClient reads that.
+// GRPC_XDS_BOOTSTRAP names; without a Dialer, grpcxds.NewClient reads that.
 func (s *stage) dial() (closeAll func() error, err error) {
 	config, err := bootstrap.Parse(fmt.Appendf(nil, `{
 		"node": {"id": "shop-1"},
@@ -85,15 +84,14 @@ func (s *stage) dial() (closeAll func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(config), grpcxds.WithLogger(slog.New(slog.DiscardHandler)),
-		grpcxds.WithClientOptions(client.WithLoadIntervals(100*time.Millisecond, time.Second)))
+	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register))
 	if err != nil {
 		return nil, err
 	}
-	s.conn, err = grpcxds.NewClient("xds://east.example/checkout", grpcxds.DialPool(pool),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	s.conn, err = grpcxds.Dialer{Env: env}.NewClient("xds://east.example/checkout",
+		grpcxds.WithCredentials(insecure.NewCredentials()))
 	if err != nil {
-		return nil, errors.Join(err, pool.Close())
+		return nil, errors.Join(err, env.Close())
 	}
-	return func() error { return errors.Join(s.conn.Close(), pool.Close()) }, nil
+	return func() error { return errors.Join(s.conn.Close(), env.Close()) }, nil
 }

@@ -12,7 +12,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -44,7 +44,7 @@ type stage struct {
 	story.Teller
 	east, west *controlplane.Server // each speaks for an authority
 	keys       *keys
-	pool       *grpcxds.Pool
+	env        *xdsforge.Env
 	server     *grpcxds.Server
 	addr       string
 	listener   string       // the name of the server's Listener
@@ -87,24 +87,22 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// start makes the server. NewServer in the place of grpc.NewServer is what makes the
-// difference, and ServerCredentials where the control plane is to say how connections are
-// secured. A program whose environment names a bootstrap file needs no pool.
+// start makes the server. A program whose environment variables name a bootstrap calls
+// grpcxds.NewServer in the place of grpc.NewServer, and grpcxds.Creds in the place of grpc.Creds.
+// The story has a bootstrap of its own, and hears of the server's modes.
 func (s *stage) start(ctx context.Context) error {
 	s.Chapter("A server without a configuration")
 	config, err := bootstrap.Parse(s.bootstrap())
 	if err != nil {
 		return err
 	}
-	if s.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(config), grpcxds.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
+	if s.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(grpcxds.Register)); err != nil {
 		return err
 	}
-	s.server, err = grpcxds.NewServer(
-		grpcxds.ServerPool(s.pool),
-		grpcxds.ServingMode(func(_ net.Addr, _ grpcxds.Mode, err error) { s.modes <- err }),
-		grpc.Creds(grpcxds.ServerCredentials(nil)),
-		grpc.StatsHandler(s.conns),
-	)
+	s.server, err = grpcxds.ServerConfig{
+		Env:         s.env,
+		ModeChanged: func(c grpcxds.ModeChange) { s.modes <- c.Err },
+	}.NewServer(grpcxds.Creds(nil), grpc.StatsHandler(s.conns))
 	if err != nil {
 		return err
 	}
@@ -154,7 +152,7 @@ func (s *stage) close() {
 	if s.server != nil {
 		s.server.Stop()
 	}
-	if s.pool != nil {
-		_ = s.pool.Close()
+	if s.env != nil {
+		_ = s.env.Close()
 	}
 }

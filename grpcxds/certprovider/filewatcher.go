@@ -16,13 +16,13 @@ import (
 // that cannot be read changes nothing. An instance's identity does not wait for its roots,
 // nor these for the identity. As with all of gRPC, certificate and key must be in one
 // directory.
-func FileWatcher() Plugin {
+func FileWatcher() *Plugin {
 	half := config.FileWatcher()
 	half.Check = func(raw json.RawMessage) error {
 		_, err := parse(raw)
 		return err
 	}
-	return Plugin{CertificateProvider: half, New: watch}
+	return &Plugin{CertificateProvider: half, New: watch}
 }
 
 func parse(raw json.RawMessage) (config.Files, error) {

@@ -21,8 +21,8 @@ type Plugin struct {
 }
 
 // FromBuilder is the plugin that a builder of grpc-go's providers makes.
-func FromBuilder(b certprovider.Builder) Plugin {
-	return Plugin{
+func FromBuilder(b certprovider.Builder) *Plugin {
+	return &Plugin{
 		CertificateProvider: &resource.CertificateProvider{
 			Plugin: b.Name(),
 			Check: func(config json.RawMessage) error {

@@ -39,3 +39,12 @@ func (s *Settings) pool() *client.Pool {
 	}
 	return client.NewPool()
 }
+
+// WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is
+// an xdsforge.Option.
+func WithClient(opts ...client.Option) func(*Settings) error {
+	return func(s *Settings) error {
+		s.Client = append(s.Client, opts...)
+		return nil
+	}
+}

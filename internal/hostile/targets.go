@@ -6,16 +6,18 @@ import (
 	"strconv"
 	"time"
 
+	"google.golang.org/grpc/credentials/insecure"
+
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
@@ -23,7 +25,7 @@ import (
 // A caller is the part of the victim that makes calls and counts load.
 type caller struct {
 	config *bootstrap.Config
-	pool   *grpcxds.Pool
+	env    *xdsforge.Env
 	cc     *grpc.ClientConn
 
 	stop    chan struct{} // ends the counting
@@ -49,7 +51,7 @@ func (c *caller) obey(v *victim, o order) (r reading, err error) {
 		if took := time.Since(began); err == nil && took > maxClose {
 			err = fmt.Errorf("closing the channel took %v; must take at most %v", took, maxClose)
 		}
-		if closed := c.pool.Close(); err == nil {
+		if closed := c.env.Close(); err == nil {
 			err = closed
 		}
 	case "count":
@@ -67,10 +69,10 @@ func (c *caller) obey(v *victim, o order) (r reading, err error) {
 const maxClose = 100 * time.Millisecond
 
 func (c *caller) dial() (err error) {
-	if c.pool, err = grpcxds.NewPool(grpcxds.WithBootstrap(c.config)); err != nil {
+	if c.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(c.config), xdsforge.WithTypes(grpcxds.Register)); err != nil {
 		return err
 	}
-	c.cc, err = grpcxds.NewClient("xds:///svc", grpcxds.DialPool(c.pool), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	c.cc, err = grpcxds.Dialer{Env: c.env}.NewClient("xds:///svc", grpcxds.WithCredentials(insecure.NewCredentials()))
 	if err == nil {
 		c.cc.Connect()
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"runtime"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 	"google.golang.org/grpc/xds"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/process"
@@ -47,11 +47,11 @@ func dial(s *server, target string) ([]*subject, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := grpcxds.NewPool(grpcxds.WithBootstrap(parsed), grpcxds.WithLogger(slog.New(slog.DiscardHandler)))
+	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(parsed), xdsforge.WithTypes(grpcxds.Register))
 	if err != nil {
 		return nil, err
 	}
-	ours, err := grpcxds.NewClient(target, insecurely, grpcxds.DialPool(pool))
+	ours, err := grpcxds.Dialer{Env: env}.NewClient(target, insecurely)
 	if err != nil {
 		return nil, err
 	}

@@ -20,12 +20,12 @@ import (
 // place of the configuration. A call that is to end with OK ends with [httpfilter.ErrEnd].
 //
 // The limit of active faults holds for all that is made of one Filter.
-func Filter() httpfilter.Filter { return newFilter(rand.Uint32N) }
+func Filter() *httpfilter.Filter { return newFilter(rand.Uint32N) }
 
 // newFilter makes the filter with a source of random numbers below n.
-func newFilter(random func(n uint32) uint32) httpfilter.Filter {
+func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 	active := new(atomic.Int64)
-	return httpfilter.Filter{
+	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(),
 		Client: func(c, override any) (httpfilter.ClientInterceptor, error) {
 			if override != nil {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func interceptor(t testing.TB, f httpfilter.Filter, c config.Config) httpfilter.ClientInterceptor {
+func interceptor(t testing.TB, f *httpfilter.Filter, c config.Config) httpfilter.ClientInterceptor {
 	t.Helper()
 	i, err := f.Client(c, nil)
 	if err != nil {

@@ -42,7 +42,7 @@ func parse(t testing.TB, read func(*resource.DecodeContext, resource.TypedConfig
 }
 
 // interceptor makes the interceptor of rules.
-func interceptor(t testing.TB, f httpfilter.Filter, rules *rbacpolicyv3.RBAC) httpfilter.ServerInterceptor {
+func interceptor(t testing.TB, f *httpfilter.Filter, rules *rbacpolicyv3.RBAC) httpfilter.ServerInterceptor {
 	t.Helper()
 	i, err := f.Server(parse(t, f.Parse, &rbacv3.RBAC{Rules: rules}), nil)
 	if err != nil {

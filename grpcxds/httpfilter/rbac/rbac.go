@@ -18,12 +18,12 @@ import (
 //
 // Its audit loggers (A59) are those of the builders, which TypedStructs name by what their
 // type URLs end with, and the one that writes to the standard output.
-func Filter(loggers ...audit.LoggerBuilder) httpfilter.Filter {
+func Filter(loggers ...audit.LoggerBuilder) *httpfilter.Filter {
 	kinds := make([]config.AuditLogger, 0, len(loggers))
 	for _, b := range loggers {
 		kinds = append(kinds, auditLogger(b))
 	}
-	return httpfilter.Filter{
+	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(kinds...),
 		Server: func(c, override any) (httpfilter.ServerInterceptor, error) {
 			if override != nil {

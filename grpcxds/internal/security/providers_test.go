@@ -143,7 +143,7 @@ func TestNewProviders(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := security.NewProviders(b, []certprovider.Plugin{certprovider.FileWatcher(), certprovider.FileWatcher()}); err == nil {
+	if _, err := security.NewProviders(b, []certprovider.Plugin{*certprovider.FileWatcher(), *certprovider.FileWatcher()}); err == nil {
 		t.Error("two plugins have one name")
 	}
 	if _, err := security.NewProviders(b, []certprovider.Plugin{{CertificateProvider: &resource.CertificateProvider{Plugin: "x"}}}); err == nil {

@@ -97,7 +97,7 @@ func newStage(t *testing.T) *stage {
 	c, err := client.New(boot, types)
 	check(t, err)
 	t.Cleanup(func() { _ = c.Close() }) // closing connections that are not needed
-	chains, err := filterchain.New([]httpfilter.Filter{{HTTPFilter: router.Filter()}, rbac.Filter()})
+	chains, err := filterchain.New([]httpfilter.Filter{{HTTPFilter: router.Filter()}, *rbac.Filter()})
 	check(t, err)
 	providers, err := security.NewProviders(boot, nil)
 	check(t, err)

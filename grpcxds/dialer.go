@@ -1,0 +1,120 @@
+package grpcxds
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
+)
+
+// NewClient is grpc.NewClient for a channel that control planes configure, if the target has the
+// scheme xds (gRFCs A27, A28, A47, A74). It is the method of a zero [Dialer].
+func NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	return Dialer{}.NewClient(target, opts...)
+}
+
+// WithCredentials is grpc.WithTransportCredentials with [ClientCredentials] of the fallback.
+func WithCredentials(fallback credentials.TransportCredentials) grpc.DialOption {
+	return grpc.WithTransportCredentials(ClientCredentials(fallback))
+}
+
+// A Dialer makes channels, as a net.Dialer makes connections. The zero Dialer is ready for use.
+// Several goroutines may use one Dialer.
+type Dialer struct {
+	// Env is the environment of the channel. It must have the types and extensions of
+	// [Register]. Nil is the default Env of the bootstrap that the environment variables name when
+	// the channel is made (gRFC A27). Channels and servers with the same bootstrap share it.
+	Env *xdsforge.Env
+	// DisableRetries disables retries, including those that the control plane configures (gRFC
+	// A44). Give grpc.WithDisableRetry as well, which interceptors cannot see.
+	DisableRetries bool
+	// Logger is where the channel logs. Nil is the logger of Env, or slog.Default() if Env has
+	// none. The xDS client of the channel uses the logger of Env.
+	Logger *slog.Logger
+}
+
+// NewClient makes a channel. The channel takes its routes, clusters and endpoints from control
+// planes. It connects when it is first used.
+//
+// It returns an error if the target is invalid, if the bootstrap is missing or invalid or lacks
+// the authority of the target, or if Env is closed.
+//
+// A target with another scheme goes to grpc.NewClient unchanged, and needs no bootstrap.
+//
+// Interceptors of the options see a call before it is routed, so they can choose its route.
+func (d Dialer) NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	if scheme, _, ok := strings.Cut(target, ":"); !ok || !strings.EqualFold(scheme, "xds") {
+		return grpc.NewClient(target, opts...)
+	}
+	s := &source{env: d.Env}
+	config, err := s.bootstrap()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := listenerFor(config, target); err != nil {
+		return nil, err
+	}
+	cc, err := grpc.NewClient(target, append(slices.Clip(opts), d.options(s)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("grpcxds: %w", err)
+	}
+	return cc, nil
+}
+
+// DialOptions returns the options with which grpc.NewClient makes the channel that
+// [Dialer.NewClient] makes. They must be the last ones, so that their interceptors see the
+// effects of all others:
+//
+//	grpc.NewClient("xds:///checkout", append(mine, grpcxds.Dialer{}.DialOptions()...)...)
+//
+// A result is for one ClientConn. A second ClientConn returns errors while the first is open. If
+// the target or the bootstrap is invalid, the first calls return the error.
+func (d Dialer) DialOptions() []grpc.DialOption { return d.options(&source{env: d.Env}) }
+
+// options are those of one channel.
+func (d Dialer) options(s *source) []grpc.DialOption {
+	c := routing.NewChannel()
+	if d.DisableRetries {
+		c.DisableRetries()
+	}
+	return []grpc.DialOption{
+		grpc.WithResolvers(&builder{source: s, logger: d.Logger, channel: c}),
+		grpc.WithChainUnaryInterceptor(c.Unary),
+		grpc.WithChainStreamInterceptor(c.Stream),
+	}
+}
+
+// RegisterResolver makes the scheme xds known to all channels of the process, including those
+// that other packages dial without options of this package. Call it before any channel is made:
+// it calls resolver.Register. The last resolver that is registered for the scheme counts.
+//
+// Without the interceptors of [Dialer.DialOptions], the channel routes calls when it load-balances
+// them. Such calls have no timeouts or retries of the control plane, and fail if they must pass
+// HTTP filters. Channels that have the interceptors are not affected.
+func (d Dialer) RegisterResolver() { resolver.Register(global{d}) }
+
+// global makes the resolvers of channels that have no interceptors.
+type global struct{ Dialer }
+
+// Scheme implements [resolver.Builder].
+func (global) Scheme() string { return "xds" }
+
+// OverrideAuthority implements [resolver.AuthorityOverrider].
+func (global) OverrideAuthority(t resolver.Target) string {
+	return (*builder)(nil).OverrideAuthority(t)
+}
+
+// Build implements [resolver.Builder].
+func (g global) Build(t resolver.Target, cc resolver.ClientConn, o resolver.BuildOptions) (resolver.Resolver, error) {
+	b := &builder{source: &source{env: g.Env}, logger: g.Logger, channel: routing.NewChannel(), alone: true}
+	return b.Build(t, cc, o)
+}
+
+var _ resolver.AuthorityOverrider = (*builder)(nil)

@@ -1,0 +1,30 @@
+package grpcxds
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/internal/extensions/router"
+	"github.com/xdsforge/xdsforge/plugins/standard"
+)
+
+// Register registers all that channels and servers need: the standard resource types, and the
+// built-in HTTP filters and certificate providers that can run. Default Envs have just that.
+// Other Envs get it, and a program's own extensions beside it, from xdsforge.WithTypes:
+//
+//	xdsforge.WithTypes(grpcxds.Register, func(r xdsforge.Registrar) {
+//		r.Extend(&httpfilter.Filter{…})       // an HTTP filter
+//		r.Extend(&certprovider.Plugin{…})     // a certificate provider
+//		r.Extend(&resource.LBPolicy{…})       // an LB policy of grpc-go's balancer.Register
+//	})
+//
+// An extension that is registered for the same configuration as a built-in one takes its place.
+func Register(r resource.Registrar) {
+	standard.Register(r)
+	r.Fill(&httpfilter.Filter{HTTPFilter: router.Filter()})
+	r.Fill(rbac.Filter())
+	r.Fill(fault.Filter())
+	r.Fill(certprovider.FileWatcher())
+}

@@ -1,0 +1,189 @@
+package grpcxds
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/environment"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+	"github.com/xdsforge/xdsforge/registry"
+)
+
+// A source finds the Env of a channel or server. It is not safe for concurrent use.
+type source struct {
+	env    *xdsforge.Env     // nil: the default one for config
+	config *bootstrap.Config // nil: the environment variables name it when it is first needed
+}
+
+// An opened Env has a reference, which Release gives back.
+type opened struct {
+	*environment.Env
+	*shared
+}
+
+// open returns the Env. A default Env that was freed is made again: an idle channel has no
+// reference.
+func (s *source) open() (*opened, error) {
+	e, err := s.retain()
+	if err != nil {
+		return nil, err
+	}
+	extra, err := e.Attach(func() (io.Closer, error) { return newShared(e) })
+	if err != nil {
+		e.Release()
+		return nil, fmt.Errorf("grpcxds: %w", err)
+	}
+	return &opened{e, extra.(*shared)}, nil
+}
+
+func (s *source) retain() (*environment.Env, error) {
+	if s.env != nil {
+		e := environment.Of(s.env)
+		if e == nil {
+			return nil, errors.New("grpcxds: the Env was not made by xdsforge.NewEnv")
+		}
+		e.Retain()
+		return e, nil
+	}
+	config, err := s.load()
+	if err != nil {
+		return nil, err
+	}
+	e, err := environment.Default(config, s.settings)
+	if err != nil {
+		return nil, fmt.Errorf("grpcxds: %w", err)
+	}
+	return e, nil
+}
+
+// settings are those of a default Env.
+func (s *source) settings() (environment.Settings, error) {
+	reg := registry.New()
+	Register(reg)
+	types, err := reg.Freeze()
+	return environment.Settings{Config: s.config, Types: types, Logger: slog.Default()}, err
+}
+
+// closed returns an error if the program has closed the Env.
+func (s *source) closed() error {
+	if s.env == nil || environment.Of(s.env) == nil {
+		return nil
+	}
+	if err := environment.Of(s.env).Closed(); err != nil {
+		return fmt.Errorf("grpcxds: %w", err)
+	}
+	return nil
+}
+
+// bootstrap returns the bootstrap for a new channel, or says why the Env cannot be used. A
+// default Env can always be opened if its bootstrap is valid.
+func (s *source) bootstrap() (*bootstrap.Config, error) {
+	if s.env == nil {
+		return s.load()
+	}
+	if err := s.closed(); err != nil {
+		return nil, err
+	}
+	e, err := s.open()
+	if err != nil {
+		return nil, err
+	}
+	e.Release()
+	return e.Config(), nil
+}
+
+// load reads the bootstrap of a default Env once.
+func (s *source) load() (_ *bootstrap.Config, err error) {
+	if s.config == nil {
+		if s.config, err = bootstrap.Load(); err != nil {
+			return nil, fmt.Errorf("grpcxds: %w", err)
+		}
+	}
+	return s.config, nil
+}
+
+// logger returns the first logger that there is.
+func (e *opened) logger(own *slog.Logger) *slog.Logger {
+	return cmp.Or(own, e.Logger(), slog.Default())
+}
+
+// acquire returns the xDS client of a scope.
+func (e *opened) acquire(scope string) (*environment.Scope, error) {
+	s, err := e.Acquire(scope, e.types)
+	if err != nil {
+		return nil, fmt.Errorf("grpcxds: %w", err)
+	}
+	return s, nil
+}
+
+// shared is what the channels and servers of an Env share beside its xDS clients.
+type shared struct {
+	types     *resource.Set // those of the Env, without extensions that cannot run
+	chains    *filterchain.Table
+	providers *security.Providers
+	breakers  breaker.Set // of clusters (gRFC A32)
+}
+
+// newShared makes the running halves of an Env's extensions known. It leaves out filters and
+// certificate providers that only read configurations: resources that need them are rejected
+// (gRFC A39).
+func newShared(e *environment.Env) (s *shared, err error) {
+	for _, t := range []*resource.Type{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
+		if e.Types().Index(t) < 0 {
+			return nil, fmt.Errorf("the Env has no resource type %s; make it with xdsforge.WithTypes(grpcxds.Register)", t.Name)
+		}
+	}
+	s = &shared{types: e.Types().Keep(complete)}
+	var filters []httpfilter.Filter
+	var plugins []certprovider.Plugin
+	for x := range s.types.Extensions() {
+		switch x := x.(type) {
+		case *httpfilter.Filter:
+			filters = append(filters, *x)
+		case httpfilter.Filter:
+			filters = append(filters, x)
+		case *certprovider.Plugin:
+			plugins = append(plugins, *x)
+		case certprovider.Plugin:
+			plugins = append(plugins, x)
+		}
+	}
+	if len(filters) == 0 {
+		return nil, errors.New("the Env has no HTTP filter that can run; make it with xdsforge.WithTypes(grpcxds.Register)")
+	}
+	if s.chains, err = filterchain.New(filters); err != nil {
+		return nil, err
+	}
+	s.providers, err = security.NewProviders(e.Config(), plugins)
+	return s, err
+}
+
+// complete reports whether an extension can do all that resources ask of it.
+func complete(x resource.Extension) bool {
+	switch x.(type) {
+	case *resource.HTTPFilter, *resource.CertificateProvider:
+		return false
+	default:
+		return true
+	}
+}
+
+// Close ends the certificate providers.
+func (s *shared) Close() error {
+	s.providers.Close()
+	return nil
+}
