@@ -21,6 +21,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
+// Every form of a target, and every worked example of gRFC A47: which Listener it is asked
+// for, and by which authority its virtual host is chosen.
 func TestTargets(t *testing.T) {
 	const (
 		plain  = ``
@@ -176,6 +178,7 @@ func TestTemplatesOfAnotherType(t *testing.T) {
 	}
 }
 
+// Without an Env, the environment variables are read when the channel is made.
 func TestDefaultEnv(t *testing.T) {
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, "")

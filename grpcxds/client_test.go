@@ -21,9 +21,6 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// Every form of a target, and every worked example of gRFC A47: which Listener it is asked
-// for, and by which authority its virtual host is chosen.
-// Without a pool, the environment is read when the channel is made.
 // idle waits until a channel is idle.
 func idle(t *testing.T, cc *grpc.ClientConn) {
 	t.Helper()
@@ -170,14 +167,14 @@ func TestControlPlaneIsLost(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
 	p.cluster("c", "c", b)
-	pool := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))
-	cc := newChannel(t, pool, "xds:///svc")
+	env := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s], "node": {"id": "n"}}`, p.entry()))
+	cc := newChannel(t, env, "xds:///svc")
 	until(t, cc, "b")
 	p.Stop()
 	if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 		t.Errorf("%q, %v", got, err)
 	}
-	other := newChannel(t, pool, "xds:///other")
+	other := newChannel(t, env, "xds:///other")
 	_, err := call(soon(t), other, "/p.S/M")
 	for _, part := range []string{`target "xds:///other"`, `Listener "other": `, "control plane unreachable", "server " + p.Addr(), "node n"} {
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), part) {
@@ -235,12 +232,12 @@ func TestRetriesOfChannels(t *testing.T) {
 	p := newPlane(t)
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", `retry_policy { retry_on: "unavailable" num_retries { value: 2 } } `+to("c"))))
 	p.cluster("c", "c", b)
-	pool := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
-	if got, err := call(soon(t), newChannel(t, pool, "xds:///svc"), "/p.S/M"); got != "b" || attempts.Load() != 3 {
+	env := newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()))
+	if got, err := call(soon(t), newChannel(t, env, "xds:///svc"), "/p.S/M"); got != "b" || attempts.Load() != 3 {
 		t.Errorf("%q, %v after %d attempts", got, err, attempts.Load())
 	}
 	attempts.Store(0)
-	if _, err := call(soon(t), dialWith(t, grpcxds.Dialer{Env: pool, DisableRetries: true}, "xds:///svc"), "/p.S/M"); status.Code(err) != codes.Unavailable || attempts.Load() != 1 {
+	if _, err := call(soon(t), dialWith(t, grpcxds.Dialer{Env: env, DisableRetries: true}, "xds:///svc"), "/p.S/M"); status.Code(err) != codes.Unavailable || attempts.Load() != 1 {
 		t.Errorf("%v after %d attempts; want one", err, attempts.Load())
 	}
 }

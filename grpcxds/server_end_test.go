@@ -53,7 +53,7 @@ func TestGraceTimeIsTenMinutes(t *testing.T) {
 }
 
 // When Serve ends for any reason, it stops watching its Listener and routes, while another
-// server keeps the client of the pool open.
+// server keeps the client of the Env open.
 func TestServeEndsItsWatch(t *testing.T) {
 	for name, end := range map[string]func(*memorySite) error{
 		"Stop":         func(s *memorySite) error { s.Stop(); return nil },
