@@ -15,12 +15,17 @@ import (
 // A Client watches resources. The functions of the resource types' packages take it. It is safe
 // for concurrent use.
 type Client struct {
-	resourceClient
+	base
+	source
 	scope *environment.Scope
 	close func() error
 }
 
-type resourceClient = resource.Client
+// Aliases, so that Client has no exported fields.
+type (
+	base   = resource.Base
+	source = resource.Source
+)
 
 // New makes a client with an environment of its own. It does not connect until something is
 // watched. It returns an error if no resource type is registered, or if the bootstrap is missing
@@ -36,7 +41,7 @@ func New(opts ...Option) (*Client, error) {
 }
 
 func newClient(s *environment.Scope) *Client {
-	return &Client{resourceClient: s.Client, scope: s, close: sync.OnceValue(s.Release)}
+	return &Client{base: resource.NewBase(s.Client), source: s.Client, scope: s, close: sync.OnceValue(s.Release)}
 }
 
 // Close ends all watches and streams of the client. It waits neither for watchers nor, for longer
