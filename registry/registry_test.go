@@ -2,6 +2,7 @@ package registry
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,3 +121,74 @@ func TestWrongExtensions(t *testing.T) {
 		}
 	}
 }
+
+// TestTheSameAgain expects the same type or extension to be registered any number of times, also
+// a struct that cannot be compared, through its pointer.
+func TestTheSameAgain(t *testing.T) {
+	type running struct {
+		*resource.LBPolicy
+		_ func()
+	}
+	r := New()
+	typ, policy, own := newType("test.T"), &resource.LBPolicy{Config: "test.P"}, &running{LBPolicy: &resource.LBPolicy{Config: "test.R"}}
+	for range 2 {
+		r.Register(typ)
+		r.Extend(policy)
+		r.Extend(own)
+	}
+	set, err := r.Freeze()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := slices.Collect(set.Extensions()); set.Len() != 1 || !slices.Equal(got, []resource.Extension{policy, own}) {
+		t.Errorf("%d types, extensions %v", set.Len(), got)
+	}
+	r = New()
+	r.Extend(*own)
+	r.Extend(*own) // a copy, which may hold other functions
+	if _, err := r.Freeze(); err == nil || !strings.Contains(err.Error(), "registered twice") {
+		t.Errorf("two copies: %v; want a duplicate", err)
+	}
+}
+
+// TestFill expects filled extensions to give way to registered ones, and of two filled ones that
+// can run to have precedence.
+func TestFill(t *testing.T) {
+	type running struct{ *resource.HTTPFilter }
+	filter := func() *resource.HTTPFilter {
+		return &resource.HTTPFilter{Config: "test.F", Override: "test.O", Sides: resource.ClientSide, Parse: parseNothing, ParseOverride: parseNothing}
+	}
+	extended := filter()
+	runs := &running{filter()}
+	for name, c := range map[string]struct {
+		register func(*Registry)
+		want     *resource.HTTPFilter
+	}{
+		"extended later":  {func(r *Registry) { r.Fill(runs); r.Extend(extended) }, extended},
+		"extended before": {func(r *Registry) { r.Extend(extended); r.Fill(runs) }, extended},
+		"running later":   {func(r *Registry) { r.Fill(filter()); r.Fill(runs) }, runs.HTTPFilter},
+		"running before":  {func(r *Registry) { r.Fill(runs); r.Fill(filter()) }, runs.HTTPFilter},
+		"the same config": {func(r *Registry) { r.Fill(extended); r.Fill(filter()) }, extended},
+		"a taken override": {func(r *Registry) {
+			r.Extend(&resource.HTTPFilter{Config: "test.O", Sides: 1, Parse: parseNothing})
+			r.Fill(filter())
+		}, nil},
+	} {
+		r := New()
+		c.register(r)
+		set, err := r.Freeze()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, _ := set.HTTPFilter("test.F"); got != c.want {
+			t.Errorf("%s: %p; want %p", name, got, c.want)
+		}
+	}
+	r := New()
+	r.Fill(&resource.LBPolicy{})
+	if _, err := r.Freeze(); err == nil || !strings.Contains(err.Error(), "TestFill") {
+		t.Errorf("an invalid extension: %v; want an error that names its origin", err)
+	}
+}
+
+func parseNothing(*resource.DecodeContext, resource.TypedConfig) (any, error) { return struct{}{}, nil }

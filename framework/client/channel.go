@@ -164,7 +164,7 @@ func (ch *channel) ended(s *stream, err error, now time.Time) {
 		ch.err, ch.errAt = err, now
 	}
 	switch {
-	case !s.answered:
+	case !s.answered, ch.client.closed():
 	case err == nil:
 		ch.log(slog.LevelInfo, "stream closed by the control plane")
 	default:

@@ -2,6 +2,7 @@ package resource
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -200,5 +201,50 @@ func TestSides(t *testing.T) {
 	server := dc.At(ServerSide)
 	if dc.Side() != ClientSide || server.Side() != ServerSide || (ClientSide|ServerSide).String() != "client and server" {
 		t.Errorf("%v, %v", dc.Side(), server.Side())
+	}
+}
+
+// A runningFilter adds code to the half that reads configurations, as package httpfilter does.
+type runningFilter struct {
+	*HTTPFilter
+	Run func()
+}
+
+// TestRunningExtensions expects a set to find the reading half of an extension that can run, and
+// to yield the extension itself.
+func TestRunningExtensions(t *testing.T) {
+	parse := func(*DecodeContext, TypedConfig) (any, error) { return struct{}{}, nil }
+	f := &runningFilter{HTTPFilter: &HTTPFilter{Config: "test.F", Override: "test.O", Sides: ClientSide, Parse: parse, ParseOverride: parse}}
+	policy := &LBPolicy{Config: "test.P"}
+	empty, err := NewSet()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := empty.Extend(GRPC, policy, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []string{"test.F", "test.O"} {
+		if got, ok := set.HTTPFilter(message); !ok || got != f.HTTPFilter {
+			t.Errorf("HTTPFilter(%s) = %v, %v; want the reading half", message, got, ok)
+		}
+	}
+	if got := slices.Collect(set.Extensions()); !slices.Equal(got, []Extension{f, policy}) {
+		t.Errorf("Extensions = %v; want the filter and the policy, each once", got)
+	}
+	kept := set.Keep(func(e Extension) bool { return e != Extension(f) })
+	if _, ok := kept.HTTPFilter("test.O"); ok {
+		t.Error("Keep leaves an extension that is not to be kept")
+	}
+	if _, ok := kept.LBPolicy("test.P"); !ok {
+		t.Error("Keep drops an extension that is to be kept")
+	}
+	if _, ok := set.HTTPFilter("test.F"); !ok {
+		t.Error("Keep changes the set that it is called on")
+	}
+	for _, bad := range []Extension{&runningFilter{}, (*runningFilter)(nil)} {
+		if err := CheckExtension(bad); err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("CheckExtension(%v) = %v", bad, err)
+		}
 	}
 }

@@ -4,6 +4,7 @@
 //
 //	go run ./internal/rpcbench
 //	go run ./internal/rpcbench -scale 5
+//	go run ./internal/rpcbench -channels 1000
 //
 // The channels take turns. Of each pair of turns, ours beside grpc-go's xDS, there is a
 // ratio, and of these the median counts: whatever else the machine does hits both.
@@ -24,6 +25,8 @@ func main() {
 	pairs := flag.Int("pairs", 20, "how many turns each channel has")
 	calls := flag.Int("calls", 2000, "calls in a turn")
 	large := flag.Int("scale", 0, "instead, measure the first call to a target of 1,000 clusters, this often")
+	several := flag.Int("channels", 0, "instead, measure as many channels, each to a target of its own")
+	kind := flag.String("open", "", "be the process that makes these channels (used by the program itself)")
 	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
 	var s server
 	flag.StringVar(&s.backend, "backend", "", "for -first")
@@ -36,6 +39,10 @@ func main() {
 		run = serve
 	case *one != "":
 		run = func() error { return first(ctx, *one, &s) }
+	case *kind != "":
+		run = func() error { return open(ctx, *kind, *several) }
+	case *several > 0:
+		run = func() error { return channels(ctx, *several) }
 	case *large > 0:
 		run = func() error { return scale(ctx, *large) }
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -59,12 +60,15 @@ func serve() error {
 		return err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := errors.Join(configure(plane, port), enlarge(plane, port)); err != nil {
+	if err := errors.Join(configure(plane, port), enlarge(plane, port), multiply(plane)); err != nil {
 		return err
 	}
 	fmt.Printf("127.0.0.1:%d %s\n", port, plane.Addr())
-	_, err = io.Copy(io.Discard, os.Stdin)
-	return err
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() { // each line asks for the counts
+		fmt.Println(plane.Connections(), plane.Streams())
+	}
+	return in.Err()
 }
 
 // configure sends the target "svc" to the port, by one of three routes.
