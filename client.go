@@ -13,7 +13,7 @@ import (
 )
 
 // A Client watches resources. The functions of the resource types' packages take it. It is safe
-// for concurrent use.
+// for concurrent use. [New] and [Env.NewClient] make one; the zero Client is closed.
 type Client struct {
 	base
 	source
@@ -47,10 +47,21 @@ func newClient(s *environment.Scope) *Client {
 // Close ends all watches and streams of the client. It waits neither for watchers nor, for longer
 // than half a second, for decoders. Cached resources can still be looked up. Close may be called
 // more than once.
-func (c *Client) Close() error { return c.close() }
+func (c *Client) Close() error {
+	if c.close == nil {
+		return nil
+	}
+	return c.close()
+}
+
+// errZeroClient is the error of a Client that New did not make.
+var errZeroClient = fmt.Errorf("xdsforge: the Client is %w: it was not made by New", ErrClosed)
 
 // Snapshot describes the state of the client. It returns the error of ctx, or [ErrClosed].
 func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
+	if c.scope == nil {
+		return status.Snapshot{}, errZeroClient
+	}
 	s, err := c.scope.Snapshot(ctx)
 	if err != nil {
 		return status.Snapshot{}, fmt.Errorf("xdsforge: %w", err)
@@ -62,6 +73,9 @@ func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 // equal entries, whichever authority they belong to. The error is load.ErrServerNotInBootstrap
 // for a server that the bootstrap does not have (gRFC A47), or [ErrClosed].
 func (c *Client) LoadStore(s *bootstrap.Server) (*load.Store, error) {
+	if c.scope == nil {
+		return nil, errZeroClient
+	}
 	store, err := c.scope.LoadStore(s)
 	if err != nil {
 		return nil, fmt.Errorf("xdsforge: %w", err)

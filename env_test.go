@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -186,7 +187,7 @@ func TestNewOwnsItsEnv(t *testing.T) {
 	}
 }
 
-// TestZeroEnv expects errors of an Env that NewEnv did not make.
+// TestZeroEnv expects errors of an Env and a Client that this package did not make.
 func TestZeroEnv(t *testing.T) {
 	var e xdsforge.Env
 	if _, err := e.NewClient(); err == nil || !strings.Contains(err.Error(), "NewEnv") {
@@ -194,5 +195,29 @@ func TestZeroEnv(t *testing.T) {
 	}
 	if _, err := e.Snapshots(t.Context()); err == nil || e.Bootstrap() != nil || e.Types() != nil || e.Close() != nil {
 		t.Errorf("Snapshots: %v", err)
+	}
+	var c xdsforge.Client
+	if _, err := c.Snapshot(t.Context()); !errors.Is(err, xdsforge.ErrClosed) {
+		t.Errorf("Snapshot of a zero Client: %v", err)
+	}
+	if _, err := c.LoadStore(nil); !errors.Is(err, xdsforge.ErrClosed) || c.Close() != nil {
+		t.Errorf("LoadStore of a zero Client: %v", err)
+	}
+}
+
+// TestLoadStore expects a store for servers of the bootstrap, and none for others (A47).
+func TestLoadStore(t *testing.T) {
+	e := newEnv(t)
+	c, err := e.NewClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if s, err := c.LoadStore(e.Bootstrap().Servers()[0]); err != nil || s == nil {
+		t.Errorf("LoadStore = %v, %v", s, err)
+	}
+	other := parse(t, strings.Replace(someBootstrap, `"memory"`, `"elsewhere"`, 1))
+	if _, err := c.LoadStore(other.Servers()[0]); !errors.Is(err, load.ErrServerNotInBootstrap) {
+		t.Errorf("LoadStore of another server: %v; want %v", err, load.ErrServerNotInBootstrap)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/tools/go/packages"
 
 	// The Go command repeats a cached test when a package that it imports has changed.
+	_ "github.com/xdsforge/xdsforge"
 	_ "github.com/xdsforge/xdsforge/framework/resource"
 	_ "github.com/xdsforge/xdsforge/grpcxds"
 	_ "github.com/xdsforge/xdsforge/plugins/cluster"
@@ -29,6 +30,7 @@ import (
 func imports() []string {
 	return []string{
 		"context",
+		"github.com/xdsforge/xdsforge",
 		"github.com/xdsforge/xdsforge/framework/resource",
 		"github.com/xdsforge/xdsforge/grpcxds",
 		"github.com/xdsforge/xdsforge/plugins/cluster",

@@ -36,5 +36,47 @@ func snippets() []snippet {
 			func f() { grpcxds.NewClient("x", grpc.Creds(nil)) }`,
 			"(value of interface type grpc.ServerOption) as grpc.DialOption value",
 		},
+
+		{"settings at the right end", `
+			func f() {
+				grpcxds.Dialer{DisableRetries: true}.NewClient("x", grpcxds.WithCredentials(nil))
+				grpcxds.ServerConfig{DrainTime: -1}.NewServer(grpcxds.Creds(nil))
+				xdsforge.New(xdsforge.WithTypes(grpcxds.Register, cluster.Register))
+			}`, ""},
+		{
+			"credentials of a channel for a server", `
+			func f() { grpcxds.NewServer(grpcxds.WithCredentials(nil)) }`,
+			"(value of interface type grpc.DialOption) as grpc.ServerOption value",
+		},
+		{
+			"credentials of a server for a channel", `
+			func f() { grpcxds.NewClient("x", grpcxds.Creds(nil)) }`,
+			"(value of interface type grpc.ServerOption) as grpc.DialOption value",
+		},
+		{
+			"a Dialer as an option of grpc-go", `
+			func f() { grpc.NewClient("x", grpcxds.Dialer{}) }`,
+			"(value of struct type grpcxds.Dialer) as grpc.DialOption value",
+		},
+		{
+			"a ServerConfig as an option of grpc-go", `
+			func f() { grpc.NewServer(grpcxds.ServerConfig{}) }`,
+			"(value of struct type grpcxds.ServerConfig) as grpc.ServerOption value",
+		},
+		{
+			"a setting of servers for a channel", `
+			func f() { grpcxds.Dialer{ModeChanged: nil}.NewClient("x") }`,
+			"unknown field ModeChanged in struct literal of type grpcxds.Dialer",
+		},
+		{
+			"an option of an Env for a channel", `
+			func f() { grpcxds.NewClient("x", xdsforge.WithTypes()) }`,
+			"(value of func type xdsforge.Option) as grpc.DialOption value",
+		},
+		{
+			"an option of the program's own", `
+			func f() { xdsforge.New(func() {}) }`,
+			"as xdsforge.Option value",
+		},
 	}
 }
