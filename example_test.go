@@ -64,14 +64,13 @@ func ExampleNewEnv() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	for range 2 {
-		c, err := env.NewClient()
-		if err != nil {
+	var clients [2]*xdsforge.Client
+	for i := range clients {
+		if clients[i], err = env.NewClient(); err != nil {
 			fmt.Println(err)
 			return
 		}
-		defer c.Close()
-		if _, err := cluster.Get(ctx, c, "checkout"); err != nil {
+		if _, err := cluster.Get(ctx, clients[i], "checkout"); err != nil {
 			fmt.Println(err)
 			return
 		}
@@ -79,7 +78,13 @@ func ExampleNewEnv() {
 	_ = env.Close() // nothing more is made of it
 	snapshots, err := env.Snapshots(ctx)
 	fmt.Println(len(snapshots), "clients,", len(xdsforge.Envs()), "Env in use,", err)
-	// Output: 2 clients, 1 Env in use, <nil>
+	for _, c := range clients {
+		_ = c.Close()
+	}
+	fmt.Println(len(xdsforge.Envs()), "Envs in use")
+	// Output:
+	// 2 clients, 1 Env in use, <nil>
+	// 0 Envs in use
 }
 
 // Functions of the program register its own extensions beside the types.

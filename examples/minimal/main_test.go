@@ -48,7 +48,7 @@ func TestProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(ctx, self) //nolint:gosec // this test itself
+	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), beProgram+"=1", bootstrap.EnvFile+"=",
 		fmt.Sprintf(`%s={"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, bootstrap.EnvContent, plane.Addr()))
 	out, err := cmd.StderrPipe()

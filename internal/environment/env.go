@@ -49,7 +49,8 @@ func (e *Env) Retain() {
 }
 
 func (e *Env) retain() {
-	if e.refs++; e.refs == 1 {
+	e.refs++
+	if e.refs == 1 {
 		e.enter()
 	}
 }
@@ -84,7 +85,8 @@ func (e *Env) release(condition func() bool) error {
 		process.mu.Unlock()
 		return nil
 	}
-	if e.refs--; e.refs > 0 {
+	e.refs--
+	if e.refs > 0 {
 		process.mu.Unlock()
 		return nil
 	}
@@ -117,12 +119,13 @@ func (e *Env) Attach(open func() (io.Closer, error)) (io.Closer, error) {
 	return e.extra, nil
 }
 
-// Face returns the exported value that stands for the Env. The first call makes it.
-func (e *Env) Face(make func() any) any {
+// Face returns the exported value that stands for the Env. The first call makes it
+// by newFace.
+func (e *Env) Face(newFace func() any) any {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if e.face == nil {
-		e.face = make()
+		e.face = newFace()
 	}
 	return e.face
 }

@@ -26,8 +26,8 @@ func Open() []*Env {
 }
 
 // Default returns the Env for a bootstrap with this content, and takes a reference to it. If
-// none is open, make returns the settings of a new one.
-func Default(config *bootstrap.Config, make func() (Settings, error)) (*Env, error) {
+// none is open, settings returns those of a new one.
+func Default(config *bootstrap.Config, settings func() (Settings, error)) (*Env, error) {
 	key := config.Key()
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -35,11 +35,11 @@ func Default(config *bootstrap.Config, make func() (Settings, error)) (*Env, err
 		e.retain()
 		return e, nil
 	}
-	settings, err := make()
+	s, err := settings()
 	if err != nil {
 		return nil, err
 	}
-	e := &Env{settings: settings, key: key, closed: true}
+	e := &Env{settings: s, key: key, closed: true}
 	e.retain()
 	return e, nil
 }
@@ -59,7 +59,8 @@ func (e *Env) enter() {
 		e.pool = e.settings.pool()
 		return
 	}
-	if process.users++; process.shared == nil {
+	process.users++
+	if process.shared == nil {
 		process.shared = client.NewPool()
 	}
 	e.pool = process.shared
@@ -77,7 +78,8 @@ func (e *Env) leave() *client.Pool {
 	if e.settings.private() {
 		return pool
 	}
-	if process.users--; process.users > 0 {
+	process.users--
+	if process.users > 0 {
 		return nil
 	}
 	process.shared = nil

@@ -68,7 +68,8 @@ func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
 // Release gives the client back. Whoever has it releases it once.
 func (s *Scope) Release() error {
 	process.mu.Lock()
-	if s.uses--; s.uses > 0 {
+	s.uses--
+	if s.uses > 0 {
 		process.mu.Unlock()
 		return nil
 	}

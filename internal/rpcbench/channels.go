@@ -72,12 +72,16 @@ func open(ctx context.Context, name string, n int) error {
 	goroutines, heap := resources()
 	start, used := time.Now(), process.CPU()
 	all := make([]*grpc.ClientConn, 0, n)
+	defer func() {
+		for _, cc := range all {
+			_ = cc.Close()
+		}
+	}()
 	for i := range n {
 		cc, err := newClient(fmt.Sprintf("xds:///many-%d", i), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			return err
 		}
-		defer cc.Close()
 		all = append(all, cc)
 	}
 	idle, idleHeap := resources()
