@@ -62,6 +62,10 @@ func TestConfigKey(t *testing.T) {
 		}
 		keys[got] = other[1]
 	}
+	const plain = `{"xds_servers": [{"server_uri": "one.example:1", "channel_creds": [{"type": "insecure"}]}]}`
+	if keyOf(t, plain) == keyOf(t, plain, bootstrap.WithFederation(false)) {
+		t.Error("the support of federation does not count without authorities; it decides how names are read")
+	}
 	for name, opt := range map[string]bootstrap.Option{
 		"without federation":       bootstrap.WithFederation(false),
 		"other call credentials":   bootstrap.WithCallCreds("own"),
