@@ -149,7 +149,7 @@ func TestFiltersOfAnEnv(t *testing.T) {
 	if f, _ := s.types.HTTPFilter(own.Config); f != own.HTTPFilter {
 		t.Error("the built-in filter reads the configuration")
 	}
-	list := listener.HTTPFilters{{Name: "tag", Message: "acme.Tag", Config: struct{}{}}}
+	list := []listener.HTTPFilter{{Name: "tag", Message: "acme.Tag", Config: struct{}{}}}
 	if _, err := s.chains.Server(list); err != nil {
 		t.Errorf("the filter cannot run: %v", err)
 	}
