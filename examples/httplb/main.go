@@ -23,14 +23,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 const (
@@ -117,13 +116,7 @@ func run(ctx context.Context, out io.Writer, requests int) (err error) {
 	if err != nil {
 		return err
 	}
-	reg := registry.New()
-	standard.Register(reg)
-	types, err := reg.Freeze()
-	if err != nil {
-		return err
-	}
-	c, err := client.New(config, types)
+	c, err := xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register))
 	if err != nil {
 		return err
 	}

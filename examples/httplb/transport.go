@@ -12,8 +12,8 @@ import (
 	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -23,7 +23,7 @@ import (
 // load. It implements [http.RoundTripper] and is safe for concurrent use.
 type Transport struct {
 	base   http.RoundTripper
-	client *client.Client
+	client *xdsforge.Client
 	name   string // of the listener
 	stop   context.CancelFunc
 	done   chan struct{} // closed when nothing is followed any longer
@@ -38,7 +38,7 @@ type Transport struct {
 
 // NewTransport follows a target such as "xds:///shop", and sends requests with base. The
 // requests' hosts and paths are matched against the target's routes.
-func NewTransport(c *client.Client, config *bootstrap.Config, target string, base http.RoundTripper) (*Transport, error) {
+func NewTransport(c *xdsforge.Client, config *bootstrap.Config, target string, base http.RoundTripper) (*Transport, error) {
 	name, err := config.ClientListenerName(target)
 	if err != nil {
 		return nil, err

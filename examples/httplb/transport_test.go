@@ -15,13 +15,12 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 // answers is a network on which everybody answers as the path says.
@@ -45,7 +44,7 @@ func (answers) RoundTrip(r *http.Request) (*http.Response, error) {
 type setting struct {
 	*testing.T
 	control   *memoryads.Server
-	client    *client.Client
+	client    *xdsforge.Client
 	transport *Transport
 	store     *load.Store
 }
@@ -53,24 +52,21 @@ type setting struct {
 func set(t *testing.T, test func(s *setting)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &setting{T: t}
-		reg := registry.New()
-		standard.Register(reg)
-		types, err := reg.Freeze()
-		if err != nil {
-			t.Fatal(err)
-		}
-		var served []memoryads.Type
-		for _, typ := range types.All() {
-			served = append(served, memoryads.Type{URL: typ.URL(), Complete: typ.Complete})
-		}
-		s.control = memoryads.NewServer(served...)
 		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory:1", "channel_creds": [{"type": "insecure"}]}]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.client, err = client.New(config, types, client.WithTransport(memoryads.Network{"memory:1": s.control})); err != nil {
+		network := memoryads.Network{}
+		s.client, err = xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register), xdsforge.WithTransport(network))
+		if err != nil {
 			t.Fatal(err)
 		}
+		var served []memoryads.Type
+		for _, typ := range s.client.Types().All() {
+			served = append(served, memoryads.Type{URL: typ.URL(), Complete: typ.Complete})
+		}
+		s.control = memoryads.NewServer(served...)
+		network["memory:1"] = s.control // nothing has dialed yet
 		if s.store, err = s.client.LoadStore(config.Servers()[0]); err != nil {
 			t.Fatal(err)
 		}

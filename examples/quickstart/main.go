@@ -16,12 +16,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 // timeout is how long the whole story may take.
@@ -42,7 +41,7 @@ type stage struct {
 	story.Teller
 	a, b   *controlplane.Server
 	config *bootstrap.Config
-	client *client.Client
+	client *xdsforge.Client
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
@@ -98,14 +97,8 @@ func (s *stage) start(path string) error {
 		return err
 	}
 
-	reg := registry.New()
-	standard.Register(reg) // Listener, RouteConfiguration, Cluster, ClusterLoadAssignment
-	types, err := reg.Freeze()
-	if err != nil {
-		return err
-	}
-
-	if s.client, err = client.New(config, types); err != nil {
+	// The standard types are Listener, RouteConfiguration, Cluster and ClusterLoadAssignment.
+	if s.client, err = xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register)); err != nil {
 		return err
 	}
 	s.config = config

@@ -18,14 +18,13 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
 )
 
 func main() {
@@ -74,20 +73,14 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-func newClient(server string) (*client.Client, error) {
+func newClient(server string) (*xdsforge.Client, error) {
 	config, err := bootstrap.New(bootstrap.Spec{Servers: []bootstrap.ServerSpec{{
 		URI: server, ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}},
 	}}})
 	if err != nil {
 		return nil, err
 	}
-	reg := registry.New()
-	standard.Register(reg)
-	types, err := reg.Freeze()
-	if err != nil {
-		return nil, err
-	}
-	return client.New(config, types)
+	return xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register))
 }
 
 // show prints the parts of a snapshot, and what aggregate clusters come to.
