@@ -16,16 +16,13 @@ import (
 // for concurrent use. [New] and [Env.NewClient] make one; the zero Client is closed.
 type Client struct {
 	base
-	source
+
 	scope *environment.Scope
 	close func() error
 }
 
-// Aliases, so that Client has no exported fields.
-type (
-	base   = resource.Base
-	source = resource.Source
-)
+// base keeps the embedded field unexported.
+type base = resource.Base
 
 // New makes a client with an environment of its own. It does not connect until something is
 // watched. It returns an error if no resource type is registered, or if the bootstrap is missing
@@ -41,7 +38,7 @@ func New(opts ...Option) (*Client, error) {
 }
 
 func newClient(s *environment.Scope) *Client {
-	return &Client{base: resource.NewBase(s.Client), source: s.Client, scope: s, close: sync.OnceValue(s.Release)}
+	return &Client{base: resource.NewBase(s.Client), scope: s, close: sync.OnceValue(s.Release)}
 }
 
 // Close ends all watches and streams of the client. It waits neither for watchers nor, for longer

@@ -12,9 +12,15 @@
 //		return err
 //	}
 //	defer c.Close()
-//	for u, err := range cluster.Watch(ctx, c, "checkout") {
-//		…
+//	for ev := range cluster.Watch(ctx, c, "checkout") {
+//		switch {
+//		case ev.Err != nil: // there is no usable resource
+//		case ev.Changed: // use ev.Update from now on
+//		}
 //	}
+//
+// An Event of a watch has the update or the reason why there is none. An ambient error, which
+// leaves the update valid, has a field of its own.
 //
 // # Environments
 //

@@ -94,8 +94,8 @@ func TestMisuse(t *testing.T) {
 
 // impostor registers another type under the name of Cluster.
 func impostor(r xdsforge.Registrar) {
-	other := *cluster.Type()
-	r.Register(&other)
+	other := *resource.Describe(cluster.Type())
+	r.Register(other.Handle())
 }
 
 // TestTypes expects each way to give types to work, and the same types to be given twice.

@@ -25,7 +25,7 @@ func soon(t *testing.T) context.Context {
 // plane starts a control plane that has the cluster checkout.
 func plane(t *testing.T) *controlplane.Server {
 	t.Helper()
-	s, err := controlplane.Start([]string{cluster.Type().Name})
+	s, err := controlplane.Start([]string{cluster.Type().Name()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,11 +79,11 @@ func TestServersOfAnEnvShareAClient(t *testing.T) {
 	}
 	_ = e.Close()
 	servers[0].Stop()
-	if _, err := two.Observe(listener.Type(), "web"); err != nil {
+	if _, err := listener.Subscribe(two, "web", func(listener.Event) {}); err != nil {
 		t.Errorf("the client was closed under the other server: %v", err)
 	}
 	servers[1].Stop()
-	if _, err := two.Observe(listener.Type(), "web"); !errors.Is(err, resource.ErrClosed) {
+	if _, err := listener.Subscribe(two, "web", func(listener.Event) {}); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("after the last server has stopped: %v; want closed", err)
 	}
 	if open := xdsforge.Envs(); len(open) > 0 {

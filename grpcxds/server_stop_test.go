@@ -41,7 +41,7 @@ func TestGracefulStopCoversAllGenerations(t *testing.T) {
 	if conns.ended.Load() != 2 {
 		t.Errorf("%d connections have ended; want 2", conns.ended.Load())
 	}
-	if _, err := s.scope.Observe(listener.Type(), s.name); !errors.Is(err, resource.ErrClosed) {
+	if _, err := listener.Subscribe(s.scope, s.name, func(listener.Event) {}); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("the client is not closed: %v", err)
 	}
 }

@@ -142,9 +142,9 @@ type shared struct {
 // certificate providers that only read configurations: resources that need them are rejected
 // (gRFC A39).
 func newShared(e *environment.Env) (s *shared, err error) {
-	for _, t := range []*resource.Descriptor{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
-		if e.Types().Index(t) < 0 {
-			return nil, fmt.Errorf("the Env has no resource type %s; make it with xdsforge.WithTypes(grpcxds.Register)", t.Name)
+	for _, t := range []resource.Type{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
+		if e.Types().Index(resource.Describe(t)) < 0 {
+			return nil, fmt.Errorf("the Env has no resource type %s; make it with xdsforge.WithTypes(grpcxds.Register)", t.Name())
 		}
 	}
 	s = &shared{types: e.Types().Keep(complete)}

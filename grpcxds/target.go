@@ -56,7 +56,7 @@ func listenerFor(c *bootstrap.Config, target string) (xdstp.Name, error) {
 
 // checkListener reports why no Listener can have a name, which a template of the bootstrap made.
 func checkListener(c *bootstrap.Config, name xdstp.Name) error {
-	if err := name.CheckType(listener.Type().Name); err != nil {
+	if err := name.CheckType(listener.Type().Name()); err != nil {
 		return fmt.Errorf("the bootstrap's template makes the name %q: %w", name, err)
 	}
 	_, err := c.ServersFor(name)

@@ -49,8 +49,8 @@ func New(opts ...Option) *Registry {
 // Register adds a type. Registering the same type again does nothing. Another type of the
 // same name, and a type that comes after Freeze, are errors that Freeze returns; the error of
 // a duplicate names both origins.
-func (r *Registry) Register(t *resource.Descriptor) {
-	from := origin()
+func (r *Registry) Register(typ resource.Type) {
+	t, from := resource.Describe(typ), origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {

@@ -10,12 +10,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
-func newType(name string) *resource.Descriptor {
-	return &resource.Descriptor{
+func newType(name string) resource.TypeOf[resource.Update] {
+	return resource.Define(resource.Spec[resource.Update]{
 		Name:     name,
 		Decode:   func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.ErrUnsupported },
 		NewShard: func() resource.Shard { return runtime.NewShard[resource.Update]() },
-	}
+	})
 }
 
 func TestFreezeReturnsWhatWasRegistered(t *testing.T) {
@@ -27,10 +27,10 @@ func TestFreezeReturnsWhatWasRegistered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, ok := set.Lookup("test.B"); !ok || got != a {
+	if got, ok := set.Lookup("test.B"); !ok || got != resource.Describe(a) {
 		t.Errorf("Lookup(test.B) = %v, %v", got, ok)
 	}
-	if got, ok := set.LookupURL("type.googleapis.com/test.A"); !ok || got != b {
+	if got, ok := set.LookupURL("type.googleapis.com/test.A"); !ok || got != resource.Describe(b) {
 		t.Errorf("LookupURL(test.A) = %v, %v", got, ok)
 	}
 	if again, err := r.Freeze(); err != nil || again != set {
@@ -69,7 +69,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 
 func TestIncompleteTypeIsAnError(t *testing.T) {
 	r := New()
-	r.Register(&resource.Descriptor{Name: "test.T"})
+	r.Register(resource.Define(resource.Spec[resource.Update]{Name: "test.T"}))
 	if _, err := r.Freeze(); err == nil || !strings.Contains(err.Error(), "Decode of test.T is nil") {
 		t.Errorf("error = %v", err)
 	}

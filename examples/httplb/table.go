@@ -53,12 +53,12 @@ func newTable(s *tree.Snapshot, in stores, last *table) *table {
 	}
 	switch r := l.API.Routes.(type) {
 	case listener.RDS:
-		t.routes, t.err = referred[*route.Update](s, l, route.Type())
+		t.routes, t.err = referred(s, l, route.Type())
 	case listener.Inline:
 		t.routes, _ = r.Config.(*route.Update)
 	}
 	for ref, state := range s.All() {
-		if ref.Type != cluster.Type().Name {
+		if ref.Type != cluster.Type().Name() {
 			continue
 		}
 		b := &backend{err: state.Err, inFlight: new(atomic.Int64)}
@@ -74,14 +74,14 @@ func newTable(s *tree.Snapshot, in stores, last *table) *table {
 }
 
 // referred is the resource of a type that u refers to.
-func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t *resource.Descriptor) (U, error) {
+func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t resource.TypeOf[U]) (U, error) {
 	for r := range u.Refs() {
-		if r.Type == t.Name {
+		if r.Type == t.Name() {
 			return tree.Get[U](s, r)
 		}
 	}
 	var none U
-	return none, fmt.Errorf("%q refers to no %s", u.Name(), t.ShortName())
+	return none, fmt.Errorf("%q refers to no %s", u.Name(), t.Name())
 }
 
 func (t *table) backend(name string) *backend {
@@ -98,7 +98,7 @@ func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	if !ok {
 		return fmt.Errorf("cluster %q is no EDS cluster, which is all that this example has", u.Name())
 	}
-	endpoints, err := referred[*endpoint.Update](s, u, endpoint.Type())
+	endpoints, err := referred(s, u, endpoint.Type())
 	if err != nil {
 		return err
 	}

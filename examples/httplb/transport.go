@@ -54,12 +54,12 @@ func NewTransport(c *xdsforge.Client, config *bootstrap.Config, target string, b
 
 func (t *Transport) follow(ctx context.Context) {
 	defer close(t.done)
-	for s, err := range tree.Watch(ctx, t.client, listener.Type(), t.name) {
-		if err != nil {
-			t.use(nil, &table{err: err})
+	for ev := range tree.Watch(ctx, t.client, listener.Type(), t.name) {
+		if ev.Err != nil {
+			t.use(nil, &table{err: ev.Err})
 			continue
 		}
-		t.use(s, newTable(s, t.client, t.table)) // nobody else writes to t.table
+		t.use(ev.Update, newTable(ev.Update, t.client, t.table)) // nobody else writes to t.table
 	}
 	t.use(nil, &table{err: errors.New("the transport is closed")})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,12 +39,12 @@ func (s *stage) targets(context.Context) error {
 // types: every update says what it refers to.
 func (s *stage) references(ctx context.Context) error {
 	s.Chapter("Listener, route, cluster and endpoints are followed by their references")
-	name, err := s.client.ParseName(checkoutListener)
+	root, err := listener.Type().Ref(s.client, checkoutListener)
 	if err != nil {
 		return err
 	}
 	found := 0
-	if err := s.follow(ctx, resource.Ref{Type: listenerMessage, Name: name}, &found); err != nil {
+	if err := s.follow(ctx, root, &found); err != nil {
 		return err
 	}
 	if found != 4 {
@@ -54,9 +55,11 @@ func (s *stage) references(ctx context.Context) error {
 }
 
 func (s *stage) follow(ctx context.Context, r resource.Ref, found *int) error {
-	w := begin(resource.WatchRef(ctx, s.client, r))
-	defer w.stop()
-	u, _, err := w.until(r.String(), func(u resource.Update, _ error) bool { return u != nil })
+	t, err := resource.Find(s.client, r.Type)
+	if err != nil {
+		return err
+	}
+	u, err := t.Get(ctx, s.client, r.Name.String())
 	if err != nil {
 		return err
 	}
@@ -100,22 +103,24 @@ func (s *stage) liveChange(ctx context.Context) error {
 	s.Chapter("A live change arrives, typed")
 	w := begin(endpoint.Watch(ctx, s.client, checkoutEndpoints))
 	defer w.stop()
-	has := func(n int) func(*endpoint.Update, error) bool {
-		return func(u *endpoint.Update, err error) bool {
-			return err == nil && len(u.Localities) == 1 && len(u.Localities[0].Endpoints) == n
+	has := func(n int) func(endpoint.Event) bool {
+		return func(ev endpoint.Event) bool {
+			return usable(ev) && len(ev.Update.Localities) == 1 && len(ev.Update.Localities[0].Endpoints) == n
 		}
 	}
-	u, _, err := w.until("two endpoints", has(2))
+	ev, err := w.until("two endpoints", has(2))
 	if err != nil {
 		return err
 	}
+	u := ev.Update
 	s.Line("version %s: %s", u.Version(), addresses(u))
 	if err := s.b.Set(checkoutEndpoints, endpointResource(checkoutEndpoints, "10.0.0.1", "10.0.0.2", "10.0.0.3")); err != nil {
 		return err
 	}
-	if u, _, err = w.until("three endpoints", has(3)); err != nil {
+	if ev, err = w.until("three endpoints", has(3)); err != nil {
 		return err
 	}
+	u = ev.Update
 	s.Line("version %s: %s", u.Version(), addresses(u))
 	s.Seen("the update is a Go struct: u.Localities[0].Endpoints[2].Address() is %q", u.Localities[0].Endpoints[2].Address())
 	return nil
@@ -138,8 +143,8 @@ func (s *stage) badResource(ctx context.Context) error {
 	defer good.stop()
 	defer bad.stop()
 	for _, w := range []watch[*cluster.Update]{good, bad} {
-		if _, _, err := w.until("the first version", func(u *cluster.Update, err error) bool {
-			return err == nil && u.MaxRequests == 100
+		if _, err := w.until("the first version", func(ev cluster.Event) bool {
+			return usable(ev) && ev.Update.MaxRequests == 100
 		}); err != nil {
 			return err
 		}
@@ -152,20 +157,20 @@ func (s *stage) badResource(ctx context.Context) error {
 	}
 	s.Line("A sends both clusters in one response; payments asks for a policy that is not supported")
 
-	if _, _, err := good.until("the good cluster's change", func(u *cluster.Update, err error) bool {
-		return err == nil && u.MaxRequests == 200
+	if _, err := good.until("the good cluster's change", func(ev cluster.Event) bool {
+		return usable(ev) && ev.Update.MaxRequests == 200
 	}); err != nil {
 		return err
 	}
 	s.Seen("search is updated: u.MaxRequests is 200")
-	u, state, err := bad.until("the rejection", func(u *cluster.Update, err error) bool {
-		return u != nil && errors.Is(err, resource.ErrInvalid) && strings.Contains(err.Error(), "lb_policy")
+	ev, err := bad.until("the rejection", func(ev cluster.Event) bool {
+		return errors.Is(ev.Ambient, resource.ErrInvalid) && strings.Contains(ev.Ambient.Error(), "lb_policy")
 	})
 	if err != nil {
 		return err
 	}
-	s.Quote("the program is told:", state)
-	s.Seen("payments keeps its last valid version: u.MaxRequests is %d", u.MaxRequests)
+	s.Quote("the program is told:", ev.Ambient)
+	s.Seen("payments keeps its last valid version: u.MaxRequests is %d", ev.Update.MaxRequests)
 	nack, err := s.a.AwaitRequest(ctx, func(r *discoveryv3.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
 	if err != nil {
 		return err
@@ -193,20 +198,20 @@ func (s *stage) removal(ctx context.Context) error {
 func (s *stage) remove(ctx context.Context, letter string, server *controlplane.Server, name string, keeps bool) error {
 	w := begin(listener.Watch(ctx, s.client, name))
 	defer w.stop()
-	if _, _, err := w.until("the listener", func(u *listener.Update, err error) bool { return u != nil && err == nil }); err != nil {
+	if _, err := w.until("the listener", usable[*listener.Update]); err != nil {
 		return err
 	}
 	if err := server.Delete(listenerMessage, name); err != nil {
 		return err
 	}
-	_, state, err := w.until("the removal", func(u *listener.Update, err error) bool {
-		return (u != nil) == keeps && errors.Is(err, resource.ErrRemoved)
+	ev, err := w.until("the removal", func(ev listener.Event) bool {
+		return (ev.Err == nil) == keeps && errors.Is(cmp.Or(ev.Err, ev.Ambient), resource.ErrRemoved)
 	})
 	if err != nil {
 		return err
 	}
-	s.Quote("from "+letter+":", state)
-	if _, cached := listener.LookupString(s.client, name); cached != keeps {
+	s.Quote("from "+letter+":", cmp.Or(ev.Err, ev.Ambient))
+	if _, cached := listener.Lookup(s.client, name); cached != keeps {
 		return fmt.Errorf("after its removal, %s is cached: %v", name, cached)
 	}
 	return nil

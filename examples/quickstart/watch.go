@@ -1,36 +1,39 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // A watch is a generated Watch, read step by step.
 type watch[U any] struct {
-	next func() (U, error, bool)
+	next func() (resource.Event[U], bool)
 	stop func()
 }
 
-func begin[U any](states iter.Seq2[U, error]) watch[U] {
-	next, stop := iter.Pull2(states)
+func begin[U any](events iter.Seq[resource.Event[U]]) watch[U] {
+	next, stop := iter.Pull(events)
 	return watch[U]{next, stop}
 }
 
-// until reads states until one is as it should be, and returns it: the update,
-// and the error that stands in its place or beside it.
-func (w watch[U]) until(what string, fits func(U, error) bool) (u U, state, err error) {
+// until reads events until one fits, and returns it.
+func (w watch[U]) until(what string, fits func(resource.Event[U]) bool) (ev resource.Event[U], err error) {
 	last := errors.New("none")
 	for {
-		u, state, ok := w.next()
+		ev, ok := w.next()
 		if !ok {
-			return u, nil, fmt.Errorf("did not see %s in time; the last error was: %w", what, last)
+			return ev, fmt.Errorf("did not see %s in time; the last error was: %w", what, last)
 		}
-		if fits(u, state) {
-			return u, state, nil
+		if fits(ev) {
+			return ev, nil
 		}
-		if state != nil {
-			last = state
-		}
+		last = cmp.Or(ev.Err, ev.Ambient, last)
 	}
 }
+
+// usable reports whether there is an update without an ambient error.
+func usable[U any](ev resource.Event[U]) bool { return ev.Err == nil && ev.Ambient == nil }

@@ -11,10 +11,11 @@ import (
 	"os"
 	"time"
 
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/registry"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"example.com/acme/ratelimit"
 	"example.com/acme/ratelimitpb"
@@ -61,14 +62,14 @@ func run(ctx context.Context, w io.Writer) error {
 	if err := publish(); err != nil {
 		return err
 	}
-	for update, err := range ratelimit.Watch(ctx, c, "checkout") {
+	for ev := range ratelimit.Watch(ctx, c, "checkout") {
 		switch {
-		case update == nil:
-			return err // there is no usable policy
-		case err != nil:
-			fmt.Fprintf(w, "still %d calls in a second, though: %v\n", update.Limit.PerSecond, reason(err))
+		case ev.Err != nil:
+			return ev.Err // there is no usable policy
+		case ev.Ambient != nil:
+			fmt.Fprintf(w, "still %d calls in a second, though: %v\n", ev.Update.Limit.PerSecond, reason(ev.Ambient))
 		default:
-			fmt.Fprintf(w, "%d calls in a second; then %#v\n", update.Limit.PerSecond, update.Excess)
+			fmt.Fprintf(w, "%d calls in a second; then %#v\n", ev.Update.Limit.PerSecond, ev.Update.Excess)
 		}
 		if len(next) == 0 {
 			return nil

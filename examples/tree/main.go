@@ -48,7 +48,7 @@ func run(ctx context.Context, out io.Writer) error {
 	}
 	defer c.Close()
 
-	next, stop := iter.Pull2(tree.Watch(ctx, c, listener.Type(), "web"))
+	next, stop := iter.Pull(tree.Watch(ctx, c, listener.Type(), "web"))
 	defer stop()
 	for _, step := range steps() {
 		fmt.Fprintf(out, "\n%s\n", step.what)
@@ -59,14 +59,14 @@ func run(ctx context.Context, out io.Writer) error {
 			fmt.Fprintln(out, "  (no snapshot: something is not there yet)")
 			continue
 		}
-		s, err, ok := next()
+		ev, ok := next()
 		switch {
 		case !ok:
 			return errors.New("the watch has ended")
-		case err != nil:
-			return err
+		case ev.Err != nil:
+			return ev.Err
 		}
-		if err := show(out, s); err != nil {
+		if err := show(out, ev.Update); err != nil {
 			return err
 		}
 	}

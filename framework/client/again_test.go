@@ -134,8 +134,10 @@ func TestWhatIsCancelledIsLetGo(t *testing.T) {
 	updates := make(chan weak.Pointer[update], n)
 	var cancels []func()
 	for i := 1; i < n; i++ {
-		cancel, err := resource.Subscribe(c, clusters, strconv.Itoa(i), typed{
-			changed: func(u *update) { updates <- weak.Make(u) }, hold: immediately,
+		cancel, err := clusters.Handle().Subscribe(c, strconv.Itoa(i), func(ev resource.Event[resource.Update]) {
+			if u, ok := ev.Update.(*update); ok && ev.Changed {
+				updates <- weak.Make(u)
+			}
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -136,7 +136,7 @@ func (c *cacheTest) watch(name string) (cancel func()) {
 
 func (c *cacheTest) has(name, want string) {
 	c.t.Helper()
-	if u, ok := resource.LookupString[*update](c, allClusters, name); !ok || u.tag != want {
+	if u, ok := lookup(c, allClusters, name); !ok || u.tag != want {
 		c.t.Errorf("cluster %q = %v, want %q", name, u, want)
 	}
 }

@@ -56,7 +56,7 @@ func TestFederationSharesConnections(t *testing.T) {
 		t.Errorf("connections %d and %d, streams %d and %d; want one each", a.Connections(), b.Connections(), a.Streams(), b.Streams())
 	}
 	n, _ := xdstp.Parse(east)
-	if u, ok := resource.Lookup[*update](c, clusters, n); !ok || u.tag != "east" {
+	if u, ok := lookup(c, clusters, n.String()); !ok || u.tag != "east" {
 		t.Errorf("Lookup = %v, %v", u, ok)
 	}
 }
@@ -156,7 +156,7 @@ func TestRemovalIsAmbientUnlessTheServerFailsOnDataErrors(t *testing.T) {
 		} else {
 			f.failed(resource.ErrRemoved)
 		}
-		_, cached := resource.LookupString[*update](c, clusters, "a")
+		_, cached := lookup(c, clusters, "a")
 		if cached != (features == nil) {
 			t.Errorf("features %v: cached = %v", features, cached)
 		}
@@ -201,7 +201,7 @@ func TestServerThatIsNotThereYet(t *testing.T) {
 	if msg := f.failed(resource.ErrTransport); !strings.Contains(msg, s.Addr()) || !strings.Contains(msg, "refused") {
 		t.Errorf("error = %s, want the server and the reason", msg)
 	}
-	if _, err := resource.Get[*update](ctx, c, clusters, "b"); !errors.Is(err, resource.ErrTransport) {
+	if _, err := get(ctx, c, clusters, "b"); !errors.Is(err, resource.ErrTransport) {
 		t.Errorf("Get = %v, want ErrTransport", err)
 	}
 	set(t, s, "a", cluster("a", "1"))
@@ -234,11 +234,11 @@ func TestMisuseIsAnswered(t *testing.T) {
 			t.Errorf("watching %s: error = %v, want %q in it", m.what, err, m.want)
 		}
 		var got []error
-		for u, err := range resource.Watch[*update](testContext(t), c, m.typ, m.name) {
-			if u != nil {
-				t.Errorf("watching %s brought an update", m.what)
+		for ev := range m.typ.Handle().Watch(testContext(t), c, m.name) {
+			if ev.Update != nil || ev.Changed || ev.Origin != resource.OriginNone {
+				t.Errorf("watching %s yields %+v", m.what, ev)
 			}
-			got = append(got, err)
+			got = append(got, ev.Err)
 		}
 		if len(got) != 1 || got[0] == nil {
 			t.Errorf("watching %s yielded %v, want the one error", m.what, got)
@@ -248,10 +248,10 @@ func TestMisuseIsAnswered(t *testing.T) {
 		t.Errorf("error = %v, want ErrUnknownAuthority", err)
 	}
 	if _, err := c.Subscribe(clusters, "a", nil); err == nil {
-		t.Error("Subscribe took a nil watcher")
+		t.Error("Subscribe took a nil function")
 	}
-	if _, err := resource.Subscribe[*update](c, clusters, "a", nil); err == nil {
-		t.Error("resource.Subscribe took a nil watcher")
+	if _, err := c.SubscribeAsync(clusters, "a", nil); err == nil {
+		t.Error("SubscribeAsync took a nil function")
 	}
 	if s.Connections() != 0 {
 		t.Errorf("%d connections for watches that never were", s.Connections())
@@ -304,35 +304,31 @@ func TestWatchYieldsStates(t *testing.T) {
 	bad := cluster("a", "2")
 	bad.LbPolicy = 5 // MAGLEV
 	step := 0
-	for u, err := range resource.Watch[*update](ctx, c, clusters, "a") {
+	for ev := range clusters.Handle().Watch(ctx, c, "a") {
 		step++
+		u, _ := ev.Update.(*update)
 		switch {
-		case step == 1 && u != nil && err == nil && u.tag == "1":
+		case step == 1 && u != nil && ev.Ambient == nil && u.tag == "1":
 			set(t, s, "a", bad)
-		case step == 2 && u != nil && u.tag == "1" && errors.Is(err, resource.ErrInvalid):
+		case step == 2 && u != nil && u.tag == "1" && errors.Is(ev.Ambient, resource.ErrInvalid):
 			set(t, s, "a", cluster("a", "3"))
-		case step == 3 && u != nil && err == nil && u.tag == "3":
+		case step == 3 && u != nil && ev.Ambient == nil && u.tag == "3":
 			cancel()
 		default:
-			t.Fatalf("step %d: %v, %v", step, u, err)
+			t.Fatalf("step %d: %v", step, ev)
 		}
 	}
 	if step != 3 {
 		t.Errorf("the watch ended after %d steps", step)
 	}
-	for _, err := range resource.Watch[*update](testContext(t), c, clusters, "a") {
-		if err != nil {
-			t.Error(err)
+	for ev := range clusters.Handle().Watch(testContext(t), c, "a") {
+		if ev.Err != nil {
+			t.Error(ev)
 		}
 		break // leaving the loop ends the watch
 	}
-	if u, err := resource.Get[*update](testContext(t), c, clusters, "a"); err != nil || u.tag != "3" {
+	if u, err := get(testContext(t), c, clusters, "a"); err != nil || u.tag != "3" {
 		t.Errorf("Get = %v, %v", u, err)
-	}
-	for _, err := range resource.WatchRef(testContext(t), c, resource.Ref{Type: "test.Unknown"}) {
-		if !errors.Is(err, resource.ErrUnknownType) {
-			t.Errorf("WatchRef yielded %v", err)
-		}
 	}
 }
 
@@ -341,17 +337,17 @@ func TestCloseEndsEverything(t *testing.T) {
 	set(t, s, "a", cluster("a", "1"))
 	c := newClient(t, oneServer(t, s.Addr()))
 	steps := 0
-	for _, err := range resource.Watch[*update](context.Background(), c, clusters, "a") {
+	for ev := range clusters.Handle().Watch(context.Background(), c, "a") {
 		steps++
-		if err != nil {
-			t.Error(err)
+		if closed := errors.Is(ev.Err, resource.ErrClosed); closed != (steps == 2) || !ev.Changed {
+			t.Errorf("event %d: %+v", steps, ev)
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if steps != 1 {
-		t.Errorf("the watch yielded %d times, want once", steps)
+	if steps != 2 {
+		t.Errorf("the watch yielded %d events, want the resource and the end of the client", steps)
 	}
 	if _, err := c.Observe(clusters, "a"); !errors.Is(err, resource.ErrClosed) {
 		t.Errorf("Observe after Close: %v", err)

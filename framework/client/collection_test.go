@@ -155,7 +155,7 @@ func TestWildcard(t *testing.T) {
 				all.wants("b=2", "c invalid")
 				s.Delete(things.URL(), "a", "c")
 				all.wants("a removed by the control plane", "c removed by the control plane")
-				if _, ok := resource.LookupString[*update](c, things, "b"); !ok {
+				if _, ok := lookup(c, things, "b"); !ok {
 					t.Error("a member is not cached")
 				}
 				s.Cut(nil)
@@ -260,17 +260,20 @@ func TestWatchCollection(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		var got []string
-		for m, err := range resource.WatchCollection[*update](ctx, c, things, "*") {
+		for m := range things.Handle().WatchCollection(ctx, c, "*") {
+			if !m.Synced {
+				t.Errorf("%+v is not synced; there was one member", m)
+			}
 			switch {
-			case err != nil:
-				got = append(got, kind(err))
-			case m.Update == nil:
+			case m.Name.IsZero():
+				got = append(got, kind(m.Ambient))
+			case m.Err != nil:
 				got = append(got, m.Name.String()+" "+kind(m.Err))
 				s.Refuse(errors.New("refused"))
 				s.Cut(errors.New("cut"))
 			default:
-				got = append(got, m.Name.String()+"="+m.Update.tag)
-				if m.Update.tag == "2" {
+				got = append(got, m.Name.String()+"="+tag(m.Update))
+				if tag(m.Update) == "2" {
 					cancel()
 					continue
 				}

@@ -7,7 +7,7 @@
 // frozen set of resource types. Programs use it through the generated functions
 // of a type's package:
 //
-//	for update, err := range cluster.Watch(ctx, c, "xdstp://east.example/envoy.config.cluster.v3.Cluster/checkout") {
+//	for ev := range cluster.Watch(ctx, c, "xdstp://east.example/envoy.config.cluster.v3.Cluster/checkout") {
 //
 // # One loop
 //
@@ -26,7 +26,7 @@
 // client logs a warning, and other watchers wait until one returns. A stream is read again when the watchers that its last response
 // concerned are done, or when their budget is over ([WithWatcherBudget]); a watcher
 // is done when it returns, when an iteration asks for more, or, for a
-// [resource.Holder], when it says so.
+// subscription by SubscribeAsync, when it calls done.
 //
 // A panic in a watcher's callback ends the program, as a panic in any goroutine does. The
 // client does not recover it: the watcher would miss a state without knowing, and its

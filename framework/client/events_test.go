@@ -48,7 +48,7 @@ func TestPlacesOfSeveralAuthorities(t *testing.T) {
 // placeOf is where a machine keeps what it knows of a resource that is watched.
 func placeOf(t *testing.T, name xdstp.Name) (p authority.Place) {
 	t.Helper()
-	types, err := resource.NewSet(cluster.Type())
+	types, err := resource.NewSet(resource.Describe(cluster.Type()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func placeOf(t *testing.T, name xdstp.Name) (p authority.Place) {
 		t.Fatal(err)
 	}
 	m := authority.New(authority.Config{Types: types, Servers: []*bootstrap.Server{server}})
-	m.Handle(authority.Watch{Type: cluster.Type(), Name: name, Place: &p}, time.Now())
+	m.Handle(authority.Watch{Type: resource.Describe(cluster.Type()), Name: name, Place: &p}, time.Now())
 	return p
 }
 

@@ -55,13 +55,13 @@ func Example() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	for update, err := range clusterplugin.Watch(ctx, c, "checkout") {
-		if err != nil {
-			fmt.Println(err)
+	for ev := range clusterplugin.Watch(ctx, c, "checkout") {
+		if ev.Err != nil {
+			fmt.Println(ev.Err)
 			return
 		}
-		fmt.Println(update.Name(), "may have", update.MaxRequests, "calls in flight")
-		if update.MaxRequests == 20 {
+		fmt.Println(ev.Update.Name(), "may have", ev.Update.MaxRequests, "calls in flight")
+		if ev.Update.MaxRequests == 20 {
 			break
 		}
 		publish(server, 20)

@@ -19,33 +19,20 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// subscribe is [resource.Subscribe] for things.
-func subscribe(t *testing.T, c resource.Source, name string, w resource.Watcher[*update]) (cancel func()) {
+// subscribe subscribes to a thing.
+func subscribe(t *testing.T, c resource.Client, name string, changed func(*update), hold func(done func())) (cancel func()) {
 	t.Helper()
-	cancel, err := resource.Subscribe(c, things, name, w)
+	cancel, err := things.Handle().SubscribeAsync(c, name, func(ev resource.Event[resource.Update], done func()) {
+		hold(done)
+		if ev.Changed && ev.Err == nil {
+			changed(ev.Update.(*update))
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return cancel
 }
-
-// A typed is a watcher that is told of things by functions.
-type typed struct {
-	changed func(u *update)
-	hold    func(release func())
-}
-
-// Changed implements [resource.Watcher].
-func (w typed) Changed(u *update) { w.changed(u) }
-
-// Failed implements [resource.Watcher].
-func (typed) Failed(error) {}
-
-// Ambient implements [resource.Watcher].
-func (typed) Ambient(error) {}
-
-// Hold implements [resource.Holder].
-func (w typed) Hold(release func()) { w.hold(release) }
 
 func immediately(release func()) { release() }
 
@@ -65,7 +52,7 @@ func TestReadingWaitsForWatchers(t *testing.T) {
 		c, s := newThings(t)
 		s.Set(things.URL(), thing("a", "1"))
 		back := make(chan struct{})
-		subscribe(t, c, "a", typed{changed: func(*update) { <-back }, hold: immediately})
+		subscribe(t, c, "a", func(*update) { <-back }, immediately)
 		synctest.Wait()
 		read := func(want uint64) {
 			t.Helper()
@@ -104,7 +91,7 @@ func TestHold(t *testing.T) {
 		c, s := newThings(t)
 		s.Set(things.URL(), thing("a", "1"))
 		releases := make(chan func(), 2)
-		cancel := subscribe(t, c, "a", typed{changed: func(*update) {}, hold: func(release func()) { releases <- release }})
+		cancel := subscribe(t, c, "a", func(*update) {}, func(release func()) { releases <- release })
 		synctest.Wait()
 		s.Set(things.URL(), thing("a", "2"))
 		synctest.Wait()
@@ -140,7 +127,7 @@ func TestReadingDoesNotWaitWithoutABudget(t *testing.T) {
 		back := make(chan struct{})
 		defer close(back)
 		s.Set(things.URL(), thing("a", "1"))
-		subscribe(t, c, "a", typed{changed: func(*update) { <-back }, hold: immediately})
+		subscribe(t, c, "a", func(*update) { <-back }, immediately)
 		synctest.Wait()
 		s.Set(things.URL(), thing("a", "2"))
 		synctest.Wait()
@@ -154,10 +141,11 @@ func TestReadingWaitsForIterations(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newThings(t)
 		s.Set(things.URL(), thing("a", "1"))
-		for u, err := range resource.Watch[*update](t.Context(), c, things, "a") {
-			if err != nil {
-				t.Fatal(err)
+		for ev := range things.Handle().Watch(t.Context(), c, "a") {
+			if ev.Err != nil || ev.Ambient != nil {
+				t.Fatal(ev)
 			}
+			u := ev.Update.(*update)
 			if u.tag == "3" {
 				break
 			}

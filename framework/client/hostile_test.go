@@ -168,7 +168,7 @@ func TestUnreadableNameIsNoRemoval(t *testing.T) {
 	responses <- []*anypb.Any{anyOf(t, cluster("b", "2")), unreadable}
 	two.value("2")
 	follow(ctx, t, c, clusters, "b").value("2") // the loop is done with the response
-	if _, ok := resource.LookupString[*update](c, clusters, "a"); !ok {
+	if _, ok := lookup(c, clusters, "a"); !ok {
 		t.Error("a cluster that the response did not name was dropped, beside one that it did not name either")
 	}
 	responses <- []*anypb.Any{b}
@@ -191,7 +191,7 @@ func TestResponsesNobodyAskedFor(t *testing.T) {
 	if ack.GetResponseNonce() != "n4" || ack.GetErrorDetail() != nil {
 		t.Errorf("answer = %v, want the ACK of n4", ack)
 	}
-	if _, ok := resource.LookupString[*update](c, clusters, "stranger"); ok {
+	if _, ok := lookup(c, clusters, "stranger"); ok {
 		t.Error("a resource that nobody watches is cached")
 	}
 }
@@ -222,7 +222,7 @@ func TestStatusOfTheControlPlaneDoesNotLeak(t *testing.T) {
 	}
 	t.Cleanup(s.Stop)
 	c := newClient(t, oneServer(t, s.Addr()))
-	_, err = resource.Get[*update](testContext(t), c, clusters, "a")
+	_, err = get(testContext(t), c, clusters, "a")
 	if _, is := status.FromError(err); is || !strings.Contains(err.Error(), "go away") {
 		t.Errorf("error = %v, want the words without the status", err)
 	}

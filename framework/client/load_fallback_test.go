@@ -34,20 +34,6 @@ func reporting(t *testing.T, name string) memoryads.Resource {
 	return memoryads.Resource{Name: name, Body: body}
 }
 
-// A loadWatcher notes where load is to be reported to.
-type loadWatcher struct{ servers *[]string }
-
-// Changed implements [clusterplugin.Watcher].
-func (w loadWatcher) Changed(u *clusterplugin.Update) {
-	*w.servers = append(*w.servers, u.LoadReports.URI())
-}
-
-// Failed implements [clusterplugin.Watcher].
-func (w loadWatcher) Failed(err error) { *w.servers = append(*w.servers, err.Error()) }
-
-// Ambient implements [clusterplugin.Watcher].
-func (w loadWatcher) Ambient(error) {}
-
 // `lrs_server: self` is the server that the cluster came from: after a fallback it is
 // another one, although the cluster's bytes are the same (gRFC A47).
 func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
@@ -69,7 +55,13 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		stop, err := clusterplugin.Subscribe(c, "checkout", loadWatcher{&got})
+		stop, err := clusterplugin.Subscribe(c, "checkout", func(ev clusterplugin.Event) {
+			if ev.Err != nil {
+				t.Error(ev.Err)
+			} else if ev.Changed {
+				got = append(got, ev.Update.LoadReports.URI())
+			}
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +69,7 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 		network["first.example:1"].Refuse(errors.New("down"))
 		network["first.example:1"].Cut(errors.New("down"))
 		// Only what is not cached makes a client fall back (gRFC A71).
-		stopOther, err := clusterplugin.Subscribe(c, "other", loadWatcher{new([]string)})
+		stopOther, err := clusterplugin.Subscribe(c, "other", func(clusterplugin.Event) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +77,7 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 		if len(got) != 2 || got[0] != "first.example:1" || got[1] != "second.example:2" {
 			t.Errorf("load goes to %q; must be the first, then the second", got)
 		}
-		u, ok := clusterplugin.LookupString(c, "checkout")
+		u, ok := clusterplugin.Lookup(c, "checkout")
 		if !ok {
 			t.Fatal("the cluster is not cached")
 		}

@@ -84,7 +84,7 @@ func TestAuthoritiesOfOneServerReportOnOneStreamOfItsConnection(t *testing.T) {
 	c := newClient(t, b, often())
 	name := xdstpName("east.example", clusterName, "checkout")
 	set(t, s, name, cluster(name, "v1"))
-	if _, err := resource.Get[*update](t.Context(), c, clusters, name); err != nil {
+	if _, err := get(t.Context(), c, clusters, name); err != nil {
 		t.Fatal(err)
 	}
 	call(loadOf(t, c, authorityServer(t, b, "east.example")), "checkout", 2)

@@ -191,7 +191,7 @@ func TestWhatIsNotWatchedNeedsNoStreamAndNoConnection(t *testing.T) {
 		c := newMemoryClient(t, m, clusters)
 		get := func() {
 			t.Helper()
-			if _, err := resource.Get[*update](t.Context(), c, clusters, "a"); err != nil {
+			if _, err := get(t.Context(), c, clusters, "a"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -230,7 +230,7 @@ func TestTroubleOfLongAgoIsNotTold(t *testing.T) {
 		m.setRefuse(errors.New("refused"))
 		c := newMemoryClient(t, m, clusters)
 		get := func() error {
-			_, err := resource.Get[*update](t.Context(), c, clusters, "a")
+			_, err := get(t.Context(), c, clusters, "a")
 			return err
 		}
 		for range 2 { // the second within the pause after the first

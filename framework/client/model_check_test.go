@@ -2,8 +2,6 @@ package client_test
 
 import (
 	"time"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // check compares what there is with the model. What is in use has to be right at
@@ -102,7 +100,7 @@ func (w *modelWorld) checkCache(k modelKey) {
 }
 
 func (w *modelWorld) cached(k modelKey) string {
-	u, ok := resource.LookupString[*update](w.client, k.typ, k.name)
+	u, ok := lookup(w.client, k.typ, k.name)
 	if !ok {
 		return ""
 	}

@@ -27,7 +27,7 @@ type modelWatcher struct {
 	wrong   string // what must not have been
 }
 
-// Changed implements [resource.Watcher].
+// Changed implements [watcher].
 func (w *modelWatcher) Changed(u resource.Update) {
 	w.called(func() {
 		if w.update == u && w.value != "" {
@@ -37,10 +37,10 @@ func (w *modelWatcher) Changed(u resource.Update) {
 	})
 }
 
-// Failed implements [resource.Watcher].
+// Failed implements [watcher].
 func (w *modelWatcher) Failed(err error) { w.called(func() { w.value, w.err = "", err }) }
 
-// Ambient implements [resource.Watcher].
+// Ambient implements [watcher].
 func (w *modelWatcher) Ambient(err error) {
 	w.called(func() {
 		if w.value == "" {

@@ -80,7 +80,6 @@ func (h *heard) subscribe(t *testing.T, c resource.Source, name string) *heard {
 			h.say("ambient")
 		},
 	}))
-
 	if err != nil {
 		t.Fatal(err)
 	}

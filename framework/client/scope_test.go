@@ -131,9 +131,9 @@ func TestCloseIsQuick(t *testing.T) {
 	iteration := make(chan struct{})
 	go func() {
 		defer close(iteration)
-		for u, err := range resource.Watch[*update](context.Background(), c, clusters, xdstpName("dead.example", clusterName, "x")) {
-			if !errors.Is(err, resource.ErrClosed) {
-				t.Errorf("the watch yielded %v, %v", u, err)
+		for ev := range clusters.Handle().Watch(context.Background(), c, xdstpName("dead.example", clusterName, "x")) {
+			if !errors.Is(ev.Err, resource.ErrClosed) {
+				t.Errorf("the watch yielded %v", ev)
 			}
 		}
 	}()

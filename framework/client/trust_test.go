@@ -209,7 +209,7 @@ func (w *trustWorld) unharmed() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if u, ok := resource.Lookup[*update](w.client, things, name); !ok || u.tag != "1" {
+		if u, ok := lookup(w.client, things, name.String()); !ok || u.tag != "1" {
 			w.t.Errorf("%s is cached as %v; want its value 1", s, u)
 		}
 	}

@@ -132,7 +132,7 @@ func TestWatchDuringDecoding(t *testing.T) {
 		s.Inject(bodies(t, typ.Descriptor, "a|2", "late|1", "stranger|1"))
 		f.value("2")
 		synctest.Wait()
-		if _, ok := resource.LookupString[*update](c, typ.Descriptor, "late"); !ok {
+		if _, ok := lookup(c, typ.Descriptor, "late"); !ok {
 			t.Fatal("the resource of the response was passed over although it is watched")
 		}
 		late.value("1")
@@ -164,7 +164,7 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 		looking := true
 		typ.before = func(name string) {
 			if n := len(later); looking && name == fmt.Sprint(n) && n+1 < names {
-				if _, ok := resource.LookupString[*update](c, typ.Descriptor, fmt.Sprint(n)); ok && n > 0 {
+				if _, ok := lookup(c, typ.Descriptor, fmt.Sprint(n)); ok && n > 0 {
 					looking = false // the response has been applied
 				}
 				later = append(later, follow(t.Context(), t, c, typ.Descriptor, fmt.Sprint(n+1)))

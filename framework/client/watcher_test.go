@@ -33,8 +33,32 @@ func (r recorder) Ambient(err error) {
 	}
 }
 
+// A watcher takes the parts of a state apart.
+type watcher interface {
+	Changed(u resource.Update)
+	Failed(err error)
+	Ambient(err error)
+}
+
+// lookup and get return updates of the tests.
+func lookup(c resource.Client, d *resource.Descriptor, name string) (*update, bool) {
+	u, ok := d.Handle().Lookup(c, name)
+	if !ok {
+		return nil, false
+	}
+	return u.(*update), true
+}
+
+func get(ctx context.Context, c resource.Client, d *resource.Descriptor, name string) (*update, error) {
+	u, err := d.Handle().Get(ctx, c, name)
+	if err != nil {
+		return nil, err
+	}
+	return u.(*update), nil
+}
+
 // delivered returns the function of a subscription that calls a watcher.
-func delivered(w resource.Watcher[resource.Update]) func(next, last resource.State) {
+func delivered(w watcher) func(next, last resource.State) {
 	return func(next, last resource.State) {
 		if next.Update == nil {
 			w.Failed(next.Err)
@@ -73,7 +97,6 @@ func TestCallbacks(t *testing.T) {
 		changed: func(u resource.Update) { changed <- tag(u) },
 		ambient: func(err error) { ambient <- err },
 	}))
-
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +141,6 @@ func TestWatchingAndCancellingInsideHandlers(t *testing.T) {
 		}
 		cancels <- cancelInner
 	}}))
-
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,9 +258,9 @@ func TestWatchEndsWithItsContextWhateverIsNew(t *testing.T) {
 	ctx, cancel := context.WithCancel(testContext(t))
 	defer cancel()
 	steps := 0
-	for _, err := range resource.Watch[*update](ctx, c, clusters, "a") {
+	for ev := range clusters.Handle().Watch(ctx, c, "a") {
 		steps++
-		if err != nil || steps > 1 {
+		if ev.Err != nil || steps > 1 {
 			t.Fatal("the watch goes on after its context has ended")
 		}
 		set(t, s, "a", cluster("a", "2"))

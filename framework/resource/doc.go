@@ -4,10 +4,10 @@
 //
 // # Types
 //
-// A [Descriptor] is what a plugin registers: the name of its protobuf message, how a
-// resource's name is read from its bytes, how the bytes become an [Update], and
-// what shard keeps the updates. A [Registrar] collects types, a [Set] is the
-// frozen result that a client is created with.
+// A generated package makes the handle of its type, a [TypeOf], of a [Spec]: the name of the
+// protobuf message, how a resource's name is read from its bytes, how the bytes become an
+// [Update], and which shard keeps the updates. [Raw] is a Spec for whole messages. A
+// [Registrar] collects types, a [Set] is the frozen result that a client is created with.
 //
 // # Updates
 //
@@ -18,10 +18,10 @@
 //
 // # Watching
 //
-// [Client] is what a program watches resources through, and the generated
-// Watch, Subscribe, Get and Lookup are typed views of it. What a watcher learns
-// follows gRFC A88: a resource to use from now on, an error that says why there
-// is none to use, or an ambient error beside a resource that stays valid.
+// The methods of a handle take a [Client]; the generated functions Watch, Subscribe, Get and
+// Lookup call them. An [Event] of a watch follows gRFC A88: it has a resource to use from now
+// on, perhaps with an ambient error that leaves it valid, or the reason why there is none.
+// [Find] returns a handle for code that knows a type only by its name.
 //
 // # Validation
 //

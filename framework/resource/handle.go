@@ -28,6 +28,8 @@ type Type interface {
 	Name() string
 	// URL returns the type URL; "" for a zero handle.
 	URL() string
+	// Ref returns a reference to a resource of the type. It parses the name as c does.
+	Ref(c Client, name string) (Ref, error)
 	descriptor() *Descriptor
 }
 
@@ -82,6 +84,19 @@ func (t TypeOf[U]) URL() string {
 	return t.d.URL()
 }
 
+// Ref implements [Type].
+func (t TypeOf[U]) Ref(c Client, name string) (Ref, error) {
+	src, err := t.from(c)
+	if err != nil {
+		return Ref{}, err
+	}
+	n, err := src.ParseName(name)
+	return Ref{Type: t.Name(), Name: n}, err
+}
+
+// Register adds the type to a registry. Freeze reports errors.
+func (t TypeOf[U]) Register(r Registrar) { r.Register(t) }
+
 // Cast returns u as an update of this type.
 func (t TypeOf[U]) Cast(u Update) (U, bool) {
 	v, ok := u.(U)
@@ -98,10 +113,7 @@ func (t TypeOf[U]) from(c Client) (Source, error) {
 	if t.d == nil {
 		return nil, errNoType
 	}
-	if c == nil {
-		return nil, errNoClient
-	}
-	s := c.source()
+	s := sourceOf(c)
 	if s == nil {
 		return nil, errNoClient
 	}

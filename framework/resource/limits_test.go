@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // limited is a context of a resource of a response, with limits.

@@ -1,24 +1,13 @@
 package resource
 
 import (
-	"context"
 	"fmt"
-	"iter"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
-
-// A RawType is a resource type whose updates are whole messages, for programs
-// that need no projection. Its methods are what a generated package has for
-// functions. Wildcard, Globs and Collection of its [Descriptor] are not set; they may be
-// before it is registered.
-type RawType[M proto.Message] struct {
-	*Descriptor
-}
 
 // A RawUpdate is one message as a resource.
 type RawUpdate[M proto.Message] struct {
@@ -43,26 +32,26 @@ func (u *RawUpdate[M]) String() string {
 	return fmt.Sprintf("%s version %s {%d bytes}", printable.Quote(u.Name().String(), printable.Short), printable.Quote(u.Version(), printable.Short), len(u.Raw()))
 }
 
-// Raw makes a resource type of a message:
+// Raw returns the Spec of a resource type whose updates are whole messages, for programs that
+// need no projection:
 //
-//	secrets := resource.Raw((*tlsv3.Secret).GetName)
+//	secrets := resource.Define(resource.Raw((*tlsv3.Secret).GetName))
 //
-// The function is the getter of the field that carries the resource's name; nil
-// says that the message has none, and arrives in the wrapper
-// envoy.service.discovery.v3.Resource. A message with a method ValidateAll or
-// Validate, as protoc-gen-validate writes them, must pass it: what it says is in
-// the violations, each with its path and value. Messages in an Any are not looked
-// into.
-func Raw[M proto.Message](name func(M) string) RawType[M] {
+// The function is the getter of the field that has the resource's name. Nil says that the
+// message has no such field; its resources must be in the wrapper
+// envoy.service.discovery.v3.Resource. Wildcard, Globs and Collection are not set. A message
+// with a method ValidateAll or Validate, as protoc-gen-validate writes them, must pass it; its
+// errors become violations with path and value. Messages in an Any are not validated.
+func Raw[M proto.Message](name func(M) string) Spec[*RawUpdate[M]] {
 	var none M
 	message := none.ProtoReflect().Type()
 	full := string(message.Descriptor().FullName())
-	t := &Descriptor{
+	s := Spec[*RawUpdate[M]]{
 		Name: full,
 		// Of no other type does a state-of-the-world response name every resource.
 		Complete: full == "envoy.config.listener.v3.Listener" || full == "envoy.config.cluster.v3.Cluster",
 		NewShard: func() Shard { return new(rawShard) },
-		Decode: func(dc *DecodeContext, body []byte) (Update, error) {
+		Decode: func(dc *DecodeContext, body []byte) (*RawUpdate[M], error) {
 			m := message.New().Interface()
 			if err := dc.Unmarshal(body, m); err != nil {
 				return nil, err
@@ -74,9 +63,9 @@ func Raw[M proto.Message](name func(M) string) RawType[M] {
 		},
 	}
 	if name != nil {
-		t.PeekName = peekRaw(message, func(m proto.Message) string { return name(m.(M)) })
+		s.PeekName = peekRaw(message, func(m proto.Message) string { return name(m.(M)) })
 	}
-	return RawType[M]{t}
+	return s
 }
 
 // peekRaw reads the field that name gets, without decoding the rest where name is
@@ -103,36 +92,3 @@ func peekRaw(message protoreflect.MessageType, name func(proto.Message) string) 
 		return name(m), nil
 	}
 }
-
-// Register makes the type known. What is wrong is reported when r is frozen.
-func (t RawType[M]) Register(r Registrar) { r.Register(t.Descriptor) }
-
-// Watch yields every newest state of a resource until ctx ends; see [Watch].
-func (t RawType[M]) Watch(ctx context.Context, c Source, name string) iter.Seq2[*RawUpdate[M], error] {
-	return Watch[*RawUpdate[M]](ctx, c, t.Descriptor, name)
-}
-
-// WatchCollection yields what becomes of the members of a collection; see
-// [WatchCollection].
-func (t RawType[M]) WatchCollection(ctx context.Context, c Source, name string) iter.Seq2[Member[*RawUpdate[M]], error] {
-	return WatchCollection[*RawUpdate[M]](ctx, c, t.Descriptor, name)
-}
-
-// Subscribe calls w, never concurrently with itself, with every newest state
-// until cancel.
-func (t RawType[M]) Subscribe(c Source, name string, w Watcher[*RawUpdate[M]]) (cancel func(), err error) {
-	return Subscribe(c, t.Descriptor, name, w)
-}
-
-// Get waits for the first state of a resource; see [Get].
-func (t RawType[M]) Get(ctx context.Context, c Source, name string) (*RawUpdate[M], error) {
-	return Get[*RawUpdate[M]](ctx, c, t.Descriptor, name)
-}
-
-// Lookup returns what is cached under a name now; see [Lookup].
-func (t RawType[M]) Lookup(c Source, name xdstp.Name) (*RawUpdate[M], bool) {
-	return Lookup[*RawUpdate[M]](c, t.Descriptor, name)
-}
-
-// All yields what is cached, of all authorities.
-func (t RawType[M]) All(c Source) iter.Seq[*RawUpdate[M]] { return All[*RawUpdate[M]](c, t.Descriptor) }

@@ -19,6 +19,6 @@ func ExampleRaw() {
 	peeked, _ := secrets.PeekName(body)
 	name, _ := xdstp.Parse(peeked)
 	u, err := secrets.Decode(&resource.DecodeContext{Name: name}, body)
-	fmt.Println(u.Name(), u.(*resource.RawUpdate[*tlsv3.Secret]).Message().GetName(), err)
+	fmt.Println(u.Name(), u.Message().GetName(), err)
 	// Output: server server <nil>
 }

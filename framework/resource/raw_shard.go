@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A rawShard keeps updates of a [RawType]. It is simpler than those of generated
+// A rawShard keeps updates of a type of [Raw]. It is simpler than those of generated
 // types, which stand in a package that imports this one, and has no refs to index.
 type rawShard struct {
 	updates sync.Map // by name

@@ -20,7 +20,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-func decodeRaw[M proto.Message](t *testing.T, typ resource.RawType[M], m M) (*resource.RawUpdate[M], error) {
+func decodeRaw[M proto.Message](t *testing.T, typ resource.Spec[*resource.RawUpdate[M]], m M) (*resource.RawUpdate[M], error) {
 	t.Helper()
 	body, err := proto.Marshal(m)
 	if err != nil {
@@ -30,11 +30,7 @@ func decodeRaw[M proto.Message](t *testing.T, typ resource.RawType[M], m M) (*re
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := typ.Decode(&resource.DecodeContext{Name: name, Version: "1"}, body)
-	if err != nil {
-		return nil, err
-	}
-	return u.(*resource.RawUpdate[M]), nil
+	return typ.Decode(&resource.DecodeContext{Name: name, Version: "1"}, body)
 }
 
 // A type in one line: the whole message is the update.
@@ -43,7 +39,7 @@ func TestRaw(t *testing.T) {
 	if secrets.Name != "envoy.extensions.transport_sockets.tls.v3.Secret" || secrets.Complete {
 		t.Errorf("the type is %q, complete: %v", secrets.Name, secrets.Complete)
 	}
-	if _, err := resource.NewSet(secrets.Descriptor); err != nil {
+	if _, err := resource.NewSet(resource.Describe(resource.Define(secrets))); err != nil {
 		t.Error(err)
 	}
 	m := &tlsv3.Secret{Name: "n", Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{}}}
@@ -68,7 +64,7 @@ func TestRawNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for want, typ := range map[string]resource.RawType[*endpointv3.ClusterLoadAssignment]{
+	for want, typ := range map[string]resource.Spec[*resource.RawUpdate[*endpointv3.ClusterLoadAssignment]]{
 		"c":  resource.Raw((*endpointv3.ClusterLoadAssignment).GetClusterName),
 		"<c": resource.Raw(func(m *endpointv3.ClusterLoadAssignment) string { return "<" + m.GetClusterName() }),
 	} {

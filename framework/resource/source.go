@@ -2,6 +2,7 @@ package resource
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -19,6 +20,28 @@ type Base struct{ s Source }
 func NewBase(s Source) Base { return Base{s} }
 
 func (b Base) source() Source { return b.s }
+
+// sourceOf returns the source of a client; nil for a nil or zero Client.
+func sourceOf(c Client) Source {
+	if c == nil {
+		return nil
+	}
+	return c.source()
+}
+
+// Find returns the handle of a type that is registered with the client, by the full name of its
+// message.
+func Find(c Client, message string) (TypeOf[Update], error) {
+	s := sourceOf(c)
+	if s == nil {
+		return TypeOf[Update]{}, errNoClient
+	}
+	d, ok := s.Types().Lookup(message)
+	if !ok {
+		return TypeOf[Update]{}, fmt.Errorf("resource: %w %s; register its plugin", ErrUnknownType, message)
+	}
+	return d.Handle(), nil
+}
 
 // A Source is the part of a client that typed handles use. Only this module implements it; it
 // may gain methods in any release. All methods are safe for concurrent use.
@@ -68,30 +91,4 @@ type Observation interface {
 	Next(ctx context.Context) (State, error)
 	// Stop ends the subscription. It may be called more than once.
 	Stop()
-}
-
-// A Holder is a [Watcher] that is not done with what it was told when its method
-// returns. Control planes are read only as fast as watchers work, up to a limit of
-// time; see the client's documentation.
-type Holder interface {
-	// Hold is called before each call of another method. The watcher is done with
-	// that call once it has called release, from any goroutine.
-	Hold(release func())
-}
-
-// A Watcher is told what becomes of one resource (gRFC A88). Its methods are
-// never called concurrently with each other and never while the client holds a
-// lock; they may block without holding anything up but themselves, and may
-// start and cancel other subscriptions. A watcher that is slow misses the
-// states in between, never the newest. A panic in a method ends the program.
-type Watcher[U any] interface {
-	// Changed brings a resource to use from now on. Any earlier error is over.
-	Changed(u U)
-	// Failed says why there is no usable resource. One that was brought before
-	// is not to be used any longer.
-	Failed(err error)
-	// Ambient brings trouble that leaves the last resource valid: the control
-	// plane cannot be reached, it sent a version that was rejected, or it says
-	// that the resource is gone. A nil error says that the trouble is over.
-	Ambient(err error)
 }

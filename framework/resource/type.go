@@ -19,10 +19,10 @@ const TypeURLPrefix = "type.googleapis.com/"
 // has for its client.
 const Wildcard = "*"
 
-// Contract1RerunGoGenerateIfMissing is the compile-time handshake between this
+// Contract2RerunGoGenerateIfMissing is the compile-time handshake between this
 // package and generated code: generated code of another contract names another
 // constant, and the compiler's error says what to run.
-const Contract1RerunGoGenerateIfMissing = 1
+const Contract2RerunGoGenerateIfMissing = 2
 
 // A Descriptor is a resource type as the framework sees it. Generated packages hold
 // one; it is never changed after registration.
@@ -78,7 +78,7 @@ func (t *Descriptor) check() error {
 // fail at the call: whatever is wrong is kept and reported when the registrar is
 // frozen.
 type Registrar interface {
-	Register(t *Descriptor)
+	Register(t Type)
 	Extend(e Extension)
 	// Fill adds an extension where nobody registers another one for the same name.
 	Fill(e Extension)

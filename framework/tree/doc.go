@@ -2,8 +2,8 @@
 // listener to its routes, from there to clusters, and to their endpoints (gRFC A74's
 // idea, for resources of any registered types).
 //
-//	for s, err := range tree.Watch(ctx, c, listener.Type(), "web") {
-//		// s has the listener and whatever it refers to, directly or not
+//	for ev := range tree.Watch(ctx, c, listener.Type(), "web") {
+//		// ev.Update has the listener and the resources that it refers to, directly or not
 //	}
 //
 // # Consistency

@@ -35,12 +35,12 @@ func ExampleWatch() {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // nothing listens there: this example only shows the calls
-	for s, err := range tree.Watch(ctx, c, listener.Type(), "web") {
-		if err != nil {
-			fmt.Println("no listener:", err)
+	for ev := range tree.Watch(ctx, c, listener.Type(), "web") {
+		if ev.Err != nil {
+			fmt.Println("no listener:", ev.Err)
 			continue
 		}
-		for ref, state := range s.All() {
+		for ref, state := range ev.Update.All() {
 			fmt.Println(ref, state.Update, state.Err)
 		}
 	}

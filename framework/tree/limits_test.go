@@ -44,7 +44,9 @@ func TestReferencesThatChangeLeaveNothing(t *testing.T) {
 
 // A countingClient ends the context while the walk subscribes.
 type countingClient struct {
+	resource.Base
 	resource.Source
+
 	count  int
 	cancel func()
 }
@@ -68,8 +70,9 @@ func TestContextEndsAWalk(t *testing.T) {
 		ctx, cancel := context.WithCancel(w.t.Context())
 		defer cancel()
 		c := &countingClient{Source: w.client, cancel: cancel}
-		for _, err := range tree.Watch(ctx, c, route.Type(), "r") {
-			w.t.Errorf("a snapshot of absent clusters: %v", err)
+		c.Base = resource.NewBase(c)
+		for ev := range tree.Watch(ctx, c, route.Type(), "r") {
+			w.t.Errorf("a snapshot of absent clusters: %v", ev)
 		}
 		if c.count != 3 {
 			w.t.Errorf("the walk subscribed to %d clusters; want it to end with the third", c.count)

@@ -18,6 +18,7 @@ type Snapshot struct {
 type part struct {
 	update resource.Update
 	err    error // why there is no update
+	origin resource.Origin
 }
 
 // Root is the resource that references were followed from.
@@ -31,7 +32,7 @@ func (s *Snapshot) Len() int { return len(s.order) }
 func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 	return func(yield func(resource.Ref, resource.State) bool) {
 		for _, r := range s.order {
-			if p := s.parts[r]; !yield(r, resource.State{Update: p.update, Err: p.err}) {
+			if p := s.parts[r]; !yield(r, resource.State{Update: p.update, Err: p.err, Origin: p.origin}) {
 				return
 			}
 		}

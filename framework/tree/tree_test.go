@@ -112,8 +112,8 @@ func (w *world) watch(ctx context.Context, name string, opts ...tree.Option) *wa
 	x := &watch{w: w, news: make(chan string, 100)}
 	go func() {
 		defer close(x.news)
-		for s, err := range tree.Watch(ctx, w.client, route.Type(), name, opts...) {
-			x.news <- describe(s, err)
+		for ev := range tree.Watch(ctx, w.client, route.Type(), name, opts...) {
+			x.news <- describe(ev.Update, ev.Err)
 		}
 	}()
 	return x
@@ -206,7 +206,7 @@ func TestMissingParts(t *testing.T) {
 		w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { }`)
 		x.want("a bad version of the root harms nothing either")
 		w.client.Close()
-		synctest.Wait()
+		x.want("the client is closed", "error: closed")
 		if s, open := <-x.news; open {
 			t.Errorf("the sequence goes on after the client's end: %s", s)
 		}
@@ -251,10 +251,10 @@ func TestMisuse(t *testing.T) {
 	in(t, func(w *world) {
 		for _, name := range []string{"", "xdstp://e/envoy.config.cluster.v3.Cluster/c"} {
 			n := 0
-			for s, err := range tree.Watch(w.t.Context(), w.client, route.Type(), name) {
+			for ev := range tree.Watch(w.t.Context(), w.client, route.Type(), name) {
 				n++
-				if s != nil || err == nil {
-					t.Errorf("watching %q yields %v, %v", name, s, err)
+				if ev.Update != nil || ev.Err == nil {
+					t.Errorf("watching %q yields %v", name, ev)
 				}
 			}
 			if n != 1 {
@@ -268,14 +268,15 @@ func TestLookup(t *testing.T) {
 	in(t, func(w *world) {
 		w.route("r", "a")
 		w.cluster("a", "")
-		next, stop := iter.Pull2(tree.Watch(w.t.Context(), w.client, route.Type(), "r"))
+		next, stop := iter.Pull(tree.Watch(w.t.Context(), w.client, route.Type(), "r"))
 		defer stop()
 		w.elapse()
 		w.server.Delete(endpoint.TypeURL, "a")
-		s, err, _ := next()
-		if err != nil {
-			t.Fatal(err)
+		ev, _ := next()
+		if ev.Err != nil || !ev.Changed || ev.Origin != resource.OriginPrimary {
+			t.Fatalf("%+v; want a snapshot", ev)
 		}
+		s := ev.Update
 		var refs []resource.Ref
 		for r := range s.All() {
 			refs = append(refs, r)

@@ -12,7 +12,7 @@ import (
 // A walker watches a resource and what it refers to. One goroutine walks; the client's
 // goroutines bring news.
 type walker struct {
-	client  resource.Source
+	client  resource.Client
 	root    resource.Ref
 	options options
 	changed chan struct{} // has an element when there is news
@@ -33,31 +33,34 @@ type node struct {
 	known bool
 }
 
-func newWalker(c resource.Source, root resource.Ref, o options) *walker {
-	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), nodes: make(map[resource.Ref]*node)}
-}
-
-// start watches the root. The channel is closed when the root's watch ends, with ctx or
-// with the client.
-func (w *walker) start(ctx context.Context, t *resource.Descriptor) (ended <-chan struct{}, err error) {
-	o, err := w.client.Observe(t, w.root.Name.String())
+func newWalker(c resource.Client, t resource.Type, name string, o options) (*walker, error) {
+	root, err := t.Ref(c, name)
 	if err != nil {
 		return nil, err
 	}
-	root := &node{walker: w, cancel: o.Stop}
+	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), nodes: make(map[resource.Ref]*node)}, nil
+}
+
+// start watches the root. The channel has an element when the root's watch ends: the error of
+// its last event, or nil if ctx ended.
+func (w *walker) start(ctx context.Context, t resource.TypeOf[resource.Update]) (ended <-chan error) {
+	ctx, cancel := context.WithCancel(ctx)
+	root := &node{walker: w, cancel: cancel}
 	w.nodes[w.root] = root
-	done := make(chan struct{})
+	done := make(chan error, 1)
 	go func() {
 		defer close(done)
-		for {
-			s, err := o.Next(ctx)
-			if err != nil {
-				return
+		var last error
+		for ev := range t.Watch(ctx, w.client, w.root.Name.String()) {
+			if last = ev.Err; !errors.Is(last, resource.ErrClosed) {
+				root.notify(ev)
 			}
-			root.tell(s.Update, s.Err)
+		}
+		if ctx.Err() == nil {
+			done <- last
 		}
 	}()
-	return done, nil
+	return done
 }
 
 func (w *walker) stop() {
@@ -66,24 +69,30 @@ func (w *walker) stop() {
 	}
 }
 
-// walk follows the references from the root, and watches what it finds. news reports
-// whether there is something to tell: another complete snapshot, or another error.
-func (w *walker) walk(ctx context.Context) (s *Snapshot, err error, news bool) { //nolint:revive // as the iterator has them
+// walk follows the references from the root, and subscribes to the resources that it meets. news
+// reports whether there is an event: another complete snapshot, or another error.
+func (w *walker) walk(ctx context.Context) (ev Event, news bool) {
 	met := map[resource.Ref]bool{w.root: true}
 	s, complete, err := w.follow(ctx, met)
 	switch {
 	case ctx.Err() != nil:
-		return nil, nil, false //nolint:nilerr // the watch ends; there is nothing to tell
+		return Event{}, false // the watch ends; there is nothing to tell
 	case err != nil:
-		news = w.lastErr == nil || w.lastErr.Error() != err.Error()
-		w.last, w.lastErr = nil, err
-	case !complete:
-	default:
-		news = !s.same(w.last)
+		ev, news = w.failed(err)
+	case complete && !s.same(w.last):
 		w.last, w.lastErr = s, nil
+		ev, news = Event{Update: s, Changed: true, Origin: s.parts[w.root].origin}, true
 	}
 	w.prune(met)
-	return s, err, news
+	return ev, news
+}
+
+// failed returns the event of an error, unless it is the same as before.
+func (w *walker) failed(err error) (ev Event, news bool) {
+	news = w.lastErr == nil || w.lastErr.Error() != err.Error()
+	ev = Event{Err: err, Changed: w.last != nil}
+	w.last, w.lastErr = nil, err
+	return ev, news
 }
 
 // follow walks level by level, and adds each reference to met. It is complete when every
@@ -127,23 +136,16 @@ func (w *walker) node(r resource.Ref) *node {
 	if n := w.nodes[r]; n != nil {
 		return n
 	}
-	n := &node{walker: w, cancel: func() {}}
+	n := &node{walker: w}
 	w.nodes[r] = n
-	t, ok := w.client.Types().Lookup(r.Type)
-	if !ok {
-		n.tell(nil, fmt.Errorf("tree: %w %s; register its plugin", resource.ErrUnknownType, r.Type))
-		return n
+	t, err := resource.Find(w.client, r.Type)
+	if err == nil {
+		n.cancel, err = t.Subscribe(w.client, r.Name.String(), n.notify)
 	}
-	cancel, err := w.client.Subscribe(t, r.Name.String(), func(s, last resource.State) {
-		if s.Update == nil || s.Update != last.Update {
-			n.tell(s.Update, s.Err)
-		}
-	})
 	if err != nil {
-		n.tell(nil, err)
-		return n
+		n.cancel = func() {}
+		n.notify(resource.Event[resource.Update]{Err: err})
 	}
-	n.cancel = cancel
 	return n
 }
 
@@ -169,16 +171,13 @@ func (n *node) get() (part, bool) {
 	return n.part, n.known
 }
 
-// tell takes what is known now. An update stays in use beside an error.
-func (n *node) tell(u resource.Update, err error) {
-	if u == nil && err == nil {
-		err = errors.New("tree: nothing is known")
-	}
-	if u != nil {
-		err = nil
+// notify takes an event, unless the update stays as it is.
+func (n *node) notify(ev resource.Event[resource.Update]) {
+	if ev.Err == nil && !ev.Changed {
+		return
 	}
 	n.mu.Lock()
-	n.part, n.known = part{u, err}, true
+	n.part, n.known = part{ev.Update, ev.Err, ev.Origin}, true
 	n.mu.Unlock()
 	select {
 	case n.walker.changed <- struct{}{}:

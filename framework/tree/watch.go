@@ -32,28 +32,27 @@ func WithFollow(f func(from resource.Update, to resource.Ref) bool) Option {
 // that, there is no snapshot but [ErrTooLarge]. Less than 1 means 1.
 func WithLimit(n int) Option { return func(o *options) { o.limit = max(n, 1) } }
 
-// Watch yields a snapshot when all of its parts are there or known not to be, and
-// another when any of them changed and all of the new ones are. Without a usable root it
-// yields (nil, error). Trouble beside resources that stay valid is not told. A consumer
-// that is slow sees the newest snapshot, not each. The sequence ends with ctx, with the
-// client's Close, or after the error of a call that could not subscribe to the root.
-func Watch(ctx context.Context, c resource.Source, t *resource.Descriptor, name string, opts ...Option) iter.Seq2[*Snapshot, error] {
+// An Event is a snapshot or the reason why there is none; see [resource.Event].
+type Event = resource.Event[*Snapshot]
+
+// Watch yields an event with a snapshot when each of its parts has arrived or is known not to
+// exist, and another one when a part changed and the new parts are complete. Err is set if the
+// root is not usable. Ambient is not set: ambient errors of the parts are not reported. Origin is
+// that of the root. A slow reader misses snapshots in between, never the newest. The sequence
+// ends when ctx ends. It also ends after an event with an error of misuse and after one with
+// [resource.ErrClosed].
+func Watch(ctx context.Context, c resource.Client, t resource.Type, name string, opts ...Option) iter.Seq[Event] {
 	o := options{limit: defaultLimit, follow: func(resource.Update, resource.Ref) bool { return true }}
 	for _, opt := range opts {
 		opt(&o)
 	}
-	return func(yield func(*Snapshot, error) bool) {
-		n, err := c.ParseName(name)
+	return func(yield func(Event) bool) {
+		w, err := newWalker(c, t, name, o)
 		if err != nil {
-			yield(nil, err)
+			yield(Event{Err: err})
 			return
 		}
-		w := newWalker(c, resource.Ref{Type: t.Name, Name: n}, o)
-		ended, err := w.start(ctx, t)
-		if err != nil {
-			yield(nil, err)
-			return
-		}
+		ended := w.start(ctx, resource.Describe(t).Handle())
 		defer func() {
 			w.stop()
 			<-ended
@@ -61,11 +60,16 @@ func Watch(ctx context.Context, c resource.Source, t *resource.Descriptor, name 
 		for {
 			select {
 			case <-w.changed:
-			case <-ended:
-				return
-			}
-			s, err, news := w.walk(ctx)
-			if news && !yield(s, err) {
+				if ev, news := w.walk(ctx); news && !yield(ev) {
+					return
+				}
+			case err := <-ended:
+				if err == nil {
+					return
+				}
+				if ev, news := w.failed(err); news {
+					yield(ev)
+				}
 				return
 			}
 		}

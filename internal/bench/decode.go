@@ -181,7 +181,7 @@ func decodeRows(context.Context) (rows []Row, err error) {
 	}
 	for _, d := range []struct {
 		name    string
-		typ     *resource.Descriptor
+		typ     resource.Type
 		message proto.Message
 		bound   float64
 		allocs  float64
@@ -200,7 +200,8 @@ func decodeRows(context.Context) (rows []Row, err error) {
 			return nil, err
 		}
 		dc := resource.DecodeContext{Name: name, Types: set, Bootstrap: config, Server: config.Servers()[0]}
-		if _, err := d.typ.Decode(&dc, body); err != nil {
+		typ := resource.Describe(d.typ)
+		if _, err := typ.Decode(&dc, body); err != nil {
 			return nil, fmt.Errorf("%s: %w", d.name, err)
 		}
 		bodies, fresh, err := anys(d.message)
@@ -209,7 +210,7 @@ func decodeRows(context.Context) (rows []Row, err error) {
 		}
 		decode := func() error {
 			one := dc
-			_, err := d.typ.Decode(&one, body)
+			_, err := typ.Decode(&one, body)
 			return err
 		}
 		mine, peer, err := compare(decode, nested(bodies, fresh))

@@ -35,7 +35,7 @@ func lookupRow(context.Context) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		u, err := cluster.Type().Decode(&resource.DecodeContext{Name: n, Types: set}, body)
+		u, err := resource.Describe(cluster.Type()).Decode(&resource.DecodeContext{Name: n, Types: set}, body)
 		if err != nil {
 			return nil, err
 		}

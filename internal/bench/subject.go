@@ -192,17 +192,14 @@ func (s *subject) startFloor(ctx context.Context, addr string, n int) error {
 	return nil
 }
 
-// A watcher counts what it is told.
-type watcher[U resource.Update] struct{ tell func() }
-
-// Changed implements [resource.Watcher].
-func (w watcher[U]) Changed(U) { w.tell() }
-
-// Failed implements [resource.Watcher].
-func (w watcher[U]) Failed(error) {}
-
-// Ambient implements [resource.Watcher].
-func (w watcher[U]) Ambient(error) {}
+// changed calls f for each event with another update.
+func changed[U resource.Update](f func()) func(resource.Event[U]) {
+	return func(ev resource.Event[U]) {
+		if ev.Changed && ev.Err == nil {
+			f()
+		}
+	}
+}
 
 func standardTypes() (*resource.Set, error) {
 	reg := registry.New()
@@ -232,12 +229,12 @@ func (s *subject) startOurs(addr string, n int, delta bool) error {
 	}
 	s.stop = func() { _ = c.Close() }
 	for i := range n {
-		cancel, err := cluster.Subscribe(c, clusterName(i), watcher[*cluster.Update]{func() { s.tell(i) }})
+		cancel, err := cluster.Subscribe(c, clusterName(i), changed[*cluster.Update](func() { s.tell(i) }))
 		if err != nil {
 			return err
 		}
 		s.cancels = append(s.cancels, cancel)
-		if cancel, err = endpoint.Subscribe(c, serviceName(i), watcher[*endpoint.Update]{func() { s.tell(n + i) }}); err != nil {
+		if cancel, err = endpoint.Subscribe(c, serviceName(i), changed[*endpoint.Update](func() { s.tell(n + i) })); err != nil {
 			return err
 		}
 		s.cancels = append(s.cancels, cancel)

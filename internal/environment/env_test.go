@@ -45,9 +45,9 @@ func acquire(t *testing.T, e *Env, scope string) *Scope {
 
 // works reports whether a client is open.
 func works(s *Scope) bool {
-	o, err := s.Observe(cluster.Type(), "c")
+	stop, err := cluster.Subscribe(s, "c", func(cluster.Event) {})
 	if err == nil {
-		o.Stop()
+		stop()
 	}
 	return err == nil
 }
@@ -224,7 +224,7 @@ func TestGoroutinesOfScopes(t *testing.T) {
 	var scopes []*Scope
 	for i := range n {
 		s := acquire(t, e, string(rune('a'+i)))
-		if _, err := s.Observe(cluster.Type(), "c"); err != nil {
+		if _, err := s.Observe(resource.Describe(cluster.Type()), "c"); err != nil {
 			t.Fatal(err)
 		}
 		scopes = append(scopes, s)

@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
 )
@@ -110,8 +111,7 @@ func (v *victim) open(hostile, second string, delta bool) error {
 	if v.client, err = client.New(config, types); err != nil {
 		return err
 	}
-	clusters, _ := types.Lookup(clusterMessage)
-	_, err = v.client.Subscribe(clusters, secondName, v.second.notify)
+	_, err = cluster.Subscribe(v.client, secondName, v.second.notify)
 	return err
 }
 
@@ -139,16 +139,16 @@ func (v *victim) obey(o order) (r reading, err error) {
 }
 
 func (v *victim) watch(o order) error {
-	t, ok := v.client.Types().Lookup(o.Message)
-	if !ok {
-		return fmt.Errorf("unknown type %s", o.Message)
+	t, err := resource.Find(v.client, o.Message)
+	if err != nil {
+		return err
 	}
 	if !o.Collection {
-		cancel, err := v.client.Subscribe(t, o.Name, func(_, _ resource.State) {})
+		cancel, err := t.Subscribe(v.client, o.Name, func(resource.Event[resource.Update]) {})
 		v.ends = append(v.ends, cancel)
 		return err
 	}
-	obs, err := v.client.ObserveCollection(t, o.Name)
+	obs, err := v.client.ObserveCollection(resource.Describe(t), o.Name)
 	if err != nil {
 		return err
 	}
@@ -172,12 +172,12 @@ type delays struct {
 	last    time.Time
 }
 
-// notify takes the newest state.
-func (d *delays) notify(s, last resource.State) {
-	if s.Update == nil || s.Update == last.Update {
+// notify takes an event.
+func (d *delays) notify(ev cluster.Event) {
+	if ev.Err != nil || !ev.Changed {
 		return
 	}
-	sent, err := strconv.ParseInt(s.Update.Version(), 10, 64)
+	sent, err := strconv.ParseInt(ev.Update.Version(), 10, 64)
 	if err != nil {
 		return
 	}

@@ -41,7 +41,7 @@ func imports() []string {
 
 // source completes a snippet to a file that imports the packages it names.
 func (s snippet) source() string {
-	code := "var (\n\tctx context.Context\n\tc resource.Source\n)\n" + s.code
+	code := "var (\n\tctx context.Context\n\tc resource.Client\n)\n" + s.code
 	var b strings.Builder
 	b.WriteString("package snippet\n\n")
 	for _, p := range imports() {

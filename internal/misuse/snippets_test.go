@@ -1,7 +1,7 @@
 package misuse
 
 // A snippet is code of a program. It has the variables ctx and c, a context and a
-// resource.Source, and may use the packages of imports.
+// resource.Client, and may use the packages of imports.
 type snippet struct {
 	name string
 	code string
@@ -20,6 +20,45 @@ func snippets() []snippet {
 				u, err = cluster.Get(ctx, c, "n")
 				return
 			}`, "(value of type *cluster.Update) as *route.Update value"},
+		{"handle, function and event of the same type", `
+			func f() {
+				for ev := range cluster.Type().Watch(ctx, c, "n") {
+					use(ev)
+				}
+				cluster.Subscribe(c, "n", use)
+			}
+			func use(ev cluster.Event) {}`, ""},
+		{
+			"function of one type, subscription of another", `
+			func f() { cluster.Subscribe(c, "n", func(route.Event) {}) }`,
+			"as func(cluster.Event) value in argument to cluster.Subscribe",
+		},
+		{
+			"handle of one type for a function of another", `
+			func f() { g(cluster.Type()) }
+			func g(resource.TypeOf[*route.Update]) {}`,
+			"as resource.TypeOf[*route.Update] value in argument to g",
+		},
+		{
+			"decoder of one type, handle of another", `
+			var _ resource.TypeOf[*route.Update] = resource.Define(resource.Spec[*cluster.Update]{})`,
+			"as resource.TypeOf[*route.Update] value in variable declaration",
+		},
+		{
+			"client of the program's own", `
+			type fake struct{}
+			func f() { cluster.Get(ctx, fake{}, "n") }`,
+			"as resource.Client value in argument to cluster.Get",
+		},
+		{
+			"update and error as two variables", `
+			func f() {
+				for u, err := range cluster.Watch(ctx, c, "n") {
+					_, _ = u, err
+				}
+			}`,
+			"permits only one iteration variable",
+		},
 
 		{"options at the right end", `
 			func f() {

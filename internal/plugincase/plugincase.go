@@ -34,7 +34,7 @@ import (
 
 // Run runs the cases of all files in testdata/cases. message makes an empty message of
 // the type.
-func Run(t *testing.T, typ *resource.Descriptor, message func() proto.Message) {
+func Run(t *testing.T, typ resource.Type, message func() proto.Message) {
 	t.Helper()
 	files, err := filepath.Glob("testdata/cases/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -45,7 +45,7 @@ func Run(t *testing.T, typ *resource.Descriptor, message func() proto.Message) {
 	}
 }
 
-func runFile(t *testing.T, typ *resource.Descriptor, message func() proto.Message, file string) {
+func runFile(t *testing.T, typ resource.Type, message func() proto.Message, file string) {
 	t.Helper()
 	archive, err := txtar.ParseFile(file)
 	if err != nil {
@@ -104,13 +104,14 @@ func options(text string) []Option {
 func Kit(t *testing.T, p plugintest.Plugin, dir string) {
 	t.Helper()
 	dc := Context(t)
-	typ, decode := *p.Type, p.Type.Decode
+	typ := *resource.Describe(p.Type)
+	decode := typ.Decode
 	typ.Decode = func(kit *resource.DecodeContext, body []byte) (resource.Update, error) {
 		full := *kit
 		full.Bootstrap, full.Types = dc.Bootstrap, dc.Types
 		return decode(&full, body)
 	}
-	p.Type = &typ
+	p.Type = typ.Handle()
 	t.Chdir(dir)
 	plugintest.Run(t, p)
 }
@@ -140,7 +141,7 @@ func Extend(register func(resource.Registrar)) Option {
 }
 
 // Decode decodes one message.
-func Decode(t testing.TB, typ *resource.Descriptor, m proto.Message, opts ...Option) (resource.Update, error) {
+func Decode(t testing.TB, typ resource.Type, m proto.Message, opts ...Option) (resource.Update, error) {
 	t.Helper()
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -150,7 +151,7 @@ func Decode(t testing.TB, typ *resource.Descriptor, m proto.Message, opts ...Opt
 }
 
 // Read reads a message from text into m, and decodes it, which must succeed.
-func Read[U resource.Update](t testing.TB, typ *resource.Descriptor, m proto.Message, text string, opts ...Option) U {
+func Read[U resource.Update](t testing.TB, typ resource.Type, m proto.Message, text string, opts ...Option) U {
 	t.Helper()
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
 		t.Fatal(err)
@@ -164,10 +165,10 @@ func Read[U resource.Update](t testing.TB, typ *resource.Descriptor, m proto.Mes
 
 // DecodeBytes decodes an encoded message. The context's name is used where it has
 // one, and else the one that the message carries.
-func DecodeBytes(dc *resource.DecodeContext, typ *resource.Descriptor, body []byte) (resource.Update, error) {
+func DecodeBytes(dc *resource.DecodeContext, typ resource.Type, body []byte) (resource.Update, error) {
 	named := *dc
 	if named.Name.IsZero() {
-		s, err := typ.PeekName(body)
+		s, err := resource.Describe(typ).PeekName(body)
 		if err != nil {
 			return nil, err
 		}
@@ -175,7 +176,7 @@ func DecodeBytes(dc *resource.DecodeContext, typ *resource.Descriptor, body []by
 			return nil, err
 		}
 	}
-	return typ.Decode(&named, body)
+	return resource.Describe(typ).Decode(&named, body)
 }
 
 // Context is a context in which everything is there.

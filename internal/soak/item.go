@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,7 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An item is a resource, and the watcher of it.
+// An item is a resource with its newest event.
 type item struct {
 	typ, name string
 	servers   []int
@@ -23,30 +24,19 @@ type item struct {
 	err error
 }
 
-// Changed implements [resource.Watcher].
-func (it *item) Changed(u resource.Update) {
+// notify takes an event.
+func (it *item) notify(ev resource.Event[resource.Update]) {
 	it.mu.Lock()
 	defer it.mu.Unlock()
-	it.raw, it.err = u.Raw(), nil
-}
-
-// Failed implements [resource.Watcher].
-func (it *item) Failed(err error) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	it.raw, it.err = nil, err
-}
-
-// Ambient implements [resource.Watcher].
-func (it *item) Ambient(err error) {
-	it.mu.Lock()
-	defer it.mu.Unlock()
-	it.err = err
+	it.raw, it.err = nil, cmp.Or(ev.Err, ev.Ambient)
+	if ev.Update != nil {
+		it.raw = ev.Update.Raw()
+	}
 }
 
 // lost says what the watcher or the cache lacks; nil when both have the newest
 // version.
-func (it *item) lost(c resource.Source) error {
+func (it *item) lost(c resource.Client) error {
 	it.mu.Lock()
 	raw, err := it.raw, it.err
 	it.mu.Unlock()
@@ -56,8 +46,11 @@ func (it *item) lost(c resource.Source) error {
 	if v := versionOf(it.typ, raw); v != strconv.Itoa(it.version) {
 		return fmt.Errorf("%s: the watcher has version %q, want %d", it.name, v, it.version)
 	}
-	t, _ := c.Types().Lookup(it.typ)
-	u, ok := resource.LookupString[resource.Update](c, t, it.name)
+	t, err := resource.Find(c, it.typ)
+	if err != nil {
+		return err
+	}
+	u, ok := t.Lookup(c, it.name)
 	if !ok {
 		return fmt.Errorf("%s is not cached", it.name)
 	}

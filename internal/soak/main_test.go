@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,7 +41,7 @@ func TestLostUpdateIsFound(t *testing.T) {
 		t.Errorf("error = %v, want one lost update", err)
 	}
 	w.items[3].version--
-	w.items[5].Ambient(errors.New("trouble"))
+	w.items[5].notify(resource.Event[resource.Update]{Err: errors.New("trouble")})
 	if _, err := w.rest(t.Context(), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "trouble") {
 		t.Errorf("error = %v, want the trouble of a watcher", err)
 	}

@@ -126,11 +126,11 @@ func (w *world) fill(resources int) error {
 		return err
 	}
 	for _, it := range w.items {
-		t, ok := w.client.Types().Lookup(it.typ)
-		if !ok {
-			return fmt.Errorf("no type %s", it.typ)
+		t, err := resource.Find(w.client, it.typ)
+		if err != nil {
+			return err
 		}
-		if _, err := resource.Subscribe[resource.Update](w.client, t, it.name, it); err != nil {
+		if _, err := t.Subscribe(w.client, it.name, it.notify); err != nil {
 			return err
 		}
 	}

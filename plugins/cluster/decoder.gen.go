@@ -45,7 +45,7 @@ var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireCluster)

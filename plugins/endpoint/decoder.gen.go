@@ -28,7 +28,7 @@ var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishColle
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireClusterLoadAssignment)

@@ -13,7 +13,7 @@ import (
 // The hooks are written by hand; these are the types that they must have.
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireLbEndpoint)

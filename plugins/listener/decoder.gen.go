@@ -47,7 +47,7 @@ var _ func(*resource.DecodeContext, resource.Path, *listenerv3.Listener, *resour
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkFilters // hook that checks the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireListener)

@@ -50,7 +50,7 @@ var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, 
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
 	m := new(wireRouteConfiguration)

@@ -76,7 +76,7 @@ func decodeListener(t *testing.T, routes *routev3.RouteConfiguration) (resource.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return listener.Type().Decode(&resource.DecodeContext{Name: name, Types: types(t)}, body)
+	return resource.Describe(listener.Type()).Decode(&resource.DecodeContext{Name: name, Types: types(t)}, body)
 }
 
 func toCluster(name string) *routev3.Route {

@@ -17,15 +17,17 @@ import (
 // A kit is a plugin with what it is tested with.
 type kit struct {
 	Plugin
+	typ    *resource.Descriptor
 	types  *resource.Set
 	server *bootstrap.Server
 }
 
 func newKit(t *testing.T, p Plugin) *kit {
 	t.Helper()
-	types := []*resource.Descriptor{p.Type}
+	typ := resource.Describe(p.Type)
+	types := []*resource.Descriptor{typ}
 	for _, name := range p.Inlined {
-		if name != p.Type.Name {
+		if name != typ.Name {
 			types = append(types, opaqueType(name))
 		}
 	}
@@ -33,7 +35,7 @@ func newKit(t *testing.T, p Plugin) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kit{Plugin: p, types: set, server: testServer(t)}
+	return &kit{Plugin: p, typ: typ, types: set, server: testServer(t)}
 }
 
 // An opaque is an inlined resource of which only the bytes matter.
@@ -59,13 +61,13 @@ func opaqueType(name string) *resource.Descriptor {
 
 // testType checks what the framework knows of a type before any resource.
 func (k *kit) testType(t *testing.T) {
-	if got := string(k.Message().ProtoReflect().Descriptor().FullName()); got != k.Type.Name {
-		t.Errorf("Type.Name = %q; the message is a %s", k.Type.Name, got)
+	if got := string(k.Message().ProtoReflect().Descriptor().FullName()); got != k.typ.Name {
+		t.Errorf("Type.Name = %q; the message is a %s", k.typ.Name, got)
 	}
-	if (k.NameField == "") != (k.Type.PeekName == nil) {
-		t.Errorf("the name's field is %q, and PeekName is nil: %v", k.NameField, k.Type.PeekName == nil)
+	if (k.NameField == "") != (k.typ.PeekName == nil) {
+		t.Errorf("the name's field is %q, and PeekName is nil: %v", k.NameField, k.typ.PeekName == nil)
 	}
-	if s := k.Type.NewShard(); s == nil || s.Len() != 0 {
+	if s := k.typ.NewShard(); s == nil || s.Len() != 0 {
 		t.Errorf("NewShard() = %v; must be empty", s)
 	}
 }
@@ -88,7 +90,7 @@ func (k *kit) testGarbage(t *testing.T) {
 }
 
 func (k *kit) decode(name string, body []byte) (resource.Update, error) {
-	return decode(k.Type, k.types, k.server, name, body)
+	return decode(k.typ, k.types, k.server, name, body)
 }
 
 // tryDecode decodes bytes of any kind under a name. They may be wrong, and must
@@ -116,7 +118,7 @@ func (k *kit) checkPeekName(t *testing.T, body []byte) {
 	}
 	field := m.ProtoReflect().Descriptor().Fields().ByName(protoreflect.Name(k.NameField))
 	want := m.ProtoReflect().Get(field).String()
-	if got, err := k.Type.PeekName(body); err != nil || got != want {
+	if got, err := k.typ.PeekName(body); err != nil || got != want {
 		t.Errorf("PeekName(%x) = %q, %v; the message's %s is %q", body, got, err, k.NameField, want)
 	}
 }

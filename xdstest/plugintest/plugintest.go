@@ -15,7 +15,7 @@ import (
 // Plugin is a resource type under test.
 type Plugin struct {
 	// Type is the type.
-	Type *resource.Descriptor
+	Type resource.Type
 	// Message makes an empty message of it.
 	Message func() proto.Message
 	// NameField is the field that carries the resource's name; empty where the
@@ -51,17 +51,18 @@ func Run(t *testing.T, p Plugin) {
 
 // Decode decodes one resource as a client does that knows no other type. The
 // name is the one that m carries where name is empty.
-func Decode(t testing.TB, typ *resource.Descriptor, name string, m proto.Message) (resource.Update, error) {
+func Decode(t testing.TB, typ resource.Type, name string, m proto.Message) (resource.Update, error) {
 	t.Helper()
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	types, err := resource.NewSet(typ)
+	d := resource.Describe(typ)
+	types, err := resource.NewSet(d)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return decode(typ, types, testServer(t), name, body)
+	return decode(d, types, testServer(t), name, body)
 }
 
 // decode finds out the name and decodes.

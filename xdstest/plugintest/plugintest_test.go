@@ -103,7 +103,8 @@ func TestVerdict(t *testing.T) {
 
 // Decode goes by the name that it is given, and else by the message's.
 func TestDecode(t *testing.T) {
-	typ := opaqueType("envoy.config.core.v3.Node")
+	d := opaqueType("envoy.config.core.v3.Node")
+	typ := d.Handle()
 	if _, err := Decode(t, typ, "", &corev3.Node{}); err == nil {
 		t.Error("a message without a name was decoded without one")
 	}
@@ -111,7 +112,7 @@ func TestDecode(t *testing.T) {
 	if err != nil || u.Name().String() != "given" {
 		t.Errorf("Decode = %v, %v; want the given name", u, err)
 	}
-	typ.PeekName = func(body []byte) (string, error) { return resource.PeekString(body, 1) }
+	d.PeekName = func(body []byte) (string, error) { return resource.PeekString(body, 1) }
 	u, err = Decode(t, typ, "", &corev3.Node{Id: "own"})
 	if err != nil || u.Name().String() != "own" || u.Server() == nil || u.Version() == "" {
 		t.Errorf("Decode = %v, %v; want the message's name, a server and a version", u, err)
@@ -124,12 +125,12 @@ func TestDecode(t *testing.T) {
 // A type that a program writes by hand passes, too.
 func TestHandWritten(t *testing.T) {
 	Run(t, Plugin{
-		Type: &resource.Descriptor{
+		Type: resource.Define(resource.Spec[resource.Update]{
 			Name:     "envoy.config.core.v3.Node",
 			PeekName: func(body []byte) (string, error) { return resource.PeekString(body, 1) },
 			Decode:   opaqueType("envoy.config.core.v3.Node").Decode,
 			NewShard: func() resource.Shard { return runtime.NewShard[*opaque]() },
-		},
+		}),
 		Message:   func() proto.Message { return new(corev3.Node) },
 		NameField: "id",
 	})

@@ -42,7 +42,7 @@ func (k *kit) testPrinted(t *testing.T, u, again resource.Update) {
 		t.Errorf("two decodes of the same bytes as JSON, error %v:\n%s\n%s", err, first, second)
 	}
 	var about struct{ Type, Name, Version string }
-	if err := json.Unmarshal(first, &about); err != nil || about.Type != k.Type.Name || about.Name != u.Name().String() || about.Version != version {
+	if err := json.Unmarshal(first, &about); err != nil || about.Type != k.typ.Name || about.Name != u.Name().String() || about.Version != version {
 		t.Errorf("MarshalJSON() = %s, error %v; must have type, name and version", first, err)
 	}
 }

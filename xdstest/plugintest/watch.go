@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,11 +24,11 @@ const patience = 20 * time.Second
 // must be one, and what is rejected must be told to the control plane.
 func (k *kit) testWatch(t *testing.T, c *testCase) {
 	t.Helper()
-	name, err := resourceName(k.Type, c.name, c.body)
+	name, err := resourceName(k.typ, c.name, c.body)
 	if err != nil {
 		return // nobody can ask for it
 	}
-	s := &controlPlane{url: k.Type.URL(), name: name.String(), wrapped: c.name != "" || k.NameField == "", rejected: make(chan string, 16)}
+	s := &controlPlane{url: k.typ.URL(), name: name.String(), wrapped: c.name != "" || k.NameField == "", rejected: make(chan string, 16)}
 	s.set(c.body)
 	w := k.watch(t, s, name)
 	if c.want[0] != "ok" {
@@ -46,56 +47,48 @@ type watched struct {
 	t      *testing.T
 	ctx    context.Context //nolint:containedctx // it ends with the test
 	client *client.Client
-	typ    *resource.Descriptor
+	typ    resource.TypeOf[resource.Update]
 	name   xdstp.Name
 	server *controlPlane
-	next   func() (resource.Update, error, bool)
+	next   func() (resource.Event[resource.Update], bool)
 }
 
-// accepted checks that a valid resource arrives and is what everything returns.
+// accepted checks that a valid resource arrives and that every access returns it.
 func (w *watched) accepted(body []byte) {
 	w.t.Helper()
-	u, err, _ := w.next()
-	if err != nil || u == nil || !bytes.Equal(u.Raw(), body) {
-		w.t.Fatalf("Watch yields %v, %v; want the resource", u, err)
+	ev, _ := w.next()
+	u := ev.Update
+	if ev.Err != nil || ev.Ambient != nil || !ev.Changed || ev.Origin != resource.OriginPrimary || u == nil || !bytes.Equal(u.Raw(), body) {
+		w.t.Fatalf("Watch yields %+v; want the resource, changed", ev)
 	}
-	if found, ok := resource.Lookup[resource.Update](w.client, w.typ, u.Name()); !ok || found != u {
+	if found, ok := w.typ.LookupName(w.client, u.Name()); !ok || found != u {
+		w.t.Errorf("LookupName = %v, %v; Watch yielded %v", found, ok, u)
+	}
+	if found, ok := w.typ.Lookup(w.client, w.name.String()); !ok || found != u {
 		w.t.Errorf("Lookup = %v, %v; Watch yielded %v", found, ok, u)
 	}
-	if found, ok := resource.LookupString[resource.Update](w.client, w.typ, w.name.String()); !ok || found != u {
-		w.t.Errorf("LookupString = %v, %v; Watch yielded %v", found, ok, u)
-	}
-	if got, err := resource.Get[resource.Update](w.ctx, w.client, w.typ, w.name.String()); err != nil || got != u {
+	if got, err := w.typ.Get(w.ctx, w.client, w.name.String()); err != nil || got != u {
 		w.t.Errorf("Get = %v, %v; Watch yielded %v", got, err, u)
 	}
-	found := false
-	for other := range resource.All[resource.Update](w.client, w.typ) {
-		found = found || other == u
-	}
-	if !found {
-		w.t.Error("All does not yield what Watch did")
+	if !slices.Contains(slices.Collect(w.typ.All(w.client)), u) {
+		w.t.Error("All does not yield the update of Watch")
 	}
 	for r := range u.Refs() {
-		found = false
-		for other := range resource.Referring[resource.Update](w.client, w.typ, r) {
-			found = found || other == u
-		}
-		if !found {
+		if !slices.Contains(slices.Collect(w.typ.Referring(w.client, r)), u) {
 			w.t.Errorf("Referring does not yield the resource, which refers to %v", r)
 		}
 	}
 }
 
-// rejected checks that an invalid resource is none, and that the control plane
-// learns of every violation.
+// rejected checks that an invalid resource is none, and that the control plane learns of every
+// violation.
 func (w *watched) rejected(want []string) {
 	w.t.Helper()
-	u, err, _ := w.next()
-	if u != nil || !errors.Is(err, resource.ErrInvalid) {
-		w.t.Errorf("Watch yields %v, %v; want an invalid resource", u, err)
+	if ev, _ := w.next(); ev.Update != nil || !errors.Is(ev.Err, resource.ErrInvalid) {
+		w.t.Errorf("Watch yields %+v; want an invalid resource", ev)
 	}
-	if found, ok := resource.Lookup[resource.Update](w.client, w.typ, w.name); ok {
-		w.t.Errorf("Lookup = %v; the resource is invalid", found)
+	if found, ok := w.typ.LookupName(w.client, w.name); ok {
+		w.t.Errorf("LookupName = %v; the resource is invalid", found)
 	}
 	nack := <-w.server.rejected
 	for _, line := range want {
@@ -108,12 +101,12 @@ func (w *watched) rejected(want []string) {
 // kept checks that a resource stays when the next version of it is invalid.
 func (w *watched) kept(body []byte) {
 	w.t.Helper()
-	u, err, _ := w.next()
-	if !errors.Is(err, resource.ErrInvalid) || u == nil || !bytes.Equal(u.Raw(), body) {
-		w.t.Errorf("Watch yields %v, %v; want the last valid resource beside an error", u, err)
+	ev, _ := w.next()
+	if !errors.Is(ev.Ambient, resource.ErrInvalid) || ev.Err != nil || ev.Changed || ev.Update == nil || !bytes.Equal(ev.Update.Raw(), body) {
+		w.t.Errorf("Watch yields %+v; want the last valid resource and an ambient error", ev)
 	}
-	if found, ok := resource.Lookup[resource.Update](w.client, w.typ, w.name); !ok || found != u {
-		w.t.Errorf("Lookup = %v, %v; Watch yielded %v", found, ok, u)
+	if found, ok := w.typ.LookupName(w.client, w.name); !ok || found != ev.Update {
+		w.t.Errorf("LookupName = %v, %v; Watch yielded %+v", found, ok, ev)
 	}
 	<-w.server.rejected
 }
@@ -127,7 +120,8 @@ func (k *kit) watch(t *testing.T, s *controlPlane, name xdstp.Name) *watched {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	next, stop := iter.Pull2(resource.Watch[resource.Update](ctx, c, k.Type, name.String()))
+	typ := k.typ.Handle()
+	next, stop := iter.Pull(typ.Watch(ctx, c, name.String()))
 	t.Cleanup(func() {
 		stop()
 		cancel()
@@ -135,7 +129,7 @@ func (k *kit) watch(t *testing.T, s *controlPlane, name xdstp.Name) *watched {
 			t.Error(err)
 		}
 	})
-	return &watched{t: t, ctx: ctx, client: c, typ: k.Type, name: name, server: s, next: next}
+	return &watched{t: t, ctx: ctx, client: c, typ: typ, name: name, server: s, next: next}
 }
 
 // clientConfig is a bootstrap configuration with one server, which the authority

@@ -66,9 +66,9 @@ func FuzzWire(f *testing.F, w Wire) {
 // inlines.
 func (w *Wire) context(tb testing.TB) *resource.DecodeContext {
 	tb.Helper()
-	types := []*resource.Descriptor{w.Type}
+	types := []*resource.Descriptor{resource.Describe(w.Type)}
 	for _, name := range w.Inlined {
-		if name != w.Type.Name {
+		if name != w.Type.Name() {
 			types = append(types, opaqueType(name))
 		}
 	}
@@ -120,7 +120,7 @@ func (w *Wire) compare(t *testing.T, body []byte) {
 		return &dc
 	}
 	before := bytes.Clone(body)
-	got, gotErr := w.Type.Decode(context(), body)
+	got, gotErr := resource.Describe(w.Type).Decode(context(), body)
 	want, wantErr := w.Message(context(), body)
 	if !bytes.Equal(before, body) {
 		t.Fatal("a decoder changed the bytes that it was given")
@@ -144,10 +144,10 @@ func (w *Wire) compare(t *testing.T, body []byte) {
 
 // resourceName is the name that a resource carries, or any.
 func (w *Wire) resourceName(body []byte) (xdstp.Name, error) {
-	if w.Type.PeekName == nil {
+	if resource.Describe(w.Type).PeekName == nil {
 		return xdstp.Parse("name")
 	}
-	s, err := w.Type.PeekName(body)
+	s, err := resource.Describe(w.Type).PeekName(body)
 	if err != nil || s == "" {
 		s = "name"
 	}

@@ -22,7 +22,7 @@ var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = identity /
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = withinLimit // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(ratelimitpb.Policy)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -19,13 +19,14 @@ func (printer) Notify(s resource.State) { fmt.Println("told:", s.Update, s.Err) 
 // A resource that was asked for and does not come does not exist.
 func ExampleMachine() {
 	server, _ := bootstrap.ParseServer([]byte(`{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}`))
-	types, _ := resource.NewSet(cluster.Type())
+	clusters := resource.Describe(cluster.Type())
+	types, _ := resource.NewSet(clusters)
 	m := authority.New(authority.Config{Types: types, Servers: []*bootstrap.Server{server}, NodeID: "web-1"})
 	name, _ := xdstp.Parse("checkout")
 	now := time.Now()
 
-	m.Handle(authority.Watch{Type: cluster.Type(), Name: name, Watcher: printer{}}, now)
-	m.Handle(authority.Asked{Type: cluster.Type(), Names: []string{"checkout"}}, now)
+	m.Handle(authority.Watch{Type: clusters, Name: name, Watcher: printer{}}, now)
+	m.Handle(authority.Asked{Type: clusters, Names: []string{"checkout"}}, now)
 	for at, ok := m.NextDeadline(); ok; at, ok = m.NextDeadline() {
 		fmt.Println("after", at.Sub(now))
 		for _, effect := range m.Handle(authority.Tick{}, at) {

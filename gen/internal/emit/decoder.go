@@ -66,8 +66,12 @@ func (e *emitter) decode() jen.Code {
 			jen.Return(jen.Nil(), jen.Id("err")),
 		))
 	}
+	result := jen.Op("*").Id("Update")
+	if e.oracle {
+		result = e.resource("Update")
+	}
 	return jen.Func().Id("decode").Params(jen.Id("dc").Op("*").Add(e.resource("DecodeContext")), jen.Id("body").Index().Byte()).
-		Params(e.resource("Update"), jen.Error()).Block(append(body, jen.Return(jen.Id("u"), jen.Nil()))...)
+		Params(result, jen.Error()).Block(append(body, jen.Return(jen.Id("u"), jen.Nil()))...)
 }
 
 // decodeSteps are rules, fields, rules about Go fields and finish hooks, in this

@@ -93,6 +93,7 @@ type emitter struct {
 	changed bool            // uses grew since the last round
 	imports map[string]bool
 	views   *views // nil: messages are unmarshalled
+	oracle  bool   // for the test of a wire decoder, which takes updates of any type
 }
 
 func newEmitter(p *model.Package) *emitter {

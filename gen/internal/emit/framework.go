@@ -8,46 +8,39 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// watcher writes the typed views of a client.
+// watcher writes the typed views of a client, which call the handle.
 func (e *emitter) watcher() []jen.Code {
 	update := func() *jen.Statement { return jen.Op("*").Id("Update") }
 	short := string(e.pkg.Message.Desc.Name())
 	ctx := jen.Id("ctx").Add(e.qual("context", "Context"))
-	client := jen.Id("c").Add(e.resource("Source"))
+	client := jen.Id("c").Add(e.resource("Client"))
 	name := jen.Id("name").String()
-	seq := func() *jen.Statement { return e.qual("iter", "Seq").Types(update()) }
-	view := func(fn, doc string, params []jen.Code, results jen.Code, call *jen.Statement) jen.Code {
-		return documented(doc, jen.Func().Id(fn).Params(params...).Add(results).Block(jen.Return(call)))
+	view := func(fn, doc string, params []jen.Code, results jen.Code, args ...jen.Code) jen.Code {
+		return documented(doc, jen.Func().Id(fn).Params(params...).Add(results).Block(jen.Return(jen.Id("typ").Dot(fn).Call(args...))))
 	}
-	typ := jen.Op("&").Id("typ")
+	named := func(more ...jen.Code) []jen.Code {
+		return append([]jen.Code{jen.Id("c"), jen.Id("name")}, more...)
+	}
+	withContext := func() []jen.Code { return append([]jen.Code{jen.Id("ctx")}, named()...) }
 	out := []jen.Code{
-		documented("A Watcher is told what becomes of one "+short+".", jen.Type().Id("Watcher").Op("=").Add(e.resource("Watcher")).Types(update())),
-		view("Watch", "Watch yields every newest state of the named "+short+" until ctx ends; see [resource.Watch].",
-			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq2").Types(update(), jen.Error()),
-			e.resource("Watch").Types(update()).Call(jen.Id("ctx"), jen.Id("c"), typ, jen.Id("name"))),
-		view("Subscribe", "Subscribe calls w, never concurrently with itself, with every newest state until cancel.",
-			[]jen.Code{client, name, jen.Id("w").Id("Watcher")}, jen.Params(jen.Id("cancel").Func().Params(), jen.Id("err").Error()),
-			e.resource("Subscribe").Call(jen.Id("c"), typ, jen.Id("name"), jen.Id("w"))),
-		view("Get", "Get waits for the first state of the named "+short+"; see [resource.Get].",
-			[]jen.Code{ctx, client, name}, jen.Params(update(), jen.Error()),
-			e.resource("Get").Types(update()).Call(jen.Id("ctx"), jen.Id("c"), typ, jen.Id("name"))),
-		view("Lookup", "Lookup returns what is cached under a name now. It takes no lock and allocates nothing.",
-			[]jen.Code{client, jen.Id("name").Add(e.qual(xdstpPkg, "Name"))}, jen.Params(update(), jen.Bool()),
-			e.resource("Lookup").Types(update()).Call(jen.Id("c"), typ, jen.Id("name"))),
-		view("LookupString", "LookupString is [Lookup] by a name that is still to be parsed.",
-			[]jen.Code{client, name}, jen.Params(update(), jen.Bool()),
-			e.resource("LookupString").Types(update()).Call(jen.Id("c"), typ, jen.Id("name"))),
-		view("All", "All yields what is cached, of all authorities.",
-			[]jen.Code{client}, seq(), e.resource("All").Types(update()).Call(jen.Id("c"), typ)),
-		view("Referring", "Referring yields what is cached and refers to r.",
-			[]jen.Code{client, jen.Id("r").Add(e.resource("Ref"))}, seq(),
-			e.resource("Referring").Types(update()).Call(jen.Id("c"), typ, jen.Id("r"))),
+		documented("An Event is the state of one "+short+" at one moment; see [resource.Event].",
+			jen.Type().Id("Event").Op("=").Add(e.resource("Event")).Types(update())),
+		view("Watch", "Watch yields an event for each change of the named "+short+" until ctx ends.",
+			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq").Types(jen.Id("Event")), withContext()...),
+		view("Subscribe", "Subscribe calls f, never concurrently with itself, for each change of the named "+short+" until stop is called.",
+			[]jen.Code{client, name, jen.Id("f").Func().Params(jen.Id("Event"))},
+			jen.Params(jen.Id("stop").Func().Params(), jen.Id("err").Error()), named(jen.Id("f"))...),
+		view("Get", "Get waits for the first event of the named "+short+" and returns its Update and its Err.",
+			[]jen.Code{ctx, client, name}, jen.Params(update(), jen.Error()), withContext()...),
+		view("Lookup", "Lookup returns the cached update of a name. It subscribes to nothing.",
+			[]jen.Code{client, name}, jen.Params(update(), jen.Bool()), named()...),
 	}
 	if p := e.pkg; p.Wildcard || p.Globs || p.Collected != "" {
-		member := e.resource("Member").Types(update())
-		out = append(out, view("WatchCollection", "WatchCollection yields what becomes of the members of a collection: "+e.collections()+"; see [resource.WatchCollection].",
-			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq2").Types(member, jen.Error()),
-			e.resource("WatchCollection").Types(update()).Call(jen.Id("ctx"), jen.Id("c"), typ, jen.Id("name"))))
+		out = append(out,
+			documented("A MemberEvent is the state of one member of a collection; see [resource.MemberEvent].",
+				jen.Type().Id("MemberEvent").Op("=").Add(e.resource("MemberEvent")).Types(update())),
+			view("WatchCollection", "WatchCollection yields an event for each change of a member of a collection: "+e.collections()+".",
+				[]jen.Code{ctx, client, name}, e.qual("iter", "Seq").Types(jen.Id("MemberEvent")), withContext()...))
 	}
 	return out
 }
@@ -79,6 +72,7 @@ func (e *emitter) shard() []jen.Code {
 
 // register writes the type that the framework sees.
 func (e *emitter) register() []jen.Code {
+	update := func() *jen.Statement { return jen.Op("*").Id("Update") }
 	fields := []jen.Code{jen.Id("Name").Op(":").Id("messageName")}
 	if e.pkg.Complete {
 		fields = append(fields, jen.Id("Complete").Op(":").True())
@@ -100,13 +94,13 @@ func (e *emitter) register() []jen.Code {
 	fields = append(fields, jen.Id("Decode").Op(":").Id("decode"), jen.Id("NewShard").Op(":").Id("newShard"))
 	return []jen.Code{
 		jen.Add(comment("This code and package resource must be of one contract: where the name is not there, run go generate.")).Line().
-			Const().Id("_").Op("=").Add(e.resource("Contract1RerunGoGenerateIfMissing")),
-		jen.Add(comment("typ is never changed.")).Line().Var().Id("typ").Op("=").Add(e.resource("Descriptor")).Add(multiline(fields...)),
-		documented("Type is the resource type, for the functions of package resource.",
-			jen.Func().Id("Type").Params().Op("*").Add(e.resource("Descriptor")).Block(jen.Return(jen.Op("&").Id("typ")))),
-		documented("Register makes the type known. What is wrong is reported when r is frozen.",
+			Const().Id("_").Op("=").Add(e.resource("Contract2RerunGoGenerateIfMissing")),
+		jen.Var().Id("typ").Op("=").Add(e.resource("Define")).Call(e.resource("Spec").Types(update()).Add(multiline(fields...))),
+		documented("Type returns the handle of the resource type.",
+			jen.Func().Id("Type").Params().Add(e.resource("TypeOf")).Types(update()).Block(jen.Return(jen.Id("typ")))),
+		documented("Register adds the type to a registry. Freeze reports errors.",
 			jen.Func().Id("Register").Params(jen.Id("r").Add(e.resource("Registrar"))).Block(
-				jen.Id("r").Dot("Register").Call(jen.Op("&").Id("typ")),
+				jen.Id("r").Dot("Register").Call(jen.Id("typ")),
 			)),
 	}
 }

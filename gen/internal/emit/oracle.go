@@ -24,6 +24,7 @@ func oracle(p *model.Package, to Target) (File, error) {
 	by := *p
 	by.Wire = false
 	e := newEmitter(&by)
+	e.oracle = true
 	var code []jen.Code
 	for e.changed = true; e.changed; {
 		e.changed = false

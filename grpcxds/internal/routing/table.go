@@ -206,7 +206,7 @@ func label(name string) string { return printable.Quote(name, printable.Short) }
 // trouble is an error about the routes.
 func (t *Table) trouble(what string) error {
 	return fmt.Errorf("%s: %w", t.settings.Where, &resource.Error{
-		Kind: errUnroutable, Type: route.Type().Name, Name: t.config.Route.Name(),
+		Kind: errUnroutable, Type: route.Type().Name(), Name: t.config.Route.Name(),
 		Server: t.config.Route.Server().URI(), NodeID: t.settings.NodeID, Err: errors.New(what),
 	})
 }

@@ -23,7 +23,7 @@ const DefaultHandshakeLimit = 2 * time.Second
 // required.
 type Config struct {
 	// Client watches the resources.
-	Client resource.Source
+	Client resource.Client
 	// NodeID is the bootstrap's, for the status of calls that the configuration fails.
 	NodeID string
 	// Options are those of every grpc.Server. They know that methods can be unknown, so

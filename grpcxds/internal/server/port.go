@@ -119,12 +119,12 @@ func (p *Port) hand(c net.Conn) {
 
 // watch follows the Listener and its RouteConfigurations until ctx ends.
 func (p *Port) watch(ctx context.Context) {
-	for s, err := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(p.follow)) {
+	for ev := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(p.follow)) {
 		select {
 		case <-p.stopped:
 			return
 		default:
-			p.update(s, err)
+			p.update(ev.Update, ev.Err)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (p *Port) watch(ctx context.Context) {
 // at once, before its routes are known.
 func (p *Port) follow(from resource.Update, to resource.Ref) bool {
 	u, ok := from.(*listener.Update)
-	return to.Type == route.Type().Name && (!ok || p.own(u) == nil)
+	return to.Type == route.Type().Name() && (!ok || p.own(u) == nil)
 }
 
 // update takes a complete configuration into use, or the reason why there is none.

@@ -87,18 +87,18 @@ func managers(u *listener.Update) func(func(*listener.Manager) bool) {
 }
 
 // find is the RouteConfiguration of a filter chain, or says why there is none.
-func find(c resource.Source, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
+func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
 	switch r := m.Routes.(type) {
 	case listener.Inline:
 		if u, ok := r.Config.(*route.Update); ok {
 			return u, nil
 		}
 	case listener.RDS:
-		name, err := c.ParseName(r.Name)
+		ref, err := route.Type().Ref(c, r.Name)
 		if err != nil {
 			return nil, err
 		}
-		return tree.Get[*route.Update](s, resource.Ref{Type: route.Type().Name, Name: name})
+		return tree.Get[*route.Update](s, ref)
 	}
 	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
 }

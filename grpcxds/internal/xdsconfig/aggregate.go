@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
@@ -45,7 +46,7 @@ func (w *walk) aggregate(name string, n *clusterNode) (complete bool) {
 		err = cluster.ErrNoLeaves
 	}
 	if err != nil {
-		c = Cluster{Err: fmt.Errorf("%s %s: %w [server %s, node %s]", cluster.Type().ShortName(),
+		c = Cluster{Err: fmt.Errorf("%s %s: %w [server %s, node %s]", resource.Describe(cluster.Type()).ShortName(),
 			printable.Quote(name, printable.Short), err, n.update.Server().URI(), w.options.NodeID)}
 	}
 	if m := n.made; m == nil || m.cluster != n.version || !slices.Equal(m.Leaves, c.Leaves) || text(m.Err) != text(c.Err) {

@@ -12,7 +12,7 @@ import (
 )
 
 // limited is a watcher of the world's listener with a limit of clusters.
-func (w *world) limited(c resource.Source, limit int) (limited *xdsconfig.Watcher, news chan string) {
+func (w *world) limited(c resource.Client, limit int) (limited *xdsconfig.Watcher, news chan string) {
 	news = make(chan string, 1000)
 	limited = xdsconfig.New(c, xdsconfig.Options{
 		Listener: "l", Authority: "svc", NodeID: "n", Limit: limit, DNS: w.dns,
@@ -196,7 +196,9 @@ func TestLeavesOfAllAggregatesAreLimited(t *testing.T) {
 
 // A closingClient closes the watcher while it subscribes to a cluster.
 type closingClient struct {
+	resource.Base
 	resource.Source
+
 	clusters int
 	closing  func()
 }
@@ -222,6 +224,7 @@ func TestCloseEndsAWalk(t *testing.T) {
 			in(t, "", func(w *world) {
 				w.watcher.Close()
 				c := &closingClient{Source: w.client}
+				c.Base = resource.NewBase(c)
 				closed := make(chan struct{})
 				limited, _ := w.limited(c, 0)
 				c.closing = func() {

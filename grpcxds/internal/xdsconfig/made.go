@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -95,7 +96,7 @@ func (w *walk) eds(n *clusterNode, e *node[*endpoint.Update]) Cluster {
 	c.Localities, c.Drops = e.update.Localities, e.update.Drops
 	var empty error
 	if len(c.Localities) == 0 {
-		empty = fmt.Errorf("%s %s: has no locality with weight [server %s, node %s]", endpoint.Type().ShortName(),
+		empty = fmt.Errorf("%s %s: has no locality with weight [server %s, node %s]", resource.Describe(endpoint.Type()).ShortName(),
 			printable.Quote(e.update.Name().String(), printable.Short), e.update.Server().URI(), w.options.NodeID)
 	}
 	c.Note = w.note(empty, e.ambient, n.ambient)

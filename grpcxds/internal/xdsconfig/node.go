@@ -10,8 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A node is one resource that is watched. All but the callbacks of [resource.Watcher]
-// need the Watcher's lock.
+// A node is one resource that is watched. All but notify needs the Watcher's lock.
 type node[U resource.Update] struct {
 	mark
 	watcher *Watcher
@@ -65,34 +64,27 @@ func newNodes() nodes {
 	}
 }
 
-// tell takes what is known now: an update to use, perhaps with trouble beside it, or why
-// there is none.
-func (n *node[U]) tell(u U, err, ambient error) {
+// notify takes an event of the resource.
+func (n *node[U]) notify(ev resource.Event[U]) {
 	w := n.watcher
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n.known, n.update, n.err, n.ambient = true, u, err, ambient
+	if n.known && !ev.Changed && ev.Err == nil {
+		if n.ambient == ev.Ambient { //nolint:errorlint // the same error of an earlier event
+			return // another server has sent the same resource
+		}
+		ev.Update = n.update
+	}
+	n.known, n.update, n.err, n.ambient = true, ev.Update, ev.Err, ev.Ambient
 	w.version++
 	n.version = w.version
 	w.signal()
 }
 
-// Changed implements [resource.Watcher].
-func (n *node[U]) Changed(u U) { n.tell(u, nil, nil) }
-
-// Failed implements [resource.Watcher].
-func (n *node[U]) Failed(err error) {
-	var none U
-	n.tell(none, err, nil)
-}
-
-// Ambient implements [resource.Watcher]: the resource stays in use.
-func (n *node[U]) Ambient(err error) { n.tell(n.update, nil, err) }
-
 // subscribe begins to watch. What cannot be watched is known to be unusable.
-func (n *node[U]) subscribe(w *Watcher, t *resource.Descriptor, name string) {
+func (n *node[U]) subscribe(w *Watcher, t resource.TypeOf[U], name string) {
 	n.watcher, n.cancel = w, func() {}
-	cancel, err := resource.Subscribe(w.client, t, name, n)
+	cancel, err := t.Subscribe(w.client, name, n.notify)
 	if err != nil {
 		w.version++
 		n.known, n.err, n.version = true, err, w.version
@@ -102,7 +94,7 @@ func (n *node[U]) subscribe(w *Watcher, t *resource.Descriptor, name string) {
 }
 
 // meet finds or begins the watch of a resource.
-func meet[U resource.Update](w *Watcher, all map[string]*node[U], t *resource.Descriptor, name string) *node[U] {
+func meet[U resource.Update](w *Watcher, all map[string]*node[U], t resource.TypeOf[U], name string) *node[U] {
 	n, ok := all[name]
 	if !ok {
 		n = &node[U]{}

@@ -58,14 +58,14 @@ func (w *Watcher) findPending() error {
 }
 
 // unanswered is the error of a resource that has not arrived.
-func (w *Watcher) unanswered(t *resource.Descriptor, text string) error {
-	name, err := w.client.ParseName(text)
+func (w *Watcher) unanswered(t resource.Type, text string) error {
+	r, err := t.Ref(w.client, text)
 	if err != nil {
 		return err
 	}
-	e := &resource.Error{Kind: errUnanswered, Type: t.Name, Name: name, NodeID: w.options.NodeID}
+	e := &resource.Error{Kind: errUnanswered, Type: r.Type, Name: r.Name, NodeID: w.options.NodeID}
 	if w.options.Servers != nil {
-		servers, _ := w.options.Servers(name) // without one, none is named
+		servers, _ := w.options.Servers(r.Name) // without one, none is named
 		uris := make([]string, 0, len(servers))
 		for _, s := range servers {
 			uris = append(uris, s.URI())

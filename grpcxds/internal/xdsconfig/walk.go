@@ -111,9 +111,9 @@ func (w *walk) root() error {
 }
 
 // invalid is what is wrong with a resource for this target.
-func (w *walk) invalid(u resource.Update, t *resource.Descriptor, rule string) error {
+func (w *walk) invalid(u resource.Update, t resource.Type, rule string) error {
 	return &resource.Error{
-		Kind: resource.ErrInvalid, Type: t.Name, Name: u.Name(), Server: u.Server().URI(),
+		Kind: resource.ErrInvalid, Type: t.Name(), Name: u.Name(), Server: u.Server().URI(),
 		NodeID: w.options.NodeID, Err: errors.New(rule),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // Options are what a Watcher is for.
@@ -41,7 +42,7 @@ const defaultLimit = 20_000
 // when that is complete (gRFC A74). Its methods may be called from any goroutine, and
 // within Deliver.
 type Watcher struct {
-	client  resource.Source
+	client  resource.Client
 	options Options
 	news    chan struct{} // has an element when something has changed
 	done    chan struct{}
@@ -63,7 +64,7 @@ type Watcher struct {
 }
 
 // New returns a Watcher that delivers nothing before Start. Close it.
-func New(c resource.Source, o Options) *Watcher {
+func New(c resource.Client, o Options) *Watcher {
 	if o.DNS == nil {
 		o.DNS = resolver.Get("dns")
 	}
@@ -98,8 +99,8 @@ func (w *Watcher) Close() {
 
 // Hold implements [Holder]. After Close it does nothing.
 func (w *Watcher) Hold(name string) (release func()) {
-	if n, err := w.client.ParseName(name); err == nil {
-		name = n.String()
+	if r, err := cluster.Type().Ref(w.client, name); err == nil {
+		name = r.Name.String()
 	}
 	w.hold(name, 1)
 	return sync.OnceFunc(func() { w.hold(name, -1) })

@@ -6,22 +6,21 @@ import "github.com/xdsforge/xdsforge/framework/resource"
 
 // This code and package resource must be of one contract: where the name is not there, run
 // go generate.
-const _ = resource.Contract1RerunGoGenerateIfMissing
+const _ = resource.Contract2RerunGoGenerateIfMissing
 
-// typ is never changed.
-var typ = resource.Descriptor{
+var typ = resource.Define(resource.Spec[*Update]{
 	Name:     messageName,
 	PeekName: peekName,
 	Decode:   decode,
 	NewShard: newShard,
+})
+
+// Type returns the handle of the resource type.
+func Type() resource.TypeOf[*Update] {
+	return typ
 }
 
-// Type is the resource type, for the functions of package resource.
-func Type() *resource.Descriptor {
-	return &typ
-}
-
-// Register makes the type known. What is wrong is reported when r is frozen.
+// Register adds the type to a registry. Freeze reports errors.
 func Register(r resource.Registrar) {
-	r.Register(&typ)
+	r.Register(typ)
 }

@@ -19,7 +19,7 @@ var _ func(*resource.DecodeContext, resource.Path, *testpb.Thing, *resource.Viol
 
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Part, *resource.Violations) = validatePart // hook that validates Part
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -20,7 +20,7 @@ func TestProfiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	base, err := resource.NewSet(Type())
+	base, err := resource.NewSet(resource.Describe(Type()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestProfiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range [][]byte{body, append(slices.Clip(body), 0xff)} { // the second is no message
-			_, err := Type().Decode(&resource.DecodeContext{Name: name, Types: types}, b)
+			_, err := resource.Describe(Type()).Decode(&resource.DecodeContext{Name: name, Types: types}, b)
 			if malformed := len(b) > len(body); err == nil || (err.Error() == want) == malformed {
 				t.Errorf("in profile %v: %v; want %q unless malformed (%v)", profile, err, want, malformed)
 			}

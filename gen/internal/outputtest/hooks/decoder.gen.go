@@ -40,7 +40,7 @@ var _ func(*resource.DecodeContext, *Update, *resource.Violations) = check // ho
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finish // hook that finishes the update
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -66,7 +66,7 @@ func TestEncoded(t *testing.T) {
 			t.Fatal(err)
 		}
 		named := u.(*Update)
-		again, err := Type().Decode(&resource.DecodeContext{Name: named.Name()}, body)
+		again, err := resource.Describe(Type()).Decode(&resource.DecodeContext{Name: named.Name()}, body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(rbacv3.Permission)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Nameless)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

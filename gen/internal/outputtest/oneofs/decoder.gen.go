@@ -18,7 +18,7 @@ func peekName(body []byte) (string, error) {
 // The hooks are written by hand; these are the types that they must have.
 var _ func(*resource.DecodeContext, uint32, *testpb.Box) (Flat, error) = makeFlat // hook of case Flat
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -95,7 +95,7 @@ func TestLastMember(t *testing.T) {
 		{encode(part("a"), &testpb.Thing{Choice: &testpb.Thing_Word{Word: "w"}}, part("b")), Chosen{ID: "p", Aliases: []string{"b"}}},
 		{encode(part("a"), &testpb.Thing{Choice: &testpb.Thing_Nothing{Nothing: &testpb.Empty{}}}, part("b")), Chosen{ID: "p", Aliases: []string{"b"}}},
 	} {
-		u, err := Type().Decode(&resource.DecodeContext{Name: name}, test.body)
+		u, err := resource.Describe(Type()).Decode(&resource.DecodeContext{Name: name}, test.body)
 		if err != nil {
 			t.Error(err)
 		} else if diff := cmp.Diff(test.want, u.(*Update).Choice); diff != "" {

@@ -7,43 +7,28 @@ import (
 	"iter"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Watcher is told what becomes of one Thing.
-type Watcher = resource.Watcher[*Update]
+// An Event is the state of one Thing at one moment; see [resource.Event].
+type Event = resource.Event[*Update]
 
-// Watch yields every newest state of the named Thing until ctx ends; see [resource.Watch].
-func Watch(ctx context.Context, c resource.Source, name string) iter.Seq2[*Update, error] {
-	return resource.Watch[*Update](ctx, c, &typ, name)
+// Watch yields an event for each change of the named Thing until ctx ends.
+func Watch(ctx context.Context, c resource.Client, name string) iter.Seq[Event] {
+	return typ.Watch(ctx, c, name)
 }
 
-// Subscribe calls w, never concurrently with itself, with every newest state until cancel.
-func Subscribe(c resource.Source, name string, w Watcher) (cancel func(), err error) {
-	return resource.Subscribe(c, &typ, name, w)
+// Subscribe calls f, never concurrently with itself, for each change of the named Thing
+// until stop is called.
+func Subscribe(c resource.Client, name string, f func(Event)) (stop func(), err error) {
+	return typ.Subscribe(c, name, f)
 }
 
-// Get waits for the first state of the named Thing; see [resource.Get].
-func Get(ctx context.Context, c resource.Source, name string) (*Update, error) {
-	return resource.Get[*Update](ctx, c, &typ, name)
+// Get waits for the first event of the named Thing and returns its Update and its Err.
+func Get(ctx context.Context, c resource.Client, name string) (*Update, error) {
+	return typ.Get(ctx, c, name)
 }
 
-// Lookup returns what is cached under a name now. It takes no lock and allocates nothing.
-func Lookup(c resource.Source, name xdstp.Name) (*Update, bool) {
-	return resource.Lookup[*Update](c, &typ, name)
-}
-
-// LookupString is [Lookup] by a name that is still to be parsed.
-func LookupString(c resource.Source, name string) (*Update, bool) {
-	return resource.LookupString[*Update](c, &typ, name)
-}
-
-// All yields what is cached, of all authorities.
-func All(c resource.Source) iter.Seq[*Update] {
-	return resource.All[*Update](c, &typ)
-}
-
-// Referring yields what is cached and refers to r.
-func Referring(c resource.Source, r resource.Ref) iter.Seq[*Update] {
-	return resource.Referring[*Update](c, &typ, r)
+// Lookup returns the cached update of a name. It subscribes to nothing.
+func Lookup(c resource.Client, name string) (*Update, bool) {
+	return typ.Lookup(c, name)
 }

@@ -15,7 +15,7 @@ func peekName(body []byte) (string, error) {
 // The hooks are written by hand; these are the types that they must have.
 var _ func(*resource.DecodeContext, int32) (int32, error) = doubled // hook of field Doubled
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ var _ func(*resource.DecodeContext, *Named, string, *anypb.Any) (*anypb.Any, err
 
 var _ func(*resource.DecodeContext, string) (resource.Side, error) = side // hook of field Side
 
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	m := new(testpb.Thing)
 	if err := dc.Unmarshal(body, m); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func packed(t *testing.T, m proto.Message) *anypb.Any {
 
 func decodeIn(t *testing.T, profile resource.Profile, m *testpb.Thing) (*Update, error) {
 	t.Helper()
-	set, err := resource.NewSet(Type())
+	set, err := resource.NewSet(resource.Describe(Type()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func decodeIn(t *testing.T, profile resource.Profile, m *testpb.Thing) (*Update,
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, err := Type().Decode(&resource.DecodeContext{Name: name, Types: set}, body)
+	u, err := resource.Describe(Type()).Decode(&resource.DecodeContext{Name: name, Types: set}, body)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,343 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
+
+// An equalUpdate is a thing that can be compared with one of another server.
+type equalUpdate struct{ *update }
+
+func (u *equalUpdate) Equal(o *equalUpdate) bool { return u.tag == o.tag }
+
+// equals are things whose updates are comparable.
+var equals = resource.Define(resource.Spec[*equalUpdate]{
+	Name: things.Name, Complete: true, Wildcard: true, Globs: true, PeekName: things.PeekName,
+	NewShard: func() resource.Shard { return runtime.NewShard[*equalUpdate]() },
+	Decode: func(dc *resource.DecodeContext, body []byte) (*equalUpdate, error) {
+		u, err := things.Decode(dc, body)
+		if err != nil {
+			return nil, err
+		}
+		return &equalUpdate{u.(*update)}, nil
+	},
+})
+
+// A stateWorld is a client with a primary and a fallback server, and the events of its watches.
+type stateWorld struct {
+	t                 *testing.T
+	primary, fallback *memoryads.Server
+	client            *client.Client
+	watched           resource.Client // the client, or a fake
+
+	mu     sync.Mutex
+	events []resource.MemberEvent[*equalUpdate]
+	ended  bool
+}
+
+func inStates(t *testing.T, f func(w *stateWorld), features ...any) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(resource.Describe(equals))
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := memoryads.Type{URL: equals.URL(), Complete: true, Wildcard: true}
+		w := &stateWorld{t: t, primary: memoryads.NewServer(of), fallback: memoryads.NewServer(of)}
+		servers := []bootstrap.ServerSpec{server("memory:1", features...), server("memory:2")}
+		spec := bootstrap.Spec{Servers: servers, Authorities: map[string]bootstrap.AuthoritySpec{"e": {Servers: servers}}}
+		network := memoryads.Network{"memory:1": w.primary, "memory:2": w.fallback}
+		if w.client, err = client.New(config(t, spec), types, client.WithTransport(network)); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = w.client.Close() }()
+		w.watched = w.client
+		f(w)
+	})
+}
+
+// set gives a server a version of the thing a.
+func (w *stateWorld) set(s *memoryads.Server, tag string) { s.Set(equals.URL(), thing("a", tag)) }
+
+// lose makes the primary unreachable.
+func (w *stateWorld) lose() {
+	w.primary.Refuse(errors.New("refused"))
+	w.primary.Cut(errors.New("cut"))
+	pass(10 * time.Second)
+}
+
+func (w *stateWorld) watch(typ resource.TypeOf[*equalUpdate], name string) {
+	go func() {
+		for ev := range typ.Watch(w.t.Context(), w.watched, name) {
+			w.add(resource.MemberEvent[*equalUpdate]{Event: ev})
+		}
+		w.end()
+	}()
+	pass(time.Second)
+}
+
+func (w *stateWorld) gather(name string) {
+	go func() {
+		for ev := range equals.WatchCollection(w.t.Context(), w.watched, name) {
+			w.add(ev)
+		}
+		w.end()
+	}()
+	pass(time.Second)
+}
+
+func (w *stateWorld) add(ev resource.MemberEvent[*equalUpdate]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, ev)
+}
+
+func (w *stateWorld) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+}
+
+// describeEvent returns the columns of the table of states.
+func describeEvent(ev resource.MemberEvent[*equalUpdate]) string {
+	value := "-"
+	if ev.Update != nil {
+		value = ev.Update.tag
+	}
+	text := fmt.Sprintf("%s | %s | %s | %v | %v", value, kindOfEvent(ev.Err), kindOfEvent(ev.Ambient), ev.Changed, ev.Origin)
+	if ev.Synced {
+		text += " | synced"
+	}
+	return text
+}
+
+func kindOfEvent(err error) string {
+	for _, k := range []error{
+		resource.ErrRemoved, resource.ErrNotFound, resource.ErrInvalid, resource.ErrTransport, resource.ErrClosed, resource.ErrUnknownType, errFromDisk,
+	} {
+		if errors.Is(err, k) {
+			return k.Error()
+		}
+	}
+	if err != nil {
+		return "misuse"
+	}
+	return ""
+}
+
+var errFromDisk = errors.New("not confirmed")
+
+// A diskSource is a source whose only resource comes from a store.
+type diskSource struct {
+	resource.Source
+	resource.Base
+	states chan resource.State
+}
+
+func (d *diskSource) Observe(*resource.Descriptor, string) (resource.Observation, error) {
+	return d, nil
+}
+func (d *diskSource) Shard(*resource.Descriptor, xdstp.Name) resource.Shard { return nil }
+func (d *diskSource) Stop()                                                 {}
+
+func (d *diskSource) Next(ctx context.Context) (resource.State, error) {
+	select {
+	case s := <-d.states:
+		return s, nil
+	case <-ctx.Done():
+		return resource.State{}, ctx.Err()
+	}
+}
+
+// fromDisk starts a watch of a stored resource, and returns the function that confirms it.
+func (w *stateWorld) fromDisk() (confirm func()) {
+	d := &diskSource{states: make(chan resource.State, 2)}
+	d.Base = resource.NewBase(d)
+	w.watched = d
+	name, err := xdstp.Parse("a")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	u, err := resource.Describe(equals).Decode(&resource.DecodeContext{Name: name}, []byte("a|1"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	d.states <- resource.State{Update: u, Err: errFromDisk, Origin: resource.OriginStored}
+	w.watch(equals, "a")
+	return func() {
+		d.states <- resource.State{Update: u, Origin: resource.OriginPrimary}
+		pass(time.Second)
+	}
+}
+
+// TestStates checks the event of each state: update, error, ambient error, changed, origin.
+func TestStates(t *testing.T) {
+	usable := func(w *stateWorld) {
+		w.set(w.primary, "1")
+		w.watch(equals, "a")
+	}
+	fallBack := func(tag string) func(w *stateWorld) {
+		return func(w *stateWorld) {
+			usable(w)
+			w.set(w.fallback, tag)
+			w.lose()
+			_, err := equals.Subscribe(w.client, "uncached", func(resource.Event[*equalUpdate]) {})
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			pass(time.Minute)
+		}
+	}
+	gathered := func(w *stateWorld) {
+		w.set(w.primary, "1")
+		w.gather("*")
+	}
+	for _, row := range []struct {
+		state    string
+		do       func(w *stateWorld)
+		want     string
+		member   string // its name; "" for a resource or a collection as a whole
+		last     bool   // the sequence ends
+		features []any
+	}{
+		{state: "usable, new", do: usable, want: "1 |  |  | true | primary"},
+		{state: "usable, other", do: func(w *stateWorld) {
+			usable(w)
+			w.set(w.primary, "2")
+			pass(time.Second)
+		}, want: "2 |  |  | true | primary"},
+		{state: "no usable resource, without an earlier one", do: func(w *stateWorld) {
+			w.watch(equals, "a")
+			pass(time.Minute)
+		}, want: "- | does not exist |  | false | none"},
+		{state: "no usable resource, after one", features: []any{bootstrap.FeatureFailOnDataErrors}, do: func(w *stateWorld) {
+			usable(w)
+			w.primary.Delete(equals.URL(), "a")
+			pass(time.Second)
+		}, want: "- | removed by the control plane |  | true | none"},
+		{state: "an ambient error begins", do: func(w *stateWorld) {
+			usable(w)
+			w.lose()
+		}, want: "1 |  | control plane unreachable | false | primary"},
+		{state: "another ambient error", do: func(w *stateWorld) {
+			usable(w)
+			w.set(w.primary, "bad")
+			pass(time.Second)
+			w.primary.Delete(equals.URL(), "a")
+			pass(time.Second)
+		}, want: "1 |  | removed by the control plane | false | primary"},
+		{state: "the ambient error is over", do: func(w *stateWorld) {
+			usable(w)
+			w.lose()
+			w.primary.Refuse(nil)
+			pass(time.Minute)
+		}, want: "1 |  |  | false | primary"},
+		{state: "read from the disk", do: func(w *stateWorld) { w.fromDisk() }, want: "1 |  | not confirmed | true | stored"},
+		{state: "a server confirmed it, same bytes", do: func(w *stateWorld) { w.fromDisk()() }, want: "1 |  |  | false | primary"},
+		{state: "fallback, same bytes", do: fallBack("1"), want: "1 |  |  | false | fallback"},
+		{state: "fallback, other bytes", do: fallBack("2"), want: "2 |  |  | true | fallback"},
+		{state: "a member", do: gathered, member: "a", want: "1 |  |  | true | primary | synced"},
+		{state: "a member is gone", do: func(w *stateWorld) {
+			gathered(w)
+			w.primary.Delete(equals.URL(), "a")
+			pass(time.Second)
+		}, member: "a", want: "- | removed by the control plane |  | true | none | synced"},
+		{state: "a collection without members", do: func(w *stateWorld) { w.gather("*") }, want: "- |  |  | false | none | synced"},
+		{state: "collection unusable", do: func(w *stateWorld) {
+			w.gather("xdstp://e/test.Thing/g/*")
+			pass(time.Minute)
+		}, want: "- | does not exist |  | false | none"},
+		{state: "collection troubled", do: func(w *stateWorld) {
+			gathered(w)
+			w.lose()
+		}, want: "- |  | control plane unreachable | false | none | synced"},
+		{state: "name malformed", do: func(w *stateWorld) { w.watch(equals, "xdstp:/a") }, want: "- | misuse |  | false | none", last: true},
+		{state: "type unknown", do: func(w *stateWorld) {
+			w.watch(resource.Define(resource.Spec[*equalUpdate]{Name: "test.Unknown"}), "a")
+		}, want: "- | unknown resource type |  | false | none", last: true},
+		{state: "client closed", do: func(w *stateWorld) {
+			usable(w)
+			_ = w.client.Close()
+			pass(time.Second)
+		}, want: "- | closed |  | true | none", last: true},
+		{state: "client closed under a collection", do: func(w *stateWorld) {
+			gathered(w)
+			_ = w.client.Close()
+			pass(time.Second)
+		}, want: "- | closed |  | false | none | synced", last: true},
+	} {
+		t.Run(row.state, func(t *testing.T) {
+			inStates(t, func(w *stateWorld) {
+				row.do(w)
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				w.check(row.member, row.want)
+				if w.ended != row.last {
+					t.Errorf("the sequence has ended: %v", w.ended)
+				}
+			}, row.features...)
+		})
+	}
+}
+
+// check compares the last event of a member, or of the resource or collection as a whole. Each
+// event must keep the promise of its fields.
+func (w *stateWorld) check(member, want string) {
+	w.t.Helper()
+	var all []string
+	got := ""
+	for _, ev := range w.events {
+		all = append(all, describeEvent(ev))
+		if ev.Name.String() == member {
+			got = all[len(all)-1]
+		}
+		whole := ev.Name.IsZero() && ev.Update == nil && ev.Err == nil && (ev.Ambient != nil || ev.Synced)
+		if (ev.Update == nil) == (ev.Err == nil) && !whole || (ev.Update == nil) != (ev.Origin == resource.OriginNone) || ev.Err != nil && ev.Ambient != nil {
+			w.t.Errorf("fields contradict each other: %s", describeEvent(ev))
+		}
+	}
+	if got != want {
+		w.t.Errorf("the last event is %q, want %q; all: %q", got, want, all)
+	}
+}
+
+// TestConfirmedUpdateKeepsItsPointer expects the pointer of a stored update to stay.
+func TestConfirmedUpdateKeepsItsPointer(t *testing.T) {
+	inStates(t, func(w *stateWorld) {
+		w.fromDisk()()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.events) != 2 || w.events[0].Update != w.events[1].Update {
+			t.Errorf("events %v; want two with one pointer", w.events)
+		}
+	})
+}
+
+// TestCallbacksEndWithTheClient expects no callback for the end of the client, as documented.
+func TestCallbacksEndWithTheClient(t *testing.T) {
+	inStates(t, func(w *stateWorld) {
+		w.set(w.primary, "1")
+		var events []resource.Event[*equalUpdate]
+		if _, err := equals.Subscribe(w.client, "a", func(ev resource.Event[*equalUpdate]) { events = append(events, ev) }); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Second)
+		_ = w.client.Close()
+		pass(time.Second)
+		if len(events) != 1 || events[0].Update == nil {
+			t.Errorf("events %v; want the resource alone", events)
+		}
+	})
+}
