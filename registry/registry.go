@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -145,12 +146,15 @@ func (r *Registry) Freeze() (*resource.Set, error) {
 	return r.frozen, nil
 }
 
-// origin describes who calls Register: the function, which for generated code is
-// the Register of its package, and the place that called that one.
+// origin describes who calls Register: the function, which for generated code is the Register of
+// its package, and the place that called that one. The method of a handle is passed over.
 func origin() string {
-	pcs := make([]uintptr, 2)
+	pcs := make([]uintptr, 3)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	registrar, more := frames.Next()
+	if more && strings.Contains(registrar.Function, "/framework/resource.TypeOf[") {
+		registrar, more = frames.Next()
+	}
 	if !more {
 		return registrar.Function
 	}

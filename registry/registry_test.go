@@ -39,7 +39,7 @@ func TestFreezeReturnsWhatWasRegistered(t *testing.T) {
 }
 
 func registerHere(r *Registry)  { r.Register(newType("test.T")) }
-func registerThere(r *Registry) { r.Register(newType("test.T")) }
+func registerThere(r *Registry) { newType("test.T").Register(r) } // by the method of the handle
 
 func TestDuplicateNamesBothOrigins(t *testing.T) {
 	r := New()
