@@ -57,12 +57,16 @@ func set(t *testing.T, test func(s *setting)) {
 			t.Fatal(err)
 		}
 		network := memoryads.Network{}
-		s.client, err = xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register), xdsforge.WithTransport(network))
+		env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register), xdsforge.WithTransport(network))
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = env.Close() }()
+		if s.client, err = env.NewClient(); err != nil {
+			t.Fatal(err)
+		}
 		var served []memoryads.Type
-		for _, typ := range s.client.Types().All() {
+		for _, typ := range env.Types().All() {
 			served = append(served, memoryads.Type{URL: typ.URL(), Complete: typ.Complete})
 		}
 		s.control = memoryads.NewServer(served...)
