@@ -101,7 +101,7 @@ func (w *modelWorld) watchKey(k modelKey) {
 	}
 	w.told("watcher %d: watch %s %s (slow %t, hasty %t)", one.number, k.typ.Name, k.name, one.slow != nil, one.hasty)
 	var err error
-	if one.cancel, err = w.client.Subscribe(k.typ, k.name, delivered(one)); err != nil {
+	if one.cancel, err = w.client.Subscribe(k.typ, k.name, one.notify); err != nil {
 		w.failf("Subscribe: %v", err)
 		return
 	}

@@ -27,26 +27,19 @@ type modelWatcher struct {
 	wrong   string // what must not have been
 }
 
-// Changed implements [watcher].
-func (w *modelWatcher) Changed(u resource.Update) {
+// notify takes a state.
+func (w *modelWatcher) notify(s, last resource.State) {
 	w.called(func() {
-		if w.update == u && w.value != "" {
-			w.wrong = fmt.Sprintf("Changed(%s), which was in use already", w.value)
+		if s == last {
+			w.wrong = fmt.Sprintf("%v, which was told already", s)
 		}
-		w.update, w.value, w.err = u, tag(u), nil
-	})
-}
-
-// Failed implements [watcher].
-func (w *modelWatcher) Failed(err error) { w.called(func() { w.value, w.err = "", err }) }
-
-// Ambient implements [watcher].
-func (w *modelWatcher) Ambient(err error) {
-	w.called(func() {
-		if w.value == "" {
-			w.wrong = fmt.Sprintf("Ambient(%v) without a value", err)
+		if last.Update != w.update {
+			w.wrong = fmt.Sprintf("the last update is %v; it was %v", last.Update, w.update)
 		}
-		w.err = err
+		w.update, w.value, w.err = s.Update, "", s.Err
+		if s.Update != nil {
+			w.value = tag(s.Update)
+		}
 	})
 }
 

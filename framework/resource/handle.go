@@ -4,17 +4,17 @@ import (
 	"fmt"
 )
 
-// A Spec declares a resource type. Its functions are typed, so that a decoder and a handle of
-// different updates do not compile.
+// A Spec declares a resource type. Its fields are those of [Descriptor], but its functions are
+// typed, so that a decoder and a handle of different updates do not compile.
 type Spec[U Update] struct {
-	Name       string                                          // see [Descriptor]
-	Complete   bool                                            // see [Descriptor]
-	Wildcard   bool                                            // see [Descriptor]
-	Globs      bool                                            // see [Descriptor]
-	Collection string                                          // see [Descriptor]
-	PeekName   func(body []byte) (string, error)               // see [Descriptor]
-	Decode     func(dc *DecodeContext, body []byte) (U, error) // see [Descriptor]
-	NewShard   func() Shard                                    // see [Descriptor]
+	Name       string
+	Complete   bool
+	Wildcard   bool
+	Globs      bool
+	Collection string
+	PeekName   func(body []byte) (string, error)
+	Decode     func(dc *DecodeContext, body []byte) (U, error)
+	NewShard   func() Shard
 }
 
 // A TypeOf is the handle of a resource type whose updates are of type U. It is a value to copy

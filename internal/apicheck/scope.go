@@ -44,7 +44,13 @@ func exemptTrees() []string {
 
 // exemptNames are single names outside the promise.
 func exemptNames() []string {
-	return []string{"framework/resource.Source"}
+	var names []string
+	for _, name := range []string{
+		"Source", "Base", "NewBase", "Descriptor", "Describe", "Observation", "CollectionObservation", "CollectionState", "MemberState",
+	} {
+		names = append(names, "framework/resource."+name)
+	}
+	return names
 }
 
 // classify returns the class of an exported name. The package's path is relative to the
