@@ -135,7 +135,6 @@ func TestWatchingAndCancellingInsideHandlers(t *testing.T) {
 			(<-cancels)()
 			done <- tag(u)
 		}}))
-
 		if err != nil {
 			t.Error(err)
 		}

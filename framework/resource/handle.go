@@ -66,7 +66,7 @@ func (t *Descriptor) Handle() TypeOf[Update] { return TypeOf[Update]{t} }
 func (t TypeOf[U]) descriptor() *Descriptor { return t.d }
 
 // Any returns the handle for code that works with updates of any type.
-func (t TypeOf[U]) Any() TypeOf[Update] { return TypeOf[Update]{t.d} }
+func (t TypeOf[U]) Any() TypeOf[Update] { return TypeOf[Update](t) }
 
 // Name implements [Type].
 func (t TypeOf[U]) Name() string {

@@ -113,8 +113,11 @@ func TestWatch(t *testing.T) {
 	u, v := named(t, "a"), named(t, "a")
 	states := func() []State {
 		return []State{
-			{Update: u, Origin: OriginPrimary}, {Update: u, Err: errScript, Origin: OriginPrimary}, {Update: v, Origin: OriginFallback},
-			{Err: errScript}, {Err: errScript},
+			{Update: u, Origin: OriginPrimary},
+			{Update: u, Err: errScript, Origin: OriginPrimary},
+			{Update: v, Origin: OriginFallback},
+			{Err: errScript},
+			{Err: errScript},
 		}
 	}
 	c, typ := of(&script{states: states()})

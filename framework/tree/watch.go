@@ -55,7 +55,7 @@ func Watch(ctx context.Context, c resource.Client, t resource.Type, name string,
 		ended := w.start(ctx, resource.Describe(t).Handle())
 		defer func() {
 			w.stop()
-			<-ended
+			_ = <-ended // the caller is gone
 		}()
 		for {
 			select {

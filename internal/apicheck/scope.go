@@ -44,11 +44,11 @@ func exemptTrees() []string {
 
 // exemptNames are single names outside the promise.
 func exemptNames() []string {
-	var names []string
-	for _, name := range []string{
+	names := []string{
 		"Source", "Base", "NewBase", "Descriptor", "Describe", "Observation", "CollectionObservation", "CollectionState", "MemberState",
-	} {
-		names = append(names, "framework/resource."+name)
+	}
+	for i, name := range names {
+		names[i] = "framework/resource." + name
 	}
 	return names
 }
