@@ -13,9 +13,8 @@ import (
 
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
-	"github.com/xdsforge/xdsforge/registry"
 
 	"example.com/acme/ratelimit"
 	"example.com/acme/ratelimitpb"
@@ -82,16 +81,10 @@ func run(ctx context.Context, w io.Writer) error {
 }
 
 // newClient makes a client of the control plane that knows the type.
-func newClient(addr string) (*client.Client, error) {
-	reg := registry.New()
-	ratelimit.Register(reg)
-	types, err := reg.Freeze()
-	if err != nil {
-		return nil, err
-	}
+func newClient(addr string) (*xdsforge.Client, error) {
 	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, addr))
 	if err != nil {
 		return nil, err
 	}
-	return client.New(config, types)
+	return xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(ratelimit.Register))
 }
