@@ -130,6 +130,15 @@ func WithPrivateConnections() Option {
 	}
 }
 
+// WithLimits bounds the memory that resources take. A resource that exceeds a limit is invalid,
+// with an error that names the limit. Limits that are not set have their defaults.
+func WithLimits(l resource.Limits) Option {
+	return func(s *settings) error {
+		s.Client = append(s.Client, client.WithLimits(l))
+		return nil
+	}
+}
+
 // WithWatcherBudget sets for how long a client may leave a control plane unread while watchers
 // work on its last response. The default is 100 ms; zero never waits for watchers.
 func WithWatcherBudget(d time.Duration) Option {

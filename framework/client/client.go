@@ -79,7 +79,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	if config == nil || types == nil {
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
 	}
-	o := options{budget: DefaultWatcherBudget, members: DefaultMaxMembers}
+	o := options{budget: DefaultWatcherBudget}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -99,7 +99,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
 	}
 	c.base = resource.NewBase(c)
-	if c.decoded, err = withCollections(types, o.members); err != nil {
+	if c.decoded, err = withCollections(types, c.limits.CollectionMembers); err != nil {
 		return nil, err
 	}
 	if c.logger == nil {
@@ -140,7 +140,7 @@ func (c *Client) scopes(o options) {
 
 func (c *Client) scope(name string, servers []*bootstrap.Server, o options) *authorityScope {
 	s := &authorityScope{client: c, name: name}
-	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.fail, MaxMembers: o.members}
+	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.fail, MaxMembers: c.limits.CollectionMembers}
 	for _, server := range servers {
 		if len(s.channels) == authority.MaxServers {
 			break // positions beyond mean nothing to the machine

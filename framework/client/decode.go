@@ -16,7 +16,7 @@ var (
 	errNoName    = errors.New("it has no name")
 	errTwice     = errors.New("it is listed twice in one response; the specification allows a name once")
 	errTooMany   = errors.New("a response holds too many resources")
-	errExcessive = errors.New("it exceeds the member limit of its collection (client.WithMaxMembers)")
+	errExcessive = errors.New("it exceeds the member limit of its collection (xdsforge.WithLimits, CollectionMembers)")
 	errNotIt     = errors.New("its decoder returned no update of that name")
 )
 

@@ -65,7 +65,7 @@ func decodeList(t *resource.Descriptor, dc *resource.DecodeContext, body []byte,
 			continue
 		}
 		if i == members {
-			v.Add(p.Field("entries"), nil, fmt.Sprintf("must not be more than %d (client.WithMaxMembers)", members))
+			v.Add(p.Field("entries"), nil, fmt.Sprintf("must not be more than %d (xdsforge.WithLimits, CollectionMembers)", members))
 			break
 		}
 		at := p.Item("entries", i)

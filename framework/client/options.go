@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
-	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
@@ -20,7 +19,6 @@ type options struct {
 	fail      bool
 	budget    time.Duration
 	limits    resource.Limits
-	members   int
 }
 
 // DefaultWatcherBudget is for how long a control plane is not read because watchers
@@ -82,21 +80,6 @@ func WithFailOnDataErrors() Option { return func(o *options) { o.fail = true } }
 // default is [DefaultWatcherBudget].
 func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.budget = d } }
 
-// WithLimits bounds the memory that decoding takes. A resource that exceeds a limit is
+// WithLimits bounds the memory that resources take. A resource that exceeds a limit is
 // invalid. Limits that are not set have their defaults.
 func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits = l } }
-
-// DefaultMaxMembers is the most members that a collection may have unless
-// [WithMaxMembers] says otherwise.
-const DefaultMaxMembers = authority.DefaultMaxMembers
-
-// WithMaxMembers bounds the members of a collection: a wildcard, a glob collection or a
-// list collection. Further members of a wildcard or glob are rejected. A list with more
-// entries is rejected as a whole. Zero or less leaves the default, [DefaultMaxMembers].
-func WithMaxMembers(n int) Option {
-	return func(o *options) {
-		if n > 0 {
-			o.members = n
-		}
-	}
-}

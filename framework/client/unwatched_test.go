@@ -190,7 +190,7 @@ func TestMaxMembers(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				typ := newCountingType()
-				c, s := newCounted(t, typ, protocol, client.WithMaxMembers(2))
+				c, s := newCounted(t, typ, protocol, client.WithLimits(resource.Limits{CollectionMembers: 2}))
 				for _, name := range []string{"a", "b", "c"} {
 					s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|1")})
 				}

@@ -8,7 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// Limits bound the memory that decoding takes, for a resource and for a response. Few
+// Limits bound the memory that resources take: those of one response, and the members of a
+// collection. The costs of decoding are bounded for a resource and for a response. Few
 // bytes can describe many elements: an empty message in a list takes two. So each element
 // of a list and each entry of a map costs its size in memory, in bytes, and a message that
 // protobuf unmarshals twice its size. A resource that costs more is invalid. Regular
@@ -28,6 +29,10 @@ type Limits struct {
 	// ResponseRegexps is that of all resources of one response. Default
 	// [DefaultResponseRegexps].
 	ResponseRegexps int64
+	// CollectionMembers is the limit of members of a collection: a wildcard, a glob collection
+	// or a list collection. Further members of a wildcard or glob are rejected. A list with
+	// more entries is rejected as a whole. Default [DefaultCollectionMembers].
+	CollectionMembers int
 }
 
 // Defaults of [Limits].
@@ -36,6 +41,8 @@ const (
 	DefaultResponseSize    = 96 << 20
 	DefaultResourceRegexps = 1 << 20
 	DefaultResponseRegexps = 1 << 20
+
+	DefaultCollectionMembers = 200_000
 )
 
 // ResourceBase is the cost of each resource in bytes, without its elements.
@@ -55,6 +62,9 @@ func (l Limits) WithDefaults() Limits {
 	set(&l.ResponseSize, DefaultResponseSize)
 	set(&l.ResourceRegexps, DefaultResourceRegexps)
 	set(&l.ResponseRegexps, DefaultResponseRegexps)
+	if l.CollectionMembers <= 0 {
+		l.CollectionMembers = DefaultCollectionMembers
+	}
 	return l
 }
 
@@ -138,9 +148,9 @@ func tooLarge(path string, e *wire.Excess) error {
 	if e.Response {
 		whose = "Response"
 	}
-	v := Violation{Path: path, Value: value, Rule: "exceeds the decode limit " + whose + field + " (client.WithLimits)"}
+	v := Violation{Path: path, Value: value, Rule: "exceeds the decode limit " + whose + field + " (xdsforge.WithLimits)"}
 	if path == "" {
-		v = Violation{Rule: value + " exceed the decode limit " + whose + field + " (client.WithLimits)"}
+		v = Violation{Rule: value + " exceed the decode limit " + whose + field + " (xdsforge.WithLimits)"}
 	}
 	return &ValidationError{Violations: []Violation{v}}
 }

@@ -48,7 +48,7 @@ func TestRegexpLimit(t *testing.T) {
 			for ; err == nil && n < 1000; n++ {
 				_, err = dc.Regexp(fmt.Sprintf(test.expr, n))
 			}
-			says(t, err, "exceed the decode limit ResourceRegexps (client.WithLimits)")
+			says(t, err, "exceed the decode limit ResourceRegexps (xdsforge.WithLimits)")
 			if n-1 < test.fits || n-1 > 4*test.fits {
 				t.Errorf("%d expressions fit, want about %d", n-1, test.fits)
 			}

@@ -17,9 +17,6 @@ const (
 // MaxServers bounds the servers of an authority; those after them are not used.
 const MaxServers = 64
 
-// DefaultMaxMembers is the most members of a collection unless a [Config] says otherwise.
-const DefaultMaxMembers = 200_000
-
 // A Config is what a machine is made with.
 type Config struct {
 	Types *resource.Set
@@ -28,7 +25,7 @@ type Config struct {
 	Servers []*bootstrap.Server
 	NodeID  string // for errors
 	// MaxMembers is the most members that a wildcard or glob collection may have; further
-	// ones are ignored. Zero is [DefaultMaxMembers].
+	// ones are ignored. Zero is [resource.DefaultCollectionMembers].
 	MaxMembers int
 	// FailOnDataErrors treats every server as if it had the feature of that name.
 	FailOnDataErrors bool
@@ -64,7 +61,7 @@ type Machine struct {
 // New returns a machine without any resource.
 func New(config Config) *Machine {
 	if config.MaxMembers <= 0 {
-		config.MaxMembers = DefaultMaxMembers
+		config.MaxMembers = resource.DefaultCollectionMembers
 	}
 	config.Servers = config.Servers[:min(len(config.Servers), MaxServers)]
 	m := &Machine{
