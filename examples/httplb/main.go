@@ -17,8 +17,11 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -86,7 +89,7 @@ func phases() []phase {
 // A demo is what the phases play on.
 type demo struct {
 	out       io.Writer
-	servers   servers
+	servers   map[string]*server
 	control   *controlplane.Server
 	sink      *fakelrs.Server
 	transport *Transport
@@ -96,17 +99,14 @@ type demo struct {
 }
 
 func run(ctx context.Context, out io.Writer, requests int) (err error) {
-	d := &demo{out: out, requests: requests, sent: make(map[string]uint64), sink: fakelrs.New(interval)}
-	d.servers, err = startServers("near-1", "near-2", "near-3", "far-1", "far-2", "spare-1", "next-1", "next-2") //nolint:contextcheck // they end with stop
-	if err != nil {
-		return err
+	d := &demo{
+		out: out, requests: requests, sent: make(map[string]uint64), sink: fakelrs.New(interval), servers: make(map[string]*server),
 	}
-	defer d.servers.stop()
-	d.control, err = controlplane.Start([]string{ //nolint:contextcheck // it ends with Stop
-		"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration",
-		"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
-	}, d.sink.Option())
-	if err != nil {
+	for _, name := range []string{"near-1", "near-2", "near-3", "far-1", "far-2", "spare-1", "next-1", "next-2"} {
+		d.servers[name] = startServer(name)
+		defer d.servers[name].http.Close()
+	}
+	if d.control, err = controlplane.Start(controlplane.Standard(), d.sink.Option()); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	defer d.control.Stop()
@@ -141,7 +141,12 @@ func run(ctx context.Context, out io.Writer, requests int) (err error) {
 
 // play publishes a configuration, waits until it is in use, and measures.
 func (d *demo) play(ctx context.Context, p phase) error {
-	published, err := resources(p.services, d.servers.addresses())
+	addresses, before := make(map[string]netip.AddrPort), make(map[string]uint64)
+	for name, s := range d.servers {
+		addresses[name] = netip.MustParseAddrPort(s.http.Listener.Addr().String())
+		before[name] = s.answered.Load()
+	}
+	published, err := resources(p.services, addresses)
 	if err != nil {
 		return err
 	}
@@ -151,13 +156,12 @@ func (d *demo) play(ctx context.Context, p phase) error {
 	if err := d.transport.Wait(ctx, func(s *tree.Snapshot) bool { return has(s, published) }); err != nil {
 		return fmt.Errorf("the configuration did not arrive, %w; rejected were %q", err, d.control.Rejections())
 	}
-	before := d.servers.answers()
 	got, err := send(ctx, d.http, d.requests)
 	if err != nil {
 		return err
 	}
-	for name, after := range d.servers.answers() {
-		if n := after - before[name]; n != got[name] {
+	for name, s := range d.servers {
+		if n := s.answered.Load() - before[name]; n != got[name] {
 			return fmt.Errorf("%s answered %d requests, of which %d answers arrived", name, n, got[name])
 		}
 	}
@@ -186,6 +190,23 @@ func has(s *tree.Snapshot, published map[string]proto.Message) bool {
 func same(u resource.Update, want proto.Message) bool {
 	got := want.ProtoReflect().New().Interface()
 	return proto.Unmarshal(u.Raw(), got) == nil && proto.Equal(got, want)
+}
+
+// A server is a real HTTP server on loopback.
+type server struct {
+	http     *httptest.Server
+	answered atomic.Uint64
+}
+
+// startServer starts a server that answers with its name, and with metrics.
+func startServer(name string) *server {
+	s := new(server)
+	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		s.answered.Add(1)
+		w.Header().Set("Endpoint-Load-Metrics", `JSON {"cpu_utilization": 0.5, "named_metrics": {"answers": 1, "secret": 7}}`)
+		_, _ = fmt.Fprintln(w, name) // the client may have gone
+	}))
+	return s
 }
 
 // checkLoad waits for the last load report and compares all of them with what happened.

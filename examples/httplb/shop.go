@@ -1,26 +1,25 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// The names of the demo's resources.
+// The names of the demo's target and of its Listener, which is that of the host, too.
 const (
-	target     = "xds:///shop"
-	shopHost   = "shop"
-	shopRoutes = "shop-routes"
+	target   = "xds:///shop"
+	shopHost = "shop"
 )
 
 // A service is a cluster as an operator thinks of it.
@@ -54,7 +53,7 @@ const (
 )
 
 // shares says which part of all requests each server should get, and each category of
-// drops; this is what is measured against.
+// drops. The demo compares its measurements with it.
 func shares(services []service) map[string]float64 {
 	out := make(map[string]float64)
 	routed := sum(services, func(s service) uint32 { return s.weight })
@@ -107,73 +106,43 @@ func sum[T any](list []T, weight func(T) uint32) (total float64) {
 
 // resources are what a control plane has of the services, by name.
 func resources(services []service, addresses map[string]netip.AddrPort) (map[string]proto.Message, error) {
-	router, err := anypb.New(new(routerv3.Router))
-	if err != nil {
-		return nil, err
+	all := make(map[string]proto.Message)
+	var errs []error
+	add := func(name string, m proto.Message, format string, args ...any) {
+		all[name] = m
+		errs = append(errs, controlplane.Parse(m, format, args...))
 	}
-	manager, err := anypb.New(&hcmv3.HttpConnectionManager{
-		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{RouteConfigName: shopRoutes, ConfigSource: self()}},
-		HttpFilters:    []*hcmv3.HttpFilter{{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
-	})
-	if err != nil {
-		return nil, err
-	}
-	weighted := &routev3.WeightedCluster{}
-	out := map[string]proto.Message{
-		shopHost: &listenerv3.Listener{Name: shopHost, ApiListener: &listenerv3.ApiListener{ApiListener: manager}},
-		shopRoutes: &routev3.RouteConfiguration{Name: shopRoutes, VirtualHosts: []*routev3.VirtualHost{{
-			Name: shopHost, Domains: []string{shopHost},
-			Routes: []*routev3.Route{{
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
-				Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}}},
-			}},
-		}}},
-	}
+	add(shopHost, new(listenerv3.Listener), `name: %q api_listener { api_listener {
+		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+			rds { route_config_name: "shop-routes" config_source { self {} } }
+			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, shopHost)
+	var weights strings.Builder
 	for _, s := range services {
-		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{Name: s.name, Weight: wrapperspb.UInt32(s.weight)})
-		out[s.name] = &clusterv3.Cluster{
-			Name:                     s.name,
-			ClusterDiscoveryType:     &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-			EdsClusterConfig:         &clusterv3.Cluster_EdsClusterConfig{EdsConfig: self(), ServiceName: endpointsOf(s.name)},
-			LrsServer:                self(),
-			LrsReportEndpointMetrics: []string{"cpu_utilization", "named_metrics.answers"},
-		}
-		out[endpointsOf(s.name)] = assignment(s, addresses)
+		fmt.Fprintf(&weights, "clusters { name: %q weight { value: %d } } ", s.name, s.weight)
+		add(s.name, new(clusterv3.Cluster), `name: %q type: EDS lrs_server { self {} }
+			eds_cluster_config { eds_config { self {} } service_name: "%[1]s-endpoints" }
+			lrs_report_endpoint_metrics: ["cpu_utilization", "named_metrics.answers"]`, s.name)
+		add(s.name+"-endpoints", new(endpointv3.ClusterLoadAssignment), `cluster_name: "%s-endpoints" %s`, s.name, assignment(s, addresses))
 	}
-	return out, nil
+	add("shop-routes", new(routev3.RouteConfiguration), `name: "shop-routes" virtual_hosts { name: %q domains: %[1]q
+		routes { match { prefix: "/" } route { weighted_clusters { %s } } } }`, shopHost, weights.String())
+	return all, errors.Join(errs...)
 }
 
-func endpointsOf(cluster string) string { return cluster + "-endpoints" }
-
-func assignment(s service, addresses map[string]netip.AddrPort) *endpointv3.ClusterLoadAssignment {
-	a := &endpointv3.ClusterLoadAssignment{ClusterName: endpointsOf(s.name)}
+// assignment is the text of a service's drops and endpoints.
+func assignment(s service, addresses map[string]netip.AddrPort) string {
+	var b strings.Builder
 	if s.drop > 0 {
-		a.Policy = &endpointv3.ClusterLoadAssignment_Policy{DropOverloads: []*endpointv3.ClusterLoadAssignment_Policy_DropOverload{{
-			Category: s.category, DropPercentage: &typev3.FractionalPercent{Numerator: s.drop},
-		}}}
+		fmt.Fprintf(&b, "policy { drop_overloads { category: %q drop_percentage { numerator: %d } } } ", s.category, s.drop)
 	}
 	for _, p := range s.places {
-		l := &endpointv3.LocalityLbEndpoints{
-			Locality: &corev3.Locality{Zone: p.zone}, Priority: p.priority, LoadBalancingWeight: wrapperspb.UInt32(p.weight),
-		}
+		fmt.Fprintf(&b, "endpoints { locality { zone: %q } priority: %d load_balancing_weight { value: %d } ", p.zone, p.priority, p.weight)
 		for _, h := range p.hosts {
 			at := addresses[h.server]
-			l.LbEndpoints = append(l.LbEndpoints, &endpointv3.LbEndpoint{
-				HealthStatus: h.health, LoadBalancingWeight: wrapperspb.UInt32(h.weight),
-				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-					Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-						Address: at.Addr().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(at.Port())},
-					}}},
-				}},
-			})
+			fmt.Fprintf(&b, "lb_endpoints { health_status: %s load_balancing_weight { value: %d } endpoint { address { socket_address { address: %q port_value: %d } } } } ",
+				h.health, h.weight, at.Addr(), at.Port())
 		}
-		a.Endpoints = append(a.Endpoints, l)
+		b.WriteString("} ")
 	}
-	return a
-}
-
-// self says that a resource is found, or load reported, where the one that says so came
-// from.
-func self() *corev3.ConfigSource {
-	return &corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Self{Self: &corev3.SelfConfigSource{}}}
+	return b.String()
 }

@@ -1,20 +1,31 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"math/rand/v2"
+	"net/http"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
-	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// stores says where load is counted that is to be reported to a server: the client does.
+var (
+	errNoRoute    = errors.New("no route")
+	errNoEndpoint = errors.New("no endpoint can be used")
+)
+
+// A DroppedError says that a request was not sent, because the control plane wants fewer.
+type DroppedError struct{ Category string }
+
+// Error names the category.
+func (e *DroppedError) Error() string { return "dropped by " + e.Category }
+
+// stores returns where the load for a server is counted: the client does.
 type stores interface {
 	LoadStore(server *bootstrap.Server) (*load.Store, error)
 }
@@ -22,99 +33,62 @@ type stores interface {
 // A table is what requests need of one snapshot.
 type table struct {
 	err      error // why there are no routes
+	snapshot *tree.Snapshot
 	routes   *route.Update
 	backends map[string]*backend // by the name of the cluster
 }
 
 // A backend is a cluster whose endpoints are known, or not.
 type backend struct {
-	err      error // why they are not
-	load     *load.Cluster
-	drops    []endpoint.Drop
-	max      int64 // requests in flight
-	inFlight *atomic.Int64
-	zones    choice[*zone]
+	err   error // why they are not
+	load  *load.Cluster
+	drops []endpoint.Drop
+	zones []zone
 }
 
-// A zone is a locality, with the addresses that can be used.
+// A zone is a locality with its usable endpoints.
 type zone struct {
 	load      *load.Locality
-	addresses choice[string]
+	weight    uint32
+	endpoints []endpoint.Endpoint
 }
 
-// newTable makes a table of a snapshot. Clusters go on counting the requests that are in
-// flight where the last table counted them.
-func newTable(s *tree.Snapshot, in stores, last *table) *table {
-	t := &table{backends: make(map[string]*backend)}
-	l, ok := s.Root().(*listener.Update)
-	if !ok || l.API == nil {
-		t.err = errNoRoute
-		return t
-	}
-	switch r := l.API.Routes.(type) {
-	case listener.RDS:
-		t.routes, t.err = referred(s, l, route.Type())
-	case listener.Inline:
-		t.routes, _ = r.Config.(*route.Update)
-	}
+// newTable makes a table of a snapshot.
+func newTable(s *tree.Snapshot, in stores) *table {
+	t := &table{snapshot: s, err: errNoRoute, backends: make(map[string]*backend)}
 	for ref, state := range s.All() {
-		if ref.Type != cluster.Type().Name() {
-			continue
-		}
-		b := &backend{err: state.Err, inFlight: new(atomic.Int64)}
-		if old := last.backend(ref.Name.String()); old != nil {
-			b.inFlight = old.inFlight
-		}
-		if u, ok := state.Update.(*cluster.Update); ok {
+		switch u := state.Update.(type) {
+		case *route.Update:
+			t.routes, t.err = u, nil
+		case *cluster.Update:
+			b := new(backend)
 			b.err = b.build(s, u, in)
+			t.backends[ref.Name.String()] = b
 		}
-		t.backends[ref.Name.String()] = b
 	}
 	return t
-}
-
-// referred is the resource of a type that u refers to.
-func referred[U resource.Update](s *tree.Snapshot, u resource.Update, t resource.TypeOf[U]) (U, error) {
-	for r := range u.Refs() {
-		if r.Type == t.Name() {
-			return tree.Get[U](s, r)
-		}
-	}
-	var none U
-	return none, fmt.Errorf("%q refers to no %s", u.Name(), t.Name())
-}
-
-func (t *table) backend(name string) *backend {
-	if t == nil {
-		return nil
-	}
-	return t.backends[name]
 }
 
 // build finds the endpoints of a cluster. Only those of the highest priority that has
 // any are used (gRFC A27).
 func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	eds, ok := u.Discovery.(cluster.EDS)
-	if !ok {
-		return fmt.Errorf("cluster %q is no EDS cluster, which is all that this example has", u.Name())
+	if !ok || u.LoadReports == nil {
+		return errors.New("this example supports only EDS clusters that report load")
 	}
-	endpoints, err := referred(s, u, endpoint.Type())
-	if err != nil {
-		return err
-	}
-	store := load.NewStore(nil) // which nobody is told of
-	if u.LoadReports != nil {
-		if store, err = in.LoadStore(u.LoadReports); err != nil {
+	var endpoints *endpoint.Update
+	for r := range u.Refs() {
+		var err error
+		if endpoints, err = tree.Get[*endpoint.Update](s, r); err != nil {
 			return err
 		}
 	}
-	name, service := u.Name().String(), eds.ServiceName
-	if service == name {
-		service = ""
+	store, err := in.LoadStore(u.LoadReports)
+	if err != nil {
+		return err
 	}
-	b.load = store.Cluster(name, service)
-	b.drops, b.max = endpoints.Drops, int64(u.MaxRequests)
-	for priority := uint32(0); priority < uint32(len(endpoints.Localities)) && b.zones.total() == 0; priority++ { //nolint:gosec // few
+	b.load, b.drops = store.Cluster(u.Name().String(), eds.ServiceName), endpoints.Drops
+	for priority := uint32(0); priority < uint32(len(endpoints.Localities)) && len(b.zones) == 0; priority++ { //nolint:gosec // few
 		for _, l := range endpoints.Localities {
 			if l.Priority == priority {
 				b.add(l, load.Propagation(u.ReportMetrics))
@@ -125,30 +99,96 @@ func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 }
 
 func (b *backend) add(l endpoint.Locality, p load.Propagation) {
-	z := new(zone)
+	z := zone{weight: l.Weight}
 	for _, e := range l.Endpoints {
 		if e.Health == endpoint.HealthHealthy || e.Health == endpoint.HealthUnknown {
-			z.addresses.add(e.Address(), e.Weight)
+			z.endpoints = append(z.endpoints, e)
 		}
 	}
-	if z.addresses.total() > 0 {
+	if len(z.endpoints) > 0 {
 		z.load = b.load.Locality(load.LocalityID(l.ID), p)
-		b.zones.add(z, l.Weight)
+		b.zones = append(b.zones, z)
 	}
 }
 
-// release gives back what counts the load. No request may be picked any longer.
+// release gives back the load counters. No request may be picked any longer.
 func (t *table) release() {
 	if t == nil {
 		return
 	}
 	for _, b := range t.backends {
-		if b.load == nil {
-			continue
-		}
-		b.load.Release()
-		for _, z := range b.zones.items {
+		for _, z := range b.zones {
 			z.load.Release()
+		}
+		if b.load != nil {
+			b.load.Release()
 		}
 	}
 }
+
+// pick decides where a request goes, and counts it as started.
+func (t *table) pick(r *http.Request) (address string, counted *load.Locality, err error) {
+	if t.err != nil {
+		return "", nil, t.err
+	}
+	host := t.routes.VirtualHost(r.URL.Host)
+	if host == nil {
+		return "", nil, fmt.Errorf("host %q: %w", r.URL.Host, errNoRoute)
+	}
+	var name string
+	if match := host.Match(r.URL.Path, headers(r.Header)); match != nil {
+		switch a := match.Action.(type) {
+		case route.Cluster:
+			name = a.Name
+		case route.WeightedClusters:
+			c, _ := choose(a.Clusters, func(c route.WeightedCluster) uint32 { return c.Weight })
+			name = c.Name
+		}
+	}
+	b := t.backends[name]
+	if b == nil {
+		return "", nil, fmt.Errorf("path %q, cluster %q: %w", r.URL.Path, name, errNoRoute)
+	}
+	if address, counted, err = b.pick(); err != nil {
+		return "", nil, fmt.Errorf("cluster %q: %w", name, err)
+	}
+	return address, counted, nil
+}
+
+// pick drops as the control plane says (gRFC A27), and chooses a locality, then an
+// endpoint, by their weights.
+func (b *backend) pick() (address string, counted *load.Locality, err error) {
+	if b.err != nil {
+		return "", nil, b.err
+	}
+	for _, d := range b.drops {
+		if rand.Uint32N(1_000_000) < d.PerMillion {
+			b.load.Drop(d.Category)
+			return "", nil, &DroppedError{d.Category}
+		}
+	}
+	z, ok := choose(b.zones, func(z zone) uint32 { return z.weight })
+	if !ok {
+		return "", nil, errNoEndpoint
+	}
+	e, _ := choose(z.endpoints, func(e endpoint.Endpoint) uint32 { return e.Weight })
+	z.load.CallStarted()
+	return e.Address(), z.load, nil
+}
+
+// choose picks an item at random, each as often as its weight says. It fails without items.
+func choose[T any](items []T, weight func(T) uint32) (chosen T, ok bool) {
+	n := rand.Float64() * sum(items, weight)
+	for _, x := range items {
+		if n -= float64(weight(x)); n < 0 {
+			return x, true
+		}
+	}
+	return chosen, false
+}
+
+// headers are a request's, as routes look at them.
+type headers http.Header
+
+// Values implements [route.Headers].
+func (h headers) Values(name string) []string { return http.Header(h).Values(name) }

@@ -30,10 +30,9 @@ type Transport struct {
 
 	// Requests are picked while nobody changes the table: what has been released counts
 	// no further request.
-	mu       sync.RWMutex
-	table    *table
-	snapshot *tree.Snapshot
-	changed  chan struct{} // closed and replaced with the table
+	mu      sync.RWMutex
+	table   *table
+	changed chan struct{} // closed and replaced with the table
 }
 
 // NewTransport follows a target such as "xds:///shop", and sends requests with base. The
@@ -56,18 +55,18 @@ func (t *Transport) follow(ctx context.Context) {
 	defer close(t.done)
 	for ev := range tree.Watch(ctx, t.client, listener.Type(), t.name) {
 		if ev.Err != nil {
-			t.use(nil, &table{err: ev.Err})
+			t.use(&table{err: ev.Err})
 			continue
 		}
-		t.use(ev.Update, newTable(ev.Update, t.client, t.table)) // nobody else writes to t.table
+		t.use(newTable(ev.Update, t.client))
 	}
-	t.use(nil, &table{err: errors.New("the transport is closed")})
+	t.use(&table{err: errors.New("the transport is closed")})
 }
 
-func (t *Transport) use(s *tree.Snapshot, next *table) {
+func (t *Transport) use(next *table) {
 	t.mu.Lock()
 	last := t.table
-	t.snapshot, t.table = s, next
+	t.table = next
 	close(t.changed)
 	t.changed = make(chan struct{})
 	t.mu.Unlock()
@@ -78,9 +77,9 @@ func (t *Transport) use(s *tree.Snapshot, next *table) {
 func (t *Transport) Wait(ctx context.Context, ready func(*tree.Snapshot) bool) error {
 	for {
 		t.mu.RLock()
-		s, known, changed := t.snapshot, t.table != nil, t.changed
+		last, changed := t.table, t.changed
 		t.mu.RUnlock()
-		if known && ready(s) {
+		if last != nil && ready(last.snapshot) {
 			return nil
 		}
 		select {
@@ -100,7 +99,7 @@ func (t *Transport) Close() {
 // RoundTrip implements [http.RoundTripper]. The first requests wait for the target to be
 // known.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	p, err := t.pick(r)
+	address, counted, err := t.pick(r)
 	if err != nil {
 		if r.Body != nil {
 			_ = r.Body.Close() // as every RoundTripper must
@@ -108,22 +107,22 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("httplb: %w", err)
 	}
 	sent := r.Clone(r.Context())
-	sent.URL.Host = p.address
+	sent.URL.Host = address
 	if sent.Host == "" {
 		sent.Host = r.URL.Host
 	}
 	resp, err := t.base.RoundTrip(sent)
 	if err != nil {
-		p.finish(err, nil)
+		counted.CallFinished(err, nil)
 		return nil, err
 	}
-	resp.Body = &body{ReadCloser: resp.Body, finish: sync.OnceFunc(func() { p.finish(failure(resp), metrics(resp)) })}
+	resp.Body = &body{ReadCloser: resp.Body, finish: sync.OnceFunc(func() { counted.CallFinished(failure(resp), metrics(resp)) })}
 	return resp, nil
 }
 
-func (t *Transport) pick(r *http.Request) (*pick, error) {
+func (t *Transport) pick(r *http.Request) (address string, counted *load.Locality, err error) {
 	if err := t.Wait(r.Context(), func(*tree.Snapshot) bool { return true }); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()

@@ -10,10 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -160,39 +158,6 @@ func TestWhatBecomesOfARequestIsItsLoad(t *testing.T) {
 			t.Error(resp.Status)
 		}
 		s.wantLoad(2, 2, 0, 0)
-	})
-}
-
-func TestRequestsBeyondTheLimitAreDropped(t *testing.T) {
-	set(t, func(s *setting) {
-		limited := func(requests uint32) func(all map[string]proto.Message) {
-			return func(all map[string]proto.Message) {
-				all["web"].(*clusterv3.Cluster).CircuitBreakers = &clusterv3.CircuitBreakers{
-					Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{MaxRequests: wrapperspb.UInt32(requests)}},
-				}
-			}
-		}
-		s.publish(limited(1))
-		first, err := s.request("http://shop/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		var dropped *DroppedError
-		if _, err := s.request("http://shop/"); !errors.As(err, &dropped) || dropped.Category != "" {
-			t.Errorf("error = %v; must be a drop", err)
-		}
-		s.wantLoad(0, 0, 1, 1)
-		// What is in flight still counts when the cluster has changed.
-		s.publish(limited(2))
-		second, err := s.request("http://shop/")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.request("http://shop/"); !errors.As(err, &dropped) {
-			t.Errorf("error = %v; must be a drop", err)
-		}
-		_, _ = first.Body.Close(), second.Body.Close()
-		s.wantLoad(2, 0, 0, 2)
 	})
 }
 
