@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"time"
 
 	"google.golang.org/grpc"
@@ -30,13 +29,7 @@ import (
 const timeout = 45 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "client:", err)
-		cancel()
-		os.Exit(1) //nolint:gocritic // cancel has been called
-	}
+	story.Main("client", timeout, run)
 }
 
 // A stage is what the chapters play on.
@@ -62,10 +55,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, closeConn()) }()
-	for _, chapter := range []func(context.Context) error{s.split, s.failover, s.fault, s.load} {
-		if err := chapter(ctx); err != nil {
-			return err
-		}
+	if err := s.Play(ctx, s.split, s.failover, s.fault, s.load); err != nil {
+		return err
 	}
 	s.Title("\nEverything was seen.")
 	return nil

@@ -9,11 +9,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"                      // for prototext
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"                     // for prototext
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3" // for prototext
-	"google.golang.org/protobuf/encoding/prototext"
-	"google.golang.org/protobuf/proto"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3" // for prototext
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
@@ -34,7 +30,7 @@ const abort = `http_filters { name: "fault" typed_config { [type.googleapis.com/
 
 // publishListener publishes the target's Listener, with filters beside the router.
 func (s *stage) publishListener(filters string) error {
-	return set(s.east.plane, listenerName, new(listenerv3.Listener), `name: %q api_listener { api_listener {
+	return s.east.plane.SetText(listenerName, new(listenerv3.Listener), `name: %q api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 			rds { config_source { ads {} } route_config_name: %q }
 			%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`,
@@ -43,7 +39,7 @@ func (s *stage) publishListener(filters string) error {
 
 // publishRest publishes the routes, and the clusters with their endpoints.
 func (s *stage) publishRest() error {
-	if err := set(s.east.plane, routeName, new(routev3.RouteConfiguration), `name: %q virtual_hosts { domains: "checkout"
+	if err := s.east.plane.SetText(routeName, new(routev3.RouteConfiguration), `name: %q virtual_hosts { domains: "checkout"
 		routes { match { prefix: "/" } route { weighted_clusters {
 			clusters { name: %q weight { value: 80 } } clusters { name: %q weight { value: 20 } } } } } }`,
 		routeName, stableName, canaryName); err != nil {
@@ -66,17 +62,9 @@ func cluster(plane *controlplane.Server, name, eds string, servers ...*backend) 
 		fmt.Fprintf(&localities, `endpoints { priority: %d locality { zone: %q } load_balancing_weight { value: 1 }
 			lb_endpoints { endpoint { address { socket_address { address: %q port_value: %s } } } } } `, priority, b.name, host, port)
 	}
-	if err := set(plane, eds, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q %s`, eds, localities.String()); err != nil {
+	if err := plane.SetText(eds, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q %s`, eds, localities.String()); err != nil {
 		return err
 	}
-	return set(plane, name, new(clusterv3.Cluster), `name: %q type: EDS lrs_server { self {} }
+	return plane.SetText(name, new(clusterv3.Cluster), `name: %q type: EDS lrs_server { self {} }
 		eds_cluster_config { service_name: %q eds_config { ads {} } }`, name, eds)
-}
-
-// set publishes a resource, which is given as text.
-func set(plane *controlplane.Server, name string, m proto.Message, format string, args ...any) error {
-	if err := prototext.Unmarshal(fmt.Appendf(nil, format, args...), m); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	return plane.Set(name, m)
 }

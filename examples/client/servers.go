@@ -24,10 +24,7 @@ type authority struct {
 func newAuthority(name string) (*authority, error) {
 	a := &authority{name: name, lrs: fakelrs.New(200 * time.Millisecond)}
 	var err error
-	a.plane, err = controlplane.Start([]string{
-		"envoy.config.listener.v3.Listener", "envoy.config.route.v3.RouteConfiguration",
-		"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
-	}, a.lrs.Option())
+	a.plane, err = controlplane.Start(controlplane.Standard(), a.lrs.Option())
 	return a, err
 }
 

@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -32,6 +31,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
+	"github.com/xdsforge/xdsforge/internal/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
@@ -45,13 +45,7 @@ const (
 )
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := run(ctx, os.Stdout, requests); err != nil {
-		fmt.Fprintln(os.Stderr, "httplb:", err)
-		cancel()
-		os.Exit(1) //nolint:gocritic // cancel has been called
-	}
+	story.Main("httplb", timeout, func(ctx context.Context, out io.Writer) error { return run(ctx, out, requests) })
 }
 
 // A phase is a configuration, and what is new in it.

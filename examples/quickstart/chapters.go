@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -114,7 +112,7 @@ func (s *stage) liveChange(ctx context.Context) error {
 	}
 	u := ev.Update
 	s.Line("version %s: %s", u.Version(), addresses(u))
-	if err := s.b.Set(checkoutEndpoints, endpointResource(checkoutEndpoints, "10.0.0.1", "10.0.0.2", "10.0.0.3")); err != nil {
+	if err := s.setEndpoints("10.0.0.1", "10.0.0.2", "10.0.0.3"); err != nil {
 		return err
 	}
 	if ev, err = w.until("three endpoints", has(3)); err != nil {
@@ -150,9 +148,8 @@ func (s *stage) badResource(ctx context.Context) error {
 		}
 	}
 
-	broken := clusterResource(paymentsCluster, checkoutEndpoints, 200)
-	broken.LbPolicy = clusterv3.Cluster_MAGLEV
-	if err := s.a.Update(map[string]proto.Message{paymentsCluster: broken, searchCluster: clusterResource(searchCluster, checkoutEndpoints, 200)}); err != nil {
+	broken := clusterText(paymentsCluster, checkoutEndpoints, 200) + "lb_policy: MAGLEV"
+	if err := s.setClusters(broken, clusterText(searchCluster, checkoutEndpoints, 200)); err != nil {
 		return err
 	}
 	s.Line("A sends both clusters in one response; payments asks for a policy that is not supported")

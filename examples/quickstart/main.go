@@ -27,13 +27,7 @@ import (
 const timeout = 12 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "quickstart:", err)
-		cancel()
-		os.Exit(1) //nolint:gocritic // cancel has been called
-	}
+	story.Main("quickstart", timeout, run)
 }
 
 // A stage is what the chapters play on.
@@ -49,11 +43,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	s := &stage{Teller: story.New(out)}
 	s.Title("xdsforge quickstart: one program, configured by two control planes")
 
-	if s.a, err = controlplane.Start(messages()); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.a, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	defer s.a.Stop()
-	if s.b, err = controlplane.Start(messages()); err != nil { //nolint:contextcheck // likewise
+	if s.b, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	defer s.b.Stop()
@@ -74,12 +68,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		}
 	}()
 
-	for _, chapter := range []func(context.Context) error{
-		s.targets, s.references, s.connections, s.liveChange, s.badResource, s.removal,
-	} {
-		if err := chapter(ctx); err != nil {
-			return err
-		}
+	if err := s.Play(ctx, s.targets, s.references, s.connections, s.liveChange, s.badResource, s.removal); err != nil {
+		return err
 	}
 	s.Title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
 	return nil

@@ -15,21 +15,18 @@ import (
 // firstConfiguration gives the server its Listener and, from the other control plane, routes.
 func (s *stage) firstConfiguration(ctx context.Context) error {
 	s.Chapter("A Listener from east.example, routes from west.example")
-	l, err := listenerResource(s.listener, s.addr, "first")
-	if err != nil {
-		return err
-	}
-	if err := s.east.Set(s.listener, l); err != nil {
+	if err := s.setListener("first"); err != nil {
 		return err
 	}
 	s.Line("the Listener is there; it names %s", routesName)
-	if err := s.west.Set(routesName, routesResource()); err != nil {
+	if err := s.setRoutes(); err != nil {
 		return err
 	}
 	if err := s.awaitServing(ctx); err != nil {
 		return err
 	}
 	s.Seen("with its routes, the server serves")
+	var err error
 	if s.calls, err = s.keys.dial(s.addr, "alice"); err != nil {
 		return err
 	}
@@ -94,12 +91,8 @@ func (s *stage) rotation(ctx context.Context) error {
 // liveUpdate replaces the Listener under an open stream.
 func (s *stage) liveUpdate(ctx context.Context) error {
 	s.Chapter("Another Listener, under an open stream")
-	l, err := listenerResource(s.listener, s.addr, "second")
-	if err != nil {
-		return err
-	}
 	began := s.conns.begun.Load()
-	if err := s.east.Set(s.listener, l); err != nil {
+	if err := s.setListener("second"); err != nil {
 		return err
 	}
 	var failed error

@@ -30,13 +30,7 @@ import (
 const timeout = 30 * time.Second
 
 func main() {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if err := run(ctx, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, "server:", err)
-		cancel()
-		os.Exit(1) //nolint:gocritic // cancel has been called
-	}
+	story.Main("server", timeout, run)
 }
 
 // A stage is what the chapters play on.
@@ -59,11 +53,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	began := time.Now()
 	s := &stage{Teller: story.New(out), modes: make(chan error, 10), conns: new(connections), served: make(chan error, 1)}
 	s.Title("xdsforge server: a gRPC server, configured by two control planes")
-	if s.east, err = controlplane.Start(messages); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.east, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	defer s.east.Stop()
-	if s.west, err = controlplane.Start(messages); err != nil { //nolint:contextcheck // likewise
+	if s.west, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	defer s.west.Stop()
@@ -76,12 +70,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer s.close()
-	for _, chapter := range []func(context.Context) error{
-		s.start, s.firstConfiguration, s.denied, s.rotation, s.liveUpdate, s.darkness, s.stop,
-	} {
-		if err := chapter(ctx); err != nil {
-			return err
-		}
+	if err := s.Play(ctx, s.start, s.firstConfiguration, s.denied, s.rotation, s.liveUpdate, s.darkness, s.stop); err != nil {
+		return err
 	}
 	s.Title(fmt.Sprintf("Everything was seen, in %.1f s.", time.Since(began).Seconds()))
 	return nil

@@ -14,7 +14,6 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -90,20 +89,16 @@ func enlarge(plane *controlplane.Server, port int) error {
 			fmt.Fprintf(&list, `lb_endpoints { endpoint { address { socket_address { address: "127.%d.%d.%d" port_value: %d } } } } `,
 				1+address>>16, address>>8&255, address&255, port)
 		}
-		if err := prototext.Unmarshal(fmt.Appendf(nil, `name: %q type: EDS lb_policy: RING_HASH eds_cluster_config { eds_config { ads {} } }`, name), c); err != nil {
-			return err
-		}
-		if err := prototext.Unmarshal(fmt.Appendf(nil, `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, name, list.String()), e); err != nil {
+		if err := errors.Join(
+			controlplane.Parse(c, `name: %q type: EDS lb_policy: RING_HASH eds_cluster_config { eds_config { ads {} } }`, name),
+			controlplane.Parse(e, `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, name, list.String()),
+		); err != nil {
 			return err
 		}
 		all[name], assignments[name] = c, e
 	}
-	l := new(listenerv3.Listener)
-	if err := prototext.Unmarshal(fmt.Appendf(nil, `name: "large" api_listener { api_listener {
+	return errors.Join(plane.Update(all), plane.Update(assignments), plane.SetText("large", new(listenerv3.Listener), `name: "large" api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }
-			route_config { virtual_hosts { domains: "*" %s routes { match { prefix: "" } route { cluster: "large-0" } } } } } } }`, routes.String()), l); err != nil {
-		return err
-	}
-	return errors.Join(plane.Update(all), plane.Update(assignments), plane.Set("large", l))
+			route_config { virtual_hosts { domains: "*" %s routes { match { prefix: "" } route { cluster: "large-0" } } } } } } }`, routes.String()))
 }

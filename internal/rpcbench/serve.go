@@ -13,11 +13,8 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"                     // for prototext
-	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3" // for prototext
 	"google.golang.org/grpc"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
@@ -53,9 +50,7 @@ func serve() error {
 	s := grpc.NewServer()
 	testpb.RegisterTestServiceServer(s, echo{})
 	go func() { _ = s.Serve(l) }() // it ends with the process
-	plane, err := controlplane.Start([]string{
-		"envoy.config.listener.v3.Listener", "envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
-	})
+	plane, err := controlplane.Start(controlplane.Standard())
 	if err != nil {
 		return err
 	}
@@ -75,7 +70,7 @@ func serve() error {
 func configure(plane *controlplane.Server, port int) error {
 	var errs []error
 	set := func(name string, m proto.Message, format string, args ...any) {
-		errs = append(errs, prototext.Unmarshal(fmt.Appendf(nil, format, args...), m), plane.Set(name, m))
+		errs = append(errs, plane.SetText(name, m, format, args...))
 	}
 	set("svc", new(listenerv3.Listener), `name: "svc" api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {

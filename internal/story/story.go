@@ -2,11 +2,25 @@
 package story
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"github.com/fatih/color"
 )
+
+// Main runs an example until it ends or its time is over, and exits with 1 if it fails.
+func Main(name string, timeout time.Duration, run func(context.Context, io.Writer) error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	err := run(ctx, os.Stdout)
+	cancel()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		os.Exit(1)
+	}
+}
 
 // A Teller writes the story. There is colour on a terminal only.
 type Teller struct {
@@ -24,6 +38,16 @@ func (t *Teller) Title(s string) { fmt.Fprintln(t.out, color.New(color.Bold).Spr
 func (t *Teller) Chapter(title string) {
 	t.written++
 	fmt.Fprintf(t.out, "\n%s\n", color.New(color.Bold, color.FgCyan).Sprintf("%d. %s", t.written, title))
+}
+
+// Play plays chapters, one after the other.
+func (t *Teller) Play(ctx context.Context, chapters ...func(context.Context) error) error {
+	for _, chapter := range chapters {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Line tells something.
