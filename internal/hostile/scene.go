@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/encoding/gzip" // of both processes
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakeads"
@@ -132,12 +131,7 @@ func (s *scene) nonce() string {
 
 // send sends bodies of a type as a state-of-the-world response, and waits for the answer.
 func (s *scene) send(ctx context.Context, message string, bodies ...[]byte) error {
-	url := resource.TypeURLPrefix + message
-	resp := &discoveryv3.DiscoveryResponse{TypeUrl: url}
-	for _, b := range bodies {
-		resp.Resources = append(resp.Resources, &anypb.Any{TypeUrl: url, Value: b})
-	}
-	return s.respond(ctx, resp)
+	return s.respond(ctx, response(message, bodies...))
 }
 
 // respond sends a state-of-the-world response, whose nonce and version it sets, and waits
