@@ -79,6 +79,19 @@ func allAttacks() []attack {
 	)
 }
 
+// on makes attacks by one resource that the client watches. body returns what stands behind
+// its name, which the client must reject for a reason; empty: it must accept it.
+func on(message, name string) func(title, rejected string, body func() []byte) attack {
+	return func(title, rejected string, body func() []byte) attack {
+		return attack{
+			name: title, rejected: rejected, watches: []watch{{message: message, name: name}},
+			run: func(ctx context.Context, s *scene) error {
+				return s.send(ctx, message, append(text(1, name), body()...))
+			},
+		}
+	}
+}
+
 // Names of messages.
 const (
 	listenerMessage = "envoy.config.listener.v3.Listener"

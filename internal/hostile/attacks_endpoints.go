@@ -4,10 +4,7 @@ import "fmt"
 
 // endpointAttacks are attacks by endpoints.
 func endpointAttacks() []attack {
-	watched := []watch{{message: endpointMessage, name: "e"}}
-	attackOf := func(name, rejected string, body func() []byte) attack {
-		return attack{name: name, watches: watched, rejected: rejected, run: single(endpointMessage, func() []byte { return append(text(1, "e"), body()...) })}
-	}
+	attackOf := on(endpointMessage, "e")
 	return []attack{
 		attackOf("empty localities", "elements", func() []byte { return fill(usual, func(int) []byte { return field(2) }) }),
 		attackOf("empty endpoints", "elements", func() []byte {
@@ -68,19 +65,5 @@ func metadata(value []byte) []byte {
 	return field(3, field(1, text(1, "m"), field(2, field(1, text(1, "k"), field(2, value)))))
 }
 
-// deepValue is a google.protobuf.Value, nested as deeply.
-func deepValue(depth int) []byte {
-	inner := text(3, "")
-	levels := make([]byte, 0, 16*depth)
-	size := len(inner)
-	for range depth { // written backwards: each level is longer by the size of its length
-		before := len(levels)
-		levels = appendReversed(levels, header(1, size))
-		size += len(levels) - before
-		before = len(levels)
-		levels = appendReversed(levels, header(6, size))
-		size += len(levels) - before
-	}
-	reverse(levels)
-	return append(levels, inner...)
-}
+// deepValue is a google.protobuf.Value, nested as deeply: lists (field 6) of values (field 1).
+func deepValue(depth int) []byte { return nested(depth, text(3, ""), 1, 6) }

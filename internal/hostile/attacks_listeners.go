@@ -18,16 +18,13 @@ import (
 
 // listenerAttacks are attacks by Listeners.
 func listenerAttacks() []attack {
-	watched := []watch{{message: listenerMessage, name: "l"}}
-	attackOf := func(name, rejected string, body func() []byte) attack {
-		return attack{name: name, watches: watched, rejected: rejected, run: single(listenerMessage, body)}
-	}
+	attackOf := on(listenerMessage, "l")
 	return []attack{
 		attackOf("empty filter chains", "elements", func() []byte {
 			return append(socketListener(), fill(usual, func(int) []byte { return field(3) })...)
 		}),
 		attackOf("inline empty routes", "elements", func() []byte {
-			return clientListener(field(4, routes("r", fill(usual, func(int) []byte { return field(3) }))))
+			return clientListener(field(4, append(text(1, "r"), host(fill(usual, func(int) []byte { return field(3) }))...)))
 		}),
 		attackOf("inline empty virtual hosts", "elements", func() []byte {
 			return clientListener(field(4, fill(usual, func(int) []byte { return field(2) })))
@@ -76,16 +73,16 @@ func deepPermission(depth int) *rbacconfigv3.Permission {
 	return p
 }
 
-// socketListener is a Listener of a server, without filter chains.
+// socketListener is a Listener of a server, without a name and filter chains.
 func socketListener() []byte {
-	return encoded(&listenerv3.Listener{Name: "l", Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+	return encoded(&listenerv3.Listener{Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: 1},
 	}}}})
 }
 
-// clientListener is a Listener of a client, whose connection manager has the fields.
+// clientListener is a Listener of a client without a name, whose connection manager has the fields.
 func clientListener(fields ...[]byte) []byte {
-	return append(text(1, "l"), field(19, field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, field(5, httpFilter(&routerv3.Router{})))...)))...)
+	return field(19, field(1, anyOf(&hcmv3.HttpConnectionManager{}, append(fields, field(5, httpFilter(&routerv3.Router{})))...)))
 }
 
 // managerFilter is the field of a filter chain with a connection manager.

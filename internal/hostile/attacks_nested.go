@@ -19,28 +19,24 @@ import (
 // ruleAttacks are attacks by the principals of RBAC filters and by header matchers.
 func ruleAttacks() []attack {
 	principals := func(name, rejected string, list func() []byte) attack {
-		return attack{
-			name: name, rejected: rejected, watches: []watch{{message: listenerMessage, name: "l"}},
-			run: single(listenerMessage, func() []byte { return append(socketListener(), field(3, managerFilter(principalFilter(list())))...) }),
-		}
+		return on(listenerMessage, "l")(name, rejected, func() []byte {
+			return append(socketListener(), field(3, managerFilter(principalFilter(list())))...)
+		})
 	}
 	headers := func(name, rejected string, list func() []byte) attack {
-		return attack{
-			name: name, rejected: rejected, watches: []watch{{message: routeMessage, name: "r"}},
-			run: single(routeMessage, func() []byte { return routes("r", route(append(text(1, ""), list()...))) }),
-		}
+		return on(routeMessage, "r")(name, rejected, func() []byte { return host(route(append(text(1, ""), list()...))) })
 	}
 	everybody := []byte{3 << 3, 1}
 	regexHeader := func(i int) []byte {
 		return append(text(1, "h"), field(11, text(2, fmt.Sprintf("%x(a|b)*[a-z]+%s", i, regexTail)))...)
 	}
 	return []attack{
-		principals("deep principals", "", func() []byte { return field(2, nested(90, everybody)) }),
-		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(3000, everybody)) }),
+		principals("deep principals", "", func() []byte { return field(2, nested(90, everybody, notRule)) }),
+		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(3000, everybody, notRule)) }),
 		principals("invalid principals nested 3,000 times", "decode limit", func() []byte {
-			return fill(usual, func(int) []byte { return field(2, nested(3000, field(6))) })
+			return fill(usual, func(int) []byte { return field(2, nested(3000, field(6), notRule)) })
 		}),
-		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(100_000, everybody)) }),
+		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(100_000, everybody, notRule)) }),
 		principals("wide principals", "decode limit", func() []byte {
 			return field(2, field(2, fill(usual, func(int) []byte { return field(1, everybody) })))
 		}),
@@ -74,25 +70,10 @@ func principalFilter(principals []byte) []byte {
 // notRule is the field of a Principal that negates another.
 const notRule = 8
 
-// nested is a principal that is negated so many times.
-func nested(depth int, inner []byte) []byte {
-	levels, size := make([]byte, 0, 6*depth), len(inner)
-	for range depth { // written backwards: each level is longer by what its length takes
-		before := len(levels)
-		levels = appendReversed(levels, header(protoNumber(notRule), size))
-		size += len(levels) - before
-	}
-	reverse(levels)
-	return append(levels, inner...)
-}
-
 // policyAttacks are attacks by the LB policies of clusters.
 func policyAttacks() []attack {
 	policies := func(name, rejected string, list func() []byte) attack {
-		return attack{
-			name: name, rejected: rejected, watches: []watch{{message: clusterMessage, name: "c"}},
-			run: single(clusterMessage, func() []byte { return append(edsCluster("c"), field(41, list())...) }),
-		}
+		return on(clusterMessage, "c")(name, rejected, func() []byte { return append(edsCluster("c"), field(41, list())...) })
 	}
 	roundRobin := lbPolicy(&roundrobinv3.RoundRobin{})
 	return []attack{

@@ -95,7 +95,11 @@ func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, 
 	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return slices.Contains(r.names, "svc") }); err != nil {
 		return err
 	}
-	if err := s.post(response(listenerMessage, targetListener("svc", routed))); err != nil {
+	l, err := targetListener("svc", routed)
+	if err != nil {
+		return err
+	}
+	if err := s.post(response(listenerMessage, l)); err != nil {
 		return err
 	}
 	answer := response(clusterMessage, clusters...)

@@ -57,15 +57,17 @@ const usual = 4<<20 - 1<<10
 
 func protoNumber(n int) protowire.Number { return protowire.Number(n) } //nolint:gosec // a constant
 
-// header is the beginning of a field with a value of wire type LEN.
-func header(number protowire.Number, length int) []byte {
-	return protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(length)) //nolint:gosec // not negative
+// nested is a message within fields, the first of the numbers innermost, so many times.
+func nested(depth int, inner []byte, numbers ...protowire.Number) []byte {
+	levels, size := make([]byte, 0, 16*depth), len(inner)
+	for range depth { // written backwards: each level is longer by the size of its length
+		for _, number := range numbers {
+			header := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(size)) //nolint:gosec // not negative
+			slices.Reverse(header)
+			levels = append(levels, header...)
+			size += len(header)
+		}
+	}
+	slices.Reverse(levels)
+	return append(levels, inner...)
 }
-
-func appendReversed(b, more []byte) []byte {
-	more = slices.Clone(more)
-	slices.Reverse(more)
-	return append(b, more...)
-}
-
-func reverse(b []byte) { slices.Reverse(b) }

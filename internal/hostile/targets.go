@@ -4,22 +4,20 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/credentials/insecure"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
+	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
 // A caller is the part of the victim that makes calls and counts load.
@@ -111,21 +109,15 @@ func (c *caller) count(v *victim) error {
 }
 
 // targetListener is a Listener for channels, with a route to each cluster.
-func targetListener(name string, clusters []string) []byte {
-	host := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
+func targetListener(name string, clusters []string) ([]byte, error) {
+	var list strings.Builder
 	for _, cluster := range clusters {
-		host.Routes = append(host.Routes, &routev3.Route{
-			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{}},
-			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}},
-		})
+		fmt.Fprintf(&list, `routes { match { prefix: "" } route { cluster: %q } } `, cluster)
 	}
-	router := &anypb.Any{TypeUrl: "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router", Value: encoded(new(routerv3.Router))}
-	manager := &hcmv3.HttpConnectionManager{
-		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: "r", VirtualHosts: []*routev3.VirtualHost{host}}},
-		HttpFilters:    []*hcmv3.HttpFilter{{Name: "router", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: router}}},
-	}
-	api := &anypb.Any{
-		TypeUrl: "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager", Value: encoded(manager),
-	}
-	return encoded(&listenerv3.Listener{Name: name, ApiListener: &listenerv3.ApiListener{ApiListener: api}})
+	l := new(listenerv3.Listener)
+	err := controlplane.Parse(l, `name: %q api_listener { api_listener {
+		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }
+			route_config { name: "r" virtual_hosts { name: "v" domains: "*" %s } } } } }`, name, list.String())
+	return encoded(l), err
 }

@@ -1,6 +1,7 @@
 package memoryads
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -166,4 +167,24 @@ func (s *Server) Requests() []proto.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
+}
+
+// AwaitRequest waits for a request that fits, those of the past included, and returns it. It
+// returns nil when ctx ends first.
+func (s *Server) AwaitRequest(ctx context.Context, fits func(proto.Message) bool) proto.Message {
+	for i := 0; ; {
+		s.mu.Lock()
+		all, changed := s.requests, s.changed
+		s.mu.Unlock()
+		for ; i < len(all); i++ {
+			if fits(all[i]) {
+				return all[i]
+			}
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
 }

@@ -11,10 +11,14 @@ import (
 	"testing"
 	"time"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 // patience is how long anything may take that takes no time.
@@ -28,16 +32,17 @@ func (k *kit) testWatch(t *testing.T, c *testCase) {
 	if err != nil {
 		return // nobody can ask for it
 	}
-	s := &controlPlane{url: k.typ.URL(), name: name.String(), wrapped: c.name != "" || k.NameField == "", rejected: make(chan string, 16)}
-	s.set(c.body)
+	wrapped := c.name != "" || k.NameField == ""
+	s := memoryads.NewServer(memoryads.Type{URL: k.typ.URL(), Complete: k.typ.Complete})
+	s.Set(k.typ.URL(), memoryads.Resource{Name: name.String(), Body: c.body, Wrapped: wrapped})
 	w := k.watch(t, s, name)
 	if c.want[0] != "ok" {
 		w.rejected(c.want)
 		return
 	}
 	w.accepted(c.body)
-	if k.NameField == "" || c.name != "" { // only a wrapper names what cannot be read
-		s.set([]byte{0xff})
+	if wrapped { // only a wrapper names what cannot be read
+		s.Set(k.typ.URL(), memoryads.Resource{Name: name.String(), Body: []byte{0xff}, Wrapped: true})
 		w.kept(c.body)
 	}
 }
@@ -49,7 +54,7 @@ type watched struct {
 	client *client.Client
 	typ    resource.TypeOf[resource.Update]
 	name   xdstp.Name
-	server *controlPlane
+	server *memoryads.Server
 	next   func() (resource.Event[resource.Update], bool)
 }
 
@@ -90,12 +95,25 @@ func (w *watched) rejected(want []string) {
 	if found, ok := w.typ.LookupName(w.client, w.name); ok {
 		w.t.Errorf("LookupName = %v; the resource is invalid", found)
 	}
-	nack := <-w.server.rejected
+	nack := w.rejection()
 	for _, line := range want {
 		if !strings.Contains(nack, line) && !strings.HasSuffix(nack, "…") { // a long message is clipped
 			w.t.Errorf("the control plane is told %q, which lacks %q", nack, line)
 		}
 	}
+}
+
+// rejection waits for a NACK and returns its message.
+func (w *watched) rejection() string {
+	w.t.Helper()
+	m := w.server.AwaitRequest(w.ctx, func(m proto.Message) bool {
+		r, ok := m.(*discoveryv3.DiscoveryRequest)
+		return ok && r.GetErrorDetail() != nil
+	})
+	if m == nil {
+		w.t.Fatal("the control plane is told nothing of an invalid resource")
+	}
+	return m.(*discoveryv3.DiscoveryRequest).GetErrorDetail().GetMessage()
 }
 
 // kept checks that a resource stays when the next version of it is invalid.
@@ -108,14 +126,14 @@ func (w *watched) kept(body []byte) {
 	if found, ok := w.typ.LookupName(w.client, w.name); !ok || found != ev.Update {
 		w.t.Errorf("LookupName = %v, %v; Watch yielded %+v", found, ok, ev)
 	}
-	<-w.server.rejected
+	w.rejection()
 }
 
 // watch starts a client of the control plane that watches the resource, until the
 // test ends.
-func (k *kit) watch(t *testing.T, s *controlPlane, name xdstp.Name) *watched {
+func (k *kit) watch(t *testing.T, s *memoryads.Server, name xdstp.Name) *watched {
 	t.Helper()
-	c, err := client.New(clientConfig(t, name), k.types, client.WithTransport(s))
+	c, err := client.New(clientConfig(t, name), k.types, client.WithTransport(memoryads.Network{"memory": s}))
 	if err != nil {
 		t.Fatal(err)
 	}
