@@ -27,51 +27,43 @@ type fragmentRow struct {
 
 // judgePolicy runs a load_balancing_policy, and compares the service config that
 // comes of it.
-func judgePolicy(line []byte) (v verdict, err error) {
-	var row fragmentRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgePolicy(v *verdict, row fragmentRow) error {
 	dc, err := row.context()
 	if err != nil {
-		return v, err
+		return err
 	}
 	if err := proto.Unmarshal(row.Body, new(clusterv3.LoadBalancingPolicy)); err != nil {
-		return v, err
+		return err
 	}
 	config, err := dc.LBPolicy(row.Body)
 	if !v.compareOK(row.WantOK, err) {
-		return v, nil
+		return nil
 	}
 	text, err := json.Marshal(config)
 	if err != nil {
-		return v, err
+		return err
 	}
 	var theirs, ours any
 	if err := json.Unmarshal([]byte(row.ServiceConfig), &theirs); err != nil {
-		return v, err
+		return err
 	}
 	if err := json.Unmarshal(text, &ours); err != nil {
-		return v, err
+		return err
 	}
 	v.compare("service config", theirs, ours)
-	return v, nil
+	return nil
 }
 
 // judgeTLS runs a CommonTlsContext within the transport socket of a cluster or a
 // filter chain.
-func judgeTLS(line []byte) (v verdict, err error) {
-	var row fragmentRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgeTLS(v *verdict, row fragmentRow) error {
 	dc, err := row.context()
 	if err != nil {
-		return v, err
+		return err
 	}
 	common := new(tlsv3.CommonTlsContext)
 	if err := proto.Unmarshal(row.Body, common); err != nil {
-		return v, err
+		return err
 	}
 	var m proto.Message = &tlsv3.UpstreamTlsContext{CommonTlsContext: common}
 	if row.ServerSide {
@@ -79,11 +71,11 @@ func judgeTLS(line []byte) (v verdict, err error) {
 	}
 	config, err := anypb.New(m)
 	if err != nil {
-		return v, err
+		return err
 	}
 	socket, err := proto.Marshal(&corev3.TransportSocket{ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config}})
 	if err != nil {
-		return v, err
+		return err
 	}
 	if row.ServerSide {
 		_, err = tlscontext.ForServer(dc, socket)
@@ -91,7 +83,7 @@ func judgeTLS(line []byte) (v verdict, err error) {
 		_, err = tlscontext.ForClient(dc, socket)
 	}
 	v.compareOK(row.WantOK, err)
-	return v, nil
+	return nil
 }
 
 // lookupRow is a row of filter_chain_lookup: a listener and a connection.
@@ -106,14 +98,10 @@ type lookupRow struct {
 
 // judgeLookup finds the filter chain for a connection, and compares the identity that
 // it shows.
-func judgeLookup(line []byte) (v verdict, err error) {
-	var row lookupRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgeLookup(v *verdict, row lookupRow) error {
 	u, err := row.decode()
 	if !v.compareOK(true, err) {
-		return v, nil
+		return nil
 	}
 	destination, _ := netip.ParseAddr(row.Lookup.Destination)
 	source, _ := netip.ParseAddr(row.Lookup.Source) // some are none
@@ -124,45 +112,41 @@ func judgeLookup(line []byte) (v verdict, err error) {
 		err = errors.New("no chain")
 	}
 	if !v.compareOK(row.WantOK, err) {
-		return v, nil
+		return nil
 	}
 	identity := ""
 	if chain.TLS != nil {
 		identity = chain.TLS.Identity.Provider
 	}
 	v.compare("identity", row.WantName, identity)
-	return v, nil
+	return nil
 }
 
 // judgeFilter runs the configuration of an HTTP filter.
-func judgeFilter(line []byte) (v verdict, err error) {
-	var row fragmentRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgeFilter(v *verdict, row fragmentRow) error {
 	switch row.Filter {
 	case "extauthz", "extproc":
 		v.notAsked = "the gRFC of " + row.Filter + " is a draft"
-		return v, nil
+		return nil
 	}
 	if row.Body == nil {
 		v.notAsked = "a peer's API was called with a configuration of another type"
-		return v, nil
+		return nil
 	}
 	dc, err := row.context()
 	if err != nil {
-		return v, err
+		return err
 	}
 	c, err := resource.OpenTypedConfig(&anypb.Any{TypeUrl: row.TypeURL, Value: row.Body})
 	if err != nil {
-		return v, err
+		return err
 	}
 	filter, ok := dc.Types.HTTPFilter(c.Message)
 	if !ok {
 		v.differences = append(v.differences, "there is no filter "+row.Filter)
-		return v, nil
+		return nil
 	}
 	_, err = filter.Parse(dc, c)
 	v.compareOK(row.WantOK, err)
-	return v, nil
+	return nil
 }

@@ -28,7 +28,7 @@ func checkJudge(t *testing.T, judge func([]byte) (verdict, error), rows []judgeR
 }
 
 func TestJudgeName(t *testing.T) {
-	checkJudge(t, judgeName, []judgeRow{
+	checkJudge(t, judge(judgeName), []judgeRow{
 		{"all parts agree", `{"input": "xdstp://e%2Ff/t/x%3Fy?k=v", "want_ok": true, "want_name": "xdstp://e%2Ff/t/x%3Fy?k=v", "is_xdstp": true, "kind": "urn",
 			"parts": {"authority": "e/f", "type": "t", "id": "x?y", "context_params": {"k": "v"}}}`, nil},
 		{
@@ -52,7 +52,7 @@ func TestJudgeName(t *testing.T) {
 
 func TestJudgeTemplate(t *testing.T) {
 	const servers = `"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}]`
-	checkJudge(t, judgeTemplate, []judgeRow{
+	checkJudge(t, judge(judgeTemplate), []judgeRow{
 		{"encoding", `{"suite": "template", "input": "a b", "want_ok": true, "want_name": "a%20b"}`, nil},
 		{"expanding", `{"suite": "template", "input": {"template": "xdstp:%s", "target": "["}, "want_ok": true, "want_name": "["}`, []string{`name: the peer says "[", we say "xdstp:%5B"`}},
 		{"a target", `{"suite": "xds_resolver", "input": {"client_default_listener_resource_name_template": "x/%s", "dial_target": "xds:a"}, "want_ok": true, "want_name": "x/a"}`, nil},
@@ -63,7 +63,7 @@ func TestJudgeTemplate(t *testing.T) {
 		{"a server without an authority", `{"suite": "a47_templates", "role": "server", "bootstrap": {"server_listener_resource_name_template": "xdstp://e/t/%s", ` + servers + `}, "input": "1.2.3.4:5", "want_ok": true}`, []string{"valid: "}},
 		{"a bad bootstrap", `{"suite": "a47_templates", "role": "server", "bootstrap": {}, "input": "1.2.3.4:5", "want_ok": true}`, []string{"valid: "}},
 	})
-	if _, err := judgeTemplate([]byte(`{"suite": "x"}`)); err == nil {
+	if _, err := judge(judgeTemplate)([]byte(`{"suite": "x"}`)); err == nil {
 		t.Error("an unknown suite is accepted")
 	}
 }
@@ -74,7 +74,7 @@ func TestJudgeBootstrap(t *testing.T) {
 		whole  = `{\"xds_servers\": [` + server + `], \"authorities\": {\"e\": {}}, \"node\": {\"id\": \"n\", \"locality\": {}}, \"certificate_providers\": {\"p\": {\"plugin_name\": \"q\"}}}`
 		parsed = `{"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "tls", "config": {}}], "server_features": ["xds_v3"]}], "authorities": {"e": {}}, "certificate_providers": {"p": {"plugin_name": "q"}}}`
 	)
-	checkJudge(t, judgeBootstrap, []judgeRow{
+	checkJudge(t, judge(judgeBootstrap), []judgeRow{
 		{"a server agrees", `{"fragment": "xds_servers[i]", "input": "` + server + `", "want_ok": true, "server_uri": "u", "selected_channel_creds": "tls", "num_selected_call_creds": 0, "server_features": ["xds_v3"]}`, nil},
 		{
 			"a server differs", `{"fragment": "xds_servers[i]", "input": "` + server + `", "want_ok": true, "server_uri": "v", "selected_channel_creds": "insecure", "num_selected_call_creds": 1, "server_features": []}`,
@@ -92,7 +92,7 @@ func TestJudgeBootstrap(t *testing.T) {
 		{"what the peer writes is invalid", `{"input": "` + whole + `", "want_ok": true, "parsed": {}}`, []string{"valid: "}},
 	})
 	for _, row := range []string{`{"fragment": "x"}`, `{"input": 1}`, `{"input": "` + whole + `", "want_ok": true, "node_proto_json": {"id": 1}}`} {
-		if _, err := judgeBootstrap([]byte(row)); err == nil {
+		if _, err := judge(judgeBootstrap)([]byte(row)); err == nil {
 			t.Errorf("%s is accepted", row)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -23,20 +24,32 @@ type runner struct {
 	judge func(row []byte) (verdict, error)
 }
 
+// judge returns the judge of rows of type R. f notes differences in the verdict; an error
+// means that the row is broken.
+func judge[R any](f func(v *verdict, row R) error) func([]byte) (verdict, error) {
+	return func(line []byte) (v verdict, err error) {
+		var row R
+		if err = json.Unmarshal(line, &row); err == nil {
+			err = f(&v, row)
+		}
+		return v, err
+	}
+}
+
 func runners() []runner {
 	return []runner{
-		{"xdstp_names.jsonl", judgeName},
-		{"resource_templates.jsonl", judgeTemplate},
-		{"bootstrap.jsonl", judgeBootstrap},
-		{"lds.jsonl", judgeResource},
-		{"filter_chain.jsonl", judgeResource},
-		{"filter_chain_lookup.jsonl", judgeLookup},
-		{"rds.jsonl", judgeResource},
-		{"cds.jsonl", judgeResource},
-		{"eds.jsonl", judgeResource},
-		{"lb_policy.jsonl", judgePolicy},
-		{"tls_context.jsonl", judgeTLS},
-		{"http_filter_config.jsonl", judgeFilter},
+		{"xdstp_names.jsonl", judge(judgeName)},
+		{"resource_templates.jsonl", judge(judgeTemplate)},
+		{"bootstrap.jsonl", judge(judgeBootstrap)},
+		{"lds.jsonl", judge(judgeResource)},
+		{"filter_chain.jsonl", judge(judgeResource)},
+		{"filter_chain_lookup.jsonl", judge(judgeLookup)},
+		{"rds.jsonl", judge(judgeResource)},
+		{"cds.jsonl", judge(judgeResource)},
+		{"eds.jsonl", judge(judgeResource)},
+		{"lb_policy.jsonl", judge(judgePolicy)},
+		{"tls_context.jsonl", judge(judgeTLS)},
+		{"http_filter_config.jsonl", judge(judgeFilter)},
 	}
 }
 
@@ -45,7 +58,7 @@ func mutators(n int) []runner {
 	files := []string{"lds", "filter_chain", "filter_chain_lookup", "rds", "cds", "eds"}
 	out := make([]runner, 0, len(files))
 	for _, file := range files {
-		out = append(out, runner{file + ".jsonl", judgeMutations(n)})
+		out = append(out, runner{file + ".jsonl", judge(judgeMutations(n))})
 	}
 	return out
 }

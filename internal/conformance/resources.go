@@ -114,16 +114,12 @@ func (r resourceRow) decoder() (func(body []byte) error, error) {
 	}, nil
 }
 
-func judgeResource(line []byte) (v verdict, err error) {
-	var row resourceRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgeResource(v *verdict, row resourceRow) error {
 	u, err := row.decode()
 	if v.compareOK(row.WantOK, err) && row.WantName != "" {
 		v.compare("name", row.WantName, u.Name().String())
 	}
-	return v, nil
+	return nil
 }
 
 // wrapperMessage is what a resource may be wrapped in.

@@ -31,7 +31,7 @@ func TestJudgeResource(t *testing.T) {
 	good := func(fields string) string {
 		return row(t, new(clusterv3.Cluster), `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } }`, `"suite": "tests_unmarshal_cds", `+fields)
 	}
-	checkJudge(t, judgeResource, []judgeRow{
+	checkJudge(t, judge(judgeResource), []judgeRow{
 		{"both find it valid", good(`"want_ok": true, "want_name": "c"`), nil},
 		{"the name differs", good(`"want_ok": true, "want_name": "d"`), []string{`name: the peer says "d", we say "c"`}},
 		{"a peer rejects it", good(`"want_ok": false`), []string{"valid: the peer says false, we say true"}},
@@ -43,18 +43,18 @@ func TestJudgeResource(t *testing.T) {
 
 func TestJudgeFragments(t *testing.T) {
 	const rr = `policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin] { } } } }`
-	checkJudge(t, judgePolicy, []judgeRow{
+	checkJudge(t, judge(judgePolicy), []judgeRow{
 		{"agreed", row(t, new(clusterv3.LoadBalancingPolicy), rr, `"want_ok": true, "want_service_config": "[{\"round_robin\": {}}]"`), nil},
 		{"another config", row(t, new(clusterv3.LoadBalancingPolicy), rr, `"want_ok": true, "want_service_config": "[{\"x\": {}}]"`), []string{"service config: "}},
 		{"no policy", row(t, new(clusterv3.LoadBalancingPolicy), ``, `"want_ok": true`), []string{"valid: "}},
 	})
 	const roots = `validation_context { ca_certificate_provider_instance { instance_name: "r" } }`
-	checkJudge(t, judgeTLS, []judgeRow{
+	checkJudge(t, judge(judgeTLS), []judgeRow{
 		{"a client", row(t, new(tlsv3.CommonTlsContext), roots, `"want_ok": true, "cert_provider_instances_used": ["r"]`), nil},
 		{"a client without the provider", row(t, new(tlsv3.CommonTlsContext), roots, `"want_ok": true`), []string{"valid: "}},
 		{"a server", row(t, new(tlsv3.CommonTlsContext), roots, `"want_ok": false, "server_side": true, "cert_provider_instances_used": ["r"]`), nil},
 	})
-	checkJudge(t, judgeFilter, []judgeRow{
+	checkJudge(t, judge(judgeFilter), []judgeRow{
 		{"a filter", row(t, new(gcpauthnv3.GcpAuthnFilterConfig), ``, `"want_ok": true, "filter": "gcpauthn"`), nil},
 		{"a wrong filter", row(t, new(gcpauthnv3.GcpAuthnFilterConfig), `cache_config { cache_size { } }`, `"want_ok": true, "filter": "gcpauthn"`), []string{"valid: "}},
 		{"a filter that is not there", row(t, new(clusterv3.Cluster), `name: "x"`, `"want_ok": true, "filter": "x"`), []string{"there is no filter x"}},
@@ -70,7 +70,7 @@ func TestJudgeLookup(t *testing.T) {
 	lookup := func(fields string) string {
 		return row(t, new(listenerv3.Listener), chain, `"suite": "filter_chain_manager", "cert_provider_instances_used": ["i"], `+fields)
 	}
-	checkJudge(t, judgeLookup, []judgeRow{
+	checkJudge(t, judge(judgeLookup), []judgeRow{
 		{"found", lookup(`"want_ok": true, "want_name": "i", "lookup": {"dst_addr": "10.1.1.1"}`), nil},
 		{"another", lookup(`"want_ok": true, "want_name": "j", "lookup": {"dst_addr": "10.1.1.1"}`), []string{"identity: "}},
 		{"none", lookup(`"want_ok": true, "lookup": {"dst_addr": "11.1.1.1"}`), []string{"valid: the peer says true, we say false: no chain"}},
@@ -80,8 +80,8 @@ func TestJudgeLookup(t *testing.T) {
 
 func TestJudgeMutations(t *testing.T) {
 	cluster := row(t, new(clusterv3.Cluster), `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } }`, `"suite": "unmarshal_cds", "want_ok": true`)
-	checkJudge(t, judgeMutations(100), []judgeRow{{"a cluster bears it", cluster, nil}})
-	if v, err := judgeMutations(100)([]byte(`{"want_ok": false}`)); err != nil || !v.skip {
+	checkJudge(t, judge(judgeMutations(100)), []judgeRow{{"a cluster bears it", cluster, nil}})
+	if v, err := judge(judgeMutations(100))([]byte(`{"want_ok": false}`)); err != nil || !v.skip {
 		t.Errorf("an invalid resource: %+v, %v; must be skipped", v, err)
 	}
 	if said := try(func([]byte) error { panic("ouch") }, nil); said != "panics: ouch" {

@@ -19,12 +19,9 @@ type templateRow struct {
 	WantName  string `json:"want_name"`
 }
 
-func judgeTemplate(line []byte) (v verdict, err error) {
-	var row templateRow
-	if err := json.Unmarshal(line, &row); err != nil {
-		return v, err
-	}
+func judgeTemplate(v *verdict, row templateRow) error {
 	var got string
+	var err error
 	switch row.Suite {
 	case "template":
 		got, err = expandTemplate(row)
@@ -33,12 +30,12 @@ func judgeTemplate(line []byte) (v verdict, err error) {
 	case "a47_templates":
 		got, err = nameListener(row)
 	default:
-		return v, fmt.Errorf("unknown suite %q", row.Suite)
+		return fmt.Errorf("unknown suite %q", row.Suite)
 	}
 	if v.compareOK(row.WantOK, err) {
 		v.compare("name", row.WantName, got)
 	}
-	return v, nil
+	return nil
 }
 
 func expandTemplate(row templateRow) (string, error) {
