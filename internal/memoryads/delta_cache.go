@@ -13,25 +13,13 @@ import (
 // As in the state of the world, a response uses up the watch of the last request, which
 // may be an ACK or a NACK of any response.
 type cacheDelta struct {
-	p      *delta
-	h      *holdings
-	t      *deltaType
+	deltaState
 	linear bool
 
-	subscribed map[string]bool
-	legacy     bool              // no request had names: the wildcard cannot be ended
-	returned   map[string]string // versions that the client said it has, or that were sent
-	open       bool              // the last request waits for a change
+	legacy   bool              // no request had names: the wildcard cannot be ended
+	returned map[string]string // versions that the client said it has, or that were sent
+	open     bool              // the last request waits for a change
 }
-
-func newCacheDelta(p *delta, h *holdings, t *deltaType, linear bool) *cacheDelta {
-	return &cacheDelta{
-		p: p, h: h, t: t, linear: linear, legacy: true,
-		subscribed: make(map[string]bool), returned: make(map[string]string),
-	}
-}
-
-func (m *cacheDelta) names() map[string]bool { return m.subscribed }
 
 func (m *cacheDelta) request(r deltaRequest, first bool) {
 	if first {

@@ -9,14 +9,8 @@ import (
 
 // diderotDelta is [Diderot] in the delta protocol.
 type diderotDelta struct {
-	p *delta
-	h *holdings
-	t *deltaType
-
-	subscribed map[string]bool
+	deltaState
 }
-
-func (m *diderotDelta) names() map[string]bool { return m.subscribed }
 
 // request sends every name that is subscribed to, again or not, or says that it does
 // not exist. It takes no notice of initial_resource_versions.

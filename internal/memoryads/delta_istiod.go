@@ -9,15 +9,10 @@ import (
 
 // istiodDelta is [Istiod] in the delta protocol.
 type istiodDelta struct {
-	p *delta
-	h *holdings
-	t *deltaType
+	deltaState // subscribed has the members that a wildcard has brought, too
 
-	subscribed map[string]bool // and the members that a wildcard has brought
-	nonce      string          // sent last
+	nonce string // sent last
 }
-
-func (m *istiodDelta) names() map[string]bool { return m.subscribed }
 
 func (m *istiodDelta) request(r deltaRequest, first bool) {
 	switch {

@@ -9,14 +9,8 @@ import (
 
 // letterDelta is [Letter] in the delta protocol.
 type letterDelta struct {
-	p *delta
-	h *holdings
-	t *deltaType
-
-	subscribed map[string]bool // names, aliases and globs; "*" for everything
+	deltaState
 }
-
-func (m *letterDelta) names() map[string]bool { return m.subscribed }
 
 // request changes the subscriptions and answers. A name that is subscribed to
 // (again) is sent even if it did not change, unless the client has just said

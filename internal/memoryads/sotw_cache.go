@@ -10,23 +10,14 @@ import (
 // world. A response uses up the watch that the last request has opened; until the next
 // request, nothing more is sent.
 type cacheSotw struct {
-	p      *sotw
-	h      *holdings
-	t      *sotwType
+	sotwState
 	linear bool
 
-	subscribed map[string]bool
-	legacy     bool              // no request had names
-	returned   map[string]string // versions that were sent and are still subscribed to
-	nonce      string            // of the response since the last request that was heeded
-	open       sotwRequest       // waits for a change; nil when it was answered
+	legacy   bool              // no request had names
+	returned map[string]string // versions that were sent and are still subscribed to
+	nonce    string            // of the response since the last request that was heeded
+	open     sotwRequest       // waits for a change; nil when it was answered
 }
-
-func newCacheSotw(p *sotw, h *holdings, t *sotwType, linear bool) *cacheSotw {
-	return &cacheSotw{p: p, h: h, t: t, linear: linear, legacy: true, returned: make(map[string]string)}
-}
-
-func (m *cacheSotw) names() map[string]bool { return m.subscribed }
 
 func (m *cacheSotw) request(r sotwRequest) {
 	if m.nonce != "" && r.GetResponseNonce() != m.nonce {

@@ -10,16 +10,11 @@ import (
 
 // diderotSotw is [Diderot] in the state of the world.
 type diderotSotw struct {
-	p *sotw
-	h *holdings
-	t *sotwType
+	sotwState
 
-	subscribed map[string]bool
-	explicit   bool                 // a request had names
-	sent       map[string]*Resource // complete types: all that later responses repeat
+	explicit bool                 // a request had names
+	sent     map[string]*Resource // complete types: all that later responses repeat
 }
-
-func (m *diderotSotw) names() map[string]bool { return m.subscribed }
 
 // request reads only the names: it ignores the nonce and whether it is a NACK.
 func (m *diderotSotw) request(r sotwRequest) {

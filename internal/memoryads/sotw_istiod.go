@@ -4,16 +4,11 @@ import discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discove
 
 // istiodSotw is [Istiod] in the state of the world.
 type istiodSotw struct {
-	p *sotw
-	h *holdings
-	t *sotwType
+	sotwState // of a type with a wildcard, no name means everything
 
-	watched    bool            // it has a record of the type
-	subscribed map[string]bool // of a type with a wildcard, none means everything
-	nonce      string          // sent last since that record was made
+	watched bool   // it has a record of the type
+	nonce   string // sent last since that record was made
 }
-
-func (m *istiodSotw) names() map[string]bool { return m.subscribed }
 
 func (m *istiodSotw) request(r sotwRequest) {
 	names := make(map[string]bool)

@@ -8,15 +8,10 @@ import (
 
 // letterSotw is [Letter] in the state of the world.
 type letterSotw struct {
-	p *sotw
-	h *holdings
-	t *sotwType
+	sotwState
 
-	subscribed map[string]bool // "*" for everything
-	explicit   bool            // a request had names
+	explicit bool // a request had names
 }
-
-func (m *letterSotw) names() map[string]bool { return m.subscribed }
 
 func (m *letterSotw) request(r sotwRequest) {
 	if n := r.GetResponseNonce(); n != "" && n != m.t.nonce {

@@ -70,6 +70,16 @@ type sotwManner interface {
 	names() map[string]bool
 }
 
+// A sotwState is the common part of the manners.
+type sotwState struct {
+	p          *sotw
+	h          *holdings
+	t          *sotwType
+	subscribed map[string]bool // names, aliases and globs; "*" for everything
+}
+
+func (s *sotwState) names() map[string]bool { return s.subscribed }
+
 // A deltaManner is how a server treats one type on a delta stream.
 type deltaManner interface {
 	request(r deltaRequest, first bool)
@@ -77,28 +87,43 @@ type deltaManner interface {
 	names() map[string]bool
 }
 
+// A deltaState is the common part of the manners.
+type deltaState struct {
+	p          *delta
+	h          *holdings
+	t          *deltaType
+	subscribed map[string]bool // names, aliases and globs; "*" for everything
+}
+
+func (s *deltaState) names() map[string]bool { return s.subscribed }
+
 func newSotwManner(p *sotw, h *holdings, t *sotwType) sotwManner {
+	s := sotwState{p: p, h: h, t: t}
 	switch who := p.stream.temperament; who {
 	case Letter:
 	case Istiod:
-		return &istiodSotw{p: p, h: h, t: t}
+		return &istiodSotw{sotwState: s}
 	case Snapshot, Linear, Mux:
-		return newCacheSotw(p, h, t, who == Linear || who == Mux && !h.Complete)
+		return &cacheSotw{sotwState: s, linear: linear(who, h), legacy: true, returned: make(map[string]string)}
 	case Diderot:
-		return &diderotSotw{p: p, h: h, t: t, sent: make(map[string]*Resource)}
+		return &diderotSotw{sotwState: s, sent: make(map[string]*Resource)}
 	}
-	return &letterSotw{p: p, h: h, t: t}
+	return &letterSotw{sotwState: s}
 }
 
 func newDeltaManner(p *delta, h *holdings, t *deltaType) deltaManner {
+	s := deltaState{p: p, h: h, t: t, subscribed: make(map[string]bool)}
 	switch who := p.stream.temperament; who {
 	case Letter:
 	case Istiod:
-		return &istiodDelta{p: p, h: h, t: t, subscribed: make(map[string]bool)}
+		return &istiodDelta{deltaState: s}
 	case Snapshot, Linear, Mux:
-		return newCacheDelta(p, h, t, who == Linear || who == Mux && !h.Complete)
+		return &cacheDelta{deltaState: s, linear: linear(who, h), legacy: true, returned: make(map[string]string)}
 	case Diderot:
-		return &diderotDelta{p: p, h: h, t: t, subscribed: make(map[string]bool)}
+		return &diderotDelta{deltaState: s}
 	}
-	return &letterDelta{p: p, h: h, t: t, subscribed: make(map[string]bool)}
+	return &letterDelta{deltaState: s}
 }
+
+// linear reports whether go-control-plane's server has the type in a linear cache.
+func linear(who Temperament, h *holdings) bool { return who == Linear || who == Mux && !h.Complete }
