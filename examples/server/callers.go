@@ -104,31 +104,6 @@ func touch(ctx context.Context, addr string) (int64, error) {
 	return io.Copy(io.Discard, c)
 }
 
-// echo is the service.
-type echo struct {
-	testpb.UnimplementedTestServiceServer
-}
-
-// EmptyCall implements the service.
-func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
-	return &testpb.Empty{}, nil
-}
-
-// FullDuplexCall implements the service: it answers each message.
-func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
-	for {
-		switch _, err := ss.Recv(); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := ss.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
-			return err
-		}
-	}
-}
-
 // connections is a [stats.Handler] that counts the server's connections, whatever the
 // Listener that they came by.
 type connections struct{ begun, ended atomic.Int64 }

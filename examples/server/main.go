@@ -23,6 +23,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/echo"
 	"github.com/xdsforge/xdsforge/internal/story"
 )
 
@@ -96,7 +97,7 @@ func (s *stage) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	testpb.RegisterTestServiceServer(s.server, echo{})
+	testpb.RegisterTestServiceServer(s.server, echo.Server{})
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err

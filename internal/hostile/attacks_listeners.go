@@ -2,12 +2,9 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	rbacconfigv3 "github.com/envoyproxy/go-control-plane/envoy/config/rbac/v3"
-	rbacv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/rbac/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
@@ -44,33 +41,15 @@ func listenerAttacks() []attack {
 			return append(socketListener(), field(3, field(1, field(7, fill(usual, func(i int) []byte { return []byte{byte(i%100 + 1)} }))))...) //nolint:gosec // below 101
 		}),
 		attackOf("deep RBAC rules", "", func() []byte {
-			return append(socketListener(), field(3, managerFilter(rbacFilter(deepPermission(90))))...)
+			return policyListener(append(field(2, everybody()), field(1, nested(90, everybody(), notRule))...))
 		}),
 		attackOf("wide RBAC rules", "decode limit", func() []byte {
-			anyone := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
-			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(1_000_000, anyone)))))...)
+			return policyListener(append(field(2, everybody()), field(1, field(2, repeated(1_000_000, func(int) []byte { return field(1, everybody()) })))...))
 		}),
 		attackOf("RBAC rules up to the limit", "", func() []byte {
-			anyone := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
-			return append(socketListener(), field(3, managerFilter(rbacFilter(orRules(alike(150_000, anyone)))))...)
+			return policyListener(append(field(2, everybody()), field(1, field(2, repeated(150_000, func(int) []byte { return field(1, everybody()) })))...))
 		}),
 	}
-}
-
-func alike(n int, p *rbacconfigv3.Permission) []*rbacconfigv3.Permission {
-	return slices.Repeat([]*rbacconfigv3.Permission{p}, n)
-}
-
-func orRules(list []*rbacconfigv3.Permission) *rbacconfigv3.Permission {
-	return &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_OrRules{OrRules: &rbacconfigv3.Permission_Set{Rules: list}}}
-}
-
-func deepPermission(depth int) *rbacconfigv3.Permission {
-	p := &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_Any{Any: true}}
-	for range depth {
-		p = &rbacconfigv3.Permission{Rule: &rbacconfigv3.Permission_NotRule{NotRule: p}}
-	}
-	return p
 }
 
 // socketListener is a Listener of a server, without a name and filter chains.
@@ -93,13 +72,6 @@ func managerFilter(filters ...[]byte) []byte {
 
 func rds() []byte {
 	return field(3, field(1, encoded(&corev3.ConfigSource{ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}})), text(2, "r"))
-}
-
-func rbacFilter(p *rbacconfigv3.Permission) []byte {
-	return field(5, httpFilter(&rbacv3.RBAC{Rules: &rbacconfigv3.RBAC{Policies: map[string]*rbacconfigv3.Policy{"p": {
-		Permissions: []*rbacconfigv3.Permission{p},
-		Principals:  []*rbacconfigv3.Principal{{Identifier: &rbacconfigv3.Principal_Any{Any: true}}},
-	}}}}))
 }
 
 // httpFilter is an HttpFilter with a configuration.

@@ -20,28 +20,27 @@ import (
 func ruleAttacks() []attack {
 	principals := func(name, rejected string, list func() []byte) attack {
 		return on(listenerMessage, "l")(name, rejected, func() []byte {
-			return append(socketListener(), field(3, managerFilter(principalFilter(list())))...)
+			return policyListener(append(field(1, everybody()), list()...))
 		})
 	}
 	headers := func(name, rejected string, list func() []byte) attack {
 		return on(routeMessage, "r")(name, rejected, func() []byte { return host(route(append(text(1, ""), list()...))) })
 	}
-	everybody := []byte{3 << 3, 1}
 	regexHeader := func(i int) []byte {
 		return append(text(1, "h"), field(11, text(2, fmt.Sprintf("%x(a|b)*[a-z]+%s", i, regexTail)))...)
 	}
 	return []attack{
-		principals("deep principals", "", func() []byte { return field(2, nested(90, everybody, notRule)) }),
-		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(3000, everybody, notRule)) }),
+		principals("deep principals", "", func() []byte { return field(2, nested(90, everybody(), notRule)) }),
+		principals("principals nested 3,000 times", "", func() []byte { return field(2, nested(3000, everybody(), notRule)) }),
 		principals("invalid principals nested 3,000 times", "decode limit", func() []byte {
 			return fill(usual, func(int) []byte { return field(2, nested(3000, field(6), notRule)) })
 		}),
-		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(100_000, everybody, notRule)) }),
+		principals("principals nested too deeply", "recursion depth", func() []byte { return field(2, nested(100_000, everybody(), notRule)) }),
 		principals("wide principals", "decode limit", func() []byte {
-			return field(2, field(2, fill(usual, func(int) []byte { return field(1, everybody) })))
+			return field(2, field(2, fill(usual, func(int) []byte { return field(1, everybody()) })))
 		}),
 		principals("principals up to the limit", "", func() []byte {
-			return field(2, field(2, repeated(150_000, func(int) []byte { return field(1, everybody) })))
+			return field(2, field(2, repeated(150_000, func(int) []byte { return field(1, everybody()) })))
 		}),
 		principals("principals with header matchers", "decode limit", func() []byte {
 			return field(2, field(2, fill(usual, func(int) []byte { return field(1, field(6)) })))
@@ -59,15 +58,18 @@ func ruleAttacks() []attack {
 	}
 }
 
-// principalFilter is the field of a connection manager with an RBAC filter, whose policy
-// has the encoded principals.
-func principalFilter(principals []byte) []byte {
-	policy := append(field(1, []byte{3 << 3, 1}), principals...)
+// policyListener is a Listener of a server without a name that has an RBAC filter. Its policy
+// has the encoded fields.
+func policyListener(policy []byte) []byte {
 	config := anyOf(&rbacv3.RBAC{}, field(1, field(2, text(1, "p"), field(2, policy))))
-	return field(5, text(1, "RBAC"), field(4, config))
+	return append(socketListener(), field(3, managerFilter(field(5, text(1, "RBAC"), field(4, config))))...)
 }
 
-// notRule is the field of a Principal that negates another.
+// everybody is a Permission or a Principal that matches all calls: they number such fields
+// alike.
+func everybody() []byte { return []byte{3 << 3, 1} }
+
+// notRule is the field of a Permission or Principal that negates another.
 const notRule = 8
 
 // policyAttacks are attacks by the LB policies of clusters.

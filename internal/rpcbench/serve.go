@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"strings"
@@ -18,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/internal/echo"
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
@@ -48,7 +48,7 @@ func serve() error {
 		return err
 	}
 	s := grpc.NewServer()
-	testpb.RegisterTestServiceServer(s, echo{})
+	testpb.RegisterTestServiceServer(s, echo.Server{})
 	go func() { _ = s.Serve(l) }() // it ends with the process
 	plane, err := controlplane.Start(controlplane.Standard())
 	if err != nil {
@@ -83,29 +83,4 @@ func configure(plane *controlplane.Server, port int) error {
 	set("c", new(endpointv3.ClusterLoadAssignment), `cluster_name: "c" endpoints { locality { region: "r" } load_balancing_weight { value: 1 }
 		lb_endpoints { endpoint { address { socket_address { address: "127.0.0.1" port_value: %d } } } } }`, port)
 	return errors.Join(errs...)
-}
-
-// echo answers with nothing.
-type echo struct {
-	testpb.UnimplementedTestServiceServer
-}
-
-// EmptyCall implements testpb.TestServiceServer.
-func (echo) EmptyCall(context.Context, *testpb.Empty) (*testpb.Empty, error) {
-	return &testpb.Empty{}, nil
-}
-
-// FullDuplexCall implements testpb.TestServiceServer.
-func (echo) FullDuplexCall(s testpb.TestService_FullDuplexCallServer) error {
-	for {
-		switch _, err := s.Recv(); {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return err
-		}
-		if err := s.Send(&testpb.StreamingOutputCallResponse{}); err != nil {
-			return err
-		}
-	}
 }
