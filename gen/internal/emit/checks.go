@@ -74,41 +74,66 @@ func statesPresence(c model.Cond, p model.Path) bool {
 
 // uniqueCheck writes Unique.
 func (f *fn) uniqueCheck(m jen.Code, c *model.Check) []jen.Code {
-	seen, keyName := f.variable("seen"), ""
-	if len(c.Keys) > 1 {
-		keyName = f.variable("key")
+	keys := make([]uniqueKey, len(c.Keys))
+	if len(c.Keys) == 0 {
+		keys = []uniqueKey{{typ: f.pathScalar(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
 	}
-	key, decls := f.keyType(keyName, c)
-	loop := f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
-		k, shown := f.keyValue(keyName, x, c)
+	taken := make(map[string]bool) // a_b.c and a.b_c look alike
+	for i, p := range c.Keys {
+		name := keyField(p)
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprint(keyField(p), n)
+		}
+		taken[name] = true
+		keys[i] = uniqueKey{name, f.pathScalar(p), func(x jen.Code) jen.Code { return f.scalar(f.get(x, p), p) }, true}
+	}
+	code, broken := f.unique(keys, rule(c))
+	return append(code, f.each(m, c.Path, f.here(), func(x jen.Code, at place) []jen.Code {
 		if len(c.Keys) == 1 {
 			at = at.below(c.Keys[0])
 		}
-		return []jen.Code{jen.If(jen.Id(seen).Dot("Before").Call(k)).Block(f.violation(at, shown, rule(c)))}
-	})
-	decls = append(decls, jen.Var().Id(seen).Add(f.convert("Seen")).Types(key))
-	return append(decls, loop...)
+		return broken(x, at)
+	})...)
 }
 
-// keyType is the type by which elements are told apart.
-func (f *fn) keyType(name string, c *model.Check) (key jen.Code, decls []jen.Code) {
-	switch len(c.Keys) {
-	case 0:
-		return f.pathScalar(c.Path), nil
-	case 1:
-		return f.pathScalar(c.Keys[0]), nil
-	}
-	var fields []jen.Code
-	taken := make(map[string]bool) // a_b.c and a.b_c look alike
-	for _, p := range c.Keys {
-		field := keyField(p)
-		for i := 2; taken[field]; i++ {
-			field = fmt.Sprint(keyField(p), i)
+// A uniqueKey is a value by which elements are told apart, perhaps together with others.
+type uniqueKey struct {
+	name  string // of a field, beside others
+	typ   jen.Code
+	value func(x jen.Code) jen.Code // of the element x
+	shown bool                      // a violation shows it
+}
+
+// unique declares the set of the keys so far. broken checks that the key of the element x
+// is not in it, and adds the key.
+func (f *fn) unique(keys []uniqueKey, text string) (decls []jen.Code, broken func(x jen.Code, at place) []jen.Code) {
+	seen, typ := f.variable("seen"), keys[0].typ
+	value := func(x jen.Code) (key, shown jen.Code) {
+		if key = keys[0].value(x); keys[0].shown {
+			shown = key
 		}
-		taken[field] = true
-		fields = append(fields, jen.Id(field).Add(f.pathScalar(p)))
+		return key, shown
 	}
-	return jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
+	if len(keys) > 1 {
+		name := f.variable("key")
+		fields := make([]jen.Code, len(keys))
+		for i, k := range keys {
+			fields[i] = jen.Id(k.name).Add(k.typ)
+		}
+		typ, decls = jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
+		value = func(x jen.Code) (key, shown jen.Code) {
+			values := make([]jen.Code, len(keys))
+			for i, k := range keys {
+				values[i] = k.value(x)
+			}
+			return jen.Id(name).Values(values...), nil
+		}
+	}
+	decls = append(decls, jen.Var().Id(seen).Add(f.convert("Seen")).Types(typ))
+	return decls, func(x jen.Code, at place) []jen.Code {
+		key, shown := value(x)
+		return []jen.Code{jen.If(jen.Id(seen).Dot("Before").Call(key)).Block(f.violation(at, shown, text))}
+	}
 }
 
 // pathScalar is the Go type of the scalar, or of the one in the wrapper, at a
@@ -127,22 +152,6 @@ func keyField(p model.Path) string {
 		parts[i] = strings.ToUpper(parts[i][:1]) + parts[i][1:]
 	}
 	return strings.Join(parts, "") + "_"
-}
-
-// keyValue is the key of the element x, and how a violation shows it.
-func (f *fn) keyValue(name string, x jen.Code, c *model.Check) (key, shown jen.Code) {
-	switch len(c.Keys) {
-	case 0:
-		return x, x
-	case 1:
-		k := f.scalar(f.get(x, c.Keys[0]), c.Keys[0])
-		return k, k
-	}
-	var values []jen.Code
-	for _, p := range c.Keys {
-		values = append(values, f.scalar(f.get(x, p), p))
-	}
-	return jen.Id(name).Values(values...), nil
 }
 
 // sumCheck writes Sum.

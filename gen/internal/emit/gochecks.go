@@ -53,26 +53,38 @@ func (f *fn) goCheck(c *model.GoCheck) []jen.Code {
 
 // goUnique writes Unique: within one slice, or across the whole update.
 func (f *fn) goUnique(c *model.GoCheck) []jen.Code {
-	seen, keyName := f.variable("seen"), ""
-	if len(c.Keys) > 1 {
-		keyName = f.variable("key")
-	}
-	key, decls := f.goKeyType(keyName, c)
-	decls = append(decls, jen.Var().Id(seen).Add(f.convert("Seen")).Types(key))
-	check := func(x *jen.Statement, at place) []jen.Code {
-		k, shown := f.goKey(keyName, x, c)
-		if len(c.Keys) == 1 {
-			at = at.child(c.Keys[0].Name)
-		}
-		return []jen.Code{jen.If(jen.Id(seen).Dot("Before").Call(k)).Block(f.violation(at, shown, goWording(c)))}
-	}
+	decls, broken := f.unique(f.goKeys(c), goWording(c))
 	last := len(c.Path.Steps) - 1
 	if c.Across {
 		last = 0
 	}
 	return f.goEach(jen.Id("u"), c.Path.Steps[:last], f.here(), true, func(x *jen.Statement, at place) []jen.Code {
-		return append(decls, f.goEach(x, c.Path.Steps[last:], at, true, check)...)
+		return append(decls, f.goEach(x, c.Path.Steps[last:], at, true, func(x *jen.Statement, at place) []jen.Code {
+			if len(c.Keys) == 1 {
+				at = at.child(c.Keys[0].Name)
+			}
+			return broken(x, at)
+		})...)
 	})
+}
+
+// goKeys are the values by which the elements are told apart: fields, or the elements
+// themselves.
+func (f *fn) goKeys(c *model.GoCheck) []uniqueKey {
+	if len(c.Keys) == 0 {
+		_, isStruct := c.Path.Last().Value.(model.StructOf)
+		return []uniqueKey{{typ: f.valueType(c.Path.Last().Value), shown: !isStruct, value: func(x jen.Code) jen.Code {
+			if isStruct {
+				return jen.Op("*").Add(x)
+			}
+			return x
+		}}}
+	}
+	keys := make([]uniqueKey, len(c.Keys))
+	for i, k := range c.Keys {
+		keys[i] = uniqueKey{k.Name, f.goType(k), func(x jen.Code) jen.Code { return jen.Add(x).Dot(k.Name) }, true}
+	}
+	return keys
 }
 
 // goEmpty is the condition that a field has the value that means nothing.
@@ -162,38 +174,4 @@ func (pl place) child(name string) place {
 		name = pl.field + "." + name
 	}
 	return place{pl.v, name}
-}
-
-// goKeyType is the type by which elements are told apart.
-func (f *fn) goKeyType(name string, c *model.GoCheck) (key jen.Code, decls []jen.Code) {
-	switch len(c.Keys) {
-	case 0:
-		return f.valueType(c.Path.Last().Value), nil
-	case 1:
-		return f.goType(c.Keys[0]), nil
-	}
-	var fields []jen.Code
-	for _, k := range c.Keys {
-		fields = append(fields, jen.Id(k.Name).Add(f.goType(k)))
-	}
-	return jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
-}
-
-// goKey is the key of the element x, and how a violation shows it.
-func (f *fn) goKey(name string, x *jen.Statement, c *model.GoCheck) (key, shown jen.Code) {
-	switch len(c.Keys) {
-	case 0:
-		if _, ok := c.Path.Last().Value.(model.StructOf); ok {
-			return jen.Op("*").Add(x), nil
-		}
-		return x, x
-	case 1:
-		k := jen.Add(x).Dot(c.Keys[0].GoName())
-		return k, k
-	}
-	var values []jen.Code
-	for _, k := range c.Keys {
-		values = append(values, jen.Add(x).Dot(k.GoName()))
-	}
-	return jen.Id(name).Values(values...), nil
 }
