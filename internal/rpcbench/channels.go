@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -118,10 +117,10 @@ func multiply(plane *controlplane.Server) error {
 	all := make(map[string]proto.Message, many)
 	for i := range many {
 		name, l := fmt.Sprintf("many-%d", i), new(listenerv3.Listener)
-		if err := prototext.Unmarshal(fmt.Appendf(nil, `name: %q api_listener { api_listener {
+		if err := controlplane.Parse(l, `name: %q api_listener { api_listener {
 			[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 				http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }
-				route_config { virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster: "c" } } } } } } }`, name), l); err != nil {
+				route_config { virtual_hosts { domains: "*" routes { match { prefix: "" } route { cluster: "c" } } } } } } }`, name); err != nil {
 			return err
 		}
 		all[name] = l
