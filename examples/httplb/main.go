@@ -96,9 +96,13 @@ func run(ctx context.Context, out io.Writer, requests int) (err error) {
 	d := &demo{
 		out: out, requests: requests, sent: make(map[string]uint64), sink: fakelrs.New(interval), servers: make(map[string]*server),
 	}
+	defer func() {
+		for _, s := range d.servers {
+			s.http.Close()
+		}
+	}()
 	for _, name := range []string{"near-1", "near-2", "near-3", "far-1", "far-2", "spare-1", "next-1", "next-2"} {
 		d.servers[name] = startServer(name)
-		defer d.servers[name].http.Close()
 	}
 	if d.control, err = controlplane.Start(controlplane.Standard(), d.sink.Option()); err != nil { //nolint:contextcheck // it ends with Stop
 		return err

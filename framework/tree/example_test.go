@@ -30,12 +30,14 @@ import (
 func ExampleWatch() {
 	plane, err := controlplane.Start(controlplane.Standard())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer plane.Stop()
 	c, err := newClient(plane.Addr())
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -53,7 +55,8 @@ func ExampleWatch() {
 		setCluster(plane, "shop"),
 	)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	show(next())
 
@@ -64,7 +67,8 @@ func ExampleWatch() {
 			[type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: "east" clusters: "west" } } }`),
 	)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	show(next())
 
@@ -116,7 +120,7 @@ func show(ev tree.Event, _ bool) {
 		log.Fatal(ev.Err)
 	}
 	s := ev.Update
-	cluster := func(name string) (*cluster.Update, error) {
+	find := func(name string) (*cluster.Update, error) {
 		for ref, state := range s.All() {
 			if u, ok := state.Update.(*cluster.Update); ok && ref.Name.String() == name {
 				return u, nil
@@ -127,11 +131,11 @@ func show(ev tree.Event, _ bool) {
 	for ref := range s.All() {
 		fmt.Println(ref)
 	}
-	shop, err := cluster("shop")
+	shop, err := find("shop")
 	if err != nil {
 		log.Fatal(err)
 	}
-	leaves, err := shop.Leaves(cluster)
+	leaves, err := shop.Leaves(find)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func assignmentOf100() proto.Message {
 }
 
 // messages are those that are decoded.
-func messages() (tls, routes, listener proto.Message, err error) {
+func messages() (tls, routes, api proto.Message, err error) {
 	const types = "type.googleapis.com/envoy."
 	c := newCluster(1, 100)
 	extra, rc, l := new(clusterv3.Cluster), new(routev3.RouteConfiguration), new(listenerv3.Listener)

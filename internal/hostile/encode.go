@@ -62,7 +62,7 @@ func nested(depth int, inner []byte, numbers ...protowire.Number) []byte {
 	levels, size := make([]byte, 0, 16*depth), len(inner)
 	for range depth { // written backwards: each level is longer by the size of its length
 		for _, number := range numbers {
-			header := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(size)) //nolint:gosec // not negative
+			header := protowire.AppendVarint(protowire.AppendTag(nil, number, protowire.BytesType), uint64(size))
 			slices.Reverse(header)
 			levels = append(levels, header...)
 			size += len(header)

@@ -108,12 +108,7 @@ type uniqueKey struct {
 // is not in it, and adds the key.
 func (f *fn) unique(keys []uniqueKey, text string) (decls []jen.Code, broken func(x jen.Code, at place) []jen.Code) {
 	seen, typ := f.variable("seen"), keys[0].typ
-	value := func(x jen.Code) (key, shown jen.Code) {
-		if key = keys[0].value(x); keys[0].shown {
-			shown = key
-		}
-		return key, shown
-	}
+	value, show := keys[0].value, keys[0].shown
 	if len(keys) > 1 {
 		name := f.variable("key")
 		fields := make([]jen.Code, len(keys))
@@ -121,17 +116,20 @@ func (f *fn) unique(keys []uniqueKey, text string) (decls []jen.Code, broken fun
 			fields[i] = jen.Id(k.name).Add(k.typ)
 		}
 		typ, decls = jen.Id(name), []jen.Code{jen.Type().Id(name).Struct(fields...)}
-		value = func(x jen.Code) (key, shown jen.Code) {
+		value, show = func(x jen.Code) jen.Code {
 			values := make([]jen.Code, len(keys))
 			for i, k := range keys {
 				values[i] = k.value(x)
 			}
-			return jen.Id(name).Values(values...), nil
-		}
+			return jen.Id(name).Values(values...)
+		}, false
 	}
 	decls = append(decls, jen.Var().Id(seen).Add(f.convert("Seen")).Types(typ))
 	return decls, func(x jen.Code, at place) []jen.Code {
-		key, shown := value(x)
+		key, shown := value(x), jen.Code(nil)
+		if show {
+			shown = key
+		}
 		return []jen.Code{jen.If(jen.Id(seen).Dot("Before").Call(key)).Block(f.violation(at, shown, text))}
 	}
 }
