@@ -26,6 +26,7 @@ type Server struct {
 	options []grpc.ServerOption
 	addr    string
 	gate    gate
+	follow  *following // nil: nobody called Follow
 
 	forgetful atomic.Bool
 
@@ -91,6 +92,9 @@ func (s *Server) Restart() error {
 func (s *Server) Stop() {
 	s.gate.release()
 	s.stop()
+	if s.follow != nil {
+		s.follow.stopped()
+	}
 }
 
 // Addr is "127.0.0.1:port".
@@ -116,6 +120,9 @@ func (s *Server) Update(resources map[string]proto.Message) error {
 		if !ok {
 			return fmt.Errorf("controlplane: %s is not served", url)
 		}
+		for name := range rs {
+			s.follow.clear(url, name, false)
+		}
 		if err := c.UpdateResources(rs, nil); err != nil {
 			return err
 		}
@@ -125,9 +132,18 @@ func (s *Server) Update(resources map[string]proto.Message) error {
 
 // Delete removes a resource of the type with the given full message name.
 func (s *Server) Delete(message, name string) error {
-	c, ok := s.caches["type.googleapis.com/"+message]
+	url := "type.googleapis.com/" + message
+	if err := s.deleteResource(url, name); err != nil {
+		return err
+	}
+	s.follow.clear(url, name, true)
+	return nil
+}
+
+func (s *Server) deleteResource(url, name string) error {
+	c, ok := s.caches[url]
 	if !ok {
-		return fmt.Errorf("controlplane: %s is not served", message)
+		return fmt.Errorf("controlplane: %s is not served", url)
 	}
 	return c.DeleteResource(name)
 }
@@ -135,6 +151,9 @@ func (s *Server) Delete(message, name string) error {
 // intercept notes each stream and, before the server adds to them, its requests.
 func (s *Server) intercept(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s.note(func() { s.streams++ })
+	if s.follow != nil {
+		return s.follow.serve(srv, recordingStream{ss, s}, handler)
+	}
 	return handler(srv, recordingStream{ss, s})
 }
 

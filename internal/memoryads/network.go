@@ -63,6 +63,9 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 		st.ended, st.err = true, err
 		return st, nil
 	}
+	if s.log != nil {
+		st.log = s.log.Open()
+	}
 	s.streams = append(s.streams, st)
 	context.AfterFunc(ctx, func() {
 		s.mu.Lock()

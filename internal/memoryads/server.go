@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/internal/adslog"
 )
 
 // A Server is a control plane. Its methods may be called from any goroutine.
@@ -26,6 +28,7 @@ type Server struct {
 	temperament Temperament
 	trace       func(line string) // nil: nobody reads it
 	record      record
+	log         *adslog.Log // nil: nobody called Follow
 }
 
 // NewServer returns a server that holds nothing yet.
@@ -116,6 +119,9 @@ func (s *Server) end(fits func(*stream) bool, err error) {
 			return false
 		}
 		st.ended, st.err, st.out = true, err, nil
+		if st.log != nil {
+			st.log.Close()
+		}
 		return true
 	})
 	s.wake()

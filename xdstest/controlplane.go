@@ -1,0 +1,210 @@
+package xdstest
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/adslog"
+)
+
+// A ControlPlane serves resources to clients under test. Its methods may be called from any
+// goroutine, except that those that fail the test must run on the test's goroutine.
+type ControlPlane struct {
+	t         testing.TB
+	backend   backend
+	log       *adslog.Log
+	uri       string
+	transport transport.Transport // nil: the default one
+
+	mu    sync.Mutex
+	types map[string]*servedType // by the full name of the message
+}
+
+// A servedType is a type and what the control plane has of it.
+type servedType struct {
+	*resource.Descriptor
+	bodies map[string]string // encoded messages by the names of the resources
+}
+
+// A backend is a control plane on loopback or in memory.
+type backend interface {
+	set(d *resource.Descriptor, name string, m proto.Message, body []byte) error
+	setError(d *resource.Descriptor, name string, problem *rpcstatus.Status) error
+	remove(d *resource.Descriptor, name string) error
+	disconnect(err error)
+	reconnect()
+	hold() (release func())
+}
+
+// newControlPlane returns a control plane without a backend.
+func newControlPlane(t testing.TB, types []resource.Type) *ControlPlane {
+	t.Helper()
+	c := &ControlPlane{t: t, types: make(map[string]*servedType)}
+	for i, typ := range types {
+		d := resource.Describe(typ)
+		if d == nil {
+			t.Fatalf("xdstest: type %d is nil or a zero handle", i+1)
+		}
+		c.types[d.Name] = &servedType{d, make(map[string]string)}
+	}
+	if len(types) == 0 {
+		t.Fatal("xdstest: a control plane needs at least one type, such as cluster.Type()")
+	}
+	return c
+}
+
+// served returns the state of a type. It fails the test if the control plane does not serve it.
+func (c *ControlPlane) served(message string) *servedType {
+	c.t.Helper()
+	typ, ok := c.types[message]
+	if !ok {
+		c.t.Fatalf("xdstest: the control plane does not serve the type %q; add the type to Start or InMemory", message)
+	}
+	return typ
+}
+
+// of is served for a handle.
+func (c *ControlPlane) of(typ resource.Type) *servedType {
+	c.t.Helper()
+	d := resource.Describe(typ)
+	if d == nil {
+		c.t.Fatal("xdstest: the type is nil or a zero handle")
+	}
+	return c.served(d.Name)
+}
+
+func (c *ControlPlane) check(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("xdstest: %v", err)
+	}
+}
+
+// BootstrapJSON returns a bootstrap that names this control plane, as a bootstrap file has it. It
+// fits gRPC implementations in any language if the control plane is on loopback.
+func (c *ControlPlane) BootstrapJSON() []byte {
+	return fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}], "node": {"id": "xdstest"}}`, c.uri)
+}
+
+// Bootstrap returns the configuration of [ControlPlane.BootstrapJSON].
+func (c *ControlPlane) Bootstrap() *bootstrap.Config {
+	c.t.Helper()
+	b, err := bootstrap.Parse(c.BootstrapJSON())
+	c.check(err)
+	return b
+}
+
+// Options returns the options that make a client or an environment use this control plane.
+func (c *ControlPlane) Options() []xdsforge.Option {
+	c.t.Helper()
+	opts := []xdsforge.Option{xdsforge.WithBootstrap(c.Bootstrap())}
+	if c.transport != nil {
+		opts = append(opts, xdsforge.WithTransport(c.transport))
+	}
+	return opts
+}
+
+// Client returns a client that uses this control plane. It closes when the test ends. The options
+// must name the types, as in xdsforge.WithTypes(cluster.Register).
+func (c *ControlPlane) Client(opts ...xdsforge.Option) *xdsforge.Client {
+	c.t.Helper()
+	client, err := xdsforge.New(append(c.Options(), opts...)...)
+	c.check(err)
+	c.t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// Env returns an environment that uses this control plane, for several clients, and for channels
+// and servers of package grpcxds. It closes when the test ends.
+func (c *ControlPlane) Env(opts ...xdsforge.Option) *xdsforge.Env {
+	c.t.Helper()
+	env, err := xdsforge.NewEnv(append(c.Options(), opts...)...)
+	c.check(err)
+	c.t.Cleanup(func() { _ = env.Close() })
+	return env
+}
+
+// Set adds or replaces resources, each under the name that its message carries.
+func (c *ControlPlane) Set(messages ...proto.Message) {
+	c.t.Helper()
+	for _, m := range messages {
+		typ := c.served(messageName(m))
+		if typ.PeekName == nil {
+			c.t.Fatalf("xdstest: a %s carries no name; use SetNamed", typ.Name)
+		}
+		name, err := typ.PeekName(c.encode(m))
+		c.check(err)
+		c.SetNamed(name, m)
+	}
+}
+
+// SetNamed adds or replaces a resource under a name.
+func (c *ControlPlane) SetNamed(name string, m proto.Message) {
+	c.t.Helper()
+	typ, body := c.served(messageName(m)), c.encode(m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	typ.bodies[name] = string(body)
+	c.check(c.backend.set(typ.Descriptor, name, m, body))
+}
+
+func (c *ControlPlane) encode(m proto.Message) []byte {
+	c.t.Helper()
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	c.check(err)
+	return body
+}
+
+// SetError removes a resource and gives clients an error in its place (xRFC TP3). Clients read it
+// as xdsforge.ErrNotFound, ErrDenied or ErrUnavailable, by its code. Set and Delete end it.
+func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code, text string) {
+	c.t.Helper()
+	s := c.of(typ)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(s.bodies, name)
+	c.check(c.backend.setError(s.Descriptor, name, &rpcstatus.Status{Code: int32(code), Message: text}))
+}
+
+// Delete removes resources and errors. In the state-of-the-world variant, only the removal of a
+// Listener or Cluster reaches the clients: the protocol has no words for the others.
+func (c *ControlPlane) Delete(typ resource.Type, names ...string) {
+	c.t.Helper()
+	s := c.of(typ)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, name := range names {
+		delete(s.bodies, name)
+		c.check(c.backend.remove(s.Descriptor, name))
+	}
+}
+
+var errDisconnected = errors.New("the test disconnected the control plane")
+
+// Disconnect ends all streams with err and refuses new ones until [ControlPlane.Reconnect]. Clients
+// keep their resources and report an ambient error of the kind xdsforge.ErrTransport. A nil err
+// stands for a plain one.
+func (c *ControlPlane) Disconnect(err error) {
+	if err == nil {
+		err = errDisconnected
+	}
+	c.backend.disconnect(err)
+}
+
+// Reconnect ends [ControlPlane.Disconnect]. Clients open their streams again after their backoff,
+// about a second.
+func (c *ControlPlane) Reconnect() { c.backend.reconnect() }
+
+// Hold keeps responses back until release is called. They are then sent in their order. While
+// responses are held back, clients wait for resources as they do for a slow control plane.
+func (c *ControlPlane) Hold() (release func()) { return c.backend.hold() }
