@@ -176,8 +176,8 @@ func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code,
 	c.check(c.backend.setError(s.Descriptor, name, &rpcstatus.Status{Code: int32(code), Message: text}))
 }
 
-// Delete removes resources and errors. In the state-of-the-world variant, only the removal of a
-// Listener or Cluster reaches the clients: the protocol has no words for the others.
+// Delete removes resources and errors. In the state-of-the-world variant, clients learn only that a
+// Listener or Cluster is gone: the protocol cannot say so of other types and of errors.
 func (c *ControlPlane) Delete(typ resource.Type, names ...string) {
 	c.t.Helper()
 	s := c.of(typ)

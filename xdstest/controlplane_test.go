@@ -45,30 +45,39 @@ func invalid(name string) *clusterv3.Cluster {
 // everywhere runs a test with control planes of both kinds and clients of both variants.
 func everywhere(t *testing.T, test func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client)) {
 	t.Helper()
-	client := func(t *testing.T, cp *xdstest.ControlPlane, features string) *xdsforge.Client {
+	for variant := range variants {
+		t.Run(variant, func(t *testing.T) { speaking(t, variant, test) })
+	}
+}
+
+// variants are the server features that choose a variant of the protocol.
+var variants = map[string]string{
+	"state of the world": "",
+	"delta":              `"server_features": ["` + bootstrap.FeatureTransportDelta + `"], `,
+}
+
+// speaking runs a test with control planes of both kinds and clients of one variant.
+func speaking(t *testing.T, variant string, test func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client)) {
+	t.Helper()
+	client := func(t *testing.T, cp *xdstest.ControlPlane) *xdsforge.Client {
 		t.Helper()
-		json := bytes.Replace(cp.BootstrapJSON(), []byte(`"server_uri"`), []byte(features+`"server_uri"`), 1)
+		json := bytes.Replace(cp.BootstrapJSON(), []byte(`"server_uri"`), []byte(variants[variant]+`"server_uri"`), 1)
 		config, err := bootstrap.Parse(json)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return cp.Client(xdsforge.WithBootstrap(config), xdsforge.WithTypes(cluster.Register, endpoint.Register))
 	}
-	for variant, features := range map[string]string{
-		"state of the world": "",
-		"delta":              `"server_features": ["` + bootstrap.FeatureTransportDelta + `"], `,
-	} {
-		t.Run("loopback/"+variant, func(t *testing.T) {
-			cp := xdstest.Start(t, cluster.Type(), endpoint.Type())
-			test(t, cp, client(t, cp, features))
+	t.Run("loopback", func(t *testing.T) {
+		cp := xdstest.Start(t, cluster.Type(), endpoint.Type())
+		test(t, cp, client(t, cp))
+	})
+	t.Run("memory", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			cp := xdstest.InMemory(t, cluster.Type(), endpoint.Type())
+			test(t, cp, client(t, cp))
 		})
-		t.Run("memory/"+variant, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				cp := xdstest.InMemory(t, cluster.Type(), endpoint.Type())
-				test(t, cp, client(t, cp, features))
-			})
-		})
-	}
+	})
 }
 
 // watch returns a function that waits for the next event of a cluster.
@@ -165,9 +174,10 @@ func TestSetError(t *testing.T) {
 	})
 }
 
-// TestErrorBecomesRemoval expects the end of an error without a resource to reach the client.
+// TestErrorBecomesRemoval expects the end of an error without a resource to reach the client. A
+// client keeps an error that a state-of-the-world response does not mention.
 func TestErrorBecomesRemoval(t *testing.T) {
-	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
+	speaking(t, "delta", func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
 		cp.SetError(cluster.Type(), "checkout", codes.PermissionDenied, "not for you")
 		next := watch(t, c, "checkout")
 		if ev := next(); !errors.Is(ev.Err, xdsforge.ErrDenied) {
