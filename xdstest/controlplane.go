@@ -201,8 +201,8 @@ func (c *ControlPlane) Disconnect(err error) {
 	c.backend.disconnect(err)
 }
 
-// Reconnect ends [ControlPlane.Disconnect]. Clients open their streams again after their backoff,
-// about a second.
+// Reconnect ends [ControlPlane.Disconnect]. Clients open their streams again after their backoff:
+// about a second at first, and longer the longer the outage was.
 func (c *ControlPlane) Reconnect() { c.backend.reconnect() }
 
 // Hold keeps responses back until release is called. They are then sent in their order. While

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -14,7 +13,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/xdstest"
 )
 
 // beProgram is the environment variable that makes the test's binary the program.
@@ -30,18 +30,12 @@ func TestMain(m *testing.M) {
 
 // TestProgram expects the program to print the cluster of a control plane.
 func TestProgram(t *testing.T) {
-	plane, err := controlplane.Start([]string{"envoy.config.cluster.v3.Cluster"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer plane.Stop()
+	cp := xdstest.Start(t, cluster.Type())
 	m := new(clusterv3.Cluster)
 	if err := prototext.Unmarshal([]byte(`name: "checkout" type: EDS eds_cluster_config { eds_config { ads {} } service_name: "checkout-endpoints" }`), m); err != nil {
 		t.Fatal(err)
 	}
-	if err := plane.Set("checkout", m); err != nil {
-		t.Fatal(err)
-	}
+	cp.Set(m)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	self, err := os.Executable()
@@ -50,7 +44,7 @@ func TestProgram(t *testing.T) {
 	}
 	cmd := exec.CommandContext(ctx, self)
 	cmd.Env = append(os.Environ(), beProgram+"=1", bootstrap.EnvFile+"=",
-		fmt.Sprintf(`%s={"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, bootstrap.EnvContent, plane.Addr()))
+		bootstrap.EnvContent+"="+string(cp.BootstrapJSON()))
 	out, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
