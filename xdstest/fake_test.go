@@ -208,11 +208,11 @@ func TestEmitMisuse(t *testing.T) {
 	f, typ := xdstest.NewFake(), cluster.Type()
 	some := new(cluster.Update)
 	for want, misuse := range map[string]func(){
-		"zero value":             func() { xdstest.Emit(f, resource.TypeOf[*cluster.Update]{}, "a", cluster.Event{Update: some}) },
-		"must not be empty":      func() { xdstest.Emit(f, typ, "", cluster.Event{Update: some}) },
-		"must have one":          func() { xdstest.Emit(f, typ, "a", cluster.Event{}) },
+		"zero value":              func() { xdstest.Emit(f, resource.TypeOf[*cluster.Update]{}, "a", cluster.Event{Update: some}) },
+		"must not be empty":       func() { xdstest.Emit(f, typ, "", cluster.Event{Update: some}) },
+		"must have one":           func() { xdstest.Emit(f, typ, "a", cluster.Event{}) },
 		"Update: true, Err: does": func() { xdstest.Emit(f, typ, "a", cluster.Event{Update: some, Err: xdsforge.ErrNotFound}) },
-		"no Update":              func() { xdstest.Emit(f, typ, "*", cluster.Event{Update: some}) },
+		"no Update":               func() { xdstest.Emit(f, typ, "*", cluster.Event{Update: some}) },
 		"must be envoy.config.cluster.v3.Cluster": func() {
 			xdstest.Emit(f, typ, "xdstp://a/envoy.config.route.v3.RouteConfiguration/b", cluster.Event{Update: some})
 		},
