@@ -8,6 +8,7 @@ import (
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge"
@@ -173,7 +174,7 @@ func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(s.bodies, name)
-	c.check(c.backend.setError(s.Descriptor, name, &rpcstatus.Status{Code: int32(code), Message: text}))
+	c.check(c.backend.setError(s.Descriptor, name, status.New(code, text).Proto()))
 }
 
 // Delete removes resources and errors. In the state-of-the-world variant, clients learn only that a

@@ -17,7 +17,7 @@ import (
 func Start(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
-	var names []string
+	names := make([]string, 0, len(c.types))
 	kinds := make(map[string]adslog.Kind)
 	for name, d := range c.types {
 		names = append(names, name)

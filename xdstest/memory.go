@@ -18,7 +18,7 @@ import (
 func InMemory(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
-	var list []memoryads.Type
+	list := make([]memoryads.Type, 0, len(c.types))
 	for _, d := range c.types {
 		list = append(list, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard, Name: d.PeekName})
 	}
