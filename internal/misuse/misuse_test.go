@@ -22,6 +22,7 @@ import (
 	_ "github.com/xdsforge/xdsforge/grpcxds"
 	_ "github.com/xdsforge/xdsforge/plugins/cluster"
 	_ "github.com/xdsforge/xdsforge/plugins/route"
+	_ "github.com/xdsforge/xdsforge/xdstest"
 	_ "google.golang.org/grpc"
 )
 
@@ -35,6 +36,7 @@ func imports() []string {
 		"github.com/xdsforge/xdsforge/grpcxds",
 		"github.com/xdsforge/xdsforge/plugins/cluster",
 		"github.com/xdsforge/xdsforge/plugins/route",
+		"github.com/xdsforge/xdsforge/xdstest",
 		"google.golang.org/grpc",
 	}
 }

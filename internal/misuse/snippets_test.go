@@ -10,107 +10,96 @@ type snippet struct {
 
 func snippets() []snippet {
 	return []snippet{
-		{"update and getter of the same type", `
-			func f() (u *cluster.Update, err error) {
-				u, err = cluster.Get(ctx, c, "n")
+		{"every value in its place", `
+			func decode(*resource.DecodeContext, []byte) (*cluster.Update, error) { return nil, nil }
+
+			var defined = resource.Define(resource.Spec[*cluster.Update]{Decode: decode})
+
+			func takes(resource.TypeOf[*cluster.Update]) {}
+
+			func f(fake *xdstest.Fake) (u *cluster.Update, err error) {
+				u, err = cluster.Type().Get(ctx, c, "n")
+				takes(cluster.Type())
+				xdstest.Emit(fake, cluster.Type(), "n", cluster.Event{})
+				for ev := range cluster.Watch(ctx, fake, "n") {
+					u, err = ev.Update, ev.Err
+				}
+				xdsforge.New(xdsforge.WithTypes(cluster.Register))
+				grpcxds.Dialer{}.NewClient("x", grpcxds.WithCredentials(nil), grpc.WithUserAgent("a"))
+				grpcxds.ServerConfig{ModeChanged: nil}.NewServer(grpcxds.Creds(nil), grpc.MaxRecvMsgSize(1))
 				return
 			}`, ""},
+
+		{"update of one type, handle of another", `
+			func f() (u *route.Update, err error) {
+				u, err = cluster.Type().Get(ctx, c, "n")
+				return
+			}`, "(value of type *cluster.Update) as *route.Update value"},
 		{"update of one type, getter of another", `
 			func f() (u *route.Update, err error) {
 				u, err = cluster.Get(ctx, c, "n")
 				return
 			}`, "(value of type *cluster.Update) as *route.Update value"},
-		{"handle, function and event of the same type", `
-			func f() {
-				for ev := range cluster.Type().Watch(ctx, c, "n") {
-					use(ev)
-				}
-				cluster.Subscribe(c, "n", use)
-			}
-			func use(ev cluster.Event) {}`, ""},
+		{"handle of another type", `
+			func takes(resource.TypeOf[*cluster.Update]) {}
+
+			func f() { takes(route.Type()) }`, "resource.TypeOf[*route.Update]) as resource.TypeOf[*cluster.Update] value"},
 		{
-			"function of one type, subscription of another", `
-			func f() { cluster.Subscribe(c, "n", func(route.Event) {}) }`,
-			"as func(cluster.Event) value in argument to cluster.Subscribe",
+			"event of another type in a fake", `
+			func f(fake *xdstest.Fake) { xdstest.Emit(fake, cluster.Type(), "n", route.Event{}) }`,
+			"type route.Event of route.Event{} does not match inferred type resource.Event[*cluster.Update]",
 		},
-		{
-			"handle of one type for a function of another", `
-			func f() { g(cluster.Type()) }
-			func g(resource.TypeOf[*route.Update]) {}`,
-			"as resource.TypeOf[*route.Update] value in argument to g",
-		},
-		{
-			"decoder of one type, handle of another", `
-			var _ resource.TypeOf[*route.Update] = resource.Define(resource.Spec[*cluster.Update]{})`,
-			"as resource.TypeOf[*route.Update] value in variable declaration",
-		},
-		{
-			"client of the program's own", `
-			type fake struct{}
-			func f() { cluster.Get(ctx, fake{}, "n") }`,
-			"as resource.Client value in argument to cluster.Get",
-		},
-		{
-			"update and error as two variables", `
+		{"decoder of another type", `
+			func decode(*resource.DecodeContext, []byte) (*route.Update, error) { return nil, nil }
+
+			var defined = resource.Define(resource.Spec[*cluster.Update]{Decode: decode})`, "(*route.Update, error)) as func("},
+		{"client of another package", `
+			type mine struct{}
+
+			func (mine) source() any { return nil }
+
+			var _ resource.Client = mine{}`, "mine does not implement resource.Client (unexported method source)"},
+		{"two variables over events", `
 			func f() {
 				for u, err := range cluster.Watch(ctx, c, "n") {
 					_, _ = u, err
 				}
-			}`,
-			"permits only one iteration variable",
-		},
+			}`, "permits only one iteration variable"},
 
-		{"options at the right end", `
-			func f() {
-				grpcxds.NewClient("x", grpc.WithTransportCredentials(nil))
-				grpcxds.NewServer(grpc.Creds(nil))
-			}`, ""},
+		{"dialer as an option", `
+			func f() { grpc.NewClient("x", grpcxds.Dialer{}) }`, "grpcxds.Dialer does not implement grpc.DialOption"},
+		{"server configuration as an option", `
+			func f() { grpc.NewServer(grpcxds.ServerConfig{}) }`, "grpcxds.ServerConfig does not implement grpc.ServerOption"},
+		{"server configuration for a client", `
+			func f() { grpcxds.ServerConfig{}.NewClient("x") }`, "NewClient undefined"},
+		{"setting of a server in a dialer", `
+			func f() { grpcxds.Dialer{ModeChanged: nil}.NewClient("x") }`, "unknown field ModeChanged in struct literal of type grpcxds.Dialer"},
 		{
-			"option of a client for a server", `
-			func f() { grpcxds.NewServer(grpc.WithTransportCredentials(nil)) }`,
-			"(value of interface type grpc.DialOption) as grpc.ServerOption value",
-		},
-		{
-			"option of a server for a client", `
-			func f() { grpcxds.NewClient("x", grpc.Creds(nil)) }`,
-			"(value of interface type grpc.ServerOption) as grpc.DialOption value",
-		},
-
-		{"settings at the right end", `
-			func f() {
-				grpcxds.Dialer{DisableRetries: true}.NewClient("x", grpcxds.WithCredentials(nil))
-				grpcxds.ServerConfig{DrainTime: -1}.NewServer(grpcxds.Creds(nil))
-				xdsforge.New(xdsforge.WithTypes(grpcxds.Register, cluster.Register))
-			}`, ""},
-		{
-			"credentials of a channel for a server", `
+			"credentials of a client for a server", `
 			func f() { grpcxds.NewServer(grpcxds.WithCredentials(nil)) }`,
 			"(value of interface type grpc.DialOption) as grpc.ServerOption value",
 		},
 		{
-			"credentials of a server for a channel", `
+			"credentials of a server for a client", `
 			func f() { grpcxds.NewClient("x", grpcxds.Creds(nil)) }`,
 			"(value of interface type grpc.ServerOption) as grpc.DialOption value",
 		},
+		{"option of an environment for a channel", `
+			func f() { grpcxds.NewClient("x", xdsforge.WithTypes()) }`, "xdsforge.Option does not implement grpc.DialOption"},
 		{
-			"a Dialer as an option of grpc-go", `
-			func f() { grpc.NewClient("x", grpcxds.Dialer{}) }`,
-			"(value of struct type grpcxds.Dialer) as grpc.DialOption value",
+			"grpc's option of a client for a server", `
+			func f() { grpcxds.NewServer(grpc.WithTransportCredentials(nil)) }`,
+			"(value of interface type grpc.DialOption) as grpc.ServerOption value",
 		},
 		{
-			"a ServerConfig as an option of grpc-go", `
-			func f() { grpc.NewServer(grpcxds.ServerConfig{}) }`,
-			"(value of struct type grpcxds.ServerConfig) as grpc.ServerOption value",
+			"grpc's option of a server for a client", `
+			func f() { grpcxds.NewClient("x", grpc.Creds(nil)) }`,
+			"(value of interface type grpc.ServerOption) as grpc.DialOption value",
 		},
 		{
-			"a setting of servers for a channel", `
-			func f() { grpcxds.Dialer{ModeChanged: nil}.NewClient("x") }`,
-			"unknown field ModeChanged in struct literal of type grpcxds.Dialer",
-		},
-		{
-			"an option of an Env for a channel", `
-			func f() { grpcxds.NewClient("x", xdsforge.WithTypes()) }`,
-			"(value of func type xdsforge.Option) as grpc.DialOption value",
+			"function of one type, subscription of another", `
+			func f() { cluster.Subscribe(c, "n", func(route.Event) {}) }`,
+			"as func(cluster.Event) value in argument to cluster.Subscribe",
 		},
 		{
 			"an option of the program's own", `
