@@ -28,11 +28,13 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// A world is a control plane and a client, on a clock of their own.
+// A world is a control plane, a fallback server with the same resources, and a client, on a
+// clock of their own.
 type world struct {
-	t      *testing.T
-	server *memoryads.Server
-	client *client.Client
+	t        *testing.T
+	server   *memoryads.Server
+	fallback *memoryads.Server
+	client   *client.Client
 }
 
 // in runs a test in a world.
@@ -40,7 +42,8 @@ func in(t *testing.T, test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}], "node": {"id": "n"}}`))
+		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]},
+			{"server_uri": "fallback", "channel_creds": [{"type": "insecure"}]}], "node": {"id": "n"}}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,13 +55,14 @@ func in(t *testing.T, test func(*world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := memoryads.NewServer(memoryads.Type{URL: route.TypeURL}, memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
-		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server}))
+		served := []memoryads.Type{{URL: route.TypeURL}, {URL: cluster.TypeURL, Complete: true}, {URL: endpoint.TypeURL}}
+		server, fallback := memoryads.NewServer(served...), memoryads.NewServer(served...)
+		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server, "fallback": fallback}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		test(&world{t, server, c})
+		test(&world{t, server, fallback, c})
 	})
 }
 
@@ -73,6 +77,7 @@ func (w *world) set(url, name string, m proto.Message, format string, args ...an
 		w.t.Fatal(err)
 	}
 	w.server.Set(url, memoryads.Resource{Name: name, Body: body})
+	w.fallback.Set(url, memoryads.Resource{Name: name, Body: body})
 }
 
 func (w *world) route(name string, clusters ...string) {
@@ -244,6 +249,30 @@ func TestOptions(t *testing.T) {
 		four.want("four are too few", "error: "+tree.ErrTooLarge.Error()+": 4")
 		w.route("r", "a")
 		four.want("now they are enough", "route r, cluster a, endpoints a")
+	})
+}
+
+// TestFallbackWithEqualResources expects no snapshot for resources that another server sends
+// again.
+func TestFallbackWithEqualResources(t *testing.T) {
+	in(t, func(w *world) {
+		w.route("r", "a")
+		w.cluster("a", "")
+		w.endpoints("a")
+		x := w.watch(w.t.Context(), "r")
+		x.want("all is there", "route r, cluster a, endpoints a")
+		w.server.Refuse(errors.New("refused"))
+		w.server.Cut(errors.New("cut"))
+		w.elapse()
+		w.watch(w.t.Context(), "uncached") // the reason to fall back (A71)
+		w.elapse()
+		if n := w.fallback.Open(); n != 1 {
+			t.Errorf("%d streams to the fallback server; want 1", n)
+		}
+		x.want("the fallback server has the same")
+		w.cluster("a", "b")
+		w.endpoints("b")
+		x.want("it has something else", "route r, cluster a, endpoints b")
 	})
 }
 
