@@ -152,8 +152,14 @@ func TestSetError(t *testing.T) {
 			t.Fatalf("Get = %v, %v beside a resource with an error", u, err)
 		}
 		cp.SetError(cluster.Type(), "down", codes.Unavailable, "the database is down")
-		if _, err := cluster.Get(t.Context(), c, "down"); !errors.Is(err, xdsforge.ErrUnavailable) {
-			t.Fatalf("Get = %v; want that the resource is unavailable", err)
+		for range 2 {
+			if _, err := cluster.Get(t.Context(), c, "down"); !errors.Is(err, xdsforge.ErrUnavailable) {
+				t.Fatalf("Get = %v; want that the resource is unavailable", err)
+			}
+		}
+		cp.Set(eds("cart", 4))
+		if u, err := cluster.Get(t.Context(), c, "cart"); err != nil || u.MaxRequests != 4 {
+			t.Fatalf("Get = %v, %v after an error", u, err)
 		}
 
 		cp.Set(eds("secret", 5))
@@ -171,6 +177,18 @@ func TestSetError(t *testing.T) {
 		if _, err := endpoint.Get(t.Context(), c, "late"); !errors.Is(err, xdsforge.ErrNotFound) {
 			t.Fatalf("Get = %v; want not found", err)
 		}
+		denied := make(chan struct{})
+		go func() {
+			for ev := range endpoint.Watch(t.Context(), c, "later") {
+				if errors.Is(ev.Err, xdsforge.ErrDenied) { // it may not exist at first
+					close(denied)
+					return
+				}
+			}
+		}()
+		cp.WantSubscribed(endpoint.Type(), "later")
+		cp.SetError(endpoint.Type(), "later", codes.PermissionDenied, "not for you")
+		<-denied
 	})
 }
 

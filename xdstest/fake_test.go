@@ -112,6 +112,19 @@ func TestFakeSubscribe(t *testing.T) {
 		if len(got) != 51 || got[0] != 2 || got[50] != 52 || !slices.IsSorted(got) {
 			t.Errorf("the events are %v; want 2 to 52", got)
 		}
+		begun, release, calls := make(chan bool), make(chan bool), 0
+		stop, err = cluster.Subscribe(f, "checkout", func(cluster.Event) { calls++; begun <- true; <-release })
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+		xdstest.Emit(f, typ, "checkout", cluster.Event{Update: &cluster.Update{MaxRequests: 101}})
+		stop()
+		release <- true
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls; want none after stop", calls)
+		}
 		if _, err := cluster.Subscribe(f, "", func(cluster.Event) {}); err == nil {
 			t.Error("a subscription to an empty name has no error")
 		}
@@ -177,6 +190,7 @@ func TestFakeCollection(t *testing.T) {
 	}
 	members, all := watch(glob), watch("*")
 	got := []string{members(), members(), all()}
+	xdstest.Emit(f, endpoint.Type(), "other", endpoint.Event{Update: new(endpoint.Update)})
 	emit(in("a"), cluster.Event{Err: xdsforge.ErrRemoved})
 	emit(glob, cluster.Event{Ambient: errGone})
 	emit("*", cluster.Event{Err: xdsforge.ErrDenied})
