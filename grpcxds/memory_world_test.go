@@ -46,8 +46,8 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
-		plane := memoryads.NewServer(memoryads.Type{URL: listener.TypeURL, Complete: true}, memoryads.Type{URL: route.TypeURL},
-			memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
+		plane := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
+			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()})
 		env, err := xdsforge.NewEnv(xdsforge.WithTransport(memoryads.Network{"memory": plane}), xdsforge.WithTypes(Register), xdsforge.WithBootstrap(parse(t, `{"node": {"id": "n"},
 			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}],
 			"authorities": {"nobody": {"xds_servers": [{"server_uri": "nowhere", "channel_creds": [{"type": "insecure"}]}]}}}`)))
@@ -87,19 +87,19 @@ func (w *memoryWorld) setAs(url, name string, m proto.Message, format string, ar
 // apiListener is a Listener of clients.
 func (w *memoryWorld) apiListener(name, routes string) {
 	w.Helper()
-	w.set(listener.TypeURL, new(listenerv3.Listener), `name: %q api_listener { api_listener { %s { %s %s } } }`, name, managerAny, routes, routerFilter)
+	w.set(listener.Type().URL(), new(listenerv3.Listener), `name: %q api_listener { api_listener { %s { %s %s } } }`, name, managerAny, routes, routerFilter)
 }
 
 func (w *memoryWorld) routes(name, hosts string) {
 	w.Helper()
-	w.set(route.TypeURL, new(routev3.RouteConfiguration), `name: %q %s`, name, hosts)
+	w.set(route.Type().URL(), new(routev3.RouteConfiguration), `name: %q %s`, name, hosts)
 }
 
 // cluster is one that has an endpoint at an address.
 func (w *memoryWorld) cluster(name, host string, port int) {
 	w.Helper()
-	w.set(cluster.TypeURL, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } }`, name)
-	w.setAs(endpoint.TypeURL, name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" }
+	w.set(cluster.Type().URL(), new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } }`, name)
+	w.setAs(endpoint.Type().URL(), name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" }
 		load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: %q port_value: %d } } } } }`, name, host, port)
 }
 
@@ -199,7 +199,7 @@ func (w *memoryWorld) serveWith(c ServerConfig, addr string, opts ...grpc.Server
 // publish gives the control plane a Listener of a server on 10.0.0.1:80.
 func (w *memoryWorld) publish(chains ...string) {
 	w.Helper()
-	w.set(listener.TypeURL, new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: "10.0.0.1" port_value: 80 } } %s`, strings.Join(chains, " "))
+	w.set(listener.Type().URL(), new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: "10.0.0.1" port_value: 80 } } %s`, strings.Join(chains, " "))
 }
 
 // anyChain is a filter chain for any connection.

@@ -16,7 +16,7 @@ func TestModesAreReportedOnce(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		events := w.serve("10.0.0.1:80").events
 		publish := func(host, comment string) {
-			w.set(listener.TypeURL, new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: %q port_value: 80 } } %s`,
+			w.set(listener.Type().URL(), new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: %q port_value: 80 } } %s`,
 				host, anyChain(inline(`name: "`+comment+`" `+anyRoute)))
 		}
 		for _, step := range []struct {

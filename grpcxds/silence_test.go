@@ -39,7 +39,7 @@ func TestSilentControlPlane(t *testing.T) {
 				}
 				if c.missing == "endpoints" {
 					w.cluster("c", "10.0.0.1", 80)
-					w.plane.Delete(endpoint.TypeURL, "c")
+					w.plane.Delete(endpoint.Type().URL(), "c")
 				}
 				cc := w.dialXDS("xds:///svc")
 				w.expect("the first call", w.call(cc, time.Second), codes.DeadlineExceeded, `target "xds:///svc", authority "svc"`, c.want)

@@ -19,7 +19,7 @@ func serve(ctx context.Context) (policies *cachev3.LinearCache, addr string, sto
 	if err != nil {
 		return nil, "", nil, err
 	}
-	policies = cachev3.NewLinearCache(ratelimit.TypeURL)
+	policies = cachev3.NewLinearCache(ratelimit.Type().URL())
 	server := grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(server, serverv3.NewServer(ctx, policies, nil))
 	done := make(chan struct{})

@@ -40,8 +40,8 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := memoryads.Network{}
 		for _, uri := range []string{"first.example:1", "second.example:2"} {
-			network[uri] = memoryads.NewServer(memoryads.Type{URL: clusterplugin.TypeURL, Complete: true, Wildcard: true})
-			network[uri].Set(clusterplugin.TypeURL, reporting(t, "checkout"), reporting(t, "other"))
+			network[uri] = memoryads.NewServer(memoryads.Type{URL: clusterplugin.Type().URL(), Complete: true, Wildcard: true})
+			network[uri].Set(clusterplugin.Type().URL(), reporting(t, "checkout"), reporting(t, "other"))
 		}
 		b := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("first.example:1"), server("second.example:2")}})
 		reg := registry.New()

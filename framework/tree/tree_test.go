@@ -55,7 +55,7 @@ func in(t *testing.T, test func(*world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		served := []memoryads.Type{{URL: route.TypeURL}, {URL: cluster.TypeURL, Complete: true}, {URL: endpoint.TypeURL}}
+		served := []memoryads.Type{{URL: route.Type().URL()}, {URL: cluster.Type().URL(), Complete: true}, {URL: endpoint.Type().URL()}}
 		server, fallback := memoryads.NewServer(served...), memoryads.NewServer(served...)
 		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server, "fallback": fallback}))
 		if err != nil {
@@ -85,19 +85,19 @@ func (w *world) route(name string, clusters ...string) {
 	for _, c := range clusters {
 		fmt.Fprintf(&b, `routes { match { prefix: "" } route { cluster: %q } } `, c)
 	}
-	w.set(route.TypeURL, name, new(routev3.RouteConfiguration), `name: %q virtual_hosts { domains: "*" %s }`, name, b.String())
+	w.set(route.Type().URL(), name, new(routev3.RouteConfiguration), `name: %q virtual_hosts { domains: "*" %s }`, name, b.String())
 }
 
 func (w *world) cluster(name, service string) {
-	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
+	w.set(cluster.Type().URL(), name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
 }
 
 func (w *world) aggregate(name string, clusters ...string) {
-	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["%s"] } } }`, name, strings.Join(clusters, `", "`))
+	w.set(cluster.Type().URL(), name, new(clusterv3.Cluster), `name: %q cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["%s"] } } }`, name, strings.Join(clusters, `", "`))
 }
 
 func (w *world) endpoints(name string) {
-	w.set(endpoint.TypeURL, name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q`, name)
+	w.set(endpoint.Type().URL(), name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q`, name)
 }
 
 // elapse lets the does-not-exist timers run out (A57).
@@ -201,14 +201,14 @@ func TestMissingParts(t *testing.T) {
 		w.cluster("a", "")
 		w.endpoints("a")
 		x.want("gone may still come")
-		w.server.Delete(cluster.TypeURL, "gone")
+		w.server.Delete(cluster.Type().URL(), "gone")
 		w.elapse()
 		x.want("gone is known not to be", "route r, cluster all, cluster a, cluster gone!, endpoints a")
 		w.cluster("gone", "a")
 		x.want("it came after all", "route r, cluster all, cluster a, cluster gone, endpoints a")
-		w.set(cluster.TypeURL, "a", new(clusterv3.Cluster), `name: "a"`)
+		w.set(cluster.Type().URL(), "a", new(clusterv3.Cluster), `name: "a"`)
 		x.want("a bad version harms nothing while there is a good one")
-		w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { }`)
+		w.set(route.Type().URL(), "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { }`)
 		x.want("a bad version of the root harms nothing either")
 		w.client.Close()
 		x.want("the client is closed", "error: closed")
@@ -300,7 +300,7 @@ func TestLookup(t *testing.T) {
 		next, stop := iter.Pull(tree.Watch(w.t.Context(), w.client, route.Type(), "r"))
 		defer stop()
 		w.elapse()
-		w.server.Delete(endpoint.TypeURL, "a")
+		w.server.Delete(endpoint.Type().URL(), "a")
 		ev, _ := next()
 		if ev.Err != nil || !ev.Changed || ev.Origin != resource.OriginPrimary {
 			t.Fatalf("%+v; want a snapshot", ev)

@@ -31,7 +31,7 @@ func settings(t *testing.T, node string) Settings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Settings{Config: c, Types: types, Transport: memoryads.Network{"memory": memoryads.NewServer(memoryads.Type{URL: cluster.TypeURL, Complete: true})}}
+	return Settings{Config: c, Types: types, Transport: memoryads.Network{"memory": memoryads.NewServer(memoryads.Type{URL: cluster.Type().URL(), Complete: true})}}
 }
 
 func acquire(t *testing.T, e *Env, scope string) *Scope {

@@ -17,9 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.cluster.v3.Cluster.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.cluster.v3.Cluster"
 
 // Update is how the calls of one cluster find their endpoints and are spread over them.

@@ -17,9 +17,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.endpoint.v3.ClusterLoadAssignment.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.endpoint.v3.ClusterLoadAssignment"
 
 // Update is where the traffic of one cluster can go, by locality and priority.

@@ -15,9 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.core.v3.TypedExtensionConfig.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.core.v3.TypedExtensionConfig"
 
 // Update is the configuration of one extension.

@@ -16,9 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.endpoint.v3.LbEndpoint.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.endpoint.v3.LbEndpoint"
 
 // Update is one server of a locality.

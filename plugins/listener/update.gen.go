@@ -20,9 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// TypeURL is the type URL of envoy.config.listener.v3.Listener.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.listener.v3.Listener"
 
 // Update is where a client finds the routes of a target, or what a server does with its

@@ -19,9 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.route.v3.RouteConfiguration.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.route.v3.RouteConfiguration"
 
 // Update says which cluster a call goes to. VirtualHost and Match find that out.

@@ -15,9 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.service.runtime.v3.Runtime.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.service.runtime.v3.Runtime"
 
 // Update is one layer of settings.

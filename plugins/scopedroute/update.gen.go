@@ -16,9 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.route.v3.ScopedRouteConfiguration.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.route.v3.ScopedRouteConfiguration"
 
 // Update says which routes apply to the calls of one scope.

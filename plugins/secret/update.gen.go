@@ -18,9 +18,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.extensions.transport_sockets.tls.v3.Secret.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.extensions.transport_sockets.tls.v3.Secret"
 
 // Update is one secret, or where it is to be found.

@@ -15,9 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.route.v3.VirtualHost.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.route.v3.VirtualHost"
 
 // Update is the routes of some domains.

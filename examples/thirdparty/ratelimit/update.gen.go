@@ -19,9 +19,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of acme.ratelimit.v1.Policy.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "acme.ratelimit.v1.Policy"
 
 // Update is the rate limit of one service.

@@ -18,7 +18,6 @@ func (e *emitter) update() []jen.Code {
 	doc := cmp.Or(e.pkg.Update.Doc, "Update is one "+short+".")
 	fields := append(e.structFields(e.pkg.Update), jen.Line().Id("meta").Add(e.resource("Meta")))
 	out := []jen.Code{
-		documented("TypeURL is the type URL of "+name+".", jen.Const().Id("TypeURL").Op("=").Add(e.resource("TypeURLPrefix")).Op("+").Id("messageName")),
 		jen.Const().Id("messageName").Op("=").Lit(name),
 		documented(doc+"\n\nIt is immutable and safe to share.", jen.Type().Id("Update").Struct(fields...)),
 		jen.Var().Id("_").Add(e.resource("Update")).Op("=").Parens(jen.Op("*").Id("Update")).Parens(jen.Nil()),

@@ -143,7 +143,7 @@ const LocalNames = `a b body c ctx dc e err i in j k key list m meta n name o ok
 	i4 i5 i6 i7 i8 i9 q4 q5 q6 q7 q8 q9 x4 x5 x6 x7 x8 x9`
 
 // FixedNames are the declarations that every package has.
-const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get Lookup Type Register TypeURL
+const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get Lookup Type Register
 	messageName typ newShard decode peekName validate validateUpdate`
 
 func (b *builder) reportClashes(all []declaration) {

@@ -25,7 +25,7 @@ func TestAggregateIsKept(t *testing.T) {
 		w.want("a turn without a change")
 		release()
 		w.want("another turn without a change")
-		w.set(cluster.TypeURL, "y", new(clusterv3.Cluster), `name: "y" lb_policy: RING_HASH
+		w.set(cluster.Type().URL(), "y", new(clusterv3.Cluster), `name: "y" lb_policy: RING_HASH
 			cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["z"] } } }`)
 		w.want("the aggregate cluster changes, with the same leaves", all)
 		if after := w.last.Clusters["y"].Update; after == before {

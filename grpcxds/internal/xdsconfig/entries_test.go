@@ -80,7 +80,7 @@ func TestAmbientTroubleIsToldOnce(t *testing.T) {
 		w.endpoints("a", 1)
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
 		w.want("a configuration", "a: a=[10.0.0.1:1]"+quiet)
-		w.set(listener.TypeURL, "l", new(listenerv3.Listener), `name: "l"
+		w.set(listener.Type().URL(), "l", new(listenerv3.Listener), `name: "l"
 			api_listener { api_listener { type_url: "type.googleapis.com/x.Unknown" } }`)
 		w.settle()
 		if note := w.last.Clusters["a"].Note.Error(); !strings.Contains(note, "Listener") {

@@ -36,7 +36,7 @@ func TestPending(t *testing.T) {
 		pending(`Cluster "new"` + quietly)
 		w.route(hosts("a")) // and names that are no longer reached do not count
 		pending("<nil>")
-		w.server.Delete(cluster.TypeURL, "a")
+		w.server.Delete(cluster.Type().URL(), "a")
 		pending("<nil>")
 	})
 }

@@ -77,7 +77,7 @@ func TestUnusableListeners(t *testing.T) {
 	in(t, `"fail_on_data_errors"`, func(w *world) {
 		w.elapse()
 		w.want("there is none", `: error: Listener "l": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]`)
-		w.set(listener.TypeURL, "l", new(listenerv3.Listener), `name: "l" address { socket_address { address: "10.0.0.1" port_value: 1 } }
+		w.set(listener.Type().URL(), "l", new(listenerv3.Listener), `name: "l" address { socket_address { address: "10.0.0.1" port_value: 1 } }
 			filter_chains { filters { name: "m" typed_config { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { route_config {}
 			http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } } }`)
 		w.want("it is for servers", `: error: Listener "l": invalid: api_listener = missing; must be set for a client (A27) [server memory, node n]`)
@@ -87,7 +87,7 @@ func TestUnusableListeners(t *testing.T) {
 		w.want("it is there", "a: a=[10.0.0.1:1]"+quiet)
 		release := w.watcher.Hold("a")
 		w.want("a cluster that is there already is held")
-		w.server.Delete(listener.TypeURL, "l")
+		w.server.Delete(listener.Type().URL(), "l")
 		w.want("it is gone; what is held stays", `a: a=[10.0.0.1:1]`+quiet+` error: Listener "l": removed by the control plane: it is missing from a response that names every resource [server memory, node n]`)
 		w.endpoints("a", 2)
 		w.want("what is held changes", `a: a=[10.0.0.1:2]`+quiet+` error: Listener "l": removed by the control plane: it is missing from a response that names every resource [server memory, node n]`)
@@ -172,7 +172,7 @@ func TestAggregates(t *testing.T) {
 		w.endpoints("a", 1)
 		w.endpoints("b", 2)
 		w.want("gone may still come")
-		w.server.Delete(cluster.TypeURL, "gone")
+		w.server.Delete(cluster.Type().URL(), "gone")
 		w.elapse()
 		const (
 			gone   = `gone=(Cluster "gone": does not exist: the control plane did not send it in time after it was asked for [server memory, node n])`
@@ -198,25 +198,25 @@ func TestNotes(t *testing.T) {
 		w.want("all is well", "a b: a=[10.0.0.1:1]"+quiet+" b=[10.0.0.1:2]"+quiet)
 		note := func(cluster string) string { return w.last.Clusters[cluster].Note.Error() }
 
-		w.set(cluster.TypeURL, "a", new(clusterv3.Cluster), `name: "a"`)
+		w.set(cluster.Type().URL(), "a", new(clusterv3.Cluster), `name: "a"`)
 		synctest.Wait()
 		bad := note("a")
 		if bad == "xDS node ID: n" || note("b") != "xDS node ID: n" {
 			t.Errorf("a bad version of a: its note is %q, b's %q", bad, note("b"))
 		}
-		w.set(endpoint.TypeURL, "b", new(endpointv3.ClusterLoadAssignment), `cluster_name: "b" endpoints { load_balancing_weight { value: 1 } }`)
+		w.set(endpoint.Type().URL(), "b", new(endpointv3.ClusterLoadAssignment), `cluster_name: "b" endpoints { load_balancing_weight { value: 1 } }`)
 		synctest.Wait()
 		if got := note("b"); !strings.HasPrefix(got, `ClusterLoadAssignment "b": `) || note("a") != bad {
 			t.Errorf("a bad version of b's endpoints: the notes are %q and %q", note("a"), got)
 		}
 		w.endpoints("b", 2)
-		w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { domains: "*" routes { match {} } }`)
+		w.set(route.Type().URL(), "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { domains: "*" routes { match {} } }`)
 		synctest.Wait()
 		if got, other := note("a"), note("b"); got != bad+"; "+other || !strings.HasPrefix(other, `RouteConfiguration "r": `) {
 			t.Errorf("a bad version of the routes: the notes are %q and %q", got, other)
 		}
 		w.route(hosts("a", "b"))
-		w.server.Delete(listener.TypeURL, "l")
+		w.server.Delete(listener.Type().URL(), "l")
 		synctest.Wait()
 		if got, other := note("a"), note("b"); got != bad+"; "+other || other == "xDS node ID: n" {
 			t.Errorf("the listener is gone: the notes are %q and %q", got, other)
@@ -232,9 +232,9 @@ func TestNotes(t *testing.T) {
 		}{
 			{func() { w.listener(`rds { config_source { ads {} } }`) }, func() { w.rds("r") }, `Listener "l": invalid`, "ab"},
 			{func() { w.route(`virtual_hosts { domains: "svc" routes {} }`) }, func() { w.route(hosts("a", "b")) }, `RouteConfiguration "r": invalid`, "ab"},
-			{func() { w.set(cluster.TypeURL, "b", new(clusterv3.Cluster), `name: "b"`) }, func() { w.eds("b", "") }, `Cluster "b": invalid`, "b"},
+			{func() { w.set(cluster.Type().URL(), "b", new(clusterv3.Cluster), `name: "b"`) }, func() { w.eds("b", "") }, `Cluster "b": invalid`, "b"},
 			{func() {
-				w.set(endpoint.TypeURL, "a", new(endpointv3.ClusterLoadAssignment), `cluster_name: "a" endpoints { load_balancing_weight { value: 1 } }`)
+				w.set(endpoint.Type().URL(), "a", new(endpointv3.ClusterLoadAssignment), `cluster_name: "a" endpoints { load_balancing_weight { value: 1 } }`)
 			}, func() { w.endpoints("a", 1) }, `ClusterLoadAssignment "a": invalid`, "a"},
 		} {
 			bad.spoil()
@@ -271,7 +271,7 @@ func TestMissingEndpoints(t *testing.T) {
 		w.eds("a", "")
 		w.eds("b", "")
 		w.elapse()
-		w.server.Delete(endpoint.TypeURL, "a")
+		w.server.Delete(endpoint.Type().URL(), "a")
 		w.want("there are none", `a b: a=[]{ClusterLoadAssignment "a": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]}`+
 			` b=[]{ClusterLoadAssignment "b": does not exist: the control plane did not send it in time after it was asked for [server memory, node n]}`)
 	})

@@ -66,8 +66,8 @@ func in(t *testing.T, features string, test func(*world)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server := memoryads.NewServer(memoryads.Type{URL: listener.TypeURL, Complete: true}, memoryads.Type{URL: route.TypeURL},
-			memoryads.Type{URL: cluster.TypeURL, Complete: true}, memoryads.Type{URL: endpoint.TypeURL})
+		server := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
+			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()})
 		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server}))
 		if err != nil {
 			t.Fatal(err)
@@ -167,7 +167,7 @@ func (w *world) set(url, name string, m proto.Message, format string, args ...an
 
 func (w *world) listener(routes string) {
 	w.t.Helper()
-	w.set(listener.TypeURL, "l", new(listenerv3.Listener), `name: "l" api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
+	w.set(listener.Type().URL(), "l", new(listenerv3.Listener), `name: "l" api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 		%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, routes)
 }
 
@@ -186,19 +186,19 @@ func hosts(clusters ...string) string {
 
 func (w *world) route(text string) {
 	w.t.Helper()
-	w.set(route.TypeURL, "r", new(routev3.RouteConfiguration), `name: "r" %s`, text)
+	w.set(route.Type().URL(), "r", new(routev3.RouteConfiguration), `name: "r" %s`, text)
 }
 
 func (w *world) eds(name, service string) {
-	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
+	w.set(cluster.Type().URL(), name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
 }
 
 func (w *world) logicalDNS(name, host string) {
-	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q type: LOGICAL_DNS load_assignment { endpoints { lb_endpoints { endpoint { address { socket_address { address: %q port_value: 80 } } } } } }`, name, host)
+	w.set(cluster.Type().URL(), name, new(clusterv3.Cluster), `name: %q type: LOGICAL_DNS load_assignment { endpoints { lb_endpoints { endpoint { address { socket_address { address: %q port_value: 80 } } } } } }`, name, host)
 }
 
 func (w *world) aggregate(name string, clusters ...string) {
-	w.set(cluster.TypeURL, name, new(clusterv3.Cluster), `name: %q cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["%s"] } } }`, name, strings.Join(clusters, `", "`))
+	w.set(cluster.Type().URL(), name, new(clusterv3.Cluster), `name: %q cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["%s"] } } }`, name, strings.Join(clusters, `", "`))
 }
 
 func (w *world) endpoints(name string, ports ...int) {
@@ -206,7 +206,7 @@ func (w *world) endpoints(name string, ports ...int) {
 	for _, p := range ports {
 		fmt.Fprintf(&b, `lb_endpoints { endpoint { address { socket_address { address: "10.0.0.1" port_value: %d } } } } `, p)
 	}
-	w.set(endpoint.TypeURL, name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, name, b.String())
+	w.set(endpoint.Type().URL(), name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, name, b.String())
 }
 
 // fakeDNS is a resolver on command.

@@ -15,9 +15,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of xdsforge.test.v1.Thing.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "xdsforge.test.v1.Thing"
 
 // Update is one Thing.

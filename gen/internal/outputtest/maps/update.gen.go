@@ -20,9 +20,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of xdsforge.test.v1.Table.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "xdsforge.test.v1.Table"
 
 // Update is one Table.

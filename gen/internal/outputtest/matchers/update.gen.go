@@ -16,9 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of envoy.config.rbac.v3.Permission.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "envoy.config.rbac.v3.Permission"
 
 // Update is one Permission.

@@ -14,9 +14,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of xdsforge.test.v1.Nameless.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "xdsforge.test.v1.Nameless"
 
 // Update has a number.

@@ -16,9 +16,6 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// TypeURL is the type URL of xdsforge.test.opaque.v1.Hidden.
-const TypeURL = resource.TypeURLPrefix + messageName
-
 const messageName = "xdsforge.test.opaque.v1.Hidden"
 
 // Update is one Hidden.
