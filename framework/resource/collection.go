@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A CollectionState is what is new of a collection.
+// A CollectionState holds the changes of a collection since the previous state.
 type CollectionState struct {
 	// Err is a new reason why the collection is not usable.
 	Err error
@@ -15,8 +15,7 @@ type CollectionState struct {
 	// Synced reports whether every member that existed when the subscription began is in this
 	// state or in an earlier one.
 	Synced bool
-	// Members are those of which there is something new, in the order in which it
-	// first happened.
+	// Members are the members that changed, ordered by the first change of each.
 	Members []MemberState
 }
 
@@ -24,14 +23,13 @@ type CollectionState struct {
 type MemberState struct {
 	Name xdstp.Name
 	State
-	Last Update // of the member's previous state; nil if there was none
+	Last Update // the update of the member's previous state; nil if there was none
 }
 
-// A CollectionObservation is a subscription to a collection whose owner asks for
-// what is new.
+// A CollectionObservation is a subscription to a collection. Its owner polls it for changes.
 type CollectionObservation interface {
-	// Next waits until there is something new, and returns all of it; of each
-	// member only the newest state is seen. It fails as [Observation.Next] does.
+	// Next waits for a change and returns all pending changes. It returns only the newest state of
+	// each member. It fails as [Observation.Next] does.
 	Next(ctx context.Context) (CollectionState, error)
 	// Stop ends the subscription. It may be called more than once.
 	Stop()

@@ -10,43 +10,42 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A DecodeContext is what a decoder knows beyond the bytes. It is valid during
-// the call only, and belongs to one resource.
+// A DecodeContext gives a decoder the facts that are not in the bytes. It is valid only during the
+// call and belongs to one resource.
 type DecodeContext struct {
 	// Name is the resource's canonical name.
 	Name xdstp.Name
-	// Version is the version of the response or resource.
+	// Version is the version of the response or, in the delta protocol, of the resource.
 	Version string
-	// Server is the entry that the resource came from: what `lrs_server: self`
-	// means (gRFC A47), and who is trusted (gRFC A81).
+	// Server is the server that sent the resource. `lrs_server: self` refers to it (gRFC A47), and
+	// its features decide whether it is trusted (gRFC A81).
 	Server *bootstrap.Server
-	// Bootstrap is the client's configuration: how names are read, which
-	// certificate providers exist. Nil reads names as with federation on.
+	// Bootstrap is the client's configuration. It decides how names are parsed and which
+	// certificate providers exist. If it is nil, names are parsed with federation on.
 	Bootstrap *bootstrap.Config
-	// Types are the program's types, for resources inlined in others, and its
-	// extensions.
+	// Types are the program's types and extensions. Decoders use the types for inlined resources.
 	Types *Set
-	// Budget bounds the memory that decoding takes. Nil: the default [Limits] of one
-	// resource hold.
+	// Budget bounds the memory of decoding. If it is nil, the default [Limits] of one resource
+	// apply.
 	Budget *wire.Budget
 
 	side  Side
 	arena *wire.Arena
 }
 
-// Side is whose HTTP filters are read (gRFC A39): the client's, unless the context
-// is one of [DecodeContext.At].
+// Side returns the side whose HTTP filters are read (gRFC A39). It is the client side unless
+// [DecodeContext.At] set another one.
 func (dc *DecodeContext) Side() Side { return max(dc.side, ClientSide) }
 
-// At is the same context for what one side is to do.
+// At returns a copy of the context for the given side.
 func (dc *DecodeContext) At(s Side) *DecodeContext {
 	out := *dc
 	out.side = s
 	return &out
 }
 
-// Read is a reader of an encoded resource of the type with a name. The update of what
-// is read has an arena of its own, until [DecodeContext.Done].
+// Read returns a reader of an encoded resource of the named type. The decoded update has its own
+// arena until [DecodeContext.Done].
 func (dc *DecodeContext) Read(message string, body []byte) wire.Reader {
 	dc.arena = dc.Types.arenas(message).Get()
 	if dc.Budget == nil {
@@ -56,14 +55,15 @@ func (dc *DecodeContext) Read(message string, body []byte) wire.Reader {
 	return dc.arena.Read(body, dc.Budget)
 }
 
-// Reader is a reader of a part of the resource, within its limits.
+// Reader returns a reader of a part of the resource. The limits of the resource apply.
 func (dc *DecodeContext) Reader(part []byte) wire.Reader { return dc.budget().Within(part) }
 
-// Arena makes slices and texts for the update that [DecodeContext.Read] began.
+// Arena returns the arena of the update that [DecodeContext.Read] began. It allocates the update's
+// slices and strings.
 func (dc *DecodeContext) Arena() *wire.Arena { return dc.arena }
 
-// Done ends what [DecodeContext.Read] began, so that the next resource uses what the
-// update does not keep.
+// Done ends the update that [DecodeContext.Read] began. The next resource reuses the memory that
+// the update does not keep.
 func (dc *DecodeContext) Done(message string) {
 	if dc.Budget == dc.arena.Budget() {
 		dc.Budget = nil
@@ -72,12 +72,12 @@ func (dc *DecodeContext) Done(message string) {
 	dc.arena = nil
 }
 
-// Meta is the metadata for an update that is decoded from body.
+// Meta returns the metadata of an update that is decoded from body.
 func (dc *DecodeContext) Meta(body []byte) Meta {
 	return Meta{name: dc.Name, version: dc.Version, raw: body, server: dc.Server}
 }
 
-// ParseName reads a name as the client does.
+// ParseName parses a name by the client's rules.
 func (dc *DecodeContext) ParseName(s string) (xdstp.Name, error) {
 	if dc.Bootstrap == nil {
 		return xdstp.Parse(s)
@@ -85,9 +85,8 @@ func (dc *DecodeContext) ParseName(s string) (xdstp.Name, error) {
 	return dc.Bootstrap.ParseName(s)
 }
 
-// Ref makes the name of another resource, found at p, canonical and remembers
-// that m's resource refers to it. The empty name refers to nothing. A name that
-// is malformed or of another type is a violation.
+// Ref replaces the name at p by its canonical form and records that m's resource refers to it. It
+// ignores an empty name. A malformed name, or a name of another type, is a violation.
 func (dc *DecodeContext) Ref(m *Meta, v *Violations, p Path, message string, name *string) {
 	if *name == "" {
 		return
@@ -104,10 +103,9 @@ func (dc *DecodeContext) Ref(m *Meta, v *Violations, p Path, message string, nam
 	m.addRef(Ref{Type: message, Name: n})
 }
 
-// Inline decodes a resource of a registered type that is carried within
-// another, as a Listener carries routes. The outer resource refers to whatever
-// the inner one refers to, and has its violations. An inlined resource has the
-// name of the resource that carries it.
+// Inline decodes a resource that is inlined in another one, such as the routes in a Listener. Its
+// type must be registered. The outer resource inherits its references and its violations. The
+// inlined resource has the name of the outer one.
 func (dc *DecodeContext) Inline(m *Meta, v *Violations, p Path, message string, body []byte) Update {
 	t, ok := dc.lookup(message)
 	if !ok {
@@ -133,14 +131,13 @@ func (dc *DecodeContext) lookup(message string) (*Descriptor, bool) {
 	return dc.Types.Lookup(message)
 }
 
-// Unparseable is the error of a decoder whose bytes are not the message.
+// Unparseable returns a decoder's error for bytes that are not the message.
 func Unparseable(message string, err error) error {
 	return fmt.Errorf("not a %s: %w", message, err)
 }
 
-// PeekString reads the string field with the given number from an encoded
-// message without decoding the rest. As in protobuf, the last occurrence wins;
-// a missing field is the empty string.
+// PeekString reads one string field of an encoded message without decoding the rest. As in
+// protobuf, the last occurrence wins, and a missing field is the empty string.
 func PeekString(body []byte, number protowire.Number) (string, error) {
 	var found []byte
 	for len(body) > 0 {

@@ -7,18 +7,18 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// Origin says where the Update of an [Event] comes from.
+// Origin is the source of the Update of an [Event].
 type Origin uint8
 
 const (
 	// OriginNone is the origin of an event without an update.
 	OriginNone Origin = iota
-	// OriginPrimary says that the first server of the resource's authority sent the update.
+	// OriginPrimary means that the first server of the resource's authority sent the update.
 	OriginPrimary
-	// OriginFallback says that another server of the authority sent the update, because the
-	// client cannot reach the first one (gRFC A71).
+	// OriginFallback means that another server of the authority sent the update, because the client
+	// cannot reach the first one (gRFC A71).
 	OriginFallback
-	// OriginStored says that the client read the update from a store, and that no server has
+	// OriginStored means that the client read the update from a store, and that no server has
 	// confirmed it since the client started.
 	OriginStored
 )

@@ -10,23 +10,23 @@ import (
 	"sync/atomic"
 )
 
-// An Extension is code for one kind of configuration that resources carry
-// without knowing it: an [*HTTPFilter], an [*LBPolicy], a [*ClusterSpecifier], a
-// [*MetadataKind] or a [*CertificateProvider]. It is registered beside the types,
-// frozen with them, and never changed afterwards; its functions are called from
-// several goroutines. A struct that embeds a pointer to one of these is an extension too:
-// packages that run HTTP filters and certificate providers add their code in this way.
+// An Extension is code for one kind of configuration that resources carry: an [*HTTPFilter], an
+// [*LBPolicy], a [*ClusterSpecifier], a [*MetadataKind] or a [*CertificateProvider]. Programs
+// register extensions beside the types. Both are frozen together and never change afterwards.
+// Several goroutines call an extension's functions. A struct that embeds a pointer to one of these
+// types is an extension too: packages that run HTTP filters and certificate providers add their
+// code in this way.
 type Extension interface {
-	// keys are what the extension is found by.
+	// keys returns the keys under which the extension is registered.
 	keys() []extensionKey
-	// check says what the extension lacks.
+	// check returns an error if the extension lacks a required field.
 	check() error
-	// half is the part that reads configurations. A struct that embeds an extension, and adds
-	// code that runs, has the half of the extension that it embeds.
+	// half returns the extension that reads configurations. For a struct that embeds an extension
+	// and adds code that runs, it is the embedded one.
 	half() Extension
 }
 
-// Side is where an HTTP filter can run. Sides are combined with |.
+// Side is a side on which an HTTP filter can run. Sides are combined with |.
 type Side uint8
 
 // The sides (gRFC A39).
@@ -35,7 +35,7 @@ const (
 	ServerSide
 )
 
-// String is "client", "server" or "client and server".
+// String returns "client", "server" or "client and server".
 func (s Side) String() string {
 	switch s {
 	case ClientSide:
@@ -47,62 +47,59 @@ func (s Side) String() string {
 	}
 }
 
-// An HTTPFilter makes an HTTP filter known (gRFC A39). Errors of its functions
-// reject the resource; a [*ValidationError] keeps its own paths, below the
-// filter's configuration.
+// An HTTPFilter registers an HTTP filter (gRFC A39). An error of its functions rejects the
+// resource. The paths of a [*ValidationError] are relative to the filter's configuration.
 type HTTPFilter struct {
-	// Config is the full name of the message that configures the filter in a
-	// list of filters.
+	// Config is the full name of the message that configures the filter in a list of filters.
 	Config string
-	// Override is the full name of the message that overrides the configuration
-	// for a virtual host, route or weighted cluster. It may be the same message;
-	// empty: nothing overrides it.
+	// Override is the full name of the message that overrides the configuration for a virtual host,
+	// route or weighted cluster. It may be the same message. If it is empty, the configuration
+	// cannot be overridden.
 	Override string
-	// Sides are where the filter can run.
+	// Sides are the sides on which the filter can run.
 	Sides Side
-	// Terminal says that the filter ends a list: it must be the last one, and
-	// the last one must be such a filter.
+	// Terminal marks a filter that ends a list. The last filter of a list must be terminal, and no
+	// other one may be.
 	Terminal bool
-	// Parse reads and validates a configuration. What it returns must not be
-	// changed; it is compared deeply, or by a method Equal.
+	// Parse reads and validates a configuration. Nobody may change its result. Results are compared
+	// deeply, or by a method Equal.
 	Parse func(dc *DecodeContext, c TypedConfig) (any, error)
-	// ParseOverride does so for an override; needed where Override is given.
+	// ParseOverride reads and validates an override. It is required if Override is set.
 	ParseOverride func(dc *DecodeContext, c TypedConfig) (any, error)
 }
 
-// A ClusterSpecifier makes a cluster specifier plugin known: a route's way to
-// leave the choice of the cluster to an LB policy.
+// A ClusterSpecifier registers a cluster specifier plugin. With it, a route leaves the choice of
+// the cluster to an LB policy.
 type ClusterSpecifier struct {
-	// Config is the full name of the message that configures it.
+	// Config is the full name of the message that configures the plugin.
 	Config string
-	// Parse reads and validates a configuration, and says by which LB policy
-	// the cluster is chosen.
+	// Parse reads and validates a configuration. It returns the LB policy that chooses the cluster.
 	Parse func(dc *DecodeContext, c TypedConfig) (LBConfig, error)
 }
 
-// A MetadataKind makes a message known that can stand in the metadata of
-// clusters, localities and endpoints (gRFC A83).
+// A MetadataKind registers a message that may appear in the metadata of clusters, localities and
+// endpoints (gRFC A83).
 type MetadataKind struct {
-	// Message is the message's full name.
+	// Message is the full name of the message.
 	Message string
-	// Parse reads and validates one.
+	// Parse reads and validates a message.
 	Parse func(dc *DecodeContext, c TypedConfig) (any, error)
 }
 
-// A CertificateProvider makes a plugin known that the bootstrap's certificate
-// provider instances can be of (gRFC A29).
+// A CertificateProvider registers a plugin for the certificate provider instances of the bootstrap
+// (gRFC A29).
 type CertificateProvider struct {
 	// Plugin is the plugin's name in the bootstrap, such as "file_watcher".
 	Plugin string
-	// Check validates the configuration of an instance; nil accepts any. What it
-	// says counts for good.
+	// Check validates the configuration of an instance. Nil accepts any. The result is cached
+	// permanently.
 	Check func(config json.RawMessage) error
 
-	checked atomic.Pointer[map[string]error] // by configuration; what is in it is not changed
+	checked atomic.Pointer[map[string]error] // by configuration; the maps are never changed
 }
 
-// checkOnce is Check, called once for a configuration. There are as many as the
-// program's bootstrap files have.
+// checkOnce calls Check once for each configuration. The number of configurations is bounded by
+// those in the program's bootstrap files.
 func (p *CertificateProvider) checkOnce(config json.RawMessage) error {
 	if p.Check == nil {
 		return nil
@@ -125,18 +122,17 @@ func (p *CertificateProvider) checkOnce(config json.RawMessage) error {
 	}
 }
 
-// An extensionKey is what an extension is found by: where it plugs in, and its
-// name there.
+// An extensionKey identifies an extension: its extension point, and its name there.
 type extensionKey struct{ point, name string }
 
-// String is "HTTP filter acme.Filter".
+// String returns a text such as "HTTP filter acme.Filter".
 func (k extensionKey) String() string { return k.point + " " + k.name }
 
 func (k extensionKey) compare(other extensionKey) int {
 	return cmp.Or(strings.Compare(k.point, other.point), strings.Compare(k.name, other.name))
 }
 
-// Where extensions plug in.
+// The extension points.
 const (
 	pointHTTPFilter       = "HTTP filter"
 	pointLBPolicy         = "LB policy"

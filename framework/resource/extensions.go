@@ -11,20 +11,19 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Profile is how strictly resources are read.
+// Profile decides how strictly resources are validated.
 type Profile uint8
 
 // The profiles. The zero value is gRPC's.
 const (
-	// GRPC rejects what the gRFCs say must be rejected.
+	// GRPC rejects the resources that the gRFCs require clients to reject.
 	GRPC Profile = iota
-	// Envoy is for proxies that are not gRPC: what the messages' own rules
-	// (protoc-gen-validate) allow is accepted, and extensions that nobody
-	// registered are kept as they came.
+	// Envoy is for proxies that are not gRPC. It accepts everything that the messages' own rules
+	// (protoc-gen-validate) allow, and keeps unregistered extensions unchanged.
 	Envoy
 )
 
-// String is "gRPC" or "Envoy".
+// String returns "gRPC" or "Envoy".
 func (p Profile) String() string {
 	if p == Envoy {
 		return "Envoy"
@@ -32,9 +31,9 @@ func (p Profile) String() string {
 	return "gRPC"
 }
 
-// Extend returns a set with the same types, a profile, and extensions beside those
-// it has. Two extensions that are found by the same name in the same place, and
-// extensions that lack what the framework needs, are errors; all are reported.
+// Extend returns a set with the same types, the given profile, and further extensions. It returns
+// errors for extensions with the same name at the same extension point, and for extensions that
+// lack a required field. It reports all errors.
 func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
 	out := *s
 	out.profile = profile
@@ -59,10 +58,10 @@ func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
 	return &out, nil
 }
 
-// Fill returns a set with the same types and extensions, and with those of the given
-// extensions that it has none in the place of. Of two given extensions for the same name, one
-// that can run has precedence over one that only reads configurations, and an earlier one over
-// a later one. It returns an error for each extension that lacks something the framework needs.
+// Fill returns a set with the same types and extensions, plus each given extension whose name is
+// still free at its extension point. If two given extensions have the same name, one that can run
+// has precedence over one that only reads configurations. Otherwise the earlier one has precedence.
+// Fill returns an error for each extension that lacks a required field.
 func (s *Set) Fill(extensions ...Extension) (*Set, error) {
 	out := *s
 	out.extensions = make(map[extensionKey]Extension, len(s.extensions)+len(extensions))
@@ -102,8 +101,7 @@ func (s *Set) fill(e Extension) {
 // runs reports whether an extension has code beside the half that reads configurations.
 func runs(e Extension) bool { return e.half() != e }
 
-// Extensions yields the extensions as they were registered, each once, ordered by the first of
-// their names.
+// Extensions yields each registered extension once, ordered by its first name.
 func (s *Set) Extensions() iter.Seq[Extension] {
 	return func(yield func(Extension) bool) {
 		keys := slices.SortedFunc(maps.Keys(s.extensions), extensionKey.compare)
@@ -116,7 +114,7 @@ func (s *Set) Extensions() iter.Seq[Extension] {
 	}
 }
 
-// Keep returns a set with the same types, and those extensions for which keep returns true.
+// Keep returns a set with the same types, and the extensions for which keep returns true.
 func (s *Set) Keep(keep func(Extension) bool) *Set {
 	out := *s
 	out.extensions = make(map[extensionKey]Extension, len(s.extensions))
@@ -128,15 +126,16 @@ func (s *Set) Keep(keep func(Extension) bool) *Set {
 	return &out
 }
 
-// ValidateMessage adds what is wrong with a message by its own rules, which
-// protoc-gen-validate made into code: all that profile Envoy demands.
+// ValidateMessage adds the violations of the message's own rules (protoc-gen-validate). The profile
+// Envoy requires nothing else.
 func ValidateMessage(p Path, m proto.Message, v *Violations) {
 	if err := validateRaw(m); err != nil {
 		v.AddError(p, err)
 	}
 }
 
-// CheckExtension says what an extension lacks, for implementers of [Registrar].
+// CheckExtension returns an error if an extension lacks a required field. Implementers of
+// [Registrar] use it.
 func CheckExtension(e Extension) error {
 	if e == nil {
 		return errors.New("resource: a nil extension")
@@ -147,8 +146,8 @@ func CheckExtension(e Extension) error {
 	return e.check()
 }
 
-// ExtensionNames are what an extension is found by, each with the place where it
-// plugs in: "HTTP filter acme.Filter". They are what must not be registered twice.
+// ExtensionNames returns the names of an extension, each with its extension point: "HTTP filter
+// acme.Filter". Each may be registered only once.
 func ExtensionNames(e Extension) []string {
 	keys := e.keys()
 	names := make([]string, 0, len(keys))
@@ -158,7 +157,7 @@ func ExtensionNames(e Extension) []string {
 	return names
 }
 
-// Profile is how strictly resources are read.
+// Profile returns the profile with which resources are validated.
 func (s *Set) Profile() Profile {
 	if s == nil {
 		return GRPC
@@ -166,34 +165,32 @@ func (s *Set) Profile() Profile {
 	return s.profile
 }
 
-// HTTPFilter finds an HTTP filter by the message of its configuration or override.
+// HTTPFilter returns the HTTP filter with this configuration or override message.
 func (s *Set) HTTPFilter(message string) (*HTTPFilter, bool) {
 	return find[*HTTPFilter](s, pointHTTPFilter, message)
 }
 
-// LBPolicy finds an LB policy by the message of its configuration.
+// LBPolicy returns the LB policy with this configuration message.
 func (s *Set) LBPolicy(message string) (*LBPolicy, bool) {
 	return find[*LBPolicy](s, pointLBPolicy, message)
 }
 
-// ClusterSpecifier finds a cluster specifier plugin by the message of its
-// configuration.
+// ClusterSpecifier returns the cluster specifier plugin with this configuration message.
 func (s *Set) ClusterSpecifier(message string) (*ClusterSpecifier, bool) {
 	return find[*ClusterSpecifier](s, pointClusterSpecifier, message)
 }
 
-// MetadataKind finds a kind of metadata by its message.
+// MetadataKind returns the metadata kind of a message.
 func (s *Set) MetadataKind(message string) (*MetadataKind, bool) {
 	return find[*MetadataKind](s, pointMetadata, message)
 }
 
-// CertificateProvider finds a certificate provider plugin by its name in the
-// bootstrap.
+// CertificateProvider returns the certificate provider with this plugin name in the bootstrap.
 func (s *Set) CertificateProvider(plugin string) (*CertificateProvider, bool) {
 	return find[*CertificateProvider](s, pointCertificates, plugin)
 }
 
-// find looks an extension up. A nil set has none.
+// find returns the extension with this name at an extension point. A nil set has none.
 func find[E Extension](s *Set, point, name string) (E, bool) {
 	var none E
 	if s == nil {
@@ -207,9 +204,8 @@ func find[E Extension](s *Set, point, name string) (E, bool) {
 	return e, ok
 }
 
-// CertificateProvider says why the certificate provider instance with a name cannot
-// be used: the bootstrap does not have it, nobody registered its plugin, or its
-// configuration is invalid. Nil: it can (gRFC A29).
+// CertificateProvider returns an error if a certificate provider instance cannot be used (gRFC
+// A29): it is not in the bootstrap, its plugin is not registered, or its configuration is invalid.
 func (dc *DecodeContext) CertificateProvider(instance string) error {
 	if dc.Bootstrap == nil {
 		return errNoInstance

@@ -8,24 +8,23 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// maxLBDepth is how many LB policies may be nested (gRFC A52).
+// maxLBDepth is the limit of nested LB policies (gRFC A52).
 const maxLBDepth = 16
 
-// An LBConfig is an LB policy of gRPC with its configuration, as a service config
-// has them. Two are alike where they are equal.
+// An LBConfig is a gRPC LB policy with its configuration, as in a service config. Equal values
+// configure the same policy.
 type LBConfig struct {
-	// Name is the policy's, such as "round_robin". Empty: there is no policy.
+	// Name is the name of the policy, such as "round_robin". If it is empty, there is no policy.
 	Name string
-	// Config is its configuration, a JSON object.
+	// Config is the configuration, a JSON object.
 	Config string
 }
 
-// MarshalJSON writes what a service config calls a list of LB configs, with one
-// entry: [{"round_robin":{}}].
+// MarshalJSON returns a service config's list of LB configs, with one entry: [{"round_robin":{}}].
 func (c LBConfig) MarshalJSON() ([]byte, error) { return []byte(c.List("", "")), nil }
 
-// List is the JSON that [LBConfig.MarshalJSON] writes, between two other parts of the
-// configuration of the policy that this one is below.
+// List returns the JSON of [LBConfig.MarshalJSON] between before and after, two parts of the parent
+// policy's configuration.
 func (c LBConfig) List(before, after string) string {
 	name, config := c.Name, c.Config
 	if config == "" {
@@ -38,7 +37,7 @@ func (c LBConfig) List(before, after string) string {
 	return before + `[{"` + name + `":` + config + "}]" + after
 }
 
-// plain reports whether a text stands for itself in JSON.
+// plain reports whether a text needs no escapes in JSON.
 func plain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -48,7 +47,7 @@ func plain(s string) bool {
 	return true
 }
 
-// NewLBConfig makes the configuration of a policy of any value that becomes a JSON
+// NewLBConfig returns the configuration of a policy. The value config must marshal to a JSON
 // object.
 func NewLBConfig(name string, config any) (LBConfig, error) {
 	text, err := json.Marshal(config)
@@ -58,23 +57,23 @@ func NewLBConfig(name string, config any) (LBConfig, error) {
 	return LBConfig{Name: name, Config: string(text)}, nil
 }
 
-// An LBPolicy makes an LB policy known (gRFC A52).
+// An LBPolicy registers an LB policy (gRFC A52).
 type LBPolicy struct {
-	// Config is the full name of the message that configures it, or, of a policy
-	// that a TypedStruct configures, the policy's name in gRPC.
+	// Config is the full name of the message that configures the policy. For a policy that a
+	// TypedStruct configures, it is the policy's name in gRPC.
 	Config string
-	// Named says that Config is a name in gRPC, and that only a TypedStruct
-	// configures the policy. Without Convert, that is so in any case.
+	// Named means that Config is a name in gRPC, and that only a TypedStruct configures the policy.
+	// It is implied if Convert is nil.
 	Named bool
-	// Convert validates a configuration and says it in gRPC's terms. It calls
-	// children for the policies in it. Nil is a policy whose name in gRPC is
-	// Config, and whose configuration is what the TypedStruct has.
+	// Convert validates a configuration and translates it to gRPC's form. It calls children for
+	// nested policies. If Convert is nil, the policy's name in gRPC is Config, and its
+	// configuration is the content of the TypedStruct.
 	Convert func(c TypedConfig, children LBChildren) (LBConfig, error)
 }
 
-// LBChildren converts the policies below another, an encoded
-// envoy.config.cluster.v3.LoadBalancingPolicy: the first of those that are known. It
-// fails when none is, or when they are nested too deeply.
+// LBChildren converts the child policies of a policy. The argument is an encoded
+// envoy.config.cluster.v3.LoadBalancingPolicy. LBChildren converts its first registered policy. It
+// fails if none is registered, or if the policies are nested too deeply.
 type LBChildren func(policies []byte) (LBConfig, error)
 
 func (p *LBPolicy) keys() []extensionKey { return []extensionKey{{pointLBPolicy, p.Config}} }
@@ -88,10 +87,10 @@ func (p *LBPolicy) check() error {
 	return nil
 }
 
-// LBPolicy converts the first policy that is known of an encoded
-// envoy.config.cluster.v3.LoadBalancingPolicy. It is an error when none is, when the
-// first one known is invalid, and when more than 16 are nested (gRFC A52). A
-// [*ValidationError] has paths that start with "policies".
+// LBPolicy converts the first registered policy of an encoded
+// envoy.config.cluster.v3.LoadBalancingPolicy. It fails if no policy is registered, if the first
+// registered one is invalid, and if more than 16 policies are nested (gRFC A52). The paths of a
+// [*ValidationError] start with "policies".
 func (dc *DecodeContext) LBPolicy(policies []byte) (LBConfig, error) {
 	return dc.lbPolicy(policies, 1)
 }
@@ -127,8 +126,8 @@ func (dc *DecodeContext) lbPolicy(policies []byte, depth int) (LBConfig, error) 
 	return LBConfig{}, v.Err()
 }
 
-// configuredBy reports whether a configuration can be one of the policy. The type of a
-// TypedStruct is the name of a policy in gRPC, never a message (A52).
+// configuredBy reports whether a configuration can belong to the policy. The type in a TypedStruct
+// is the name of a policy in gRPC, never a message (A52).
 func (p *LBPolicy) configuredBy(c TypedConfig) bool {
 	if p.Convert == nil {
 		return true // convert rejects messages
@@ -152,7 +151,7 @@ func policyPath(i int) Path {
 	return extension.Field("typed_config")
 }
 
-// at puts an error below a path; nil stays nil.
+// at puts an error below a path. It returns nil for nil.
 func at(p Path, err error) error {
 	if err == nil {
 		return nil

@@ -8,25 +8,24 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// Limits bound the memory that resources take: those of one response, and the members of a
-// collection. The costs of decoding are bounded for a resource and for a response. Few
-// bytes can describe many elements: an empty message in a list takes two. So each element
-// of a list and each entry of a map costs its size in memory, in bytes, and a message that
-// protobuf unmarshals twice its size. A resource that costs more is invalid. Regular
-// expressions cost the instructions to which they compile, and [RegexpBase] each.
+// Limits bound the memory that resources take. They apply to one resource, to one response, and to
+// the members of a collection. Few bytes can describe many elements: an empty message in a list
+// takes two. Therefore each list element and each map entry costs its size in memory, in bytes. A
+// message that protobuf unmarshals costs twice its size. A resource over the limit is invalid.
+// Regular expressions cost the number of instructions that they compile to, plus [RegexpBase] each.
 //
 // A field that is not positive has its default.
 type Limits struct {
-	// ResourceSize is the most that one resource may cost, in bytes. Default
+	// ResourceSize is the limit of the cost of one resource, in bytes. Default
 	// [DefaultResourceSize].
 	ResourceSize int64
-	// ResponseSize is the most that the resources of one response may cost together, in
-	// bytes, beyond half the bytes of the response. Default [DefaultResponseSize].
+	// ResponseSize is the limit of the cost of all resources of one response, in bytes, beyond half
+	// the bytes of the response. Default [DefaultResponseSize].
 	ResponseSize int64
-	// ResourceRegexps is the most that the regular expressions of one resource may cost,
-	// in instructions. Default [DefaultResourceRegexps].
+	// ResourceRegexps is the limit of the cost of the regular expressions of one resource, in
+	// instructions. Default [DefaultResourceRegexps].
 	ResourceRegexps int64
-	// ResponseRegexps is that of all resources of one response. Default
+	// ResponseRegexps is the same limit for all resources of one response. Default
 	// [DefaultResponseRegexps].
 	ResponseRegexps int64
 	// CollectionMembers is the limit of members of a collection: a wildcard, a glob collection
@@ -68,8 +67,8 @@ func (l Limits) WithDefaults() Limits {
 	return l
 }
 
-// Response returns the budget that the resources of a response share. Bytes is the size of
-// the response.
+// Response returns the budget that the resources of a response share. The argument bytes is the
+// size of the response.
 func (l Limits) Response(bytes int64) *wire.Shared {
 	return wire.NewShared(wire.Quotas{Size: l.ResponseSize + bytes/2, Regexps: l.ResponseRegexps})
 }
@@ -84,7 +83,7 @@ func (s *Set) Start(b *wire.Budget, l Limits, response *wire.Shared) {
 	b.Start(wire.Quotas{Size: l.ResourceSize, Regexps: l.ResourceRegexps}, costs, response)
 }
 
-// budget is the resource's; one with the default limits where the caller set none.
+// budget returns the budget of the resource, or one with the default limits if the caller set none.
 func (dc *DecodeContext) budget() *wire.Budget {
 	if dc == nil {
 		return nil
@@ -96,9 +95,8 @@ func (dc *DecodeContext) budget() *wire.Budget {
 	return dc.Budget
 }
 
-// Spend spends the memory of n elements of a size. Hooks call it if their results are larger
-// than the elements of the resource. It returns an error if the budget does not have the
-// memory.
+// Spend spends the memory of n elements of the given size. Hooks call it if their results are
+// larger than the elements of the resource. It returns an error if the budget is exhausted.
 func (dc *DecodeContext) Spend(n, size int) error {
 	b := dc.budget()
 	if b.Elements(n, size) {
@@ -107,8 +105,7 @@ func (dc *DecodeContext) Spend(n, size int) error {
 	return tooLarge("", b.Excess())
 }
 
-// Unmarshal is [proto.Unmarshal] within the limits of the resource. Its errors are
-// those of decoders.
+// Unmarshal is [proto.Unmarshal] within the limits of the resource. It returns decoder errors.
 func (dc *DecodeContext) Unmarshal(b []byte, m proto.Message) error {
 	return unmarshal(dc.budget(), b, m)
 }
@@ -123,9 +120,8 @@ func unmarshal(budget *wire.Budget, b []byte, m proto.Message) error {
 	return nil
 }
 
-// Unreadable is the error about an encoded message, of m's type, that a reader of the
-// context failed to read: the resource is too large, or the message is malformed. Of m,
-// only the type counts.
+// Unreadable returns the error for an encoded message, of m's type, that a reader of the context
+// failed to read: the resource is too large, or the message is malformed. Only m's type is used.
 func (dc *DecodeContext) Unreadable(message string, b []byte, m proto.Message) error {
 	if e := dc.budget().Excess(); e != nil {
 		return tooLarge(e.Where(b, m), e)
@@ -133,7 +129,7 @@ func (dc *DecodeContext) Unreadable(message string, b []byte, m proto.Message) e
 	return Unparseable(message, wire.Malformed(b, m))
 }
 
-// tooLarge is the error about a cost that was denied.
+// tooLarge returns the error for an exceeded limit.
 func tooLarge(path string, e *wire.Excess) error {
 	var value, field string
 	switch {

@@ -7,21 +7,21 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 )
 
-// structMessage is the message that untyped metadata is.
+// structMessage is the message of untyped metadata.
 const structMessage = "google.protobuf.Struct"
 
 // A Metadatum is one entry of a resource's metadata (gRFC A83).
 type Metadatum struct {
-	// Message is the full name of the message that it was: the one of a
-	// [MetadataKind], or "google.protobuf.Struct".
+	// Message is the full name of the entry's message: that of a [MetadataKind], or
+	// "google.protobuf.Struct".
 	Message string
-	// Value is what the MetadataKind made of it; a map[string]any for a Struct.
+	// Value is the result of the MetadataKind's Parse, or a map[string]any for a Struct.
 	Value any
 }
 
-// Metadata reads metadata (gRFC A83). Typed entries of registered kinds win over
-// untyped ones with the same key; those of other kinds are passed over. A typed
-// entry that is invalid is an error. Nil where there is none.
+// Metadata reads metadata (gRFC A83). Typed entries of registered kinds win over untyped entries
+// with the same key. Typed entries of other kinds are ignored. An invalid typed entry is an error.
+// The result is nil if there is no metadata.
 func (dc *DecodeContext) Metadata(m *corev3.Metadata) (map[string]Metadatum, error) {
 	if m == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func (dc *DecodeContext) metadata(m *corev3.Metadata) (map[string]Metadatum, err
 	for _, key := range slices.Sorted(maps.Keys(typed)) {
 		c, err := dc.OpenTypedConfig(typed[key])
 		if err != nil {
-			continue // of no kind that is known
+			continue // not a registered kind
 		}
 		kind, ok := dc.Types.MetadataKind(c.Message)
 		if !ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A rawShard keeps updates of a type of [Raw]. It is simpler than those of generated
-// types, which stand in a package that imports this one, and has no refs to index.
+// A rawShard stores updates of a type of [Raw]. Generated types have shards in a package that
+// imports this one. A rawShard is simpler than these and has no refs to index.
 type rawShard struct {
 	updates sync.Map // by name
 	n       atomic.Int64
@@ -48,5 +48,5 @@ func (s *rawShard) All() iter.Seq[Update] {
 	}
 }
 
-// Referrers implements [Shard]. Whole messages refer to nothing that is known.
+// Referrers implements [Shard]. Whole messages have no known references.
 func (*rawShard) Referrers(Ref) iter.Seq[Update] { return func(func(Update) bool) {} }

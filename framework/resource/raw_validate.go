@@ -9,8 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// validateRaw runs the validation that protoc-gen-validate wrote for a message,
-// if it did.
+// validateRaw runs a message's protoc-gen-validate method, if it has one.
 func validateRaw(m proto.Message) error {
 	var err error
 	switch m := m.(type) {
@@ -27,7 +26,7 @@ func validateRaw(m proto.Message) error {
 	return v.Err()
 }
 
-// rawError is what errors of protoc-gen-validate have in common.
+// rawError has the methods that errors of protoc-gen-validate share.
 type rawError interface {
 	error
 	Field() string
@@ -35,8 +34,8 @@ type rawError interface {
 	Cause() error
 }
 
-// addRaw adds what err says of m, the message at p. Where m is not known, the
-// path is as err has it.
+// addRaw adds the violations in err of m, the message at p. If m is not known, the paths are those
+// in err.
 func addRaw(v *Violations, p Path, m protoreflect.Message, err error) {
 	if all, ok := err.(interface{ AllErrors() []error }); ok {
 		for _, one := range all.AllErrors() {
@@ -59,8 +58,8 @@ func addRaw(v *Violations, p Path, m protoreflect.Message, err error) {
 	v.Add(at, rawValue(value), e.Reason())
 }
 
-// rawField finds what protoc-gen-validate calls a field: its name in Go, perhaps
-// with an index or key behind it. The value is nil where it is not to be had.
+// rawField finds a field by its name in a protoc-gen-validate error: its Go name, perhaps followed
+// by an index or key. The value is nil if it cannot be read.
 func rawField(m protoreflect.Message, field string) (name string, value any) {
 	goName, index, indexed := strings.Cut(strings.TrimSuffix(field, "]"), "[")
 	if m == nil {
@@ -89,7 +88,7 @@ func rawField(m protoreflect.Message, field string) (name string, value any) {
 	return field, nil
 }
 
-// rawElement is an element of a list, or of a map with strings for keys.
+// rawElement returns an element of a list, or of a map with string keys.
 func rawElement(value protoreflect.Value, f protoreflect.FieldDescriptor, index string) any {
 	switch {
 	case f.IsList():
@@ -105,8 +104,8 @@ func rawElement(value protoreflect.Value, f protoreflect.FieldDescriptor, index 
 	return nil
 }
 
-// rawValue is a value as a violation shows it: of messages only those that stand
-// for a scalar or a time.
+// rawValue returns a value as a violation shows it. Messages are shown only if they stand for a
+// scalar or a time.
 func rawValue(value any) any {
 	switch x := value.(type) {
 	case protoreflect.Message:

@@ -11,16 +11,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// Regexp compiles a regular expression that must match all of a text, as those of
-// resources do. The resources of one program share what it makes of the same
-// expression as long as one of them holds it: many routes have the same few. One that is
-// shared costs nothing of [Limits]. It may be called for a nil context, which shares
-// nothing and has no limits. Errors are those of package regexp, or say that the limits
-// are exceeded.
+// Regexp compiles a regular expression that must match the whole text, as those in resources do.
+// Many routes have the same few expressions. Therefore the resources of one program share a
+// compiled expression as long as one of them holds it. A shared expression costs nothing of
+// [Limits]. Regexp may be called for a nil context, which shares nothing and has no limits. Errors
+// are those of package regexp, or report that a limit is exceeded.
 func (dc *DecodeContext) Regexp(expr string) (*regexp.Regexp, error) { return dc.regexp(expr, false) }
 
-// RegexpPart is [DecodeContext.Regexp] for a regular expression that matches parts of a
-// text.
+// RegexpPart is [DecodeContext.Regexp] for a regular expression that matches a part of a text.
 func (dc *DecodeContext) RegexpPart(expr string) (*regexp.Regexp, error) {
 	return dc.regexp(expr, true)
 }
@@ -35,10 +33,9 @@ func (dc *DecodeContext) regexp(expr string, part bool) (*regexp.Regexp, error) 
 	return dc.Types.regexes.compile(expr, part, dc.budget())
 }
 
-// compile compiles an expression that must match all or a part of a text, if the budget has
-// it.
+// compile compiles an expression that must match all or a part of a text, within the budget.
 func compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
-	tree, err := parseRegexp(expr, b) // alone: the expression could close the group that comes around it
+	tree, err := parseRegexp(expr, b) // parsed without the group: the expression could close it
 	if err != nil {
 		return nil, err
 	}
@@ -51,8 +48,8 @@ func compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + expr + `)\z`)
 }
 
-// parseRegexp parses an expression. One that is longer than the budget's number of
-// instructions is not looked at.
+// parseRegexp parses an expression. It rejects an expression with more bytes than the budget has
+// instructions, without reading it.
 func parseRegexp(expr string, b *wire.Budget) (*syntax.Regexp, error) {
 	if !b.HasRegexp(len(expr)) {
 		return nil, tooLarge("", b.Excess())
@@ -60,12 +57,12 @@ func parseRegexp(expr string, b *wire.Budget) (*syntax.Regexp, error) {
 	return syntax.Parse(expr, syntax.Perl)
 }
 
-// runesPerInstruction is how many bounds of a character class take the memory of an
+// runesPerInstruction is the number of character class bounds that take the memory of one
 // instruction.
 const runesPerInstruction = 8
 
-// instructions is about how many instructions an expression compiles to, in which
-// repetitions are written out.
+// instructions estimates the number of instructions that an expression compiles to, with
+// repetitions written out.
 func instructions(re *syntax.Regexp) int {
 	n := 1
 	for _, sub := range re.Sub {
@@ -82,8 +79,8 @@ func instructions(re *syntax.Regexp) int {
 	return n
 }
 
-// regexes are compiled expressions, by their text, that are collected when nobody
-// holds them any more. They are safe for concurrent use.
+// regexes holds compiled expressions by their text. They are collected when nobody holds them any
+// more. It is safe for concurrent use.
 type regexes struct{ known, parts sync.Map } // of weak.Pointer[regexp.Regexp] by string
 
 func (t *regexes) compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
@@ -96,7 +93,7 @@ func (t *regexes) compile(expr string, part bool, b *wire.Budget) (*regexp.Regex
 			return re, nil
 		}
 	}
-	expr = strings.Clone(expr) // that of a resource would keep all of it
+	expr = strings.Clone(expr) // a substring would keep the whole resource in memory
 	re, err := compile(expr, part, b)
 	if err != nil {
 		return nil, err

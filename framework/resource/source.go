@@ -46,8 +46,8 @@ func Find(c Client, message string) (TypeOf[Update], error) {
 // A Source is the part of a client that typed handles use. Only this module implements it; it
 // may gain methods in any release. All methods are safe for concurrent use.
 type Source interface {
-	// ParseName makes a name of s as this client reads it: with federation
-	// switched off (gRFC A47), every name is an old-style one.
+	// ParseName parses s by this client's rules. With federation switched off (gRFC A47), every
+	// name is an old-style one.
 	ParseName(s string) (xdstp.Name, error)
 
 	// Subscribe calls f, never concurrently with itself, with the newest state of the
@@ -58,36 +58,33 @@ type Source interface {
 	// the type is not registered, or the client is closed.
 	Subscribe(t *Descriptor, name string, f func(next, last State)) (stop func(), err error)
 
-	// SubscribeAsync is Subscribe for a function that is not done with a state when it
-	// returns. It must call done, from any goroutine, when it is.
+	// SubscribeAsync is Subscribe for a function that is not done with a state when it returns. The
+	// function must call done, from any goroutine, when it is.
 	SubscribeAsync(t *Descriptor, name string, f func(next, last State, done func())) (stop func(), err error)
 
-	// Observe subscribes as Subscribe does, for a caller that asks for the
-	// newest state when it is ready for it.
+	// Observe subscribes as Subscribe does, but the caller polls for the newest state.
 	Observe(t *Descriptor, name string) (Observation, error)
 
-	// ObserveCollection subscribes to the [Wildcard], to a glob collection or to a
-	// list collection. Its errors are those of Subscribe, or say that the type has
-	// no such collections.
+	// ObserveCollection subscribes to the [Wildcard], to a glob collection or to a list collection.
+	// It returns the errors of Subscribe, or an error if the type has no such collections.
 	ObserveCollection(t *Descriptor, name string) (CollectionObservation, error)
 
-	// Shard is the cache in which the resources of the type and authority of
-	// name are kept; nil when there is no such type or authority.
+	// Shard returns the cache of the type for the authority of name. It is nil if the client has no
+	// such type or authority.
 	Shard(t *Descriptor, name xdstp.Name) Shard
 
 	// Shards yields the caches of all authorities for a type.
 	Shards(t *Descriptor) iter.Seq[Shard]
 
-	// Types are the types that the client was created with.
+	// Types returns the types that the client was created with.
 	Types() *Set
 }
 
-// An Observation is a subscription whose owner asks for states.
+// An Observation is a subscription whose owner polls for states.
 type Observation interface {
-	// Next waits until there is a state that was not returned yet, and returns
-	// the newest; states in between are not seen. It fails with ctx's error, or
-	// ErrClosed when the client was closed or Stop was called. Only one Next
-	// may run at a time.
+	// Next waits for a state that it has not returned yet, and returns the newest one. It skips
+	// states in between. It returns ctx's error, or ErrClosed if the client was closed or Stop was
+	// called. Only one Next may run at a time.
 	Next(ctx context.Context) (State, error)
 	// Stop ends the subscription. It may be called more than once.
 	Stop()

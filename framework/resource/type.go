@@ -12,52 +12,49 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// TypeURLPrefix stands before the message's full name in every type URL.
+// TypeURLPrefix precedes the message's full name in every type URL.
 const TypeURLPrefix = "type.googleapis.com/"
 
-// Wildcard is the name under which everything is subscribed to that a control plane
-// has for its client.
+// Wildcard is the name that subscribes to all resources that the control plane has for its client.
 const Wildcard = "*"
 
-// Contract2RerunGoGenerateIfMissing is the compile-time handshake between this
-// package and generated code: generated code of another contract names another
-// constant, and the compiler's error says what to run.
+// Contract2RerunGoGenerateIfMissing checks at compile time that generated code fits this package.
+// Code that was generated for another contract uses another constant. The compiler's error then
+// contains the fix.
 const Contract2RerunGoGenerateIfMissing = 2
 
-// A Descriptor is a resource type as the framework sees it. Generated packages hold
-// one; it is never changed after registration.
+// A Descriptor describes a resource type to the framework. Each generated package holds one. It
+// never changes after registration.
 type Descriptor struct {
 	// Name is the full name of the message, as in
 	// "envoy.config.cluster.v3.Cluster".
 	Name string
-	// Complete says that a state-of-the-world response names every resource
-	// that is subscribed to, so that absence deletes. By the specification that
-	// is so for Listener and Cluster only.
+	// Complete means that a state-of-the-world response contains every subscribed resource, so that
+	// absence deletes. By the specification, this holds only for Listener and Cluster.
 	Complete bool
-	// Wildcard says that the type's [Wildcard] may be watched.
+	// Wildcard means that the type's [Wildcard] may be watched.
 	Wildcard bool
-	// Globs says that its xdstp glob collections may be watched (TP1).
+	// Globs means that the type's xdstp glob collections may be watched (TP1).
 	Globs bool
-	// Collection is the full name of the message of its list collections, as in
-	// "envoy.config.cluster.v3.ClusterCollection" (TP1). Empty: it has none.
+	// Collection is the full name of the message of the type's list collections, as in
+	// "envoy.config.cluster.v3.ClusterCollection" (TP1). It is empty if the type has none.
 	Collection string
-	// PeekName reads the resource's name from its encoded message without
-	// decoding the rest. Nil for messages that carry no name; those need the
-	// wrapper envoy.service.discovery.v3.Resource.
+	// PeekName reads the resource's name from its encoded message without decoding the rest. It is
+	// nil for messages without a name. Those need the wrapper envoy.service.discovery.v3.Resource.
 	PeekName func(body []byte) (string, error)
-	// Decode decodes and validates one encoded message. It may keep body, which
-	// nobody changes afterwards, but not dc. An error is a [*ValidationError]
-	// or says why the bytes cannot be parsed.
+	// Decode decodes and validates one encoded message. It may keep body, which nobody changes
+	// afterwards, but not dc. It returns a [*ValidationError], or the reason why the bytes cannot
+	// be parsed.
 	Decode func(dc *DecodeContext, body []byte) (Update, error)
-	// NewShard makes an empty shard for the updates of one authority.
+	// NewShard returns an empty shard for the updates of one authority.
 	NewShard func() Shard
 }
 
-// URL is the type URL that requests and responses carry.
+// URL returns the type URL of requests and responses.
 func (t *Descriptor) URL() string { return TypeURLPrefix + t.Name }
 
-// ShortName is the last part of the message's name, for messages to people:
-// "Cluster".
+// ShortName returns the last part of the message's name, such as "Cluster", for texts that people
+// read.
 func (t *Descriptor) ShortName() string { return t.Name[strings.LastIndexByte(t.Name, '.')+1:] }
 
 func (t *Descriptor) check() error {
@@ -74,26 +71,25 @@ func (t *Descriptor) check() error {
 	return nil
 }
 
-// A Registrar takes the types and extensions of a program. Registration cannot
-// fail at the call: whatever is wrong is kept and reported when the registrar is
-// frozen.
+// A Registrar collects the types and extensions of a program. Registration itself does not fail.
+// The registrar keeps all errors and reports them when it is frozen.
 type Registrar interface {
 	Register(t Type)
 	Extend(e Extension)
-	// Fill adds an extension where nobody registers another one for the same name.
+	// Fill adds an extension unless another one is registered for the same name.
 	Fill(e Extension)
 }
 
-// A Shard keeps the updates of one type and one authority. The client's event
-// loop is the only writer; Load, Len, All and Referrers may be called from any
-// goroutine at any time and take no lock that a writer holds.
+// A Shard stores the updates of one type and one authority. The client's event loop is the only
+// writer. Load, Len, All and Referrers may be called from any goroutine at any time. They take no
+// lock that a writer holds.
 type Shard interface {
 	Load(name xdstp.Name) (Update, bool)
 	Store(u Update)
 	Delete(name xdstp.Name)
 	Len() int
-	// All yields what was stored at some moment during the iteration, in no
-	// particular order.
+	// All yields the stored updates in no particular order. Each of them was stored at some moment
+	// during the iteration.
 	All() iter.Seq[Update]
 	// Referrers yields the updates that refer to r.
 	Referrers(r Ref) iter.Seq[Update]
@@ -110,7 +106,7 @@ type Set struct {
 	profile    Profile
 }
 
-// arenas are those of the resources of a type.
+// arenas returns the arenas for resources of a type.
 func (s *Set) arenas(message string) *wire.Pool {
 	if s == nil {
 		return nil
@@ -118,12 +114,11 @@ func (s *Set) arenas(message string) *wire.Pool {
 	return s.pools[message]
 }
 
-// NewSet makes a set without extensions. Types with the same name, and types that
-// lack what the framework needs, are errors; all of them are reported.
+// NewSet returns a set without extensions. It returns errors for types with the same name and for
+// types that lack a required field. It reports all errors.
 func NewSet(types ...*Descriptor) (*Set, error) { return new(Set).With(types...) }
 
-// With returns a set with further types, and the same extensions. Its errors are those
-// of [NewSet].
+// With returns a set with further types and the same extensions. It returns the errors of [NewSet].
 func (s *Set) With(types ...*Descriptor) (*Set, error) {
 	out := *s
 	if s.regexes == nil {
@@ -153,14 +148,14 @@ func (s *Set) With(types ...*Descriptor) (*Set, error) {
 	return &out, nil
 }
 
-// Lookup finds a type by its message's full name.
+// Lookup returns the type with this message name.
 func (s *Set) Lookup(name string) (*Descriptor, bool) {
 	t, ok := s.byName[name]
 	return t, ok
 }
 
-// LookupURL finds a type by its type URL. The part before the last slash is
-// not looked at: the message's name is what identifies a type.
+// LookupURL returns the type with this type URL. It ignores the part before the last slash, because
+// the message's name identifies a type.
 func (s *Set) LookupURL(url string) (*Descriptor, bool) {
 	i := strings.LastIndexByte(url, '/')
 	if i < 0 {
@@ -169,10 +164,10 @@ func (s *Set) LookupURL(url string) (*Descriptor, bool) {
 	return s.Lookup(url[i+1:])
 }
 
-// Index is the position of t in All, or -1 when it is not in the set.
+// Index returns the position of t in All, or -1 if the set does not contain it.
 func (s *Set) Index(t *Descriptor) int { return slices.Index(s.types, t) }
 
-// Len is the number of types.
+// Len returns the number of types.
 func (s *Set) Len() int { return len(s.types) }
 
 // All yields the types, ordered by name.

@@ -13,25 +13,25 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// A TypedConfig is the configuration of an extension, taken out of its
-// google.protobuf.Any, and out of the TypedStruct in which it may stand there.
+// A TypedConfig is the configuration of an extension, unpacked from its google.protobuf.Any and
+// from a TypedStruct inside it.
 type TypedConfig struct {
-	// Message is the full name of the message that the configuration is.
+	// Message is the full name of the configuration's message.
 	Message string
-	// Fields are what a TypedStruct has; nil where the message is encoded.
+	// Fields are the fields of a TypedStruct. It is nil if the message is encoded.
 	Fields *structpb.Struct
 
 	encoded []byte
 	budget  *wire.Budget
 }
 
-// OpenTypedConfig is the function of that name, within the limits of the resource.
+// OpenTypedConfig is the function [OpenTypedConfig] within the limits of the resource.
 func (dc *DecodeContext) OpenTypedConfig(a *anypb.Any) (TypedConfig, error) {
 	return openTypedConfig(dc.budget(), a)
 }
 
-// OpenTypedConfig finds out what an Any configures. A xds.type.v3.TypedStruct and
-// an udpa.type.v1.TypedStruct stand for the message that they name (gRFCs A39, A52).
+// OpenTypedConfig unpacks the configuration in an Any. An xds.type.v3.TypedStruct or
+// udpa.type.v1.TypedStruct stands for the message that it names (gRFCs A39, A52).
 func OpenTypedConfig(a *anypb.Any) (TypedConfig, error) { return openTypedConfig(nil, a) }
 
 func openTypedConfig(budget *wire.Budget, a *anypb.Any) (TypedConfig, error) {
@@ -40,7 +40,7 @@ func openTypedConfig(budget *wire.Budget, a *anypb.Any) (TypedConfig, error) {
 	}
 	c := TypedConfig{Message: messageOf(a.GetTypeUrl()), encoded: a.GetValue(), budget: budget}
 	switch c.Message {
-	case "xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct": // they are encoded alike
+	case "xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct": // both have the same encoding
 		typed := new(xdstypev3.TypedStruct)
 		if err := unmarshal(budget, a.GetValue(), typed); err != nil {
 			return TypedConfig{}, err
@@ -56,12 +56,12 @@ func openTypedConfig(budget *wire.Budget, a *anypb.Any) (TypedConfig, error) {
 	return c, nil
 }
 
-// OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any; nil is none.
+// OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any. Nil is no Any.
 func OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	return (*DecodeContext)(nil).OpenEncodedConfig(b)
 }
 
-// OpenEncodedConfig is the function of that name, within the limits of the resource.
+// OpenEncodedConfig is the function [OpenEncodedConfig] within the limits of the resource.
 func (dc *DecodeContext) OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	if b == nil {
 		return OpenTypedConfig(nil)
@@ -75,8 +75,8 @@ func (dc *DecodeContext) OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	return dc.OpenTypedConfig(&a)
 }
 
-// Unmarshal reads the configuration into m, whichever form it has. The error says
-// that the bytes, or the fields of the TypedStruct, are no such message.
+// Unmarshal reads the configuration, in either form, into m. It returns an error if the bytes, or
+// the fields of the TypedStruct, are not such a message.
 func (c TypedConfig) Unmarshal(m proto.Message) error {
 	want := string(m.ProtoReflect().Descriptor().FullName())
 	if c.Message != want {
@@ -98,9 +98,9 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 	return nil
 }
 
-// Encoded is the configuration, a message of m's type, as it is encoded, for those who
-// read it by package wire: every byte is sound. Of m, only the type counts. Errors are
-// those of [TypedConfig.Unmarshal].
+// Encoded returns the encoded configuration, a message of m's type, for readers of package wire.
+// The bytes are guaranteed to be well-formed. Only m's type is used. It returns the errors of
+// [TypedConfig.Unmarshal].
 func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
 	if c.Fields == nil && c.Message == string(m.ProtoReflect().Descriptor().FullName()) && wire.Check(c.encoded, m) {
 		return c.encoded, nil
@@ -116,8 +116,8 @@ func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
 	return b, nil
 }
 
-// jsonCost is the cost in bytes of a byte of JSON that is read into a message.
+// jsonCost is the cost, in bytes, of one byte of JSON that is read into a message.
 const jsonCost = 16
 
-// messageOf is the name of the message that a type URL ends with.
+// messageOf returns the message name at the end of a type URL.
 func messageOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }

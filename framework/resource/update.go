@@ -9,25 +9,25 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// An Update is one decoded and validated resource. Implementations are pointers,
-// so that two of them can be compared by ==, to something immutable: every method
-// may be called from any goroutine.
+// An Update is one decoded and validated resource. Implementations are pointers to immutable
+// values, so that == compares them. All methods are safe for concurrent use.
 type Update interface {
-	// Name is the resource's canonical name.
+	// Name returns the resource's canonical name.
 	Name() xdstp.Name
-	// Version is the version that the control plane gave the response (or, in
-	// the delta protocol, the resource) in which these bytes first arrived.
+	// Version returns the version of the response (or, in the delta protocol, of the resource) in
+	// which the client first received these bytes.
 	Version() string
-	// Raw is the encoded message as received. The caller must not change it.
+	// Raw returns the encoded message as received. The caller must not change it.
 	Raw() []byte
-	// Server is the entry of the bootstrap file that the resource came from.
+	// Server returns the entry of the bootstrap file for the server that sent the resource.
 	Server() *bootstrap.Server
-	// Refs are the resources that this one names, in the order of their first
-	// mention and without duplicates. Those of inlined resources are included.
+	// Refs yields the resources to which this one refers, in the order of their first mention and
+	// without duplicates. It includes the references of inlined resources.
 	Refs() iter.Seq[Ref]
 }
 
-// A Ref names another resource: a cluster its endpoints, a route its clusters.
+// A Ref is a reference to another resource: from a cluster to its endpoints, or from a route to its
+// clusters.
 type Ref struct {
 	// Type is the full name of the message, as in
 	// "envoy.config.endpoint.v3.ClusterLoadAssignment".
@@ -39,18 +39,18 @@ type Ref struct {
 // String returns "type name" for logs, clipped and escaped.
 func (r Ref) String() string { return r.Type + " " + printable.Text(r.Name.String(), printable.Quoted) }
 
-// Meta is what every update carries besides its fields. Generated updates hold
-// one, made by [DecodeContext.Meta], and forward to it.
+// Meta carries the properties that all updates share. Generated updates hold one, made by
+// [DecodeContext.Meta], and forward to it.
 type Meta struct {
 	name    xdstp.Name
 	version string
 	raw     []byte
 	server  *bootstrap.Server
 	refs    []Ref
-	known   map[Ref]struct{} // of refs, where they are many
+	known   map[Ref]struct{} // of refs, if there are many
 }
 
-// Name is the resource's canonical name. It is zero, as everything else, for a nil Meta.
+// Name returns the resource's canonical name. All methods return zero values for a nil Meta.
 func (m *Meta) Name() xdstp.Name {
 	if m == nil {
 		return xdstp.Name{}
@@ -58,7 +58,7 @@ func (m *Meta) Name() xdstp.Name {
 	return m.name
 }
 
-// Version is the version in which these bytes first arrived.
+// Version returns the version in which the client first received these bytes.
 func (m *Meta) Version() string {
 	if m == nil {
 		return ""
@@ -66,7 +66,7 @@ func (m *Meta) Version() string {
 	return m.version
 }
 
-// Raw is the encoded message as received.
+// Raw returns the encoded message as received.
 func (m *Meta) Raw() []byte {
 	if m == nil {
 		return nil
@@ -74,7 +74,7 @@ func (m *Meta) Raw() []byte {
 	return m.raw
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the entry of the bootstrap file for the server that sent the resource.
 func (m *Meta) Server() *bootstrap.Server {
 	if m == nil {
 		return nil
@@ -82,7 +82,7 @@ func (m *Meta) Server() *bootstrap.Server {
 	return m.server
 }
 
-// Refs are the resources that this one names.
+// Refs yields the resources to which this one refers.
 func (m *Meta) Refs() iter.Seq[Ref] {
 	if m == nil {
 		return func(func(Ref) bool) {}
@@ -90,11 +90,11 @@ func (m *Meta) Refs() iter.Seq[Ref] {
 	return slices.Values(m.refs)
 }
 
-// fewRefs is how many refs are scanned for one. Most updates name fewer resources,
-// and need no map; a control plane may name many.
+// fewRefs is the number of refs up to which addRef scans instead of using a map. Most updates have
+// fewer. A control plane may send many.
 const fewRefs = 32
 
-// addRef remembers r unless it is known.
+// addRef records r unless it is known.
 func (m *Meta) addRef(r Ref) {
 	if m.known == nil && len(m.refs) >= fewRefs {
 		m.known = make(map[Ref]struct{}, 2*fewRefs)
@@ -114,7 +114,7 @@ func (m *Meta) addRef(r Ref) {
 	}
 }
 
-// State is what a watcher knows of a resource at one moment (gRFC A88).
+// State is the state of a resource at one moment (gRFC A88).
 //
 //	Update, nil   the resource, valid
 //	Update, Err   the resource stays valid; Err is an ambient error
@@ -126,5 +126,5 @@ type State struct {
 	Origin Origin // of Update
 }
 
-// Known reports whether there is anything to tell a watcher.
+// Known reports whether the state has anything to report to a watcher.
 func (s State) Known() bool { return s.Update != nil || s.Err != nil || s.Origin != OriginNone }

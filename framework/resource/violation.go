@@ -9,35 +9,34 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// MaxViolations bounds what is kept of one resource's violations; further ones
-// are counted only.
+// MaxViolations is the limit of violations that are kept for one resource. Further ones are only
+// counted.
 const MaxViolations = 100
 
-// A Path is where in a message a value stands. Paths are extended on the stack
-// while a decoder descends and are spelled out only for a violation: a path refers to
-// the one that it was made of, which must not be written to as long as it is used. A nil
-// *Path and the zero Path are the message itself.
+// A Path is the position of a value in a message. A decoder extends paths on the stack while it
+// descends. They are formatted only for a violation. A path refers to its parent, which must not be
+// written to while the path is in use. A nil *Path and the zero Path are the message itself.
 type Path struct {
 	parent *Path
 	name   string
 	item   int // 1 for the first element of a repeated field; 0: no element
 }
 
-// Field is the path of a field.
+// Field returns the path of a field.
 func (p *Path) Field(name string) Path { return Path{parent: p, name: name} }
 
-// Item is the path of one element of a repeated field. Without a name it is an
-// element of the value at p, for hooks that are given the repeated field itself.
+// Item returns the path of one element of a repeated field. Without a name it is an element of the
+// value at p. Hooks that receive the repeated field itself use that form.
 func (p *Path) Item(name string, i int) Path { return Path{parent: p, name: name, item: i + 1} }
 
-// String spells the path out: "endpoints[3].lb_endpoints[0].health_status".
+// String returns the path as text: "endpoints[3].lb_endpoints[0].health_status".
 func (p *Path) String() string { return string(p.append(nil)) }
 
 func (p *Path) append(b []byte) []byte {
 	if p == nil {
 		return b
 	}
-	if p.parent != p { // p = p.Field("x") is a mistake, but no reason not to end
+	if p.parent != p { // p = p.Field("x") is a mistake, but the loop must end
 		b = p.parent.append(b)
 	}
 	if p.name == "" && p.item == 0 {
@@ -55,15 +54,15 @@ func (p *Path) append(b []byte) []byte {
 	return b
 }
 
-// A Violation is one rule that a resource breaks. Those that [Violations] keep are clipped
-// and escaped: they may quote the resource.
+// A Violation is a rule that a resource breaks. [Violations] clips and escapes the texts, because
+// they may quote the resource.
 type Violation struct {
 	Path  string // "outlier_detection.interval"
-	Value string // as it is to be shown; empty when there is none
+	Value string // the text to show; empty when there is none
 	Rule  string // "must be at least 0s"
 }
 
-// String prints "path = value; rule".
+// String returns "path = value; rule".
 func (v Violation) String() string {
 	switch {
 	case v.Path == "":
@@ -74,13 +73,13 @@ func (v Violation) String() string {
 	return v.Path + " = " + v.Value + "; " + v.Rule
 }
 
-// Violations collects what is wrong with one resource. The zero value is ready.
+// Violations collects the violations of one resource. The zero value is ready.
 type Violations struct {
 	list []Violation
 	more int
 }
 
-// Add notes that the value at p breaks a rule. A nil value is not shown.
+// Add records that the value at p breaks a rule. A nil value is not shown.
 func (v *Violations) Add(p Path, value any, rule string) {
 	if len(v.list) == MaxViolations {
 		v.more++
@@ -89,8 +88,8 @@ func (v *Violations) Add(p Path, value any, rule string) {
 	v.list = append(v.list, violation(p, show(value), rule))
 }
 
-// violation makes one of texts that may quote the resource: a path has the keys of maps, a
-// rule the words of a parser.
+// violation returns a violation of texts that may quote the resource: a path contains map keys, a
+// rule contains the text of a parser's error.
 func violation(p Path, value, rule string) Violation {
 	return Violation{
 		Path:  printable.Text(p.String(), printable.Quoted),
@@ -99,9 +98,9 @@ func violation(p Path, value, rule string) Violation {
 	}
 }
 
-// AddError notes what a hook or a conversion says of the value at p. The
-// violations of a [*ValidationError] keep their own paths, below p; a path that
-// starts with "[" is an element of the repeated field or map at p.
+// AddError records the error of a hook or a conversion for the value at p. The violations of a
+// [*ValidationError] keep their own paths, below p. A path that starts with "[" is an element of
+// the repeated field or map at p.
 func (v *Violations) AddError(p Path, err error) {
 	if nested, ok := err.(*ValidationError); ok { //nolint:errorlint // a wrapped one has words of its own to keep
 		for _, n := range nested.Violations {
@@ -118,8 +117,8 @@ func (v *Violations) AddError(p Path, err error) {
 	v.Add(p, nil, err.Error())
 }
 
-// below is the path of what a nested error calls by its own path: a field of the
-// value at p or, where that starts with a bracket, an element of it.
+// below returns p extended by the path of a nested error: a field of the value at p or, if the path
+// starts with a bracket, an element of it.
 func (p *Path) below(nested string) Path {
 	switch {
 	case nested == "":
@@ -131,7 +130,7 @@ func (p *Path) below(nested string) Path {
 	}
 }
 
-// Err is nil when nothing was added, else a [*ValidationError].
+// Err returns nil if there are no violations, else a [*ValidationError].
 func (v *Violations) Err() error {
 	if len(v.list) == 0 {
 		return nil
@@ -139,10 +138,10 @@ func (v *Violations) Err() error {
 	return &ValidationError{Violations: v.list, More: v.more}
 }
 
-// A ValidationError is everything that is wrong with one resource.
+// A ValidationError holds all violations of one resource.
 type ValidationError struct {
 	Violations []Violation // in the order of the descriptor's rules and fields
-	More       int         // how many beyond MaxViolations were not kept
+	More       int         // the number of violations beyond MaxViolations
 }
 
 // Error joins the violations with ", and ".
@@ -160,7 +159,7 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// maxShown bounds how much of a value a message quotes.
+// maxShown is the limit of a quoted value's length in a message.
 const maxShown = 120
 
 func show(value any) string {
