@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// build makes a Config of a Spec, whether it was read or written in Go. The result
-// is nil if there are problems.
+// build validates a Spec, from a file or from Go code, and returns its Config. It returns nil if
+// there are problems.
 func build(p *problems, spec Spec, o options) *Config {
 	if !o.federation {
 		spec.Authorities, spec.ClientDefaultListenerTemplate = nil, ""
@@ -60,7 +60,7 @@ func build(p *problems, spec Spec, o options) *Config {
 	return c
 }
 
-// ownServers reports whether there are authorities, and all bring their servers.
+// ownServers reports whether there are authorities and each has its own servers.
 func ownServers(authorities map[string]AuthoritySpec) bool {
 	for _, a := range authorities {
 		if len(a.Servers) == 0 {
@@ -96,8 +96,8 @@ func buildAuthority(p *problems, name string, spec AuthoritySpec, topLevel []*Se
 	return a
 }
 
-// hasAuthority reports whether the template starts with "xdstp://", the authority
-// in any percent-encoding, and "/". What replaces "%s" cannot be part of it.
+// hasAuthority reports whether the template starts with "xdstp://", the authority in any
+// percent-encoding, and "/". The value for "%s" cannot be part of it.
 func hasAuthority(template, authority string) bool {
 	rest, ok := strings.CutPrefix(template, "xdstp://")
 	encoded, _, found := strings.Cut(rest, "/")
@@ -105,7 +105,7 @@ func hasAuthority(template, authority string) bool {
 	return ok && found && err == nil && n.Authority() == authority
 }
 
-// checkTemplate reports a new-style template that no value makes a name.
+// checkTemplate reports a new-style template that does not expand to a name for any value.
 func checkTemplate(p *problems, path, template string) {
 	if !strings.HasPrefix(template, "xdstp:") {
 		return
@@ -123,8 +123,8 @@ func buildServers(p *problems, path string, specs []ServerSpec, o options) []*Se
 	return servers
 }
 
-// buildServer is the one place that makes a Server. It is good for nothing if
-// there are problems.
+// buildServer is the only function that creates a Server. The result is unusable if there are
+// problems.
 func buildServer(p *problems, path string, spec ServerSpec, o options) *Server {
 	s := &Server{uri: spec.URI, features: knownFeatures(spec.Features)}
 	if s.uri == "" {

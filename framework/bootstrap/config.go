@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Config is a bootstrap configuration that was found valid. It is immutable; what
-// its methods return belongs to the caller.
+// Config is a valid bootstrap configuration. It is immutable. The caller owns the results of its
+// methods.
 type Config struct {
 	federation     bool
 	node           *corev3.Node
@@ -24,20 +24,20 @@ type Config struct {
 	options        options         // that it was read with
 }
 
-// Authority is what a client needs to know of one authority (gRFC A47).
+// Authority is the configuration of one authority (gRFC A47).
 type Authority struct {
 	// Name is the decoded name; "" is the empty authority.
 	Name string
-	// Servers are those of the authority, or the top-level ones if it has none,
-	// most preferred first (A71).
+	// Servers are the servers of the authority, or the top-level ones if it has none. The most
+	// preferred server is first (A71).
 	Servers []*Server
 	// ClientListenerTemplate makes listener names for targets with this authority.
 	ClientListenerTemplate string
 }
 
-// Load reads the bootstrap that the environment names: the file at the path in
-// GRPC_XDS_BOOTSTRAP or, if that is not set, the content of
-// GRPC_XDS_BOOTSTRAP_CONFIG. If neither is set, the error is [ErrNotConfigured].
+// Load reads the bootstrap from the environment: the file at the path in GRPC_XDS_BOOTSTRAP or, if
+// that is not set, the content of GRPC_XDS_BOOTSTRAP_CONFIG. If neither is set, the error is
+// [ErrNotConfigured].
 func Load(opts ...Option) (*Config, error) {
 	if path := os.Getenv(EnvFile); path != "" {
 		return loadFile(EnvFile+"="+path, path, opts)
@@ -58,8 +58,8 @@ func Parse(data []byte, opts ...Option) (*Config, error) {
 	return parse("", data, opts)
 }
 
-// New makes a configuration of plain values, as strictly as [Parse]. It keeps
-// nothing of spec: that may be changed afterwards.
+// New returns the configuration of spec. It validates as strictly as [Parse]. It keeps no reference
+// to spec, so the caller may change it afterwards.
 func New(spec Spec, opts ...Option) (*Config, error) {
 	var p problems
 	return build(&p, spec, newOptions(opts)), p.err()
@@ -80,12 +80,12 @@ func parse(source string, data []byte, opts []Option) (*Config, error) {
 	return build(&p, spec, o), p.err()
 }
 
-// Node returns a copy of the node in the bootstrap, which is empty if there is
-// none. It is for the client to add its user agent and features (gRFC A27).
+// Node returns a copy of the bootstrap's node, which is empty if there is none. The client adds its
+// user agent and features (gRFC A27).
 func (c *Config) Node() *corev3.Node { return proto.CloneOf(c.node) }
 
-// Servers returns the top-level servers, most preferred first (gRFC A71). There
-// may be none if every authority has its own.
+// Servers returns the top-level servers, most preferred first (gRFC A71). It may be empty if every
+// authority has its own servers.
 func (c *Config) Servers() []*Server { return slices.Clone(c.servers) }
 
 // Authorities returns the names of all authorities, decoded and sorted.
@@ -101,19 +101,18 @@ func (c *Config) Authority(name string) (*Authority, bool) {
 	return &a, true
 }
 
-// Federation reports whether gRFC A47 is supported: whether names that start with
-// "xdstp:" are new-style names.
+// Federation reports whether gRFC A47 is on. If so, names that start with "xdstp:" are new-style
+// names.
 func (c *Config) Federation() bool { return c.federation }
 
-// CertificateProvider finds a plugin instance by its name. Nobody may change its
-// Config.
+// CertificateProvider returns the plugin instance with this name. Nobody may change its Config.
 func (c *Config) CertificateProvider(name string) (CertificateProvider, bool) {
 	p, ok := c.providers[name]
 	return p, ok
 }
 
-// CertificateProviders returns a copy of the plugin instances by their names (gRFC
-// A29). They are as they are in the file: nothing but their form was checked.
+// CertificateProviders returns a copy of the plugin instances by their names (gRFC A29). This
+// package checks only their form.
 func (c *Config) CertificateProviders() map[string]CertificateProvider {
 	providers := maps.Clone(c.providers)
 	for name, provider := range providers {
@@ -123,9 +122,9 @@ func (c *Config) CertificateProviders() map[string]CertificateProvider {
 	return providers
 }
 
-// HasServer reports whether a server with the key of s is anywhere in the
-// bootstrap. Load reports may go to such servers only, so that no control plane can
-// make a client send its credentials elsewhere (gRFC A47).
+// HasServer reports whether the bootstrap contains a server with the key of s. The client reports
+// load only to such servers, so that no control plane can make it send its credentials elsewhere
+// (gRFC A47).
 func (c *Config) HasServer(s *Server) bool { return s != nil && c.keys[s.key] }
 
 // Key identifies the content: two configurations have the same key if a program cannot tell
@@ -134,7 +133,7 @@ func (c *Config) HasServer(s *Server) bool { return s != nil && c.keys[s.key] }
 // federation (gRFC A47). The key is a digest: it reveals no configuration.
 func (c *Config) Key() string { return c.key() }
 
-// String describes the configuration for people, without any credentials.
+// String returns a description for people, without any credentials.
 func (c *Config) String() string {
 	return fmt.Sprintf("servers %v, authorities %q, federation %t", c.servers, c.Authorities(), c.federation)
 }

@@ -8,8 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Creds are credentials of one type with their configuration. They print as
-// their type only.
+// Creds are credentials of one type with their configuration. They print only their type.
 type Creds struct {
 	typ    string
 	config json.RawMessage
@@ -28,10 +27,9 @@ func (c Creds) String() string { return c.typ }
 // GoString returns the type.
 func (c Creds) GoString() string { return "bootstrap.Creds(" + c.typ + ")" }
 
-// buildCreds returns the first entries, up to limit, of the types in supported.
-// What the gRFCs say of the configuration of a type is checked for these, because
-// it makes the bootstrap invalid (A97); other configurations are for the code that
-// implements the type.
+// buildCreds returns the first entries, up to limit, whose types are in supported. It checks the
+// rules of the gRFCs for their configurations, because a violation makes the bootstrap invalid
+// (A97). The code that implements a type checks all other configurations.
 func buildCreds(p *problems, path string, specs []CredsSpec, supported []string, limit int) []Creds {
 	var creds []Creds
 	for i, spec := range specs {
@@ -53,7 +51,7 @@ func buildCreds(p *problems, path string, specs []CredsSpec, supported []string,
 }
 
 func objectFields(raw json.RawMessage) (fields map[string]json.RawMessage) {
-	_ = json.Unmarshal(raw, &fields) // checkObject has seen it
+	_ = json.Unmarshal(raw, &fields) // checkObject has validated it
 	return fields
 }
 

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// decodeSpec reads the file format. Values of wrong types become problems, and
-// are left empty in the Spec, lists keeping their length.
+// decodeSpec reads the file format. A value of the wrong type is a problem and stays empty in the
+// Spec. Lists keep their length.
 func decodeSpec(p *problems, data []byte, federation bool) Spec {
 	o := document(p, data).object()
 	s := Spec{

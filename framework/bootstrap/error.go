@@ -6,39 +6,38 @@ import (
 	"strings"
 )
 
-// The kinds of errors that callers tell apart with errors.Is.
+// The kinds of errors that callers distinguish with errors.Is.
 var (
-	// ErrNotConfigured is returned by Load if the environment names no bootstrap.
+	// ErrNotConfigured is the error of Load if the environment names no bootstrap.
 	ErrNotConfigured = errors.New("bootstrap: " + EnvFile + " and " + EnvContent +
 		` = ""; one must be set, to the path of a bootstrap file or to its content`)
-	// ErrUnknownAuthority is what an UnknownAuthorityError is.
+	// ErrUnknownAuthority matches every UnknownAuthorityError.
 	ErrUnknownAuthority = errors.New("bootstrap: unknown authority")
-	// ErrNoServers is returned for an old-style name if only authorities have servers.
+	// ErrNoServers is the error for an old-style name if only authorities have servers.
 	ErrNoServers = errors.New("bootstrap: xds_servers = missing; must be set to use old-style names")
-	// ErrNoServerTemplate is returned if there is no template for the names of
-	// server-side listeners (gRFC A36, A47).
+	// ErrNoServerTemplate is the error if there is no template for the names of server-side
+	// listeners (gRFC A36, A47).
 	ErrNoServerTemplate = errors.New("bootstrap: server_listener_resource_name_template = missing; " +
 		"must be set to create an xDS-enabled server")
 )
 
-// Error is one problem of a bootstrap configuration, or of a name or target that
-// is used with it. It never contains a configuration of credentials.
+// Error is one problem of a bootstrap configuration, or of a name or target used with it. It never
+// contains a configuration of credentials.
 type Error struct {
 	// Source is the file or environment variable, or "".
 	Source string
-	// Path is where the problem is, such as `authorities["x"].xds_servers[0].server_uri`.
+	// Path is the position of the problem, such as `authorities["x"].xds_servers[0].server_uri`.
 	Path string
-	// Value is what is there, quoted if it is text, shortened if it is long; of a
-	// value with the wrong type only what kind of value it is.
+	// Value is the wrong value. Text is quoted, and long text is shortened. For a value of the
+	// wrong type, it is only the kind of value.
 	Value string
-	// Rule is what must be there.
+	// Rule is the rule that the value breaks.
 	Rule string
 	// Err is the cause, or nil.
 	Err error
 }
 
-// Error returns "bootstrap: source: path = value; rule: cause" without the parts
-// that are empty.
+// Error returns "bootstrap: source: path = value; rule: cause" without the empty parts.
 func (e *Error) Error() string {
 	var out strings.Builder
 	out.WriteString("bootstrap: ")
@@ -58,16 +57,16 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// UnknownAuthorityError says that a name or target has an authority that the
-// bootstrap does not have (gRFC A47). It is an ErrUnknownAuthority.
+// UnknownAuthorityError reports that a name or target has an authority that the bootstrap does not
+// have (gRFC A47). It is an ErrUnknownAuthority.
 type UnknownAuthorityError struct {
-	// Authority is the one that is missing, decoded.
+	// Authority is the unknown authority, decoded.
 	Authority string
-	// Known are those that exist, sorted.
+	// Known are the authorities of the bootstrap, sorted.
 	Known []string
 }
 
-// Error names the authority and those that exist.
+// Error returns a text with the unknown and the known authorities.
 func (e *UnknownAuthorityError) Error() string {
 	rule := "there are no authorities"
 	if len(e.Known) > 0 {
@@ -79,15 +78,15 @@ func (e *UnknownAuthorityError) Error() string {
 // Is reports whether target is ErrUnknownAuthority.
 func (e *UnknownAuthorityError) Is(target error) bool { return target == ErrUnknownAuthority }
 
-// problems collects what is wrong with one configuration.
+// problems collects the problems of one configuration.
 type problems struct {
 	source string
 	list   []error
 	paths  map[string]bool
 }
 
-// add reports a problem, unless there is one at the same path, or at one that
-// contains it: then this one is only a consequence.
+// add reports a problem. If there is already one at the same path, or at one that contains it, the
+// new one is only a consequence and add ignores it.
 func (p *problems) add(path, value, rule string) { p.addCause(path, value, rule, nil) }
 
 func (p *problems) addCause(path, value, rule string, cause error) {

@@ -12,15 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// value is a JSON value, not yet decoded, and where it stands.
+// value is a JSON value, not yet decoded, and its position.
 type value struct {
 	p    *problems
 	path string
 	raw  json.RawMessage
 }
 
-// document checks that data is JSON, so that no part of it needs to be checked
-// for that again.
+// document checks that data is JSON, so that its parts need no further check.
 func document(p *problems, data []byte) value {
 	var raw json.RawMessage
 	err := json.Unmarshal(data, &raw)
@@ -34,7 +33,7 @@ func document(p *problems, data []byte) value {
 	return value{p: p, raw: raw}
 }
 
-// position says where in data a syntax error is, as editors count.
+// position returns the line and column of a syntax error in data, as editors count them.
 func position(data []byte, err error) string {
 	offset := len(data)
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
@@ -46,7 +45,7 @@ func position(data []byte, err error) string {
 	return fmt.Sprintf("line %d, column %d", line, column)
 }
 
-// kind says what kind of value v is, for errors.
+// kind returns the kind of value, for errors.
 func (v value) kind() string {
 	switch raw := bytes.TrimLeft(v.raw, " \t\r\n"); {
 	case len(raw) == 0:
@@ -65,13 +64,13 @@ func (v value) kind() string {
 	return "a number"
 }
 
-// decode stores v in target, which a value of that kind always fits.
+// decode stores v in target, if v is of this kind. Every value of the kind must fit target.
 func (v value) decode(kind string, target any) {
 	if got := v.kind(); got != kind {
 		v.p.add(v.path, got, "must be "+kind)
 		return
 	}
-	_ = json.Unmarshal(v.raw, target) // document has seen it
+	_ = json.Unmarshal(v.raw, target) // document has checked it
 }
 
 func (v value) text() string {
@@ -90,7 +89,7 @@ func (v value) items() []value {
 	return items
 }
 
-// entries yields the members of an object that is a map, sorted by key.
+// entries yields the members of an object that is used as a map, sorted by key.
 func (v value) entries() iter.Seq2[string, value] {
 	fields := v.object().fields
 	return func(yield func(string, value) bool) {
@@ -113,8 +112,8 @@ func fieldPath(path, name string) string {
 	return path + "." + name
 }
 
-// object is a JSON object with fields of fixed names. A value that is none has no
-// fields, and was reported.
+// object is a JSON object with fixed field names. A value that is not an object has no fields, and
+// the problem was reported.
 type object struct {
 	p      *problems
 	path   string
@@ -127,7 +126,7 @@ func (v value) object() object {
 	return o
 }
 
-// field returns the named field. One that is null is as if it were absent.
+// field returns the named field. A null field counts as absent.
 func (o object) field(name string) (v value, ok bool) {
 	v = value{p: o.p, path: fieldPath(o.path, name), raw: o.fields[name]}
 	kind := v.kind()

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// serverKey returns the digest of what makes servers different. It is a digest so
-// that keys can be logged, and JSON so that parts cannot run into each other.
+// serverKey returns a digest of all properties that distinguish servers. It is a digest so that
+// keys can be logged, and a digest of JSON so that parts cannot run into each other.
 func serverKey(s *Server) string {
 	type creds struct{ Type, Config string }
 	key := struct {
@@ -34,7 +34,7 @@ func serverKey(s *Server) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// key returns the digest of the content.
+// key returns a digest of the content.
 func (c *Config) key() string {
 	type authority struct {
 		Name, Template string
@@ -77,10 +77,9 @@ func serverKeys(servers []*Server) []string {
 	return keys
 }
 
-// canonicalJSON returns an object in a form that depends only on its value:
-// members sorted, no space. Numbers keep their digits, so that none are taken for
-// equal that a reader could tell apart. An empty object configures nothing, just as
-// an absent one.
+// canonicalJSON returns an object in a form that depends only on its value: members sorted, no
+// space. Numbers keep their digits, so that different numbers stay different for every reader. An
+// empty object configures nothing, just as an absent one.
 func canonicalJSON(raw json.RawMessage) string {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -92,9 +91,9 @@ func canonicalJSON(raw json.RawMessage) string {
 	return string(text)
 }
 
-// canonicalURI returns the same text for targets that gRPC cannot tell apart,
-// whatever resolvers a program registers. It does not guess: a doubtful target
-// stays as it is, which costs at most a second channel.
+// canonicalURI returns the same text for targets that gRPC cannot distinguish, with any resolvers
+// that a program registers. It does not guess: it keeps a doubtful target unchanged, which costs at
+// most a second channel.
 //
 //   - The dns scheme without a DNS server has three forms, with the same
 //     endpoint: dns:h, dns:/h and dns:///h.

@@ -17,9 +17,9 @@ func (c *Config) ParseName(s string) (xdstp.Name, error) {
 	return xdstp.Parse(s)
 }
 
-// ServersFor returns the servers to ask for a resource, most preferred first: for
-// a new-style name those of its authority, for an old-style name the top-level
-// ones. The errors are an [*UnknownAuthorityError] and [ErrNoServers].
+// ServersFor returns the servers of a resource, most preferred first. For a new-style name they are
+// those of its authority, for an old-style name the top-level ones. The errors are an
+// [*UnknownAuthorityError] and [ErrNoServers].
 func (c *Config) ServersFor(n xdstp.Name) ([]*Server, error) {
 	switch {
 	case n.IsZero():
@@ -44,21 +44,20 @@ func (c *Config) authority(name string) (*Authority, error) {
 	return a, nil
 }
 
-// ClientListenerName returns the name of the Listener for a gRPC target, by the
-// procedure that gRFC A47 gives for the xds resolver. The forms of a target are
+// ClientListenerName returns the name of the Listener for a gRPC target, by gRFC A47's procedure
+// for the xds resolver. The forms of a target are
 //
 //	xds:server.example.com
 //	xds:/server.example.com
 //	xds:///server.example.com
 //	xds://authority/server.example.com
 //
-// The path, without one leading '/', is put into a template: that of the authority
-// if the target has one, else the default template. Authority and path are
-// percent-decoded first. A query and a fragment are no part of either, and ignored.
+// ClientListenerName puts the path, without one leading '/', into a template: that of the authority
+// if the target has one, else the default template. It percent-decodes authority and path first. It
+// ignores a query and a fragment.
 //
-// An authority in the target that the bootstrap does not have is an
-// [*UnknownAuthorityError]. One that comes from the default template is found to
-// be missing by [Config.ServersFor].
+// An unknown authority in the target is an [*UnknownAuthorityError]. [Config.ServersFor] reports an
+// unknown authority that comes from the default template.
 func (c *Config) ClientListenerName(target string) (xdstp.Name, error) {
 	authority, path, err := parseTarget(target)
 	if err != nil {
@@ -79,9 +78,9 @@ func (c *Config) ClientListenerName(target string) (xdstp.Name, error) {
 	return n, nil
 }
 
-// ServerListenerName returns the name of the Listener for a server that listens on
-// addr, such as "0.0.0.0:8080" or "[::]:8080" (gRFC A36, A47). If the bootstrap has
-// no template for it, the error is [ErrNoServerTemplate].
+// ServerListenerName returns the name of the Listener for a server that listens on addr, such as
+// "0.0.0.0:8080" or "[::]:8080" (gRFC A36, A47). If the bootstrap has no such template, the error
+// is [ErrNoServerTemplate].
 func (c *Config) ServerListenerName(addr string) (xdstp.Name, error) {
 	switch {
 	case c.serverTemplate == "":
@@ -100,8 +99,8 @@ func (c *Config) ServerListenerName(addr string) (xdstp.Name, error) {
 	return n, nil
 }
 
-// parseTarget returns the authority and the path of an xds target, decoded, the
-// path without its leading '/'.
+// parseTarget returns the authority and the path of an xds target, decoded. The path has no leading
+// '/'.
 func parseTarget(target string) (authority, path string, err error) {
 	fail := func(rule string, cause error) (string, string, error) {
 		return "", "", &Error{Path: "target", Value: text(target), Rule: rule, Err: cause}

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// The environment variables that are read, when a configuration is loaded.
+// The environment variables that this package reads when it loads a configuration.
 const (
 	// EnvFile is the path of the bootstrap file (gRFC A27).
 	EnvFile = "GRPC_XDS_BOOTSTRAP"
-	// EnvContent is the content of a bootstrap file; it is used if EnvFile is not set.
+	// EnvContent is the content of a bootstrap file. It is used if EnvFile is not set.
 	EnvContent = "GRPC_XDS_BOOTSTRAP_CONFIG"
 	// EnvFederation switches federation off if it is exactly "false" (gRFC A47).
 	EnvFederation = "GRPC_EXPERIMENTAL_XDS_FEDERATION"
@@ -43,23 +43,22 @@ func newOptions(opts []Option) options {
 	return o
 }
 
-// WithFederation switches the support of gRFC A47 on or off, whatever
-// GRPC_EXPERIMENTAL_XDS_FEDERATION is. It does nothing for a single server entry.
+// WithFederation switches gRFC A47 on or off and overrides GRPC_EXPERIMENTAL_XDS_FEDERATION. It has
+// no effect on a single server entry.
 func WithFederation(on bool) Option {
 	return optionFunc(func(o *options) { o.federation = on })
 }
 
-// WithChannelCreds sets the types of channel credentials that the program
-// supports. They replace the default: "insecure" and "google_default" (gRFC A27),
-// and "tls" (A65). Their order means nothing; that in the bootstrap decides.
+// WithChannelCreds sets the types of channel credentials that the program supports. They replace
+// the default: "insecure" and "google_default" (gRFC A27), and "tls" (A65). Their order does not
+// matter; the order in the bootstrap decides.
 func WithChannelCreds(types ...string) Option {
 	types = slices.Clone(types)
 	return optionFunc(func(o *options) { o.channelCreds = types })
 }
 
-// WithCallCreds sets the types of call credentials that the program supports.
-// They replace the default: "jwt_token_file" (gRFC A97). Call credentials of other
-// types are ignored.
+// WithCallCreds sets the types of call credentials that the program supports. They replace the
+// default: "jwt_token_file" (gRFC A97). Call credentials of other types are ignored.
 func WithCallCreds(types ...string) Option {
 	types = slices.Clone(types)
 	return optionFunc(func(o *options) { o.callCreds = types })

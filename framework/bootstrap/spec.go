@@ -7,21 +7,20 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// Spec is a bootstrap configuration as plain values, for [New]. It has the fields
-// of the file, and marshals to and from it. An empty template is one that is not set.
+// Spec is a bootstrap configuration as plain values, for [New]. It has the fields of the file, and
+// marshals to and from it. An empty template counts as not set.
 type Spec struct {
-	// Servers are the servers for old-style names and for the authorities that have
-	// none of their own, most preferred first (gRFC A27, A71).
+	// Servers are the servers for old-style names and for authorities without their own servers.
+	// The most preferred server is first (gRFC A27, A71).
 	Servers []ServerSpec `json:"xds_servers,omitempty"`
-	// Node says who the client is (A27). The client adds its user agent and features.
+	// Node identifies the client (A27). The client adds its user agent and features.
 	Node *corev3.Node `json:"-"`
 	// Authorities are the authorities of new-style names, by decoded name (A47).
 	Authorities map[string]AuthoritySpec `json:"authorities,omitempty"`
 	// ClientDefaultListenerTemplate makes the listener name for a target without an
 	// authority (A47). Its default is "%s".
 	ClientDefaultListenerTemplate string `json:"client_default_listener_resource_name_template,omitempty"`
-	// ServerListenerTemplate makes the listener name for a server (A36, A47). There is
-	// no default.
+	// ServerListenerTemplate makes the listener name for a server (A36, A47). It has no default.
 	ServerListenerTemplate string `json:"server_listener_resource_name_template,omitempty"`
 	// CertificateProviders are the plugin instances that resources may name (A29).
 	CertificateProviders map[string]CertificateProvider `json:"certificate_providers,omitempty"`
@@ -29,12 +28,12 @@ type Spec struct {
 
 // AuthoritySpec is the entry of one authority (gRFC A47).
 type AuthoritySpec struct {
-	// ClientListenerTemplate makes the listener name for a target with this authority.
-	// It must start with "xdstp://", the percent-encoded authority and "/". Its default
-	// is that, "envoy.config.listener.v3.Listener/%s" appended.
+	// ClientListenerTemplate makes the listener name for a target with this authority. It must
+	// start with "xdstp://", the percent-encoded authority and "/". Its default is that prefix
+	// followed by "envoy.config.listener.v3.Listener/%s".
 	ClientListenerTemplate string `json:"client_listener_resource_name_template,omitempty"`
-	// Servers are the servers of the authority, most preferred first. If there are
-	// none, those of the Spec are used.
+	// Servers are the servers of the authority, most preferred first. If there are none, the client
+	// uses the servers of the Spec.
 	Servers []ServerSpec `json:"xds_servers,omitempty"`
 }
 
@@ -42,12 +41,12 @@ type AuthoritySpec struct {
 type ServerSpec struct {
 	// URI is the gRPC target of the server. Required.
 	URI string `json:"server_uri"`
-	// ChannelCreds are channel credentials; the first supported type is used. Required.
+	// ChannelCreds are channel credentials. The client uses the first supported type. Required.
 	ChannelCreds []CredsSpec `json:"channel_creds"`
-	// CallCreds are call credentials; all supported types are used.
+	// CallCreds are call credentials. The client uses all supported types.
 	CallCreds []CredsSpec `json:"call_creds,omitempty"`
-	// Features are what the server supports; see the Feature constants. Entries may be
-	// of any JSON type, and those that are not known are ignored.
+	// Features are the features that the server supports; see the Feature constants. Entries may
+	// have any JSON type. Unknown entries are ignored.
 	Features []any `json:"server_features,omitempty"`
 }
 
@@ -59,8 +58,8 @@ type CredsSpec struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// CertificateProvider is one plugin instance (gRFC A29). It is kept as it is, also
-// if nothing knows the plugin.
+// CertificateProvider is one plugin instance (gRFC A29). It is kept unchanged even if no plugin is
+// known by its name.
 type CertificateProvider struct {
 	// PluginName names the implementation, such as "file_watcher". Required.
 	PluginName string `json:"plugin_name"`
@@ -68,7 +67,7 @@ type CertificateProvider struct {
 	Config json.RawMessage `json:"config,omitempty"`
 }
 
-// MarshalJSON returns the bootstrap file that says what s says.
+// MarshalJSON returns the bootstrap file of s.
 func (s Spec) MarshalJSON() ([]byte, error) {
 	type fields Spec // without this method
 	file := struct {
@@ -85,8 +84,8 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	return json.Marshal(file)
 }
 
-// UnmarshalJSON reads a bootstrap file without judging more than the types of its
-// values. The error has all problems, each an [*Error].
+// UnmarshalJSON reads a bootstrap file. It checks only the types of the values. The error has all
+// problems, each an [*Error].
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	var p problems
 	*s = decodeSpec(&p, data, true)
