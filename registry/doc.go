@@ -1,13 +1,13 @@
-// Package registry collects the resource types of a program, and the extensions
-// that resources of these types may carry: HTTP filters, LB policies, cluster
-// specifier plugins, kinds of metadata and certificate providers.
+// Package registry collects the resource types of a program, and the extensions that resources of
+// these types may carry: HTTP filters, LB policies, cluster specifier plugins, kinds of metadata
+// and certificate providers.
 //
 //	reg := registry.New()
 //	standard.Register(reg)
 //	ratelimit.Register(reg)
 //	types, err := reg.Freeze()
 //
-// An extension of a program's own is registered as the built-in ones are:
+// A program registers its own extensions in the same way as the built-in ones:
 //
 //	reg.Extend(&resource.HTTPFilter{
 //		Config: "acme.filters.http.tag.v1.Tag",
@@ -15,7 +15,7 @@
 //		Parse:  parseTag, // func(*resource.DecodeContext, resource.TypedConfig) (any, error)
 //	})
 //
-// Nothing registers itself: there is no init function and no global registry, so
-// that two clients of one program may know different types. What is wrong with a
-// registration is kept and reported by [Registry.Freeze], all of it at once.
+// Registration is always explicit. There is no init function and no global registry, so two clients
+// of one program may know different types. [Registry.Freeze] reports all registration errors at
+// once.
 package registry

@@ -25,17 +25,17 @@ type Registry struct {
 	types      []*resource.Descriptor
 	extensions []resource.Extension
 	fills      []resource.Extension
-	origin     map[string]string // of each type and extension, by what it is found by
+	origin     map[string]string // of each type and extension, by its key
 	frozen     *resource.Set
 	errs       []error
 }
 
 var _ resource.Registrar = (*Registry)(nil)
 
-// An Option changes what New returns.
+// An Option configures New.
 type Option func(*Registry)
 
-// WithProfile sets how strictly resources are read; gRPC's profile is the default.
+// WithProfile sets how strictly resources are validated. The default is gRPC's profile.
 func WithProfile(p resource.Profile) Option { return func(r *Registry) { r.profile = p } }
 
 // New returns an empty registry.
@@ -47,15 +47,15 @@ func New(opts ...Option) *Registry {
 	return r
 }
 
-// Register adds a type. Registering the same type again does nothing. Another type of the
-// same name, and a type that comes after Freeze, are errors that Freeze returns; the error of
-// a duplicate names both origins.
+// Register adds a type. It ignores a type that is already registered. Freeze returns an error for
+// another type of the same name, and for a type that is registered after Freeze. The error of a
+// duplicate names both origins.
 func (r *Registry) Register(typ resource.Type) {
 	t, from := resource.Describe(typ), origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case slices.Contains(r.types, t): // nil never is in there
+	case slices.Contains(r.types, t): // nil is never in the list
 	case t == nil:
 		r.errs = append(r.errs, fmt.Errorf("registry: a nil type was registered by %s", from))
 	case r.frozen != nil:
@@ -68,10 +68,10 @@ func (r *Registry) Register(typ resource.Type) {
 	}
 }
 
-// Extend adds an extension: an HTTP filter, an LB policy, a cluster specifier
-// plugin, a kind of metadata or a certificate provider. Adding the same extension again does
-// nothing. Freeze returns an error for an invalid extension and for another extension of the
-// same name; the error of a duplicate names both origins.
+// Extend adds an extension: an HTTP filter, an LB policy, a cluster specifier plugin, a kind of
+// metadata or a certificate provider. It ignores an extension that is already registered. Freeze
+// returns an error for an invalid extension and for another extension of the same name. The error
+// of a duplicate names both origins.
 func (r *Registry) Extend(e resource.Extension) {
 	from := origin()
 	r.mu.Lock()
@@ -91,9 +91,9 @@ func (r *Registry) Extend(e resource.Extension) {
 	r.extensions = append(r.extensions, e)
 }
 
-// Fill adds an extension where no other one is registered for the same name, before or after.
-// Of two that are added so, one that can run has precedence over one that only reads
-// configurations, and the first one over the second.
+// Fill adds an extension unless Extend adds one for the same name, before or after. If Fill adds
+// two for the same name, one that can run has precedence over one that only reads configurations.
+// Otherwise the first one has precedence.
 func (r *Registry) Fill(e resource.Extension) {
 	from := origin()
 	r.mu.Lock()
@@ -103,7 +103,8 @@ func (r *Registry) Fill(e resource.Extension) {
 	}
 }
 
-// admits reports whether an extension is valid and in time. It notes the error if not.
+// admits reports whether an extension is valid and was registered before Freeze. If not, it records
+// the error.
 func (r *Registry) admits(e resource.Extension, from string) bool {
 	if err := resource.CheckExtension(e); err != nil {
 		r.errs = append(r.errs, fmt.Errorf("%w, by %s", err, from))
@@ -116,15 +117,15 @@ func (r *Registry) admits(e resource.Extension, from string) bool {
 	return true
 }
 
-// same reports whether both are one extension. Structs that hold functions cannot be compared;
-// pointers to them can.
+// same reports whether both are the same extension. It compares pointers, because structs that hold
+// functions cannot be compared.
 func same(a, b resource.Extension) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
-// Freeze returns the set of all types and extensions, or everything that is wrong with the
-// registrations. It may be called again; after it succeeded it returns the same
-// set, or the errors of registrations that came too late.
+// Freeze returns the set of all types and extensions, or all registration errors. It may be called
+// again. After a success it returns the same set, or the errors of registrations that came too
+// late.
 func (r *Registry) Freeze() (*resource.Set, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,8 +147,8 @@ func (r *Registry) Freeze() (*resource.Set, error) {
 	return r.frozen, nil
 }
 
-// origin describes who calls Register: the function, which for generated code is the Register of
-// its package, and the place that called that one. The method of a handle is passed over.
+// origin describes the caller of Register for error texts: the function and its caller. In
+// generated code the function is the Register of its package. It skips the method of a handle.
 func origin() string {
 	pcs := make([]uintptr, 3)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
