@@ -7,28 +7,28 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A Snapshot is a resource and whatever it refers to, directly or not, at one moment.
-// It is immutable.
+// A Snapshot is a resource and all resources that it refers to, directly or not, at one moment. It
+// is immutable.
 type Snapshot struct {
 	order []resource.Ref // the root first, then level by level
 	parts map[resource.Ref]part
 }
 
-// A part is what is known of one resource.
+// A part is the state of one resource.
 type part struct {
 	update resource.Update
 	err    error // why there is no update
 	origin resource.Origin
 }
 
-// Root is the resource that references were followed from.
+// Root returns the resource from which Watch follows references.
 func (s *Snapshot) Root() resource.Update { return s.parts[s.order[0]].update }
 
-// Len is how many resources there are, those that are missing included.
+// Len returns the number of resources, including missing ones.
 func (s *Snapshot) Len() int { return len(s.order) }
 
-// All yields every resource once, the root first and what is referred to after what
-// refers to it. The update is nil where the error says why there is none.
+// All yields every resource once: the root first, and each other one after a resource that refers
+// to it. If there is no resource, the update is nil and the error is the reason.
 func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 	return func(yield func(resource.Ref, resource.State) bool) {
 		for _, r := range s.order {
@@ -39,8 +39,8 @@ func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 	}
 }
 
-// Lookup finds a resource by a reference to it. The error says why there is none; it is
-// resource.ErrNotFound too where nothing in the snapshot refers to it.
+// Lookup returns the resource of a reference, or the reason why there is none. The error is also
+// resource.ErrNotFound if nothing in the snapshot refers to the resource.
 func (s *Snapshot) Lookup(r resource.Ref) (resource.Update, error) {
 	p, ok := s.parts[r]
 	if !ok {
@@ -63,8 +63,7 @@ func Get[U resource.Update](s *Snapshot, r resource.Ref) (U, error) {
 	return typed, nil
 }
 
-// same reports whether both have the same updates, and nothing where the other has
-// nothing.
+// same reports whether both snapshots have the same updates for the same references.
 func (s *Snapshot) same(o *Snapshot) bool {
 	if s == nil || o == nil || len(s.order) != len(o.order) {
 		return s == o

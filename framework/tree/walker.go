@@ -9,13 +9,13 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A walker watches a resource and what it refers to. One goroutine walks; the client's
-// goroutines bring news.
+// A walker watches a resource and the resources that it refers to. One goroutine walks. The
+// client's goroutines report changes to it.
 type walker struct {
 	client  resource.Client
 	root    resource.Ref
 	options options
-	changed chan struct{} // has an element when there is news
+	changed chan struct{} // has an element when there is a change
 
 	// Owned by the goroutine that walks.
 	nodes   map[resource.Ref]*node
@@ -23,7 +23,7 @@ type walker struct {
 	lastErr error
 }
 
-// A node is a resource that is watched.
+// A node is a watched resource.
 type node struct {
 	walker *walker
 	cancel func()
@@ -41,8 +41,8 @@ func newWalker(c resource.Client, t resource.Type, name string, o options) (*wal
 	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), nodes: make(map[resource.Ref]*node)}, nil
 }
 
-// start watches the root. The channel has an element when the root's watch ends: the error of
-// its last event, or nil if ctx ended.
+// start watches the root. The channel has an element when the root's watch ends: the error of its
+// last event, or nil if ctx ended.
 func (w *walker) start(ctx context.Context, t resource.TypeOf[resource.Update]) (ended <-chan error) {
 	ctx, cancel := context.WithCancel(ctx)
 	root := &node{walker: w, cancel: cancel}
@@ -69,14 +69,14 @@ func (w *walker) stop() {
 	}
 }
 
-// walk follows the references from the root, and subscribes to the resources that it meets. news
+// walk follows the references from the root and subscribes to the resources that it meets. news
 // reports whether there is an event: another complete snapshot, or another error.
 func (w *walker) walk(ctx context.Context) (ev Event, news bool) {
 	met := map[resource.Ref]bool{w.root: true}
 	s, complete, err := w.follow(ctx, met)
 	switch {
 	case ctx.Err() != nil:
-		return Event{}, false // the watch ends; there is nothing to tell
+		return Event{}, false // the watch ends; there is nothing to report
 	case err != nil:
 		ev, news = w.failed(err)
 	case complete && !s.same(w.last):
@@ -131,7 +131,7 @@ func (w *walker) follow(ctx context.Context, met map[resource.Ref]bool) (s *Snap
 	return s, complete, nil
 }
 
-// node is the watch of a resource, which it begins where there is none.
+// node returns the node of a resource. It starts a watch if there is none.
 func (w *walker) node(r resource.Ref) *node {
 	if n := w.nodes[r]; n != nil {
 		return n
@@ -171,7 +171,7 @@ func (n *node) get() (part, bool) {
 	return n.part, n.known
 }
 
-// notify takes an event, unless the update stays as it is.
+// notify records an event, unless the update is unchanged.
 func (n *node) notify(ev resource.Event[resource.Update]) {
 	if ev.Err == nil && !ev.Changed {
 		return

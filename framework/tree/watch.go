@@ -8,10 +8,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// ErrTooLarge says that more resources are referred to than the limit allows.
+// ErrTooLarge means that the number of resources exceeds the limit.
 var ErrTooLarge = errors.New("tree: more resources are referred to than the limit allows")
 
-// An Option changes how references are followed.
+// An Option configures how Watch follows references.
 type Option func(*options)
 
 type options struct {
@@ -19,17 +19,18 @@ type options struct {
 	limit  int
 }
 
-// defaultLimit is how many resources there may be unless WithLimit says another number.
+// defaultLimit is the limit of resources without WithLimit.
 const defaultLimit = 10_000
 
-// WithFollow follows the references of which f says so; by default, all. f is called
-// with the resource that refers, often, and must give the same answer each time.
+// WithFollow follows only the references for which f returns true. By default, Watch follows all.
+// The argument from is the resource that contains the reference. Watch calls f often, and f must
+// return the same result each time.
 func WithFollow(f func(from resource.Update, to resource.Ref) bool) Option {
 	return func(o *options) { o.follow = f }
 }
 
-// WithLimit bounds how many resources a snapshot may have; 10,000 by default. Beyond
-// that, there is no snapshot but [ErrTooLarge]. Less than 1 means 1.
+// WithLimit sets the limit of resources in a snapshot. Default 10,000. Above the limit, there is no
+// snapshot but [ErrTooLarge]. Less than 1 means 1.
 func WithLimit(n int) Option { return func(o *options) { o.limit = max(n, 1) } }
 
 // An Event is a snapshot or the reason why there is none; see [resource.Event].
