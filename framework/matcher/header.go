@@ -12,26 +12,25 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A Header matches the value of one header (gRFC A28). A header that is not there
-// matches nothing but its absence, inverted or not (gRFC A41).
+// A Header matches the value of one header (gRFC A28). An absent header matches only a matcher for
+// absence, inverted or not (gRFC A41).
 type Header struct {
-	// Name is the header's, in lower case.
+	// Name is the name of the header, in lower case.
 	Name string
-	// Value matches its value, where neither Range nor Present is set.
+	// Value matches the header's value, unless Range or Present is set.
 	Value String
-	// Range is the half-open interval in which the value, a decimal number, must
-	// be.
+	// Range is the half-open interval of values, which are decimal numbers.
 	Range *Range
-	// Present says whether the header must be there.
+	// Present is true if the header must be present, and false if it must be absent.
 	Present *bool
-	// Invert turns the answer round.
+	// Invert inverts the result.
 	Invert bool
 }
 
 // A Range is a half-open interval of whole numbers.
 type Range struct{ Start, End int64 }
 
-// Match reports whether a header matches that has this value, or that is not there.
+// Match reports whether the matcher matches a header with this value, or an absent one.
 func (h *Header) Match(value string, there bool) bool {
 	if h.Present != nil {
 		return (there == *h.Present) != h.Invert
@@ -46,38 +45,38 @@ func (h *Header) Match(value string, there bool) bool {
 	return h.Value.Match(value) != h.Invert
 }
 
-// Equal reports whether both match alike.
+// Equal reports whether both matchers have the same results.
 func (h Header) Equal(o Header) bool {
 	return h.Name == o.Name && h.Value.Equal(o.Value) && h.Invert == o.Invert && same(h.Range, o.Range) && same(h.Present, o.Present)
 }
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// NewHeader makes a matcher of a HeaderMatcher. Its name and its specifier must be
-// set; the deprecated specifiers mean what those of string_match do.
+// NewHeader converts a HeaderMatcher. Its name and its specifier must be set. The deprecated
+// specifiers mean the same as those of string_match.
 func NewHeader(m *routev3.HeaderMatcher) (Header, error) {
 	return PartsOfHeader(m).Header(nil)
 }
 
-// HeaderParts is what a HeaderMatcher says: what generated decoders read of one.
+// HeaderParts holds the fields of a HeaderMatcher that generated decoders read.
 type HeaderParts struct {
 	Name   string
 	Invert bool
 	// Specifier is the number of the specifier's field; 0: there is none.
 	Specifier int32
-	// Text is what a specifier compares that is a text or a regular expression.
+	// Text is the text or regular expression of a specifier that has one.
 	Text string
-	// Start and End are those of range_match, and Present is present_match.
+	// Start and End are the limits of range_match, and Present is present_match.
 	Start, End int64
 	Present    bool
-	// Pattern is the number of the field that is string_match's pattern, which compares
-	// PatternText, perhaps with IgnoreCase.
+	// Pattern is the field number of string_match's pattern, which compares PatternText, perhaps
+	// with IgnoreCase.
 	Pattern     int32
 	PatternText string
 	IgnoreCase  bool
 }
 
-// PartsOfHeader are those of a message.
+// PartsOfHeader returns the parts of a message.
 func PartsOfHeader(m *routev3.HeaderMatcher) HeaderParts {
 	pattern := PartsOfString(m.GetStringMatch())
 	return HeaderParts{
@@ -91,7 +90,7 @@ func PartsOfHeader(m *routev3.HeaderMatcher) HeaderParts {
 	}
 }
 
-// member is the number of the member of a oneof that is set; 0: none is.
+// member returns the number of the field of a oneof that is set; 0: none is.
 func member(m proto.Message, oneof protoreflect.Name) int32 {
 	r := m.ProtoReflect()
 	if f := r.WhichOneof(r.Descriptor().Oneofs().ByName(oneof)); f != nil {
@@ -100,7 +99,7 @@ func member(m proto.Message, oneof protoreflect.Name) int32 {
 	return 0
 }
 
-// The numbers of the fields of a HeaderMatcher that are its specifier.
+// The field numbers of the specifiers of a HeaderMatcher.
 const (
 	headerExact    = 4
 	headerRange    = 6
@@ -112,8 +111,8 @@ const (
 	headerString   = 13
 )
 
-// Header makes the matcher, with regular expressions that the context's program
-// shares; the context may be nil. Errors are those of [NewHeader].
+// Header returns the matcher. The context's program shares its regular expressions. The context may
+// be nil. Errors are those of [NewHeader].
 func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var root *resource.Path
 	h := Header{Name: strings.ToLower(m.Name), Invert: m.Invert}

@@ -9,14 +9,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// StringParts is what a StringMatcher says.
+// StringParts holds the fields of a StringMatcher.
 type StringParts struct {
 	pattern    int32 // the number of the pattern's field; 0: there is none
 	text       string
 	ignoreCase bool
 }
 
-// The numbers of the fields of a StringMatcher that are its pattern.
+// The field numbers of the patterns of a StringMatcher.
 const (
 	stringExact    = 1
 	stringPrefix   = 2
@@ -26,15 +26,14 @@ const (
 	stringCustom   = 8
 )
 
-// PartsOfString are those of a message.
+// PartsOfString returns the parts of a message.
 func PartsOfString(m *matcherv3.StringMatcher) StringParts {
 	text := cmp.Or(m.GetExact(), m.GetPrefix(), m.GetSuffix(), m.GetContains(), m.GetSafeRegex().GetRegex())
 	return StringParts{member(m, "match_pattern"), text, m.GetIgnoreCase()}
 }
 
-// Read reads the StringMatcher that r would enter, as generated decoders read messages:
-// what it says several times is merged as protobuf merges it, and what is not read is
-// skipped.
+// Read reads the StringMatcher that r would enter, as generated decoders read messages. It merges
+// repeated occurrences of a field as protobuf does, and skips fields that it does not need.
 func (m *StringParts) Read(r *wire.Reader) {
 	outer := r.Enter()
 	for r.Next() {
@@ -72,9 +71,8 @@ func (m *StringParts) readRegex(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// NewStrings makes matchers of several StringMatchers, which stand in a repeated field
-// with this name. They share regular expressions as those of [HeaderParts.Header] do.
-// Errors are those of [NewString].
+// NewStrings converts the StringMatchers of the repeated field with this name. They share regular
+// expressions as those of [HeaderParts.Header] do. Errors are those of [NewString].
 func NewStrings(dc *resource.DecodeContext, field string, list []StringParts) ([]String, error) {
 	if len(list) == 0 {
 		return nil, nil

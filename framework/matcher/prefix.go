@@ -8,10 +8,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// NewPrefix makes a prefix of a CidrRange, normalized as gRFC A36 says: the length
-// is brought into the range of the address family, an absent length is 0, and
-// unused bits are cleared. An IPv4 address that is written as an IPv6 one stays an
-// IPv6 one.
+// NewPrefix converts a CidrRange to a prefix, normalized by gRFC A36: the length is limited to the
+// range of the address family, an absent length is 0, and unused bits are cleared. An IPv4 address
+// in IPv6 notation stays an IPv6 address.
 func NewPrefix(r *corev3.CidrRange) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(r.GetAddressPrefix())
 	if err != nil || addr.Zone() != "" {

@@ -9,34 +9,33 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Kind is what a [String] compares.
+// Kind is the kind of comparison of a [String].
 type Kind uint8
 
 // The kinds.
 const (
 	Any      Kind = iota // matches everything
 	Exact                // the whole text
-	Prefix               // how it starts
-	Suffix               // how it ends
-	Contains             // a part of it
+	Prefix               // the start of the text
+	Suffix               // the end of the text
+	Contains             // a part of the text
 	Regex                // the whole text, by a regular expression
 )
 
 // A String matches text (gRFC A63). The zero value matches everything.
 type String struct {
 	Kind Kind
-	// Text is what is compared, or the regular expression as it was given. With
-	// IgnoreCase it is in lower case.
+	// Text is the text to compare with, or the regular expression as configured. With IgnoreCase it
+	// is in lower case.
 	Text string
-	// IgnoreCase says that the case of letters does not matter; it has no
-	// meaning for regular expressions.
+	// IgnoreCase ignores the case of letters. It has no effect on regular expressions.
 	IgnoreCase bool
 
 	re *regexp.Regexp
 }
 
-// Match reports whether text matches. It allocates only where the case is ignored
-// and text has letters in upper case.
+// Match reports whether text matches. It allocates only if IgnoreCase is set and text has letters
+// in upper case.
 func (s *String) Match(text string) bool {
 	if s.IgnoreCase && s.Kind != Regex {
 		text = strings.ToLower(text)
@@ -57,8 +56,8 @@ func (s *String) Match(text string) bool {
 	}
 }
 
-// matchRegex compiles the expression of a literal that no decoder made. Such a literal
-// matches nothing if its expression is invalid.
+// matchRegex compiles the expression of a literal that no decoder made. Such a literal matches
+// nothing if its expression is invalid.
 func (s *String) matchRegex(text string) bool {
 	re := s.re
 	if re == nil {
@@ -70,18 +69,17 @@ func (s *String) matchRegex(text string) bool {
 	return re.MatchString(text)
 }
 
-// Equal reports whether both match alike.
+// Equal reports whether both matchers have the same results.
 func (s String) Equal(o String) bool {
 	return s.Kind == o.Kind && s.Text == o.Text && s.IgnoreCase == o.IgnoreCase
 }
 
-// NewString makes a matcher of a StringMatcher. Its pattern must be set; an empty
-// prefix, suffix or part, which would match everything, is an error (the message's
-// own rules).
+// NewString converts a StringMatcher. Its pattern must be set. An empty prefix, suffix or substring
+// would match everything and is an error by the message's own rules.
 func NewString(m *matcherv3.StringMatcher) (String, error) { return PartsOfString(m).Matcher(nil) }
 
-// Matcher makes the matcher, within the limits of the context. Regular expressions are
-// shared as those of [Compile] are. Errors are those of [NewString], or say that a limit is exceeded.
+// Matcher returns the matcher, within the limits of the context. Regular expressions are shared as
+// those of [Compile] are. Errors are those of [NewString], or report that a limit is exceeded.
 func (m StringParts) Matcher(dc *resource.DecodeContext) (String, error) {
 	var root *resource.Path
 	switch m.pattern {
@@ -106,7 +104,7 @@ func fold(k Kind, text string, ignoreCase bool) String {
 	return String{Kind: k, Text: text, IgnoreCase: ignoreCase}
 }
 
-// filled demands that there is something to compare.
+// filled returns an error if there is nothing to compare with.
 func filled(p resource.Path, s String) (String, error) {
 	if s.Text == "" {
 		return String{}, violation(p, "", "must not be empty")
@@ -122,9 +120,9 @@ func newRegex(dc *resource.DecodeContext, p resource.Path, regex string) (String
 	return String{Kind: Regex, Text: regex, re: re}, nil
 }
 
-// Compile makes a regular expression that must match everything, as Envoy's do. The
-// resources of the context's program share it; the context may be nil. The error says
-// what is wrong with the expression.
+// Compile compiles a regular expression that must match the whole text, as Envoy's do. The
+// resources of the context's program share it. The context may be nil. The error is the reason why
+// the expression is invalid.
 func Compile(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
 	re, err := dc.Regexp(regex)
 	if err != nil {
@@ -133,8 +131,8 @@ func Compile(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// CompilePart is [Compile] for a regular expression that matches parts of a text, for
-// what replaces them.
+// CompilePart is [Compile] for a regular expression that matches parts of a text. It is for regex
+// substitutions.
 func CompilePart(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
 	re, err := dc.RegexpPart(regex)
 	if err != nil {
@@ -143,17 +141,17 @@ func CompilePart(dc *resource.DecodeContext, regex string) (*regexp.Regexp, erro
 	return re, nil
 }
 
-// regexError says what is wrong with a regular expression.
+// regexError is the error of an invalid regular expression.
 type regexError struct{ err error }
 
 func (b regexError) Error() string {
 	return "must be an RE2 regular expression: " + strings.TrimPrefix(b.err.Error(), "error parsing regexp: ")
 }
 
-// Unwrap is the error of package regexp.
+// Unwrap returns the error of package regexp.
 func (b regexError) Unwrap() error { return b.err }
 
-// violation is an error of one value.
+// violation returns the error for one value.
 func violation(p resource.Path, value any, rule string) error {
 	var v resource.Violations
 	v.Add(p, value, rule)
