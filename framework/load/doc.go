@@ -1,10 +1,10 @@
-// Package load counts the load that a program puts on the clusters of xDS. The client reports
-// it to control planes by LRS (envoy.service.load_stats.v3).
+// Package load counts the load that a program puts on the clusters of xDS. The client reports it to
+// control planes by LRS (envoy.service.load_stats.v3).
 //
 // # Counting
 //
-// A [Store] belongs to one server entry. [Store.Cluster] returns a handle of a cluster,
-// which counts drops; [Cluster.Locality] one of the endpoints of a locality, which counts
+// A [Store] belongs to one server entry. [Store.Cluster] returns a handle of a cluster, which
+// counts drops. [Cluster.Locality] returns a handle of the endpoints of a locality. It counts
 // calls, and the metrics that the endpoints send with them:
 //
 //	cluster := store.Cluster("checkout", "")
@@ -12,22 +12,22 @@
 //	locality.CallStarted()
 //	locality.CallFinished(err, nil)
 //
-// Handles of the same names share their counters. Counting allocates nothing and takes no
-// lock that others want: counters are spread over cache lines, one for each processor.
-// Counters never go back; a report is the difference to the last one. What has no handle
-// any longer is reported once more and goes, but a call that is in progress is waited for.
+// Handles with the same names share their counters. Counting allocates nothing and takes no
+// contended lock: each processor has its own cache line of counters. Counters never decrease. A
+// report is the difference to the last one. A cluster or locality without handles is reported once
+// more and then removed, after its calls in progress have finished.
 //
 // # Reporting
 //
-// [Store.Cut] takes stock. Nothing is marked as reported before [Cut.Commit], which is
-// called once the report has left: a report that could not be sent is part of the next
-// one. LRS has no acknowledgement. A report that has left when the stream breaks counts
-// as received, so that nothing is ever counted twice; it may have been lost.
+// [Store.Cut] collects the load since the last report. [Cut.Commit] marks it as reported, and is
+// called once the report has been sent. A report that could not be sent is part of the next one.
+// LRS has no acknowledgement. If the stream breaks after a report was sent, the report counts as
+// received. It may be lost, but nothing is ever counted twice.
 //
 // # Security
 //
-// Load is reported to servers of the bootstrap only: [CheckServer] for whoever hands out
-// stores, [ParseServer] for the field in the configurations of LB policies (gRFC A47).
+// Load is reported only to servers in the bootstrap. Code that hands out stores uses [CheckServer].
+// [ParseServer] checks the field in the configurations of LB policies (gRFC A47).
 //
-// The client's LoadStore puts all of this together.
+// The client's LoadStore combines all of this.
 package load

@@ -5,21 +5,20 @@ import (
 	"sync/atomic"
 )
 
-// A Cluster is the load of one cluster: what is dropped, and its localities. It is
-// safe for concurrent use.
+// A Cluster counts the load of one cluster: its drops, and its localities. It is safe for
+// concurrent use.
 type Cluster struct {
 	store    *Store
 	entry    *clusterEntry
 	released atomic.Bool
 }
 
-// maxCategories bounds the categories of drops of a cluster: their names come from
-// control planes. Drops of others count as uncategorized.
+// maxCategories is the limit of a cluster's drop categories, because control planes choose their
+// names. Drops of further categories count as uncategorized.
 const maxCategories = 1000
 
-// Drop counts a call that was not made. The category is that of the drop policy
-// (gRFC A27); it is empty where there is none, as for circuit breaking (gRFC A32):
-// such a drop is part of the total only.
+// Drop counts a dropped call. The category is that of the drop policy (gRFC A27). It is empty if
+// there is none, as for circuit breaking (gRFC A32). Such a drop counts only in the total.
 func (c *Cluster) Drop(category string) {
 	d, ok := (*c.entry.drops.Load())[category]
 	if !ok {
@@ -28,14 +27,14 @@ func (c *Cluster) Drop(category string) {
 	c.store.spread.add(d.lanes, dropped)
 }
 
-// category adds a category, in a copy of the map: readers take no lock. It does not wait
-// for the store's mutex either, which is held while a report is made.
+// category adds a category to a copy of the map, so that readers take no lock. It does not wait for
+// the store's mutex either, which is held while a report is made.
 func (c *Cluster) category(name string) *drops {
 	c.entry.categories.Lock()
 	defer c.entry.categories.Unlock()
 	old := *c.entry.drops.Load()
 	if name = text(name); len(old) >= maxCategories {
-		name = "" // which may be one more
+		name = "" // may exceed the limit by one
 	}
 	if d, ok := old[name]; ok {
 		return d
@@ -47,10 +46,10 @@ func (c *Cluster) category(name string) *drops {
 	return d
 }
 
-// Locality returns where calls to endpoints of a locality are counted, and which of
-// the endpoints' metrics with them. Handles with equal arguments share their counters;
-// those that differ in their propagation only are one locality in reports. Release
-// the handle when no further call will be started.
+// Locality returns the handle that counts calls to endpoints of a locality, and the endpoint
+// metrics that the propagation selects. Handles with equal arguments share their counters. Handles
+// that differ only in their propagation are one locality in reports. Release the handle when no
+// further call will start.
 func (c *Cluster) Locality(id LocalityID, p Propagation) *Locality {
 	s := c.store
 	s.mu.Lock()
@@ -69,8 +68,8 @@ func (c *Cluster) Locality(id LocalityID, p Propagation) *Locality {
 	return &Locality{store: s, cluster: c.entry, entry: e}
 }
 
-// Release says that no further drop will be counted. What was counted is reported
-// once more. Release may be called more than once; it does not release localities.
+// Release ends the use of the handle: no further drop will be counted. The counted drops are
+// reported once more. Release may be called more than once. It does not release localities.
 func (c *Cluster) Release() {
 	if c.released.CompareAndSwap(false, true) {
 		c.store.mu.Lock()
@@ -79,9 +78,8 @@ func (c *Cluster) Release() {
 	}
 }
 
-// A Locality is the load of the endpoints of one locality. It is safe for concurrent
-// use. Its methods allocate nothing and take no lock that another processor is likely
-// to hold.
+// A Locality counts the load of the endpoints of one locality. It is safe for concurrent use. Its
+// methods allocate nothing and take no lock that another processor is likely to hold.
 type Locality struct {
 	store    *Store
 	cluster  *clusterEntry
@@ -89,12 +87,11 @@ type Locality struct {
 	released atomic.Bool
 }
 
-// CallStarted counts a call that is made.
+// CallStarted counts the start of a call.
 func (l *Locality) CallStarted() { l.store.spread.add(l.entry.lanes, issued) }
 
-// CallFinished counts the end of a call that CallStarted counted: a success, unless
-// there is an error. The metrics, if any, are not kept. It may be called after
-// Release.
+// CallFinished counts the end of a call that CallStarted counted. It is a success if err is nil.
+// CallFinished does not keep the metrics, if any. It may be called after Release.
 func (l *Locality) CallFinished(err error, m *Metrics) {
 	counter := succeeded
 	if err != nil {
@@ -102,7 +99,7 @@ func (l *Locality) CallFinished(err error, m *Metrics) {
 	}
 	t := l.store.spread.take()
 	if m != nil && l.entry.tallies != nil {
-		// Before the call counts as finished: one that does has brought its metrics.
+		// The metrics come first: when a call counts as finished, its metrics must be included.
 		own := &l.entry.tallies[t.lane]
 		own.mu.Lock()
 		own.count(&l.entry.propagation, m)
@@ -112,8 +109,8 @@ func (l *Locality) CallFinished(err error, m *Metrics) {
 	l.store.spread.give(t)
 }
 
-// Release says that no further call will be started. The locality is reported until
-// the calls that are in progress have finished. Release may be called more than once.
+// Release ends the use of the handle: no further call will start. The locality is reported until
+// the calls in progress have finished. Release may be called more than once.
 func (l *Locality) Release() {
 	if l.released.CompareAndSwap(false, true) {
 		l.store.mu.Lock()

@@ -18,15 +18,15 @@ const (
 	dropped = issued // of a category of drops, whose lanes count nothing else
 )
 
-// A lane is the part of a set of counters that, as a rule, one processor adds to. It
-// fills a cache line, so that no two processors want the same one. What it counts is
-// never reset: reports are differences, so that adding is all that a call does.
+// A lane is one processor's part of a set of counters, as a rule. It fills a cache line, so that
+// processors do not contend for it. Its counters are never reset. Reports are differences, so a
+// call only adds.
 type lane struct {
 	n [counters]atomic.Uint64
 	_ [64 - 8*counters]byte
 }
 
-// lanes are the parts of a set of counters.
+// lanes are all parts of a set of counters.
 type lanes []lane
 
 func (l lanes) sum(counter int) (total uint64) {
@@ -36,28 +36,29 @@ func (l lanes) sum(counter int) (total uint64) {
 	return total
 }
 
-// totals is what a locality has counted since it exists.
+// totals are the counts of a locality since its creation.
 type totals [counters]uint64
 
-// totals reads what has finished before what was started: a call that is seen to
-// have finished is then seen to have started.
+// totals reads the finished calls before the started ones. A call that it sees as finished is then
+// also seen as started.
 func (l lanes) totals() (t totals) {
 	t[succeeded], t[failed] = l.sum(succeeded), l.sum(failed)
 	t[issued] = l.sum(issued)
 	return t
 }
 
-// inProgress is zero if more calls were finished than started, by mistake.
+// inProgress returns the number of calls in progress. It returns zero if, by mistake, more calls
+// finished than started.
 func (t totals) inProgress() uint64 {
 	return t[issued] - min(t[issued], t[succeeded]+t[failed])
 }
 
-// maxLanes bounds what a set of counters takes: 4 KiB.
+// maxLanes limits the memory of a set of counters to 4 KiB.
 const maxLanes = 64
 
-// A spread says which lane is whose. A ticket in a [sync.Pool] stays with the
-// processor that put it back: it is the cheapest hint of where a goroutine runs that
-// Go has. A wrong hint costs time, and never a count.
+// A spread assigns lanes to goroutines. A ticket in a [sync.Pool] stays with the processor that put
+// it back. That is Go's cheapest hint of the processor that a goroutine runs on. A wrong hint costs
+// time but never a count.
 type spread struct {
 	lanes   int // a power of two
 	tickets sync.Pool
@@ -76,7 +77,7 @@ func newSpread() *spread {
 func (s *spread) take() *ticket  { return s.tickets.Get().(*ticket) }
 func (s *spread) give(t *ticket) { s.tickets.Put(t) }
 
-// add counts one.
+// add adds one to a counter.
 func (s *spread) add(l lanes, counter int) {
 	t := s.take()
 	l[t.lane].n[counter].Add(1)

@@ -7,27 +7,27 @@ import (
 	"unicode/utf8"
 )
 
-// Metrics is what an endpoint said of itself at the end of one call, as ORCA has it
-// (gRFC A51). Of the utilizations, zero means that nothing was said; that and a
-// value which is negative, infinite or no number is passed over.
+// Metrics are the ORCA metrics that an endpoint reports at the end of one call (gRFC A51). A
+// utilization of zero means that the endpoint did not report it. Zero, negative, infinite and NaN
+// utilizations are ignored.
 type Metrics struct {
 	CPU         float64 // cpu_utilization
 	Memory      float64 // mem_utilization
 	Application float64 // application_utilization
-	// Named are named_metrics: opaque values, added up (gRFC A64). One that is infinite
-	// or no number would be all that is left of the sum, and is passed over.
+	// Named are named_metrics: opaque values, added up (gRFC A64). An infinite or NaN value would
+	// destroy the sum, so it is ignored.
 	Named map[string]float64
 }
 
-// Propagation is which metrics of endpoints go into load reports (gRFC A85). The
-// zero value is none. Its fields are those of the cluster plugin's
-// MetricPropagation, so that one converts to the other.
+// Propagation selects the endpoint metrics for load reports (gRFC A85). The zero value selects
+// none. Its fields are those of the cluster plugin's MetricPropagation, so that one converts to the
+// other.
 type Propagation struct {
 	CPU         bool
 	Memory      bool
 	Application bool
 	AllNamed    bool // every key of named_metrics
-	// Named are keys of named_metrics, sorted; nil where all are meant.
+	// Named are keys of named_metrics, sorted; nil if AllNamed is set.
 	Named []string
 }
 
@@ -35,17 +35,17 @@ func (p *Propagation) none() bool {
 	return !p.CPU && !p.Memory && !p.Application && !p.AllNamed && len(p.Named) == 0
 }
 
-// key is the same for equal propagations only.
+// key returns a text that is equal only for equal propagations.
 func (p *Propagation) key() string {
 	bit := map[bool]string{false: "0", true: "1"}
 	return bit[p.CPU] + bit[p.Memory] + bit[p.Application] + bit[p.AllNamed] + strings.Join(p.Named, "\x00")
 }
 
-// maxNamed bounds the named metrics that one report has of a locality: their names
-// come from endpoints. What is beyond is not counted, nor is a name that is not UTF-8.
+// maxNamed is the limit of named metrics of a locality in one report, because endpoints choose the
+// names. Metrics beyond the limit are not counted, nor are names that are not UTF-8.
 const maxNamed = 1000
 
-// A metric is a sum over the calls that brought it.
+// A metric is a sum over the calls that reported it.
 type metric struct {
 	calls uint64
 	total float64
@@ -56,14 +56,14 @@ func (m *metric) add(o metric) {
 	m.total += o.total
 }
 
-// take counts a utilization of one call.
+// take adds a utilization of one call.
 func (m *metric) take(value float64) {
 	if value > 0 && !math.IsInf(value, 1) {
 		m.add(metric{1, value})
 	}
 }
 
-// A tally is what endpoints said, added up.
+// A tally holds sums of endpoint metrics.
 type tally struct {
 	cpu, memory, application metric
 	named                    map[string]metric
@@ -85,7 +85,7 @@ func (t *tally) addNamed(name string, m metric) {
 	t.named[name] = sum
 }
 
-// count takes what the propagation lets through.
+// count adds the metrics that the propagation selects.
 func (t *tally) count(p *Propagation, m *Metrics) {
 	if p.CPU {
 		t.cpu.take(m.CPU)
@@ -109,7 +109,7 @@ func (t *tally) count(p *Propagation, m *Metrics) {
 	}
 }
 
-// takeNamed counts a named metric of one call.
+// takeNamed adds a named metric of one call.
 func (t *tally) takeNamed(name string, value float64) {
 	if !math.IsInf(value, 0) && !math.IsNaN(value) {
 		t.addNamed(name, metric{1, value})
@@ -125,15 +125,15 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// move empties o into t. The map of o keeps its room for the next period.
+// move empties o into t. The map of o keeps its memory for the next period.
 func (t *tally) move(o *tally) {
 	t.add(o)
 	clear(o.named)
 	*o = tally{named: o.named}
 }
 
-// A tallyLane is a tally that, as a rule, one processor adds to. A lock keeps a sum
-// and its number of calls together; hardly anybody else ever wants it.
+// A tallyLane is one processor's tally, as a rule. A lock keeps a sum and its number of calls
+// consistent. It is hardly ever contended.
 type tallyLane struct {
 	mu sync.Mutex
 	tally

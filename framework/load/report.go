@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Scope is which clusters a server wants to hear of. Nobody changes it once it is made:
-// copies share its set.
+// Scope selects the clusters that a server asks for. It never changes after its creation: copies
+// share its set.
 type Scope struct {
 	All      bool                // send_all_clusters
 	Clusters map[string]struct{} // by name, unless All
@@ -24,12 +24,10 @@ func (s Scope) has(cluster string) bool {
 	return s.All || ok
 }
 
-// A Cut is what happened since the last one that was committed. Nothing is marked as
-// reported before Commit: a cut that is thrown away has never been. A store has one at a
-// time, in one goroutine.
+// A Cut is the load since the last committed one. Nothing is marked as reported before Commit, so a
+// discarded cut has no effect. A store has one cut at a time, in one goroutine.
 type Cut struct {
-	// Stats are the clusters and localities of which there is something to say, in
-	// the order of their names.
+	// Stats are the clusters and localities with something to report, ordered by their names.
 	Stats []*endpointv3.ClusterStats
 
 	store    *Store
@@ -38,15 +36,15 @@ type Cut struct {
 	clusters []clusterCut
 }
 
-// A clusterCut is what a report has taken of a cluster.
+// A clusterCut is the part of a report for one cluster.
 type clusterCut struct {
 	entry      *clusterEntry
-	stats      *endpointv3.ClusterStats // nil: there is nothing to say
+	stats      *endpointv3.ClusterStats // nil: there is nothing to report
 	drops      map[*drops]uint64
 	localities map[*localityEntry]totals
 }
 
-// Cut takes stock of the clusters in a scope.
+// Cut collects the load of the clusters in a scope.
 func (s *Store) Cut(scope Scope, now time.Time) *Cut {
 	r := &Cut{store: s, at: now, scope: scope}
 	s.mu.Lock()
@@ -68,7 +66,7 @@ func compareClusters(a, b clusterKey) int {
 	return cmp.Or(cmp.Compare(a.cluster, b.cluster), cmp.Compare(a.service, b.service))
 }
 
-// add takes stock of a cluster. The store's mutex is held.
+// add collects the load of a cluster. The store's mutex is held.
 func (r *Cut) add(e *clusterEntry) {
 	cut := clusterCut{entry: e, drops: make(map[*drops]uint64), localities: make(map[*localityEntry]totals)}
 	stats := &endpointv3.ClusterStats{
@@ -113,9 +111,8 @@ func compareLocalities(a, b LocalityID) int {
 	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Zone, b.Zone), cmp.Compare(a.SubZone, b.SubZone))
 }
 
-// harvest moves what the processors have added up to pending, where it stays until it
-// is reported. It comes after the totals were read: what they count as finished has
-// brought its metrics.
+// harvest moves the processors' sums to pending, where they stay until they are reported. It runs
+// after the totals are read: the metrics of each call that counts as finished are then included.
 func (l *localityEntry) harvest() {
 	for i := range l.tallies {
 		t := &l.tallies[i]
@@ -125,8 +122,8 @@ func (l *localityEntry) harvest() {
 	}
 }
 
-// Split returns the same in parts, each of which is committed on its own. Their messages are
-// not longer than limit, in bytes, unless a single cluster is.
+// Split divides the cut into parts, each of which is committed on its own. Their messages are at
+// most limit bytes long, unless a single cluster needs more.
 func (r *Cut) Split(limit int) []*Cut {
 	part := &Cut{store: r.store, at: r.at, scope: r.scope}
 	parts, size := []*Cut{part}, 0
@@ -144,11 +141,11 @@ func (r *Cut) Split(limit int) []*Cut {
 	return parts
 }
 
-// maxFraming is what a message takes within another, besides itself.
+// maxFraming is the limit of the bytes that protobuf adds to a message inside another one.
 const maxFraming = 1 + 5
 
-// Commit says that what was cut has been sent. What has no users, and nothing left to
-// report, goes; and so does what has no users and is of no interest to the server.
+// Commit marks the cut as sent. It removes clusters and localities without users if they have
+// nothing left to report, or if the server does not ask for them.
 func (r *Cut) Commit() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
@@ -173,7 +170,7 @@ func (c *clusterCut) commit(at time.Time) {
 	}
 }
 
-// reported reports whether there is nothing that was not.
+// reported reports whether everything has been reported.
 func (e *clusterEntry) reported() bool {
 	for _, d := range *e.drops.Load() {
 		if d.sum(dropped) != d.reported {
@@ -183,7 +180,7 @@ func (e *clusterEntry) reported() bool {
 	return len(e.localities) == 0
 }
 
-// load is what one report says of a locality.
+// load is the load of a locality in one report.
 type load struct {
 	issued, succeeded, failed, inProgress uint64
 	metrics                               tally

@@ -8,12 +8,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// ErrServerNotInBootstrap says that load was to be reported to a server that the
-// bootstrap does not have: by name, credentials and features (gRFC A47). Whoever
-// writes service configs could have credentials sent to a server of theirs otherwise.
+// ErrServerNotInBootstrap means that the load report's server is not in the bootstrap, by name,
+// credentials and features (gRFC A47). Without this check, the author of a service config could
+// make the client send credentials to any server.
 var ErrServerNotInBootstrap = errors.New("the server is not in the bootstrap")
 
-// CheckServer returns ErrServerNotInBootstrap unless load may be reported to a server.
+// CheckServer returns ErrServerNotInBootstrap if load must not be reported to a server.
 func CheckServer(config *bootstrap.Config, server *bootstrap.Server) error {
 	if config.HasServer(server) {
 		return nil
@@ -25,18 +25,17 @@ func CheckServer(config *bootstrap.Config, server *bootstrap.Server) error {
 	return fmt.Errorf("lrs: server = %s; %w (gRFC A47)", name, ErrServerNotInBootstrap)
 }
 
-// The names of gRFC A47's field in the configurations of the LB policies
-// xds_cluster_resolver and xds_cluster_impl: its own, and the one that the JSON form of
-// protobuf messages also allows.
+// The names of gRFC A47's field in the configurations of the LB policies xds_cluster_resolver and
+// xds_cluster_impl: the original name, and the JSON name of protobuf.
 const (
 	serverField      = "lrs_load_reporting_server"
 	serverFieldCamel = "lrsLoadReportingServer"
 )
 
-// ParseServer reads the field lrs_load_reporting_server from the JSON configuration of
-// an LB policy (gRFC A47), with the options that the bootstrap was read with: see
-// [bootstrap.Config.ParseServer]. It returns nil if the field is absent: load reporting is off. A server
-// that the bootstrap does not have is ErrServerNotInBootstrap.
+// ParseServer reads the field lrs_load_reporting_server from the JSON configuration of an LB policy
+// (gRFC A47). It uses the options that the bootstrap was read with: see
+// [bootstrap.Config.ParseServer]. It returns nil if the field is absent, which means that load
+// reporting is off. It returns ErrServerNotInBootstrap for a server that is not in the bootstrap.
 func ParseServer(config *bootstrap.Config, policy []byte) (*bootstrap.Server, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(policy, &fields); err != nil {

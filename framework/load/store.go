@@ -8,24 +8,22 @@ import (
 	"time"
 )
 
-// A Store counts the load that one server is told of. It is safe for concurrent
-// use.
+// A Store counts the load that is reported to one server. It is safe for concurrent use.
 type Store struct {
 	spread *spread
 	filled func()
 
 	mu       sync.Mutex
 	clusters map[clusterKey]*clusterEntry
-	room     int // how many clusters there may be before sweep
+	room     int // limit of clusters before sweep
 }
 
-// minRoom is how many clusters a store has room for, used or not. Their names come from
-// control planes, which may bring new ones without end, and never ask for a report.
+// minRoom is the least number of clusters that a store keeps, used or not. The store needs a limit:
+// control planes choose the names, may send new ones without end, and may never ask for a report.
 const minRoom = 10_000
 
-// NewStore returns an empty store. It calls filled, if that is not nil and without
-// holding a lock, when there is something to report although there was nothing
-// before.
+// NewStore returns an empty store. When the store has something to report after it had nothing, it
+// calls filled, if that is not nil, without holding a lock.
 func NewStore(filled func()) *Store {
 	if filled == nil {
 		filled = func() {}
@@ -35,25 +33,25 @@ func NewStore(filled func()) *Store {
 
 type clusterKey struct{ cluster, service string }
 
-// A clusterEntry is one cluster. Its drops may be read without a mutex, and changed with
-// that of the categories. The store's mutex guards everything else.
+// A clusterEntry is one cluster. Its drops may be read without a mutex, and are changed under the
+// mutex of the categories. The store's mutex guards everything else.
 type clusterEntry struct {
 	clusterKey
 	users      int       // handles of the cluster and of its localities
-	idle       time.Time // since when there are none
+	idle       time.Time // since when it has no users
 	since      time.Time // the end of the last report
 	categories sync.Mutex
 	drops      atomic.Pointer[map[string]*drops]
 	localities map[localityKey]*localityEntry
 }
 
-// leave says that a handle was released. The mutex is held.
+// leave records that a handle was released. The mutex is held.
 func (e *clusterEntry) leave() {
 	e.users--
 	e.idle = time.Now()
 }
 
-// drops are those of one category.
+// drops counts the drops of one category.
 type drops struct {
 	lanes
 	reported uint64
@@ -76,17 +74,17 @@ type localityEntry struct {
 	pending  tally // not reported yet
 }
 
-// LocalityID says where endpoints are. Its fields are those of the endpoint plugin's
-// LocalityID, so that one converts to the other.
+// LocalityID identifies a locality. Its fields are those of the endpoint plugin's LocalityID, so
+// that one converts to the other.
 type LocalityID struct {
 	Region  string
 	Zone    string
 	SubZone string
 }
 
-// Cluster returns where calls of a cluster are counted; service is the name of its
-// EDS resource if that is not the cluster's own (gRFC A27). Equal names share their
-// counters. Release the handle when no further call of the cluster will be made.
+// Cluster returns the handle that counts calls of a cluster. The argument service is the name of
+// its EDS resource if that differs from the cluster's (gRFC A27). Handles with equal names share
+// their counters. Release the handle when no further call of the cluster will start.
 func (s *Store) Cluster(cluster, service string) *Cluster {
 	s.mu.Lock()
 	wasEmpty := len(s.clusters) == 0
@@ -106,8 +104,8 @@ func (s *Store) Cluster(cluster, service string) *Cluster {
 	return &Cluster{store: s, entry: e}
 }
 
-// sweep drops, unreported, what is not used if there are too many clusters. It leaves room
-// for as many again as are used, so that this is rare. The mutex is held.
+// sweep removes unused clusters, unreported, if there are too many. It then sets the limit to twice
+// the number of used ones, so that it rarely runs. The mutex is held.
 func (s *Store) sweep() {
 	if len(s.clusters) < s.room {
 		return
@@ -116,15 +114,15 @@ func (s *Store) sweep() {
 	s.room = max(minRoom, 2*len(s.clusters))
 }
 
-// Empty reports whether nobody uses the store, and all that it counted was reported.
+// Empty reports whether the store has no users and all of its load was reported.
 func (s *Store) Empty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.clusters) == 0
 }
 
-// Forget drops, unreported, what has had no user since a time or longer. It is for a
-// server that cannot be told.
+// Forget removes, unreported, all clusters and localities without a user since the given time or
+// longer. The client calls it while the server is unreachable.
 func (s *Store) Forget(before time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,6 +131,6 @@ func (s *Store) Forget(before time.Time) {
 	})
 }
 
-// text makes a name fit for a protobuf message: one that is not would make a whole
+// text returns a name that is valid in a protobuf message. An invalid name would make the whole
 // report unsendable.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
