@@ -1,7 +1,7 @@
-// Package status is what a client knows of itself at one moment: its servers, its
-// authorities, its resources and who watches them.
+// Package status describes the state of a client at one moment: its servers, its authorities, its
+// resources and their watchers.
 //
-// A [Snapshot] is taken by the client, shares nothing with it that changes, and
-// may be kept, compared and presented: as CSDS (gRFC A40), as metrics (gRFC A78), on a
-// page for operators.
+// The client takes a [Snapshot]. The snapshot shares no mutable state with the client. Programs may
+// keep, compare and present it: as CSDS (gRFC A40), as metrics (gRFC A78), or on a page for
+// operators.
 package status

@@ -21,7 +21,7 @@ func failureOf(err error) *failure {
 	return &failure{kindOf(err), err.Error()}
 }
 
-// kindOf names the kind of an error of package resource; empty: it is another error.
+// kindOf returns the kind of an error of package resource, or "" for other errors.
 func kindOf(err error) string {
 	for _, k := range []struct {
 		kind error
@@ -44,8 +44,8 @@ func kindOf(err error) string {
 	return ""
 }
 
-// MarshalJSON writes all fields that are set. Err is an object with its kind, such as
-// "TRANSPORT", and its text.
+// MarshalJSON returns all fields that are set. Err is an object with its kind, such as "TRANSPORT",
+// and its text.
 func (s Server) MarshalJSON() ([]byte, error) {
 	type fields Server
 	return json.Marshal(struct {
@@ -54,7 +54,7 @@ func (s Server) MarshalJSON() ([]byte, error) {
 	}{fields(s), failureOf(s.Err)})
 }
 
-// MarshalJSON writes all fields that are set. Update is as its own MarshalJSON has it. Err is
+// MarshalJSON returns all fields that are set. Update is the result of its own MarshalJSON. Err is
 // an object with its kind, such as "NOT_FOUND", and its text.
 func (r Resource) MarshalJSON() ([]byte, error) {
 	type fields Resource
@@ -69,7 +69,7 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 	}{fields(r), failureOf(r.Err), update})
 }
 
-// update is the JSON form of the update.
+// update returns the JSON form of the update.
 func (r Resource) update() (json.RawMessage, error) {
 	switch u := r.Update.(type) {
 	case nil:
@@ -81,7 +81,7 @@ func (r Resource) update() (json.RawMessage, error) {
 	}
 }
 
-// MarshalJSON writes Behind as text, such as "1.5s".
+// MarshalJSON returns Behind as text, such as "1.5s".
 func (w Watcher) MarshalJSON() ([]byte, error) {
 	out := map[string]string{}
 	if w.Behind != 0 {

@@ -8,52 +8,52 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Snapshot is a client at one moment. It is not changed after it was taken, and may
-// be read by any number of goroutines. Its JSON has everything but credentials and secrets;
-// its parts print as one line each.
+// A Snapshot is the state of a client at one moment. It never changes and may be read by any number
+// of goroutines. Its JSON contains everything but credentials and secrets. Each of its parts prints
+// as one line.
 type Snapshot struct {
-	// Scope is the part of the program that the client is for (gRFC A71): the target of gRPC
+	// Scope is the part of the program that uses the client (gRFC A71): the target of gRPC
 	// channels, "#server" for gRPC servers, and "" for the program's own client.
 	Scope  string    `json:"scope,omitzero"`
 	Taken  time.Time `json:"taken,omitzero"`
 	NodeID string    `json:"nodeId,omitzero"`
-	// Servers are those of the bootstrap file, each once, in the order in which
-	// authorities name them first.
+	// Servers are the servers of the bootstrap file, each once, in the order in which authorities
+	// first name them.
 	Servers []Server `json:"servers,omitempty"`
-	// Authorities are in the order of their names, that of old-style names first.
+	// Authorities are ordered by name. The entry for old-style names is first.
 	Authorities []Authority `json:"authorities,omitempty"`
-	// Resources are those that are watched, the members of collections that are, and
-	// those collections, ordered by type and name.
+	// Resources are the watched resources, the watched collections, and the members of those
+	// collections, ordered by type and name.
 	Resources []Resource `json:"resources,omitempty"`
-	// SlowWatchers counts how often a watcher took longer than it is waited for.
+	// SlowWatchers counts how often a watcher exceeded its time budget.
 	SlowWatchers uint64 `json:"slowWatchers,omitzero"`
 }
 
-// A ServerState is how a client stands with a server.
+// A ServerState is the state of a client's connection to a server.
 type ServerState string
 
 // The states of a server.
 const (
-	Idle       ServerState = "IDLE"       // nothing is wanted of it
+	Idle       ServerState = "IDLE"       // the client does not need it
 	Connecting ServerState = "CONNECTING" // a stream is being opened
-	Connected  ServerState = "CONNECTED"  // there is a stream
-	Waiting    ServerState = "WAITING"    // until it is tried again
+	Connected  ServerState = "CONNECTED"  // the stream is open
+	Waiting    ServerState = "WAITING"    // until the next attempt
 )
 
 // A Server is one entry of the bootstrap file.
 type Server struct {
 	Entry *bootstrap.Server `json:"entry,omitzero"`
 	State ServerState       `json:"state,omitzero"`
-	// Delta says that the incremental variant of the protocol is spoken, or tried.
+	// Delta reports whether the client uses, or tries, the incremental variant of the protocol.
 	Delta bool `json:"delta,omitzero"`
-	// RetryAt is when a server that is waited for is tried again.
+	// RetryAt is the time of the next attempt, in the state Waiting.
 	RetryAt time.Time `json:"retryAt,omitzero"`
-	// Err is why the server could last not be reached, or why a stream last ended with an
-	// error, at ErrAt; nil if neither happened. It may be over.
+	// Err is the reason of the last failed attempt or the last stream error, at ErrAt. It is nil if
+	// neither happened. The problem may be over.
 	Err   error     `json:"-"`
 	ErrAt time.Time `json:"errorAt,omitzero"`
-	// DownSince is the begin of the current outage. It is zero if the server can be
-	// reached, or if its state is unknown. Attempts failed since then.
+	// DownSince is the begin of the current outage. It is zero if the server is reachable, or if
+	// its state is unknown. Attempts have failed since then.
 	DownSince time.Time `json:"downSince,omitzero"`
 	Attempts  int       `json:"attempts,omitzero"`
 
@@ -61,7 +61,7 @@ type Server struct {
 	Requests  uint64 `json:"requests"`
 	Responses uint64 `json:"responses"`
 	Rejected  uint64 `json:"rejected"`      // responses
-	Repeated  uint64 `json:"repeated"`      // names that the client asked for again because the server did not answer
+	Repeated  uint64 `json:"repeated"`      // names that the client requested again because the server did not answer
 	Sent      uint64 `json:"sentBytes"`     // bytes, of requests
 	Received  uint64 `json:"receivedBytes"` // bytes, of responses
 }
@@ -70,11 +70,11 @@ type Server struct {
 type Authority struct {
 	Name     string              `json:"name,omitzero"` // empty for old-style names, and for the empty authority
 	OldStyle bool                `json:"oldStyle,omitzero"`
-	Servers  []*bootstrap.Server `json:"servers,omitempty"` // in the order in which they are used (gRFC A71)
+	Servers  []*bootstrap.Server `json:"servers,omitempty"` // in the order of preference (gRFC A71)
 	Active   *bootstrap.Server   `json:"active,omitzero"`   // in use; nil when nothing is watched
 }
 
-// A Resource is what is known of a resource or a collection.
+// A Resource is the state of a resource or a collection.
 type Resource struct {
 	Type      string     `json:"type"` // full name of the message
 	Name      xdstp.Name `json:"name"`
@@ -82,25 +82,23 @@ type Resource struct {
 	// State is REQUESTED, ACKED, NACKED, DOES_NOT_EXIST, TIMEOUT or RECEIVED_ERROR
 	// (gRFC A88).
 	State string `json:"state"`
-	// Update is in use, since Updated; nil when there is none.
+	// Update is the update in use, since Updated; nil if there is none.
 	Update  resource.Update `json:"-"`
-	Version string          `json:"version,omitzero"` // with which it was last sent
+	Version string          `json:"version,omitzero"` // of the last response with it
 	Updated time.Time       `json:"updated,omitzero"`
-	Expires time.Time       `json:"expires,omitzero"` // the end of its time to live; zero: there is none
-	// Err is what is wrong, beside an Update that stays in use or with the resource
-	// itself.
+	Expires time.Time       `json:"expires,omitzero"` // the end of its time to live; zero: none
+	// Err is a problem of the resource. If Update is set, it stays in use.
 	Err error `json:"-"`
-	// RejectedVersion is the last one that was rejected, at RejectedAt.
+	// RejectedVersion is the last rejected version, at RejectedAt.
 	RejectedVersion string    `json:"rejectedVersion,omitzero"`
 	RejectedAt      time.Time `json:"rejectedAt,omitzero"`
-	// Collection says that this is a wildcard or a glob collection.
+	// Collection marks a wildcard or a glob collection.
 	Collection bool      `json:"collection,omitzero"`
 	Watchers   []Watcher `json:"watchers,omitempty"`
 }
 
 // A Watcher is one watcher of a resource.
 type Watcher struct {
-	// Behind is for how long something new has been waiting for the watcher; zero
-	// when it knows everything.
+	// Behind is the time for which the watcher has not taken the newest state; zero if it has.
 	Behind time.Duration `json:"-"`
 }

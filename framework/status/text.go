@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// String counts the parts of the snapshot.
+// String returns the number of parts of each kind.
 func (s Snapshot) String() string {
 	line := fmt.Sprintf("node %s: %d servers, %d authorities, %d resources, %d times slow watchers",
 		printable.Quote(s.NodeID, printable.Short), len(s.Servers), len(s.Authorities), len(s.Resources), s.SlowWatchers)
@@ -21,7 +21,7 @@ func (s Snapshot) String() string {
 	return line
 }
 
-// String describes the server on one line.
+// String returns a description on one line.
 func (s Server) String() string {
 	line := fmt.Sprintf("%v %s: %d streams, %d requests, %d responses", s.Entry, s.State, s.Streams, s.Requests, s.Responses)
 	if s.Rejected > 0 {
@@ -33,7 +33,7 @@ func (s Server) String() string {
 	return line + problem(s.Err)
 }
 
-// String describes the authority on one line, with the URI of the server in use.
+// String returns a description on one line, with the URI of the server in use.
 func (a Authority) String() string {
 	name := printable.Quote(a.Name, printable.Short)
 	if a.OldStyle {
@@ -45,7 +45,7 @@ func (a Authority) String() string {
 	return fmt.Sprintf("%s: %s in use, of %d servers", name, printable.Text(a.Active.URI(), printable.Short), len(a.Servers))
 }
 
-// String describes the resource on one line, without its content.
+// String returns a description on one line, without the content.
 func (r Resource) String() string {
 	line := fmt.Sprintf("%s %s %s", printable.Text(r.Type[strings.LastIndexByte(r.Type, '.')+1:], printable.Short),
 		printable.Quote(r.Name.String(), printable.Short), r.State)
@@ -58,7 +58,7 @@ func (r Resource) String() string {
 	return line + fmt.Sprintf(", %d watchers", len(r.Watchers)) + problem(r.Err)
 }
 
-// String says how far the watcher is behind.
+// String returns for how long the watcher is behind.
 func (w Watcher) String() string {
 	if w.Behind == 0 {
 		return "up to date"
