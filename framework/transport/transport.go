@@ -8,60 +8,54 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// Methods of the xDS services, as streams are opened with.
+// Methods of the xDS services, for opening streams.
 const (
 	MethodADS      = "/envoy.service.discovery.v3.AggregatedDiscoveryService/StreamAggregatedResources"
 	MethodDeltaADS = "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"
 )
 
-// ErrUnimplemented is in the chain of the error with which a stream ends whose
-// method the server does not have.
+// ErrUnimplemented is in the chain of a stream's error if the server does not have the method.
 var ErrUnimplemented = errors.New("the server does not implement the method")
 
-// A Transport makes connections to control planes. Its methods may be called
-// from any goroutine.
+// A Transport makes connections to control planes. Its methods may be called from any goroutine.
 type Transport interface {
-	// Dial returns a connection to a server, with the server's credentials. It
-	// does not wait for the network; it fails only when the entry cannot be
-	// used at all, as with credentials that cannot be built.
+	// Dial returns a connection to a server, with the server's credentials. It does not wait for
+	// the network. It fails only if the entry is unusable, for example if its credentials cannot be
+	// built.
 	Dial(server *bootstrap.Server) (Conn, error)
 }
 
-// A Conn is a connection, or what makes connections when streams need them.
+// A Conn is a connection, or makes connections when streams need them.
 type Conn interface {
-	// OpenStream opens a bidirectional stream of the method. It waits while the
-	// connection is being made and fails, with the reason, once it is known
-	// that it cannot be (gRFC A57). It also fails when the server grants no stream
-	// for long, because only a failure makes a client fall back. The
-	// stream ends with ctx.
+	// OpenStream opens a bidirectional stream of the method. It waits for the connection, and fails
+	// with the reason once the connection has failed (gRFC A57). It also fails if the server grants
+	// no stream for long, because a client falls back only after a failure. The stream ends with
+	// ctx.
 	OpenStream(ctx context.Context, method string) (Stream, error)
 	// Close ends the connection and every stream on it.
 	Close() error
 }
 
-// A Stream carries encoded protobuf messages. One goroutine may send while
-// another receives.
+// A Stream carries encoded protobuf messages. One goroutine may send while another receives.
 type Stream interface {
-	// Send hands a message to the network. It may block for flow control. The
-	// caller does not touch msg again. A message that Send fails for has not been and
-	// will not be delivered.
+	// Send passes a message to the network. It may block for flow control. The caller must not use
+	// msg again. If Send fails, the message has not been and will not be delivered.
 	Send(msg []byte) error
-	// Receive waits for a message, which is valid until the next call. io.EOF says
-	// that the server ended the stream without an error.
+	// Receive waits for a message, which is valid until the next call. It returns io.EOF if the
+	// server ended the stream without an error.
 	Receive() ([]byte, error)
 }
 
-// A PieceReceiver is a [Stream] whose messages arrive in pieces, for callers that do not
-// need to have them in one.
+// A PieceReceiver is a [Stream] that can return a message in pieces, for callers that do not need
+// it in one.
 type PieceReceiver interface {
-	// ReceivePieces is Receive; the pieces are valid until the next call of either.
+	// ReceivePieces is Receive for pieces. They are valid until the next call of either method.
 	ReceivePieces() ([][]byte, error)
 }
 
-// An Arriver is a [Stream] that notices a message before all of it is there.
+// An Arriver is a [Stream] that detects a message before it is complete.
 type Arriver interface {
-	// Arriving reports whether bytes are arriving of a message that Receive waits for, and
-	// since when. It may take other bytes for such, and miss a small message. Any goroutine
-	// may call it.
+	// Arriving reports whether a message that Receive waits for is arriving, and since when. It may
+	// mistake other bytes for a message, and may miss a small message. Any goroutine may call it.
 	Arriving() (since time.Time, ok bool)
 }

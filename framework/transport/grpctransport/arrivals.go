@@ -9,19 +9,19 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// Bytes that arrive are those of a message if there are many, with no long pause between
-// them. Pings, settings and window updates are fewer.
+// Bytes count as a message if there are many of them without a long pause. Pings, settings and
+// window updates are fewer.
 const (
 	messageBytes = 16 << 10
 	longestPause = 5 * time.Second
 )
 
-// arrivals count the bytes that arrive on the connections to one server. grpc-go tells of
-// a message only when all of it is there.
+// arrivals counts the bytes that arrive on the connections to one server. grpc-go reports a message
+// only when it is complete.
 type arrivals struct {
 	mu    sync.Mutex
 	bytes uint64
-	began time.Time // when bytes arrived first that no long pause has followed
+	began time.Time // first arrival after the last long pause
 	last  time.Time
 }
 
@@ -36,15 +36,15 @@ func (a *arrivals) add(n int) {
 	a.last = now
 }
 
-// mark returns how many bytes have arrived.
+// mark returns the number of bytes that have arrived.
 func (a *arrivals) mark() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.bytes
 }
 
-// since returns since when bytes have been arriving, if they are enough for a message, by a
-// mark, and still arrive.
+// since returns the time since which bytes have been arriving. It reports true if enough bytes for
+// a message have arrived since the mark, and bytes are still arriving.
 func (a *arrivals) since(mark uint64) (time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -7,12 +7,12 @@ import (
 	"google.golang.org/grpc/mem"
 )
 
-// rawCodec lets encoded protobuf messages through as they are.
+// rawCodec passes encoded protobuf messages through unchanged.
 type rawCodec struct{}
 
 var _ encoding.CodecV2 = rawCodec{}
 
-// Name is the content subtype; what passes is protobuf.
+// Name returns the content subtype: the messages are protobuf.
 func (rawCodec) Name() string { return "proto" }
 
 // Marshal takes a []byte, which grpc-go must not recycle.
@@ -24,7 +24,7 @@ func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(b)}, nil
 }
 
-// Unmarshal keeps the pieces that a message arrived in, in a *message.
+// Unmarshal keeps the received pieces of a message in a *message.
 func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	m, ok := v.(*message)
 	if !ok {
@@ -38,13 +38,13 @@ func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// A message is what a stream received last, in the transport's buffers.
+// A message is the last message that a stream received, in the transport's buffers.
 type message struct {
 	data   mem.BufferSlice
 	pieces [][]byte
 }
 
-// release gives the buffers back.
+// release returns the buffers.
 func (m *message) release() {
 	m.data.Free()
 	clear(m.pieces)

@@ -25,8 +25,8 @@ var (
 // but granted no stream on any of them; see [WithStreamTimeout] and [WithMaxConnections].
 const KindNoStream = "NoStream"
 
-// A conn is one ClientConn while that works and takes new streams. Otherwise it has other
-// ClientConns, beside the first or in its place.
+// A conn is one ClientConn as long as that works and takes new streams. Otherwise it uses further
+// ClientConns, beside the first or instead of it.
 type conn struct {
 	target  string
 	options []grpc.DialOption
@@ -44,10 +44,10 @@ type conn struct {
 
 // An attempt opens one stream. It tries one link after another.
 type attempt struct {
-	left    time.Duration // that the server may still take
-	since   time.Time     // when a part of that was last taken
-	share   int           // how many streams a link gets that the attempt is placed on; 0: any number
-	verdict error         // why it left its link
+	left    time.Duration // remaining time for the server
+	since   time.Time     // start of the current step of that time
+	share   int           // limit of streams on a link that takes the attempt; 0: none
+	verdict error         // reason for leaving its link
 	end     context.CancelCauseFunc
 }
 
@@ -65,9 +65,9 @@ func (c *conn) dial() (*link, error) {
 	return l, nil
 }
 
-// update changes the state that the mutex guards. It closes the links without streams that
-// take no further one. Of the other links without streams, the first stays, and the rest
-// close after the idle time.
+// update changes the state that the mutex guards. It closes links without streams that take no
+// further one. Of the other links without streams, it keeps the first, and closes the rest after
+// the idle time.
 func (c *conn) update(change func()) {
 	c.mu.Lock()
 	change()
@@ -91,13 +91,13 @@ func (c *conn) update(change func()) {
 	c.links = kept
 	c.mu.Unlock()
 	for _, l := range superfluous {
-		_ = l.client.Close() // it fails only when closed twice
+		_ = l.client.Close() // it fails only if already closed
 	}
 }
 
 // OpenStream implements [transport.Conn].
 func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	a := &attempt{left: c.timeout + c.step()} // the first step may count before the connection is ready
+	a := &attempt{left: c.timeout + c.step()} // the first step may end before the connection is ready
 	for {
 		s, err := c.try(ctx, method, a)
 		if !errors.Is(err, errFull) {
@@ -106,7 +106,7 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	}
 }
 
-// try opens a stream on one link. It fails with errFull if another link is to be tried.
+// try opens a stream on one link. It fails with errFull if the attempt should try another link.
 func (c *conn) try(ctx context.Context, method string, a *attempt) (transport.Stream, error) {
 	ctx, end := context.WithCancelCause(ctx)
 	a.verdict, a.end = nil, end
@@ -130,7 +130,7 @@ func (c *conn) try(ctx context.Context, method string, a *attempt) (transport.St
 	return &stream{ClientStream: client, end: end, arrivals: c.arrivals}, nil
 }
 
-// place chooses the link of an attempt, which then waits there.
+// place chooses the link on which an attempt waits.
 func (c *conn) place(a *attempt) (l *link, err error) {
 	c.update(func() {
 		if c.closed {
@@ -147,7 +147,7 @@ func (c *conn) place(a *attempt) (l *link, err error) {
 	return l, err
 }
 
-// choose returns the first link that has room for the attempt, or else a further one.
+// choose returns the first link that has room for the attempt, or else a new one.
 func (c *conn) choose(a *attempt) (*link, error) {
 	working := 0
 	var crowded *link
@@ -179,7 +179,7 @@ func (c *conn) settle(ctx context.Context, l *link, a *attempt, result error) (e
 		delete(l.waiting, a)
 		switch {
 		case a.verdict != nil:
-			err = a.verdict // also where a stream was granted too late
+			err = a.verdict // also if a stream was granted too late
 		case result != nil:
 			err = plain(result)
 			l.failed = l.failed || ctx.Err() == nil && l.client.GetState() != connectivity.Ready

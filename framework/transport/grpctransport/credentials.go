@@ -13,9 +13,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// ChannelCredentials builds the credentials of one server from the "config" of
-// its entry in the bootstrap file, which is nil when there is none. Release, if
-// not nil, is called when the connection is closed.
+// ChannelCredentials builds the credentials of one server from the "config" of its entry in the
+// bootstrap file, which is nil if there is none. The transport calls release, if not nil, when it
+// closes the connection.
 type ChannelCredentials func(config json.RawMessage) (b credentials.Bundle, release func(), err error)
 
 func builtinChannelCredentials() map[string]ChannelCredentials {
@@ -30,12 +30,12 @@ func builtinChannelCredentials() map[string]ChannelCredentials {
 	}
 }
 
-// dialCredentials are the credentials of an entry as dial options.
+// dialCredentials holds the credentials of an entry as dial options.
 type dialCredentials struct {
 	options  []grpc.DialOption // without the bundle
 	bundle   credentials.Bundle
 	release  func()
-	arrivals *arrivals // on the connections that are made with them
+	arrivals *arrivals // on the connections with these credentials
 }
 
 func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, error) {

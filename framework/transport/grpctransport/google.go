@@ -13,14 +13,14 @@ import (
 // cloudPlatform is the scope of google_default credentials.
 const cloudPlatform = "https://www.googleapis.com/auth/cloud-platform"
 
-// newGoogleDefault are google_default channel credentials that look for the
-// application's own when a stream needs them: that may ask the network, and Dial must
+// newGoogleDefault returns google_default channel credentials. They look for the application's
+// default credentials when a stream needs them, because that may use the network, and Dial must
 // not.
 func newGoogleDefault() credentials.Bundle {
 	return google.NewDefaultCredentialsWithOptions(google.DefaultCredentialsOptions{PerRPCCreds: new(applicationDefault)})
 }
 
-// applicationDefault are the application's default credentials once they are found.
+// applicationDefault holds the application's default credentials once they are found.
 type applicationDefault struct {
 	mu    sync.Mutex
 	found credentials.PerRPCCredentials
@@ -44,7 +44,7 @@ func (a *applicationDefault) find(ctx context.Context) (credentials.PerRPCCreden
 	if a.found != nil {
 		return a.found, nil
 	}
-	// What is found fetches tokens with the context, long after this stream.
+	// The credentials fetch tokens with this context, long after this stream.
 	found, err := oauth.NewApplicationDefault(context.WithoutCancel(ctx), cloudPlatform)
 	if err != nil {
 		return nil, fmt.Errorf("grpctransport: google_default: %w", err)

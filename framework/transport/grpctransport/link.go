@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// patience is how long a stream waits on a connection that has as many streams as the
-	// server allows, before another connection is used.
+	// patience is how long a stream waits on a connection at the server's limit of streams, before
+	// the transport uses another connection.
 	patience = 100 * time.Millisecond
-	// idleTime is how long a further connection without streams is kept, as long as a pool
-	// of package client keeps a connection without users.
+	// idleTime is how long a further connection without streams is kept. It equals the idle time of
+	// a pool of package client.
 	idleTime = 10 * time.Minute
 )
 
-// A link is one ClientConn. Its conn's mutex guards the fields, but for limit.
+// A link is one ClientConn. The mutex of its conn guards the fields, except limit.
 type link struct {
 	client  *grpc.ClientConn
 	limit   atomic.Uint32         // streams that the server allows
 	waiting map[*attempt]struct{} // for a stream
 	open    int                   // streams
 	full    bool                  // streams have waited in vain, and the limit may still be reached
-	failed  bool                  // no further stream: it would meet grpc-go's backoff
+	failed  bool                  // takes no further stream, to avoid grpc-go's backoff
 
-	timer   *time.Timer   // of the next look, nil unless streams have been waiting
-	reached bool          // at the last look, the limit was
-	blocked time.Duration // how long the limit has been reached while streams wait
+	timer   *time.Timer   // of the next look; nil unless streams have been waiting
+	reached bool          // at the last look, the limit was reached
+	blocked time.Duration // time at the limit while streams wait
 
-	idle    *time.Timer // runs while the link is superfluous
+	idle    *time.Timer // runs while the link is unneeded
 	expired bool        // the idle time is over
 }
 
@@ -43,10 +43,10 @@ func (l *link) exhausted() bool { return int64(l.open) >= int64(l.limit.Load()) 
 
 func (l *link) usable() bool { return !l.failed && (!l.full || !l.exhausted()) }
 
-// streams returns how many streams there are if all that wait are granted.
+// streams returns the number of streams if all waiting ones are granted.
 func (l *link) streams() int { return len(l.waiting) + l.open }
 
-// busy ends the idle time.
+// busy stops the idle timer.
 func (l *link) busy() {
 	if l.idle != nil {
 		l.idle.Stop()
@@ -54,7 +54,7 @@ func (l *link) busy() {
 	l.idle, l.expired = nil, false
 }
 
-// stop ends the timers.
+// stop stops the timers.
 func (l *link) stop() {
 	l.busy()
 	if l.timer != nil {
@@ -62,7 +62,7 @@ func (l *link) stop() {
 	}
 }
 
-// step is how often a link is looked at while streams wait, and the precision of the wait.
+// step is the interval of looks at a link while streams wait. It is the precision of the wait.
 func (c *conn) step() time.Duration { return min(patience/5, c.timeout) }
 
 // wait adds an attempt to those that wait on a link.
@@ -73,9 +73,9 @@ func (c *conn) wait(l *link, a *attempt) {
 	}
 }
 
-// look counts a step of the wait on a link. Only the time counts for which the connection
-// is ready: grpc-go bounds the time in which it is made. A step never counts more than its
-// time: a process that stood still has not waited for the server.
+// look counts a step of the wait on a link. It counts only time while the connection is ready,
+// because grpc-go limits the time of connecting. A step never counts more than its length, so that
+// a suspended process does not count as waiting for the server.
 func (c *conn) look(l *link) {
 	if c.closed || len(l.waiting) == 0 {
 		l.timer = nil
@@ -100,7 +100,7 @@ func (c *conn) look(l *link) {
 	l.timer.Reset(c.step())
 }
 
-// judge ends the wait of the attempts whose time is over, and that of all attempts if the
+// judge ends the wait of the attempts whose time is over. It ends the wait of all attempts if the
 // link has no room for them and another link may have.
 func (c *conn) judge(l *link) {
 	others := func(o *link) bool { return o != l && o.usable() }
@@ -113,7 +113,7 @@ func (c *conn) judge(l *link) {
 			l.failed = l.failed || l.open == 0 && l.blocked >= c.timeout/10*9
 			l.dismiss(a, noStream("the server accepted the connection and granted no stream within %v", c.timeout))
 		case full:
-			a.share = int(l.limit.Load()) // very likely the limit of the server's other connections
+			a.share = int(l.limit.Load()) // probably also the server's limit on other connections
 			l.dismiss(a, errFull)
 		}
 	}

@@ -16,8 +16,8 @@ const (
 	setting     = 6 // bytes: identifier, value
 )
 
-// A limitedBundle is a bundle that notes how many streams the server allows on the newest
-// connection. grpc-go does not report it.
+// A limitedBundle is a bundle that records the server's stream limit on the newest connection.
+// grpc-go does not report it.
 type limitedBundle struct {
 	credentials.Bundle
 	limit *atomic.Uint32
@@ -39,7 +39,7 @@ func (c limitedCredentials) ClientHandshake(ctx context.Context, authority strin
 	if err != nil {
 		return nil, nil, err
 	}
-	c.limit.Store(math.MaxUint32) // until the server names another (RFC 9113, section 6.5.2)
+	c.limit.Store(math.MaxUint32) // until the server sends another one (RFC 9113, section 6.5.2)
 	return &limitedConn{Conn: conn, limit: c.limit}, info, nil
 }
 
@@ -48,15 +48,15 @@ func (c limitedCredentials) Clone() credentials.TransportCredentials {
 	return limitedCredentials{c.TransportCredentials.Clone(), c.limit}
 }
 
-// A limitedConn looks for SETTINGS_MAX_CONCURRENT_STREAMS in the frames that are read from
-// it. The one goroutine that reads owns its state.
+// A limitedConn looks for SETTINGS_MAX_CONCURRENT_STREAMS in the frames that are read from it. The
+// single reading goroutine owns its state.
 type limitedConn struct {
 	net.Conn
 	limit    *atomic.Uint32
 	part     [frameHeader]byte // of a frame's header or a setting
 	have     int               // bytes of part
-	payload  int               // bytes of the frame that are still to come
-	settings bool              // the frame has settings
+	payload  int               // remaining bytes of the frame
+	settings bool              // the frame contains settings
 }
 
 // Read implements [net.Conn].
@@ -93,7 +93,7 @@ func (c *limitedConn) scan(b []byte) {
 
 func (c *limitedConn) header() {
 	c.payload = int(binary.BigEndian.Uint32(c.part[:]) >> 8)
-	// A frame whose settings are not whole ends the connection.
+	// A frame with incomplete settings ends the connection.
 	c.settings = http2.FrameType(c.part[3]) == http2.FrameSettings && c.payload%setting == 0
 }
 

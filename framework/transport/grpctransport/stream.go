@@ -27,8 +27,8 @@ type stream struct {
 	mark    uint64    // of arrivals, at that time
 }
 
-// Send implements [transport.Stream]. It fails with io.EOF when the stream has
-// ended; the reason is what Receive returns.
+// Send implements [transport.Stream]. It fails with io.EOF if the stream has ended. Receive returns
+// the reason.
 func (s *stream) Send(msg []byte) error { return plain(s.SendMsg(msg)) }
 
 var (
@@ -63,9 +63,8 @@ func (s *stream) wait() {
 	s.waiting, s.mark = now, mark
 }
 
-// Arriving implements [transport.Arriver]. The bytes are those of all streams of the
-// server's connections, so that a message for another client may be taken for one of this
-// stream's.
+// Arriving implements [transport.Arriver]. It counts the bytes of all streams on the server's
+// connections. It may therefore mistake a message for another client for one of this stream.
 func (s *stream) Arriving() (since time.Time, ok bool) {
 	s.mu.Lock()
 	waiting, mark := s.waiting, s.mark
@@ -79,9 +78,8 @@ func (s *stream) Arriving() (since time.Time, ok bool) {
 	return since, ok
 }
 
-// plain keeps what a status error says and takes its type away: a control
-// plane's status must not be found in an error chain and become that of a call
-// (gRFC A54).
+// plain keeps the text of a status error and removes its type. A control plane's status must not be
+// found in an error chain and become the status of a call (gRFC A54).
 func plain(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err

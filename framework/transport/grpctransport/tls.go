@@ -19,11 +19,11 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// defaultRefresh is how often certificate files are read (gRFC A65).
+// defaultRefresh is the interval of reading certificate files (gRFC A65).
 const defaultRefresh = 10 * time.Minute
 
-// tlsConfig is the config of the tls channel credentials (gRFC A65). Without
-// files, the system's roots decide and no client certificate is presented.
+// tlsConfig is the config of the tls channel credentials (gRFC A65). Without files, the client uses
+// the system's roots and presents no certificate.
 type tlsConfig struct {
 	CertificateFile   string `json:"certificate_file"`
 	PrivateKeyFile    string `json:"private_key_file"`
@@ -31,8 +31,8 @@ type tlsConfig struct {
 	RefreshInterval   string `json:"refresh_interval"`
 }
 
-// readable reports what is wrong with the files now. A provider would try again at
-// its next interval, and say nothing to the handshakes that wait for it.
+// readable returns the current error of the files. A provider would retry only at its next
+// interval, without telling the waiting handshakes.
 func (c *tlsConfig) readable() error {
 	if c.CertificateFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.CertificateFile, c.PrivateKeyFile); err != nil {
@@ -67,7 +67,7 @@ func newTLS(raw json.RawMessage) (credentials.Bundle, func(), error) {
 		if err := protojson.Unmarshal([]byte(strconv.Quote(c.RefreshInterval)), &d); err != nil {
 			return nil, nil, fmt.Errorf("config: refresh_interval = %q; must be a duration such as \"600s\": %w", c.RefreshInterval, err)
 		}
-		refresh = d.AsDuration() // above zero, as package bootstrap has checked
+		refresh = d.AsDuration() // above zero: package bootstrap has checked it
 	}
 	if c.CertificateFile == "" && c.CACertificateFile == "" {
 		return bundle{credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})}, nil, nil
@@ -87,8 +87,8 @@ func newTLS(raw json.RawMessage) (credentials.Bundle, func(), error) {
 	return bundle{&reloadingTLS{provider: provider}}, provider.Close, nil
 }
 
-// reloadingTLS asks for the key material at each handshake, so that files that
-// change are used for the next connection.
+// reloadingTLS gets the key material at each handshake, so that the next connection uses changed
+// files.
 type reloadingTLS struct {
 	provider   certprovider.Provider
 	serverName string
@@ -109,7 +109,7 @@ func (r *reloadingTLS) ClientHandshake(ctx context.Context, authority string, ra
 	return creds.ClientHandshake(ctx, authority, raw)
 }
 
-// ServerHandshake implements [credentials.TransportCredentials]; these
+// ServerHandshake implements [credentials.TransportCredentials]. It fails, because these
 // credentials are for clients.
 func (r *reloadingTLS) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	return nil, nil, errors.New("grpctransport: these credentials are for clients only")
@@ -132,7 +132,7 @@ func (r *reloadingTLS) OverrideServerName(name string) error {
 	return nil
 }
 
-// A bundle is transport credentials alone.
+// A bundle holds only transport credentials.
 type bundle struct {
 	transport credentials.TransportCredentials
 }
