@@ -5,7 +5,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A side is whose TLS is read.
+// A side is the side of a connection whose TLS is read.
 type side bool
 
 const (
@@ -13,7 +13,7 @@ const (
 	server side = true
 )
 
-// common is what a CommonTlsContext says.
+// common holds the content of a CommonTlsContext.
 type common struct {
 	identity    Instance
 	roots       Instance
@@ -40,8 +40,8 @@ func readCommon(dc *resource.DecodeContext, p resource.Path, m *commonView, s si
 	return c
 }
 
-// identity is the certificate to show. The deprecated field, from before
-// tls_certificate_provider_instance, means the same.
+// identity returns the certificate to present. The deprecated field, which predates
+// tls_certificate_provider_instance, has the same meaning.
 func identity(dc *resource.DecodeContext, p resource.Path, m *commonView, v *resource.Violations) Instance {
 	switch {
 	case m.provider.set:
@@ -65,7 +65,7 @@ func instance(dc *resource.DecodeContext, p resource.Path, m instanceView, v *re
 	return m.Instance
 }
 
-// readValidation finds out how the other side is verified.
+// readValidation reads the rules for verifying the peer.
 func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *commonView, s side, v *resource.Violations) {
 	switch m.member {
 	case 0:
@@ -82,8 +82,8 @@ func (c *common) readValidation(dc *resource.DecodeContext, p resource.Path, m *
 	}
 }
 
-// readContext reads a CertificateValidationContext. older is where the roots were
-// named before it had a field for them.
+// readContext reads a CertificateValidationContext. The argument older is the field that named the
+// roots in older versions of the message.
 func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *validationView, older instanceView, s side, v *resource.Violations) {
 	c.validation = true
 	switch {
@@ -110,8 +110,8 @@ func (c *common) readContext(dc *resource.DecodeContext, p resource.Path, m *val
 	c.sans = sans
 }
 
-// rejectUnsupported rejects what is not supported and cannot be ignored without
-// being less secure than the control plane wants.
+// rejectUnsupported rejects unsupported fields that would make the connection less secure if they
+// were ignored.
 func rejectUnsupported(p resource.Path, m *validationView, v *resource.Violations) {
 	for _, f := range []struct {
 		name string

@@ -9,50 +9,49 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// An Instance is a certificate of a certificate provider instance of the bootstrap.
-// The zero value is none.
+// An Instance is a certificate of a certificate provider instance of the bootstrap. The zero value
+// is no certificate.
 type Instance struct {
 	// Provider is the name of the instance in the bootstrap.
 	Provider string
-	// Certificate is the name that the instance knows the certificate by.
+	// Certificate is the name of the certificate in the instance.
 	Certificate string
 }
 
-// A Client is the TLS of a cluster's connections.
+// A Client is the TLS configuration of a cluster's connections.
 type Client struct {
-	// Identity is what the client shows when it is asked; zero: nothing.
+	// Identity is the certificate that the client presents if the server asks; zero: none.
 	Identity Instance
-	// Roots is what servers are verified against. Exactly one of Roots and
-	// SystemRoots says something (A82).
+	// Roots are the roots that verify servers. Exactly one of Roots and SystemRoots is set (A82).
 	Roots Instance
-	// SystemRoots says that the system's roots are used.
+	// SystemRoots selects the system's roots.
 	SystemRoots bool
-	// SANs are what a name in the server's certificate must match, any of them;
-	// nil: no name is looked at (A29).
+	// SANs are matchers for the server's certificate. One of its names must match one of them. If
+	// nil, names are not checked (A29).
 	SANs []matcher.String
-	// SNI is the server name to ask for; at most 255 bytes (A101).
+	// SNI is the server name that the client sends; at most 255 bytes (A101).
 	SNI string
-	// AutoHostSNI asks for the hostname of the endpoint, where it has one (A101).
+	// AutoHostSNI sends the hostname of the endpoint instead, if it has one (A101).
 	AutoHostSNI bool
-	// AutoSNISANValidation verifies the server by the name that was asked for, in
-	// the place of SANs (A101).
+	// AutoSNISANValidation verifies the server by the SNI that the client sent, instead of by SANs
+	// (A101).
 	AutoSNISANValidation bool
 }
 
-// A Server is the TLS of the connections of one filter chain.
+// A Server is the TLS configuration of the connections of one filter chain.
 type Server struct {
-	// Identity is what the server shows; never zero.
+	// Identity is the certificate that the server presents; never zero.
 	Identity Instance
-	// Roots is what clients are verified against; zero: clients are not asked.
+	// Roots are the roots that verify clients; zero: the server does not ask for certificates.
 	Roots Instance
-	// RequireClientCertificate says that a client must show a certificate.
+	// RequireClientCertificate rejects clients without a certificate.
 	RequireClientCertificate bool
 }
 
-// socketName is the name that the transport socket of a filter chain must have.
+// socketName is the required name of a filter chain's transport socket.
 const socketName = "envoy.transport_sockets.tls"
 
-// ForServer reads the encoded transport socket of a filter chain; nil without one.
+// ForServer reads the encoded transport socket of a filter chain. It returns nil if there is none.
 func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
@@ -92,8 +91,8 @@ func ForServer(dc *resource.DecodeContext, socket []byte) (*Server, error) {
 	return out, v.Err()
 }
 
-// ForClient reads the encoded transport socket of a cluster; nil without one, and
-// without one in a proxy's.
+// ForClient reads the encoded transport socket of a cluster. It returns nil if there is none, or if
+// a proxy's transport socket contains none.
 func ForClient(dc *resource.DecodeContext, socket []byte) (*Client, error) {
 	if socket == nil {
 		return nil, nil //nolint:nilnil // no transport socket is no TLS
@@ -142,7 +141,7 @@ func forClient(dc *resource.DecodeContext, config resource.TypedConfig) (*Client
 	}, v.Err()
 }
 
-// innerSocket is where a proxy's transport socket has another.
+// innerSocket returns the path of the transport socket inside a proxy's one.
 func innerSocket() resource.Path {
 	p := typedConfig()
 	return p.Field("transport_socket")
@@ -159,7 +158,7 @@ func open(dc *resource.DecodeContext, socket []byte) (resource.TypedConfig, erro
 	return c, err
 }
 
-// encoded is a transport socket's configuration, which must be a message like m.
+// encoded returns a transport socket's configuration, which must be a message of m's type.
 func encoded(c resource.TypedConfig, m proto.Message) ([]byte, error) {
 	if want := string(m.ProtoReflect().Descriptor().FullName()); c.Message != want {
 		var v resource.Violations

@@ -9,8 +9,8 @@ import (
 
 const http11Proxy = "envoy.extensions.transport_sockets.http_11_proxy.v3.Http11ProxyUpstreamTransport"
 
-// inner is the encoded transport socket in the one that reaches endpoints through an
-// HTTP proxy; nil where there is none.
+// inner returns the transport socket inside the one that reaches endpoints through an HTTP proxy,
+// in encoded form. It returns nil if there is none.
 func inner(c resource.TypedConfig) ([]byte, error) {
 	b, err := c.Encoded((*proxyv3.Http11ProxyUpstreamTransport)(nil))
 	if err != nil {
@@ -19,12 +19,12 @@ func inner(c resource.TypedConfig) ([]byte, error) {
 	return wire.Field(b, 1), nil
 }
 
-// UsesProxy reports whether a transport socket, by its [Message], is the one that
-// reaches endpoints through an HTTP proxy (gRFC A86).
+// UsesProxy reports whether a transport socket, by its [Message], is the one that reaches endpoints
+// through an HTTP proxy (gRFC A86).
 func UsesProxy(message string) bool { return message == http11Proxy }
 
-// Message names the message that configures an encoded transport socket; empty where
-// there is none that can be told.
+// Message returns the full name of the message that configures an encoded transport socket. It is
+// empty if it cannot be read.
 func Message(dc *resource.DecodeContext, socket []byte) string {
 	c, err := open(dc, socket)
 	if err != nil {

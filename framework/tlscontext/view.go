@@ -7,11 +7,11 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// The types of this file are what is read of messages. Each has a method that reads
-// the message that a reader is at, as generated views have; what a message has several
-// times is merged as protobuf merges it.
+// The types of this file hold the fields that this package reads of messages. Each has a method
+// that reads the message at a reader's position, as generated views have. Repeated occurrences of a
+// field are merged as protobuf merges them.
 
-// A clientView is what is read of an UpstreamTlsContext.
+// A clientView holds fields of an UpstreamTlsContext.
 type clientView struct {
 	common           commonView
 	sni              string
@@ -37,7 +37,7 @@ func (m *clientView) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// A serverView is what is read of a DownstreamTlsContext.
+// A serverView holds fields of a DownstreamTlsContext.
 type serverView struct {
 	common        commonView
 	requireClient bool
@@ -64,7 +64,7 @@ func (m *serverView) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// ocspStaplePolicy is the field of that name.
+// ocspStaplePolicy returns the field of that name.
 func (m *serverView) ocspStaplePolicy() tlsv3.DownstreamTlsContext_OcspStaplePolicy {
 	return tlsv3.DownstreamTlsContext_OcspStaplePolicy(m.staple)
 }
@@ -91,11 +91,11 @@ const (
 	validationInstance = 12
 )
 
-// A commonView is what is read of a CommonTlsContext.
+// A commonView holds fields of a CommonTlsContext.
 type commonView struct {
 	set                  bool
 	params, handshaker   bool
-	certificates, sds    bool // there is one
+	certificates, sds    bool // present
 	provider             instanceView
 	older                instanceView // tls_certificate_certificate_provider_instance
 	member               uint32       // of validation_context_type; 0: none
@@ -135,7 +135,7 @@ func (m *commonView) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// parseMember reads a member of validation_context_type: another one takes its place.
+// parseMember reads a member of validation_context_type. It replaces any other member.
 func (m *commonView) parseMember(r *wire.Reader) {
 	if number := r.Tag() >> 3; number != m.member {
 		m.member = number
@@ -168,12 +168,12 @@ func (m *commonView) parseCombined(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// A validationView is what is read of a CertificateValidationContext.
+// A validationView holds fields of a CertificateValidationContext.
 type validationView struct {
 	provider    instanceView
 	systemRoots bool
 	sct         bool
-	spki, hash  bool // there is one
+	spki, hash  bool // present
 	typedSANs   bool
 	crl, custom bool
 	sans        []matcher.StringParts
@@ -197,7 +197,7 @@ func (m *validationView) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// note notes that there is a field of which nothing else is read.
+// note records the presence of a field that is not read otherwise.
 func (m *validationView) note(tag uint32) {
 	switch tag {
 	case 2<<3 | wire.Len:
@@ -215,8 +215,8 @@ func (m *validationView) note(tag uint32) {
 	}
 }
 
-// An instanceView is what is read of a CertificateProviderPluginInstance, or of the
-// message that was there before.
+// An instanceView holds fields of a CertificateProviderPluginInstance, or of the message that
+// preceded it.
 type instanceView struct {
 	set bool
 	Instance
