@@ -13,28 +13,27 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A box collects what is new of a collection for whoever asks: of each member the
-// newest state.
+// A box collects the changes of a collection for its owner: the newest state of each member.
 type box struct {
 	client *Client
-	ready  chan struct{} // has a token when there is something new
+	ready  chan struct{} // has a token when there is a change
 
 	mu     sync.Mutex
 	closed bool
 	err    error
-	usable bool // the collection is, in spite of err
+	usable bool // the collection is usable, in spite of err
 	fresh  bool // err was not taken yet
 	synced bool // every member that existed at first was put
 	knows  bool // synced was taken
 	states map[xdstp.Name]arrival
 	last   uint64 // number of an arrival
 	told   map[xdstp.Name]resource.State
-	since  time.Time // for how long there has been something new
+	since  time.Time // since when a change has been waiting
 	work   *work
 }
 
-// An arrival is the newest state of a member, with the number of the first that was
-// not taken.
+// An arrival is the newest state of a member, with the number of its first change that was not
+// taken.
 type arrival struct {
 	resource.State
 	number uint64
@@ -47,8 +46,8 @@ func newBox(c *Client) *box {
 	}
 }
 
-// put takes what is new of a member. One that came and went while nobody looked is no
-// news, and must not pile up.
+// put records the newest state of a member. It drops a member that came and went before the owner
+// looked, because such members must not pile up.
 func (b *box) put(name xdstp.Name, s resource.State) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -69,15 +68,15 @@ func (b *box) put(name xdstp.Name, s resource.State) {
 	b.signal()
 }
 
-// started notes when the first of what is new came. b.mu is held.
+// started records the time of the first pending change. b.mu is held.
 func (b *box) started() {
 	if !b.news() {
 		b.since = time.Now()
 	}
 }
 
-// trouble takes the newest problem of the collection as a whole, and whether the collection is
-// usable nevertheless; nil ends an earlier problem.
+// trouble records the newest problem of the collection as a whole, and whether the collection is
+// still usable. Nil ends an earlier problem.
 func (b *box) trouble(err error, usable bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -89,10 +88,10 @@ func (b *box) trouble(err error, usable bool) {
 	b.signal()
 }
 
-// news reports whether there is something to take. b.mu is held.
+// news reports whether there is a change to take. b.mu is held.
 func (b *box) news() bool { return b.fresh || len(b.states) > 0 || b.synced != b.knows }
 
-// sync notes that every member that existed at first was put.
+// sync records that put has been called for every member that existed at first.
 func (b *box) sync() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -104,7 +103,7 @@ func (b *box) sync() {
 	b.signal()
 }
 
-// waitFor lets the stream wait until the owner has looked at what is new. Loop only.
+// waitFor makes the stream wait until the owner has taken the changes. Loop only.
 func (b *box) waitFor(w *work) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -122,7 +121,7 @@ func (b *box) signal() {
 	}
 }
 
-// take empties the box.
+// take returns the pending changes and empties the box.
 func (b *box) take() (s resource.CollectionState, news bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -152,7 +151,7 @@ func (b *box) take() (s resource.CollectionState, news bool) {
 	return s, news
 }
 
-// inOrder is of whom there is something new, in the order in which that came first.
+// inOrder returns the names of the changed members, ordered by their first change.
 func (b *box) inOrder() []xdstp.Name {
 	return slices.SortedFunc(maps.Keys(b.states), func(x, y xdstp.Name) int {
 		return cmp.Compare(b.states[x].number, b.states[y].number)
@@ -182,7 +181,7 @@ func (b *box) Next(ctx context.Context) (resource.CollectionState, error) {
 	}
 }
 
-// behind is for how long something new has waited to be taken.
+// behind returns for how long a change has been waiting.
 func (b *box) behind(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -192,7 +191,7 @@ func (b *box) behind(now time.Time) time.Duration {
 	return now.Sub(b.since)
 }
 
-// stop reports whether it was the first to be called.
+// stop reports whether this was the first call.
 func (b *box) stop() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -209,5 +208,5 @@ func (b *box) stop() bool {
 	return true
 }
 
-// isGone reports whether an error says that there is no such member.
+// isGone reports whether an error means that there is no such member.
 func isGone(err error) bool { return errors.Is(err, resource.ErrNotFound) }
