@@ -13,24 +13,24 @@ import (
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
-// A channel is the ADS of one server entry: its machine, the authorities that may
-// use it, and the stream of the moment. It belongs to the loop.
+// A channel is the ADS of one server entry: its machine, the authorities that may use it, and its
+// current stream. It belongs to the loop.
 type channel struct {
 	client  *Client
 	server  *bootstrap.Server
 	machine *ads.Machine
 	users   []user
 	counts  counts
-	encoded map[*resource.Descriptor]encodedNames // on the wire, where they are many
+	encoded map[*resource.Descriptor]encodedNames // in wire format, if there are many
 
 	conn    transport.Conn
 	release giveBack // of conn
 	stream  *stream
-	err     error // why the server could last not be reached, or its last stream ended
+	err     error // the reason of the last failed attempt or of the last stream's end
 	errAt   time.Time
 	outage  outage
 
-	nackLogs []*nackLog // one for each type of which a response was rejected
+	nackLogs []*nackLog // one for each type with a rejected response
 }
 
 // A user is an authority, with the position of the channel's server in its list.
@@ -39,15 +39,16 @@ type user struct {
 	server int
 }
 
-// tell gives every authority an event, made for it and the server's position.
+// tell sends an event to every authority. The function event makes it for the authority and the
+// server's position.
 func (ch *channel) tell(l *loop, event func(server int, a *authorityScope) authority.Event, now time.Time) {
 	for _, u := range ch.users {
 		l.toAuthority(u.authorityScope, event(u.server, u.authorityScope), now)
 	}
 }
 
-// open starts a stream, in place of the one there may be. The connection is taken
-// from the pool when it is first needed.
+// open starts a stream and replaces the current one, if any. It acquires the connection from the
+// pool when it is first needed.
 func (ch *channel) open(l *loop, delta bool) {
 	if ch.stream != nil {
 		ch.log(slog.LevelInfo, "stream ended: the control plane does not answer the delta protocol")
@@ -80,8 +81,8 @@ func (ch *channel) open(l *loop, delta bool) {
 	ch.client.wg.Go(func() { s.run(conn) })
 }
 
-// send encodes a request and gives it to the writing goroutine, which is idle:
-// the machine has one request on its way at a time.
+// send encodes a request and passes it to the writing goroutine. That goroutine is idle, because
+// the machine has only one request in flight.
 func (ch *channel) send(e ads.Send, now time.Time) {
 	var node []byte
 	if e.First {
@@ -106,32 +107,32 @@ func (ch *channel) send(e ads.Send, now time.Time) {
 	ch.stream.out <- req.Encode()
 }
 
-// manyNames are as many as are worth keeping encoded.
+// manyNames is the number of names from which their encoding is kept.
 const manyNames = 64
 
-// An encodedNames is how the names of a type were last sent.
+// An encodedNames is the last encoding of the names of a type.
 type encodedNames struct {
 	names []string
 	bytes []byte
 }
 
-// names encodes the names of a request. Most requests have those of the last one: they
-// are the answers to responses.
+// names encodes the names of a request. Most requests are answers to responses and have the names
+// of the previous request.
 func (ch *channel) names(e ads.Send) []byte {
 	if len(e.Names) < manyNames {
 		delete(ch.encoded, e.Type)
 		return envelope.EncodeNames(e.Names)
 	}
 	last := ch.encoded[e.Type]
-	if len(last.names) != len(e.Names) || &last.names[0] != &e.Names[0] { // they are never written to
+	if len(last.names) != len(e.Names) || &last.names[0] != &e.Names[0] { // the elements are never changed
 		last = encodedNames{e.Names, envelope.EncodeNames(e.Names)}
 		ch.encoded[e.Type] = last
 	}
 	return last.bytes
 }
 
-// rest ends the stream and gives the connection back until they are needed again. The
-// pool does not keep the connection for later if it is released.
+// rest ends the stream and releases the connection until they are needed again. If released is
+// true, the pool does not keep the connection for later.
 func (ch *channel) rest(released bool, now time.Time) {
 	if ch.stream != nil {
 		why := "nothing is watched"
@@ -156,9 +157,9 @@ func (ch *channel) letGo(keep bool) {
 	}
 }
 
-// ended notes why a stream did. After a response that is no error to watchers (gRFC
-// A57), but an operator looks for it. Without a response it is part of an outage, which
-// has log lines of its own.
+// ended records the end of a stream and its reason. After a response, the end is no error for
+// watchers (gRFC A57), but an operator looks for it. Without a response it is part of an outage,
+// which has its own log lines.
 func (ch *channel) ended(s *stream, err error, now time.Time) {
 	if err != nil {
 		ch.err, ch.errAt = err, now
@@ -172,7 +173,7 @@ func (ch *channel) ended(s *stream, err error, now time.Time) {
 	}
 }
 
-// lost notes that the server cannot be reached.
+// lost records that the server is unreachable.
 func (ch *channel) lost(err error, now time.Time) {
 	if err == nil {
 		return
@@ -185,7 +186,7 @@ func (ch *channel) lost(err error, now time.Time) {
 	ch.log(slog.LevelDebug, "control plane still unreachable", "error", err, "attempts", ch.outage.attempts)
 }
 
-// healthy notes that the server can be reached.
+// healthy records that the server is reachable.
 func (ch *channel) healthy(now time.Time) {
 	if attributes := ch.outage.over(now); attributes != nil {
 		ch.log(slog.LevelInfo, "control plane reachable again", attributes...)
