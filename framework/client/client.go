@@ -19,21 +19,20 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Client watches resources of the types and authorities that it was created
-// with. It implements [resource.Source], is a [resource.Client], and is safe for concurrent
-// use.
+// A Client watches resources of the types and authorities that it was created with. It implements
+// [resource.Source], is a [resource.Client], and is safe for concurrent use.
 type Client struct {
 	base
 
 	config *bootstrap.Config
 	types  *resource.Set
-	// decoded are the types and those of their list collections.
+	// decoded are the types and the types of their list collections.
 	decoded *resource.Set
 	logger  *slog.Logger
 	node    []byte // encoded
 	budget  time.Duration
 	limits  resource.Limits
-	slow    atomic.Uint64 // times that a watcher was not waited for any longer
+	slow    atomic.Uint64 // number of times that a watcher exceeded its time budget
 	nodeID  string
 	seed    maphash.Seed
 
@@ -41,7 +40,7 @@ type Client struct {
 	ownPool bool
 
 	// The authorities never change; their machines belong to the loop.
-	oldStyle    *authorityScope // nil when there is no top-level server
+	oldStyle    *authorityScope // nil if there is no top-level server
 	authorities map[string]*authorityScope
 
 	loop      *loop
@@ -65,8 +64,8 @@ var (
 // base keeps the embedded field unexported.
 type base = resource.Base
 
-// An authorityScope is an authority within this client, and the channels to its
-// servers, in the order of the bootstrap's list (gRFC A71).
+// An authorityScope is an authority within this client, with the channels to its servers in the
+// order of the bootstrap's list (gRFC A71).
 type authorityScope struct {
 	client   *Client
 	name     string
@@ -74,7 +73,8 @@ type authorityScope struct {
 	channels []*channel
 }
 
-// New returns a client that talks to nobody until something is watched. Close it.
+// New returns a client. It connects to no server until a resource is watched. The caller must close
+// it.
 func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client, error) {
 	if config == nil || types == nil {
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
@@ -125,8 +125,8 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 	return c, nil
 }
 
-// scopes makes the first level of the cache (gRFC A47): an entry for each
-// authority, and one for old-style names apart from the empty authority.
+// scopes makes the first level of the cache (gRFC A47). It has an entry for each authority, and one
+// for old-style names, which is separate from the empty authority.
 func (c *Client) scopes(o options) {
 	if servers := c.config.Servers(); len(servers) > 0 {
 		c.oldStyle = c.scope("", servers, o)
@@ -143,11 +143,11 @@ func (c *Client) scope(name string, servers []*bootstrap.Server, o options) *aut
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.fail, MaxMembers: c.limits.CollectionMembers}
 	for _, server := range servers {
 		if len(s.channels) == authority.MaxServers {
-			break // positions beyond mean nothing to the machine
+			break // the machine does not support further positions
 		}
 		ch := c.loop.channel(server)
 		if slices.Contains(s.channels, ch) {
-			continue // the same server again is no other one to fall back on
+			continue // the same server again is not a fallback
 		}
 		ch.users = append(ch.users, user{s, len(s.channels)})
 		s.channels = append(s.channels, ch)
@@ -157,7 +157,7 @@ func (c *Client) scope(name string, servers []*bootstrap.Server, o options) *aut
 	return s
 }
 
-// allScopes yields the authorities, that of old-style names first.
+// allScopes yields the authorities. The one of old-style names is first.
 func (c *Client) allScopes() iter.Seq[*authorityScope] {
 	return func(yield func(*authorityScope) bool) {
 		if c.oldStyle != nil && !yield(c.oldStyle) {
@@ -171,7 +171,7 @@ func (c *Client) allScopes() iter.Seq[*authorityScope] {
 	}
 }
 
-// find returns the authority of a name; nil when the client has none such.
+// find returns the authority of a name, or nil if the client does not have it.
 func (c *Client) find(name xdstp.Name) *authorityScope {
 	if !name.IsXdstp() {
 		return c.oldStyle
@@ -209,7 +209,7 @@ func (c *Client) SubscribeAsync(t *resource.Descriptor, name string, f func(next
 	return c.subscribe(t, name, &subscription{async: f})
 }
 
-// subscribe starts a subscription to a type of the client's or to one of its list collections.
+// subscribe starts a subscription to one of the client's types or to one of its list collections.
 func (c *Client) subscribe(t *resource.Descriptor, name string, s *subscription) (stop func(), err error) {
 	n, scope, err := c.resource(t, name)
 	if err != nil {
@@ -232,7 +232,7 @@ func (c *Client) Observe(t *resource.Descriptor, name string) (resource.Observat
 	return s, nil
 }
 
-// known checks that a type is one of the client's.
+// known returns an error if the client does not have the type.
 func (c *Client) known(t *resource.Descriptor) error {
 	if c.closed() {
 		return fmt.Errorf("client: %w", resource.ErrClosed)
@@ -247,7 +247,7 @@ func (c *Client) known(t *resource.Descriptor) error {
 	return nil
 }
 
-// locate finds the canonical name and the authority of a resource of a type.
+// locate returns the canonical name and the authority of a resource of a type.
 func (c *Client) locate(t *resource.Descriptor, name string) (xdstp.Name, *authorityScope, error) {
 	n, err := c.config.ParseName(name)
 	if err == nil {
@@ -263,7 +263,7 @@ func (c *Client) locate(t *resource.Descriptor, name string) (xdstp.Name, *autho
 	return n, scope, nil
 }
 
-// resource checks what can be checked before a resource is subscribed to.
+// resource runs the checks that precede a subscription to a resource.
 func (c *Client) resource(t *resource.Descriptor, name string) (xdstp.Name, *authorityScope, error) {
 	n, scope, err := c.locate(t, name)
 	if err != nil {
@@ -308,11 +308,10 @@ func (c *Client) closed() bool {
 	}
 }
 
-// Close ends every subscription and stream and, unless the client was given a
-// pool, its connections. Watches that iterate end; no callback starts any more.
-// It waits neither for a watcher's own code nor, for longer than half a second, for a
-// decoder's. What was cached can still be looked up. Close may be called more than
-// once.
+// Close ends all subscriptions and streams. It also closes the connections, unless the client was
+// given a pool. Watches that iterate end. No further callback starts. Close does not wait for
+// watchers' code. It waits at most half a second for a decoder. Cached resources can still be
+// looked up. Close may be called more than once.
 func (c *Client) Close() error {
 	var err error
 	c.once.Do(func() {
@@ -333,11 +332,11 @@ func (c *Client) Close() error {
 	return err
 }
 
-// patience is how long Close waits for streams. They end at once, but for one whose
-// response is in a decoder that does not return.
+// patience is the longest time that Close waits for streams. They end at once, unless a decoder
+// does not return.
 const patience = 500 * time.Millisecond
 
-// streams waits for the goroutines of streams, for a while.
+// streams waits for the goroutines of streams, for at most d.
 func (c *Client) streams(d time.Duration) {
 	ended := make(chan struct{})
 	go func() {
