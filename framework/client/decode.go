@@ -20,10 +20,9 @@ var (
 	errNotIt     = errors.New("its decoder returned no update of that name")
 )
 
-// decode reads the resources of the response in w, off the loop. It does not decode a
-// resource whose bytes are known: the loop gets the update itself, which it recognises. Nor
-// does it decode a resource that nobody watches. The slices of d are those of w. If ok is
-// false, the stream is over.
+// decode reads the resources of the response in w, off the loop. It does not decode a resource
+// whose bytes are known: it passes the known update to the loop, which recognises it. Nor does it
+// decode an unwatched resource. The slices of d belong to w. If ok is false, the stream is over.
 func (s *stream) decode(w *scratch, t *resource.Descriptor, known memory) (d decoded, ok bool) {
 	resp := &w.response
 	w.seen = known.of(t)
@@ -39,8 +38,8 @@ func (s *stream) decode(w *scratch, t *resource.Descriptor, known memory) (d dec
 	return s.more(w, t)
 }
 
-// more decodes those of the remaining resources that are watched by now. Not ok: the
-// stream is over.
+// more decodes those of the remaining resources that are watched by now. If ok is false, the stream
+// is over.
 func (s *stream) more(w *scratch, t *resource.Descriptor) (d decoded, ok bool) {
 	w.results = w.results[:w.resources] // without removals and errors of the response
 	news := len(w.news)
@@ -93,16 +92,15 @@ func (ch *channel) conclude(w *scratch, t *resource.Descriptor) decoded {
 	return d
 }
 
-// maxUnreadable bounds the resources without a name for which an error is made; the
-// others are counted.
+// maxUnreadable is the limit of errors for resources without a name. Further ones are only counted.
 const maxUnreadable = 100
 
-// look adds results for the remaining resources that are watched, and adds those to decode
-// to w.news. The others remain. The generation is that of the watches at the beginning. If
-// ok is false, the stream is over.
+// look adds results for the remaining resources that are watched, and adds those to decode to
+// w.news. The others remain. The generation is that of the watches at the beginning. If ok is
+// false, the stream is over.
 func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok bool) {
 	left := w.left
-	w.left = w.left[:0] // which is never ahead of left
+	w.left = w.left[:0] // w.left is never ahead of left
 	for first := true; len(left) > 0; first = false {
 		part := left[:min(len(left), askedAtOnce)]
 		left = left[len(part):]
@@ -131,7 +129,7 @@ func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok
 	return generation, true
 }
 
-// mention adds a resource to the question, unless it has no name that can be read.
+// mention adds a resource to the question, unless its name cannot be read.
 func (ch *channel) mention(w *scratch, t *resource.Descriptor, i uint32) {
 	res := w.response.At(int(i))
 	name, err := ch.name(t, &res)
@@ -156,7 +154,7 @@ func (ch *channel) mention(w *scratch, t *resource.Descriptor, i uint32) {
 	w.asks.add(a)
 }
 
-// unread notes that a resource has no name that can be read.
+// unread records that a resource has no readable name.
 func (w *scratch) unread(i int, name string, err error) {
 	w.unreadable++
 	if w.unreadable <= maxUnreadable {
@@ -164,7 +162,7 @@ func (w *scratch) unread(i int, name string, err error) {
 	}
 }
 
-// result takes over the result of a resource that is watched.
+// result adds the result of a watched resource.
 func (w *scratch) result(a *asked) {
 	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
 	w.names.reserve(len(w.results), w.nameOf)
@@ -178,7 +176,7 @@ func (w *scratch) result(a *asked) {
 	*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
 }
 
-// again rejects what has the name of a resource that the response had as it was.
+// again rejects resources with the name of an unchanged resource in the same response.
 func (ch *channel) again(w *scratch, s *seen, t *resource.Descriptor, rejected *rejections) {
 	for i := range w.results {
 		if r := &w.results[i]; r.Err == nil && s.met(r.Name) {
@@ -188,8 +186,9 @@ func (ch *channel) again(w *scratch, s *seen, t *resource.Descriptor, rejected *
 	}
 }
 
-// absences reads what a response says of resources that are not in it. A name that
-// cannot be read is none that anybody asked for. Not ok: the stream is over.
+// absences reads the removals and errors of a response, which are about resources that it does not
+// contain. It ignores unreadable names, because nobody subscribed to them. If ok is false, the
+// stream is over.
 func (s *stream) absences(w *scratch, t *resource.Descriptor) (ok bool) {
 	q, number, ok := w.question(t), 0, true
 	flush := func() {
@@ -242,8 +241,8 @@ func (ch *channel) aliases(t *resource.Descriptor, list []string) (names []xdstp
 	return names
 }
 
-// name finds the canonical name of a resource: that of its wrapper, or else the
-// one its message carries. A resource that cannot be read has its wrapper's.
+// name returns the canonical name of a resource: that of its wrapper, or else the one in its
+// message. If the message cannot be read, it uses the wrapper's.
 func (ch *channel) name(t *resource.Descriptor, res *envelope.Resource) (xdstp.Name, error) {
 	s := res.Name
 	if s == "" {
@@ -283,6 +282,6 @@ func wrongType(t *resource.Descriptor, res *envelope.Resource) error {
 	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL), t.URL())
 }
 
-// maxResources is how many resources a response may hold, and names beside them. Those
-// beyond are not looked at.
+// maxResources is the limit of resources in a response, and of further names in it. Those beyond
+// are ignored.
 const maxResources = 1 << 20
