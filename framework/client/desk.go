@@ -7,9 +7,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A desk is the memory of a stream, and the names that are still to be dropped from it.
-// The reader uses the memory while it has a response. In between, the loop may use it and
-// drop unused updates, because the next response might never come.
+// A desk is the memory of a stream, with the names that are still to be dropped from it. The reader
+// uses the memory while it has a response. In between, the loop may use it and drop unused updates,
+// because the next response might never come.
 type desk struct {
 	busy   sync.Mutex // held while the memory is used; the loop never waits for it
 	memory memory
@@ -18,7 +18,7 @@ type desk struct {
 	drops []drop
 }
 
-// A drop is a resource that is not in use any longer.
+// A drop is a resource that is no longer in use.
 type drop struct {
 	typ  *resource.Descriptor
 	name xdstp.Name
@@ -41,8 +41,8 @@ func (d *desk) drop(t *resource.Descriptor, name xdstp.Name) {
 	d.tidy()
 }
 
-// tidy forgets the drops, unless the memory is in use: then its user does that. A drop
-// that finds the memory locked is seen by the one who has unlocked it.
+// tidy carries out the drops, unless the memory is in use: then its user does so. A drop that finds
+// the memory locked is carried out by the goroutine that unlocks it.
 func (d *desk) tidy() {
 	for d.waits() && d.busy.TryLock() {
 		d.forget()
