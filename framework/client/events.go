@@ -41,8 +41,7 @@ func (e unwatched) apply(l *loop, now time.Time) {
 	l.toAuthority(e.s.scope, authority.Cancel{Place: e.s.place, Watcher: e.s}, now)
 }
 
-// The events of streams. Those of a stream that is no longer its channel's come
-// too late to mean anything.
+// The events of streams. The loop ignores events of a stream that its channel has replaced.
 type (
 	opened struct {
 		s       *stream
@@ -126,33 +125,33 @@ type decoded struct {
 	typ     *resource.Descriptor
 	version string
 	nonce   string
-	reject  string // not empty: why it is rejected
-	digest  uint64 // of all resources of a response that is rejected
+	reject  string // not empty: the reason of the rejection
+	digest  uint64 // of all resources of a rejected response
 	bad     []uint64
 	// rejected are the names of rejected resources, clipped; at most maxBad and one more.
 	rejected []string
 	results  []authority.Result
-	news     []fresh // what results were made of
-	// unchanged are those that were in an earlier response as they are.
+	news     []fresh // the resources behind results
+	// unchanged are the resources whose bytes are those of an earlier response.
 	unchanged []authority.Unchanged
-	partial   bool // what results lacks may be there all the same
-	// left is how many resources were not decoded because nobody watched them, at a
+	partial   bool // resources missing from results may exist nevertheless
+	// left is the number of resources that were not decoded because nobody watched them, at a
 	// generation of the watches. The reader does not decode more of them after last.
 	left       int
 	generation uint64
 	last       bool
 }
 
-// A part is what a response has for one authority: results, and where they are among the
-// response's; nil: they are all of these.
+// A part is the part of a response for one authority: results, and their positions among the
+// response's results. Nil positions mean that it has all results.
 type part struct {
 	results []authority.Result
 	at      []int
 }
 
-// of returns the results that belong to an authority. A resource of an authority
-// that is not served by this server belongs to none: it is passed over, for only
-// the bootstrap says who speaks for whom (gRFC A47).
+// of returns the results that belong to an authority. It ignores a resource of an authority that
+// this server does not serve: only the bootstrap decides which servers serve an authority (gRFC
+// A47).
 func (d *decoded) of(c *Client, a *authorityScope) part {
 	n := 0
 	for i := range d.results {
@@ -172,7 +171,7 @@ func (d *decoded) of(c *Client, a *authorityScope) part {
 	return p
 }
 
-// place notes in the response's results where authorities keep them.
+// place copies the places that the authorities assigned to the response's results.
 func (d *decoded) place(parts []part) {
 	for _, p := range parts {
 		for k, i := range p.at {
@@ -181,7 +180,7 @@ func (d *decoded) place(parts []part) {
 	}
 }
 
-// summarise says what the stream's machine needs to remember.
+// summarise fills in the facts that the stream's machine must remember.
 func (d *decoded) summarise(ev *ads.Received) {
 	for _, u := range d.unchanged {
 		ev.Accepted = append(ev.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
