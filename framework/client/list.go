@@ -37,7 +37,7 @@ func withCollections(types *resource.Set, members int) (*resource.Set, error) {
 	return types.With(lists...)
 }
 
-// A list is a list collection: its members are inlined or located elsewhere (TP1).
+// A list is a list collection. Its members are inlined or located elsewhere (TP1).
 type list struct {
 	resource.Meta
 	inlined map[xdstp.Name]resource.Update
@@ -103,8 +103,8 @@ func (l *list) entry(t *resource.Descriptor, dc *resource.DecodeContext, b []byt
 	return errors.New("must have a locator or an inline entry (TP1)")
 }
 
-// inline decodes an inlined member. One that carries no name gets one in the
-// directory that the collection would be.
+// inline decodes an inlined member. A member without a name gets one in the directory of the
+// collection.
 func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xdscorev3.CollectionEntry_InlineEntry) error {
 	a := e.GetResource()
 	if got := envelope.MessageName(a.GetTypeUrl()); got != t.Name {
@@ -153,7 +153,7 @@ func sameAuthority(a, b xdstp.Name) bool {
 	return a.IsXdstp() == b.IsXdstp() && a.Authority() == b.Authority()
 }
 
-// located is the name that a locator leads to.
+// located returns the name in a locator.
 func located(l *xdscorev3.ResourceLocator) (xdstp.Name, error) {
 	if l.GetScheme() != xdscorev3.ResourceLocator_XDSTP {
 		return xdstp.Name{}, fmt.Errorf("locator.scheme = %v; must be XDSTP, the only one that can be watched", l.GetScheme())
@@ -162,12 +162,12 @@ func located(l *xdscorev3.ResourceLocator) (xdstp.Name, error) {
 	for k, v := range l.GetExactContext().GetParams() {
 		params.Set(k, v)
 	}
-	query := strings.ReplaceAll(params.Encode(), "+", "%20") // a '+' is no space in an xdstp name
+	query := strings.ReplaceAll(params.Encode(), "+", "%20") // in an xdstp name, '+' is not a space
 	return xdstp.Parse("xdstp://" + xdstp.EncodeAuthority(l.GetAuthority()) + "/" + l.GetResourceType() + "/" + xdstp.EncodePath(l.GetId()) + "?" + query)
 }
 
-// A listSubscription is a subscription to a list collection: to the list itself, and
-// to whatever it locates elsewhere.
+// A listSubscription is a subscription to a list collection: to the list itself, and to all members
+// that it locates elsewhere.
 type listSubscription struct {
 	*box
 	typ *resource.Descriptor
@@ -196,7 +196,7 @@ func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.Col
 	return o, nil
 }
 
-// notify takes the newest state of the list.
+// notify handles the newest state of the list.
 func (o *listSubscription) notify(s, last resource.State) {
 	if s.Update != nil && (s.Update != last.Update || s.Origin != last.Origin) {
 		o.changed(s.Update.(*list), s.Origin)
@@ -204,7 +204,7 @@ func (o *listSubscription) notify(s, last resource.State) {
 	o.trouble(s.Err, s.Update != nil)
 }
 
-// changed takes another version of the list into use.
+// changed starts to use another version of the list.
 func (o *listSubscription) changed(next *list, from resource.Origin) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -233,15 +233,14 @@ func (o *listSubscription) changed(next *list, from resource.Origin) {
 	o.complete()
 }
 
-// complete notes that every member of a list is known. o.mu is held.
+// complete records that every member of a list is known. o.mu is held.
 func (o *listSubscription) complete() {
 	if o.list != nil && o.unknown == 0 {
 		o.sync()
 	}
 }
 
-// resolved notes that a member that a list only names is known, or no longer a member. o.mu is
-// held.
+// resolved records that a located member is known, or no longer a member. o.mu is held.
 func (o *listSubscription) resolved(m *locatedMember) {
 	if !m.known {
 		m.known = true
@@ -249,7 +248,7 @@ func (o *listSubscription) resolved(m *locatedMember) {
 	}
 }
 
-// leave ends the membership of what the next list lacks.
+// leave ends the membership of members that are not in the next list.
 func (o *listSubscription) leave(next *list) {
 	if o.list == nil {
 		return
@@ -297,16 +296,16 @@ func (o *listSubscription) Stop() {
 	}
 }
 
-// A locatedMember watches a member that a list only names.
+// A locatedMember watches a member that is located elsewhere.
 type locatedMember struct {
 	list   *listSubscription
 	name   xdstp.Name
-	known  bool // a state came; guarded by list.mu, as everything of the list
+	known  bool // a state came; guarded by list.mu, as all fields of the list
 	cancel func()
 }
 
-// notify takes the newest state, unless the list has dropped the member meanwhile: a callback
-// that had begun may outlast its cancel.
+// notify handles the newest state. It ignores the state if the list has dropped the member
+// meanwhile: a callback that had begun may outlast its cancel.
 func (m *locatedMember) notify(s, _ resource.State) {
 	m.list.mu.Lock()
 	defer m.list.mu.Unlock()
