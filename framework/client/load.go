@@ -16,11 +16,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// remainderTime is how long load without a user is kept for a server that cannot be
-// reached.
+// remainderTime is how long load without a user is kept for an unreachable server.
 const remainderTime = 5 * time.Minute
 
-// loads are the stores that a client has handed out.
+// loads holds the stores that a client has handed out.
 type loads struct {
 	config lrs.Config
 	node   []byte // encoded
@@ -29,8 +28,8 @@ type loads struct {
 	channels map[string]*loadChannel // by the server's key; each stays until Close
 }
 
-// A loadChannel reports to one server entry what its store counts. It belongs to the
-// loop, but for the store.
+// A loadChannel reports the load of its store to one server entry. It belongs to the loop, except
+// for the store.
 type loadChannel struct {
 	client  *Client
 	server  *bootstrap.Server
@@ -43,13 +42,13 @@ type loadChannel struct {
 	stream  *loadStream
 }
 
-// LoadStore returns where load is counted that is to be reported to a server: the same
-// store for entries that are equal, whichever authority they came with. While the store
-// has something to report, now or later, the client keeps an LRS stream to the server,
-// on the connection that its resources come from. Close ends it without a last report.
+// LoadStore returns the store that counts load for reports to a server. Equal entries share a
+// store, whichever authority they belong to. While the store has something to report, now or later,
+// the client keeps an LRS stream to the server, on the connection of its resources. Close ends it
+// without a last report.
 //
-// The error is [load.ErrServerNotInBootstrap] for a server that no list of the bootstrap
-// has (gRFC A47), or ErrClosed.
+// The error is [load.ErrServerNotInBootstrap] for a server that is not in the bootstrap (gRFC A47),
+// or ErrClosed.
 func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 	if err := load.CheckServer(c.config, server); err != nil {
 		return nil, fmt.Errorf("client: %w", err)
@@ -68,8 +67,7 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 	return ch.store, nil
 }
 
-// The events of load reporting. Those of a stream that is no longer its channel's come
-// too late to mean anything.
+// The events of load reporting. The loop ignores events of a stream that its channel has replaced.
 type (
 	filled     struct{ ch *loadChannel }
 	loadOpened struct{ s *loadStream }
@@ -127,7 +125,7 @@ func (l *loop) weigh(ch *loadChannel, now time.Time) {
 	l.toLoad(ch, lrs.Want{Wanted: !ch.store.Empty()}, now)
 }
 
-// toLoad gives an event to a load channel's machine and does what it answers.
+// toLoad passes an event to a load channel's machine and carries out its effects.
 func (l *loop) toLoad(ch *loadChannel, ev lrs.Event, now time.Time) {
 	for _, e := range ch.machine.Handle(ev, now) {
 		switch e := e.(type) {
@@ -163,8 +161,9 @@ func (ch *loadChannel) open(l *loop) {
 	ch.client.wg.Go(func() { s.run(conn) })
 }
 
-// lost gives the connection back: ADS may need it, but no pause between two attempts to
-// report does. Nobody can be told for long what is left of clusters out of use.
+// lost releases the connection: ADS may need it, but a pause between two attempts to report does
+// not. It also forgets the load of clusters that have been unused for long, because it cannot be
+// reported.
 func (ch *loadChannel) lost(e lrs.Lost, now time.Time) {
 	ch.letGo()
 	level := slog.LevelDebug
