@@ -11,15 +11,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// A loadStream is one LRS stream, with a goroutine that reads and one that takes stock
-// and writes. Neither waits for the other.
+// A loadStream is one LRS stream. One goroutine reads, another one collects load and writes.
+// Neither waits for the other.
 type loadStream struct {
 	channel *loadChannel
 	loop    *loop
 	ctx     context.Context
 	cancel  context.CancelFunc
-	out     chan *load.Scope // what to report, nil for the node; never more than one
-	applied chan struct{}    // a token when the last response is done with
+	out     chan *load.Scope // the report to send, nil for the node; never more than one
+	applied chan struct{}    // a token when the last response has been applied
 }
 
 func newLoadStream(ch *loadChannel, l *loop) *loadStream {
@@ -31,10 +31,10 @@ func newLoadStream(ch *loadChannel, l *loop) *loadStream {
 // current reports whether the stream is its channel's. Loop only.
 func (s *loadStream) current() bool { return s.channel.stream == s }
 
-// resume lets the next response be read.
+// resume allows the next response to be read.
 func (s *loadStream) resume() { s.applied <- struct{}{} }
 
-// run ends when both directions have: it is known then which reports have left.
+// run ends when both directions have ended. Then it is known which reports have been sent.
 func (s *loadStream) run(conn transport.Conn) {
 	defer s.cancel()
 	ts, err := conn.OpenStream(s.ctx, lrs.Method)
@@ -56,12 +56,12 @@ func (s *loadStream) run(conn transport.Conn) {
 	s.loop.post(loadClosed{s, err})
 }
 
-// errEnded says that a message could not be sent: the stream has ended, and reading says
-// why.
+// errEnded means that a message could not be sent because the stream has ended. Reading returns the
+// reason.
 var errEnded = errors.New("the stream has ended")
 
-// write takes stock and sends, when the loop says so. A report that is not sent is part
-// of the next one. An error is one of encoding.
+// write collects load and sends a report whenever the loop asks for one. A report that is not sent
+// is part of the next one. Its error is an encoding error.
 func (s *loadStream) write(ts transport.Stream) error {
 	for {
 		select {
@@ -81,11 +81,11 @@ func (s *loadStream) write(ts transport.Stream) error {
 	}
 }
 
-// maxLoadMessage is how long a message may be, in bytes, unless it is of one cluster: a
-// quarter of what gRPC servers take.
+// maxLoadMessage is the limit of a message in bytes, unless it holds only one cluster. It is a
+// quarter of the default limit of gRPC servers.
 const maxLoadMessage = 1 << 20
 
-// send sends the node, or what there is to report.
+// send sends the node, or a report.
 func (s *loadStream) send(ts transport.Stream, scope *load.Scope) error {
 	if scope == nil {
 		return s.message(ts, s.channel.client.loads.node, new(load.Cut))
@@ -110,8 +110,8 @@ func (s *loadStream) message(ts transport.Stream, node []byte, cut *load.Cut) er
 	return nil
 }
 
-// read takes in what the server wants, not faster than a control plane may busy its
-// client.
+// read reads the server's instructions. It limits the rate, so that a control plane cannot keep its
+// client busy.
 func (s *loadStream) read(ts transport.Stream) error {
 	var pace pace
 	for {
