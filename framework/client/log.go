@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// log writes a line about a server. Texts and errors of any origin are made fit for a log.
+// log writes a line about a server. It makes all texts and errors printable.
 func (c *Client) log(server *bootstrap.Server, level slog.Level, msg string, args ...any) {
 	if !c.logger.Enabled(c.ctx, level) {
 		return
