@@ -12,14 +12,13 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An event is something for the loop to take in. Apply runs on the loop.
+// An event is an input of the loop. The loop calls apply.
 type event interface {
 	apply(l *loop, now time.Time)
 }
 
-// The loop owns the machines of a client. Its inbox takes any number of events
-// without blocking anybody; the loop takes them all at once, so that what was
-// asked for in a burst leaves in one request.
+// The loop owns the machines of a client. Its inbox takes any number of events without blocking.
+// The loop handles all of them at once, so that one request carries a burst of subscriptions.
 type loop struct {
 	client   *Client
 	config   ads.Config
@@ -30,24 +29,24 @@ type loop struct {
 	inbox []event
 	wake  chan struct{} // has a token when the inbox is not empty
 
-	now time.Time // of the events that are taken in
+	now time.Time // of the current events
 
-	asked uint64 // responses of which it was asked
+	asked uint64 // responses with a question
 
-	// While a response is taken in: who waits for the watchers that it concerns, and
-	// whether there are any.
+	// While the loop applies a response: the work of the watchers that it concerns, and whether
+	// there are any.
 	work *work
 	news bool
 }
 
-// keptEvents bounds the room for events that is kept when a burst is over.
+// keptEvents is the limit of the memory for events that is kept after a burst.
 const keptEvents = 1 << 10
 
 func newLoop(c *Client, config ads.Config) *loop {
 	return &loop{client: c, config: config, wake: make(chan struct{}, 1)}
 }
 
-// channel returns the channel to a server: equal entries share one (gRFC A47).
+// channel returns the channel to a server. Equal entries share one (gRFC A47).
 func (l *loop) channel(server *bootstrap.Server) *channel {
 	for _, ch := range l.channels {
 		if ch.server.Equal(server) {
@@ -66,7 +65,7 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	return ch
 }
 
-// post hands an event to the loop. Any goroutine; it never blocks for long.
+// post adds an event to the inbox. Any goroutine; it never blocks for long.
 func (l *loop) post(ev event) {
 	l.mu.Lock()
 	l.inbox = append(l.inbox, ev)
@@ -105,7 +104,7 @@ func (l *loop) run() {
 		for _, ev := range batch {
 			ev.apply(l, now)
 		}
-		clear(batch) // no response may live on in an old event
+		clear(batch) // an old event must not keep a response in memory
 		if cap(batch) > keptEvents {
 			batch = nil
 		}
@@ -118,7 +117,7 @@ func (l *loop) run() {
 	}
 }
 
-// turn lets time pass for the machines and lets the channels send.
+// turn advances the machines' time and lets the channels send.
 func (l *loop) turn(now time.Time) {
 	for _, ch := range l.channels {
 		ch.lookAgain(l, now)
@@ -162,7 +161,7 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// toAuthority gives an event to an authority and does what it answers.
+// toAuthority passes an event to an authority and carries out its effects.
 func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time) {
 	effects := a.machine.Handle(ev, now)
 	for _, e := range effects {
@@ -194,10 +193,10 @@ func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time)
 			e.Watcher.NotifyMember(e.Name, e.State)
 		}
 	}
-	clear(effects) // nothing may live on in what has been done
+	clear(effects) // old effects must not keep anything in memory
 }
 
-// toStream gives an event to a channel's stream machine and does what it answers.
+// toStream passes an event to a channel's stream machine and carries out its effects.
 func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
 	for _, e := range ch.machine.Handle(ev, now) {
 		switch e := e.(type) {
