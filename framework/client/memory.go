@@ -10,13 +10,13 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A memory is what a stream's reader remembers of state-of-the-world responses: the
-// resources of each type by their bytes. Servers send all of a type again when one has
-// changed, in any order. What is as it was is recognised by its bytes alone: no name is
-// looked for, the cache is not asked, and the loop is told where it keeps it.
+// A memory holds the resources of a stream's state-of-the-world responses for its reader: those of
+// each type by their bytes. When one resource changes, servers send all resources of the type
+// again, in any order. The reader recognises an unchanged resource by its bytes alone. It does not
+// read its name or use the cache, and it tells the loop the place of the resource's record.
 type memory map[*resource.Descriptor]*seen
 
-// forget drops a resource that is not in use any longer.
+// forget drops a resource that is no longer in use.
 func (m memory) forget(t *resource.Descriptor, name xdstp.Name) {
 	s := m[t]
 	if s == nil || len(s.items) == 0 {
@@ -31,7 +31,7 @@ func (m memory) forget(t *resource.Descriptor, name xdstp.Name) {
 	}
 }
 
-// forgotten has the name of an update that was dropped, for as long as its item stays.
+// A forgotten holds the name of a dropped update as long as its item stays.
 type forgotten struct {
 	resource.Update
 	name xdstp.Name
@@ -40,16 +40,16 @@ type forgotten struct {
 // Name implements [resource.Update].
 func (f *forgotten) Name() xdstp.Name { return f.name }
 
-// seen is the memory of one type: a hash table from bytes to items. There is one item
-// for a name, so that what a resource was is not taken for another resource.
+// seen is the memory of one type: a hash table from bytes to items. It has one item for each name,
+// so that an earlier version of a resource is not taken for another resource.
 type seen struct {
 	seed     maphash.Seed
-	slots    []slot // a power of two, of which a part is always empty
+	slots    []slot // the length is a power of two; a part is always empty
 	names    index  // of items; with as many slots
-	used     int    // slots of either that are not empty; those of what was replaced stay
+	used     int    // slots of either that are not empty, including those of replaced items
 	items    []item
 	gone     int    // items that were forgotten, about
-	limit    int    // items at which those that are out of date are dropped
+	limit    int    // number of items at which outdated ones are dropped
 	response uint32 // counts responses
 }
 
@@ -62,7 +62,7 @@ type item struct {
 	raw      string // the bytes that the update was decoded from
 	update   resource.Update
 	place    authority.Place
-	response uint32 // the last one that it was in
+	response uint32 // the last response that contained it
 }
 
 // of returns the memory of a type, for the next response.
@@ -76,18 +76,18 @@ func (m memory) of(t *resource.Descriptor) *seen {
 	return s
 }
 
-// text is b as a string, without a copy; valid for as long as b does not change.
+// text returns b as a string, without a copy. It is valid as long as b does not change.
 func text(b []byte) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) //nolint:gosec // updates never change their bytes
 }
 
-// scan recognises what is in a response as it was, of its first n resources: they are in
-// w.unchanged, and have an item in w.found. The second time in a response, a resource is
-// not recognised: whoever sends it twice is to be told.
+// scan recognises the unchanged ones among the first n resources of a response. It adds them to
+// w.unchanged and sets their item in w.found. It recognises a resource only once in a response, so
+// that a duplicate is reported.
 //
-// Ten thousand resources and what is known of them do not fit into a processor's caches.
-// So each step is taken for a group of them before the next: what does not depend on each
-// other waits for memory at the same time.
+// Ten thousand resources and their items do not fit into a processor's caches. So scan takes each
+// step for a group of resources before the next step: independent reads then wait for memory at the
+// same time.
 func (s *seen) scan(w *scratch, n int) {
 	w.found = grown(w.found, n)
 	if len(s.items) == 0 {
@@ -120,11 +120,11 @@ type candidate struct {
 	raw  string // of the item
 }
 
-// cacheLine is how many bytes a processor reads from memory at once.
+// cacheLine is the number of bytes that a processor reads from memory at once.
 const cacheLine = 64
 
-// candidates finds items for a group of resources, and has the processor read what they
-// are to be compared with.
+// candidates finds items for a group of resources. It makes the processor load the memory to
+// compare them with.
 func (s *seen) candidates(w *scratch, first int, found []uint32) {
 	group := w.group[:len(found)]
 	for i := range group {
@@ -152,12 +152,12 @@ func (s *seen) candidates(w *scratch, first int, found []uint32) {
 	}
 }
 
-// hashed is how much of a resource counts for its hash: its name is there, and most
-// often within that.
+// hashed is the length of the part of a resource that is hashed. The name is in it, and mostly the
+// differences, too.
 const hashed = 128
 
-// hash is what items are found by. It need not tell all of them apart: their bytes are
-// compared, and what is not found here is looked for by its name.
+// hash returns the hash of an item's bytes. Collisions are allowed: find's caller compares the
+// bytes, and a resource that is not found here is found by its name.
 func (s *seen) hash(raw string) uint64 {
 	return maphash.String(s.seed, raw[:min(len(raw), hashed)]) ^ uint64(len(raw))
 }
@@ -174,17 +174,16 @@ func (s *seen) find(hash uint64) uint32 {
 	return 0
 }
 
-// met reports whether the response at hand had the resource of a name as it was. There
-// are items.
+// met reports whether the current response contained the named resource unchanged. There are items.
 func (s *seen) met(name xdstp.Name) bool {
 	i := *s.names.slot(name, s.name)
 	return i != 0 && s.items[i-1].response == s.response
 }
 
-// name is that of an item.
+// name returns the name of an item.
 func (s *seen) name(position uint32) xdstp.Name { return s.items[position].update.Name() }
 
-// remember keeps what was new in a response, once the loop has taken it in.
+// remember keeps the new resources of a response after the loop has applied it.
 func (m memory) remember(c *Client, d *decoded) {
 	s := m[d.typ]
 	s.reserve(len(d.news))
@@ -195,7 +194,7 @@ func (m memory) remember(c *Client, d *decoded) {
 		}
 		r := &d.results[f.result]
 		if r.Update == nil || r.TTL != 0 || len(r.Aliases) > 0 {
-			continue // there is more to it than its bytes
+			continue // its bytes are not all of it
 		}
 		s.add(item{raw: text(r.Update.Raw()), update: r.Update, place: r.Place, response: s.response})
 	}
@@ -204,10 +203,10 @@ func (m memory) remember(c *Client, d *decoded) {
 	}
 }
 
-// fewItems may be out of date in any case.
+// fewItems is the number of outdated items that are always allowed.
 const fewItems = 64
 
-// cached is how many resources of a type there are.
+// cached returns the number of cached resources of a type.
 func cached(c *Client, t *resource.Descriptor) (n int) {
 	for shard := range c.Shards(t) {
 		n += shard.Len()
@@ -215,8 +214,8 @@ func cached(c *Client, t *resource.Descriptor) (n int) {
 	return n
 }
 
-// add keeps an item, in place of that of its name, or else of the one that may be found
-// by its bytes. There is room for it.
+// add keeps an item. It replaces the item of the same name, or else the one that find returns for
+// its bytes. There is room for it.
 func (s *seen) add(it item) {
 	hash := s.hash(it.raw)
 	found, named := s.find(hash), s.names.slot(it.update.Name(), s.name)
@@ -253,8 +252,8 @@ func (s *seen) reserve(n int) {
 	}
 }
 
-// build makes slots for n items, and for as many that replace one as make it worth its
-// while, and fills in those that there are.
+// build makes slots for n items, and for so many replaced ones that rebuilding pays off. Then it
+// adds the existing items.
 func (s *seen) build(n int) {
 	size := 64
 	for size*2 < n*3 {
@@ -265,13 +264,13 @@ func (s *seen) build(n int) {
 	for i := range s.items {
 		number := uint32(i + 1)
 		*s.names.slot(s.items[i].update.Name(), s.name) = number
-		if hash := s.hash(s.items[i].raw); s.find(hash) == 0 { // the first is found
+		if hash := s.hash(s.items[i].raw); s.find(hash) == 0 { // find returns the first one
 			s.put(hash, number)
 		}
 	}
 }
 
-// prune drops what is not cached any longer.
+// prune drops items that are no longer cached.
 func (s *seen) prune(c *Client, t *resource.Descriptor) {
 	s.keep(func(it item) bool {
 		shard := c.Shard(t, it.update.Name())
@@ -284,7 +283,7 @@ func (s *seen) prune(c *Client, t *resource.Descriptor) {
 	s.limit = len(s.items) + len(s.items)/4 + fewItems
 }
 
-// keep drops the other items.
+// keep drops the items for which which returns false.
 func (s *seen) keep(which func(item) bool) {
 	n := len(s.items)
 	s.items = slices.DeleteFunc(s.items, func(it item) bool { return !which(it) })
