@@ -12,13 +12,13 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// nackInterval is the time between two log lines about rejected responses of a type. So
-// there are at most two lines in 10 s.
+// nackInterval is the time between two log lines about rejected responses of a type. So there are
+// at most two lines in 10 s.
 const nackInterval = 6 * time.Second
 
 // A nackLog is the log of the rejected responses of one type from one server. It logs a rejection
-// at once, and gathers those that follow within nackInterval in one line. Snapshots and
-// events have the reason for each resource. Only the loop uses a nackLog.
+// at once, and gathers those that follow within nackInterval in one line. Snapshots and events have
+// the reason for each resource. Only the loop uses a nackLog.
 type nackLog struct {
 	typ   *resource.Descriptor
 	last  time.Time // when the last line was written; zero: there was none
@@ -44,7 +44,7 @@ func (ch *channel) nacks(t *resource.Descriptor) *nackLog {
 	return n
 }
 
-// name notes the resources of a rejected response.
+// name adds the resources of a rejected response.
 func (n *nackLog) name(names []string) {
 	for _, name := range names {
 		switch {
@@ -58,12 +58,12 @@ func (n *nackLog) name(names []string) {
 	}
 }
 
-// rejected logs a NACK that leaves, now or later.
+// rejected logs a NACK, now or later.
 func (ch *channel) rejected(e ads.Send, now time.Time) {
 	n := ch.nacks(e.Type)
 	n.count++
 	switch {
-	case e.Quiet: // the log has its reason already
+	case e.Quiet: // the log already contains its reason
 	case n.last.IsZero() || now.Sub(n.last) >= nackInterval:
 		ch.log(slog.LevelWarn, "response rejected", "type", e.Type.Name,
 			"nonce", printable.Text(e.Nonce, printable.Short), "reason", e.Reject, "repeats", e.Repeats)
@@ -86,7 +86,7 @@ func (ch *channel) logNACKs(now time.Time) {
 	}
 }
 
-// list is the text of the rejected resources.
+// list returns the names of the rejected resources as one text.
 func (n *nackLog) list() string {
 	slices.Sort(n.names)
 	var b strings.Builder
