@@ -9,20 +9,20 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// UserAgent and UserAgentVersion are what the node calls its client.
+// UserAgent and UserAgentVersion identify the client in the node.
 const (
 	UserAgent        = "xdsforge"
 	UserAgentVersion = "0.1.0"
 )
 
-// clientFeatures are what control planes may rely on: overprovisioning factors
-// are not used (gRFC A27), and resources may come in a wrapper that names them.
+// clientFeatures returns features that control planes may rely on: the client ignores
+// overprovisioning factors (gRFC A27), and it accepts resources in a wrapper that names them.
 func clientFeatures() []string {
 	return []string{"envoy.lb.does_not_support_overprovisioning", "xds.config.resource-in-sotw", "xds.config.supports-resource-ttl"}
 }
 
-// encodeNode is the node that a stream's first request carries, with the features that
-// only this kind of stream has.
+// encodeNode returns the node of a stream's first request, with features that only this kind of
+// stream has.
 func encodeNode(config *bootstrap.Config, features ...string) ([]byte, error) {
 	node := config.Node()
 	node.UserAgentName = UserAgent
