@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// An outage is a time during which a server cannot be reached. The log has one line when it
-// begins or its reason changes, and one when it is over. Retries in between do not add
-// lines. Only the loop uses an outage.
+// An outage is a time during which a server is unreachable. The log has one line when it begins or
+// its reason changes, and one when it is over. Retries in between do not add lines. Only the loop
+// uses an outage.
 type outage struct {
-	since    time.Time // zero: the server can be reached, or nothing is known of it
-	attempts int       // that failed
-	err      error     // of the last of them
+	since    time.Time // zero: the server is reachable, or its state is unknown
+	attempts int       // failed ones
+	err      error     // of the last attempt
 }
 
-// failed notes an attempt that failed, and reports whether to log it as an outage.
+// failed records a failed attempt, and reports whether to log it as an outage.
 func (o *outage) failed(err error, now time.Time) (news bool) {
 	if o.since.IsZero() {
 		o.since, news = now, true
@@ -26,8 +26,8 @@ func (o *outage) failed(err error, now time.Time) (news bool) {
 	return news
 }
 
-// over ends the outage. It returns the attributes of the line that says so; nil if there
-// was no outage.
+// over ends the outage. It returns the attributes of the log line for the end, or nil if there was
+// no outage.
 func (o *outage) over(now time.Time) []any {
 	if o.since.IsZero() {
 		return nil
