@@ -11,16 +11,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 )
 
-// DefaultIdleTime is how long a connection that nobody uses is kept: 10 min
-// (gRFC A47 expects 5 to 15).
+// DefaultIdleTime is how long an unused connection is kept: 10 min (gRFC A47 expects 5 to 15).
 const DefaultIdleTime = 10 * time.Minute
 
-// A Pool owns connections to control planes. Server entries that are equal by
-// their key share one (gRFC A47), which is several where the server allows few streams on
-// each (see package grpctransport). A connection is made when it is first needed,
-// and closed when nobody has used it for the idle time. A connection to a server that was
-// fallen back to does not wait for that: the pool closes it when a better server has taken
-// over and nobody else uses it (gRFC A71). A Pool is safe for concurrent use.
+// A Pool owns connections to control planes. Server entries with equal keys share one (gRFC A47).
+// It consists of several if the server allows few streams on each (see package grpctransport). The
+// pool makes a connection when it is first needed, and closes it after the idle time without use.
+// It closes the connection to a fallback server earlier: as soon as a better server has taken over
+// and nobody else uses it (gRFC A71). A Pool is safe for concurrent use.
 type Pool struct {
 	transport transport.Transport
 	idle      time.Duration
@@ -33,24 +31,22 @@ type Pool struct {
 type pooled struct {
 	conn  transport.Conn
 	users int
-	uses  int         // how often it was acquired, to tell an idle time from the next
-	brief bool        // it is not to be kept for later; until it is acquired again
+	uses  int         // number of acquisitions, to distinguish idle periods
+	brief bool        // do not keep it for later; until it is acquired again
 	timer *time.Timer // runs while there are no users
 }
 
-// A PoolOption sets up a [Pool].
+// A PoolOption configures a [Pool].
 type PoolOption func(*Pool)
 
-// PoolTransport sets how the pool reaches control planes. The default is
-// grpctransport.New().
+// PoolTransport sets the transport of the pool. The default is grpctransport.New().
 func PoolTransport(t transport.Transport) PoolOption { return func(p *Pool) { p.transport = t } }
 
-// PoolIdleTime sets how long an unused connection is kept. Zero closes it at
-// once; the default is [DefaultIdleTime].
+// PoolIdleTime sets how long an unused connection is kept. Zero closes it at once. The default is
+// [DefaultIdleTime].
 func PoolIdleTime(d time.Duration) PoolOption { return func(p *Pool) { p.idle = d } }
 
-// NewPool returns a pool without connections. Close it after the clients that
-// use it.
+// NewPool returns a pool without connections. Close it after the clients that use it.
 func NewPool(opts ...PoolOption) *Pool {
 	p := &Pool{idle: DefaultIdleTime, conns: make(map[string]*pooled)}
 	for _, o := range opts {
@@ -62,12 +58,11 @@ func NewPool(opts ...PoolOption) *Pool {
 	return p
 }
 
-// giveBack gives a connection back to its pool. With keep, the pool keeps it for the
-// idle time; without, the pool closes it as soon as nobody uses it. Only the first call
-// counts.
+// giveBack releases a connection to its pool. With keep, the pool keeps it for the idle time.
+// Without, the pool closes it as soon as nobody uses it. Only the first call has an effect.
 type giveBack func(keep bool)
 
-// acquire returns the connection to a server, and the function that gives it back.
+// acquire returns the connection to a server, and the function that releases it.
 func (p *Pool) acquire(server *bootstrap.Server) (transport.Conn, giveBack, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +114,7 @@ func (p *Pool) retire(key string, c *pooled, uses int) {
 	}
 	delete(p.conns, key)
 	p.mu.Unlock()
-	_ = c.conn.Close() // nobody is left who could be told
+	_ = c.conn.Close() // nobody handles the error
 }
 
 // Close closes every connection. Streams that are still open end with an error.
