@@ -15,7 +15,7 @@ type question struct {
 	stream *stream
 	typ    *resource.Descriptor
 	names  []asked
-	// response is a number for the response; 0 before the first answer.
+	// response is the number of the response; 0 before the first answer.
 	response uint64
 	// generation is that of the watches of the type when the loop answered.
 	generation uint64
@@ -26,25 +26,25 @@ type asked struct {
 	says   authority.Result // without the result of decoding
 	number uint32           // in the response, from 0
 	body   []byte           // nil: there is nothing to decode
-	plain  bool             // it goes by the name in its message
+	plain  bool             // its name is the one in its message
 	want   authority.Want   // the answer
 }
 
-// askedAtOnce is the most resources of a question. It bounds the unwatched resources that
-// are held at a time.
+// askedAtOnce is the limit of resources in a question. It limits the number of unwatched resources
+// held in memory.
 const askedAtOnce = 1 << 10
 
 func (q *question) add(a asked) { q.names = append(q.names, a) }
 
-// question is an empty one, which takes the place of the last.
+// question returns an empty question, which replaces the last one.
 func (w *scratch) question(t *resource.Descriptor) *question {
 	clear(w.asks.names)
 	w.asks = question{typ: t, names: w.asks.names[:0], response: w.asks.response}
 	return &w.asks
 }
 
-// ask waits for the loop's answer, and reports whether it came. If not, the stream is over,
-// and the caller must not use the scratch any more.
+// ask waits for the loop's answer, and reports whether it came. If not, the stream is over, and the
+// caller must not use the scratch any more.
 func (s *stream) ask(q *question) bool {
 	if len(q.names) == 0 {
 		return true
@@ -59,7 +59,7 @@ func (s *stream) ask(q *question) bool {
 	}
 }
 
-// apply answers.
+// apply answers the question.
 func (q *question) apply(l *loop, _ time.Time) {
 	ch := q.stream.channel
 	q.generation = ch.generation(q.typ)
@@ -76,8 +76,8 @@ func (q *question) apply(l *loop, _ time.Time) {
 	q.stream.replied <- struct{}{}
 }
 
-// generation grows with every watch of the type that a response of the channel's might
-// concern.
+// generation returns a number that grows with every watch of the type that a response of the
+// channel might concern.
 func (ch *channel) generation(t *resource.Descriptor) (sum uint64) {
 	for _, u := range ch.users {
 		sum += u.machine.Generation(t)
