@@ -18,12 +18,12 @@ import (
 // is due or about to start, so small responses cost nothing.
 type reading struct {
 	born   time.Time
-	since  atomic.Int64 // when the response arrived, after born, plus one; 0: none is at hand
+	since  atomic.Int64 // when the response arrived, after born, plus one; 0: none is in progress
 	paused atomic.Bool  // the loop has paused timers, and waits for a readsOn
 
 	// The loop's.
 	arriver transport.Arriver // nil if the transport cannot tell
-	look    time.Time         // when to look again whether the response still arrives; zero: not
+	look    time.Time         // when to check again whether the response still arrives; zero: never
 	none    time.Time         // when none was arriving; timers may have been started then
 }
 
@@ -47,13 +47,13 @@ func (r *reading) arriving(now time.Time) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// arrived notes a response.
+// arrived records the arrival of a response.
 func (r *reading) arrived(at time.Time) { r.since.Store(int64(at.Sub(r.born)) + 1) }
 
-// readsOn says that the goroutine of a stream reads again.
+// readsOn reports that the goroutine of a stream reads again.
 type readsOn struct{ s *stream }
 
-// next notes that the goroutine is about to wait for a response.
+// next records that the goroutine is about to wait for a response.
 func (s *stream) next() {
 	s.reading.since.Store(0)
 	if s.reading.paused.Swap(false) {
