@@ -38,13 +38,13 @@ type rejections struct {
 	names []string
 }
 
-// maxBad is how many rejected resources a response is recognised by, and how many names a
-// log line has.
+// maxBad is the limit of rejected resources by which a response is recognised, and of names in a
+// log line.
 const maxBad = 64
 
 func (r *rejections) add(t *resource.Descriptor, number int, name string, err error) {
 	r.count++
-	if name != "" && len(r.names) <= maxBad { // one more tells the log that there are others
+	if name != "" && len(r.names) <= maxBad { // one more shows the log that there are others
 		r.names = append(r.names, strings.Clone(clip(name)))
 	}
 	if len(r.bad) < maxBad {
@@ -81,7 +81,7 @@ func (r *rejections) more(n int) {
 	r.left += n
 }
 
-// String is empty when nothing was rejected.
+// String returns "" if nothing was rejected.
 func (r *rejections) String() string {
 	if r.count == 0 {
 		return ""
