@@ -10,38 +10,38 @@ import (
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
-// A scratch is the room that looking at a response takes. It is used for one response
-// after another, of any stream, and goes when there is none for a while.
+// A scratch holds the memory for reading a response. Responses of all streams reuse it, one after
+// another. It is collected when it is unused for a while.
 type scratch struct {
 	response envelope.Response
 
 	found     []uint32 // by number of the resource: an item of the type's memory, plus one; 0: none
 	unchanged []authority.Unchanged
 	group     [64]candidate
-	touched   byte // what makes reading ahead count as something
+	touched   byte // keeps the compiler from removing reads ahead
 
-	left       []uint32 // resources, from 0, that are not in results: nobody watches them, as far as is known
+	left       []uint32 // resources, from 0, that are not in results: unwatched, as far as is known
 	asks       question
 	news       []fresh
 	unreadable int // resources without a name
 	results    []authority.Result
-	resources  int   // of results, those that the response has
+	resources  int   // number of results for resources in the response
 	names      index // of results
 	seen       *seen // of the type
 	budget     *wire.Shared
 }
 
-// A fresh is a resource that is not known to be what it was.
+// A fresh is a resource that was not recognised as unchanged.
 type fresh struct {
 	number int    // in the response, from 1
-	name   string // what it calls itself, where that cannot be read
-	result int    // its result, or that of the first of the same name; unless err says that it has no name
+	name   string // the name in its wrapper, if that is unreadable
+	result int    // its result, or that of the first of the same name; not used if err means that it has no name
 	body   []byte // nil: there is nothing to decode
-	err    error  // why it is rejected before it is decoded
-	plain  bool   // it goes by the name in its message
+	err    error  // the reason why it is rejected before decoding
+	plain  bool   // its name is the one in its message
 }
 
-// forget lets go of everything that belongs to a response.
+// forget drops all references to a response.
 func (w *scratch) forget() {
 	clear(w.unchanged)
 	clear(w.group[:])
@@ -54,16 +54,16 @@ func (w *scratch) forget() {
 	w.response.Forget()
 }
 
-// grown is a slice of n elements, whatever they are.
+// grown returns a slice of n elements with arbitrary values.
 func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// An index finds something by names. Its zero value is ready.
+// An index finds positions by names. Its zero value is ready.
 type index struct {
 	seed  maphash.Seed
 	slots []uint32 // a position, plus one; 0: the slot is empty
 }
 
-// reset makes the index an empty one with room for n names.
+// reset empties the index and makes room for n names.
 func (x *index) reset(n int) {
 	size := 8
 	for size < 2*n {
@@ -76,7 +76,7 @@ func (x *index) reset(n int) {
 	clear(x.slots)
 }
 
-// reserve makes the index a larger one where it has no room for one more than n names.
+// reserve grows the index if it has no room for one more than n names.
 func (x *index) reserve(n int, at func(position uint32) xdstp.Name) {
 	if 2*(n+1) <= len(x.slots) {
 		return
@@ -87,11 +87,11 @@ func (x *index) reserve(n int, at func(position uint32) xdstp.Name) {
 	}
 }
 
-// nameOf is the name of a result.
+// nameOf returns the name of a result.
 func (w *scratch) nameOf(i uint32) xdstp.Name { return w.results[i].Name }
 
-// slot is the one with the position of a name, or the empty one where that is to be.
-// What is at a position has the name that at returns.
+// slot returns the slot of a name: the one with its position, or the empty one for it. The function
+// at returns the name at a position.
 func (x *index) slot(name xdstp.Name, at func(position uint32) xdstp.Name) *uint32 {
 	mask := uint64(len(x.slots) - 1) //nolint:gosec // there are slots
 	i := maphash.String(x.seed, name.String()) & mask
