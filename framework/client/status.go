@@ -13,8 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/status"
 )
 
-// Snapshot takes a picture of the client. It fails with ctx's error, or with
-// ErrClosed.
+// Snapshot returns the state of the client. It fails with ctx's error, or with ErrClosed.
 func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 	reply := make(chan status.Snapshot, 1)
 	c.loop.post(pictured{reply})
@@ -29,7 +28,7 @@ func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 	}
 }
 
-// order sorts what was taken in no particular order, which the loop has no time for.
+// order sorts the unordered parts of a snapshot outside of the loop.
 func order(s *status.Snapshot) {
 	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
 		switch {
