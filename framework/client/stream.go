@@ -13,8 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// A stream is one ADS stream, with a goroutine that reads and one that writes.
-// Neither waits for the other.
+// A stream is one ADS stream. One goroutine reads, another one writes. Neither waits for the other.
 type stream struct {
 	channel *channel
 	loop    *loop
@@ -22,30 +21,30 @@ type stream struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	out     chan []byte   // requests for the writing goroutine; never more than one
-	applied chan struct{} // a token when the last response is done with
-	// replied has a token when a question was answered, and again when the last response
-	// has resources that are watched since it was decoded.
+	applied chan struct{} // a token when the last response has been applied
+	// replied has a token when a question was answered. again has one when resources of the last
+	// response are watched that were not when it was decoded.
 	replied, again chan struct{}
 	desk           *desk
-	news           bool // there was something new in it; set before the token
+	news           bool // the response changed something; set before the token
 
 	reading  reading
-	answered bool // the loop has taken in a response; loop only
+	answered bool // the loop has applied a response; loop only
 }
 
-// counts is what went through a channel's streams.
+// counts counts the traffic of a channel's streams.
 type counts struct {
 	opened              atomic.Uint64
 	requests, responses atomic.Uint64
 	sent, received      atomic.Uint64 // bytes
 	rejected            atomic.Uint64 // responses
-	repeated            atomic.Uint64 // names that were asked for again, unanswered
+	repeated            atomic.Uint64 // names that were requested again because the server did not answer
 }
 
 // current reports whether the stream is its channel's. Loop only.
 func (s *stream) current() bool { return s.channel.stream == s }
 
-// resume lets the next response be read.
+// resume allows the next response to be read.
 func (s *stream) resume() { s.applied <- struct{}{} }
 
 func (s *stream) run(conn transport.Conn) {
@@ -70,8 +69,8 @@ func (s *stream) run(conn transport.Conn) {
 	s.loop.post(closed{s, err})
 }
 
-// write sends what the loop hands out. When sending fails the stream has ended,
-// and reading says why.
+// write sends the requests of the loop. If sending fails, the stream has ended, and reading returns
+// the reason.
 func (s *stream) write(ts transport.Stream) {
 	for {
 		select {
@@ -88,8 +87,8 @@ func (s *stream) write(ts transport.Stream) {
 	}
 }
 
-// read decodes responses one after another; the next is read when the loop has
-// taken in the last, and watchers have had their time.
+// read decodes responses one after another. It reads the next one when the loop has applied the
+// last one and watchers have had their time.
 func (s *stream) read(ts transport.Stream) error {
 	var pace pace
 	for {
@@ -106,14 +105,14 @@ func (s *stream) read(ts transport.Stream) error {
 		if err := s.desk.use(func(known memory) error { return s.respond(msg, known) }); err != nil {
 			return err
 		}
-		s.next() // a flood must not delay the report of an absent resource: timers run during the pause
+		s.next() // timers run during the pause: a flood must not delay the report of an absent resource
 		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {
 			return err
 		}
 	}
 }
 
-// receive waits for a message, in the pieces that it arrives in.
+// receive waits for a message and returns it in the pieces in which it arrived.
 func receive(ts transport.Stream) ([][]byte, error) {
 	if ts, ok := ts.(transport.PieceReceiver); ok {
 		return ts.ReceivePieces()
@@ -122,7 +121,7 @@ func receive(ts transport.Stream) ([][]byte, error) {
 	return [][]byte{msg}, err
 }
 
-// respond decodes a response and waits until it is done with.
+// respond decodes a response and waits until the loop has applied it.
 func (s *stream) respond(msg [][]byte, known memory) error {
 	c := s.channel.client
 	w, ok := c.scratches.Get().(*scratch)
@@ -146,9 +145,9 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 	return nil
 }
 
-// maxLooks is how often a reader looks for watched resources in a response. New watches of
-// the type that come all the time must not keep the loop from applying it. The resources of
-// later watches are asked for by the requests that these bring.
+// maxLooks is the limit of passes over a response for watched resources. A steady flow of new
+// watches of the type must not keep the loop from applying the response. Later watches bring
+// requests, and these ask for their resources.
 const maxLooks = 16
 
 // take decodes the response in w and passes it to the loop. Before the loop applies it, take
@@ -158,7 +157,7 @@ func (s *stream) take(w *scratch, t *resource.Descriptor, known memory) error {
 	d, ok := s.decode(w, t, known)
 	for looks := 1; ; looks++ {
 		switch {
-		case c.closed(): // and perhaps decoding was not finished
+		case c.closed(): // decoding may be incomplete
 			return resource.ErrClosed
 		case !ok:
 			return s.ctx.Err()
@@ -179,15 +178,15 @@ func (s *stream) take(w *scratch, t *resource.Descriptor, known memory) error {
 	}
 }
 
-// A pace bounds what a control plane costs that sends without end what is known
-// already: a fifth of one processor.
+// A pace limits the cost of a control plane that keeps sending known resources to a fifth of one
+// processor.
 type pace struct {
-	idle  int // responses in a row without news
+	idle  int // responses in a row without changes
 	timer *time.Timer
 }
 
 const (
-	freeResponses = 64 // without news, at full speed
+	freeResponses = 64 // without changes, at full speed
 	shortestPause = time.Millisecond
 	longestPause  = time.Second
 )
