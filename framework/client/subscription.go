@@ -9,23 +9,22 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A subscription is one watcher of one resource, with the mailbox for what it is
-// to be told: one state, the newest.
+// A subscription is one watcher of one resource. Its mailbox holds one state, the newest.
 type subscription struct {
 	scope *authorityScope
 	place authority.Place // the loop's
 
-	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel
-	// that has a token when state is fresh.
+	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel that
+	// has a token when state is fresh.
 	sync  func(next, last resource.State)
 	async func(next, last resource.State, done func())
 	ready chan struct{}
 
-	told resource.State // what was taken last; the taker's
+	told resource.State // the state that was taken last; used only by its taker
 
 	mu     sync.Mutex
 	state  resource.State
-	since  int64 // for how long state has been fresh: from then on, in nanoseconds of Unix time
+	since  int64 // since when state has been fresh, in nanoseconds of Unix time
 	work   *work // that waits for the watcher
 	holds  int32 // calls of async that are not done
 	fresh  bool  // state has not been taken yet
@@ -66,8 +65,8 @@ func (s *subscription) signal() {
 	}
 }
 
-// take empties the mailbox. There is no news in a state that was taken before, as
-// when an error came and went in between. Without news, the worker is done.
+// take empties the mailbox. news is false if the state equals the one taken before, for example if
+// an error came and went in between. Then the worker is done.
 func (s *subscription) take() (next, last resource.State, news bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +83,7 @@ func (s *subscription) take() (next, last resource.State, news bool) {
 	return s.told, last, true
 }
 
-// finish says that the subscriber is done with all states. s.mu is held.
+// finish records that the subscriber is done with all states. s.mu is held.
 func (s *subscription) finish() {
 	if s.work != nil {
 		s.work.done()
@@ -107,7 +106,7 @@ func (s *subscription) hold() (done func()) {
 	})
 }
 
-// behind is for how long something new has waited to be taken.
+// behind returns for how long a change has been waiting.
 func (s *subscription) behind(now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +122,7 @@ func (s *subscription) open() bool {
 	return !s.closed && !s.scope.client.closed()
 }
 
-// deliver calls the function until it knows the newest state.
+// deliver calls the function until it has received the newest state.
 func (s *subscription) deliver() {
 	for {
 		next, last, news := s.take()
@@ -158,8 +157,8 @@ func (s *subscription) Next(ctx context.Context) (resource.State, error) {
 	}
 }
 
-// Stop implements resource.Observation and is the cancel of Subscribe. No
-// callback starts after it has returned.
+// Stop implements resource.Observation and is the cancel of Subscribe. No callback starts after it
+// has returned.
 func (s *subscription) Stop() {
 	s.mu.Lock()
 	stopped := s.closed
