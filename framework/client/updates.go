@@ -16,14 +16,14 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// Responses with less to decode than a part are decoded by the goroutine that reads
-// them, others by as many as there are processors, which take part after part.
+// The reading goroutine decodes responses with less to decode than a part. Larger responses are
+// decoded part by part, by as many goroutines as there are processors.
 const (
 	partBytes     = 64 << 10
 	partResources = 64
 )
 
-// updates decodes what is to be decoded of a response. Its results stay in their order.
+// updates decodes the new resources of a response. Its results keep their order.
 func (ch *channel) updates(w *scratch, t *resource.Descriptor, news []fresh) {
 	if len(news) == 0 {
 		return
@@ -48,7 +48,7 @@ func (ch *channel) updates(w *scratch, t *resource.Descriptor, news []fresh) {
 	wg.Wait()
 }
 
-// parts divides what is to be decoded.
+// parts divides the resources to decode into parts.
 func parts(news []fresh) (list [][]fresh) {
 	start, size := 0, 0
 	for i := range news {
@@ -66,7 +66,7 @@ func (ch *channel) part(w *scratch, t *resource.Descriptor, news []fresh) {
 	d := new(decoding)
 	for i := range news {
 		if ch.client.closed() {
-			return // nobody is left to take it in, and Close waits
+			return // the loop has ended, and Close waits
 		}
 		if f := &news[i]; f.body != nil {
 			r := &w.results[f.result]
@@ -75,14 +75,14 @@ func (ch *channel) part(w *scratch, t *resource.Descriptor, news []fresh) {
 	}
 }
 
-// decoding is the state with which a part's resources are decoded, one after the other.
+// decoding is the state for decoding a part's resources, one after the other.
 type decoding struct {
 	context resource.DecodeContext
 	budget  wire.Budget
 }
 
-// update returns the cached update of these bytes, or decodes them. It keeps the bytes of
-// the resource, not those of the response.
+// update returns the cached update of these bytes, or decodes them. It keeps the bytes of the
+// resource, not those of the response.
 func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Descriptor, r *authority.Result, body []byte) (u resource.Update, err error) {
 	if shard := ch.client.Shard(t, r.Name); shard != nil {
 		if u, ok := unchanged(shard, r.Name, body, ch.server); ok {
@@ -103,7 +103,7 @@ func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Descript
 		return nil, err
 	}
 	u, err = t.Decode(&d.context, slices.Clone(body))
-	if err == nil && (u == nil || u.Name() != r.Name) { // a nil pointer panics
+	if err == nil && (u == nil || u.Name() != r.Name) { // calling Name on a nil pointer panics
 		err = errNotIt
 	}
 	if err != nil {
@@ -112,15 +112,14 @@ func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Descript
 	return u, nil
 }
 
-// panicked makes a panic of a plugin's code, whatever a control plane has to send to
-// cause it, an error of that resource.
+// panicked converts a panic of a plugin's code, which a control plane might cause, to an error of
+// that resource.
 func panicked(p any) error {
 	return fmt.Errorf("its decoder panicked: %s", printable.Value(p))
 }
 
-// unchanged returns the update that a shard holds under name, if it was decoded
-// from the same bytes that the same server sent before. Such a resource needs
-// neither decoding nor delivery. Any goroutine.
+// unchanged returns the update that a shard holds under name, if it was decoded from the same bytes
+// of the same server. Such a resource needs neither decoding nor delivery. Any goroutine.
 func unchanged(s resource.Shard, name xdstp.Name, body []byte, server *bootstrap.Server) (resource.Update, bool) {
 	u, ok := s.Load(name)
 	if !ok || !bytes.Equal(u.Raw(), body) || !u.Server().Equal(server) {
