@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// A work is what the watchers have to do that one response concerns. The stream is
-// read again when all of them are done, or when the budget is over; whoever is not
-// done then is not waited for again until it is.
+// A work tracks the watchers that one response concerns. The stream is read again when all of them
+// are done, or when the budget is over. A watcher that exceeds the budget is not waited for again
+// until it is done.
 type work struct {
 	client *Client
 	resume func()
@@ -28,7 +28,7 @@ func (w *work) add() {
 	w.pending++
 }
 
-// done says that a watcher is.
+// done records that a watcher is done.
 func (w *work) done() {
 	w.mu.Lock()
 	w.pending--
@@ -43,7 +43,7 @@ func (w *work) done() {
 	}
 }
 
-// handed says that the loop is done, and starts the watchers' budget.
+// handed records that the loop is done, and starts the watchers' budget.
 func (w *work) handed() {
 	w.mu.Lock()
 	if w.pending > 1 && w.client.budget > 0 {
