@@ -6,31 +6,31 @@ import (
 	"time"
 )
 
-// stuckAfter is how long all workers may be inside watchers' code while others
-// wait, before more are started.
+// stuckAfter is the time after which more workers are started if all of them are inside watchers'
+// code and other watchers wait.
 const stuckAfter = 10 * time.Millisecond
 
-// MaxBlockedWatchers is the limit of callbacks that may block before other watchers have
-// to wait for one of them to return.
+// MaxBlockedWatchers is the limit of callbacks that may block before other watchers have to wait
+// for one of them to return.
 const MaxBlockedWatchers = 10_000
 
-// workers run the callbacks of subscriptions. There are as many goroutines as
-// processors while there is something to do, and none otherwise. When watchers
-// block, further goroutines take over what waits, so that a watcher that never
-// returns costs itself and a goroutine, up to [MaxBlockedWatchers] of them.
+// workers run the callbacks of subscriptions. While there are callbacks to run, there are as many
+// goroutines as processors, and otherwise none. If watchers block, further goroutines take over the
+// waiting callbacks. A watcher that never returns thus costs only itself and one goroutine, for up
+// to [MaxBlockedWatchers] watchers.
 type workers struct {
-	full func() // is called when the limit is reached, without w.mu: it may log
+	full func() // called when the limit is reached, without w.mu: it may log
 
 	mu      sync.Mutex
 	queue   []*subscription
 	running int
-	spare   int  // of those running, how many may be stuck
+	spare   int  // how many of the running ones may be stuck
 	started int  // subscriptions taken from the queue so far
 	armed   bool // the timer that looks for stuck workers runs
 	warned  bool // full was called since the queue was empty last
 }
 
-// run lets a worker deliver what is in the subscription's mailbox.
+// run lets a worker deliver the state in the subscription's mailbox.
 func (w *workers) run(s *subscription) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +79,8 @@ func (w *workers) arm() {
 	})
 }
 
-// relieve starts more workers if no worker has returned since so many subscriptions were
-// started. It reports whether the limit is news.
+// relieve starts more workers if no worker has returned since the given number of subscriptions
+// were started. It reports whether the limit was newly reached.
 func (w *workers) relieve(started int) (full bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -89,7 +89,7 @@ func (w *workers) relieve(started int) (full bool) {
 		return false
 	}
 	if w.started == started {
-		// Twice as many each time: a thousand that block are soon passed.
+		// Twice as many each time, to get past a thousand blocked watchers quickly.
 		more := min(max(1, w.spare), len(w.queue), MaxBlockedWatchers-w.spare)
 		if more == 0 { // the worker of the next callback that returns goes on with the queue
 			full = !w.warned
