@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxJSONDepth is how deep values are nested that are written.
+// maxJSONDepth is the limit of nested values in the output.
 const maxJSONDepth = 100
 
 // A jsonWriter writes an update as JSON.
 type jsonWriter struct {
 	b      []byte
 	shapes shapes
-	pkg    string // of the struct at hand
+	pkg    string // of the current struct
 }
 
 func newJSON() *jsonWriter { return &jsonWriter{shapes: make(shapes)} }
@@ -36,7 +36,7 @@ func (p *jsonWriter) key(name string) {
 	p.b = append(p.b, ':')
 }
 
-// member writes a member that is a text, unless it is empty.
+// member writes a string member, unless it is empty.
 func (p *jsonWriter) member(name, value string) {
 	if value != "" {
 		p.key(name)
@@ -101,7 +101,7 @@ func (p *jsonWriter) value(v reflect.Value, depth int) {
 	}
 }
 
-// said writes what a method of the value says of it.
+// said writes the result of a method of the value.
 func (p *jsonWriter) said(v reflect.Value, f form) {
 	var said string
 	var ok, written bool
@@ -155,8 +155,8 @@ func (p *jsonWriter) list(v reflect.Value, depth int) {
 	p.b = append(p.b, ']')
 }
 
-// dynamic writes the value of an interface: as an object with one member that is named like
-// its type, unless the value speaks for itself.
+// dynamic writes the value of an interface. It is an object with one member, named after its type,
+// unless the value has a method for its own form.
 func (p *jsonWriter) dynamic(v reflect.Value, depth int) {
 	if v.IsNil() {
 		p.b = append(p.b, "null"...)

@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// A form is how values of a type are shown.
+// A form is a way to show the values of a type.
 type form uint8
 
 const (
@@ -21,9 +21,9 @@ const (
 	octets               // as a number of bytes
 	failure              // as the text of an error
 	message              // as the name and size of a protobuf message
-	marshals             // as its MarshalJSON says
-	texts                // as its MarshalText says
-	stringer             // as its String says
+	marshals             // by its MarshalJSON
+	texts                // by its MarshalText
+	stringer             // by its String
 	members              // as the fields of a struct
 	list
 	mapping
@@ -31,32 +31,32 @@ const (
 	dynamic // as the value in an interface
 )
 
-// A shape is what is known of a type.
+// A shape describes how to show a type.
 type shape struct {
 	form
-	fields []member // of a struct that has any to show
+	fields []member // of a struct with fields to show
 	prints bool     // it has a String method
 }
 
-// A member is one field that is shown.
+// A member is a field that is shown.
 type member struct {
 	name, key string // in text, in JSON
 	index     int
 	secret    bool // its value is not shown
 }
 
-// tag is the key of struct tags for fields that need one: `xds:"secret"` hides the value of
-// a field, `xds:"shown=Name"` shows an unexported field under that name.
+// tag is the key of struct tags: `xds:"secret"` hides the value of a field, `xds:"shown=Name"`
+// shows an unexported field under that name.
 const tag = "xds"
 
-// shapes are those of the types that one call meets.
+// shapes holds the shapes of the types that one call has met.
 type shapes map[reflect.Type]*shape
 
 func (s shapes) of(t reflect.Type) *shape {
 	if known, ok := s[t]; ok {
 		return known
 	}
-	out := &shape{form: members} // until it is known: types may hold themselves
+	out := &shape{form: members} // until it is known: types may contain themselves
 	s[t] = out
 	out.prints = t.Implements(reflect.TypeFor[fmt.Stringer]())
 	if t.Kind() == reflect.Struct {
@@ -82,7 +82,7 @@ func (s shapes) form(t reflect.Type, known *shape) form {
 	return s.plainForm(t, known)
 }
 
-// plainForm is the form of a type without methods that tell it.
+// plainForm returns the form of a type without methods for it.
 func (s shapes) plainForm(t reflect.Type, known *shape) form {
 	switch t.Kind() { //nolint:exhaustive // all others are scalars
 	case reflect.Struct:
@@ -116,8 +116,8 @@ func (s shapes) plainForm(t reflect.Type, known *shape) form {
 	return scalar
 }
 
-// members are the fields of a struct that are shown. Tags for package encoding/json that
-// leave a field out, or name it, count.
+// members returns the fields of a struct that are shown. It obeys tags of package encoding/json
+// that omit or rename a field.
 func (s shapes) members(t reflect.Type) []member {
 	var out []member
 	for i := range t.NumField() {
@@ -139,7 +139,7 @@ func (s shapes) members(t reflect.Type) []member {
 	return out
 }
 
-// lowerCamel lowers the first word of a Go name: LBPolicy is lbPolicy, SANs is sans.
+// lowerCamel lowers the first word of a Go name: LBPolicy becomes lbPolicy, SANs becomes sans.
 func lowerCamel(name string) string {
 	runes := []rune(name)
 	n := 0
@@ -153,9 +153,9 @@ func lowerCamel(name string) string {
 	return strings.ToLower(string(runes[:n])) + string(runes[n:])
 }
 
-// caseOf is the value in an interface of type t, below pointers, and the name of the value's
-// type, as a package has it at whose type the interface stands. No name: the value speaks
-// for itself.
+// caseOf returns the value in an interface of type t, below pointers, and the name of the value's
+// type, as seen from the package of the type with the interface. Without a name, the value has a
+// method for its own form.
 func (s shapes) caseOf(v reflect.Value, pkg string) (reflect.Value, string) {
 	anything := v.NumMethod() == 0
 	v = v.Elem()
@@ -174,7 +174,7 @@ func (s shapes) caseOf(v reflect.Value, pkg string) (reflect.Value, string) {
 	return v, path.Base(t.PkgPath()) + "." + t.Name()
 }
 
-// told calls a method of a value that others wrote. It may panic, such as for nil.
+// told calls a foreign method of a value. It may panic, for example for nil.
 func told[T any](v reflect.Value, call func(T) string) (s string, ok bool) {
 	if !v.CanInterface() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface) && v.IsNil() {
 		return "", false

@@ -8,8 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Shard keeps the updates of one type and one authority. It implements
-// [resource.Shard]; see there for who may call what.
+// A Shard stores the updates of one type and one authority. It implements [resource.Shard], which
+// defines the callers of each method.
 type Shard[U resource.Update] struct {
 	updates table[U]
 
@@ -38,7 +38,7 @@ func (s *Shard[U]) Load(name xdstp.Name) (resource.Update, bool) {
 	return u, true
 }
 
-// Len is the number of updates. Any goroutine.
+// Len returns the number of updates. Any goroutine.
 func (s *Shard[U]) Len() int { return int(s.updates.live.Load()) }
 
 // All yields the updates in no particular order. Any goroutine.
@@ -52,15 +52,14 @@ func (s *Shard[U]) All() iter.Seq[resource.Update] {
 	}
 }
 
-// Equal reports whether two updates say the same, wherever they came from. Any
-// goroutine.
+// Equal reports whether two updates have equal content. Any goroutine.
 func (s *Shard[U]) Equal(a, b resource.Update) bool {
 	x, ok := a.(interface{ Equal(u U) bool })
 	y, isU := b.(U)
 	return ok && isU && x.Equal(y)
 }
 
-// Store keeps u under its name. Writer only.
+// Store stores u under its name. Writer only.
 func (s *Shard[U]) Store(u resource.Update) {
 	name := u.Name()
 	old, had := s.Get(name)
@@ -76,7 +75,7 @@ func (s *Shard[U]) Store(u resource.Update) {
 	s.remember(u)
 }
 
-// Delete forgets a name. Writer only.
+// Delete removes the update of a name. Writer only.
 func (s *Shard[U]) Delete(name xdstp.Name) {
 	old, had := s.Get(name)
 	if !had {

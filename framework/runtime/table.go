@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 )
 
-// A table is a hash table from names to values for one writer and any number of
-// lock-free readers. Collisions go to the next slot. An entry is immutable: a
-// new value under a known name is a new entry in the same slot, a deleted one
-// becomes a tombstone, and growing or thinning out writes a new slice of slots.
+// A table is a hash table from names to values for one writer and any number of lock-free readers.
+// On a collision, it uses the next slot. An entry is immutable. A new value of a known name is a
+// new entry in the same slot, and a deleted entry becomes a tombstone. Growing or removing
+// tombstones makes a new slice of slots.
 type table[V any] struct {
 	seed  maphash.Seed
 	slots atomic.Pointer[[]atomic.Pointer[entry[V]]]
@@ -28,12 +28,12 @@ const minSlots = 8
 
 func (t *table[V]) init() { t.seed = maphash.MakeSeed() }
 
-// hash is as much of a key's hash as entries keep, and as tables have slots.
+// hash returns the part of a key's hash that entries store and that selects slots.
 func (t *table[V]) hash(key string) uint32 {
 	return uint32(maphash.String(t.seed, key)) //nolint:gosec // its lower half
 }
 
-// load may be called from any goroutine.
+// load returns the value of key. It may be called from any goroutine.
 func (t *table[V]) load(key string) (V, bool) {
 	if slots := t.slots.Load(); slots != nil {
 		if _, e := find(*slots, t.hash(key), key); e != nil && !e.dead {
@@ -44,9 +44,9 @@ func (t *table[V]) load(key string) (V, bool) {
 	return none, false
 }
 
-// find returns the slot of key and its entry, or the slot where its search ends and nil.
-// There is always an empty slot. Readers go by the entry: when they look again, that slot
-// may have another key's.
+// find returns the slot of key and its entry, or the slot where its search ends and nil. There is
+// always an empty slot. Readers use the returned entry: when they look again, that slot may have
+// another key's.
 func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) (int, *entry[V]) {
 	mask := uint32(len(slots) - 1) //nolint:gosec // there are slots, and fewer than hashes
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -72,7 +72,7 @@ func (t *table[V]) store(key string, value V) {
 	slots[i].Store(&entry[V]{hash: hash, key: key, value: value})
 }
 
-// delete forgets key. Writer only.
+// delete removes key. Writer only.
 func (t *table[V]) delete(key string) {
 	p := t.slots.Load()
 	if p == nil {
@@ -101,8 +101,7 @@ func (t *table[V]) reserve() []atomic.Pointer[entry[V]] {
 	return *p
 }
 
-// rebuild replaces the slots by some that hold n entries at no more than half
-// their number, and drops the tombstones.
+// rebuild replaces the slots by at least twice as many as n entries need, and drops the tombstones.
 func (t *table[V]) rebuild(n int) {
 	size := minSlots
 	for size < 2*n {
@@ -122,7 +121,7 @@ func (t *table[V]) rebuild(n int) {
 	t.slots.Store(&slots)
 }
 
-// all yields the values that are there at some moment during the iteration.
+// all yields the values that are in the table at some moment during the iteration.
 func (t *table[V]) all() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		p := t.slots.Load()

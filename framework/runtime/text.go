@@ -18,18 +18,18 @@ import (
 // The limits of a text.
 const (
 	maxText      = 4 << 10 // bytes of all of it
-	maxTextList  = 8       // elements of a list or map that are shown one by one
-	maxTextDepth = 6       // structs in structs
+	maxTextList  = 8       // elements of a list or map that are shown individually
+	maxTextDepth = 6       // nested structs
 )
 
-// hidden stands for a secret.
+// hidden replaces a secret.
 const hidden = "<secret>"
 
-// A text is one line about an update.
+// A text is a description of an update on one line.
 type text struct {
 	b      strings.Builder
 	shapes shapes
-	pkg    string // of the struct at hand
+	pkg    string // of the current struct
 }
 
 func newText() *text { return &text{shapes: make(shapes)} }
@@ -114,7 +114,7 @@ func (p *text) value(v reflect.Value, depth int) {
 	}
 }
 
-// said writes what a method of the value says of it.
+// said writes the result of a method of the value.
 func (p *text) said(v reflect.Value, s *shape, depth int) {
 	var said string
 	var ok bool
@@ -163,7 +163,7 @@ func (p *text) scalar(v reflect.Value) {
 	p.write(number(v))
 }
 
-// number is the text of a bool or number, which may be in an unexported field.
+// number returns the text of a bool or number, which may be in an unexported field.
 func number(v reflect.Value) string {
 	switch {
 	case v.Kind() == reflect.Bool:
@@ -213,7 +213,7 @@ type pair struct {
 	value reflect.Value
 }
 
-// entries are those of a map, by the texts of their keys.
+// entries returns the entries of a map, ordered by the texts of their keys.
 func entries(v reflect.Value) []pair {
 	out := make([]pair, 0, v.Len())
 	for i := v.MapRange(); i.Next(); {

@@ -8,10 +8,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// Format is the String method of generated updates: name and version, and the fields that
-// are set. Lists and maps of more than eight elements appear as their number, bytes as their
-// length, secrets not at all. The result is one line of at most 4 KiB. Format accepts a nil
-// update, and one that no decoder made.
+// Format is the String method of generated updates. It writes name, version and the fields that are
+// set. For lists and maps of more than eight elements it writes their number, for bytes their
+// length. It omits secrets. The result is one line of at most 4 KiB. Format accepts a nil update,
+// and one that no decoder made.
 func Format(u resource.Update) string {
 	v, ok := pointee(u)
 	if !ok {
@@ -43,12 +43,12 @@ func LogValue(u resource.Update) slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON is the MarshalJSON method of generated updates of the named message: its type,
-// name, version and server, and as value the fields that are set. Members are in the order
-// of the fields, keys of maps are sorted. The value of an interface is an object with one
-// member, whose name is that of the Go type. Bytes appear as their length, messages as their
-// name and size, secrets not at all. MarshalJSON accepts a nil update, and one that no
-// decoder made.
+// MarshalJSON is the MarshalJSON method of generated updates of the named message. The result has
+// the type, name, version and server, and the fields that are set as value. Members are in the
+// order of the fields, and keys of maps are sorted. The value of an interface is an object with one
+// member, whose name is that of the Go type. Bytes appear as their length, and messages as their
+// name and size. Secrets are omitted. MarshalJSON accepts a nil update, and one that no decoder
+// made.
 func MarshalJSON(message string, u resource.Update) ([]byte, error) {
 	v, ok := pointee(u)
 	if !ok {
@@ -67,7 +67,7 @@ func MarshalJSON(message string, u resource.Update) ([]byte, error) {
 	return append(p.b, '}'), nil
 }
 
-// pointee is the struct of an update. Not ok: the update is nil.
+// pointee returns the struct of an update. ok is false for a nil update.
 func pointee(u resource.Update) (reflect.Value, bool) {
 	v := reflect.ValueOf(u)
 	if v.Kind() == reflect.Pointer {

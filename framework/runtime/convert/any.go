@@ -14,20 +14,20 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Encoded is a message as hooks are given it that take bytes; nil where there is none.
+// Encoded returns a message in the form of hooks that take bytes; nil for nil.
 func Encoded(m proto.Message) []byte {
 	if !m.ProtoReflect().IsValid() {
 		return nil
 	}
 	b, err := proto.MarshalOptions{Deterministic: true}.MarshalAppend([]byte{}, m)
 	if err != nil {
-		return nil // what was unmarshalled can be encoded
+		return nil // an unmarshalled message can be encoded
 	}
 	return b
 }
 
-// OpenAny reads the message in a into m and reports whether it could. Another
-// message than m, and bytes that are none, are violations.
+// OpenAny reads the message in a into m and reports its success. A message of another type, and
+// malformed bytes, are violations.
 func OpenAny(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
 	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
@@ -46,10 +46,9 @@ func holds(a *anypb.Any, name protoreflect.FullName) bool {
 	return url[strings.LastIndexByte(url, '/')+1:] == string(name)
 }
 
-// OpenTyped is [OpenAny] that also takes a TypedStruct of either kind whose type
-// URL names m's message: its value is the message in the JSON of protobuf (gRFC
-// A39). A value that is not, as one with a field that the message lacks, is a
-// violation.
+// OpenTyped is [OpenAny] that also accepts a TypedStruct of either kind whose type URL names m's
+// message. Its value is the message in protobuf's JSON form (gRFC A39). An invalid value is a
+// violation, for example one with a field that the message does not have.
 func OpenTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
 	name, value, ok := typedStruct(dc, a)
 	if !ok {
@@ -70,8 +69,8 @@ func OpenTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m prot
 	return true
 }
 
-// TypedName is the full name of the message in a, or of the one that a
-// TypedStruct in a stands for.
+// TypedName returns the full name of the message in a, or of the one that a TypedStruct in a stands
+// for.
 func TypedName(dc *resource.DecodeContext, a *anypb.Any) string {
 	if name, _, ok := typedStruct(dc, a); ok {
 		return name
@@ -79,7 +78,7 @@ func TypedName(dc *resource.DecodeContext, a *anypb.Any) string {
 	return string(a.MessageName())
 }
 
-// typedStruct opens a where it holds a TypedStruct that can be read.
+// typedStruct opens a if it holds a readable TypedStruct.
 func typedStruct(dc *resource.DecodeContext, a *anypb.Any) (name string, value *structpb.Struct, ok bool) {
 	var typed interface {
 		proto.Message
@@ -101,8 +100,8 @@ func typedStruct(dc *resource.DecodeContext, a *anypb.Any) (name string, value *
 	return url[strings.LastIndexByte(url, '/')+1:], typed.GetValue(), true
 }
 
-// CopyAny is a without what is unknown in it, for an update to keep. Its bytes are not
-// copied.
+// CopyAny returns a copy of a without its unknown fields, for an update to keep. It does not copy
+// the bytes.
 func CopyAny(a *anypb.Any) *anypb.Any {
 	if a == nil {
 		return nil

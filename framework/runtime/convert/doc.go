@@ -1,8 +1,7 @@
-// Package convert is what generated decoders call: it makes Go values of
-// protobuf's well-known types and of a few of Envoy's, and keeps the small sets
-// that rules about several elements need. Hand-written hooks may call it too.
+// Package convert has the conversions that generated decoders call. It converts protobuf's
+// well-known types and a few of Envoy's to Go values, and has the small sets for rules about
+// several elements. Hand-written hooks may call it too.
 //
-// A conversion that fails notes a violation at the path that it is given and
-// returns the zero value. An absent message gives the zero value without one:
-// whether something must be there is for a rule to say.
+// A failed conversion records a violation at the given path and returns the zero value. An absent
+// message gives the zero value without a violation: rules decide whether a field is required.
 package convert

@@ -21,8 +21,8 @@ type Fraction interface {
 	GetDenominator() typev3.FractionalPercent_DenominatorType
 }
 
-// PerMillion is a fraction in parts of a million. More than everything is
-// everything; an unknown denominator is a violation.
+// PerMillion returns a fraction in parts of a million. A fraction above one counts as one. An
+// unknown denominator is a violation.
 func PerMillion[F Fraction](p resource.Path, f F, v *resource.Violations) uint32 {
 	var none F
 	if f == none {
@@ -43,10 +43,9 @@ func PerMillion[F Fraction](p resource.Path, f F, v *resource.Violations) uint32
 	return uint32(min(uint64(f.GetNumerator())*scale, million))
 }
 
-// HostPort is the host and port of a socket address, as net.Dial takes them.
-// The host may be an IP address or a name: clients in use accept any. A port by
-// name and a port above 65535 are violations. So is an address of another kind,
-// but for profile Envoy, where it is the empty text.
+// HostPort returns the host and port of a socket address in the form of net.Dial. The host may be
+// an IP address or a name: existing clients accept any. A named port and a port above 65535 are
+// violations. So is an address of another kind, except in profile Envoy, where the result is "".
 func HostPort(dc *resource.DecodeContext, p resource.Path, a *corev3.Address, v *resource.Violations) string {
 	if a == nil {
 		return ""
@@ -60,7 +59,7 @@ func HostPort(dc *resource.DecodeContext, p resource.Path, a *corev3.Address, v 
 	return string(join(buf[:0], s.Text, s.Port))
 }
 
-// join appends what net.JoinHostPort returns.
+// join appends the result of net.JoinHostPort.
 func join(b []byte, host string, port uint32) []byte {
 	if strings.IndexByte(host, ':') >= 0 {
 		b = append(append(append(b, '['), host...), ']')
@@ -70,8 +69,8 @@ func join(b []byte, host string, port uint32) []byte {
 	return appendPort(append(b, ':'), port)
 }
 
-// appendPort appends a valid port in decimal. Ports have four digits or five, and strconv
-// is made for fewer or more: this saves 3 % of decoding a large assignment.
+// appendPort appends a valid port in decimal. Ports have four or five digits, and strconv is made
+// for fewer or more. This saves 3 % of decoding a large assignment.
 func appendPort(b []byte, port uint32) []byte {
 	if port >= 10000 {
 		b = append(b, byte('0'+port/10000)) //nolint:gosec // at most 6
@@ -88,8 +87,8 @@ func appendPort(b []byte, port uint32) []byte {
 	return append(b, byte('0'+port%10))
 }
 
-// AddrPort is the IP address and port of a socket address. Beside what is a
-// violation to [HostPort], a host that is no IP address is one.
+// AddrPort returns the IP address and port of a socket address. In addition to the violations of
+// [HostPort], a host that is not an IP address is one.
 func AddrPort(p resource.Path, a *corev3.Address, v *resource.Violations) netip.AddrPort {
 	if a == nil {
 		return netip.AddrPort{}
@@ -110,22 +109,22 @@ func addrPort(p resource.Path, s Socket, v *resource.Violations) netip.AddrPort 
 	return netip.AddrPortFrom(ip, uint16(s.Port)) //nolint:gosec // it is valid
 }
 
-// A Socket is what is read of an Address.
+// A Socket holds the fields of an Address that are read.
 type Socket struct {
 	Kind SocketKind
 	Text string // the address, or the name of the port
 	Port uint32
 }
 
-// SocketKind is what an Address is.
+// SocketKind is the kind of an Address.
 type SocketKind uint8
 
 // The kinds.
 const (
 	NoAddress   SocketKind = iota // there is none
-	OtherSocket                   // none that has a host and a port
-	NamedPort                     // one whose port has a name
-	HostAndPort                   // one that has what it must have
+	OtherSocket                   // an address without host and port
+	NamedPort                     // an address with a named port
+	HostAndPort                   // an address with a host and a port number
 )
 
 func socketOf(a *corev3.Address) Socket {
@@ -139,18 +138,18 @@ func socketOf(a *corev3.Address) Socket {
 	return Socket{Kind: HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
 }
 
-// valid reports whether a socket is one that can be used.
+// valid reports whether the socket can be used.
 func (s Socket) valid() bool { return s.Kind == HostAndPort && s.Port <= 65535 }
 
-// rejectUnlessOther is reject. In profile Envoy, it accepts addresses that are no
-// sockets: Envoy connects to pipes and to listeners of its own.
+// rejectUnlessOther is reject, but accepts addresses that are not sockets in profile Envoy: Envoy
+// connects to pipes and to its internal listeners.
 func (s Socket) rejectUnlessOther(dc *resource.DecodeContext, p resource.Path, v *resource.Violations) {
 	if s.Kind != OtherSocket || dc.Types.Profile() == resource.GRPC {
 		s.reject(p, v)
 	}
 }
 
-// reject says why a socket cannot be used.
+// reject records why a socket cannot be used.
 func (s Socket) reject(p resource.Path, v *resource.Violations) {
 	switch s.Kind {
 	case NoAddress:
@@ -163,7 +162,7 @@ func (s Socket) reject(p resource.Path, v *resource.Violations) {
 	}
 }
 
-// Header makes a matcher of m. What is wrong with it is a violation.
+// Header converts m to a matcher. An invalid m is a violation.
 func Header(dc *resource.DecodeContext, p resource.Path, m *routev3.HeaderMatcher, v *resource.Violations) matcher.Header {
 	return ViewHeader(dc, p, matcher.PartsOfHeader(m), v)
 }

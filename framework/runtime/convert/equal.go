@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// EqualValues compares what a hand-written hook made: by the method Equal where
-// the type has one, messages as messages, and everything else deeply.
+// EqualValues compares results of hand-written hooks: by the method Equal if the type has one,
+// messages as messages, and everything else deeply.
 func EqualValues[T any](a, b T) bool {
 	if isNil(a) || isNil(b) {
 		return isNil(a) && isNil(b)
@@ -31,7 +31,7 @@ func isNil(x any) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// EqualUpdates compares inlined resources: they are equal when their bytes are.
+// EqualUpdates compares inlined resources by their bytes.
 func EqualUpdates(a, b resource.Update) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -50,7 +50,7 @@ func EqualPointers[T any](a, b *T, equal func(T, T) bool) bool {
 // Same is == as a function.
 func Same[T comparable](a, b T) bool { return a == b }
 
-// Count is how many of the conditions hold.
+// Count returns the number of conditions that hold.
 func Count(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {

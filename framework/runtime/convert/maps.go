@@ -9,12 +9,12 @@ import (
 	"strconv"
 )
 
-// A MapKey is what protobuf's maps have for keys.
+// A MapKey is a key of a protobuf map.
 type MapKey interface {
 	bool | int32 | int64 | uint32 | uint64 | string
 }
 
-// Map is an empty map with room for n entries; nil where n is 0.
+// Map returns an empty map with room for n entries, or nil if n is 0.
 func Map[K MapKey, V any](n int) map[K]V {
 	if n == 0 {
 		return nil
@@ -22,8 +22,8 @@ func Map[K MapKey, V any](n int) map[K]V {
 	return make(map[K]V, n)
 }
 
-// Sorted yields the entries of a map in the order of their keys, false before
-// true, so that what is said of them has an order.
+// Sorted yields the entries of a map in the order of their keys, false before true, so that
+// violations have a fixed order.
 func Sorted[K MapKey, V any](m map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for _, k := range slices.SortedFunc(maps.Keys(m), compareKeys) {
@@ -56,10 +56,10 @@ func compareKeys[K MapKey](a, b K) int {
 	}
 }
 
-// maxKey bounds how much of a key a path shows.
+// maxKey is the limit of a key's length in a path.
 const maxKey = 120
 
-// Entry is what the path of one entry of a map ends with: `labels["a"]`.
+// Entry returns the last part of the path of a map entry: `labels["a"]`.
 func Entry[K MapKey](name string, key K) string {
 	s, ok := any(key).(string)
 	switch {

@@ -2,12 +2,11 @@ package convert
 
 import "hash/maphash"
 
-// few is how many keys a [Seen] holds without allocating.
+// few is the number of keys that a [Seen] holds without allocating.
 const few = 128
 
-// Seen tells values that were there before from new ones. The zero value is
-// ready. Sets of up to 128 keys live where the Seen does, on the stack of a
-// decoder; larger ones use a map.
+// Seen detects repeated values. The zero value is ready. Sets of up to 128 keys are stored in the
+// Seen itself, on the stack of a decoder. Larger ones use a map.
 type Seen[K comparable] struct {
 	n     int
 	seed  maphash.Seed
@@ -16,7 +15,7 @@ type Seen[K comparable] struct {
 	many  map[K]struct{}
 }
 
-// Before reports whether k was there before, and remembers it.
+// Before reports whether k was passed before, and records it.
 func (s *Seen[K]) Before(k K) bool {
 	if s.many != nil {
 		_, ok := s.many[k]
@@ -58,7 +57,7 @@ func (s *Seen[K]) spill(k K) {
 	s.many[k] = struct{}{}
 }
 
-// fewGroups is how many groups a [Sums] holds without allocating.
+// fewGroups is the number of groups that a [Sums] holds without allocating.
 const fewGroups = 16
 
 // Sums adds up numbers by group. The zero value is ready.

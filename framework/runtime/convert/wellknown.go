@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Duration is d. A malformed duration is a violation. One beyond the 292 years of a
-// [time.Duration] is the longest or shortest of these.
+// Duration converts d. A malformed duration is a violation. A duration beyond the 292 years of a
+// [time.Duration] becomes the longest or shortest one.
 func Duration(p resource.Path, d *durationpb.Duration, v *resource.Violations) time.Duration {
 	if d == nil {
 		return 0
@@ -25,12 +25,12 @@ func Duration(p resource.Path, d *durationpb.Duration, v *resource.Violations) t
 	return d.AsDuration()
 }
 
-// seconds is a time that Go has no value for, as messages show it.
+// seconds is a time without a Go value, in the form that messages show.
 type seconds int64
 
 func (s seconds) String() string { return strconv.FormatInt(int64(s), 10) + "s" }
 
-// Timestamp is t in UTC. One that is malformed is a violation.
+// Timestamp converts t, in UTC. A malformed t is a violation.
 func Timestamp(p resource.Path, t *timestamppb.Timestamp, v *resource.Violations) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -42,7 +42,7 @@ func Timestamp(p resource.Path, t *timestamppb.Timestamp, v *resource.Violations
 	return t.AsTime()
 }
 
-// Slice is an empty slice with room for n elements; nil where n is 0.
+// Slice returns an empty slice with room for n elements, or nil if n is 0.
 func Slice[T any](n int) []T {
 	if n == 0 {
 		return nil
@@ -50,7 +50,7 @@ func Slice[T any](n int) []T {
 	return make([]T, 0, n)
 }
 
-// Or is the value of a wrapper, or otherwise where there is none.
+// Or returns the value of a wrapper, or otherwise if the wrapper is nil.
 func Or[T any, W interface {
 	comparable
 	GetValue() T
@@ -62,15 +62,13 @@ func Or[T any, W interface {
 	return w.GetValue()
 }
 
-// Is reports whether x, the value of a protobuf oneof, is the member whose
-// wrapper is T.
+// Is reports whether x, the value of a protobuf oneof, is the member whose wrapper is T.
 func Is[T any](x any) bool {
 	_, ok := x.(T)
 	return ok
 }
 
-// Member is the number of the member that is set of a oneof of m; 0: none is, or m is
-// nil.
+// Member returns the number of the oneof's member that is set in m; 0: none is, or m is nil.
 func Member(m proto.Message, oneof protoreflect.Name) int32 {
 	r := m.ProtoReflect()
 	if f := r.WhichOneof(r.Descriptor().Oneofs().ByName(oneof)); f != nil {
@@ -79,8 +77,8 @@ func Member(m proto.Message, oneof protoreflect.Name) int32 {
 	return 0
 }
 
-// Inline decodes a resource of a registered type that m carries, and adds its
-// refs to meta. An absent message is nil.
+// Inline decodes a resource of a registered type inside another message, and adds its refs to meta.
+// An absent message is nil.
 func Inline(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, m proto.Message, v *resource.Violations) resource.Update {
 	if !m.ProtoReflect().IsValid() {
 		return nil
@@ -93,7 +91,7 @@ func Inline(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, m 
 	return dc.Inline(meta, v, p, string(m.ProtoReflect().Descriptor().FullName()), body)
 }
 
-// InlineEncoded is [Inline] of an encoded message of a type; nil is an absent one.
+// InlineEncoded is [Inline] of an encoded message of a type. Nil is an absent one.
 func InlineEncoded(dc *resource.DecodeContext, meta *resource.Meta, p resource.Path, message string, body []byte, v *resource.Violations) resource.Update {
 	if body == nil {
 		return nil

@@ -10,10 +10,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// The functions of this file are those of the package for views (see package wire).
+// The functions of this file are the package's functions for views (see package wire).
 
-// ReadAny is [OpenAny] for a view: a reader of the message in a, which must be of m's
-// type. Of m, only the type counts. What comes of reading is told to [Parsed].
+// ReadAny is [OpenAny] for a view. It returns a reader of the message in a, which must be of m's
+// type. Only m's type is used. Pass the result of reading to [Parsed].
 func ReadAny(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) (r wire.Reader, ok bool) {
 	if want := m.ProtoReflect().Descriptor().FullName(); !holds(a, want) {
 		v.Add(p, string(a.MessageName()), "must be a "+string(want))
@@ -39,8 +39,7 @@ func ReadTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m prot
 	return dc.Reader(body), true
 }
 
-// Parsed passes on whether the message in a could be read; if not, that is a
-// violation.
+// Parsed returns ok. If the message in a could not be read, it records a violation.
 func Parsed(dc *resource.DecodeContext, ok bool, p resource.Path, a *anypb.Any, m proto.Message, v *resource.Violations) bool {
 	if !ok {
 		v.AddError(p, dc.Unreadable(string(a.MessageName()), a.GetValue(), m))
@@ -48,7 +47,7 @@ func Parsed(dc *resource.DecodeContext, ok bool, p resource.Path, a *anypb.Any, 
 	return ok
 }
 
-// ViewHostPort is [HostPort] of a view. The text is made in the context's arena.
+// ViewHostPort is [HostPort] of a view. The text is allocated in the context's arena.
 func ViewHostPort(dc *resource.DecodeContext, p resource.Path, s Socket, v *resource.Violations) string {
 	if !s.valid() {
 		s.rejectUnlessOther(dc, p, v)
