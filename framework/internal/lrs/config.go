@@ -11,15 +11,15 @@ import (
 type Config struct {
 	// Backoff is the pause between streams: that of ADS (gRFC A57).
 	Backoff ads.Backoff
-	// MinInterval and MaxInterval bound what servers may ask for as the time between
-	// reports: 1 s and 1 h by default. A shorter one would let a server busy its
-	// clients; a longer one is more likely a mistake than a wish.
+	// MinInterval and MaxInterval limit the time between reports that servers may ask for: 1 s and
+	// 1 h by default. With a shorter one, a server could keep its clients busy. A longer one is
+	// probably a mistake.
 	MinInterval, MaxInterval time.Duration
-	// Unimplemented is the pause, give or take a tenth, after a server has said that
-	// it takes no load reports. 1 h by default.
+	// Unimplemented is the pause, give or take a tenth, after a server has reported that it does
+	// not accept load reports. 1 h by default.
 	Unimplemented time.Duration
-	// Linger is how long a stream is kept on which there is nothing to report any longer:
-	// ending it at once could overtake the last report. 1 min by default.
+	// Linger is how long a stream is kept without anything to report: ending it at once could
+	// overtake the last report. 1 min by default.
 	Linger time.Duration
 	// Random returns numbers in [0, 1) for jitter; math/rand/v2 by default.
 	Random func() float64

@@ -1,7 +1,7 @@
-// Package lrs is the stream on which load is reported (envoy.service.load_stats.v3), as a
-// machine without I/O. Package load counts what it reports.
+// Package lrs is the stream on which load is reported (envoy.service.load_stats.v3), as a machine
+// without I/O. Package load counts the load.
 //
-// A [Machine] says when to open a stream and when to report on it. It obeys the server's
-// intervals, within bounds, and the list of clusters. It keeps to the backoff of ADS, and
-// leaves a server that does not have the service alone for an hour.
+// A [Machine] decides when to open a stream and when to report on it. It obeys the server's
+// intervals, within bounds, and the list of clusters. It uses the backoff of ADS. If a server does
+// not have the service, it retries after an hour.
 package lrs

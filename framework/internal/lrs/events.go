@@ -6,25 +6,26 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// An Event is something that happened to a stream or is asked of it.
+// An Event is an input of the machine: something that happened to a stream, or a request of the
+// client.
 type Event interface{ event() }
 
 type (
-	// Want says whether there is something to report, now or later: whether the
-	// store is not empty.
+	// Want reports whether there is something to report, now or later: whether the store is not
+	// empty.
 	Want struct{ Wanted bool }
-	// Opened says that the stream asked for by Open is there.
+	// Opened reports that the stream of the last Open is open.
 	Opened struct{}
-	// Written says that the message of the last Send has left.
+	// Written reports that the message of the last Send has been sent.
 	Written struct{}
-	// Received brings what the server wants.
+	// Received carries the server's instructions.
 	Received struct{ Instructions Instructions }
-	// Closed says that the stream ended or could not be opened.
+	// Closed reports that the stream ended or could not be opened.
 	Closed struct {
 		Err           error
-		Unimplemented bool // the server takes no load reports
+		Unimplemented bool // the server does not accept load reports
 	}
-	// Turn is the event to bring when the time of NextDeadline has come.
+	// Turn is due at the time of NextDeadline.
 	Turn struct{}
 )
 
@@ -35,33 +36,33 @@ func (Received) event() {}
 func (Closed) event()   {}
 func (Turn) event()     {}
 
-// An Effect is something to do, in the order given.
+// An Effect is an action for the client. Effects are carried out in order.
 type Effect interface{ effect() }
 
 type (
-	// Open a stream; answer with Opened or Closed.
+	// Open opens a stream; answer with Opened or Closed.
 	Open struct{}
-	// Greet sends the node, and nothing else; answer with Written, or Closed.
+	// Greet sends only the node; answer with Written, or Closed.
 	Greet struct{}
-	// Report sends what happened to the clusters in a scope, even if that is nothing;
-	// answer with Written, or with Closed when the stream broke.
+	// Report sends the load of the clusters in a scope, even if there is none. Answer with Written,
+	// or with Closed if the stream broke.
 	Report struct{ Scope load.Scope }
-	// Bounded says that the server asked for an interval out of bounds, and which one
-	// is used instead. There is one at most for each bound and stream.
+	// Bounded reports that the server asked for an interval out of bounds, and the interval used
+	// instead. It is emitted at most once for each bound and stream.
 	Bounded struct{ Asked, Used time.Duration }
-	// Truncated says how many clusters of the server's list are ignored because they are
-	// beyond MaxClusters. There is one at most for a stream.
+	// Truncated reports the number of clusters of the server's list that are ignored because they
+	// are beyond MaxClusters. It is emitted at most once for each stream.
 	Truncated struct{ Ignored int }
-	// Lost says that the stream is gone, and when the next one will be tried. Err is
-	// nil when the stream had brought a response.
+	// Lost reports that the stream has ended, and when the next attempt is due. Err is nil if the
+	// stream had received a response.
 	Lost struct {
 		Err     error
 		RetryAt time.Time
-		// Unimplemented says that the server takes no load reports.
+		// Unimplemented means that the server does not accept load reports.
 		Unimplemented bool
 	}
-	// Idle says that nothing is to be reported: the stream, if there is one, is to be
-	// closed, and the connection is not needed.
+	// Idle reports that there is nothing to report. The client must close the stream, if there is
+	// one, and does not need the connection.
 	Idle struct{}
 )
 

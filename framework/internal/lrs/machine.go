@@ -7,15 +7,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// errSilent is the error of a stream that the server ended without an error and without
-// a response (gRFC A57 makes that a connectivity failure).
+// errSilent is the error of a stream that the server ended without an error and without a response,
+// which is a connectivity failure by gRFC A57.
 var errSilent = errors.New("the server closed the stream without any response")
 
 type streamState int
 
 const (
 	idle    streamState = iota // no stream, because there is nothing to report
-	opening                    // Open was asked for
+	opening                    // Open was emitted
 	open
 	waiting // no stream until retryAt
 )
@@ -26,19 +26,19 @@ type Machine struct {
 	config Config
 
 	wanted   bool
-	unwanted time.Time // since when it is not
+	unwanted time.Time // since when Wanted is false
 	state    streamState
 	retryAt  time.Time
-	failures int // streams in a row that brought no response
+	failures int // streams in a row without a response
 
-	// Of this stream.
-	writing    bool    // a message has not left yet
+	// State of the current stream.
+	writing    bool    // a message is being sent
 	instructed bool    // the server has sent instructions
 	bounded    [2]bool // Bounded was emitted for an interval that is too short, too long
 	truncated  bool    // Truncated was emitted
 	scope      load.Scope
 	interval   time.Duration
-	reported   time.Time // when the last report was asked for; the interval begins there
+	reported   time.Time // when the last report was emitted; the interval begins there
 
 	effects []Effect
 }
@@ -46,8 +46,7 @@ type Machine struct {
 // New returns a machine that has nothing to report yet.
 func New(config Config) *Machine { return &Machine{config: config.withDefaults()} }
 
-// Handle takes in an event and returns what to do about it. The slice is valid until
-// the next call.
+// Handle handles an event and returns its effects. The slice is valid until the next call.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	m.effects = m.effects[:0]
 	switch ev := ev.(type) {
@@ -68,7 +67,7 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	return m.effects
 }
 
-// NextDeadline is when the next Turn is due although nothing happens.
+// NextDeadline returns when the next Turn is due if no other event comes.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	switch {
 	case m.state == waiting:
@@ -83,8 +82,8 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
 
-// want notes whether there is something to report. The period of a stream that is open
-// begins when there is.
+// want records whether there is something to report. On an open stream, the first period begins
+// when there is.
 func (m *Machine) want(wanted bool, now time.Time) {
 	if wanted == m.wanted {
 		return
@@ -114,14 +113,14 @@ func (m *Machine) turn(now time.Time) {
 	}
 }
 
-// reset forgets what belongs to a stream that is gone.
+// reset clears the state of a stream that has ended.
 func (m *Machine) reset() {
 	m.writing, m.instructed, m.scope = false, false, load.Scope{}
 	m.bounded, m.truncated = [2]bool{}, false
 }
 
-// received takes in what the server wants. The period that is under way is measured
-// against the new interval; the first one begins with the first response.
+// received applies the server's instructions. The current period is measured against the new
+// interval. The first one begins with the first response.
 func (m *Machine) received(in Instructions, now time.Time) {
 	if !m.instructed {
 		m.instructed, m.reported = true, now

@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// Method is the LRS, as streams are opened with.
+// Method is the method of LRS streams.
 const Method = "/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats"
 
 // ClientFeature is the node's feature that lets servers ask for all clusters.
@@ -48,14 +48,13 @@ func EncodeRequest(node []byte, stats []*endpointv3.ClusterStats) ([]byte, error
 	return b, nil
 }
 
-// Instructions are what a server wants to be told. Endpoint granularity is not
-// supported, as gRFC A27 has it.
+// Instructions are a server's wishes for reports. Endpoint granularity is not supported, as in gRFC
+// A27.
 type Instructions struct {
 	load.Scope
-	// Interval is the time between reports, as the server says it; zero if it does
-	// not, or in no valid way.
+	// Interval is the time between reports in the response. It is zero if it is missing or invalid.
 	Interval time.Duration
-	// Ignored is how many names were beyond MaxClusters.
+	// Ignored is the number of names beyond MaxClusters.
 	Ignored int
 }
 
