@@ -1,12 +1,10 @@
 // Package fallback decides which of an authority's servers is in use.
 //
-// A bootstrap file gives an authority an ordered list of servers. gRFC A71 says
-// when the next one is used: when the one in use cannot be reached and something
-// that is watched is not cached. It says when an earlier one is used again: with
-// its first response. In between, the earlier servers are still asked, and
-// whatever a later one says after that is too late.
+// A bootstrap file gives an authority an ordered list of servers. By gRFC A71, the client uses the
+// next server when it cannot reach the current one and a watched resource is not cached. It returns
+// to an earlier server with that server's first response. In between, it stays subscribed at the
+// earlier servers. Later responses of a worse server are ignored.
 //
-// A [Machine] only decides. It is told what happens to the servers, by their
-// position in the list, and answers which of them are to be used and whose word
-// counts.
+// A [Machine] only decides. Its owner reports events of the servers by their position in the list.
+// The machine returns which servers to use and whose responses count.
 package fallback

@@ -3,7 +3,7 @@ package fallback
 // None is the position of no server.
 const None = -1
 
-// A Machine is the choice of one authority. It is not safe for concurrent use.
+// A Machine chooses the servers of one authority. It is not safe for concurrent use.
 type Machine struct {
 	servers []server
 	active  int
@@ -11,12 +11,12 @@ type Machine struct {
 
 type server struct {
 	used   bool
-	failed bool // it could not be reached, and has not been since
+	failed bool // unreachable at the last attempt
 }
 
-// A Decision is what a machine answers.
+// A Decision is the machine's answer to an event.
 type Decision struct {
-	// Use and Drop are servers to begin and to stop using. A server is used by
+	// Use and Drop are the servers to begin and to stop using. The client uses a server by
 	// subscribing to everything that is watched.
 	Use, Drop []int
 }
@@ -24,20 +24,19 @@ type Decision struct {
 // New returns a machine for a list of n servers, none of which is in use.
 func New(n int) *Machine { return &Machine{servers: make([]server, n), active: None} }
 
-// Active is the server whose resources count, or None.
+// Active returns the server whose resources count, or None.
 func (m *Machine) Active() int { return m.active }
 
-// Used reports whether a server is in use: the active one, and those before it.
+// Used reports whether a server is in use: the active one, or one before it.
 func (m *Machine) Used(i int) bool { return m.servers[i].used }
 
-// Exhausted reports whether no server is left to try: the active one cannot be
-// reached, and whoever needs more than the cache has is to be told.
+// Exhausted reports whether no server is left to try: the active one is unreachable. Watchers of
+// uncached resources must then be told.
 func (m *Machine) Exhausted() bool {
 	return m.active != None && m.servers[m.active].failed
 }
 
-// Wanted says that something is watched, and whether anything of it is not
-// cached.
+// Wanted reports that something is watched, and whether some of it is not cached.
 func (m *Machine) Wanted(uncached bool) Decision {
 	var d Decision
 	if m.active == None {
@@ -47,7 +46,7 @@ func (m *Machine) Wanted(uncached bool) Decision {
 	return d
 }
 
-// Unwanted says that nothing is watched any longer.
+// Unwanted reports that nothing is watched any longer.
 func (m *Machine) Unwanted() Decision {
 	var d Decision
 	m.dropAfter(None, &d)
@@ -55,8 +54,8 @@ func (m *Machine) Unwanted() Decision {
 	return d
 }
 
-// Failed says that a server in use cannot be reached, and whether anything that
-// is watched is not cached.
+// Failed reports that a server in use is unreachable, and whether some watched resource is not
+// cached.
 func (m *Machine) Failed(i int, uncached bool) Decision {
 	var d Decision
 	if !m.servers[i].used {
@@ -67,11 +66,11 @@ func (m *Machine) Failed(i int, uncached bool) Decision {
 	return d
 }
 
-// Healthy says that a server can be reached, though it has not said anything.
+// Healthy reports that a server is reachable, though it has not responded.
 func (m *Machine) Healthy(i int) { m.servers[i].failed = false }
 
-// Responded says that a server has answered, and reports whether its word counts.
-// With the first response of an earlier server, the later ones are dropped.
+// Responded reports that a server has responded. It returns whether its responses count. With the
+// first response of an earlier server, the later ones are dropped.
 func (m *Machine) Responded(i int) (d Decision, counts bool) {
 	if i > m.active {
 		return d, false
@@ -82,8 +81,8 @@ func (m *Machine) Responded(i int) (d Decision, counts bool) {
 	return d, true
 }
 
-// advance goes on to the next server while the active one has failed and more is
-// needed than the cache has. The last one stays active however it fares.
+// advance switches to the next server while the active one has failed and some watched resource is
+// not cached. The last server stays active even if it fails.
 func (m *Machine) advance(uncached bool, d *Decision) {
 	for uncached && m.servers[m.active].failed && m.active+1 < len(m.servers) {
 		m.use(m.active+1, d)
