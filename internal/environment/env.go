@@ -11,13 +11,13 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An Env is a bootstrap, types, connections and xDS clients. Its fields below settings are
-// guarded by the mutex of the process: references and the tables of the process change together.
+// An Env combines a bootstrap, types, connections and xDS clients. The mutex of the process guards
+// the fields below settings, because references and the tables of the process change together.
 type Env struct {
 	settings Settings // Config and Types are set
 	key      string   // of the bootstrap, for default Envs; else ""
 
-	closed bool // the program has given its reference back; a default Env never had one
+	closed bool // the program has released its reference; a default Env never had one
 	refs   int
 	pool   *client.Pool // nil while refs is 0
 	scopes []*Scope
@@ -25,7 +25,7 @@ type Env struct {
 	face   any       // see Face
 }
 
-// New returns an Env with a reference, which Close gives back. Config and Types must be set.
+// New returns an Env with a reference, which Close releases. Config and Types must be set.
 func New(s Settings) *Env {
 	e := &Env{settings: s}
 	e.Retain()
@@ -55,10 +55,10 @@ func (e *Env) retain() {
 	}
 }
 
-// Release gives a reference back. The last one closes what the Env opened.
-func (e *Env) Release() { _ = e.release(func() bool { return true }) } // closing connections that are not needed
+// Release releases a reference. The last one closes everything that the Env opened.
+func (e *Env) Release() { _ = e.release(func() bool { return true }) } // errors of closing unneeded connections
 
-// Close gives the program's reference back. Further calls do nothing.
+// Close releases the program's reference. Further calls do nothing.
 func (e *Env) Close() error {
 	return e.release(func() bool {
 		first := !e.closed
@@ -67,8 +67,7 @@ func (e *Env) Close() error {
 	})
 }
 
-// Closed returns an error if the program has closed the Env, so that nothing more is to be made
-// of it.
+// Closed returns an error if the program has closed the Env. Nothing new may then use it.
 func (e *Env) Closed() error {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -78,7 +77,7 @@ func (e *Env) Closed() error {
 	return nil
 }
 
-// release gives a reference back if the condition holds under the lock.
+// release releases a reference if the condition holds under the lock.
 func (e *Env) release(condition func() bool) error {
 	process.mu.Lock()
 	if !condition() {
@@ -103,9 +102,9 @@ func (e *Env) release(condition func() bool) error {
 	return errors.Join(errs...)
 }
 
-// Attach returns what another package keeps with the Env, such as the certificate providers of
-// gRPC channels. If there is nothing yet, open makes it. It is closed with the Env. The caller
-// has a reference, and is the only package that attaches something.
+// Attach returns the value that another package attached to the Env, such as the certificate
+// providers of gRPC channels. If there is none yet, open makes it. It is closed with the Env. The
+// caller has a reference, and is the only package that attaches something.
 func (e *Env) Attach(open func() (io.Closer, error)) (io.Closer, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -119,8 +118,7 @@ func (e *Env) Attach(open func() (io.Closer, error)) (io.Closer, error) {
 	return e.extra, nil
 }
 
-// Face returns the exported value that stands for the Env. The first call makes it
-// by newFace.
+// Face returns the exported value for the Env. The first call makes it with newFace.
 func (e *Env) Face(newFace func() any) any {
 	process.mu.Lock()
 	defer process.mu.Unlock()

@@ -8,25 +8,25 @@ import (
 	"github.com/xdsforge/xdsforge/framework/client"
 )
 
-// process is what the Envs of the program share. Connections and default Envs are shared between
-// packages that do not know each other, so this cannot be handed from one to the other.
+// process holds the state that the Envs of the program share. Packages that do not know each other
+// share connections and default Envs, so this cannot be passed from one to the other.
 var process struct {
 	mu       sync.Mutex
-	open     []*Env          // in the order in which they were opened
-	defaults map[string]*Env // those that are open, by the key of the bootstrap
+	open     []*Env          // in the order of opening
+	defaults map[string]*Env // the open ones, by the key of the bootstrap
 	shared   *client.Pool    // nil: no Env uses it
 	users    int             // of shared
 }
 
-// Open returns the Envs that are in use, in the order in which they were opened.
+// Open returns the Envs in use, in the order of opening.
 func Open() []*Env {
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	return slices.Clone(process.open)
 }
 
-// Default returns the Env for a bootstrap with this content, and takes a reference to it. If
-// none is open, settings returns those of a new one.
+// Default returns the Env for a bootstrap with this content, and takes a reference to it. If none
+// is open, it opens one with the result of settings.
 func Default(config *bootstrap.Config, settings func() (Settings, error)) (*Env, error) {
 	key := config.Key()
 	process.mu.Lock()
@@ -66,8 +66,8 @@ func (e *Env) enter() {
 	e.pool = process.shared
 }
 
-// leave takes an Env out of those in use, and returns the pool that no Env uses any more, or
-// nil. The caller holds process.mu.
+// leave removes an Env from those in use. It returns the pool if no Env uses it any more, or nil.
+// The caller holds process.mu.
 func (e *Env) leave() *client.Pool {
 	process.open = slices.DeleteFunc(process.open, func(o *Env) bool { return o == e })
 	if process.defaults[e.key] == e {

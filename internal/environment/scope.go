@@ -16,8 +16,8 @@ import (
 // their target.
 const Servers = "#server"
 
-// A Scope is an xDS client with a cache and a fallback state of its own (gRFC A71). It refers to
-// its Env.
+// A Scope is an xDS client with its own cache and fallback state (gRFC A71). It holds a reference
+// to its Env.
 type Scope struct {
 	*client.Client
 	env  *Env
@@ -25,7 +25,7 @@ type Scope struct {
 	uses int
 }
 
-// NewScope returns a client of the program. Release closes it. It returns an error after Close.
+// NewScope returns a separate client. Release closes it. NewScope returns an error after Close.
 func (e *Env) NewScope() (*Scope, error) {
 	if err := e.Closed(); err != nil {
 		return nil, err
@@ -37,9 +37,9 @@ func (e *Env) NewScope() (*Scope, error) {
 	return e.open("", e.settings.Types)
 }
 
-// Acquire returns the client of a scope. All that acquire the same scope at one time share one
-// client; the last one to release it closes it. A new client has the types. The caller has a
-// reference to the Env.
+// Acquire returns the client of a scope. All users of the same scope at one time share one client.
+// The last one to release it closes it. A new client has the types. The caller has a reference to
+// the Env.
 func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
@@ -51,7 +51,7 @@ func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 	return e.scopes[i], nil
 }
 
-// open makes a client. The caller holds process.mu.
+// open creates a client. The caller holds process.mu.
 func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
 	e.retain()
 	opts := append([]client.Option{client.WithLogger(e.settings.Logger)}, e.settings.Client...)
@@ -65,7 +65,7 @@ func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
 	return s, nil
 }
 
-// Release gives the client back. Whoever has it releases it once.
+// Release releases the client. Each user of the client calls it once.
 func (s *Scope) Release() error {
 	process.mu.Lock()
 	s.uses--
