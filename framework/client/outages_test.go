@@ -1,0 +1,197 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// serverOf returns the entry of a server.
+func serverOf(t *testing.T, uri string) *bootstrap.Server {
+	t.Helper()
+	s, err := bootstrap.NewServer(bootstrap.ServerSpec{URI: uri, ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestLostLoadReports expects a warning when an outage begins or its reason changes, a line for
+// debugging at each retry, and a note when the server has closed the stream.
+func TestLostLoadReports(t *testing.T) {
+	var text bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	ch := &loadChannel{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s"), store: load.NewStore(nil)}
+	refused, broken := errors.New("refused"), errors.New("broken")
+	for i, tt := range []struct {
+		lost  lrs.Lost
+		level string
+	}{
+		{lrs.Lost{}, "INFO"},
+		{lrs.Lost{Err: refused}, "WARN"},
+		{lrs.Lost{Err: refused}, "DEBUG"},
+		{lrs.Lost{Err: broken}, "WARN"},
+		{lrs.Lost{Err: broken, Unimplemented: true}, "DEBUG"},
+	} {
+		text.Reset()
+		ch.lost(tt.lost, time.Now())
+		if line := text.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "level="+tt.level+" ") {
+			t.Errorf("attempt %d is logged as %q, want one line of level %s", i, line, tt.level)
+		}
+	}
+	if ch.outage.attempts != 4 {
+		t.Errorf("%d attempts failed, want 4", ch.outage.attempts)
+	}
+}
+
+// TestOutage follows an outage from its first attempt to its end.
+func TestOutage(t *testing.T) {
+	var o outage
+	now := time.Unix(1000, 0)
+	if o.over(now) != nil {
+		t.Error("an outage is over that never began")
+	}
+	refused := errors.New("refused")
+	for i, tt := range []struct {
+		err  error
+		news bool
+	}{
+		{refused, true},
+		{refused, false},
+		{fmt.Errorf("again: %w", refused), false},
+		{errors.New("broken"), true},
+		{errors.New("broken"), false},
+	} {
+		if news := o.failed(tt.err, now.Add(time.Duration(i)*time.Second)); news != tt.news {
+			t.Errorf("attempt %d is news: %t, want %t", i, news, tt.news)
+		}
+	}
+	if got, want := fmt.Sprint(o.over(now.Add(time.Minute))), "[outage 1m0s attempts 5]"; got != want {
+		t.Errorf("the outage ends with %s, want %s", got, want)
+	}
+	if o != (outage{}) {
+		t.Errorf("%+v is left of the outage", o)
+	}
+}
+
+// stubborn is a transport whose connections fail to close.
+type stubborn struct{ made int }
+
+func (s *stubborn) Dial(*bootstrap.Server) (transport.Conn, error) {
+	s.made++
+	return stubbornConn{fmt.Errorf("connection %d", s.made)}, nil
+}
+
+type stubbornConn struct{ err error }
+
+func (stubbornConn) OpenStream(context.Context, string) (transport.Stream, error) {
+	return nil, errors.ErrUnsupported
+}
+func (c stubbornConn) Close() error { return c.err }
+
+// TestPoolReportsConnectionsThatDoNotClose expects Close to return an error of a connection.
+func TestPoolReportsConnectionsThatDoNotClose(t *testing.T) {
+	p := NewPool(PoolTransport(new(stubborn)))
+	for _, uri := range []string{"a", "b"} {
+		if _, _, err := p.acquire(serverOf(t, uri)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Close(); err == nil || !strings.HasPrefix(err.Error(), "connection ") {
+		t.Errorf("Close = %v, want the error of a connection", err)
+	}
+}
+
+// TestBoxIsBehind expects the time since the first of several news, and none without news.
+func TestBoxIsBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBox(new(Client))
+		behind := func(when string, want time.Duration) {
+			t.Helper()
+			if got := b.behind(time.Now()); got != want {
+				t.Errorf("%s: behind for %v, want %v", when, got, want)
+			}
+		}
+		pass := func() { <-time.After(time.Second) }
+		name := old(t, "n")
+		pass()
+		behind("empty", 0)
+		b.put(name, resource.State{Err: errNoName})
+		pass()
+		b.put(name, resource.State{Err: errTwice})
+		b.trouble(errNoName, true)
+		b.sync()
+		pass()
+		behind("four news", 2*time.Second)
+		if s, news := b.take(); !news || !s.Synced || !errors.Is(s.Ambient, errNoName) || s.Err != nil || len(s.Members) != 1 {
+			t.Errorf("took %+v, %t", s, news)
+		}
+		pass()
+		behind("taken", 0)
+		b.sync() // once more
+		behind("synced again", 0)
+		b.trouble(errTwice, false)
+		pass()
+		behind("trouble", time.Second)
+		if s, news := b.take(); !news || !errors.Is(s.Err, errTwice) || s.Ambient != nil {
+			t.Errorf("took %+v, %t; want an error", s, news)
+		}
+		b.trouble(nil, true)
+		if _, news := b.take(); news {
+			t.Error("the end of trouble is news")
+		}
+		if !b.stop() || b.stop() {
+			t.Error("only the first stop counts")
+		}
+		b.sync()
+		b.put(name, resource.State{})
+		b.trouble(errNoName, true)
+		behind("stopped", 0)
+	})
+}
+
+// TestListThatLosesAMember expects a list to be complete when the only member without a state is
+// a member no longer, and to change with its version or its origin only.
+func TestListThatLosesAMember(t *testing.T) {
+	stopped := 0
+	far, near := old(t, "xdstp://a/test.Thing/far"), old(t, "xdstp://a/test.Thing/near")
+	o := &listSubscription{box: newBox(new(Client)), typ: &resource.Descriptor{Name: "test.Thing"}}
+	o.located = map[xdstp.Name]*locatedMember{far: {list: o, name: far, cancel: func() { stopped++ }}}
+	o.unknown = 1
+	dc := resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Server: serverOf(t, "s")}
+	version := func(inlined ...xdstp.Name) *list {
+		l := &list{Meta: dc.Meta(nil), inlined: make(map[xdstp.Name]resource.Update)}
+		for _, n := range inlined {
+			l.inlined[n] = updateOf(t, 1, nil)
+		}
+		return l
+	}
+	first, second := version(), version(near)
+	first.located = map[xdstp.Name]struct{}{far: {}}
+	o.list = first
+	o.notify(resource.State{Update: second}, resource.State{Update: first})
+	s, news := o.take()
+	if !news || !s.Synced || len(s.Members) != 1 || s.Members[0].Name != near || stopped != 1 || o.unknown != 0 {
+		t.Errorf("took %+v, %t, %d members stopped, %d unknown; want the inlined member of a complete list", s, news, stopped, o.unknown)
+	}
+	o.list = nil
+	if o.notify(resource.State{Update: second}, resource.State{Update: second}); o.list != nil {
+		t.Error("the same version was taken in once more")
+	}
+	if o.notify(resource.State{Update: second, Origin: resource.Origin(1)}, resource.State{Update: second}); o.list != second {
+		t.Error("the version of another origin was not taken in")
+	}
+}

@@ -1,0 +1,154 @@
+package client
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// resting returns a client that watches nothing, and its only type.
+func resting(t *testing.T) (*Client, *resource.Descriptor) {
+	t.Helper()
+	typ := &resource.Descriptor{
+		Name:     "test.Thing",
+		Decode:   func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errNoName },
+		NewShard: func() resource.Shard { return runtime.NewShard[*plainUpdate]() },
+	}
+	types, err := resource.NewSet(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "s", "channel_creds": [{"type": "insecure"}]}], "authorities": {"a": {}}, "node": {"id": "n"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(config, types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c, typ
+}
+
+// TestMemoryIsPruned follows the items of a memory over responses with resources that are
+// cached, and others that are not.
+func TestMemoryIsPruned(t *testing.T) {
+	c, typ := resting(t)
+	m := make(memory)
+	s, shard := m.of(typ), c.Shard(typ, old(t, "thing 0"))
+	next := 0
+	remember := func(n int, cached bool) {
+		d := decoded{typ: typ}
+		for range n {
+			u := updateOf(t, next, fmt.Appendf(nil, "body %d", next))
+			next++
+			if cached {
+				shard.Store(u)
+			}
+			d.news = append(d.news, fresh{result: len(d.results), plain: true})
+			d.results = append(d.results, authority.Result{Name: u.Name(), Update: u})
+		}
+		m.remember(c, &d)
+	}
+	for step, tt := range []struct {
+		items  int
+		cached bool
+		want   int // items in the end
+	}{
+		{1, false, 0},         // the first response prunes
+		{fewItems, false, 64}, // that many may be out of date
+		{1, false, 0},
+		{100, true, 100},
+		{89, false, 189}, // a quarter more, and 64
+		{1, false, 100},
+	} {
+		if remember(tt.items, tt.cached); len(s.items) != tt.want {
+			t.Fatalf("step %d: the memory has %d items, want %d", step, len(s.items), tt.want)
+		}
+	}
+
+	cached := 0
+	for u := range shard.All() { // 70 of the 100 go
+		if cached++; cached > 30 {
+			shard.Delete(u.Name())
+			m.forget(typ, u.Name())
+		}
+	}
+	if len(s.items) != 35 || s.gone != 5 {
+		t.Fatalf("the memory has %d items, %d of which are forgotten; want 35 and 5", len(s.items), s.gone)
+	}
+	if remember(89, false); len(s.items) != 124 {
+		t.Errorf("the memory has %d items, want twice the 30 that are cached, and 64", len(s.items))
+	}
+	if remember(1, false); len(s.items) != 30 {
+		t.Errorf("the memory has %d items, want the 30 that are cached", len(s.items))
+	}
+	for _, it := range s.items {
+		if u, ok := shard.Load(it.update.Name()); !ok || u != it.update {
+			t.Errorf("the memory has %s, which is not cached", it.update.Name())
+		}
+	}
+}
+
+// TestShards expects a shard for each authority, and none of an unknown type.
+func TestShards(t *testing.T) {
+	c, typ := resting(t)
+	count := func(t *resource.Descriptor, limit int) (n int) {
+		for range c.Shards(t) {
+			if n++; n == limit {
+				break
+			}
+		}
+		return n
+	}
+	if n := count(typ, 9); n != 2 {
+		t.Errorf("the type has %d shards, want those of old-style names and of one authority", n)
+	}
+	if n := count(typ, 1); n != 1 {
+		t.Errorf("the loop that ends at once got %d shards", n)
+	}
+	if n := count(new(resource.Descriptor), 9); n != 0 {
+		t.Errorf("an unknown type has %d shards", n)
+	}
+	if s := c.Shard(new(resource.Descriptor), old(t, "n")); s != nil {
+		t.Error("an unknown type has a shard for a name")
+	}
+	if s := c.Shard(typ, old(t, "xdstp://other/test.Thing/n")); s != nil {
+		t.Error("a name of an unknown authority has a shard")
+	}
+}
+
+// TestSizesOfIndexes expects slots for half as many items again, and an index that grows when it
+// is more than half full.
+func TestSizesOfIndexes(t *testing.T) {
+	for _, tt := range []struct{ items, slots int }{{1, 64}, {42, 64}, {43, 128}, {85, 128}, {86, 256}} {
+		s := remembering(t, nil)
+		s.build(tt.items)
+		if len(s.slots) != tt.slots || len(s.names.slots) != tt.slots {
+			t.Errorf("%d items have %d slots and %d for names, want %d of each", tt.items, len(s.slots), len(s.names.slots), tt.slots)
+		}
+	}
+	var x index
+	names := []string{"a", "b", "c", "d", "e"}
+	at := func(i uint32) xdstp.Name { return old(t, names[i]) }
+	for i, slots := range []int{8, 8, 8, 8, 32} {
+		x.reserve(i, at)
+		if *x.slot(at(uint32(i)), at) = uint32(i + 1); len(x.slots) != slots {
+			t.Errorf("%d names have %d slots, want %d", i+1, len(x.slots), slots)
+		}
+	}
+	for i := range names {
+		if got := *x.slot(at(uint32(i)), at); got != uint32(i+1) {
+			t.Errorf("%s is at %d, want %d", names[i], got, i+1)
+		}
+	}
+}
