@@ -2,7 +2,9 @@ package envelope
 
 import (
 	"bytes"
+	"maps"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -123,5 +125,45 @@ func TestDuration(t *testing.T) {
 	}
 	if d, err := duration([]byte{1 << 3}); err == nil {
 		t.Errorf("half a duration is %v", d)
+	}
+}
+
+// TestFieldsBehindAGroup expects a group to be skipped, and the fields behind it to be read.
+func TestFieldsBehindAGroup(t *testing.T) {
+	raw := protowire.AppendTag(nil, 101, protowire.StartGroupType)
+	raw = appendString(raw, 1, "skipped")
+	raw = protowire.AppendTag(raw, 101, protowire.EndGroupType)
+	raw = appendString(raw, responseVersion, "7")
+	r := new(Response)
+	if err := r.Parse(raw, false); err != nil {
+		t.Fatal(err)
+	}
+	if r.Version != "7" {
+		t.Errorf("the version behind a group is %q, want 7", r.Version)
+	}
+}
+
+// TestDeltaRequestsOfManyNames expects requests to have all names, short ones and those with long
+// versions, too.
+func TestDeltaRequestsOfManyNames(t *testing.T) {
+	names := make([]string, 200)
+	short, long := make(map[string]string), make(map[string]string)
+	for i := range names {
+		names[i] = string(rune('a' + i%26))
+		short[names[i]], long[names[i]+names[i]] = "", strings.Repeat("v", 100)
+	}
+	for what, r := range map[string]*DeltaRequest{
+		"subscribe": {Subscribe: names}, "unsubscribe": {Unsubscribe: names},
+		"short versions": {Versions: short}, "long versions": {Versions: long},
+	} {
+		got := new(discoveryv3.DeltaDiscoveryRequest)
+		if err := proto.Unmarshal(r.Encode(), got); err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if len(got.GetResourceNamesSubscribe()) != len(r.Subscribe) || len(got.GetResourceNamesUnsubscribe()) != len(r.Unsubscribe) ||
+			!maps.Equal(got.GetInitialResourceVersions(), r.Versions) {
+			t.Errorf("%s: the request has %v", what, got)
+		}
 	}
 }
