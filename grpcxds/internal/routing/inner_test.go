@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -107,5 +108,53 @@ func TestTrailersAreOfOneAttempt(t *testing.T) {
 	}
 	if tr.paused != 1 {
 		t.Errorf("%d back-offs, want one: the server spoke of the first retry only", tr.paused)
+	}
+}
+
+// TestEveryTargetIsChosen expects targets of equal, small weights to get calls alike.
+func TestEveryTargetIsChosen(t *testing.T) {
+	p := &plan{targets: []target{{weight: 1}, {weight: 1}, {weight: 1}}, total: 3}
+	chosen := make(map[*target]int)
+	for range 3000 {
+		chosen[p.choose()]++
+	}
+	for i := range p.targets {
+		if n := chosen[&p.targets[i]]; n < 800 || n > 1200 {
+			t.Errorf("target %d got %d of 3000 calls, want about 1000", i, n)
+		}
+	}
+}
+
+// TestHashOfACall expects a hash only of routes with hash policies.
+func TestHashOfACall(t *testing.T) {
+	to := &target{call: new(rpcinfo.Call)}
+	with := &plan{id: 7, hash: make([]route.HashPolicy, 1)}
+	if got := with.info(t.Context(), to, new(headers)); !got.HasHash || to.call.HasHash {
+		t.Errorf("a call by a hash policy has a hash: %t; all calls have: %t", got.HasHash, to.call.HasHash)
+	}
+	if got := new(plan).info(t.Context(), to, nil); got != to.call {
+		t.Error("a call of a route without hash policies does not share what all calls have")
+	}
+}
+
+// TestReplayKeepsUpToItsLimit expects messages to be kept up to the limit, and the next one to
+// end the time for other attempts.
+func TestReplayKeepsUpToItsLimit(t *testing.T) {
+	r := &replay{limit: 10, finish: func(error) {}}
+	sent := 0
+	send := func(grpc.ClientStream) error {
+		sent++
+		return nil
+	}
+	for i, tt := range []struct {
+		size, kept int
+		committed  bool
+	}{{4, 1, false}, {6, 2, false}, {0, 3, false}, {1, 0, true}, {1, 0, true}} {
+		if err := r.forward(tt.size, send); err != nil {
+			t.Fatal(err)
+		}
+		if len(r.sent) != tt.kept || r.committed != tt.committed || sent != i+1 {
+			t.Errorf("message %d: %d kept, committed %t, %d sent; want %d, %t, %d", i, len(r.sent), r.committed, sent, tt.kept, tt.committed, i+1)
+		}
 	}
 }
