@@ -1,7 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"testing"
+
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -33,5 +38,73 @@ func TestLateCallbackOfAMember(t *testing.T) {
 	o.located[name] = fresh
 	if tells(old) || !tells(fresh) {
 		t.Error("want to be told by the member that the list has now")
+	}
+}
+
+// TestEntriesOfAList expects locators of the type only, and the version of an inline entry or else
+// that of the list.
+func TestEntriesOfAList(t *testing.T) {
+	c, typ := resting(t)
+	typ.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+		return &plainUpdate{dc.Meta(body)}, nil
+	}
+	typ.Collection = "test.Things"
+	dc := &resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Version: "of the list", Bootstrap: c.config, Types: c.decoded}
+	l := &list{Meta: dc.Meta(nil), inlined: make(map[xdstp.Name]resource.Update), located: make(map[xdstp.Name]struct{})}
+	entry := func(e *xdscorev3.CollectionEntry) error {
+		b, err := proto.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l.entry(typ, dc, b)
+	}
+	for kind, ok := range map[string]bool{"test.Thing": true, "test.Other": false} {
+		err := entry(&xdscorev3.CollectionEntry{ResourceSpecifier: &xdscorev3.CollectionEntry_Locator{Locator: &xdscorev3.ResourceLocator{
+			Scheme: xdscorev3.ResourceLocator_XDSTP, Authority: "a", ResourceType: kind, Id: "far",
+		}}})
+		if (err == nil) != ok {
+			t.Errorf("a locator of type %s: %v", kind, err)
+		}
+	}
+	if len(l.located) != 1 {
+		t.Errorf("the list locates %v, want one member", l.located)
+	}
+	for name, version := range map[string]string{"own": "of the entry", "none": ""} {
+		if err := entry(&xdscorev3.CollectionEntry{ResourceSpecifier: &xdscorev3.CollectionEntry_InlineEntry_{InlineEntry: &xdscorev3.CollectionEntry_InlineEntry{
+			Name: name, Version: version, Resource: &anypb.Any{TypeUrl: "type.googleapis.com/test.Thing", Value: []byte(name)},
+		}}}); err != nil {
+			t.Fatal(err)
+		}
+		want := cmp.Or(version, "of the list")
+		if u, ok := l.inlined[old(t, "xdstp://a/test.Thing/all/"+name)].(*plainUpdate); !ok || u.Version() != want {
+			t.Errorf("the inline entry %s is %v, want version %q", name, u, want)
+		}
+	}
+}
+
+// TestListThatGainsMembers expects a list to be complete when all members that it locates are
+// known.
+func TestListThatGainsMembers(t *testing.T) {
+	c, typ := resting(t)
+	o := &listSubscription{box: newBox(c), typ: typ, located: make(map[xdstp.Name]*locatedMember), cancel: func() {}}
+	dc := resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Server: serverOf(t, "s")}
+	next := &list{Meta: dc.Meta(nil), located: map[xdstp.Name]struct{}{old(t, "xdstp://a/test.Thing/1"): {}, old(t, "xdstp://a/test.Thing/2"): {}}}
+	o.changed(next, resource.OriginPrimary)
+	left := 2
+	if o.unknown != left {
+		t.Fatalf("%d members are unknown, want %d", o.unknown, left)
+	}
+	for _, m := range o.located {
+		left--
+		m.notify(resource.State{Err: errNoName}, resource.State{})
+		m.notify(resource.State{Err: errNoName}, resource.State{}) // counts once
+		if s, _ := o.take(); s.Synced != (left == 0) {
+			t.Errorf("complete with %d unknown members: %t", left, s.Synced)
+		}
+	}
+	o.Stop()
+	o.changed(next, resource.OriginPrimary)
+	if o.unknown != 0 {
+		t.Error("the list changes after Stop")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -193,5 +194,112 @@ func TestListThatLosesAMember(t *testing.T) {
 	}
 	if o.notify(resource.State{Update: second, Origin: resource.Origin(1)}, resource.State{Update: second}); o.list != second {
 		t.Error("the version of another origin was not taken in")
+	}
+}
+
+// TestTimesOfRejections expects a rejection to be logged at once if the interval is over, and
+// otherwise to wait for its end with the others.
+func TestTimesOfRejections(t *testing.T) {
+	var text bytes.Buffer
+	ch := &channel{client: &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context()}, server: serverOf(t, "s")}
+	typ := &resource.Descriptor{Name: "test.Thing"}
+	now := time.Unix(1000, 0)
+	for i, tt := range []struct {
+		after time.Duration // of the rejection
+		want  string        // in the log; empty: nothing
+	}{
+		{0, `msg="response rejected"`},
+		{nackInterval, `msg="response rejected"`},
+		{2*nackInterval - 1, ""},
+		{2*nackInterval - 1, ""},
+	} {
+		text.Reset()
+		ch.rejected(ads.Send{Type: typ, Reject: "bad"}, now.Add(tt.after))
+		if got := text.String(); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
+			t.Errorf("rejection %d is logged as %q, want %q", i, got, tt.want)
+		}
+	}
+	text.Reset()
+	ch.logNACKs(now.Add(2*nackInterval - 1))
+	if text.Len() > 0 {
+		t.Errorf("the log has %q before the interval is over", text.String())
+	}
+	ch.logNACKs(now.Add(2 * nackInterval))
+	if got := text.String(); !strings.Contains(got, `msg="more responses rejected"`) || !strings.Contains(got, "responses=2 ") {
+		t.Errorf("the log has %q, want 2 more responses", got)
+	}
+}
+
+// TestPace expects 64 responses without news at full speed, and a pause of four times the work after
+// each further one, until there is news.
+func TestPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p pace
+		wait := func(took time.Duration, news bool, want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			if err := p.wait(t.Context(), took, news); err != nil {
+				t.Fatal(err)
+			}
+			if got := time.Since(began); got != want {
+				t.Errorf("a pause of %v, want %v", got, want)
+			}
+		}
+		for range 2 {
+			for range freeResponses {
+				wait(time.Minute, false, 0)
+			}
+			wait(0, false, shortestPause)
+			wait(time.Millisecond, false, 4*time.Millisecond)
+			wait(time.Minute, false, longestPause)
+			wait(time.Minute, true, 0)
+		}
+	})
+}
+
+// TestStopWakesNext expects Next to return when another goroutine stops the observation.
+func TestStopWakesNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &Client{done: make(chan struct{})}
+		c.loop = newLoop(c, ads.Config{})
+		s := &subscription{ready: make(chan struct{}, 1), scope: &authorityScope{client: c}}
+		done := make(chan error, 1)
+		go func() {
+			_, err := s.Next(context.Background())
+			done <- err
+		}()
+		synctest.Wait()
+		s.Stop()
+		synctest.Wait()
+		select {
+		case err := <-done:
+			if !errors.Is(err, resource.ErrClosed) {
+				t.Errorf("Next = %v, want ErrClosed", err)
+			}
+		default:
+			t.Error("Next waits after Stop")
+			close(c.done)
+		}
+	})
+}
+
+// TestStreamWaitsForABox expects a stream to wait for a box once, until its owner has looked.
+func TestStreamWaitsForABox(t *testing.T) {
+	b := newBox(new(Client))
+	resumed := 0
+	w := newWork(&Client{budget: time.Hour}, func() { resumed++ })
+	b.waitFor(nil)
+	b.waitFor(w)
+	b.waitFor(w)
+	b.put(old(t, "n"), resource.State{Err: errNoName})
+	w.handed()
+	for i, want := range []int{0, 1, 1} {
+		if b.take(); resumed != want {
+			t.Errorf("after %d looks, the stream went on %d times, want %d", i+1, resumed, want)
+		}
+	}
+	b.stop()
+	if b.waitFor(newWork(&Client{}, func() {})); b.work != nil {
+		t.Error("a stream waits for a box that is stopped")
 	}
 }

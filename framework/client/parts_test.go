@@ -6,8 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -80,5 +85,79 @@ func TestAliases(t *testing.T) {
 	}
 	if want := []string{"plain", "xdstp://a/x.Y/right"}; !slices.Equal(text, want) {
 		t.Errorf("the aliases are %q, want %q", text, want)
+	}
+}
+
+// TestResultsOfOneAuthority expects all results for the authority that they belong to, and none for
+// another one.
+func TestResultsOfOneAuthority(t *testing.T) {
+	oldStyle, a := new(authorityScope), new(authorityScope)
+	c := &Client{oldStyle: oldStyle, authorities: map[string]*authorityScope{"a": a}}
+	d := decoded{results: []authority.Result{{Name: old(t, "one")}, {Name: old(t, "two")}}}
+	if p := d.of(c, oldStyle); len(p.results) != 2 || p.at != nil {
+		t.Errorf("old-style names have the results %v, want all of them", p)
+	}
+	if p := d.of(c, a); len(p.results) != 0 {
+		t.Errorf("the authority a has the results %v, want none", p.results)
+	}
+}
+
+// TestVersionOfAResource expects that of its wrapper, or else that of the response.
+func TestVersionOfAResource(t *testing.T) {
+	c, typ := resting(t)
+	typ.PeekName = func(b []byte) (string, error) { return string(b), nil }
+	wrapped, err := proto.Marshal(&discoveryv3.Resource{Name: "wrapped", Version: "own", Resource: &anypb.Any{TypeUrl: typ.URL(), Value: []byte("wrapped")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := proto.Marshal(&discoveryv3.DiscoveryResponse{VersionInfo: "all", TypeUrl: typ.URL(), Resources: []*anypb.Any{
+		{TypeUrl: typ.URL(), Value: []byte("plain")},
+		{TypeUrl: "type.googleapis.com/envoy.service.discovery.v3.Resource", Value: wrapped},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := new(scratch)
+	if err := w.response.Parse(raw, false); err != nil {
+		t.Fatal(err)
+	}
+	ch := &channel{client: c}
+	for i, want := range []string{"all", "own"} {
+		ch.mention(w, typ, uint32(i))
+		if len(w.asks.names) != i+1 {
+			t.Fatalf("resource %d has no name: %v", i, w.news)
+		}
+		if got := w.asks.names[i].says.Version; got != want {
+			t.Errorf("%s has version %q, want %q", w.asks.names[i].says.Name, got, want)
+		}
+	}
+}
+
+// TestResponsesHaveABudget expects the resources of a response to share its budget.
+func TestResponsesHaveABudget(t *testing.T) {
+	c, typ := resting(t)
+	typ.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+		return &plainUpdate{dc.Meta(body)}, nil
+	}
+	c.limits.ResponseSize = 5 * resource.ResourceBase
+	ch := &channel{client: c, server: serverOf(t, "s")}
+	w := new(scratch)
+	for i := range 8 {
+		w.results = append(w.results, authority.Result{Name: updateOf(t, i, nil).Name()})
+		w.news = append(w.news, fresh{number: i + 1, result: i, body: []byte("x")})
+	}
+	ch.updates(w, typ, nil)
+	if w.budget != nil {
+		t.Error("a response without news has a budget")
+	}
+	ch.updates(w, typ, w.news)
+	for i, r := range w.results {
+		if got, want := r.Err == nil, i < 5; got != want {
+			t.Errorf("resource %d is decoded: %t, want %t: %v", i, got, want, r.Err)
+		}
+	}
+	first := w.budget
+	if ch.updates(w, typ, w.news[:1]); w.budget != first {
+		t.Error("more resources of a response have another budget")
 	}
 }

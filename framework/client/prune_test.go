@@ -152,3 +152,30 @@ func TestSizesOfIndexes(t *testing.T) {
 		}
 	}
 }
+
+// TestUsedSlots expects a resource with another name to use a slot more, and one that is as it was
+// to use none.
+func TestUsedSlots(t *testing.T) {
+	s := remembering(t, [][]byte{[]byte("body")})
+	again := item{raw: s.items[0].raw, update: s.items[0].update}
+	for range 3 {
+		if s.add(again); s.used != 1 || len(s.items) != 1 {
+			t.Errorf("%d slots and %d items after the same resource again, want 1 of each", s.used, len(s.items))
+		}
+	}
+	s.add(item{raw: "other", update: updateOf(t, 1, []byte("other"))})
+	if s.used != 2 || len(s.items) != 2 {
+		t.Errorf("%d slots and %d items after another resource, want 2 of each", s.used, len(s.items))
+	}
+	for i := 2; i <= 48; i++ {
+		want := 64
+		if i == 48 { // more than three quarters
+			want = 128
+		}
+		s.reserve(1)
+		body := fmt.Appendf(nil, "%d", i)
+		if s.add(item{raw: text(body), update: updateOf(t, i, body)}); len(s.slots) != want {
+			t.Errorf("%d items have %d slots, want %d", i+1, len(s.slots), want)
+		}
+	}
+}
