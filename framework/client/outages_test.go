@@ -303,3 +303,24 @@ func TestStreamWaitsForABox(t *testing.T) {
 		t.Error("a stream waits for a box that is stopped")
 	}
 }
+
+// TestLoadCanBeReportedAgain expects the first answer after an outage to be logged, and no other.
+func TestLoadCanBeReportedAgain(t *testing.T) {
+	var text bytes.Buffer
+	c := &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context(), done: make(chan struct{})}
+	l := newLoop(c, ads.Config{})
+	ch := &loadChannel{client: c, server: serverOf(t, "s"), store: load.NewStore(nil), machine: lrs.New(lrs.Config{})}
+	ch.stream = newLoadStream(ch, l)
+	defer ch.stream.cancel()
+	s := ch.stream
+	now := time.Unix(1000, 0)
+	ch.outage.failed(errors.New("refused"), now)
+	for i, want := range []int{1, 0} {
+		text.Reset()
+		instructed{s, lrs.Instructions{Interval: 10 * time.Second}}.apply(l, now.Add(time.Minute))
+		<-s.applied
+		if got := strings.Count(text.String(), "load can be reported again"); got != want {
+			t.Errorf("answer %d: %d lines that load can be reported again, want %d: %s", i, got, want, text.String())
+		}
+	}
+}

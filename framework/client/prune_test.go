@@ -179,3 +179,24 @@ func TestUsedSlots(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenItems expects the items to be made anew when more than half of them are forgotten.
+func TestForgottenItems(t *testing.T) {
+	typ := &resource.Descriptor{Name: "test.Thing"}
+	bodies := make([][]byte, 2*fewItems+2)
+	for i := range bodies {
+		bodies[i] = fmt.Appendf(nil, "body %d", i)
+	}
+	m := memory{typ: remembering(t, bodies)}
+	for i := range fewItems + 2 {
+		want := len(bodies)
+		if i == fewItems+1 {
+			want = fewItems
+		}
+		if m.forget(typ, updateOf(t, i, nil).Name()); len(m[typ].items) != want {
+			t.Errorf("after %d are forgotten there are %d items, want %d", i+1, len(m[typ].items), want)
+		}
+	}
+	m.forget(typ, old(t, "unknown"))
+	m.forget(new(resource.Descriptor), old(t, "unknown"))
+}

@@ -6,9 +6,11 @@ import (
 	"hash/maphash"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -129,5 +131,55 @@ func TestListOfRejected(t *testing.T) {
 	n.name([]string{"c"})
 	if got := n.list(); len(n.names) != maxBad || !strings.HasSuffix(got, `, and others`) {
 		t.Errorf("%d names: %s", len(n.names), got)
+	}
+}
+
+// TestLongReason expects a resource to be named although its reason is too long.
+func TestLongReason(t *testing.T) {
+	r := rejections{seed: maphash.MakeSeed()}
+	r.add(&resource.Descriptor{Name: "test.Thing"}, 1, "a", errors.New(strings.Repeat("x", 2*maxReject)))
+	if r.left != 0 || !strings.HasPrefix(r.b.String(), `Thing "a": xxx`) {
+		t.Errorf("%d resources are left; the reason is %.20q", r.left, r.b.String())
+	}
+}
+
+// TestNumbersOfResources expects numbers from 1, in the order of the response.
+func TestNumbersOfResources(t *testing.T) {
+	w := new(scratch)
+	w.names.reset(8)
+	w.unread(0, "", errNoName)
+	w.result(&asked{number: 1, says: authority.Result{Name: old(t, "n")}})
+	w.result(&asked{number: 2, says: authority.Result{Name: old(t, "n")}})
+	for i, f := range w.news {
+		if f.number != i+1 {
+			t.Errorf("resource %d has the number %d", i+1, f.number)
+		}
+	}
+	if len(w.news) != 3 || len(w.results) != 1 || !errors.Is(w.news[2].err, errTwice) {
+		t.Errorf("%d resources with %d results, the last of which has the error %v; want 3, 1 and errTwice", len(w.news), len(w.results), w.news[2].err)
+	}
+}
+
+// arrivingSince is since when a response arrives.
+type arrivingSince time.Time
+
+func (a arrivingSince) Arriving() (time.Time, bool) { return time.Time(a), true }
+
+// TestLimitsOfReading expects a response to count as arriving for less than five minutes, and work
+// on one to be noticed from 10 ms on.
+func TestLimitsOfReading(t *testing.T) {
+	born := time.Unix(1000, 0)
+	for after, want := range map[time.Duration]bool{0: true, maxArriving - 1: true, maxArriving: false} {
+		r := reading{arriver: arrivingSince(born)}
+		if since, ok := r.arriving(born.Add(after)); ok != want || !since.Equal(born) {
+			t.Errorf("after %v: arriving since %v, %t; want %t", after, since, ok, want)
+		}
+	}
+	for after, want := range map[time.Duration]bool{0: false, noticeable - 1: false, noticeable: true} {
+		s := &stream{channel: new(channel), reading: reading{born: born}}
+		s.reading.arrived(born.Add(time.Second))
+		if s.pause(nil, born.Add(time.Second+after)); s.reading.paused.Load() != want {
+			t.Errorf("after %v of work: paused %t, want %t", after, !want, want)
+		}
 	}
 }
