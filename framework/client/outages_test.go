@@ -126,7 +126,7 @@ func TestBoxIsBehind(t *testing.T) {
 				t.Errorf("%s: behind for %v, want %v", when, got, want)
 			}
 		}
-		pass := func() { <-time.After(time.Second) }
+		pass := func() { <-time.NewTimer(time.Second).C }
 		name := old(t, "n")
 		pass()
 		behind("empty", 0)
@@ -189,10 +189,12 @@ func TestListThatLosesAMember(t *testing.T) {
 		t.Errorf("took %+v, %t, %d members stopped, %d unknown; want the inlined member of a complete list", s, news, stopped, o.unknown)
 	}
 	o.list = nil
-	if o.notify(resource.State{Update: second}, resource.State{Update: second}); o.list != nil {
+	o.notify(resource.State{Update: second}, resource.State{Update: second})
+	if o.list != nil {
 		t.Error("the same version was taken in once more")
 	}
-	if o.notify(resource.State{Update: second, Origin: resource.Origin(1)}, resource.State{Update: second}); o.list != second {
+	o.notify(resource.State{Update: second, Origin: resource.Origin(1)}, resource.State{Update: second})
+	if o.list != second {
 		t.Error("the version of another origin was not taken in")
 	}
 }
@@ -294,12 +296,14 @@ func TestStreamWaitsForABox(t *testing.T) {
 	b.put(old(t, "n"), resource.State{Err: errNoName})
 	w.handed()
 	for i, want := range []int{0, 1, 1} {
-		if b.take(); resumed != want {
+		b.take()
+		if resumed != want {
 			t.Errorf("after %d looks, the stream went on %d times, want %d", i+1, resumed, want)
 		}
 	}
 	b.stop()
-	if b.waitFor(newWork(&Client{}, func() {})); b.work != nil {
+	b.waitFor(newWork(&Client{}, func() {}))
+	if b.work != nil {
 		t.Error("a stream waits for a box that is stopped")
 	}
 }

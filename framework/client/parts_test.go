@@ -157,7 +157,8 @@ func TestResponsesHaveABudget(t *testing.T) {
 		}
 	}
 	first := w.budget
-	if ch.updates(w, typ, w.news[:1]); w.budget != first {
+	ch.updates(w, typ, w.news[:1])
+	if w.budget != first {
 		t.Error("more resources of a response have another budget")
 	}
 }

@@ -71,14 +71,16 @@ func TestMemoryIsPruned(t *testing.T) {
 		{89, false, 189}, // a quarter more, and 64
 		{1, false, 100},
 	} {
-		if remember(tt.items, tt.cached); len(s.items) != tt.want {
+		remember(tt.items, tt.cached)
+		if len(s.items) != tt.want {
 			t.Fatalf("step %d: the memory has %d items, want %d", step, len(s.items), tt.want)
 		}
 	}
 
 	cached := 0
 	for u := range shard.All() { // 70 of the 100 go
-		if cached++; cached > 30 {
+		cached++
+		if cached > 30 {
 			shard.Delete(u.Name())
 			m.forget(typ, u.Name())
 		}
@@ -86,10 +88,12 @@ func TestMemoryIsPruned(t *testing.T) {
 	if len(s.items) != 35 || s.gone != 5 {
 		t.Fatalf("the memory has %d items, %d of which are forgotten; want 35 and 5", len(s.items), s.gone)
 	}
-	if remember(89, false); len(s.items) != 124 {
+	remember(89, false)
+	if len(s.items) != 124 {
 		t.Errorf("the memory has %d items, want twice the 30 that are cached, and 64", len(s.items))
 	}
-	if remember(1, false); len(s.items) != 30 {
+	remember(1, false)
+	if len(s.items) != 30 {
 		t.Errorf("the memory has %d items, want the 30 that are cached", len(s.items))
 	}
 	for _, it := range s.items {
@@ -104,7 +108,8 @@ func TestShards(t *testing.T) {
 	c, typ := resting(t)
 	count := func(t *resource.Descriptor, limit int) (n int) {
 		for range c.Shards(t) {
-			if n++; n == limit {
+			n++
+			if n == limit {
 				break
 			}
 		}
@@ -159,7 +164,8 @@ func TestUsedSlots(t *testing.T) {
 	s := remembering(t, [][]byte{[]byte("body")})
 	again := item{raw: s.items[0].raw, update: s.items[0].update}
 	for range 3 {
-		if s.add(again); s.used != 1 || len(s.items) != 1 {
+		s.add(again)
+		if s.used != 1 || len(s.items) != 1 {
 			t.Errorf("%d slots and %d items after the same resource again, want 1 of each", s.used, len(s.items))
 		}
 	}
@@ -174,7 +180,8 @@ func TestUsedSlots(t *testing.T) {
 		}
 		s.reserve(1)
 		body := fmt.Appendf(nil, "%d", i)
-		if s.add(item{raw: text(body), update: updateOf(t, i, body)}); len(s.slots) != want {
+		s.add(item{raw: text(body), update: updateOf(t, i, body)})
+		if len(s.slots) != want {
 			t.Errorf("%d items have %d slots, want %d", i+1, len(s.slots), want)
 		}
 	}
@@ -193,7 +200,8 @@ func TestForgottenItems(t *testing.T) {
 		if i == fewItems+1 {
 			want = fewItems
 		}
-		if m.forget(typ, updateOf(t, i, nil).Name()); len(m[typ].items) != want {
+		m.forget(typ, updateOf(t, i, nil).Name())
+		if len(m[typ].items) != want {
 			t.Errorf("after %d are forgotten there are %d items, want %d", i+1, len(m[typ].items), want)
 		}
 	}

@@ -38,10 +38,10 @@ func TestWorkersRelieveBlockedOnes(t *testing.T) {
 			}
 		}
 		expect("at once", processors, waiting)
-		<-time.After(stuckAfter / 2)
+		<-time.NewTimer(stuckAfter / 2).C
 		for i, spare := range []int{0, 1, 2, 4, 7} {
 			expect("after "+(time.Duration(2*i)*stuckAfter).String(), processors+spare, waiting-spare)
-			<-time.After(2 * stuckAfter)
+			<-time.NewTimer(2 * stuckAfter).C
 		}
 		w.mu.Lock()
 		armed := w.armed
@@ -58,8 +58,11 @@ func TestWorkersRelieveBlockedOnes(t *testing.T) {
 		expect("another one", processors+waiting, 1)
 		close(release)
 		expect("when all have returned", 0, 0)
-		if w.spare != 0 {
-			t.Errorf("%d of no workers count as stuck", w.spare)
+		w.mu.Lock()
+		spare := w.spare
+		w.mu.Unlock()
+		if spare != 0 {
+			t.Errorf("%d of no workers count as stuck", spare)
 		}
 	})
 }
@@ -68,15 +71,22 @@ func TestWorkersRelieveBlockedOnes(t *testing.T) {
 func TestWorkersThatReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &workers{queue: make([]*subscription, 2), running: 1, started: 3, armed: true}
-		if full := w.relieve(2); full || w.running != 1 || !w.armed {
-			t.Errorf("after a look: limit reached %t, %d workers, armed %t; want one worker and another look", full, w.running, w.armed)
+		expect := func(when string, armed bool) {
+			t.Helper()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.running != 1 || w.armed != armed {
+				t.Errorf("%s: %d workers, armed %t; want one worker, armed %t", when, w.running, w.armed, armed)
+			}
+			w.queue = nil
 		}
-		w.queue = nil
-		<-time.After(2 * stuckAfter)
+		if w.relieve(2) {
+			t.Error("the limit was reached")
+		}
+		expect("after a look", true)
+		<-time.NewTimer(2 * stuckAfter).C
 		synctest.Wait()
-		if w.running != 1 || w.armed {
-			t.Errorf("without a queue: %d workers, armed %t; want one worker and no look", w.running, w.armed)
-		}
+		expect("without a queue", false)
 	})
 }
 
@@ -105,7 +115,7 @@ func TestWork(t *testing.T) {
 				for range tt.ready {
 					w.done()
 				}
-				<-time.After(time.Minute)
+				<-time.NewTimer(time.Minute).C
 				for range 3 - tt.ready {
 					w.done()
 				}

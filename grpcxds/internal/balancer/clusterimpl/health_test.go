@@ -32,7 +32,7 @@ func TestNothingIsEjected(t *testing.T) {
 			s.cluster.around.State.Logger = slog.New(slog.NewTextHandler(&text, nil))
 			s.cluster.Update(c)
 		})
-		<-time.After(time.Minute)
+		<-time.NewTimer(time.Minute).C
 		synctest.Wait()
 		s.do(func() {
 			if text.Len() > 0 {
