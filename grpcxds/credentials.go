@@ -12,40 +12,36 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
-// ServerCredentials are credentials for [NewServer] that secure connections as the control
-// plane says (gRFC A29): with TLS where the filter chain of the connection has it, and with
-// the fallback where it has none, as also on servers that are not this package's. Where the
-// fallback is nil, connections without TLS are closed. It is not used when something is
-// wrong with the TLS that the control plane wants.
+// ServerCredentials returns credentials for [NewServer] that secure connections as the control plane configures them
+// (gRFC A29). A connection uses TLS if its filter chain configures TLS, and the fallback otherwise. Servers of
+// grpc.NewServer use the fallback too. A nil fallback closes connections without TLS. The fallback is not used if the
+// configured TLS fails.
 //
-// A handshake takes the certificates that their providers have at that moment; it waits for
-// the first ones as long as it may last. What calls see as AuthInfo is a
-// [credentials.TLSInfo], or the fallback's.
+// A handshake uses the current certificates of their providers. It waits for the first certificates until the
+// handshake's deadline. The AuthInfo of calls is a [credentials.TLSInfo], or that of the fallback.
 func ServerCredentials(fallback credentials.TransportCredentials) credentials.TransportCredentials {
 	return &xdsCredentials{fallback: orRefuse(fallback)}
 }
 
-// ClientCredentials are credentials for [NewClient] and DialOptions that secure
-// connections as the control plane says (gRFCs A29, A82, A87, A101): with TLS where the cluster has it,
-// and with the fallback where it has none, as also in channels with other targets. Where the
-// fallback is nil, connections without TLS are not made. It is not used when something is
-// wrong with the TLS that the control plane wants.
+// ClientCredentials returns credentials for [NewClient] and DialOptions that secure connections as the control plane
+// configures them (gRFCs A29, A82, A87, A101). A connection uses TLS if its cluster configures TLS, and the fallback
+// otherwise. Channels with other targets use the fallback too. With a nil fallback, connections without TLS fail. The
+// fallback is not used if the configured TLS fails.
 //
-// A handshake takes the certificates that their providers have at that moment; it waits for
-// the first ones as long as it may last. What calls see as AuthInfo is a
-// [credentials.TLSInfo], or the fallback's.
+// A handshake uses the current certificates of their providers. It waits for the first certificates until the
+// handshake's deadline. The AuthInfo of calls is a [credentials.TLSInfo], or that of the fallback.
 func ClientCredentials(fallback credentials.TransportCredentials) credentials.TransportCredentials {
 	return &xdsCredentials{fallback: orRefuse(fallback)}
 }
 
-// xdsCredentials hand handshakes over to credentials of gRPC that are made for one each.
+// xdsCredentials pass each handshake to the fallback, or to gRPC's TLS credentials, which they make for it.
 type xdsCredentials struct {
 	fallback credentials.TransportCredentials
 }
 
 // ServerHandshake implements [credentials.TransportCredentials].
 func (c *xdsCredentials) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	secured, ok := conn.(interface{ ServerTLS() (*tls.Config, error) }) // a *security.Conn, or made of one
+	secured, ok := conn.(interface{ ServerTLS() (*tls.Config, error) }) // a *security.Conn, or a type that embeds one
 	if !ok {
 		return c.fallback.ServerHandshake(conn)
 	}
@@ -68,15 +64,15 @@ func (c *xdsCredentials) ClientHandshake(ctx context.Context, authority string, 
 		return nil, nil, err
 	case config == nil:
 		return c.fallback.ClientHandshake(ctx, authority, conn)
-	default: // gRPC would ask for the authority, unless it is told the name (A101)
+	default: // without a server name, gRPC would verify the authority (A101)
 		return credentials.NewTLS(config).ClientHandshake(ctx, config.ServerName, conn)
 	}
 }
 
-// Info implements [credentials.TransportCredentials]. The server's name is the fallback's: it
-// becomes the authority of channels, by which the fallback verifies servers.
+// Info implements [credentials.TransportCredentials]. It returns the server name of the fallback. The name becomes
+// the authority of channels, which the fallback verifies servers by.
 func (c *xdsCredentials) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: c.fallback.Info().ServerName} //nolint:staticcheck // credentials still have it
+	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: c.fallback.Info().ServerName} //nolint:staticcheck // credentials still use it
 }
 
 // Clone implements [credentials.TransportCredentials].
@@ -84,12 +80,12 @@ func (c *xdsCredentials) Clone() credentials.TransportCredentials {
 	return &xdsCredentials{fallback: c.fallback.Clone()}
 }
 
-// OverrideServerName implements [credentials.TransportCredentials], for the fallback.
+// OverrideServerName implements [credentials.TransportCredentials]. It applies to the fallback.
 func (c *xdsCredentials) OverrideServerName(name string) error {
 	return c.fallback.OverrideServerName(name) //nolint:staticcheck // the interface has it
 }
 
-// orRefuse is the fallback, or what refuses every connection.
+// orRefuse returns the fallback. If it is nil, it returns credentials that refuse every connection.
 func orRefuse(fallback credentials.TransportCredentials) credentials.TransportCredentials {
 	if fallback == nil {
 		return refusal{insecure.NewCredentials()}
@@ -97,7 +93,7 @@ func orRefuse(fallback credentials.TransportCredentials) credentials.TransportCr
 	return fallback
 }
 
-// A refusal is the fallback of those who want none.
+// A refusal replaces a nil fallback. It refuses every connection.
 type refusal struct {
 	credentials.TransportCredentials
 }

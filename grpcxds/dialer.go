@@ -78,7 +78,7 @@ func (d Dialer) NewClient(target string, opts ...grpc.DialOption) (*grpc.ClientC
 // the target or the bootstrap is invalid, the first calls return the error.
 func (d Dialer) DialOptions() []grpc.DialOption { return d.options(&source{env: d.Env}) }
 
-// options are those of one channel.
+// options returns the options of one channel.
 func (d Dialer) options(s *source) []grpc.DialOption {
 	c := routing.NewChannel()
 	if d.DisableRetries {
@@ -91,13 +91,13 @@ func (d Dialer) options(s *source) []grpc.DialOption {
 	}
 }
 
-// RegisterResolver makes the scheme xds known to all channels of the process, including those
-// that other packages dial without options of this package. Call it before any channel is made:
-// it calls resolver.Register. The last resolver that is registered for the scheme counts.
+// RegisterResolver registers the scheme "xds" for all channels of the process, including those that other packages
+// dial without options of this package. It calls resolver.Register, so call it before any channel is made. The last
+// resolver that is registered for the scheme counts.
 //
-// Without the interceptors of [Dialer.DialOptions], the channel routes calls when it load-balances
-// them. Such calls have no timeouts or retries of the control plane, and fail if they must pass
-// HTTP filters. Channels that have the interceptors are not affected.
+// Without the interceptors of [Dialer.DialOptions], the channel routes calls when it load-balances them. Such calls
+// have no timeouts or retries of the control plane, and fail if they must pass HTTP filters. Channels that have the
+// interceptors are not affected.
 func (d Dialer) RegisterResolver() { resolver.Register(global{d}) }
 
 // global makes the resolvers of channels that have no interceptors.

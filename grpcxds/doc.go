@@ -1,40 +1,37 @@
-// Package grpcxds has gRPC servers and channels configured by control planes, on
-// grpc-go's public API.
+// Package grpcxds makes gRPC channels and servers that control planes configure. It uses only grpc-go's public API.
 //
 // # Channels
 //
 // [NewClient] is grpc.NewClient for targets with the scheme xds, in each form of gRFC A47:
 //
 //	cc, err := grpcxds.NewClient("xds://east.example/checkout",
-//		grpc.WithTransportCredentials(grpcxds.TransportCredentials(insecure.NewCredentials())))
+//		grpcxds.WithCredentials(insecure.NewCredentials()))
 //
-// What it returns is gRPC's own ClientConn. Its calls take the routes, timeouts, retries,
-// HTTP filters and clusters that control planes say, and go to endpoints by gRPC's LB
-// policies and any that the program registers. A configuration is used when it is complete
-// (A74); calls in flight stay with the one that they began with. The error of a call that cannot
-// be made names the target, the resource, the control plane and the node. That includes a call
-// whose deadline comes while the control plane has not answered.
+// It returns gRPC's own ClientConn. Calls use the routes, timeouts, retries, HTTP filters and clusters of the control
+// plane. LB policies choose the endpoints: those of gRPC, and any that the program registers. A configuration is used
+// when it is complete (A74). Calls in flight keep the configuration that they started with.
 //
-// A channel connects to the endpoints of a cluster when the first call is sent there, and
-// stays connected as long as routes name the cluster. Until then it is IDLE.
-// ClientConn.Connect has it get its configuration, and connects one cluster if none is.
+// The error of a call that cannot be routed names the target, the resource, the control plane and the node. So does
+// the error of a call whose deadline passes while the control plane has not answered.
 //
-// [DialOptions] are for those who dial themselves, [RegisterResolver] for those who do not.
-// Nothing is registered for the scheme but by the latter; the one LB policy that has to be
-// known to gRPC has a name of its own.
+// A channel connects to the endpoints of a cluster when the first call is sent to the cluster. It stays connected as
+// long as routes name the cluster. Until then it is IDLE. ClientConn.Connect fetches the configuration, and connects
+// one cluster if none is connected.
+//
+// [Dialer] has settings for channels. Programs that call grpc.NewClient themselves use [Dialer.DialOptions].
+// [Dialer.RegisterResolver] is for channels whose options the program cannot set. Only RegisterResolver registers the
+// "xds" scheme. The package registers one LB policy with gRPC, under a name of its own.
 //
 // # Servers
 //
-// [NewServer] takes the place of grpc.NewServer (gRFC A36). What a server does at an address
-// is in a Listener resource whose name the bootstrap's template makes: which filter chain a
-// connection gets, whether it has TLS (with [ServerCredentials]), which calls are taken, and
-// what HTTP filters they go through. Until there is one the server closes connections
-// without a byte. Another Listener takes over new connections, while the calls of the old
-// ones go on until they end, or for the time of [DrainGrace].
+// [NewServer] replaces grpc.NewServer (gRFC A36). The Listener resource of an address configures the server there.
+// The bootstrap's template makes the resource's name. The Listener sets the filter chain of a connection, whether the
+// connection uses TLS (with [ServerCredentials]), which calls are accepted, and which HTTP filters they pass. Until
+// there is a Listener, the server closes connections without a byte. A new Listener applies to new connections. Calls
+// of the old one continue until they end, or until DrainTime of [ServerConfig] has passed.
 //
-// # Pools
+// # Environments
 //
-// A [Pool] is what several servers and channels share: the bootstrap, the resource types,
-// the HTTP filters, the connections to control planes. Programs with one server or
-// channel need none.
+// An [xdsforge.Env] has the bootstrap, the resource types, the HTTP filters and the settings that channels and
+// servers share. Those that name no Env share the default Env of their bootstrap.
 package grpcxds

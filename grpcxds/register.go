@@ -10,9 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
-// Register registers all that channels and servers need: the standard resource types, and the
-// built-in HTTP filters and certificate providers that can run. Default Envs have just that.
-// Other Envs get it, and a program's own extensions beside it, from xdsforge.WithTypes:
+// Register registers all that channels and servers need: the standard resource types, and the built-in HTTP filters
+// and certificate providers that can run. A default Env has exactly these. Other Envs register them with
+// xdsforge.WithTypes, together with a program's own extensions:
 //
 //	xdsforge.WithTypes(grpcxds.Register, func(r xdsforge.Registrar) {
 //		r.Extend(&httpfilter.Filter{…})       // an HTTP filter
@@ -20,7 +20,7 @@ import (
 //		r.Extend(&resource.LBPolicy{…})       // an LB policy of grpc-go's balancer.Register
 //	})
 //
-// An extension that is registered for the same configuration as a built-in one takes its place.
+// An extension for the same configuration as a built-in one replaces it.
 func Register(r resource.Registrar) {
 	standard.Register(r)
 	r.Fill(&httpfilter.Filter{HTTPFilter: router.Filter()})

@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// A builder makes the resolvers of one channel, one after the other: a channel that
-// becomes idle closes its resolver.
+// A builder makes the resolvers of one channel, one at a time. A channel that becomes idle closes its resolver and
+// builds another one later.
 type builder struct {
 	*source
 	logger  *slog.Logger
@@ -45,19 +45,19 @@ func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, o resolver.Bu
 	return r, nil
 }
 
-// An xdsResolver gives a channel its configurations.
+// An xdsResolver delivers configurations to a channel.
 type xdsResolver struct {
 	*builder
 	cc       resolver.ClientConn
-	env      *opened // that scope keeps open
+	env      *opened // scope keeps it open
 	logger   *slog.Logger
 	scope    *environment.Scope
 	watcher  *xdsconfig.Watcher
 	settings routing.Settings
-	state    resolver.State // what all configurations have in common
-	told     bool           // the LB policy has had one
+	state    resolver.State // the common part of all configurations
+	told     bool           // the LB policy has received a configuration
 	latest   atomic.Pointer[xdsconfig.State]
-	table    *routing.Table // that the calls have; nil: none
+	table    *routing.Table // the table that calls use; nil: none
 }
 
 func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err error) {
@@ -100,8 +100,8 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	return nil
 }
 
-// deliver gives the channel a configuration: first to the LB policy, then to the calls, so
-// that they are not routed to clusters that it does not know (gRFC A31).
+// deliver delivers a configuration first to the LB policy, then to the calls. This order prevents routing calls to
+// clusters that the LB policy does not know (gRFC A31).
 func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.settings.Where, err)
@@ -110,7 +110,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	switch {
 	case err != nil:
 		table = nil
-	case !table.IsFor(c): // else only clusters are new
+	case !table.IsFor(c): // otherwise only clusters changed
 		table = r.channel.Compile(c, r.settings)
 	}
 	if err == nil || r.told {
@@ -132,7 +132,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	r.table = table
 }
 
-// policyState is what the LB policy is told. Without a table, the error says why.
+// policyState returns the state for the LB policy. Without a table, err is the reason.
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *xdsconfig.State {
 	s := &xdsconfig.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
@@ -148,8 +148,7 @@ func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err err
 	return s
 }
 
-// ResolveNow implements [resolver.Resolver]: names of LOGICAL_DNS clusters are resolved
-// again (gRFC A74).
+// ResolveNow implements [resolver.Resolver]. It resolves the names of LOGICAL_DNS clusters again (gRFC A74).
 func (r *xdsResolver) ResolveNow(resolver.ResolveNowOptions) { r.watcher.ResolveNow() }
 
 // Close implements [resolver.Resolver].

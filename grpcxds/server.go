@@ -16,27 +16,26 @@ import (
 	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
-// A Server is a gRPC server that control planes configure (gRFC A36): what it listens on
-// has a Listener resource each, which says how connections are secured, which calls are
-// taken, and what HTTP filters these go through. It takes the place of a [grpc.Server] in
-// generated code and in package reflection, and is safe for concurrent use.
+// A Server is a gRPC server that control planes configure (gRFC A36). Each listening socket has a Listener resource.
+// The Listener sets how connections are secured, which calls are accepted, and which HTTP filters they pass. Server
+// replaces [grpc.Server] in generated code and in package reflection. It is safe for concurrent use.
 type Server struct {
 	scope     *environment.Scope
 	bootstrap *bootstrap.Config
 	config    server.Config
 
-	// catalogue has the services as users register them, and serves nothing.
+	// catalogue keeps the registered services for GetServiceInfo. It serves nothing.
 	catalogue *grpc.Server
 
 	mu       sync.Mutex
 	services []service
 	ports    []*server.Port
-	serving  bool // Serve was called: it is too late for services
+	serving  bool // Serve was called; services can no longer be registered
 	stopped  bool
 	released sync.Once
 }
 
-// A service is what was registered.
+// A service is a registered service and its implementation.
 type service struct {
 	desc *grpc.ServiceDesc
 	impl any
@@ -44,15 +43,14 @@ type service struct {
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// NewServer makes a server, which talks to nobody until [Server.Serve]. Options are those
-// of [grpc.NewServer]. Interceptors that come with grpc.ChainUnaryInterceptor and
-// grpc.ChainStreamInterceptor see calls that the HTTP filters let through; those of
-// grpc.UnaryInterceptor and grpc.StreamInterceptor see all, since grpc-go calls them before any
-// other.
+// NewServer makes a server. The server does not connect until [Server.Serve]. The options are those of
+// [grpc.NewServer]. Interceptors of grpc.ChainUnaryInterceptor and grpc.ChainStreamInterceptor see only the calls
+// that the HTTP filters let pass. Those of grpc.UnaryInterceptor and grpc.StreamInterceptor see all calls, because
+// grpc-go calls them first.
 //
-// It returns an error if the bootstrap is missing or invalid, or if Env is closed. It also does
-// if the bootstrap has no server_listener_resource_name_template, or one that makes names of
-// another resource type or of an authority without control planes.
+// It returns an error if the bootstrap is missing or invalid, or if Env is closed. The bootstrap must have a
+// server_listener_resource_name_template. The template must make names of Listeners, in an authority that has control
+// planes.
 func (c ServerConfig) NewServer(opts ...grpc.ServerOption) (*Server, error) {
 	s := &Server{}
 	from := &source{env: c.Env}
@@ -107,7 +105,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 	return nil
 }
 
-// checkTemplate says why a server's Listeners have no names (A36, A47).
+// checkTemplate returns an error if the bootstrap cannot name a server's Listeners (A36, A47).
 func checkTemplate(c *bootstrap.Config) error {
 	name, err := c.ServerListenerName("127.0.0.1:80") // any address
 	if err == nil {
@@ -119,9 +117,8 @@ func checkTemplate(c *bootstrap.Config) error {
 	return nil
 }
 
-// RegisterService implements [grpc.ServiceRegistrar]: every connection will find the
-// service. Like that of a grpc.Server, it must be called before Serve, and ends the program
-// otherwise, or if impl is not of desc's type.
+// RegisterService implements [grpc.ServiceRegistrar]. The service is available on every connection. As with
+// grpc.Server, it ends the program if it is called after Serve, or if impl does not implement desc's type.
 func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,37 +129,35 @@ func (s *Server) RegisterService(desc *grpc.ServiceDesc, impl any) {
 	s.services = append(s.services, service{desc, impl})
 }
 
-// register registers the services with a server that serves them. Serve has been called,
-// so that services do not change any more.
+// register registers the services with a server that serves them. It runs after Serve was called, when the services
+// no longer change.
 func (s *Server) register(r grpc.ServiceRegistrar) {
 	for _, v := range s.services {
 		r.RegisterService(v.desc, v.impl)
 	}
 }
 
-// GetServiceInfo is what is registered, as of a [grpc.Server].
+// GetServiceInfo returns the registered services, as grpc.Server does.
 func (s *Server) GetServiceInfo() map[string]grpc.ServiceInfo { return s.catalogue.GetServiceInfo() }
 
-// unknown answers the calls of methods that are not registered as grpc.Server does, but
-// after the HTTP filters.
+// unknown rejects calls of methods that are not registered. It answers as grpc.Server does, but after the HTTP
+// filters.
 func (s *Server) unknown(_ any, ss grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(ss)
 	return status.Errorf(codes.Unimplemented, "unknown method %s", method)
 }
 
-// Serve serves on a listening socket, which it closes, as the Listener resource for its
-// address says. Note that net.Listen("tcp", "0.0.0.0:8080") listens on [::]:8080: the server
-// asks for the Listener of [::]:8080, and that Listener must have this address (A36). For
-// 0.0.0.0:8080 use net.Listen("tcp4", "0.0.0.0:8080"); see also OtherAnyAddress of
-// [ServerConfig].
+// Serve serves on a listening socket, with the configuration of the Listener resource for its address, and closes the
+// socket at the end. Note that net.Listen("tcp", "0.0.0.0:8080") listens on [::]:8080. The server then watches the
+// Listener of [::]:8080, and that Listener must have this address (A36). For 0.0.0.0:8080 use net.Listen("tcp4",
+// "0.0.0.0:8080"). See also OtherAnyAddress of [ServerConfig].
 //
-// Until there is a Listener, and whenever there is none, connections are closed
-// without a byte: Serve does not fail for want of a configuration, and control planes that
-// cannot be reached change nothing. It may be called for several sockets at once.
+// While there is no usable Listener, the server closes connections without a byte. Serve does not fail if the
+// configuration is missing or no control plane is reachable. It may be called for several sockets at once.
 //
-// It returns nil after Stop or GracefulStop, and otherwise what keeps the socket from
-// accepting connections; or, at once, that the socket's address is not one of TCP, or
-// grpc.ErrServerStopped. What it has watched is not watched any more then.
+// Serve returns nil after Stop or GracefulStop. Otherwise it returns the error that stops the socket from accepting
+// connections. It returns an error at once if the socket's address is not a TCP address, and grpc.ErrServerStopped if
+// the server is stopped. When it returns, the server no longer watches the Listener.
 func (s *Server) Serve(lis net.Listener) error {
 	port, err := s.port(lis)
 	if err != nil {
@@ -192,12 +187,11 @@ func (s *Server) port(lis net.Listener) (*server.Port, error) {
 	return port, nil
 }
 
-// Stop closes all sockets and connections, cancels all calls, and makes Serve return nil.
-// It ends a GracefulStop.
+// Stop closes all sockets and connections, cancels all calls, and makes Serve return nil. It also ends a running
+// GracefulStop.
 func (s *Server) Stop() { s.stop((*server.Port).Stop) }
 
-// GracefulStop closes all sockets, makes Serve return nil, and returns when all calls that
-// have started are over.
+// GracefulStop closes all sockets and makes Serve return nil. It returns when all calls in flight have ended.
 func (s *Server) GracefulStop() { s.stop((*server.Port).GracefulStop) }
 
 func (s *Server) stop(how func(*server.Port)) {
@@ -211,7 +205,7 @@ func (s *Server) stop(how func(*server.Port)) {
 	}
 	wg.Wait()
 	s.released.Do(func() {
-		s.catalogue.Stop()    // or channelz would keep it
+		s.catalogue.Stop()    // otherwise channelz keeps it
 		_ = s.scope.Release() // closing a client cannot fail
 	})
 }

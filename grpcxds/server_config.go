@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// NewServer is grpc.NewServer for a server that control planes configure (gRFC A36). It is the
-// method of a zero [ServerConfig].
+// NewServer is grpc.NewServer for a server that control planes configure (gRFC A36). It calls the method of a zero
+// [ServerConfig].
 func NewServer(opts ...grpc.ServerOption) (*Server, error) { return ServerConfig{}.NewServer(opts...) }
 
 // Creds is grpc.Creds with [ServerCredentials] of the fallback.
@@ -33,10 +33,9 @@ type ServerConfig struct {
 	// address, and may stop the server. While it runs, the address uses no newer configuration.
 	// Nil logs reasons not to serve at Warn, and that the server serves again at Info (gRFC A36).
 	ModeChanged func(ModeChange)
-	// DrainTime is how long calls may go on after their Listener was changed or removed. The
-	// server tells clients to send no more calls over their connections. It closes a connection
-	// when all its calls are over, or after this time. Zero is 10 min (gRFC A36); a negative
-	// time does not limit calls.
+	// DrainTime limits the calls in flight after their Listener was changed or removed. The server tells clients to
+	// send no more calls over their connections. It closes a connection when all its calls have ended, or after this
+	// time. Zero is 10 min (gRFC A36). A negative time does not limit calls.
 	DrainTime time.Duration
 	// Logger is where the server logs. Nil is the logger of Env, or slog.Default() if Env has
 	// none. The xDS client of the servers uses the logger of Env.
@@ -58,7 +57,7 @@ type ModeChange struct {
 	Err error
 }
 
-// Mode is whether a server serves at an address (gRFC A36).
+// A Mode tells whether a server serves at an address (gRFC A36).
 type Mode uint8
 
 // The modes.
@@ -69,7 +68,7 @@ const (
 	Serving
 )
 
-// String is "serving" or "not serving".
+// String returns "serving" or "not serving".
 func (m Mode) String() string {
 	if m == Serving {
 		return "serving"
@@ -84,7 +83,7 @@ func modeOf(err error) Mode {
 	return NotServing
 }
 
-// logModes logs errors, and the end of each.
+// logModes logs each reason not to serve, and when the server serves again.
 func logModes(l *slog.Logger) func(ModeChange) {
 	var mu sync.Mutex
 	failed := make(map[string]bool)

@@ -29,13 +29,13 @@ type source struct {
 	config *bootstrap.Config // nil: the environment variables name it when it is first needed
 }
 
-// An opened Env has a reference, which Release gives back.
+// An opened is an Env with a reference. Release returns the reference.
 type opened struct {
 	*environment.Env
 	*shared
 }
 
-// open returns the Env. A default Env that was freed is made again: an idle channel has no
+// open returns the Env. It makes a default Env again if it was freed: an idle channel holds no
 // reference.
 func (s *source) open() (*opened, error) {
 	e, err := s.retain()
@@ -70,7 +70,7 @@ func (s *source) retain() (*environment.Env, error) {
 	return e, nil
 }
 
-// settings are those of a default Env.
+// settings returns the settings of a default Env.
 func (s *source) settings() (environment.Settings, error) {
 	reg := registry.New()
 	Register(reg)
@@ -89,8 +89,8 @@ func (s *source) closed() error {
 	return nil
 }
 
-// bootstrap returns the bootstrap for a new channel, or says why the Env cannot be used. A
-// default Env can always be opened if its bootstrap is valid.
+// bootstrap returns the bootstrap for a new channel, or an error if the Env cannot be used. A default Env can always
+// be opened if its bootstrap is valid.
 func (s *source) bootstrap() (*bootstrap.Config, error) {
 	if s.env == nil {
 		return s.load()
@@ -116,7 +116,7 @@ func (s *source) load() (_ *bootstrap.Config, err error) {
 	return s.config, nil
 }
 
-// logger returns the first logger that there is.
+// logger returns the first of own, the Env's logger and slog.Default() that is set.
 func (e *opened) logger(own *slog.Logger) *slog.Logger {
 	return cmp.Or(own, e.Logger(), slog.Default())
 }
@@ -130,17 +130,16 @@ func (e *opened) acquire(scope string) (*environment.Scope, error) {
 	return s, nil
 }
 
-// shared is what the channels and servers of an Env share beside its xDS clients.
+// shared is the state that the channels and servers of an Env share, in addition to xDS clients.
 type shared struct {
-	types     *resource.Set // those of the Env, without extensions that cannot run
+	types     *resource.Set // the types of the Env, without extensions that cannot run
 	chains    *filterchain.Table
 	providers *security.Providers
 	breakers  breaker.Set // of clusters (gRFC A32)
 }
 
-// newShared makes the running halves of an Env's extensions known. It leaves out filters and
-// certificate providers that only read configurations: resources that need them are rejected
-// (gRFC A39).
+// newShared registers the running halves of an Env's extensions. It leaves out filters and certificate providers that
+// only read configurations. Resources that need them are rejected (gRFC A39).
 func newShared(e *environment.Env) (s *shared, err error) {
 	for _, t := range []resource.Type{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
 		if e.Types().Index(resource.Describe(t)) < 0 {
@@ -172,7 +171,7 @@ func newShared(e *environment.Env) (s *shared, err error) {
 	return s, err
 }
 
-// complete reports whether an extension can do all that resources ask of it.
+// complete reports whether an extension can run, not only read configurations.
 func complete(x resource.Extension) bool {
 	switch x.(type) {
 	case *resource.HTTPFilter, *resource.CertificateProvider:

@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// OverrideAuthority implements [resolver.AuthorityOverrider]: the data-plane authority is
-// the whole path of the target, escaped (gRFC A47).
+// OverrideAuthority implements [resolver.AuthorityOverrider]. The data-plane authority is the whole path of the
+// target, escaped (gRFC A47).
 func (*builder) OverrideAuthority(t resolver.Target) string {
 	path := t.URL.Path
 	if path == "" {
@@ -41,8 +41,8 @@ func escapeAuthority(s string) string {
 	return b.String()
 }
 
-// listenerFor is the name of the Listener of a target (gRFC A47). The target is invalid if the
-// bootstrap has no servers for that name, or if the template makes names of another type.
+// listenerFor returns the name of the Listener of a target (gRFC A47). The target is invalid if the bootstrap has no
+// servers for that name, or if the template makes names of another type.
 func listenerFor(c *bootstrap.Config, target string) (xdstp.Name, error) {
 	name, err := c.ClientListenerName(target)
 	if err == nil {
@@ -54,7 +54,7 @@ func listenerFor(c *bootstrap.Config, target string) (xdstp.Name, error) {
 	return name, nil
 }
 
-// checkListener reports why no Listener can have a name, which a template of the bootstrap made.
+// checkListener returns an error if a name that the bootstrap's template made cannot name a Listener.
 func checkListener(c *bootstrap.Config, name xdstp.Name) error {
 	if err := name.CheckType(listener.Type().Name()); err != nil {
 		return fmt.Errorf("the bootstrap's template makes the name %q: %w", name, err)
