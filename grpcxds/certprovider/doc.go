@@ -1,8 +1,7 @@
-// Package certprovider has the certificate provider plugins that run (gRFC A29): what the
-// instances in a bootstrap's certificate_providers get certificates from.
+// Package certprovider has the certificate provider plugins that run (gRFC A29). The instances in a bootstrap's
+// certificate_providers get their certificates from them.
 //
-// A [Plugin] has two halves, like an HTTP filter: one that says whether the configuration
-// of an instance is good, so that a resource which names a bad one is a NACK, and one that
-// starts a provider. [FileWatcher] is built in; [FromBuilder] takes a plugin that was made
-// for grpc-go.
+// A [Plugin] has two halves, like an HTTP filter. One validates the configuration of an instance, so that the client
+// NACKs a resource that names an invalid instance. The other starts a provider. [FileWatcher] is built in.
+// [FromBuilder] adapts a plugin that was made for grpc-go.
 package certprovider

@@ -11,10 +11,9 @@ import (
 	config "github.com/xdsforge/xdsforge/internal/extensions/certprovider"
 )
 
-// FileWatcher is the plugin file_watcher, which reads certificates and roots from files,
-// again and again (gRFC A29), and SPIFFE bundle maps in the place of roots (A87). A file
-// that cannot be read changes nothing. An instance's identity does not wait for its roots,
-// nor these for the identity. As with all of gRPC, certificate and key must be in one
+// FileWatcher returns the plugin file_watcher. It reads certificates and roots from files periodically (gRFC A29),
+// and SPIFFE bundle maps instead of roots (A87). If a file cannot be read, the last contents stay in use. Identity
+// and roots of an instance do not wait for each other. As in all of gRPC, certificate and key must be in one
 // directory.
 func FileWatcher() *Plugin {
 	half := config.FileWatcher()

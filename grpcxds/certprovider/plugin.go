@@ -11,16 +11,16 @@ import (
 
 // A Plugin is a certificate provider plugin that runs.
 type Plugin struct {
-	// CertificateProvider names the plugin, and checks configurations.
+	// CertificateProvider names the plugin and checks configurations.
 	*resource.CertificateProvider
-	// New starts a provider for an instance with a configuration that Check accepts. The
-	// options say which certificate is wanted, and whether as identity or as roots: exactly
-	// one of these. The provider is closed when nothing uses it any more. New is called
-	// once for all that want the same of one instance, and concurrently for others.
+	// New starts a provider for an instance with a configuration that Check accepts. The options select a
+	// certificate, and exactly one use of it: identity or roots. The provider is closed when it is no longer used.
+	// New is called once for equal options of one instance. Calls for different options or instances may be
+	// concurrent.
 	New func(config json.RawMessage, opts certprovider.BuildOptions) (certprovider.Provider, error)
 }
 
-// FromBuilder is the plugin that a builder of grpc-go's providers makes.
+// FromBuilder returns a plugin that uses a builder of grpc-go's providers.
 func FromBuilder(b certprovider.Builder) *Plugin {
 	return &Plugin{
 		CertificateProvider: &resource.CertificateProvider{

@@ -1,13 +1,11 @@
-// Package httpfilter is what HTTP filters do with gRPC's calls (gRFC A39): the public
-// side of them, for the built-in ones as for anybody's own.
+// Package httpfilter defines the HTTP filters that run on gRPC calls (gRFC A39). Built-in and custom filters
+// implement the same types.
 //
-// A [Filter] has two halves. The [resource.HTTPFilter] reads and validates the
-// configuration when a Listener or RouteConfiguration arrives, so that a bad one is a
-// NACK. What it made of that is what the other half, Server or Client, makes an
-// interceptor of: once for a configuration, so that what can be worked out before is not
-// worked out for each call.
+// A [Filter] has two halves. The [resource.HTTPFilter] reads and validates the configuration when a Listener or
+// RouteConfiguration is decoded, so that the client NACKs an invalid one. The other half, Server or Client, makes an
+// interceptor from the parsed configuration. It runs once for each configuration and prepares as much as it can, to
+// keep the work for each call small.
 //
-// An interceptor sees a call before it starts. It lets it pass, makes it wait, changes its
-// context (and with that its metadata), or ends it; and it can hear how it ended. Messages
-// go by it.
+// An interceptor runs before a call starts. It can let the call pass, delay it, change its context and metadata, or
+// end it. It can also learn how the call ended. It does not see messages.
 package httpfilter

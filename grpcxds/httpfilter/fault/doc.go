@@ -1,3 +1,3 @@
-// Package fault runs the fault injection filter of clients (gRFC A33). The other half,
-// which reads and validates configurations, is plugins/httpfilter/fault.
+// Package fault runs the fault injection filter of clients (gRFC A33). Package plugins/httpfilter/fault reads and
+// validates its configurations.
 package fault

@@ -15,14 +15,14 @@ import (
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
-// Filter is the fault injection filter (gRFC A33): it makes calls wait and fail before
-// anything is sent, first the one and then the other, decided apart. An override takes the
-// place of the configuration. A call that is to end with OK ends with [httpfilter.ErrEnd].
+// Filter returns the fault injection filter (gRFC A33). It delays and aborts calls before anything is sent. The two
+// faults are decided independently, and the delay comes first. An override replaces the configuration. An abort with
+// the status OK ends the call with [httpfilter.ErrEnd].
 //
-// The limit of active faults holds for all that is made of one Filter.
+// The limit of active faults applies across all interceptors of one Filter.
 func Filter() *httpfilter.Filter { return newFilter(rand.Uint32N) }
 
-// newFilter makes the filter with a source of random numbers below n.
+// newFilter makes the filter. random returns a random number below n.
 func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 	active := new(atomic.Int64)
 	return &httpfilter.Filter{
@@ -72,10 +72,10 @@ func (i *injector) Intercept(ctx context.Context, call *httpfilter.ClientCall) (
 	}
 }
 
-// pass is no status code: the call is not to fail.
+// pass is not a status code. It means that the call is not aborted.
 const pass codes.Code = 1 << 31
 
-// acquire counts another active fault, unless there are as many as there may be.
+// acquire counts another active fault. It returns false if the limit is reached.
 func (i *injector) acquire() bool {
 	limit := i.config.MaxActive
 	if n := i.active.Add(1); limit == nil || n <= int64(*limit) {
@@ -85,7 +85,7 @@ func (i *injector) acquire() bool {
 	return false
 }
 
-// delay is how long a call has to wait; 0: it has not.
+// delay returns the delay of a call, or 0 for none.
 func (i *injector) delay(md metadata.MD) time.Duration {
 	d := i.config.Delay
 	if d == nil {
@@ -105,7 +105,7 @@ func (i *injector) delay(md metadata.MD) time.Duration {
 	return wait
 }
 
-// abort is what a call has to fail with, or pass.
+// abort returns the status to abort a call with, or pass.
 func (i *injector) abort(md metadata.MD) codes.Code {
 	a := i.config.Abort
 	if a == nil {
@@ -124,10 +124,10 @@ func (i *injector) abort(md metadata.MD) codes.Code {
 	return code
 }
 
-// chosen reports whether a call is one of so many in a million.
+// chosen draws a call with a probability of share in a million.
 func (i *injector) chosen(share uint32) bool { return share > 0 && i.random(1_000_000) < share }
 
-// pause waits, as long as the context lasts.
+// pause waits for the given time, or until the context is done.
 func pause(ctx context.Context, wait time.Duration) error {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

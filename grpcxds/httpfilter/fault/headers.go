@@ -9,8 +9,7 @@ import (
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
-// The headers by which a call says its faults, where the configuration leaves it to
-// them (A33).
+// The headers that select the faults of a call, if the configuration allows it (A33).
 const (
 	delayHeader      = "x-envoy-fault-delay-request" // milliseconds
 	delayShareHeader = "x-envoy-fault-delay-request-percentage"
@@ -19,7 +18,7 @@ const (
 	abortShareHeader = "x-envoy-fault-abort-request-percentage"
 )
 
-// number is the first value of a header that is a number; others do not count (A33).
+// number returns the first value of a header that is a number. It ignores other values (A33).
 func number(md metadata.MD, header string) (uint32, bool) {
 	for _, v := range md[header] {
 		if n, err := strconv.ParseUint(v, 10, 32); err == nil {
@@ -29,8 +28,8 @@ func number(md metadata.MD, header string) (uint32, bool) {
 	return 0, false
 }
 
-// lower is the share of calls that a header says, of a million, if that is less than what
-// the configuration says.
+// lower returns the share of calls, in a million, that a header asks for. The share of the configuration is the upper
+// limit.
 func lower(md metadata.MD, header string, unit, share uint32) uint32 {
 	n, ok := number(md, header)
 	if !ok {
@@ -39,8 +38,8 @@ func lower(md metadata.MD, header string, unit, share uint32) uint32 {
 	return uint32(min(uint64(n)*uint64(unit), uint64(share))) //nolint:gosec // it is at most share
 }
 
-// codeOf is the status that the headers say a call is to fail with: a gRPC code, or else
-// an HTTP status; pass: they say none.
+// codeOf returns the status that the headers ask for: a gRPC code, or else an HTTP status. It returns pass if they
+// have neither.
 func codeOf(md metadata.MD) codes.Code {
 	if n, ok := number(md, abortGRPCHeader); ok && n <= uint32(codes.Unauthenticated) {
 		return codes.Code(n)

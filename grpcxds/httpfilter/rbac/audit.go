@@ -12,7 +12,7 @@ import (
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
-// auditLogger makes the loggers of a builder known to what reads configurations.
+// auditLogger registers a builder's loggers with the half that reads configurations.
 func auditLogger(b audit.LoggerBuilder) config.AuditLogger {
 	return config.AuditLogger{
 		Config: b.Name(),
@@ -33,13 +33,13 @@ func auditLogger(b audit.LoggerBuilder) config.AuditLogger {
 	}
 }
 
-// built is the configuration of a builder's logger.
+// built is a parsed logger configuration and its builder.
 type built struct {
 	builder audit.LoggerBuilder
 	config  audit.LoggerConfig
 }
 
-// auditors are the loggers of a filter, and what they want to hear of.
+// auditors are the loggers of a filter and the decisions that they log.
 type auditors struct {
 	onAllow, onDeny bool
 	loggers         []audit.Logger
@@ -60,7 +60,7 @@ func newAuditors(c config.Audit) (auditors, error) {
 	return a, nil
 }
 
-// wants reports whether the loggers are told of a decision.
+// wants reports whether the loggers log a decision.
 func (a *auditors) wants(allowed bool) bool {
 	return len(a.loggers) > 0 && (allowed && a.onAllow || !allowed && a.onDeny)
 }

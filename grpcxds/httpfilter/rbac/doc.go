@@ -1,7 +1,6 @@
-// Package rbac runs the role-based access control filter of servers (gRFC A41), with its
-// audit loggers (A59). The other half, which reads and validates configurations, is
-// plugins/httpfilter/rbac.
+// Package rbac runs the role-based access control filter of servers (gRFC A41), with its audit loggers (A59). Package
+// plugins/httpfilter/rbac reads and validates its configurations.
 //
-// It goes by what a call's [httpfilter.ServerCall] says, whoever made the connection: the
-// peer's identity is that of any credentials whose AuthInfo is a [credentials.TLSInfo].
+// The filter uses only the fields of [httpfilter.ServerCall], so it works with any connection. The peer's identity
+// comes from any credentials whose AuthInfo is a [credentials.TLSInfo].
 package rbac

@@ -12,12 +12,11 @@ import (
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
-// Filter is the RBAC filter (gRFC A41). A call that its rules do not allow ends with
-// PERMISSION_DENIED. An override takes the place of the configuration; one without rules
-// switches the filter off.
+// Filter returns the RBAC filter (gRFC A41). A call that its rules do not allow ends with PERMISSION_DENIED. An
+// override replaces the configuration. An override without rules disables the filter.
 //
-// Its audit loggers (A59) are those of the builders, which TypedStructs name by what their
-// type URLs end with, and the one that writes to the standard output.
+// Its audit loggers (A59) are those of the builders, and the one that writes to the standard output. A TypedStruct
+// names a builder by the last part of its type URL.
 func Filter(loggers ...audit.LoggerBuilder) *httpfilter.Filter {
 	kinds := make([]config.AuditLogger, 0, len(loggers))
 	for _, b := range loggers {

@@ -10,7 +10,7 @@ import (
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
-// rulesCall is what rules see of a call.
+// rulesCall returns the properties of a call that rules match.
 func rulesCall(call *httpfilter.ServerCall) config.Call {
 	out := config.Call{Method: call.Method, Metadata: call.Metadata, Local: addrPort(call.Local), Remote: addrPort(call.Remote)}
 	if info, ok := call.AuthInfo.(credentials.TLSInfo); ok {
@@ -22,8 +22,8 @@ func rulesCall(call *httpfilter.ServerCall) config.Call {
 	return out
 }
 
-// addrPort is what an address says that is one of IP, without what is no part of prefixes:
-// a zone, and the way in which an IPv6 socket shows an IPv4 address.
+// addrPort returns the IP address and port of an address, or the zero value for other kinds of addresses. It removes
+// the zone and the IPv4-in-IPv6 form, which prefixes do not have.
 func addrPort(a net.Addr) netip.AddrPort {
 	if a, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
 		ap := a.AddrPort()
