@@ -12,9 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// InMemory returns a control plane without network and goroutines. It works in a bubble of
-// testing/synctest. It fails the test at its end if the client broke the ADS protocol. Only clients
-// that are made of its Options can reach it.
+// InMemory returns a control plane without network and goroutines. It works in a bubble of testing/synctest. The test
+// fails at its end if the client violated the ADS protocol. Only clients that are made with its Options can reach it.
 func InMemory(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)

@@ -68,7 +68,7 @@ func lines(data []byte) []string {
 	return nil
 }
 
-// testVerdict decodes a case and compares what comes of it.
+// testVerdict decodes a case and compares the result.
 func (k *kit) testVerdict(t *testing.T, c *testCase) {
 	t.Helper()
 	before := bytes.Clone(c.body)
@@ -94,7 +94,7 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 	k.testUpdate(t, c, u)
 }
 
-// verdict is an error as a case writes it.
+// verdict formats an error as in the file want.
 func verdict(err error) []string {
 	if err == nil {
 		return []string{"ok"}
@@ -110,7 +110,7 @@ func verdict(err error) []string {
 	return out
 }
 
-// testUpdate holds an update to the laws.
+// testUpdate checks the laws of an update.
 func (k *kit) testUpdate(t *testing.T, c *testCase, u resource.Update) {
 	t.Helper()
 	if !bytes.Equal(u.Raw(), c.body) {
@@ -135,8 +135,7 @@ func (k *kit) testUpdate(t *testing.T, c *testCase, u resource.Update) {
 	testLiterals(t, u)
 }
 
-// testProto compares the message that the update gives back, where it has the
-// method of generated updates.
+// testProto compares the message that the update returns, if it has the method of generated updates.
 func (k *kit) testProto(t *testing.T, c *testCase, u resource.Update) {
 	t.Helper()
 	method := reflect.ValueOf(u).MethodByName("Proto")

@@ -1,11 +1,9 @@
-// Package plugintest is the conformance kit that every resource type passes.
-// Generated packages have a test that calls [Run]; nothing in the kit is for
-// first-party types only.
+// Package plugintest is the conformance kit for resource types. The tests of generated packages call [Run]. The kit
+// treats first-party types like any others.
 //
 // # Cases
 //
-// Run reads testdata/*.txtar of the package under test. A case is one resource
-// and what becomes of it:
+// Run reads testdata/*.txtar of the package under test. A case is one resource and the expected result:
 //
 //	Anything up to the first file says what the case is about.
 //	-- resource.json --
@@ -13,31 +11,30 @@
 //	-- want --
 //	type = STATIC; must be EDS
 //
-// resource.json is the message in protobuf's JSON form. want is "ok", or the
-// exact violations, one a line, in their order. Two more files may be there:
+// resource.json is the message in protobuf's JSON form. want is "ok", or the exact violations, one per line, in
+// order. Two more files are optional:
 //
 //	-- name --
 //	xdstp://east.example/envoy.config.cluster.v3.Cluster/checkout
 //	-- refs --
 //	envoy.config.endpoint.v3.ClusterLoadAssignment checkout
 //
-// name is the name under which the resource arrives, by default the one that it
-// carries. refs are the refs of the update, one a line, in their order.
+// name is the name under which the client receives the resource. The default is the name in the message. refs are the
+// refs of the update, one per line, in order.
 //
 // # Laws
 //
-// Beside its verdict, every case is held to the laws that the framework relies
-// on: an update gives back its bytes, name and message; two decodes of the same
-// bytes are equal, and a change to any field makes them unequal; the name that
-// is read without decoding is the message's own; and no bytes, however mutated
-// or cut off, make a decoder panic. Mutations are the same in every run.
+// Every case is also checked against the laws that the framework relies on:
 //
-// Every case is also watched with a real client, over a control plane in memory.
-// A valid resource must come out of Watch, Get, Lookup and All as one and the same
-// update, and stay when an unreadable version follows it. For an invalid one, the
-// rejection that the control plane receives must have every violation, with path
-// and value.
+//   - An update returns its bytes, name and message.
+//   - Two decodes of the same bytes are equal, and a change to any field makes them unequal.
+//   - PeekName returns the message's name.
+//   - No mutated or truncated bytes make a decoder panic. Mutations are the same in every run.
 //
-// Resources that are inlined in others are read by types of the kit's own that
-// accept any message, so that no plugin needs another for its tests.
+// A real client watches every case too, over a control plane in memory. Watch, Get, Lookup and All must return the
+// same update for a valid resource, and keep it when an unreadable version follows. For an invalid resource, the
+// rejection that the control plane receives must have every violation, with path and value.
+//
+// The kit reads inlined resources with types of its own that accept any message. A plugin's tests therefore need no
+// other plugin.
 package plugintest

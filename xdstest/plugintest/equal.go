@@ -7,8 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// testEqual holds the method Equal to its laws, where an update has it: u and
-// again are two decodes of the same bytes.
+// testEqual checks the laws of the method Equal, if the update has it. u and again are two decodes of the same bytes.
 func testEqual(t *testing.T, u, again resource.Update) {
 	t.Helper()
 	v, w := reflect.ValueOf(u), reflect.ValueOf(again)
@@ -36,8 +35,8 @@ func testEqual(t *testing.T, u, again resource.Update) {
 	}
 }
 
-// tolerant is what equal says, and false where it panics: a type that is written
-// by hand need not know values that its hook never makes, and changes make such.
+// tolerant returns the result of equal, or false if it panics. A hand-written type need not handle values that its
+// hook never makes, and changes can make such values.
 func tolerant(equal func() bool) (same bool) {
 	defer func() {
 		if recover() != nil {
@@ -117,7 +116,7 @@ func structChanges(v reflect.Value, path string) []change {
 	return out
 }
 
-// opaqueChanges changes a value that cannot be looked into: to its zero.
+// opaqueChanges replaces a value without exported fields by its zero value.
 func opaqueChanges(v reflect.Value, path string) []change {
 	if v.IsZero() {
 		return nil
@@ -155,7 +154,7 @@ func sliceChanges(v reflect.Value, path string) []change {
 	return out
 }
 
-// interfaceChanges takes the value away, and changes it where it is a struct.
+// interfaceChanges removes the value, and changes it if it is a struct.
 func interfaceChanges(v reflect.Value, path string) []change {
 	if v.IsNil() {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
-// A kit is a plugin with what it is tested with.
+// A kit is a plugin and its test environment.
 type kit struct {
 	Plugin
 	typ    *resource.Descriptor
@@ -38,7 +38,7 @@ func newKit(t *testing.T, p Plugin) *kit {
 	return &kit{Plugin: p, typ: typ, types: set, server: testServer(t)}
 }
 
-// An opaque is an inlined resource of which only the bytes matter.
+// An opaque is an inlined resource. The kit uses only its bytes.
 type opaque struct{ resource.Meta }
 
 // opaqueType is a type that accepts any message with the given full name.
@@ -59,7 +59,7 @@ func opaqueType(name string) *resource.Descriptor {
 	}
 }
 
-// testType checks what the framework knows of a type before any resource.
+// testType checks the properties of a type that need no resource.
 func (k *kit) testType(t *testing.T) {
 	if got := string(k.Message().ProtoReflect().Descriptor().FullName()); got != k.typ.Name {
 		t.Errorf("Type.Name = %q; the message is a %s", k.typ.Name, got)
@@ -72,7 +72,7 @@ func (k *kit) testType(t *testing.T) {
 	}
 }
 
-// testGarbage feeds what is no resource at all.
+// testGarbage decodes bytes that are not a resource.
 func (k *kit) testGarbage(t *testing.T) {
 	if k.NameField != "" {
 		if u, err := k.decode("", nil); err == nil {
@@ -93,8 +93,7 @@ func (k *kit) decode(name string, body []byte) (resource.Update, error) {
 	return decode(k.typ, k.types, k.server, name, body)
 }
 
-// tryDecode decodes bytes of any kind under a name. They may be wrong, and must
-// not make the decoder panic.
+// tryDecode decodes arbitrary bytes. They may be invalid, but must not make the decoder panic.
 func (k *kit) tryDecode(t *testing.T, body []byte) {
 	t.Helper()
 	defer func() {
@@ -109,7 +108,7 @@ func (k *kit) tryDecode(t *testing.T, body []byte) {
 	k.checkPeekName(t, body)
 }
 
-// checkPeekName holds PeekName against the message, where the bytes are one.
+// checkPeekName compares PeekName with the name in the message, if the bytes are a message.
 func (k *kit) checkPeekName(t *testing.T, body []byte) {
 	t.Helper()
 	m := k.Message()
@@ -123,7 +122,7 @@ func (k *kit) checkPeekName(t *testing.T, body []byte) {
 	}
 }
 
-// testMutations decodes beginnings and mutations of a case's bytes.
+// testMutations decodes prefixes and mutations of a case's bytes.
 func (k *kit) testMutations(t *testing.T, c *testCase) {
 	t.Helper()
 	for n := range min(len(c.body), 512) {

@@ -16,20 +16,18 @@ import (
 type Plugin struct {
 	// Type is the type.
 	Type resource.Type
-	// Message makes an empty message of it.
+	// Message makes an empty message of the type.
 	Message func() proto.Message
-	// NameField is the field that carries the resource's name; empty where the
-	// wrapper does.
+	// NameField is the field that has the resource's name. Empty means that only the wrapper names the resource.
 	NameField string
-	// Inlined are the messages of the resources that are inlined in this one's.
+	// Inlined has the full names of the messages that are inlined as resources.
 	Inlined []string
 }
 
-// version is the version that all resources of the kit have.
+// version is the version of all resources of the kit.
 const version = "1"
 
-// Run tests a resource type: its cases in testdata, and what it makes of bytes
-// that are none of its messages.
+// Run tests a resource type with its cases in testdata, and with bytes that are not messages of the type.
 func Run(t *testing.T, p Plugin) {
 	t.Helper()
 	k := newKit(t, p)
@@ -49,8 +47,7 @@ func Run(t *testing.T, p Plugin) {
 	}
 }
 
-// Decode decodes one resource as a client does that knows no other type. The
-// name is the one that m carries where name is empty.
+// Decode decodes one resource as a client that knows no other type. If name is empty, the resource has the name in m.
 func Decode(t testing.TB, typ resource.Type, name string, m proto.Message) (resource.Update, error) {
 	t.Helper()
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
@@ -65,7 +62,7 @@ func Decode(t testing.TB, typ resource.Type, name string, m proto.Message) (reso
 	return decode(d, types, testServer(t), name, body)
 }
 
-// decode finds out the name and decodes.
+// decode determines the name and decodes.
 func decode(typ *resource.Descriptor, types *resource.Set, server *bootstrap.Server, name string, body []byte) (resource.Update, error) {
 	n, err := resourceName(typ, name, body)
 	if err != nil {
@@ -75,8 +72,7 @@ func decode(typ *resource.Descriptor, types *resource.Set, server *bootstrap.Ser
 	return typ.Decode(dc, body)
 }
 
-// resourceName is the given name or, where it is empty, the one that the resource
-// carries.
+// resourceName returns the given name. If it is empty, it returns the name in the resource.
 func resourceName(typ *resource.Descriptor, name string, body []byte) (xdstp.Name, error) {
 	if name == "" {
 		if typ.PeekName == nil {
@@ -90,7 +86,7 @@ func resourceName(typ *resource.Descriptor, name string, body []byte) (xdstp.Nam
 	return xdstp.Parse(name)
 }
 
-// testServer is the server entry that all resources of the kit come from.
+// testServer is the server entry of all resources of the kit.
 func testServer(t testing.TB) *bootstrap.Server {
 	t.Helper()
 	s, err := bootstrap.ParseServer([]byte(`{"server_uri": "xds.test:443", "channel_creds": [{"type": "insecure"}]}`))

@@ -34,7 +34,7 @@ type everything struct {
 	hidden int
 }
 
-// Every exported field is changed, in every place that matters.
+// changes changes every exported field, in every relevant place.
 func TestChanges(t *testing.T) {
 	v := everything{Slice: []inner{{1}}, Map: map[string]int{"a": 1}, Some: &inner{}, Face: inner{}, Addr: netip.MustParseAddr("::1"), hidden: 1}
 	var paths []string
@@ -56,7 +56,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// Every number becomes another one.
+// changes changes every number.
 func TestChangeOfNumbers(t *testing.T) {
 	for _, n := range []float64{0, 1, 2, -2, math.MaxFloat64, math.Inf(1), math.NaN()} {
 		if got := changes(reflect.ValueOf(n), "n"); len(got) != 1 || got[0].value.Float() == n {
@@ -65,8 +65,7 @@ func TestChangeOfNumbers(t *testing.T) {
 	}
 }
 
-// demanding is an update with a hand-written type that cannot be compared with
-// what no hook makes of it.
+// demanding is an update with a hand-written type. Its Equal panics for values that no hook makes.
 type demanding struct {
 	resource.Update
 	Pattern pattern
@@ -101,7 +100,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Decode goes by the name that it is given, and else by the message's.
+// Decode uses the given name, or else the name in the message.
 func TestDecode(t *testing.T) {
 	d := opaqueType("envoy.config.core.v3.Node")
 	typ := d.Handle()
@@ -122,7 +121,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A type that a program writes by hand passes, too.
+// A hand-written type passes too.
 func TestHandWritten(t *testing.T) {
 	Run(t, Plugin{
 		Type: resource.Define(resource.Spec[resource.Update]{

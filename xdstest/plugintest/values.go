@@ -12,11 +12,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// maxText is how long the text of an update may be, with a mark that it was clipped.
+// maxText is the maximal length of an update's text, including the mark for clipped text.
 const maxText = 4<<10 + 3
 
-// testPrinted holds the methods String, LogValue and MarshalJSON to their laws, where an
-// update has them.
+// testPrinted checks the laws of the methods String, LogValue and MarshalJSON, if the update has them.
 func (k *kit) testPrinted(t *testing.T, u, again resource.Update) {
 	t.Helper()
 	if s, ok := u.(fmt.Stringer); ok {
@@ -47,22 +46,22 @@ func (k *kit) testPrinted(t *testing.T, u, again resource.Update) {
 	}
 }
 
-// testLiterals calls all methods of an update's types on values that no decoder made: nil,
-// the zero value, and a copy of the exported fields of each value in u.
+// testLiterals calls all methods of an update's types on values that no decoder made: nil, the zero value, and a copy
+// of the exported fields of each value in u.
 func testLiterals(t *testing.T, u resource.Update) {
 	t.Helper()
 	l := literals{t: t, pkg: reflect.TypeOf(u).Elem().PkgPath(), seen: make(map[reflect.Type]bool)}
 	l.visit(reflect.ValueOf(u))
 }
 
-// literals are the types of an update's package that were seen.
+// literals records the visited types of an update's package.
 type literals struct {
 	t    *testing.T
 	pkg  string
 	seen map[reflect.Type]bool
 }
 
-// visit finds the structs in a value. Unexported fields are not looked into.
+// visit finds the structs in a value. It skips unexported fields.
 func (l *literals) visit(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
@@ -93,7 +92,7 @@ func (l *literals) visit(v reflect.Value) {
 // structs calls the methods of a struct's type.
 func (l *literals) structs(v reflect.Value) {
 	pointer := reflect.PointerTo(v.Type())
-	bare := reflect.New(v.Type()) // as a program that has the exported fields only would write it
+	bare := reflect.New(v.Type()) // a literal with only the exported fields
 	for i := range v.NumField() {
 		if v.Type().Field(i).IsExported() {
 			bare.Elem().Field(i).Set(v.Field(i))
@@ -108,7 +107,7 @@ func (l *literals) structs(v reflect.Value) {
 	l.seen[v.Type()] = true
 	for m := range pointer.Methods() {
 		l.call(reflect.New(v.Type()), m.Name, "the zero value")
-		if _, ofValue := v.Type().MethodByName(m.Name); !ofValue { // Go itself panics there
+		if _, ofValue := v.Type().MethodByName(m.Name); !ofValue { // Go itself panics for methods of values
 			l.call(reflect.Zero(pointer), m.Name, "nil")
 		}
 	}

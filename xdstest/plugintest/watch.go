@@ -21,16 +21,16 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// patience is how long anything may take that takes no time.
+// patience is the time limit of a watch. The exchange itself takes no time.
 const patience = 20 * time.Second
 
-// testWatch watches a case with a real client: what is watched, looked up and got
-// must be one, and what is rejected must be told to the control plane.
+// testWatch watches a case with a real client. All ways to read a valid resource must return the same update. The
+// client must report an invalid one to the control plane.
 func (k *kit) testWatch(t *testing.T, c *testCase) {
 	t.Helper()
 	name, err := resourceName(k.typ, c.name, c.body)
 	if err != nil {
-		return // nobody can ask for it
+		return // a client cannot subscribe to it
 	}
 	wrapped := c.name != "" || k.NameField == ""
 	s := memoryads.NewServer(memoryads.Type{URL: k.typ.URL(), Complete: k.typ.Complete})
@@ -41,7 +41,7 @@ func (k *kit) testWatch(t *testing.T, c *testCase) {
 		return
 	}
 	w.accepted(c.body)
-	if wrapped { // only a wrapper names what cannot be read
+	if wrapped { // only a wrapper names an unreadable resource
 		s.Set(k.typ.URL(), memoryads.Resource{Name: name.String(), Body: []byte{0xff}, Wrapped: true})
 		w.kept(c.body)
 	}
@@ -58,7 +58,7 @@ type watched struct {
 	next   func() (resource.Event[resource.Update], bool)
 }
 
-// accepted checks that a valid resource arrives and that every access returns it.
+// accepted checks that Watch yields a valid resource, and that every other access returns it.
 func (w *watched) accepted(body []byte) {
 	w.t.Helper()
 	ev, _ := w.next()
@@ -85,8 +85,7 @@ func (w *watched) accepted(body []byte) {
 	}
 }
 
-// rejected checks that an invalid resource is none, and that the control plane learns of every
-// violation.
+// rejected checks that an invalid resource is not returned, and that the control plane receives every violation.
 func (w *watched) rejected(want []string) {
 	w.t.Helper()
 	if ev, _ := w.next(); ev.Update != nil || !errors.Is(ev.Err, resource.ErrInvalid) {
@@ -116,7 +115,7 @@ func (w *watched) rejection() string {
 	return m.(*discoveryv3.DiscoveryRequest).GetErrorDetail().GetMessage()
 }
 
-// kept checks that a resource stays when the next version of it is invalid.
+// kept checks that a resource stays when its next version is invalid.
 func (w *watched) kept(body []byte) {
 	w.t.Helper()
 	ev, _ := w.next()
@@ -129,8 +128,7 @@ func (w *watched) kept(body []byte) {
 	w.rejection()
 }
 
-// watch starts a client of the control plane that watches the resource, until the
-// test ends.
+// watch starts a client of the control plane. The client watches the resource until the test ends.
 func (k *kit) watch(t *testing.T, s *memoryads.Server, name xdstp.Name) *watched {
 	t.Helper()
 	c, err := client.New(clientConfig(t, name), k.types, client.WithTransport(memoryads.Network{"memory": s}))
@@ -150,8 +148,7 @@ func (k *kit) watch(t *testing.T, s *memoryads.Server, name xdstp.Name) *watched
 	return &watched{t: t, ctx: ctx, client: c, typ: typ, name: name, server: s, next: next}
 }
 
-// clientConfig is a bootstrap configuration with one server, which the authority
-// of the name has, too.
+// clientConfig returns a bootstrap configuration with one server, which also serves the authority of the name.
 func clientConfig(t *testing.T, name xdstp.Name) *bootstrap.Config {
 	t.Helper()
 	servers := []any{map[string]any{"server_uri": "memory", "channel_creds": []any{map[string]any{"type": "insecure"}}}}

@@ -18,30 +18,29 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// Wire is a resource type whose decoder reads encoded bytes, with the decoder that
-// its descriptor has with `decoder: message`.
+// Wire is a resource type whose decoder reads encoded bytes. It has a second decoder, as its descriptor generates
+// with `decoder: message`.
 type Wire struct {
 	Plugin
-	// Message decodes by unmarshalling the message.
+	// Message unmarshals the message and decodes it.
 	Message func(*resource.DecodeContext, []byte) (resource.Update, error)
-	// Strict says that the decoder looks at all bytes.
+	// Strict says that the decoder checks all bytes.
 	Strict bool
-	// Context is the context of all resources; nil: one without a bootstrap file, in
-	// which no type is known but this one and those that it inlines.
+	// Context is the context of all resources. Nil is a context without a bootstrap file that knows only this type
+	// and the types that it inlines.
 	Context *resource.DecodeContext
-	// Seeds are encoded resources beside those of testdata.
+	// Seeds are encoded resources in addition to those of testdata.
 	Seeds [][]byte
 }
 
-// How many seeds a resource is, and how many mutations of it each of them makes.
+// The number of seeds for each resource, and of mutations for each seed.
 const (
 	seeds     = 5
 	mutations = 30
 )
 
-// FuzzWire decodes bytes by both decoders of a type, and compares verdicts,
-// violations and updates: the bytes that it is given, and mutations of them that a
-// second argument seeds.
+// FuzzWire decodes bytes with both decoders of a type, and compares verdicts, violations and updates. It decodes the
+// fuzzer's bytes and mutations of them. The second argument seeds the mutations.
 func FuzzWire(f *testing.F, w Wire) {
 	f.Helper()
 	if w.Context == nil {
@@ -62,8 +61,7 @@ func FuzzWire(f *testing.F, w Wire) {
 	})
 }
 
-// context is a context in which nothing is known but this type and those that it
-// inlines.
+// context returns a context that knows only this type and the types that it inlines.
 func (w *Wire) context(tb testing.TB) *resource.DecodeContext {
 	tb.Helper()
 	types := []*resource.Descriptor{resource.Describe(w.Type)}
@@ -79,7 +77,7 @@ func (w *Wire) context(tb testing.TB) *resource.DecodeContext {
 	return &resource.DecodeContext{Version: version, Server: testServer(tb), Types: set}
 }
 
-// cases are the resources of testdata, encoded.
+// cases returns the encoded resources of testdata.
 func (w *Wire) cases(tb testing.TB) [][]byte {
 	tb.Helper()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -107,7 +105,7 @@ func (w *Wire) cases(tb testing.TB) [][]byte {
 	return out
 }
 
-// compare decodes bytes twice.
+// compare decodes bytes with both decoders.
 func (w *Wire) compare(t *testing.T, body []byte) {
 	t.Helper()
 	name, err := w.resourceName(body)
@@ -126,7 +124,7 @@ func (w *Wire) compare(t *testing.T, body []byte) {
 		t.Fatal("a decoder changed the bytes that it was given")
 	}
 	if !w.Strict && malformedWithin(wantErr) && w.passes(body, gotErr) {
-		return // what is not read may be malformed
+		return // unread bytes may be malformed
 	}
 	if (gotErr == nil) != (wantErr == nil) {
 		t.Fatalf("%x\nby its bytes: %v\nby its message: %v", body, gotErr, wantErr)
@@ -142,7 +140,7 @@ func (w *Wire) compare(t *testing.T, body []byte) {
 	}
 }
 
-// resourceName is the name that a resource carries, or any.
+// resourceName returns the name in a resource, or "name" if it has none.
 func (w *Wire) resourceName(body []byte) (xdstp.Name, error) {
 	if resource.Describe(w.Type).PeekName == nil {
 		return xdstp.Parse("name")
@@ -154,9 +152,8 @@ func (w *Wire) resourceName(body []byte) (xdstp.Name, error) {
 	return xdstp.Parse(s)
 }
 
-// passes reports whether a verdict is one that a decoder may have which does not
-// look at all bytes: only where bytes are malformed outside of an Any can it be
-// that nothing is wrong with them.
+// passes reports whether a decoder that does not check all bytes may return a verdict. Such a decoder may return no
+// error only if the malformed bytes are outside of an Any.
 func (w *Wire) passes(body []byte, got error) bool {
 	if wire.Check(body, w.Plugin.Message()) {
 		return true // within an Any
@@ -165,8 +162,8 @@ func (w *Wire) passes(body []byte, got error) bool {
 	return got == nil || errors.As(got, &invalid)
 }
 
-// malformedWithin reports whether an error is about bytes that are no message.
+// malformedWithin reports whether an error is about bytes that are not a message.
 func malformedWithin(err error) bool { return err != nil && strings.Contains(err.Error(), "not a ") }
 
-// words are what an error says, without the spaces that protobuf varies.
+// words returns the text of an error, without the spaces that protobuf varies.
 func words(err error) string { return strings.ReplaceAll(err.Error(), "\u00a0", " ") }

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// differ says where two values differ, unexported fields included; empty: nowhere.
-// Messages are compared as messages; an empty slice or map is as good as none.
+// differ returns the path of the first difference between two values, or "". It includes unexported fields. It
+// compares messages as messages, and treats an empty slice or map as nil.
 func differ(a, b reflect.Value, path string) string {
 	if a.IsValid() != b.IsValid() || a.IsValid() && a.Type() != b.Type() {
 		return path
@@ -83,8 +83,8 @@ func differPointers(a, b reflect.Value, path string) string {
 	return differ(a.Elem(), b.Elem(), path)
 }
 
-// stringer is what a type that is compared by its text has for one: those of
-// package regexp, whose insides depend on what was matched.
+// stringer returns the text of a type that is compared by its text: the types of package regexp. Their fields depend
+// on earlier matches.
 func stringer(v reflect.Value) (string, bool) {
 	if v.Type().Elem().PkgPath() != "regexp" {
 		return "", false

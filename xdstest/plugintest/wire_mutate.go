@@ -12,10 +12,10 @@ import (
 type field struct {
 	number protowire.Number
 	typ    protowire.Type
-	value  []byte // of a field of bytes, what is in it; else as encoded
+	value  []byte // the contents of a bytes field; other fields as encoded
 }
 
-// fields takes an encoded message apart; nil where it is none.
+// fields splits an encoded message. It returns nil if the bytes are not a message.
 func fields(b []byte) []field {
 	var out []field
 	for len(b) > 0 {
@@ -38,7 +38,7 @@ func fields(b []byte) []field {
 	return out
 }
 
-// encode puts a message together.
+// encode joins the fields of a message.
 func encode(list []field) []byte {
 	var out []byte
 	for _, f := range list {
@@ -51,8 +51,7 @@ func encode(list []field) []byte {
 	return out
 }
 
-// mutateWire changes an encoded message in ways that protobuf gives a meaning to,
-// and in some that it does not.
+// mutateWire changes an encoded message, in ways that protobuf defines and in some that it does not.
 func mutateWire(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) []byte {
 	out := append([]byte(nil), body...)
 	for range 1 + rnd.IntN(4) {
@@ -63,8 +62,7 @@ func mutateWire(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) [
 	return out
 }
 
-// change1 makes one change in a message, or in one that is in it. What is no message
-// has no descriptor.
+// change1 makes one change in a message or in a message within it. m is nil for bytes that are not a message.
 func change1(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) []byte {
 	list := fields(body)
 	if m != nil && m.Fields().Len() > 0 && (len(list) == 0 || rnd.IntN(5) == 0) {
@@ -88,8 +86,8 @@ func change1(rnd *rand.Rand, body []byte, m protoreflect.MessageDescriptor) []by
 	return changeField(rnd, list, i)
 }
 
-// newField is any field of a message: empty, or with a small value. Where it is a
-// member of a oneof, it takes the place of another.
+// newField returns a random field of a message, empty or with a small value. A member of a oneof replaces another
+// member.
 func newField(rnd *rand.Rand, m protoreflect.MessageDescriptor) field {
 	d := m.Fields().Get(rnd.IntN(m.Fields().Len()))
 	switch d.Kind() {
@@ -148,7 +146,7 @@ func changeField(rnd *rand.Rand, list []field, i int) []byte {
 	return encode(list)
 }
 
-// otherType is a field with any wire type.
+// otherType returns a field with a random wire type.
 func otherType(rnd *rand.Rand, number protowire.Number) field {
 	switch rnd.IntN(4) {
 	case 0:
@@ -162,7 +160,7 @@ func otherType(rnd *rand.Rand, number protowire.Number) field {
 	}
 }
 
-// long is a varint with bytes that say nothing; with too many of them it is none.
+// long pads a varint with redundant bytes. With too many of them it is invalid.
 func long(varint []byte) []byte {
 	out := append([]byte(nil), varint...)
 	out[len(out)-1] |= 0x80
