@@ -14,14 +14,14 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A ServerChain is what a server's calls go through. It is immutable, and itself an
-// interceptor; nil lets everything pass.
+// A ServerChain has the filters for a server's calls. It is immutable, and itself an interceptor. A nil ServerChain
+// lets every call pass.
 type ServerChain struct {
 	chain[httpfilter.ServerInterceptor]
 }
 
-// A ClientChain is what a client's calls go through. It is immutable, and itself an
-// interceptor; nil lets everything pass.
+// A ClientChain has the filters for a client's calls. It is immutable, and itself an interceptor. A nil ClientChain
+// lets every call pass.
 type ClientChain struct {
 	chain[httpfilter.ClientInterceptor]
 }
@@ -31,10 +31,9 @@ var (
 	_ httpfilter.ClientInterceptor = (*ClientChain)(nil)
 )
 
-// Override makes the chain for what is more specific: a virtual host, or a route of the
-// one that the chain is for. Overrides for names that the list has not are passed over
-// (A39). The chain is the same where there are no others. The error says which override
-// cannot be used; calls are to fail then.
+// Override derives a chain for a more specific level: a virtual host, or a route of the chain's virtual host. It
+// ignores overrides for filters that are not in the list (A39). It returns c itself if no override applies. The error
+// names an unusable override. Calls must fail then.
 func (c *ServerChain) Override(overrides map[string]route.FilterOverride) (*ServerChain, error) {
 	if c == nil || !c.overridden(overrides) {
 		return c, nil
@@ -46,10 +45,9 @@ func (c *ServerChain) Override(overrides map[string]route.FilterOverride) (*Serv
 	return &ServerChain{o}, nil
 }
 
-// Override makes the chain for what is more specific: a virtual host, a route of the one
-// that the chain is for, or a weighted cluster of that. Overrides for names that the list
-// has not are passed over (A39). The chain is the same where there are no others. The
-// error says which override cannot be used; calls are to fail then.
+// Override derives a chain for a more specific level: a virtual host, a route of it, or a weighted cluster of the
+// route. It ignores overrides for filters that are not in the list (A39). It returns c itself if no override applies.
+// The error names an unusable override. Calls must fail then.
 func (c *ClientChain) Override(overrides map[string]route.FilterOverride) (*ClientChain, error) {
 	if c == nil || !c.overridden(overrides) {
 		return c, nil
@@ -61,15 +59,14 @@ func (c *ClientChain) Override(overrides map[string]route.FilterOverride) (*Clie
 	return &ClientChain{o}, nil
 }
 
-// Idle reports whether calls go through nothing at all.
+// Idle reports whether the chain has no interceptors.
 func (c *ServerChain) Idle() bool { return c == nil || len(c.run) == 0 }
 
-// Idle reports whether calls go through nothing at all.
+// Idle reports whether the chain has no interceptors.
 func (c *ClientChain) Idle() bool { return c == nil || len(c.run) == 0 }
 
-// Intercept has the call go through the filters, in order, until one ends it; all errors
-// are gRPC statuses. Whatever it returns, the caller says call.Done in the end. It
-// allocates nothing itself.
+// Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses. The caller must call
+// call.Done at the end, whatever Intercept returns. Intercept itself does not allocate.
 func (c *ServerChain) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	if c == nil {
 		return ctx, nil
@@ -83,9 +80,8 @@ func (c *ServerChain) Intercept(ctx context.Context, call *httpfilter.ServerCall
 	return ctx, nil
 }
 
-// Intercept has the call go through the filters, in order, until one ends it; all errors
-// are gRPC statuses or [httpfilter.ErrEnd]. Whatever it returns, the caller says call.Done
-// in the end. It allocates nothing itself.
+// Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses or [httpfilter.ErrEnd].
+// The caller must call call.Done at the end, whatever Intercept returns. Intercept itself does not allocate.
 func (c *ClientChain) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
 	if c == nil {
 		return ctx, nil
@@ -99,7 +95,7 @@ func (c *ClientChain) Intercept(ctx context.Context, call *httpfilter.ClientCall
 	return ctx, nil
 }
 
-// statusOf makes a gRPC status of an error that is none.
+// statusOf converts an error to a gRPC status, unless it is one.
 func statusOf(err error) error {
 	if _, ok := status.FromError(err); ok || errors.Is(err, httpfilter.ErrEnd) {
 		return err
@@ -107,10 +103,10 @@ func statusOf(err error) error {
 	return status.FromContextError(err).Err()
 }
 
-// A maker makes the interceptor of a configuration.
+// A maker makes the interceptor for a configuration.
 type maker[I any] func(config, override any) (I, error)
 
-// A chain is the filters of a list, and what is made of them.
+// A chain has the filters of a list and their interceptors.
 type chain[I any] struct {
 	links []link[I]
 	run   []I // the interceptors that are not nil
@@ -155,8 +151,8 @@ func (c *chain[I]) override(overrides map[string]route.FilterOverride) (chain[I]
 	return newChain(links), nil
 }
 
-// prepare makes the interceptor, for an override or, if that is nil, without one. A
-// disabled override removes the interceptor: no call goes through the filter then.
+// prepare makes the interceptor, with an override unless o is nil. A disabled override removes the interceptor, so
+// that calls skip the filter.
 func (l *link[I]) prepare(o *route.FilterOverride) error {
 	if o != nil && o.Disabled {
 		var none I

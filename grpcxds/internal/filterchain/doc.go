@@ -1,10 +1,8 @@
-// Package filterchain makes the HTTP filters of a configuration into what calls go through
-// (gRFC A39).
+// Package filterchain makes chains of interceptors from a configuration's HTTP filters (gRFC A39).
 //
-// A [Table] knows the filters. Of a list of filters it makes a chain, and
-// [ServerChain.Override] and [ClientChain.Override] make another one for a virtual host, of
-// that one for a route, and of that for a weighted cluster; where nothing is overridden, it
-// is the same. All of that happens when a configuration comes. A call goes through the
-// chain of its route, also where the route has no usable action: then it fails, after the
-// filters had their say (gRFC A36).
+// A [Table] has the known filters, and makes a chain for a list of filters. [ServerChain.Override] and
+// [ClientChain.Override] derive a chain for a virtual host, from that a chain for a route, and from that a chain for
+// a weighted cluster. A level without overrides uses the same chain. All chains are made when a configuration is
+// received. A call passes the chain of its route, even if the route has no usable action. Such a call fails after the
+// filters (gRFC A36).
 package filterchain

@@ -12,11 +12,11 @@ import (
 
 // A Table has the filters that run. It is immutable.
 type Table struct {
-	filters map[string]httpfilter.Filter // by the messages of their configurations
+	filters map[string]httpfilter.Filter // keyed by the message of the configuration
 }
 
-// New makes a table. That two filters are for one message, or that one lacks the half for a
-// side where it can run, is an error; all are reported.
+// New makes a table. It returns an error if two filters read the same message, or if a filter lacks the half for one
+// of its sides. It reports all errors.
 func New(filters []httpfilter.Filter) (*Table, error) {
 	t := &Table{filters: make(map[string]httpfilter.Filter, len(filters))}
 	var errs []error
@@ -47,8 +47,8 @@ func check(f httpfilter.Filter) error {
 	return nil
 }
 
-// Server makes the chain of a server's list of filters. The error says which filter cannot
-// be run; calls are to fail then.
+// Server makes the chain of a server's list of filters. The error names a filter that cannot run. Calls must fail
+// then.
 func (t *Table) Server(list []listener.HTTPFilter) (*ServerChain, error) {
 	c, err := build(t, list, "server", func(f httpfilter.Filter) maker[httpfilter.ServerInterceptor] { return f.Server })
 	if err != nil {
@@ -57,8 +57,8 @@ func (t *Table) Server(list []listener.HTTPFilter) (*ServerChain, error) {
 	return &ServerChain{c}, nil
 }
 
-// Client makes the chain of a client's list of filters. The error says which filter cannot
-// be run; calls are to fail then.
+// Client makes the chain of a client's list of filters. The error names a filter that cannot run. Calls must fail
+// then.
 func (t *Table) Client(list []listener.HTTPFilter) (*ClientChain, error) {
 	c, err := build(t, list, "client", func(f httpfilter.Filter) maker[httpfilter.ClientInterceptor] { return f.Client })
 	if err != nil {
@@ -84,7 +84,7 @@ func build[I any](t *Table, list []listener.HTTPFilter, side string, half func(h
 				printable.Quote(l.Name, printable.Short), printable.Text(l.Message, printable.Short), side)
 		}
 		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, make: half(f)})
-		if l.Disabled { // until an override that is not disabled
+		if l.Disabled { // only an override can enable it
 			continue
 		}
 		if err := links[len(links)-1].prepare(nil); err != nil {

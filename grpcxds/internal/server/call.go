@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
-// headers are the incoming metadata of a call, of which only what is asked for is copied.
+// headers reads the incoming metadata of a call. It copies only the values that are asked for.
 type headers struct{ ctx context.Context }
 
 // Values implements [route.Headers].
@@ -58,7 +58,7 @@ func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	return handler(srv, withContext(ss, ctx))
 }
 
-// newCall is what filters see of a call.
+// newCall returns the call for the filters.
 func newCall(ctx context.Context, method string) *httpfilter.ServerCall {
 	call := &httpfilter.ServerCall{Method: method}
 	call.Metadata, _ = metadata.FromIncomingContext(ctx)
@@ -68,7 +68,7 @@ func newCall(ctx context.Context, method string) *httpfilter.ServerCall {
 	return call
 }
 
-// withContext is a stream with the context that filters gave it.
+// withContext returns a stream with the context of the filters.
 func withContext(ss grpc.ServerStream, ctx context.Context) grpc.ServerStream { //nolint:revive // it is the stream's context
 	if ctx == ss.Context() {
 		return ss

@@ -12,11 +12,11 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
-// DefaultGrace is how long the calls of an old Listener may go on: 10 min (A36).
+// DefaultGrace is the grace period for the calls of an old Listener: 10 min (A36).
 const DefaultGrace = 10 * time.Minute
 
-// DefaultHandshakeLimit is how long a generation that drains waits for handshakes: 2 s.
-// Until they are over, it can tell no client to go away.
+// DefaultHandshakeLimit is the time that a draining generation waits for handshakes: 2 s. Until they end, it cannot
+// send GOAWAY to any client.
 const DefaultHandshakeLimit = 2 * time.Second
 
 // A Config has the settings that the ports of one server share. All fields except AnyAddress are
@@ -24,28 +24,27 @@ const DefaultHandshakeLimit = 2 * time.Second
 type Config struct {
 	// Client watches the resources.
 	Client resource.Client
-	// NodeID is the bootstrap's, for the status of calls that the configuration fails.
+	// NodeID is the ID of the bootstrap's node. It appears in the status of calls that fail because of the
+	// configuration.
 	NodeID string
-	// Options are those of every grpc.Server. They know that methods can be unknown, so
-	// that calls of such go through interceptors too.
+	// Options are the options of every grpc.Server. They handle unknown methods, so that the interceptors run for
+	// calls of those methods too.
 	Options []grpc.ServerOption
 	// Register registers the services of every grpc.Server.
 	Register func(grpc.ServiceRegistrar)
-	// Chains makes the HTTP filters that calls go through.
+	// Chains makes the chains of HTTP filters.
 	Chains *filterchain.Table
 	// Providers have the certificates of filter chains with TLS.
 	Providers *security.Providers
-	// Report is told that the server serves at an address, or, with an error, that it does
-	// not, when that changes or the reason does. It is not called concurrently for one
-	// address.
+	// Report is called with nil when the server serves at an address, and with an error when it does not. It is
+	// called again whenever the mode or its reason changes. It is not called concurrently for one address.
 	Report func(addr net.Addr, err error)
-	// Grace is how long the calls of an old generation may go on; negative: as long as they
-	// take.
+	// Grace limits the calls of an old generation. A negative time sets no limit.
 	Grace time.Duration
-	// AnyAddress lets a Listener for 0.0.0.0 be that of a server on [::], and the reverse.
+	// AnyAddress accepts a Listener with the address 0.0.0.0 for a server on [::], and the reverse.
 	AnyAddress bool
-	// HandshakeLimit is how long a generation that drains waits for handshakes.
+	// HandshakeLimit is the time that a draining generation waits for handshakes.
 	HandshakeLimit time.Duration
-	// Logger is where configurations that make calls fail are told of.
+	// Logger logs configurations that make calls fail.
 	Logger *slog.Logger
 }

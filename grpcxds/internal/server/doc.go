@@ -1,7 +1,7 @@
-// Package server is what an xDS-enabled gRPC server is made of (gRFC A36).
+// Package server implements an xDS-enabled gRPC server (gRFC A36).
 //
-// A [Port] is one listening socket, which never closes while it serves. What it accepts
-// goes to the current generation, which is one accepted Listener resource. A generation
-// has a grpc.Server for each of the filter chains that a connection came for, so that a
-// call's filter chain is known without looking for it; it ends with their GracefulStop.
+// A [Port] is one listening socket. The socket stays open while the port serves. The port hands accepted connections
+// to the current generation, which serves one accepted Listener resource. A generation has a grpc.Server for each
+// filter chain that has had a connection. A call therefore knows its filter chain without a lookup. A generation ends
+// with the GracefulStop of its servers.
 package server

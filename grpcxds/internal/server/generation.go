@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// A generation is one accepted Listener: it serves connections by its filter chains until
-// another one takes its place, and then drains.
+// A generation serves the connections of one accepted Listener with its filter chains. It drains when another
+// generation replaces it.
 type generation struct {
 	config   *Config
 	addr     net.Addr
@@ -26,10 +26,10 @@ type generation struct {
 	mu      sync.Mutex
 	routes  *routes
 	servers map[*listener.FilterChain]*chainServer
-	closed  bool // there will be no more servers: it drains, or has stopped
+	closed  bool // no new servers: the generation drains or has stopped
 
 	stopping func()        // closes stopped
-	stopped  chan struct{} // closed when it has stopped, and need not drain
+	stopped  chan struct{} // closed when the generation has stopped and need not drain
 }
 
 // A chainServer serves the connections of one filter chain.
@@ -37,7 +37,7 @@ type chainServer struct {
 	*grpc.Server
 	lobby   *lobby
 	tls     *security.Server
-	release func() // the tls
+	release func() // releases tls
 	routing atomic.Pointer[routing]
 }
 
@@ -52,12 +52,12 @@ func newGeneration(c *Config, addr net.Addr, u *listener.Update, r *routes) *gen
 	return g
 }
 
-// take serves a connection, or closes it where no filter chain is for it. It reports
-// false, and does nothing, if the generation takes no more.
+// take serves a connection, or closes it if no filter chain matches. It returns false, and leaves the connection
+// open, if the generation accepts no more connections.
 func (g *generation) take(raw net.Conn) bool {
 	chain := g.listener.FilterChain(listener.ConnOf(raw))
 	if chain == nil {
-		_ = raw.Close() // the Listener says so (A36)
+		_ = raw.Close() // required by A36
 		return true
 	}
 	s := g.server(chain)
@@ -72,8 +72,8 @@ func (g *generation) take(raw net.Conn) bool {
 	return true
 }
 
-// server is the one for a filter chain, which is made for its first connection; nil: the
-// generation takes no more.
+// server returns the server of a filter chain. It makes the server for the first connection. It returns nil if the
+// generation accepts no more connections.
 func (g *generation) server(chain *listener.FilterChain) *chainServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -94,7 +94,7 @@ func (g *generation) server(chain *listener.FilterChain) *chainServer {
 	return s
 }
 
-// route has calls go by other routes from now on.
+// route applies other routes to all later calls.
 func (g *generation) route(r *routes) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,9 +104,8 @@ func (g *generation) route(r *routes) {
 	}
 }
 
-// drain lets the calls that have started end, for as long as the grace time or, if that is
-// negative, as long as they take, and returns when they have. New calls are sent away as
-// soon as the handshakes are over, for which there is a limit.
+// drain waits until the calls in flight end, at most for the grace period. A negative grace period sets no limit.
+// Clients are told to send no more calls as soon as the handshakes have ended, for which there is a limit.
 func (g *generation) drain(grace time.Duration) {
 	servers := g.close()
 	select {
@@ -121,7 +120,7 @@ func (g *generation) drain(grace time.Duration) {
 	each(servers, (*grpc.Server).GracefulStop)
 }
 
-// stop ends everything at once. It may be called more than once, and while it drains.
+// stop ends everything at once. It may be called more than once, and during drain.
 func (g *generation) stop() {
 	servers := g.close()
 	g.stopping()
@@ -130,7 +129,7 @@ func (g *generation) stop() {
 	each(servers, (*grpc.Server).Stop)
 }
 
-// close has take refuse from now on, and returns the servers that there are.
+// close makes take refuse connections, and returns the existing servers.
 func (g *generation) close() []*chainServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,7 +137,7 @@ func (g *generation) close() []*chainServer {
 	return slices.Collect(maps.Values(g.servers))
 }
 
-// each ends all servers at once, and waits for it.
+// each ends all servers in parallel, and waits for them.
 func each(servers []*chainServer, end func(*grpc.Server)) {
 	var wg sync.WaitGroup
 	for _, s := range servers {

@@ -10,19 +10,18 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
-// handshakes knows the connections that were handed to gRPC servers and have not finished
-// their handshakes: first they wait until the server takes them up, then they shake hands.
+// handshakes tracks the connections that were handed to gRPC servers and have not finished their handshakes. A
+// connection first waits until the server accepts it, and then shakes hands.
 //
-// A grpc.Server that stops closes the connections that it has not taken up, without a
-// byte, and waits for those that shake hands before it tells any other to go away. So
-// whoever stops one seals the handshakes, waits until none waits, and closes those that
-// take too long.
+// A grpc.Server that stops closes unaccepted connections without a byte. It waits for handshakes before it sends
+// GOAWAY to any client. Therefore a stopping generation first seals the handshakes and waits until the server has
+// accepted all connections. Then it closes those that take too long.
 type handshakes struct {
 	mu      sync.Mutex
 	open    map[*conn]struct{}
-	waiting int           // of open: not taken up yet
-	sealed  bool          // there will be no more
-	taken   chan struct{} // closed when sealed and none waits
+	waiting int           // connections in open that the server has not accepted
+	sealed  bool          // begin refuses connections
+	taken   chan struct{} // closed when sealed and no connection waits
 }
 
 func newHandshakes() *handshakes {
@@ -36,15 +35,15 @@ const (
 	done
 )
 
-// A conn is a connection that is handed to a gRPC server. The server tells how far it is:
-// it sets a deadline when it takes the connection up, and removes it after the handshake.
+// A conn is a connection of a gRPC server. The server's deadlines show its state: the server sets a deadline when it
+// accepts the connection, and removes it after the handshake.
 type conn struct {
 	*security.Conn
 	handshakes *handshakes
 	state      atomic.Int32 // written under handshakes.mu
 }
 
-// begin wraps a connection that is to be handed over; nil: no more are.
+// begin wraps a connection for a server. It returns nil once the handshakes are sealed.
 func (h *handshakes) begin(raw *security.Conn) *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -57,8 +56,7 @@ func (h *handshakes) begin(raw *security.Conn) *conn {
 	return c
 }
 
-// seal has begin refuse from now on. The channel is closed when no connection waits to be
-// taken up.
+// seal makes begin refuse connections. The channel is closed when the server has accepted all waiting connections.
 func (h *handshakes) seal() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,7 +65,7 @@ func (h *handshakes) seal() <-chan struct{} {
 	return h.taken
 }
 
-// check closes taken when it is time to.
+// check closes taken once the handshakes are sealed and no connection waits.
 func (h *handshakes) check() {
 	if !h.sealed || h.waiting > 0 {
 		return
@@ -79,7 +77,7 @@ func (h *handshakes) check() {
 	}
 }
 
-// advance notes that a connection has got as far as a state. States do not go back.
+// advance moves a connection to a state. States do not go back.
 func (h *handshakes) advance(c *conn, to int32) {
 	if c.state.Load() >= to {
 		return
@@ -106,11 +104,11 @@ func (h *handshakes) closeAll() {
 	late := slices.Collect(maps.Keys(h.open))
 	h.mu.Unlock()
 	for _, c := range late {
-		_ = c.Close() // it is not needed any more
+		_ = c.Close() // the connection is no longer needed
 	}
 }
 
-// SetDeadline is that of [security.Conn].
+// SetDeadline implements [net.Conn]. It follows the server's handshake.
 func (c *conn) SetDeadline(t time.Time) error {
 	if t.IsZero() {
 		c.handshakes.advance(c, done)
@@ -120,7 +118,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// Close is that of [security.Conn].
+// Close implements [net.Conn].
 func (c *conn) Close() error {
 	c.handshakes.advance(c, done)
 	return c.Conn.Close()

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A lobby is the listener of a gRPC server that is given its connections.
+// A lobby is a listener through which a port hands connections to a gRPC server.
 type lobby struct {
 	addr   net.Addr
 	conns  chan net.Conn
@@ -17,12 +17,12 @@ func newLobby(addr net.Addr) *lobby {
 	return &lobby{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
 }
 
-// hand gives the server a connection, or closes it when the server takes no more.
+// hand gives a connection to the server, or closes it if the server has stopped accepting.
 func (l *lobby) hand(c net.Conn) {
 	select {
 	case l.conns <- c:
 	case <-l.closed:
-		_ = c.Close() // nobody wants it
+		_ = c.Close() // the server has stopped
 	}
 }
 

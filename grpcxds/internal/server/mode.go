@@ -8,15 +8,14 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// A mode is whether a server serves at an address, as a machine: next says what is to be
-// told. The zero value is that of a server which has heard nothing yet.
+// A mode tracks whether a server serves at an address. next decides whether to report a state. The zero value has no
+// state yet.
 type mode struct {
 	heard bool
-	err   error // why the server does not serve; nil: it does
+	err   error // the reason not to serve; nil: the server serves
 }
 
-// next takes the newest state, and reports whether it is news: the first one, another
-// mode, or another reason.
+// next takes the newest state. It returns true for the first state, another mode, or another reason.
 func (m *mode) next(err error) (news bool) {
 	news = !m.heard || (m.err == nil) != (err == nil) || err != nil && m.err.Error() != err.Error()
 	m.heard, m.err = true, err
@@ -25,8 +24,8 @@ func (m *mode) next(err error) (news bool) {
 
 var errOfClient = errors.New("it is a listener of clients, with an api_listener and no filter chains")
 
-// own returns why a Listener cannot be that of the port; nil: it can. Its address must be the
-// one that the server listens on (A36). Port 0 of a Listener matches any port.
+// own returns the reason why the port cannot use a Listener, or nil if it can. The Listener's address must be the one
+// that the server listens on (A36). Port 0 of a Listener matches any port.
 func (p *Port) own(u *listener.Update) error {
 	if u.API != nil {
 		return fmt.Errorf("grpcxds: Listener %s: %w", label(u.Name().String()), errOfClient)

@@ -17,30 +17,28 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A Port is one listening socket, with the Listener resource that says what is served
-// there. It owns its generations.
+// A Port is one listening socket and its Listener resource. It owns the generations.
 type Port struct {
 	config *Config
 	name   string // of the Listener
 	lis    net.Listener
 	addr   netip.AddrPort
 
-	// current takes the connections; nil: the port does not serve.
+	// current serves new connections; nil: the port does not serve.
 	current atomic.Pointer[generation]
-	stopped chan struct{} // closed when it stops, gracefully or not
+	stopped chan struct{} // closed when the port stops, gracefully or not
 
-	mu          sync.Mutex // guards what follows, and writes of current
+	mu          sync.Mutex // guards the fields below, and writes of current
 	generations map[*generation]struct{}
-	closed      bool // as stopped is
+	closed      bool // whether stopped is closed
 	draining    sync.WaitGroup
 
-	// Owned by the goroutine that watches.
+	// Only the watching goroutine uses these fields.
 	mode     mode
 	warnings warnings
 }
 
-// NewPort makes a port of a listening socket and the name of its Listener. The address
-// must be one of TCP (A36).
+// NewPort makes a port of a listening socket and the name of its Listener. The address must be a TCP address (A36).
 func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
 	tcp, ok := lis.Addr().(*net.TCPAddr)
 	if !ok {
@@ -52,8 +50,8 @@ func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
 	}, nil
 }
 
-// Serve serves until Stop or GracefulStop, when it returns nil, or until the socket
-// fails. It is to be called once. When it returns, nothing is watched any more.
+// Serve serves until Stop or GracefulStop, and then returns nil. It returns an error if the socket fails. Call it
+// once. When it returns, the port has ended its watches.
 func (p *Port) Serve() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
@@ -63,8 +61,7 @@ func (p *Port) Serve() error {
 	return p.accept()
 }
 
-// accept hands connections to the current generation. Without one, they are closed
-// without a byte (A36).
+// accept hands connections to the current generation. Without one, it closes them without a byte (A36).
 func (p *Port) accept() error {
 	var pause time.Duration
 	for {
@@ -81,7 +78,7 @@ func (p *Port) accept() error {
 		default:
 		}
 		if !errors.As(err, &temporary) || !temporary.Temporary() {
-			_ = p.lis.Close() // as grpc.Server's Serve does
+			_ = p.lis.Close() // as the Serve of grpc.Server does
 			return fmt.Errorf("grpcxds: accepting on %v: %w", p.lis.Addr(), err)
 		}
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
@@ -92,7 +89,7 @@ func (p *Port) accept() error {
 	}
 }
 
-// sleep waits for a timer. It reports false if the port stops.
+// sleep waits for a timer. It returns false if the port stops.
 func (p *Port) sleep(timer *time.Timer) bool {
 	defer timer.Stop()
 	select {
@@ -113,7 +110,7 @@ func (p *Port) hand(c net.Conn) {
 		if g.take(c) {
 			return
 		}
-		// It has been replaced since.
+		// Another generation has replaced g.
 	}
 }
 
@@ -129,15 +126,14 @@ func (p *Port) watch(ctx context.Context) {
 	}
 }
 
-// follow reports whether the port needs a resource that a Listener refers to. It needs only
-// RouteConfigurations, and none of a Listener that cannot be its own. Such a Listener is refused
-// at once, before its routes are known.
+// follow reports whether the port needs a resource that a Listener refers to. It needs only RouteConfigurations, and
+// only those of a Listener that it can use. It refuses any other Listener at once, without waiting for the routes.
 func (p *Port) follow(from resource.Update, to resource.Ref) bool {
 	u, ok := from.(*listener.Update)
 	return to.Type == route.Type().Name() && (!ok || p.own(u) == nil)
 }
 
-// update takes a complete configuration into use, or the reason why there is none.
+// update applies a complete configuration, or the reason why there is none.
 func (p *Port) update(s *tree.Snapshot, err error) {
 	var u *listener.Update
 	if err == nil {
@@ -155,7 +151,7 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 	g := p.current.Load()
 	same := g != nil && bytes.Equal(g.listener.Raw(), u.Raw())
 	if same {
-		u = g.listener // decoded again, it has other filter chains than those that are served
+		u = g.listener // the new copy of u has other filter chains than the served one
 	}
 	r := newRoutes(p.config, s, u)
 	p.warnings.log(p.config.Logger, p.lis.Addr(), r.problems())
@@ -174,8 +170,8 @@ func (p *Port) report(err error) {
 	}
 }
 
-// replace has new connections go to g, and drains the generation before it. A nil g takes
-// none. Once the port has stopped, it does nothing and reports false.
+// replace hands new connections to g, and drains the previous generation. With a nil g the port closes new
+// connections. Once the port has stopped, replace does nothing and returns false.
 func (p *Port) replace(g *generation) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,7 +198,7 @@ func (p *Port) drain(g *generation, grace time.Duration) {
 	})
 }
 
-// close ends accepting. p.mu is held.
+// close stops accepting. p.mu is held.
 func (p *Port) close() {
 	if p.closed {
 		return
@@ -212,8 +208,7 @@ func (p *Port) close() {
 	_ = p.lis.Close() // Accept returns
 }
 
-// GracefulStop accepts no more, and returns when all calls that have started are over.
-// Serve returns nil.
+// GracefulStop stops accepting, and returns when all calls in flight have ended. Serve returns nil.
 func (p *Port) GracefulStop() {
 	p.mu.Lock()
 	p.close()
@@ -222,7 +217,7 @@ func (p *Port) GracefulStop() {
 	p.draining.Wait()
 }
 
-// Stop ends everything at once, also what GracefulStop waits for. Serve returns nil.
+// Stop ends everything at once, and lets a running GracefulStop return. Serve returns nil.
 func (p *Port) Stop() {
 	p.mu.Lock()
 	p.close()

@@ -17,34 +17,32 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// routes is what the calls of each filter chain go by, at one moment.
+// routes has the routing of each filter chain, at one moment.
 type routes struct {
 	chains map[*listener.Manager]*routing
 	nodeID string
 	bad    []string
 }
 
-// A routing is what the calls of one filter chain go by. It is immutable.
+// A routing routes the calls of one filter chain. It is immutable.
 type routing struct {
 	nodeID string
 	update *route.Update
-	err    error // the status of every call, where there is no update
-	// filters are those of routes that override nothing.
+	err    error // the status of every call, if update is nil
+	// filters apply to routes without overrides.
 	filters *filterchain.ServerChain
-	// others are the routes for which that is not all.
+	// others has the routes with overrides, and the routes that a server cannot use.
 	others map[*route.Route]filtering
 }
 
-// A filtering is what calls of one route go through; err is the status of every call where
-// that cannot be made, and end that of every call which has passed the filters, if the route
-// is not for servers.
+// A filtering has the filters of one route. err is the status of every call if the filters cannot be made. end is the
+// status of every call that has passed the filters, if the route is not for servers.
 type filtering struct {
 	filters  *filterchain.ServerChain
 	err, end error
 }
 
-// pass has a call go through the filters, and ends it behind them if the route is not for
-// servers.
+// pass runs the filters for a call, and then ends the call if the route is not for servers.
 func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	ctx, err := f.filters.Intercept(ctx, call)
 	if err == nil {
@@ -53,7 +51,7 @@ func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (conte
 	return ctx, err
 }
 
-// newRoutes takes what a snapshot has for a Listener.
+// newRoutes makes the routes of a Listener from a snapshot.
 func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
 	r := &routes{chains: make(map[*listener.Manager]*routing), nodeID: c.NodeID}
 	judged := make(map[*route.Update]bool)
@@ -72,7 +70,7 @@ func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
 	return r
 }
 
-// managers yields how the calls of each filter chain are treated.
+// managers yields the connection manager of each filter chain.
 func managers(u *listener.Update) func(func(*listener.Manager) bool) {
 	return func(yield func(*listener.Manager) bool) {
 		for i := range u.FilterChains {
@@ -86,7 +84,7 @@ func managers(u *listener.Update) func(func(*listener.Manager) bool) {
 	}
 }
 
-// find is the RouteConfiguration of a filter chain, or says why there is none.
+// find returns the RouteConfiguration of a filter chain, or the reason why there is none.
 func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
 	switch r := m.Routes.(type) {
 	case listener.Inline:
@@ -103,14 +101,14 @@ func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Upda
 	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
 }
 
-// of is what the calls of one filter chain go by.
+// of returns the routing of one filter chain.
 func (r *routes) of(m *listener.Manager) *routing { return r.chains[m] }
 
-// problems are why calls are bound to fail.
+// problems returns the reasons why calls fail.
 func (r *routes) problems() []string { return r.bad }
 
-// problem notes one. Only those that a warning spells out keep their text: there may be one
-// for each of many routes.
+// problem records a problem. Only the problems that a warning lists keep their text, because each of many routes may
+// have one.
 func (r *routes) problem(format string, args ...any) {
 	text := ""
 	if len(r.bad) < maxProblems {
@@ -119,11 +117,10 @@ func (r *routes) problem(format string, args ...any) {
 	r.bad = append(r.bad, text)
 }
 
-// label quotes a name for an error or a log. There may be an error for each of many routes,
-// so that long names are clipped.
+// label quotes a name for an error or a log. It clips long names, because each of many routes may have an error.
 func label(name string) string { return printable.Quote(name, printable.Short) }
 
-// judge notes the routes by which a server cannot go (A36).
+// judge records the routes that a server cannot use (A36).
 func (r *routes) judge(u *route.Update) {
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
@@ -136,7 +133,7 @@ func (r *routes) judge(u *route.Update) {
 	}
 }
 
-// served reports whether a server may take the calls of a route (A36).
+// served reports whether a server may accept the calls of a route (A36).
 func served(r *route.Route) bool {
 	_, ok := r.Action.(route.NonForwarding)
 	return ok
@@ -158,7 +155,7 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 				continue
 			}
 			f := filtering{err: err}
-			if !served(t) { // its calls pass the filters first (A36)
+			if !served(t) { // calls pass the filters first (A36)
 				f.end = unavailable(c.NodeID, "the route %s of RouteConfiguration %s is not for servers", label(t.Name), label(u.Name().String()))
 			}
 			if err == nil {
@@ -173,15 +170,14 @@ func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routi
 	return out
 }
 
-// unavailable is the status of calls that the configuration fails. It carries the ID of the
-// node, as that of grpc-go's server does: callers and control planes can find the server by
-// it.
+// unavailable returns the status of calls that fail because of the configuration. Like the status of grpc-go's
+// server, it has the node ID, by which callers and control planes can identify the server.
 func unavailable(nodeID, format string, args ...any) error {
 	return status.Errorf(codes.Unavailable, "[xDS node id: %s]: xds: %s", nodeID, fmt.Sprintf(format, args...))
 }
 
-// fail is the status of calls that are bound to fail. Callers are told which resource is to
-// blame, and no more: causes and control planes are for the log.
+// fail returns the status of calls that cannot succeed. It tells callers only the resource. The cause and the control
+// plane are logged.
 func (r *routes) fail(err error) error {
 	r.problem("%v", err)
 	if e, ok := errors.AsType[*resource.Error](err); ok {
@@ -190,7 +186,7 @@ func (r *routes) fail(err error) error {
 	return unavailable(r.nodeID, "the configuration of the route cannot be used")
 }
 
-// choose finds the route of a call, and what it goes through. The error is a status (A36).
+// choose finds the route of a call and its filters. The error is a status (A36).
 func (r *routing) choose(method string, headers headers) (filtering, error) {
 	if r.err != nil {
 		return filtering{}, r.err

@@ -5,11 +5,11 @@ import (
 	"net"
 )
 
-// warnings is A36's configuration error logging: a warning at every update in which calls
-// are bound to fail, and one when that is over.
+// warnings implements the configuration error logging of A36. It warns at every update that makes calls fail, and
+// once when that ends.
 type warnings struct{ failing bool }
 
-// maxProblems is how many problems a warning spells out.
+// maxProblems is the number of problems that a warning lists.
 const maxProblems = 10
 
 func (w *warnings) log(l *slog.Logger, addr net.Addr, problems []string) {
