@@ -18,7 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A call is one that a route was found for. Whoever began it ends it.
+// A call is a call with a route. The function that begins it ends it.
 type call struct {
 	retry   *retry
 	ref     *ref
@@ -38,9 +38,8 @@ func (c *call) end(err error) {
 	}
 }
 
-// begin chooses the route and the cluster of a call, and has it pass the filters. The call
-// is to be ended also when there is an error, which is a gRPC status or
-// [httpfilter.ErrEnd].
+// begin chooses the route and the cluster of a call, and runs the filters. An error is a gRPC
+// status or [httpfilter.ErrEnd]. The caller must end the call, also after an error.
 func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
 	for {
 		s, err := c.ready(ctx, cc, opts)
@@ -61,7 +60,7 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 		}
 		to := p.choose()
 		if !to.ref.acquire() {
-			continue // another table has come meanwhile
+			continue // another table has replaced this one
 		}
 		x := call{retry: p.retry, ref: to.ref}
 		info := p.info(ctx, to, &headers)
@@ -70,7 +69,7 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 	}
 }
 
-// pass has the call pass filters, within the time that it may take.
+// pass runs filters for the call, within the time limit of its route.
 func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain, method string, h *headers) (context.Context, error) {
 	if p.limit > 0 {
 		ctx, c.cancel = context.WithTimeout(ctx, p.limit)
@@ -86,8 +85,7 @@ func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain
 	return next, nil
 }
 
-// headers are the ones of a call, which are taken out of its context when they are first
-// needed.
+// headers are the headers of a call. get reads them from the context when they are first needed.
 type headers struct {
 	taken bool
 	md    route.Metadata
@@ -153,7 +151,7 @@ func (e *ending) end(err error) { e.once.Do(func() { e.call.end(err) }) }
 
 // ended is a stream that a filter ended as if the server had sent trailers with OK (A33).
 type ended struct {
-	ctx  context.Context //nolint:containedctx // what Context returns
+	ctx  context.Context //nolint:containedctx // the result of Context
 	desc *grpc.StreamDesc
 }
 
@@ -169,12 +167,12 @@ func (*ended) CloseSend() error { return nil }
 // Context implements [grpc.ClientStream].
 func (e *ended) Context() context.Context { return e.ctx }
 
-// SendMsg implements [grpc.ClientStream]: nobody receives.
+// SendMsg implements [grpc.ClientStream]. It discards the message.
 func (e *ended) SendMsg(any) error {
 	if e.desc.ClientStreams {
 		return io.EOF
 	}
-	return nil // as of grpc-go's own streams: receiving tells
+	return nil // as grpc-go's own streams: RecvMsg returns the error
 }
 
 // RecvMsg implements [grpc.ClientStream].

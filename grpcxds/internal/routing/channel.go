@@ -14,39 +14,39 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 )
 
-// ErrInUse says that a channel's options were given to another channel, too.
+// ErrInUse is the error of a channel whose options another open channel uses.
 var ErrInUse = errors.New("grpcxds: these dial options are those of another channel that is open; each needs its own")
 
-// A Channel has the interceptors of one grpc.ClientConn. It is used from any goroutine.
+// A Channel has the interceptors of one grpc.ClientConn. It is safe for concurrent use.
 type Channel struct {
-	id      uint64 // what calls are hashed by that have nothing else in common (A42)
+	id      uint64 // the hash of calls for the policy that hashes by channel (A42)
 	noRetry bool
 	conn    atomic.Pointer[grpc.ClientConn]
 	state   atomic.Pointer[state]
-	waiting atomic.Int64 // calls, for a table
+	waiting atomic.Int64 // the number of calls that wait for a table
 	pending atomic.Pointer[func() error]
 	refs    refs
 }
 
-// A state is what calls go by: a table, the reason why there is none, or nothing yet.
+// A state is a table, the reason why there is none, or neither at the start.
 type state struct {
 	table *Table
 	err   error
-	final bool          // no table will come
-	over  chan struct{} // closed when there is another state
+	final bool          // no later state has a table
+	over  chan struct{} // closed when another state replaces it
 }
 
-// NewChannel returns what has no table yet.
+// NewChannel returns a Channel without a table.
 func NewChannel() *Channel {
 	c := &Channel{id: rand.Uint64()}
 	c.state.Store(&state{over: make(chan struct{})})
 	return c
 }
 
-// DisableRetries has no call be made again. It must be called before the first one.
+// DisableRetries disables retries. It must be called before the first call.
 func (c *Channel) DisableRetries() { c.noRetry = true }
 
-// Bind has the holder keep the clusters that calls are sent to; nil: there is none now.
+// Bind sets the holder that keeps the clusters of calls in the configuration. Nil removes it.
 func (c *Channel) Bind(h xdsconfig.Holder) { c.refs.bind(h) }
 
 // Explain sets the function that names the resources for which the first table waits. Calls that
@@ -63,15 +63,15 @@ func (c *Channel) trouble(newest error) error {
 	return newest
 }
 
-// Set makes a table the one that calls are routed by from now on. Without a table, calls
-// fail for the given reason, or wait, as they want; without a reason, they all wait. The
-// channel takes over the table.
+// Set sets the table that routes all later calls. Without a table and with an error, calls fail for
+// that reason, or wait if they set WaitForReady. Without either, all calls wait. The channel takes
+// ownership of the table.
 func (c *Channel) Set(t *Table, err error) { c.swap(&state{table: t, err: err}) }
 
-// Waiting reports whether there are calls that wait for a table.
+// Waiting reports whether calls wait for a table.
 func (c *Channel) Waiting() bool { return c.waiting.Load() > 0 }
 
-// Fail ends all calls, those that wait too, for a reason that stays.
+// Fail ends all calls for a permanent reason, including those that wait.
 func (c *Channel) Fail(err error) { c.swap(&state{err: err, final: true}) }
 
 func (c *Channel) swap(next *state) {
@@ -83,9 +83,9 @@ func (c *Channel) swap(next *state) {
 	}
 }
 
-// ready is the state that a call can go by. It takes the ClientConn out of idleness, and
-// does what grpc-go does for calls that wait for a resolver and an LB policy: those that
-// fail fast wait for the first news only.
+// ready returns a state with a table. It takes the ClientConn out of idleness. Like grpc-go's calls
+// that wait for a resolver and an LB policy, fail-fast calls wait only for the first table or
+// error.
 func (c *Channel) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.CallOption) (*state, error) {
 	if err := c.claim(cc); err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
@@ -119,7 +119,7 @@ func (c *Channel) ready(ctx context.Context, cc *grpc.ClientConn, opts []grpc.Ca
 	}
 }
 
-// waited is the status of a call whose time was over before there was a table.
+// waited returns the status of a call that ended before there was a table.
 func waited(err error, target string, last error) error {
 	code := status.FromContextError(err).Code()
 	if last == nil {
@@ -128,7 +128,7 @@ func waited(err error, target string, last error) error {
 	return status.Errorf(code, "%v while waiting for the configuration: %v", err, last)
 }
 
-// failFast reports whether a call fails rather than waits (the default).
+// failFast reports whether a call fails instead of waiting, as it does by default.
 func failFast(opts []grpc.CallOption) bool {
 	fast := true
 	for _, o := range opts {
@@ -139,7 +139,7 @@ func failFast(opts []grpc.CallOption) bool {
 	return fast
 }
 
-// claim makes cc the one whose calls these are. One that was closed has no calls any more.
+// claim reserves the Channel for cc. It may replace a ClientConn that is closed.
 func (c *Channel) claim(cc *grpc.ClientConn) error {
 	for {
 		owner := c.conn.Load()

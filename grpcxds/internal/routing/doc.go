@@ -1,24 +1,23 @@
-// Package routing is what happens to a channel's calls before they are load-balanced: a
-// route is chosen (gRFC A28), timeouts (A31), HTTP filters (A39), hashes (A42) and retries
-// (A44) are applied.
+// Package routing processes a channel's calls before they are load-balanced. It chooses a route
+// (gRFC A28) and applies timeouts (A31), HTTP filters (A39), hashes (A42) and retries (A44).
 //
-// grpc-go keeps its ConfigSelector to itself, so that interceptors do all of this, and tell
-// the pickers what they chose in the context (package rpcinfo). They have to be the
-// innermost ones, to see the final method and headers. A [Channel] has the interceptors of
-// one grpc.ClientConn, and the newest [Table] that they go by.
+// grpc-go does not export its ConfigSelector. Interceptors do this work instead, and pass their
+// choices to the pickers in the context (package rpcinfo). They must be the innermost interceptors,
+// to see the final method and headers. A [Channel] has the interceptors of one grpc.ClientConn, and
+// the newest [Table], which they route calls with.
 //
 // # Retries
 //
-// A call is made again from here: grpc-go sees several. What comes back to the caller is
-// the last attempt; nothing of the others is seen, and grpc.OnFinish is called once.
-// Statistics handlers and binary logs see every attempt as a call.
+// This package retries calls, so grpc-go sees several calls. The caller gets the result of the last
+// attempt and sees nothing of the others. grpc.OnFinish is called once. Statistics handlers and
+// binary logs see every attempt as a call.
 //
-//   - Unary calls: until the response's headers have arrived.
-//   - Streams: as long as no header has arrived, and not more than 256 KiB (or
-//     grpc.MaxRetryRPCBufferSize) of messages were sent. All of these must be protobuf
-//     messages, which are copied; after any other, there are no retries.
-//   - A call that load balancing drops (A32) is not made again.
+//   - Unary calls are retried until the response's headers are received.
+//   - Streams are retried until a header is received, if they have sent at most 256 KiB of
+//     messages (or grpc.MaxRetryRPCBufferSize). All messages must be protobuf messages, which
+//     are copied. After any other message, there are no retries.
+//   - A call that load balancing drops (A32) is not retried.
 //
-// Since grpc-go does not tell interceptors about grpc.WithDisableRetry, it does not switch
-// these retries off; [Channel].DisableRetries does.
+// grpc-go does not tell interceptors about grpc.WithDisableRetry, so it does not disable these
+// retries. [Channel].DisableRetries does.
 package routing

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// hashed is a call with the hash that the policies make, if they make one (A42). The
-// channel's id is the one that all its calls have.
+// hashed returns the call with its hash, if the policies make one (A42). id is the hash of policies
+// that hash by channel.
 func hashed(policies []route.HashPolicy, id uint64, call *rpcinfo.Call, headers route.Metadata) *rpcinfo.Call {
 	h, ok := hashOf(policies, id, headers)
 	if !ok {
@@ -22,8 +22,8 @@ func hashed(policies []route.HashPolicy, id uint64, call *rpcinfo.Call, headers 
 	return &with
 }
 
-// hashOf combines what the policies make, as Envoy does, until a terminal one that is not
-// the first to make something.
+// hashOf combines the hashes of the policies, as Envoy does. It stops after a terminal policy once
+// there is a hash.
 func hashOf(policies []route.HashPolicy, id uint64, headers route.Metadata) (hash uint64, ok bool) {
 	for i := range policies {
 		p := &policies[i]
@@ -54,8 +54,8 @@ func hashOne(p *route.HashPolicy, id uint64, headers route.Metadata) (hash uint6
 	return xxhash.Sum64String(value), true
 }
 
-// headerValue is what A28 lets a channel see of a header: no binary ones, and the content
-// type that gRPC sends.
+// headerValue returns the value of a header that A28 lets a channel see. It excludes binary
+// headers, and includes the content type that gRPC sends.
 func headerValue(name string, headers route.Metadata) (string, bool) {
 	if strings.HasSuffix(name, "-bin") {
 		return "", false

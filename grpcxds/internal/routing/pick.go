@@ -11,11 +11,10 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 )
 
-// Pick routes a call that comes to a picker without having passed an interceptor of a
-// [Channel], as in channels that only have the resolver. Timeouts and retries cannot be
-// applied then. Where HTTP filters would have something to do, the call fails: what they
-// are for, such as security, must not be passed over. Whoever picks calls release when the
-// call is over, or was not sent.
+// Pick routes a call in the picker if no interceptor of a [Channel] has routed it, as in channels
+// that have only the resolver. Timeouts and retries cannot be applied then. The call fails if HTTP
+// filters must run, because filters such as those for security must not be skipped. The caller
+// calls release when the call has ended or was not sent.
 func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error) {
 	var headers headers
 	p, err := t.plan(ctx, method, &headers)

@@ -7,25 +7,24 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
 )
 
-// refs are the clusters that a channel's calls can be sent to, or are under way to. They
-// outlive the resolver, so that a call that begins while the channel becomes idle finds
-// its cluster in the configuration of the next one.
+// refs are the clusters that a channel's table or calls use. They outlive the resolver. A call that
+// begins while the channel becomes idle therefore finds its cluster in the next configuration.
 type refs struct {
 	mu     sync.Mutex
 	holder xdsconfig.Holder
 	live   map[string]*ref
 }
 
-// A ref keeps a cluster in the configuration while it is counted: once by each table that
-// has it, and once by each call.
+// A ref keeps a cluster in the configuration while its count is positive. Each table with the
+// cluster counts once, and each call counts once.
 type ref struct {
 	refs    *refs
 	name    string
 	count   atomic.Int64
-	release func() // with refs.mu
+	release func() // guarded by refs.mu
 }
 
-// bind makes a holder the one that keeps clusters; nil: there is none now.
+// bind sets the holder that keeps clusters. Nil removes it.
 func (r *refs) bind(h xdsconfig.Holder) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +34,7 @@ func (r *refs) bind(h xdsconfig.Holder) {
 	}
 }
 
-// get returns the counted ref of a cluster.
+// get returns the ref of a cluster and counts it.
 func (r *refs) get(name string) *ref {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -52,7 +51,7 @@ func (r *refs) get(name string) *ref {
 	return one
 }
 
-// hold has the cluster in the configuration. refs.mu is held.
+// hold keeps the cluster in the configuration. refs.mu is held.
 func (r *ref) hold() {
 	r.release = func() {}
 	if r.refs.holder != nil {
@@ -60,7 +59,7 @@ func (r *ref) hold() {
 	}
 }
 
-// acquire counts once more, unless nothing was counted any longer.
+// acquire counts the ref once more. It returns false if the count is 0.
 func (r *ref) acquire() bool {
 	for {
 		n := r.count.Load()
@@ -73,7 +72,7 @@ func (r *ref) acquire() bool {
 	}
 }
 
-// drop takes back what acquire or get counted.
+// drop reverses one acquire or get.
 func (r *ref) drop() {
 	if r.count.Add(-1) > 0 {
 		return

@@ -12,36 +12,35 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxReplay is how many bytes of messages a stream keeps for another attempt, as in
-// grpc-go.
+// maxReplay is the limit of message bytes that a stream keeps for another attempt, as in grpc-go.
 const maxReplay = 256 << 10
 
-// A replay is a stream that begins again when it fails before a header has arrived. Until
-// then it keeps what was sent, and sends that again; then it is committed: it only
-// forwards. It finds out about failures when it is received from.
+// A replay is a stream that is retried if it fails before a header is received. Until then it keeps
+// sent messages, and sends them again on a retry. After that it is committed and only forwards. It
+// detects failures by receiving.
 type replay struct {
-	ctx    context.Context //nolint:containedctx // of the call, for its attempts
+	ctx    context.Context //nolint:containedctx // the call's context, for its attempts
 	opts   []grpc.CallOption
 	open   func(context.Context, []grpc.CallOption) (grpc.ClientStream, error)
-	finish func(error) // once
+	finish func(error) // runs once
 	limit  int
 
-	settling sync.Mutex // who has it waits for the header
-	again    sync.Mutex // who has it may begin again or commit; it is taken after settling
-	tries    *tries     // with again
+	settling sync.Mutex // held while waiting for the header
+	again    sync.Mutex // held to retry or commit; locked after settling
+	tries    *tries     // guarded by again
 
-	mu        sync.Mutex // of what follows; it is taken last
+	mu        sync.Mutex // guards the fields below; locked last
 	stream    grpc.ClientStream
 	attempt   int
 	over      bool // the attempt has ended with overErr
 	overErr   error
 	committed bool
-	err       error // what the call ended with, where the stream cannot tell any more
+	err       error // the result of the call, if the stream cannot return it
 	sent      []func(grpc.ClientStream) error
 	size      int
 }
 
-// newReplay opens a stream, trying again where that fails.
+// newReplay opens a stream, and retries if that fails.
 func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(context.Context, []grpc.CallOption) (grpc.ClientStream, error)) (grpc.ClientStream, error) {
 	r := &replay{ctx: ctx, tries: t, open: open, limit: maxReplay}
 	others, finish := splitFinish(opts)
@@ -65,7 +64,7 @@ func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(
 	}
 }
 
-// begin opens the stream of another attempt. It needs again.
+// begin opens the stream of another attempt. The caller holds again.
 func (r *replay) begin() (grpc.ClientStream, error) {
 	r.mu.Lock()
 	r.attempt++
@@ -76,8 +75,8 @@ func (r *replay) begin() (grpc.ClientStream, error) {
 	return r.open(r.tries.attempt(r.ctx), append(slices.Clip(r.opts), ended))
 }
 
-// attemptEnded finishes the call when its last attempt ends, though nobody may ask for
-// the result.
+// attemptEnded finishes the call when its last attempt ends, even if the program does not read the
+// result.
 func (r *replay) attemptEnded(attempt int, err error) {
 	r.mu.Lock()
 	if r.attempt == attempt {
@@ -90,18 +89,18 @@ func (r *replay) attemptEnded(attempt int, err error) {
 	}
 }
 
-// use makes a stream the one in use. mu is held, or nobody knows the replay yet.
+// use sets the current stream. mu is held, or the replay is not shared yet.
 func (r *replay) use(s grpc.ClientStream) { r.stream = s }
 
-// now is the stream that is in use.
+// now returns the current stream.
 func (r *replay) now() (s grpc.ClientStream, committed bool, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.stream, r.committed, r.err
 }
 
-// commit ends the time in which another attempt may be made. It needs again. An error is
-// what the call has ended with.
+// commit prevents further attempts. The caller holds again. A non-nil error is the result of the
+// call.
 func (r *replay) commit(err error) {
 	r.mu.Lock()
 	r.committed, r.sent = true, nil
@@ -125,8 +124,8 @@ func eofIsNil(err error) error {
 	return err
 }
 
-// settle waits for a header, beginning again as often as it takes. It returns the stream
-// that is committed to, or what the call has ended with.
+// settle waits for a header, and retries as needed. It returns the committed stream, or the result
+// of the call.
 func (r *replay) settle() (grpc.ClientStream, error) {
 	if s, committed, err := r.now(); committed {
 		return s, err
@@ -144,7 +143,7 @@ func (r *replay) settle() (grpc.ClientStream, error) {
 			r.again.Unlock()
 			continue
 		}
-		// Without a header, there is no message that this could take.
+		// Without a header, no message can be received here.
 		r.retry(s, s.RecvMsg(nil))
 	}
 }
@@ -155,7 +154,7 @@ func (r *replay) retry(s grpc.ClientStream, err error) {
 	r.again.Lock()
 	defer r.again.Unlock()
 	if _, committed, _ := r.now(); committed {
-		r.commit(err) // a message did not fit meanwhile
+		r.commit(err) // a message exceeded the limit meanwhile
 		return
 	}
 	trailer := s.Trailer()
@@ -174,8 +173,9 @@ func (r *replay) retry(s grpc.ClientStream, err error) {
 	}
 }
 
-// resend sends on a new stream what was sent before, what is being sent meanwhile included,
-// and makes it the one in use. A stream that is broken already is as good: receiving tells.
+// resend sends the kept messages on a new stream, including those that are added meanwhile. Then it
+// makes the stream current. It also does so if the stream is broken, because receiving returns the
+// error.
 func (r *replay) resend(s grpc.ClientStream) error {
 	for i := 0; ; i++ {
 		r.mu.Lock()
@@ -192,8 +192,8 @@ func (r *replay) resend(s grpc.ClientStream) error {
 	}
 }
 
-// forward sends something, and keeps it for another attempt. What does not fit is the
-// last thing of the last attempt.
+// forward sends a message or a close, and keeps it for another attempt. If it does not fit, forward
+// commits the stream before it sends.
 func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	r.mu.Lock()
 	s, committed := r.stream, r.committed
@@ -209,7 +209,7 @@ func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	case fits:
 		err := send(s)
 		if errors.Is(err, io.EOF) {
-			return nil // receiving tells what the matter is
+			return nil // receiving returns the error
 		}
 		if err != nil {
 			r.unsendable(s, err)
@@ -223,8 +223,8 @@ func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	return send(s)
 }
 
-// unsendable ends the call, unless it is made on another stream by now: gRPC has ended the
-// one that something could not be sent on.
+// unsendable ends the call, unless another stream is current by now. gRPC has ended the stream that
+// could not send the message.
 func (r *replay) unsendable(s grpc.ClientStream, err error) {
 	r.again.Lock()
 	defer r.again.Unlock()

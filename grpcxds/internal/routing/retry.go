@@ -16,17 +16,17 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// maxRetries is how often a call is made again at most: gRPC makes five attempts (A44).
+// maxRetries is the limit of retries: gRPC makes five attempts (A44).
 const maxRetries = 4
 
-// A retry says when calls are made again. It is immutable.
+// A retry is a retry policy. It is immutable.
 type retry struct {
-	codes uint64 // a bit for each
+	codes uint64 // one bit for each code
 	max   uint32
 	pause route.BackOff
 }
 
-// newRetry reads a policy; nil: calls are made once.
+// newRetry reads a policy. It returns nil if calls are not retried.
 func newRetry(p *route.RetryPolicy) *retry {
 	if p == nil || len(p.Codes) == 0 {
 		return nil
@@ -41,12 +41,12 @@ func newRetry(p *route.RetryPolicy) *retry {
 // tries are the attempts of one call.
 type tries struct {
 	*retry
-	made   uint32 // retries
-	paused uint32 // since the server last said how long to wait
+	made   uint32 // the number of retries
+	paused uint32 // back-offs since the server's last pushback
 }
 
-// wants reports whether the call is worth another attempt after one that ended with err
-// before a header arrived. Calls that load balancing drops are not (A32).
+// wants reports whether to retry after an attempt that ended with err before a header. Calls that
+// load balancing drops are not retried (A32).
 func (t *tries) wants(err error) bool {
 	var d interface{ Dropped() bool }
 	if errors.As(err, &d) && d.Dropped() {
@@ -55,8 +55,8 @@ func (t *tries) wants(err error) bool {
 	return err != nil && t.made < t.max && t.codes>>status.Code(err)&1 == 1
 }
 
-// again waits for the time of another attempt. Otherwise it returns what the call ends
-// with: err, or that its time was over meanwhile.
+// again waits until the next attempt may start, and returns nil. Otherwise it returns the result of
+// the call: err, or the error of a context that ended meanwhile.
 func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error {
 	if !t.wants(err) {
 		return err
@@ -76,13 +76,13 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 	return nil
 }
 
-// pushback is how long to wait: as long as the server says, if it does, or a back-off with
-// some jitter (gRFC A6). Not ok: the server wants no other attempt.
+// pushback returns the time to wait: the server's pushback if it sent one, or a back-off with
+// jitter (gRFC A6). It returns false if the server forbids another attempt.
 func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 	values := trailer.Get("grpc-retry-pushback-ms")
 	if len(values) == 0 {
 		pause = t.pause.Max
-		if t.pause.Base <= pause>>t.paused { // else doubling might overflow
+		if t.pause.Base <= pause>>t.paused { // otherwise doubling might overflow
 			pause = t.pause.Base << t.paused
 		}
 		t.paused++
@@ -97,7 +97,8 @@ func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// attempt is the context of the next attempt, which tells the server how many there were.
+// attempt returns the context of the next attempt. It tells the server the number of earlier
+// attempts.
 func (t *tries) attempt(ctx context.Context) context.Context {
 	if t.made == 0 {
 		return ctx
@@ -105,7 +106,7 @@ func (t *tries) attempt(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "grpc-previous-rpc-attempts", strconv.FormatUint(uint64(t.made), 10))
 }
 
-// unary makes a call until an attempt is good, has seen a header, or was the last.
+// unary makes a call until an attempt succeeds, receives a header, or is the last.
 func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(context.Context, []grpc.CallOption) error) error { //nolint:revive // what is done comes first
 	opts, finish := splitFinish(opts)
 	var header, trailer metadata.MD
@@ -114,7 +115,7 @@ func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(co
 		err := invoke(t.attempt(ctx), opts)
 		if err != nil && header == nil {
 			if err = t.again(ctx, err, trailer); err == nil {
-				trailer = nil // an attempt that comes to no server leaves it alone
+				trailer = nil // an attempt that reaches no server does not set it
 				continue
 			}
 		}
@@ -123,7 +124,7 @@ func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(co
 	}
 }
 
-// splitFinish takes those options out that are for the call and not for each attempt.
+// splitFinish separates the options for the whole call from those for each attempt.
 func splitFinish(opts []grpc.CallOption) (others []grpc.CallOption, finish func(error)) {
 	var ends []func(error)
 	others = slices.Clone(opts)

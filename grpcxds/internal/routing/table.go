@@ -19,48 +19,48 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// Settings are what a table is made with, beside the configuration.
+// Settings configure a table, in addition to the configuration.
 type Settings struct {
-	// Filters are those that can run.
+	// Filters are the filters that can run.
 	Filters *filterchain.Table
-	// Where says whose errors they are: the target and its data-plane authority.
+	// Where prefixes errors: the target and its data-plane authority.
 	Where string
-	// NodeID is the bootstrap's, for messages.
+	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
 }
 
-// A Table says what becomes of calls by one configuration. It is immutable, and holds the
-// clusters that calls can be sent to.
+// A Table routes calls with one configuration. It is immutable, and holds the clusters of its
+// routes.
 type Table struct {
 	settings Settings
 	config   *xdsconfig.Config
 	plans    map[*route.Route]*plan
-	headers  bool // a route looks at headers
+	headers  bool // a route matches headers
 	held     []*ref
 }
 
-// A plan is what becomes of the calls that a route takes.
+// A plan has the settings of the calls of a route.
 type plan struct {
 	targets []target
-	total   uint32 // of the targets' weights
+	total   uint32 // the sum of the targets' weights
 	limit   time.Duration
 	retry   *retry
 	hash    []route.HashPolicy
 	id      uint64 // the channel's
-	// A route that calls cannot be sent by: they pass the filters first (A36).
+	// err makes all calls fail, after they have passed the filters of chain (A36).
 	err   error
 	chain *filterchain.ClientChain
 }
 
-// A target is where calls are sent, and what they pass on the way.
+// A target is a cluster of a route, and its filters.
 type target struct {
 	weight uint32
 	ref    *ref
-	call   *rpcinfo.Call // of calls without a hash
+	call   *rpcinfo.Call // for calls without a hash
 	chain  *filterchain.ClientChain
 }
 
-// Compile makes the table of a configuration with a virtual host. It must be given to Set.
+// Compile makes the table of a configuration with a virtual host. The table must be given to Set.
 func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
 	t := &Table{settings: s, config: config, plans: make(map[*route.Route]*plan, len(config.VirtualHost.Routes))}
 	list, listErr := s.Filters.Client(config.Listener.API.Filters)
@@ -84,14 +84,14 @@ func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
 	return t
 }
 
-// IsFor reports whether the table says what that of another configuration would. Nil
-// says nothing.
+// IsFor reports whether the table of another configuration would be equal. A nil table is equal to
+// none.
 func (t *Table) IsFor(config *xdsconfig.Config) bool {
 	return t != nil && t.config.Listener == config.Listener && t.config.Route == config.Route &&
 		t.config.VirtualHost == config.VirtualHost
 }
 
-// limit is how long a call may take at most; 0: as long as it wants (A31).
+// limit returns the time limit of a call; 0: none (A31).
 func limit(config *xdsconfig.Config, r *route.Route) time.Duration {
 	switch {
 	case r.GRPCTimeoutHeaderMax != nil:
@@ -135,7 +135,7 @@ func (b *builder) build(list *filterchain.ClientChain, err error) {
 	}
 }
 
-// fail makes the plan one of calls that cannot be sent.
+// fail makes the calls of the plan fail.
 func (b *builder) fail(err error) {
 	b.plan.err = b.table.trouble(fmt.Sprintf("virtual host %s: route %s: %s",
 		label(b.table.config.VirtualHost.Name), label(b.route.Name), printable.Text(err.Error(), printable.Quoted)))
@@ -161,7 +161,7 @@ func (b *builder) add(name string, weight uint32, overrides map[string]route.Fil
 	})
 }
 
-// plan finds what becomes of a call. The error is a gRPC status.
+// plan returns the plan of a call. The error is a gRPC status.
 func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, error) {
 	var seen route.Headers
 	if t.headers {
@@ -175,7 +175,7 @@ func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, err
 	return t.plans[r], nil
 }
 
-// info is what pickers are to know of a call.
+// info returns the routing decisions of a call for the pickers.
 func (p *plan) info(ctx context.Context, to *target, h *headers) *rpcinfo.Call {
 	if len(p.hash) == 0 {
 		return to.call
@@ -183,7 +183,7 @@ func (p *plan) info(ctx context.Context, to *target, h *headers) *rpcinfo.Call {
 	return hashed(p.hash, p.id, to.call, h.get(ctx))
 }
 
-// choose is one of the targets, by weight.
+// choose returns one of the targets, by weight.
 func (p *plan) choose() *target {
 	if len(p.targets) == 1 {
 		return &p.targets[0]
@@ -199,11 +199,11 @@ func (p *plan) choose() *target {
 	return &p.targets[i]
 }
 
-// label quotes a name for an error. There may be an error for each of many routes, so that
-// long names are clipped.
+// label quotes a name for an error. It clips long names, because each of many routes may have an
+// error.
 func label(name string) string { return printable.Quote(name, printable.Short) }
 
-// trouble is an error about the routes.
+// trouble returns an error about the routes.
 func (t *Table) trouble(what string) error {
 	return fmt.Errorf("%s: %w", t.settings.Where, &resource.Error{
 		Kind: errUnroutable, Type: route.Type().Name(), Name: t.config.Route.Name(),
@@ -213,7 +213,7 @@ func (t *Table) trouble(what string) error {
 
 var errUnroutable = errors.New("cannot route the call")
 
-// release gives back the clusters that the table holds.
+// release releases the clusters that the table holds.
 func (t *Table) release() {
 	for _, r := range t.held {
 		r.drop()

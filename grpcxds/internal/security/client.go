@@ -15,13 +15,13 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// A Cluster is the TLS of the connections of one cluster, which changes as the cluster
-// does. It is safe for concurrent use.
+// A Cluster is the TLS of the connections of one cluster. Update replaces it when the cluster
+// changes. It is safe for concurrent use.
 type Cluster struct {
 	providers *Providers
 	current   atomic.Pointer[client]
 
-	mu     sync.Mutex // of Update and Close
+	mu     sync.Mutex // guards Update and Close
 	closed bool
 }
 
@@ -31,11 +31,11 @@ type client struct {
 	identity, roots *lease
 }
 
-// Cluster makes the TLS of a cluster, which says nothing of it before the first Update.
+// Cluster makes the TLS of a cluster. Before the first Update, connections use the fallback.
 func (p *Providers) Cluster() *Cluster { return &Cluster{providers: p} }
 
-// Update sets what connections are secured by from now on; nil: the fallback. Those that
-// there are stay as they are. A provider that cannot be started makes handshakes fail.
+// Update sets the TLS of new connections; nil: the fallback. Existing connections do not change. A
+// provider that cannot be started makes handshakes fail.
 func (c *Cluster) Update(t *tlscontext.Client) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Cluster) Update(t *tlscontext.Client) {
 	c.current.Swap(next).release()
 }
 
-// Close ends the use of the providers. Connections that are made afterwards may fail.
+// Close releases the providers. Later handshakes may fail.
 func (c *Cluster) Close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +66,7 @@ func (c *client) release() {
 	}
 }
 
-// clusterKey is where an address has its cluster, and the hostname of its endpoint.
+// clusterKey is the attribute of an address with its cluster and the hostname of its endpoint.
 type clusterKey struct{}
 
 type secured struct {
@@ -74,20 +74,19 @@ type secured struct {
 	hostname string
 }
 
-// Equal reports whether connections are secured alike: addresses are told apart by it.
+// Equal reports whether connections use the same TLS. gRPC distinguishes addresses by it.
 func (s secured) Equal(o any) bool { return s == o }
 
-// WithCluster returns the address with the TLS of the cluster that it is in. The hostname
-// is that of the endpoint, or the name and port of a cluster that is found by DNS; empty: it
-// has none (A101).
+// WithCluster returns the address with the TLS of its cluster. hostname is that of the endpoint, or
+// the name and port of a LOGICAL_DNS cluster. It is empty if there is none (A101).
 func WithCluster(a resolver.Address, c *Cluster, hostname string) resolver.Address {
 	a.Attributes = a.Attributes.WithValue(clusterKey{}, secured{c, hostname})
 	return a
 }
 
-// ClientTLS is what a handshake with an address of these attributes goes by. It waits for
-// certificates as long as the context lasts. Nil: the control plane says nothing of TLS, so
-// that the fallback is to be used. The name to ask for is in ServerName; empty: none.
+// ClientTLS returns the TLS of a handshake with an address of these attributes. It waits for
+// certificates until the context is done. It returns nil if the control plane did not configure
+// TLS, so that the fallback is used. ServerName is the name to send (SNI). It is empty for none.
 func ClientTLS(ctx context.Context, a *attributes.Attributes) (*tls.Config, error) {
 	s, ok := a.Value(clusterKey{}).(secured)
 	if !ok {
@@ -105,8 +104,8 @@ func ClientTLS(ctx context.Context, a *attributes.Attributes) (*tls.Config, erro
 	}
 }
 
-// config is what one handshake goes by, with the newest certificates. The usual
-// verification, which would be of a host's name, is replaced (A29).
+// config returns the TLS of one handshake, with the newest certificates. It replaces the usual
+// verification, which verifies a hostname (A29).
 func (c *client) config(ctx context.Context, hostname string) (*tls.Config, error) {
 	out := &tls.Config{InsecureSkipVerify: true, ServerName: c.sni(hostname), MinVersion: tls.VersionTLS12} //nolint:gosec // VerifyConnection does it
 	v := verifier{usage: x509.ExtKeyUsageServerAuth, names: matchSANs(c.SANs)}
@@ -133,8 +132,8 @@ func (c *client) config(ctx context.Context, hostname string) (*tls.Config, erro
 	return out, nil
 }
 
-// sni is the name to ask for (A101): the endpoint's, without its port, if the cluster wants
-// that, or the one that the cluster says. An IP address is none (RFC 6066 section 3).
+// sni returns the name to send (A101): the endpoint's hostname without its port, if the cluster
+// says so, or the cluster's SNI. It never returns an IP address (RFC 6066 section 3).
 func (c *client) sni(hostname string) string {
 	if host, _, err := net.SplitHostPort(hostname); err == nil {
 		hostname = host

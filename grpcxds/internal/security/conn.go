@@ -10,29 +10,29 @@ import (
 	"time"
 )
 
-// A Conn is a connection that a server has accepted, with the TLS of its filter chain for
-// the credentials that want to know it. For others it is the connection that it is made of.
+// A Conn is a connection that a server has accepted, with the TLS of its filter chain. Only
+// credentials of this module read the TLS. To others it is the underlying connection.
 type Conn struct {
 	net.Conn
 	server *Server
 
-	open context.Context //nolint:containedctx // lasts as long as the connection
+	open context.Context //nolint:containedctx // done when the connection is closed
 	end  context.CancelFunc
 
 	mu       sync.Mutex
 	deadline time.Time
 }
 
-// NewConn makes a connection with the TLS of its chain; nil: the chain says nothing of it.
-// The Server must not be closed before the handshake is over.
+// NewConn makes a connection with the TLS of its chain; nil: the chain does not configure TLS. The
+// Server must not be closed before the handshake has ended.
 func NewConn(c net.Conn, server *Server) *Conn {
 	open, end := context.WithCancel(context.Background())
 	return &Conn{Conn: c, server: server, open: open, end: end}
 }
 
-// ServerTLS is what the handshake of the connection goes by. It waits for certificates as
-// long as the deadline of the connection allows, and until Close. Nil: the control plane
-// says nothing of TLS, so that the fallback is to be used.
+// ServerTLS returns the TLS of the connection's handshake. It waits for certificates until the
+// deadline of the connection, or until Close. It returns nil if the control plane did not configure
+// TLS, so that the fallback is used.
 func (c *Conn) ServerTLS() (*tls.Config, error) {
 	if c.server == nil {
 		return nil, nil //nolint:nilnil // no TLS is no error
@@ -49,7 +49,7 @@ func (c *Conn) ServerTLS() (*tls.Config, error) {
 	return c.server.config(ctx)
 }
 
-// SetDeadline is that of [net.Conn]; it holds for the waiting for certificates, too.
+// SetDeadline implements [net.Conn]. The deadline also limits the wait for certificates.
 func (c *Conn) SetDeadline(t time.Time) error {
 	c.mu.Lock()
 	c.deadline = t
@@ -57,13 +57,13 @@ func (c *Conn) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-// Close is that of [net.Conn]; it ends the waiting for certificates, too.
+// Close implements [net.Conn]. It also ends the wait for certificates.
 func (c *Conn) Close() error {
 	c.end()
 	return c.Conn.Close()
 }
 
-// SyscallConn is that of the connection which it is made of.
+// SyscallConn returns that of the underlying connection.
 func (c *Conn) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }
 
 func syscallConn(c net.Conn) (syscall.RawConn, error) {

@@ -1,9 +1,9 @@
-// Package security is the TLS that the control plane wants for connections (gRFC A29): the
-// certificate providers behind it, and what handshakes go by.
+// Package security secures connections with the TLS that the control plane configures (gRFC A29).
+// It runs the certificate providers and makes the TLS configuration of each handshake.
 //
-// [Providers] run one provider for each instance of the bootstrap, kind and certificate that
-// something uses, and end it when nothing does. A [Server] is the TLS of one filter chain,
-// a [Cluster] that of one cluster; every handshake takes what the providers have at that
-// moment, so that certificates change without a connection being dropped. Material that is
-// not there yet is waited for, as long as the handshake may last.
+// [Providers] run one provider for each combination of bootstrap instance, kind and certificate
+// that is in use. They close a provider after its last use. A [Server] is the TLS of one filter
+// chain, a [Cluster] that of one cluster. Every handshake uses the current certificates of the
+// providers, so that certificates change without dropping a connection. If a provider has no
+// certificates yet, a handshake waits for them until its deadline.
 package security

@@ -14,8 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 )
 
-// Providers run certificate providers, each as long as something uses it. They are safe
-// for concurrent use.
+// Providers run certificate providers, each while it is in use. They are safe for concurrent use.
 type Providers struct {
 	instances map[string]bootstrap.CertificateProvider
 	plugins   map[string]certprovider.Plugin
@@ -25,13 +24,13 @@ type Providers struct {
 	running map[key]*provider
 }
 
-// A key says what a provider is for.
+// A key identifies a provider by its instance and use.
 type key struct {
 	tlscontext.Instance
 	kind kind
 }
 
-// A kind is what a certificate is used as.
+// A kind is the use of a certificate.
 type kind string
 
 const (
@@ -39,15 +38,15 @@ const (
 	roots    kind = "roots"
 )
 
-// A provider is one that runs, or could not be started.
+// A provider is a running provider, or the error of its start.
 type provider struct {
 	grpccert.Provider
 	err  error
 	uses int // guarded by Providers.mu
 }
 
-// NewProviders runs nothing yet. Two plugins with one name, and one that lacks a half, are
-// errors.
+// NewProviders makes Providers without a running provider. It returns an error if two plugins have
+// one name, or if a plugin lacks a half.
 func NewProviders(b *bootstrap.Config, plugins []certprovider.Plugin) (*Providers, error) {
 	p := &Providers{
 		instances: b.CertificateProviders(),
@@ -66,7 +65,7 @@ func NewProviders(b *bootstrap.Config, plugins []certprovider.Plugin) (*Provider
 	return p, nil
 }
 
-// Close ends all providers. Handshakes that need one fail from now on.
+// Close closes all providers. Later handshakes that need one fail.
 func (p *Providers) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,16 +78,16 @@ func (p *Providers) Close() {
 	p.running = nil
 }
 
-// A lease is the use of one provider. A nil one is of none.
+// A lease is one use of a provider. A nil lease uses none.
 type lease struct {
 	from *Providers
 	key  key
 	*provider
 }
 
-// acquire starts a provider, unless one runs. That it cannot be had is told by what its
-// lease is used for: whoever wants certificates must not do without. The zero instance has
-// no lease.
+// acquire returns a lease of a provider, and starts the provider unless it runs. If the start
+// fails, each use of the lease returns the error, so that no connection silently goes without
+// certificates. The zero instance has a nil lease.
 func (p *Providers) acquire(i tlscontext.Instance, k kind) *lease {
 	if i == (tlscontext.Instance{}) {
 		return nil
@@ -127,7 +126,7 @@ func (p *Providers) start(k key) (grpccert.Provider, error) {
 	})
 }
 
-// release ends the use, and with the last one the provider.
+// release ends the use. The last release closes the provider.
 func (l *lease) release() {
 	if l == nil {
 		return
@@ -136,7 +135,7 @@ func (l *lease) release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.running[l.key] != l.provider {
-		return // closed
+		return // Close has closed it
 	}
 	l.uses--
 	if l.uses > 0 {
@@ -148,7 +147,7 @@ func (l *lease) release() {
 	}
 }
 
-// material waits for what the provider has, as long as the context lasts.
+// material returns the provider's certificates. It waits for them until the context is done.
 func (l *lease) material(ctx context.Context) (*grpccert.KeyMaterial, error) {
 	if l.err != nil {
 		return nil, l.err

@@ -17,22 +17,22 @@ import (
 )
 
 type (
-	// proxyKey is where the address of an endpoint has that of its proxy.
+	// proxyKey is the attribute of an endpoint's address with the address of its proxy.
 	proxyKey struct{}
-	// targetKey is where the address of a proxy has that of the endpoint behind it.
+	// targetKey is the attribute of a proxy's address with the address of the endpoint behind it.
 	targetKey struct{}
 )
 
-// WithProxy returns the address of an endpoint that is reached through an HTTP proxy (gRFC
-// A86). It stays the endpoint's for LB policies, which tell endpoints apart by it.
+// WithProxy returns the address of an endpoint behind an HTTP proxy (gRFC A86). The address itself
+// stays that of the endpoint, because LB policies distinguish endpoints by it.
 func WithProxy(endpoint resolver.Address, proxy string) resolver.Address {
 	endpoint.Attributes = endpoint.Attributes.WithValue(proxyKey{}, proxy)
 	return endpoint
 }
 
-// ThroughProxies are the addresses that a subchannel is made with: those of the proxies, if
-// there are any, with the endpoints' for the CONNECT requests. The subchannel needs the
-// credentials of [ProxyBundle], whatever the channel dials with.
+// ThroughProxies returns the addresses to make a subchannel with. It replaces the address of an
+// endpoint behind a proxy by that of the proxy, and keeps the endpoint's for the CONNECT request.
+// The subchannel needs the credentials of [ProxyBundle], for any credentials of the channel.
 func ThroughProxies(endpoints []resolver.Address) []resolver.Address {
 	out := endpoints
 	for i, a := range endpoints {
@@ -49,8 +49,8 @@ func ThroughProxies(endpoints []resolver.Address) []resolver.Address {
 	return out
 }
 
-// ProxyBundle makes the credentials of subchannels whose addresses may be those of
-// [ThroughProxies]: the channel's, which come when the proxy has opened the way.
+// ProxyBundle makes the credentials of subchannels whose addresses may come from [ThroughProxies].
+// They use the channel's credentials once the proxy has accepted the CONNECT request.
 func ProxyBundle(channel balancer.BuildOptions) credentials.Bundle {
 	b := proxyBundle{Bundle: channel.CredsBundle, creds: channel.DialCreds}
 	if b.Bundle != nil && b.Bundle.TransportCredentials() != nil {
@@ -89,7 +89,7 @@ func (b proxyBundle) NewWithMode(mode string) (credentials.Bundle, error) {
 	return ProxyBundle(balancer.BuildOptions{CredsBundle: inner, DialCreds: b.creds}), nil
 }
 
-// proxyCredentials ask the proxy first, where there is one.
+// proxyCredentials first send a CONNECT request, if the address is that of a proxy.
 type proxyCredentials struct {
 	credentials.TransportCredentials
 }
@@ -112,7 +112,8 @@ func (c proxyCredentials) Clone() credentials.TransportCredentials {
 	return proxyCredentials{c.TransportCredentials.Clone()}
 }
 
-// connect asks a proxy for the way to the target, as long as the context lasts.
+// connect sends a CONNECT request for the target, and waits for the response until the context is
+// done.
 func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -132,7 +133,7 @@ func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error
 		return nil, fmt.Errorf("the proxy says %d %s", status, http.StatusText(status))
 	case r.Buffered() == 0:
 		return conn, nil
-	default: // a server of HTTP/2 may speak first
+	default: // an HTTP/2 server may send first
 		return &readAhead{conn, r}, nil
 	}
 }
@@ -152,7 +153,7 @@ func exchange(conn net.Conn, r *bufio.Reader, target string) (status int, err er
 	return response.StatusCode, nil // its body is the connection, or ends with it
 }
 
-// readAhead is a connection of which something has been read already.
+// readAhead is a connection with bytes that were already read.
 type readAhead struct {
 	net.Conn
 	r *bufio.Reader
@@ -161,5 +162,5 @@ type readAhead struct {
 // Read implements [net.Conn].
 func (c *readAhead) Read(b []byte) (int, error) { return c.r.Read(b) }
 
-// SyscallConn is that of the connection.
+// SyscallConn returns that of the underlying connection.
 func (c *readAhead) SyscallConn() (syscall.RawConn, error) { return syscallConn(c.Conn) }

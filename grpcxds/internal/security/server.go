@@ -8,15 +8,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// A Server is the TLS of the connections of one filter chain. Its providers run until
-// Close. Nil, as a chain has it that says nothing of TLS, is valid.
+// A Server is the TLS of the connections of one filter chain. Its providers run until Close. Nil is
+// valid, and means that the chain does not configure TLS.
 type Server struct {
 	identity, roots *lease
 	require         bool
 }
 
-// Server prepares the TLS of a filter chain; nil for nil. A provider that cannot be started
-// makes handshakes fail.
+// Server prepares the TLS of a filter chain. It returns nil for nil. A provider that cannot be
+// started makes handshakes fail.
 func (p *Providers) Server(c *tlscontext.Server) *Server {
 	if c == nil {
 		return nil
@@ -28,7 +28,7 @@ func (p *Providers) Server(c *tlscontext.Server) *Server {
 	}
 }
 
-// Close ends the use of the providers. Handshakes that still wait for one may fail.
+// Close releases the providers. Handshakes that still wait for one may fail.
 func (s *Server) Close() {
 	if s != nil {
 		s.identity.release()
@@ -36,8 +36,8 @@ func (s *Server) Close() {
 	}
 }
 
-// config is what one handshake goes by, with the newest certificates. It is good for no
-// other one, so there are no session tickets: whoever was trusted once is looked at again.
+// config returns the TLS of one handshake, with the newest certificates. It disables session
+// tickets, so that every connection verifies its peer again.
 func (s *Server) config(ctx context.Context) (*tls.Config, error) {
 	m, err := s.identity.material(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *Server) config(ctx context.Context) (*tls.Config, error) {
 	v := verifier{material: m, usage: x509.ExtKeyUsageClientAuth}
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.PeerCertificates) == 0 {
-			return nil // where one is required, the handshake has ended
+			return nil // a required certificate was checked earlier in the handshake
 		}
 		return v.verify(state)
 	}

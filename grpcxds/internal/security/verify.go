@@ -12,15 +12,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-// A verifier decides about the certificates of the other side.
+// A verifier verifies the certificates of the peer.
 type verifier struct {
 	material *grpccert.KeyMaterial // nil: the system's roots (A82)
 	usage    x509.ExtKeyUsage
-	// names, unless it is nil, says whether the leaf is of one who may be there.
+	// names, unless nil, checks the names of the leaf.
 	names func(leaf *x509.Certificate) error
 }
 
-// verify looks at the chain, and then at the names of the leaf.
+// verify verifies the chain, and then the names of the leaf.
 func (v *verifier) verify(state tls.ConnectionState) error {
 	if len(state.PeerCertificates) == 0 {
 		return errors.New("security: the other side has no certificate")
@@ -49,8 +49,8 @@ func (v *verifier) verify(state tls.ConnectionState) error {
 	return v.names(leaf)
 }
 
-// domainRoots are the roots for the trust domain of a leaf, which must be a well-formed
-// SPIFFE one (A87).
+// domainRoots returns the roots for the trust domain of a leaf, which must have a valid SPIFFE ID
+// (A87).
 func (v *verifier) domainRoots(leaf *x509.Certificate) (*x509.CertPool, error) {
 	id, err := x509svid.IDFromCert(leaf)
 	if err != nil {
@@ -70,8 +70,7 @@ func (v *verifier) domainRoots(leaf *x509.Certificate) (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// matchSANs demands that a name of the leaf matches one of the list, if there is a list
-// (A29).
+// matchSANs requires that a name of the leaf matches the list, unless the list is empty (A29).
 func matchSANs(list []matcher.String) func(*x509.Certificate) error {
 	if len(list) == 0 {
 		return nil
@@ -104,7 +103,7 @@ func matchSANs(list []matcher.String) func(*x509.Certificate) error {
 	}
 }
 
-// matchDNS matches a DNS name, which may be for all names below another (A29).
+// matchDNS matches a DNS name, which may have a wildcard (A29).
 func matchDNS(m *matcher.String, name string) bool {
 	if m.Kind == matcher.Exact {
 		return isFor(name, m.Text)
@@ -112,12 +111,12 @@ func matchDNS(m *matcher.String, name string) bool {
 	return m.Match(name)
 }
 
-// isFor reports whether a DNS name of a certificate, perhaps with a *, is for a host.
+// isFor reports whether a DNS name of a certificate, perhaps with a wildcard, covers a host.
 func isFor(name, host string) bool {
 	return (&x509.Certificate{DNSNames: []string{name}}).VerifyHostname(host) == nil
 }
 
-// matchName demands that a DNS name of the leaf is the one that was asked for (A101).
+// matchName requires that a DNS name of the leaf covers the name that was sent (A101).
 func matchName(sni string) func(*x509.Certificate) error {
 	return func(leaf *x509.Certificate) error {
 		for _, name := range leaf.DNSNames {
