@@ -35,9 +35,9 @@ func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, re
 	return p.info(ctx, to, &headers), to.ref.drop, nil
 }
 
-// Unroutable is what takes the place of [Table.Pick] while there is no table, for the given
-// reason. Calls fail, or wait, as they want. The reason is text only: a control plane's
-// status must not become that of a call (A54).
+// Unroutable replaces [Table.Pick] while there is no table, for the given reason. Calls fail, or
+// wait if they set WaitForReady. The reason becomes text, so that a control plane's status does not
+// become the status of a call (A54).
 func Unroutable(reason error) func(context.Context, string) (*rpcinfo.Call, func(), error) {
 	err := errors.New(reason.Error())
 	return func(context.Context, string) (*rpcinfo.Call, func(), error) { return nil, nil, err }

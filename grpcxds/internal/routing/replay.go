@@ -148,8 +148,7 @@ func (r *replay) settle() (grpc.ClientStream, error) {
 	}
 }
 
-// retry begins again after an attempt has failed with err. If it does not, the call has
-// ended.
+// retry starts another attempt after one has failed with err. Otherwise it ends the call.
 func (r *replay) retry(s grpc.ClientStream, err error) {
 	r.again.Lock()
 	defer r.again.Unlock()

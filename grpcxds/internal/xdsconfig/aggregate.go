@@ -10,26 +10,26 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// maxDepth is how deep clusters may be nested within aggregate ones (A37).
+// maxDepth is the limit of the nesting of aggregate clusters (A37).
 const maxDepth = 16
 
-// leavesPerCluster, times the limit of clusters, is how many leaves all aggregate clusters
-// of a target may have together. A few nested resources could ask for any number: each of
-// 10,000 aggregates may come to the same 10,000 leaves.
+// leavesPerCluster, times the limit of clusters, is the limit of the leaves of all aggregate
+// clusters of a target. Without it, a few nested resources could need any number: each of 10,000
+// aggregates may have the same 10,000 leaves.
 const leavesPerCluster = 16
 
-// A below is a summary of the clusters below an aggregate one. It is made once a turn.
+// A below is a summary of the clusters below an aggregate. Each turn makes it once.
 type below struct {
 	leaves  []string // first choice first
 	height  int      // in levels of clusters; a leaf has 1
-	pending bool     // some of it is not known yet
-	// entangled says that the leaves depend on the path of the walk: there is a cycle, or a
-	// path that is deeper than allowed. The walk then expands them for each target again.
+	pending bool     // some of the clusters are not known yet
+	// entangled says that the leaves depend on the path of the walk, because of a cycle or a path
+	// beyond the depth limit. The walk then expands them again for each target.
 	entangled bool
 }
 
-// aggregate makes the entry of an aggregate cluster. Clusters below it that are missing
-// harm it only when none is left (A37, A74).
+// aggregate makes the entry of an aggregate cluster. Missing clusters below it are an error only if
+// no leaf remains (A37, A74).
 func (w *walk) aggregate(name string, n *clusterNode) (complete bool) {
 	b, err := w.summary(n, 1), error(nil)
 	if b.entangled || b.height > maxDepth {
@@ -56,13 +56,12 @@ func (w *walk) aggregate(name string, n *clusterNode) (complete bool) {
 	return true
 }
 
-// summary visits each cluster below an aggregate one once a turn, even if many others lead
-// to it.
+// summary visits each cluster below an aggregate once per turn, even if many aggregates lead to it.
 func (w *walk) summary(n *clusterNode, depth int) *below {
 	if b := w.below[n]; b != nil {
 		return b
 	}
-	b := &below{entangled: true} // until it is done: reaching it now means a cycle
+	b := &below{entangled: true} // until the summary is complete: reaching it now means a cycle
 	w.below[n] = b
 	if depth > maxDepth {
 		return b
@@ -102,7 +101,7 @@ func (w *walk) summary(n *clusterNode, depth int) *below {
 	return b
 }
 
-// untangle finds the leaves as A37 says, from the aggregate cluster on.
+// untangle finds the leaves from the aggregate cluster on, by the algorithm of A37.
 func (w *walk) untangle(n *clusterNode) (*below, error) {
 	b := new(below)
 	leaves, err := n.update.Leaves(func(name string) (*cluster.Update, error) {
@@ -136,7 +135,7 @@ func (w *walk) count(leaves int) {
 	}
 }
 
-// A gather collects leaves without repetition, in the order in which they are met.
+// A gather collects leaves without repetition, in the order of the walk.
 type gather struct {
 	leaves []string
 	met    map[string]bool
@@ -144,7 +143,7 @@ type gather struct {
 
 func (g *gather) add(leaves []string) {
 	if len(g.leaves) == 0 {
-		g.leaves = slices.Clip(leaves) // shared until there are others
+		g.leaves = slices.Clip(leaves) // shared until another list is added
 		for _, name := range leaves {
 			g.met[name] = true
 		}

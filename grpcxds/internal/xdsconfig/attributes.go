@@ -14,54 +14,53 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
-// A State is what the resolver gives LB policies: the newest configuration, and what they
-// reach beyond it.
+// A State has the newest configuration and everything else that the resolver gives to LB policies.
 type State struct {
 	Config *Config
-	// Latest holds the newest state of the channel, for policies that begin a child with the
-	// resolver.State of an earlier update: rls_experimental ignores updates as long as it has
-	// no child. Nil: this state is the newest.
+	// Latest holds the newest state of the channel. Some policies start a child with the
+	// resolver.State of an earlier update: rls_experimental ignores updates while it has no child.
+	// Nil means that this state is the newest.
 	Latest *atomic.Pointer[State]
-	// Where says whose errors they are: the target and its data-plane authority.
+	// Where prefixes errors: the target and its data-plane authority.
 	Where string
-	// Connect says that the channel is to connect before there is a call: somebody who is not
-	// a call has brought it out of idleness.
+	// Connect asks the channel to connect before the first call. It is set if something other than
+	// a call has brought the channel out of idleness.
 	Connect bool
-	// Route routes calls that come to a picker without package rpcinfo's Call, since nothing
-	// but the resolver of this module is in their channel. Whoever picks calls release when
-	// the call is over, or was not sent. It goes by Config. Nil: there
-	// are no such calls.
+	// Route routes calls in the picker, if they have no Call of package rpcinfo because their
+	// channel has only the resolver of this module. It uses Config. The caller calls release when
+	// the call has ended or was not sent. Nil means that there are no such calls.
 	Route func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
-	// Holder keeps clusters in the configurations to come.
+	// Holder keeps clusters in later configurations.
 	Holder Holder
-	// Loads is where load is counted; nil: nowhere.
+	// Loads counts load. Nil disables load reports.
 	Loads Loads
 	// Bootstrap has the servers that LB policies may name (gRFC A47).
 	Bootstrap *bootstrap.Config
-	// Breakers count the calls in flight, together with other channels (gRFC A32); nil: with
-	// none.
+	// Breakers count the calls in flight. Other channels may share them (gRFC A32). Nil: they are
+	// not shared.
 	Breakers *breaker.Set
-	// TLS secures connections as clusters say (gRFC A29); nil: the channel's credentials do.
+	// TLS secures connections as clusters configure it (gRFC A29). Nil: connections use the
+	// channel's credentials.
 	TLS *security.Providers
-	// RingSizeCap is the most entries that rings may have (gRFC A42); 0: 4096.
+	// RingSizeCap is the limit of ring entries (gRFC A42); 0: 4096.
 	RingSizeCap uint64
-	// Logger hears of what is no caller's concern; nil: nobody does.
+	// Logger logs events that no call reports. Nil discards them.
 	Logger *slog.Logger
 }
 
-// A Holder keeps clusters in the configuration that routes do not name (gRFC A74's dynamic
-// subscriptions). It may be used from any goroutine.
+// A Holder keeps clusters in the configuration that no route names (gRFC A74's dynamic
+// subscriptions). It is safe for concurrent use.
 type Holder interface {
-	// Hold has the named cluster in the configurations from some time on, until release
-	// is called. It is not in the newest one if it was not before; the configuration does
-	// not wait for it.
+	// Hold keeps the named cluster in later configurations, until release is called. The newest
+	// configuration does not have the cluster if it did not have it before. Configurations do not
+	// wait for the cluster.
 	Hold(name string) (release func())
 }
 
-// Loads is where the load that calls put on a cluster is counted; a *client.Client is one.
+// Loads counts the load of calls to a cluster. A *client.Client implements it.
 type Loads interface {
-	// LoadStore returns what is reported to a server. It fails for a server that is not in
-	// the bootstrap (gRFC A47).
+	// LoadStore returns the store of the load that is reported to a server. It returns an error for
+	// a server that is not in the bootstrap (gRFC A47).
 	LoadStore(server *bootstrap.Server) (*load.Store, error)
 }
 
@@ -72,7 +71,7 @@ func With(a *attributes.Attributes, s *State) *attributes.Attributes {
 	return a.WithValue(stateKey{}, s)
 }
 
-// From returns the newest state of the channel whose state [With] added; nil: it added none.
+// From returns the newest state of the channel whose state [With] added, or nil if there is none.
 func From(a *attributes.Attributes) *State {
 	s, _ := a.Value(stateKey{}).(*State)
 	if s != nil && s.Latest != nil {

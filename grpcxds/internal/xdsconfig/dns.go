@@ -12,19 +12,19 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A dnsNode is a name that a LOGICAL_DNS cluster has resolved (A37). It is the
-// resolver.ClientConn of gRPC's resolver.
+// A dnsNode is the name of a LOGICAL_DNS cluster (A37). It is the resolver.ClientConn of gRPC's
+// resolver.
 type dnsNode struct {
 	mark
 	watcher *Watcher
 	target  string
 	done    chan struct{}
-	again   chan struct{} // has an element when the name is to be resolved again
+	again   chan struct{} // has an element when the name must be resolved again
 
-	// With the Watcher's lock.
+	// Guarded by the Watcher's lock.
 	known      bool
 	localities []endpoint.Locality
-	err        error // the newest trouble
+	err        error // the newest error
 	version    uint64
 }
 
@@ -39,8 +39,8 @@ func (w *Watcher) meetName(target string) *dnsNode {
 	return n
 }
 
-// run has the resolver: it may call back within Build and Close, which therefore need
-// the Watcher's lock to be free.
+// run runs the resolver. The resolver may call back within Build and Close, so run does not hold
+// the Watcher's lock.
 func (n *dnsNode) run() {
 	target := resolver.Target{URL: url.URL{Scheme: "dns", Path: "/" + n.target}}
 	r, err := n.watcher.options.DNS.Build(target, n, resolver.BuildOptions{DisableServiceConfig: true})
@@ -68,8 +68,8 @@ func (n *dnsNode) resolveNow() {
 	}
 }
 
-// UpdateState implements [resolver.ClientConn]: all addresses are one endpoint, whose
-// hostname is the name (A37, A61, A81).
+// UpdateState implements [resolver.ClientConn]. All addresses become one endpoint with the name as
+// its hostname (A37, A61, A81).
 func (n *dnsNode) UpdateState(s resolver.State) error {
 	var addresses []string
 	for _, e := range s.Endpoints {
@@ -93,7 +93,7 @@ func (n *dnsNode) UpdateState(s resolver.State) error {
 	return nil
 }
 
-// ReportError implements [resolver.ClientConn]: addresses stay in use.
+// ReportError implements [resolver.ClientConn]. The last addresses stay in use.
 func (n *dnsNode) ReportError(err error) {
 	n.watcher.mu.Lock()
 	localities := n.localities

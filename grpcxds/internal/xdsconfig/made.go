@@ -13,13 +13,13 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// made is what was made of a cluster, and of which versions of what.
+// made is the entry of a cluster, with the versions of the resources that it was made from.
 type made struct {
 	Cluster
 	cluster, below, roots uint64
 }
 
-// roots are what troubles all clusters of the target (A88).
+// roots has the ambient errors that apply to all clusters of the target (A88).
 type roots struct {
 	ambient []error
 	version uint64
@@ -27,7 +27,7 @@ type roots struct {
 
 var errUndiscovered = errors.New("xdsconfig: a cluster that finds its endpoints in a way that gRPC has not")
 
-// set takes the trouble beside the route and the listener.
+// set sets the ambient errors of the route and the listener.
 func (r *roots) set(version *uint64, ambient ...error) {
 	ambient = slices.DeleteFunc(ambient, func(err error) bool { return err == nil })
 	if slices.EqualFunc(ambient, r.ambient, func(a, b error) bool { return text(a) == text(b) }) {
@@ -37,8 +37,8 @@ func (r *roots) set(version *uint64, ambient ...error) {
 	r.ambient, r.version = ambient, *version
 }
 
-// cluster makes the entry of a cluster and of the clusters below it, once a turn. False:
-// some of that is not known yet.
+// cluster makes the entry of a cluster and of the clusters below it, once per turn. It returns
+// false if some of them are not known yet.
 func (w *walk) cluster(name string) bool {
 	n := w.meetCluster(name)
 	if n == nil {
@@ -78,7 +78,7 @@ func (w *walk) enter(name string, n *clusterNode) bool {
 	return true
 }
 
-// make keeps the entry that there is where nothing has changed.
+// make keeps the existing entry if nothing has changed.
 func (w *walk) make(name string, n *clusterNode, below uint64, what func() Cluster) {
 	if m := n.made; m == nil || m.cluster != n.version || m.below != below || m.roots != w.roots.version {
 		n.made = &made{what(), n.version, below, w.roots.version}
@@ -86,7 +86,7 @@ func (w *walk) make(name string, n *clusterNode, below uint64, what func() Clust
 	w.made[name] = n.made
 }
 
-// eds is a cluster with the endpoints of its assignment.
+// eds returns a cluster with the endpoints of its EDS resource.
 func (w *walk) eds(n *clusterNode, e *node[*endpoint.Update]) Cluster {
 	c := Cluster{Update: n.update}
 	if e.err != nil {
@@ -103,12 +103,11 @@ func (w *walk) eds(n *clusterNode, e *node[*endpoint.Update]) Cluster {
 	return c
 }
 
-// A note is what is wrong with the resources that a cluster depends on, the nearest one
-// first.
+// A note has the errors of the resources that a cluster depends on, the nearest first.
 type note []error
 
-// note is what goes with all trouble of a cluster: what is wrong with what it depends on,
-// or else the id of the node (A88).
+// note returns the text to add to all errors of a cluster: the errors of the resources that it
+// depends on, or else the node ID (A88).
 func (w *walk) note(own ...error) error {
 	all := slices.DeleteFunc(slices.Concat(own, w.roots.ambient), func(err error) bool { return err == nil })
 	if len(all) == 0 {
@@ -117,7 +116,7 @@ func (w *walk) note(own ...error) error {
 	return note(all)
 }
 
-// Error joins what is wrong.
+// Error joins the errors.
 func (n note) Error() string {
 	texts := make([]string, len(n))
 	for i, err := range n {
@@ -126,5 +125,5 @@ func (n note) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Unwrap is for errors.Is and errors.As.
+// Unwrap supports errors.Is and errors.As.
 func (n note) Unwrap() []error { return n }

@@ -10,28 +10,28 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A node is one resource that is watched. All but notify needs the Watcher's lock.
+// A node is one watched resource. All methods except notify need the Watcher's lock.
 type node[U resource.Update] struct {
 	mark
 	watcher *Watcher
 	cancel  func()
 
 	known   bool
-	update  U     // if err is nil
-	err     error // why there is none to use
-	ambient error // trouble beside an update (A88)
+	update  U     // valid if err is nil
+	err     error // the reason why there is no update
+	ambient error // an error that leaves the update valid (A88)
 	version uint64
 }
 
-// A mark says who needs a node.
+// A mark records which turns need a node.
 type mark struct {
-	seen uint64 // the turn that met it last
-	used bool   // the last configuration was made of it
+	seen uint64 // the last turn that met it
+	used bool   // the last configuration uses it
 }
 
-// stays reports whether a turn leaves a node, which must not be nil. A turn that is not
-// complete keeps the nodes of the last configuration; those of turns between go, or a
-// control plane that never completes a configuration could have more and more of them.
+// stays reports whether a node is kept after a turn. An incomplete turn also keeps the nodes of the
+// last configuration. Nodes of turns between are dropped. Otherwise a control plane that never
+// completes a configuration could make their number grow without limit.
 func (m *mark) stays(turn uint64, complete bool) bool {
 	if complete {
 		m.used = m.seen == turn
@@ -39,21 +39,21 @@ func (m *mark) stays(turn uint64, complete bool) bool {
 	return m.used || m.seen == turn
 }
 
-// nodes are all that is watched, by name.
+// nodes are all watched resources and resolved names, by name.
 type nodes struct {
 	listeners map[string]*node[*listener.Update]
 	routes    map[string]*node[*route.Update]
 	clusters  map[string]*clusterNode
 	endpoints map[string]*node[*endpoint.Update]
-	names     map[string]*dnsNode // of LOGICAL_DNS
+	names     map[string]*dnsNode // of LOGICAL_DNS clusters
 }
 
-// A clusterNode is a cluster, and the entry that was made of it last.
+// A clusterNode is a cluster and its newest entry.
 type clusterNode struct {
 	node[*cluster.Update]
 	made     *made
-	entered  uint64 // the turn that made its entry, or found that it cannot yet
-	complete bool   // whether it could
+	entered  uint64 // the turn that last tried to make the entry
+	complete bool   // whether that turn made the entry
 }
 
 func newNodes() nodes {
@@ -64,13 +64,13 @@ func newNodes() nodes {
 	}
 }
 
-// notify takes an event of the resource.
+// notify records an event of the resource.
 func (n *node[U]) notify(ev resource.Event[U]) {
 	w := n.watcher
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n.known && !ev.Changed && ev.Err == nil {
-		if n.ambient == ev.Ambient { //nolint:errorlint // the same error of an earlier event
+		if n.ambient == ev.Ambient { //nolint:errorlint // the same error as in an earlier event
 			return // another server has sent the same resource
 		}
 		ev.Update = n.update
@@ -81,7 +81,7 @@ func (n *node[U]) notify(ev resource.Event[U]) {
 	w.signal()
 }
 
-// subscribe begins to watch. What cannot be watched is known to be unusable.
+// subscribe starts the watch. If that fails, the error becomes the state of the node.
 func (n *node[U]) subscribe(w *Watcher, t resource.TypeOf[U], name string) {
 	n.watcher, n.cancel = w, func() {}
 	cancel, err := t.Subscribe(w.client, name, n.notify)
@@ -93,7 +93,7 @@ func (n *node[U]) subscribe(w *Watcher, t resource.TypeOf[U], name string) {
 	n.cancel = cancel
 }
 
-// meet finds or begins the watch of a resource.
+// meet finds or starts the watch of a resource.
 func meet[U resource.Update](w *Watcher, all map[string]*node[U], t resource.TypeOf[U], name string) *node[U] {
 	n, ok := all[name]
 	if !ok {
@@ -105,8 +105,8 @@ func meet[U resource.Update](w *Watcher, all map[string]*node[U], t resource.Typ
 	return n
 }
 
-// meetCluster finds or begins the watch of a cluster. It returns nil when there are too
-// many of them, or the Watcher is being closed.
+// meetCluster finds or starts the watch of a cluster. It returns nil if there are too many
+// clusters, or if the Watcher is being closed.
 func (w *walk) meetCluster(name string) *clusterNode {
 	n, ok := w.nodes.clusters[name]
 	if ok && n.seen == w.turn {

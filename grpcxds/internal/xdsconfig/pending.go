@@ -12,18 +12,18 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// errUnanswered is the kind of the error of a resource that has not arrived yet.
+// errUnanswered is the kind of error of a resource that was not received yet.
 var errUnanswered = errors.New("no answer yet")
 
-// A pending lists the resources that a configuration waits for, as of one turn.
+// A pending has the first resource that a configuration waits for, as of one turn.
 type pending struct {
 	turn uint64
 	err  error
 }
 
-// Pending returns an error that names the first resource for which the next configuration waits,
-// with the servers that are asked for it and the node. It returns nil if it waits for none.
-// It costs little: the Watcher looks for the resource once after each change.
+// Pending returns an error that names the first resource that the next configuration waits for,
+// with the servers that are asked for it and the node. It returns nil if it waits for none. It is
+// cheap: the Watcher searches for the resource once after each change.
 func (w *Watcher) Pending() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -38,6 +38,8 @@ func (w *Watcher) Pending() error {
 
 // findPending searches the resources that the last turn reached, in the order in which resources refer to each
 // other, and by name.
+// findPending searches the resources that the last turn met, in the order of their references and
+// then by name.
 func (w *Watcher) findPending() error {
 	if name, ok := firstPending(w.nodes.listeners, w.turn); ok {
 		return w.unanswered(listener.Type(), name)
@@ -57,7 +59,7 @@ func (w *Watcher) findPending() error {
 	return nil
 }
 
-// unanswered is the error of a resource that has not arrived.
+// unanswered returns the error of a resource that was not received.
 func (w *Watcher) unanswered(t resource.Type, text string) error {
 	r, err := t.Ref(w.client, text)
 	if err != nil {
@@ -65,7 +67,7 @@ func (w *Watcher) unanswered(t resource.Type, text string) error {
 	}
 	e := &resource.Error{Kind: errUnanswered, Type: r.Type, Name: r.Name, NodeID: w.options.NodeID}
 	if w.options.Servers != nil {
-		servers, _ := w.options.Servers(r.Name) // without one, none is named
+		servers, _ := w.options.Servers(r.Name) // without servers, the error names none
 		uris := make([]string, 0, len(servers))
 		for _, s := range servers {
 			uris = append(uris, s.URI())
@@ -75,7 +77,7 @@ func (w *Watcher) unanswered(t resource.Type, text string) error {
 	return e
 }
 
-// A watched is a node as Pending sees it.
+// A watched is a node for Pending.
 type watched interface {
 	// pending reports whether the turn met the node and its resource is not known.
 	pending(turn uint64) bool

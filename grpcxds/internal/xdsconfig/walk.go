@@ -19,29 +19,29 @@ var (
 	errTooManyLeaves = errors.New("xdsconfig: aggregate clusters have more leaves in total than the limit allows")
 )
 
-// errPending says that something has not come yet.
+// errPending says that a needed resource is not known yet.
 var errPending = errors.New("xdsconfig: not known yet")
 
-// told is what was delivered last.
+// told has the last delivered configuration.
 type told struct {
 	config *Config
 	err    error
 	made   map[string]*made
 }
 
-// A walk is one look at all that the target depends on. It holds the Watcher's lock.
+// A walk visits all resources that the target depends on, once. It holds the Watcher's lock.
 type walk struct {
 	*Watcher
 	config Config
 	made   map[string]*made
 	below  map[*clusterNode]*below // by aggregate
-	met    int                     // clusters
-	leaves int                     // of all aggregates
-	err    error                   // a limit is exceeded
+	met    int                     // the number of clusters
+	leaves int                     // the number of leaves of all aggregates
+	err    error                   // a limit was exceeded
 }
 
-// walk looks at everything, and begins and ends watches as it needs them. There are news
-// when all that is needed is known, and makes another configuration than the last one.
+// walk visits everything, and starts and ends watches as needed. news is true if everything needed
+// is known and the configuration differs from the last one.
 func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // the error is a part of the news
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -74,7 +74,7 @@ func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // 
 	return next.config, next.err, true
 }
 
-// root finds the virtual host. The error says why there is none.
+// root finds the virtual host. The error is the reason why there is none.
 func (w *walk) root() error {
 	l := meet(w.Watcher, w.nodes.listeners, listener.Type(), w.options.Listener)
 	switch {
@@ -110,7 +110,7 @@ func (w *walk) root() error {
 	return nil
 }
 
-// invalid is what is wrong with a resource for this target.
+// invalid returns the error of a resource that this target cannot use.
 func (w *walk) invalid(u resource.Update, t resource.Type, rule string) error {
 	return &resource.Error{
 		Kind: resource.ErrInvalid, Type: t.Name(), Name: u.Name(), Server: u.Server().URI(),
@@ -118,10 +118,10 @@ func (w *walk) invalid(u resource.Update, t resource.Type, rule string) error {
 	}
 }
 
-// targets finds the clusters and plugins that calls can be sent to, and reports whether
-// all of them are known. Clusters that are held come first: calls in flight need them even
-// if routes lead to more clusters than the limit allows. The order is the same in each
-// turn, so that the limit always cuts off the same clusters.
+// targets finds the clusters and plugins that calls can be sent to, and reports whether all of them
+// are known. Held clusters come first: calls in flight need them even if routes lead to more
+// clusters than the limit allows. Each turn uses the same order, so that the limit always cuts off
+// the same clusters.
 func (w *walk) targets() (complete bool) {
 	held := w.held()
 	complete = held.complete
@@ -144,7 +144,7 @@ func (w *walk) targets() (complete bool) {
 	return complete
 }
 
-// held are the clusters that calls in flight need, as far as they are known.
+// held has the known clusters that calls in flight need.
 type held struct {
 	names    map[string]bool
 	complete bool
@@ -157,7 +157,7 @@ func (w *walk) held() held {
 			w.heldPlugin(name)
 			continue
 		}
-		// A new name delays nothing, unless there is no configuration yet.
+		// The configuration does not wait for a new name, unless it is the first.
 		switch _, known := w.told.made[name]; {
 		case w.cluster(name):
 			h.names[name] = true
@@ -206,8 +206,8 @@ func (w *walk) routed(r *route.Route, names map[string]bool) (complete bool) {
 	return complete
 }
 
-// over reports whether there is no use in going on: a limit is exceeded, or the Watcher is
-// being closed.
+// over reports whether the walk must end, because a limit is exceeded or the Watcher is being
+// closed.
 func (w *walk) over() bool { return w.err != nil || w.closing.Load() }
 
 func (w *walk) addPlugin(target string, c resource.LBConfig) {
@@ -219,8 +219,7 @@ func (w *walk) addPlugin(target string, c resource.LBConfig) {
 	}
 }
 
-// heldPlugin keeps the policy of a plugin that is held as it was last, where no route has
-// it any more.
+// heldPlugin keeps the last policy of a held plugin that no route names any longer.
 func (w *walk) heldPlugin(target string) {
 	if w.told.config == nil {
 		return
@@ -237,7 +236,7 @@ func discovery(u *cluster.Update) cluster.Discovery {
 	return u.Discovery
 }
 
-// same reports whether both would be told alike.
+// same reports whether both would be delivered alike.
 func (t told) same(o told) bool {
 	if t.config == nil || o.config == nil {
 		return false

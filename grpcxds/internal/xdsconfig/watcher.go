@@ -12,35 +12,35 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// Options are what a Watcher is for.
+// Options configure a Watcher.
 type Options struct {
 	// Listener is the name of the target's Listener.
 	Listener string
 	// Authority is the data-plane authority, which chooses the virtual host.
 	Authority string
-	// NodeID is the bootstrap's, for messages.
+	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
-	// Limit is the limit of the clusters that routes, aggregates and calls lead to, whether
-	// they exist or not. The leaves of all aggregates together have a limit of 16 times as
-	// many. 0 means 20,000.
+	// Limit is the limit of the clusters that routes, aggregates and calls lead to, whether they
+	// exist or not. The limit of the leaves of all aggregates together is 16 times as high. 0 means
+	// 20,000.
 	Limit int
-	// Servers returns the servers that are asked for a resource, for messages; nil: they are
-	// not named.
+	// Servers returns the servers that are asked for a resource, for errors. With nil, errors do
+	// not name them.
 	Servers func(name xdstp.Name) ([]*bootstrap.Server, error)
-	// DNS resolves the names of LOGICAL_DNS clusters; nil: gRPC's own resolver does.
+	// DNS resolves the names of LOGICAL_DNS clusters. Nil is gRPC's own resolver.
 	DNS resolver.Builder
-	// Deliver takes every new configuration, one at a time. An error says why calls cannot
-	// be routed (no usable listener, routes or virtual host); the configuration then has
-	// what calls in flight still need. Configurations that were replaced before there was
-	// time to deliver them are left out.
+	// Deliver takes every new configuration, one at a time. An error is the reason why calls cannot
+	// be routed: no usable listener, routes or virtual host. The configuration then has the entries
+	// that calls in flight still need. Configurations that were replaced before their delivery are
+	// skipped.
 	Deliver func(c *Config, err error)
 }
 
 const defaultLimit = 20_000
 
-// A Watcher watches all that a data-plane target depends on, and delivers a configuration
-// when that is complete (gRFC A74). Its methods may be called from any goroutine, and
-// within Deliver.
+// A Watcher watches all resources that a data-plane target depends on, and delivers complete
+// configurations (gRFC A74). It is safe for concurrent use. Deliver may call its methods, except
+// Close.
 type Watcher struct {
 	client  resource.Client
 	options Options
@@ -48,22 +48,22 @@ type Watcher struct {
 	done    chan struct{}
 	over    chan struct{} // closed when the loop has ended
 
-	closing atomic.Bool // a walk that is under way ends at once
+	closing atomic.Bool // ends a running walk at once
 
 	mu      sync.Mutex
 	closed  bool
 	version uint64         // of the newest change of any node
-	turn    uint64         // of walking
-	visits  uint64         // clusters that all turns together have looked at
+	turn    uint64         // the number of walks
+	visits  uint64         // the number of clusters that all turns have visited
 	holds   map[string]int // by the name of a cluster or of a plugin's target
 	nodes   nodes
 	roots   roots
 	told    told
 	pending pending
-	dns     sync.WaitGroup // goroutines of names
+	dns     sync.WaitGroup // the goroutines of DNS names
 }
 
-// New returns a Watcher that delivers nothing before Start. Close it.
+// New returns a Watcher that delivers nothing before Start. Close it after use.
 func New(c resource.Client, o Options) *Watcher {
 	if o.DNS == nil {
 		o.DNS = resolver.Get("dns")
@@ -80,11 +80,11 @@ func New(c resource.Client, o Options) *Watcher {
 	return w
 }
 
-// Start begins to watch. What is held before is in the first configuration.
+// Start starts watching. The first configuration has the clusters that were held before Start.
 func (w *Watcher) Start() { w.signal() }
 
-// Close ends all that New and Start began. Afterwards, nothing is delivered. It must not be called
-// within Deliver.
+// Close ends everything that New and Start started. Nothing is delivered afterwards. Deliver must
+// not call it.
 func (w *Watcher) Close() {
 	w.closing.Store(true)
 	w.mu.Lock()
@@ -118,7 +118,7 @@ func (w *Watcher) hold(name string, n int) {
 	}
 }
 
-// ResolveNow has the names of all LOGICAL_DNS clusters resolved again (A74).
+// ResolveNow resolves the names of all LOGICAL_DNS clusters again (A74).
 func (w *Watcher) ResolveNow() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -7,18 +7,18 @@ import (
 	"sync/atomic"
 )
 
-// A Set has the counters of all clusters, which every channel that has the set shares.
-// It is safe for concurrent use. The zero value is ready for use.
+// A Set has the counters of all clusters. Channels with the same set share them. It is safe for
+// concurrent use. The zero value is ready for use.
 type Set struct {
 	mu       sync.Mutex
 	counters map[key]*Counter
 }
 
-// A key is what has one counter: a cluster, and its EDS resource (A32).
+// A key identifies a counter: a cluster and its EDS resource (A32).
 type key struct{ cluster, service string }
 
-// A Counter has the calls of one cluster that are in flight. It is safe for concurrent use
-// and takes no lock.
+// A Counter counts the calls of one cluster that are in flight. It is safe for concurrent use and
+// takes no lock.
 type Counter struct {
 	set      *Set
 	key      key
@@ -26,8 +26,8 @@ type Counter struct {
 	inFlight atomic.Int64
 }
 
-// Acquire returns the counter of a cluster; the EDS resource is its own name or another.
-// Release it when no further call will be started; those in flight may end later.
+// Acquire returns the counter of a cluster and its EDS resource. Release it when no further call
+// will be started. Calls in flight may end later.
 func (s *Set) Acquire(cluster, service string) *Counter {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *Set) Acquire(cluster, service string) *Counter {
 	return c
 }
 
-// Release gives back what Acquire returned, once.
+// Release releases the counter that Acquire returned. Call it once.
 func (c *Counter) Release() {
 	c.set.mu.Lock()
 	defer c.set.mu.Unlock()
@@ -54,7 +54,7 @@ func (c *Counter) Release() {
 	}
 }
 
-// Start counts a call, unless the most that there may be are in flight.
+// Start counts a call. It returns false if the limit of calls in flight is reached.
 func (c *Counter) Start(most uint32) bool {
 	if c.inFlight.Add(1) > int64(most) {
 		c.inFlight.Add(-1)

@@ -15,7 +15,7 @@ type Tally struct {
 // Add counts a child.
 func (t *Tally) Add(s connectivity.State) { t.counts[s]++ }
 
-// State is what the children come to; that of none is TRANSIENT_FAILURE.
+// State returns the state of the policy. Without children it is TRANSIENT_FAILURE.
 func (t *Tally) State() connectivity.State {
 	for _, s := range []connectivity.State{connectivity.Ready, connectivity.Connecting, connectivity.Idle} {
 		if t.counts[s] > 0 {
@@ -25,9 +25,9 @@ func (t *Tally) State() connectivity.State {
 	return connectivity.TransientFailure
 }
 
-// Sticky is the state that a child counts with which reports next: one that has failed
-// counts as failed until it is ready or idle, however often it tries to connect (A62). What
-// picks is the newest picker nevertheless: what the one before says may be over.
+// Sticky returns the state to use for a child that reports next. A child that has failed counts as
+// failed until it is ready or idle, however often it tries to connect (A62). The newest picker is
+// used nevertheless, because the one before may be outdated.
 func Sticky(last, next balancer.State) balancer.State {
 	if last.ConnectivityState == connectivity.TransientFailure && next.ConnectivityState == connectivity.Connecting {
 		next.ConnectivityState = last.ConnectivityState

@@ -1,6 +1,6 @@
-// Package node is what the policies of the tree have in common: what goes down to them, and
-// how they report. A tree belongs to a [serial.Loop]; everything here happens on it, but the
-// picks.
+// Package node has the common types of the policies of the tree: the targets that they are given,
+// and the states that they report. A tree belongs to a [serial.Loop]. Everything here runs on it,
+// except picks.
 package node
 
 import (
@@ -17,24 +17,23 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A Policy is a node of the tree. It reports a state whenever that changes, until Close.
-// What it cannot do is a state as well: TRANSIENT_FAILURE, with a picker that says why.
+// A Policy is a node of the tree. It reports every change of its state, until Close. It reports
+// errors as a state too: TRANSIENT_FAILURE, with a picker that returns the error.
 type Policy interface {
-	// Update replaces what the policy picks from, and how.
+	// Update replaces the endpoints and the configuration of the policy.
 	Update(Target)
-	// ExitIdle connects what is idle.
+	// ExitIdle connects idle endpoints.
 	ExitIdle()
 	// Close ends the policy, its subchannels and its reports.
 	Close()
 }
 
-// A Report takes a policy's new state, on the loop. It may be called while the policy is
-// built or updated, too, so that a parent who is at work must be prepared for it. A policy
-// may be closed by it, and does nothing after it.
+// A Report takes a policy's new state, on the loop. A policy may call it while it is built or
+// updated, so the parent must handle that. The parent may close the policy within it, and the
+// policy does nothing afterwards.
 type Report func(balancer.State)
 
-// A Target is what one priority of a cluster is: where its calls may go and how one is
-// chosen.
+// A Target has the endpoints of one priority of a cluster, and the policy that picks among them.
 type Target struct {
 	Policy     resource.LBConfig
 	Localities []Locality
@@ -42,7 +41,7 @@ type Target struct {
 	Chooses bool
 }
 
-// A Locality is a group of endpoints, each of which is usable by its health (A27).
+// A Locality is a group of endpoints. The health of each allows its use (A27).
 type Locality struct {
 	ID endpoint.LocalityID
 	// Weight is the share of the priority's calls, not 0.
@@ -52,7 +51,7 @@ type Locality struct {
 
 // An Endpoint is a server.
 type Endpoint struct {
-	// Endpoint has the addresses, first choice first, as connections to them are made.
+	// Endpoint has the addresses in order of preference, with the attributes for connections.
 	resolver.Endpoint
 	// Weight is the share of the locality's calls, not 0.
 	Weight uint32
@@ -62,7 +61,7 @@ type Endpoint struct {
 	Hostname string
 }
 
-// Key is what the endpoint is known by: the set of its addresses (A61).
+// Key identifies the endpoint by the set of its addresses (A61).
 func (e *Endpoint) Key() string {
 	if len(e.Addresses) == 1 {
 		return e.Addresses[0].Addr
@@ -75,31 +74,31 @@ func (e *Endpoint) Key() string {
 	return strings.Join(set, "\n")
 }
 
-// An Env is what the policies of one cluster have around them.
+// An Env is the environment of the policies of one cluster.
 type Env struct {
 	Loop *serial.Loop
-	// Conn makes subchannels, whose state listeners it calls on the loop, and resolves again.
-	// States are not reported to it.
+	// Conn makes subchannels and resolves names again. It calls the subchannels' state listeners on
+	// the loop. Policies do not report states to it.
 	Conn balancer.ClientConn
-	// Options are those of the tree's root.
+	// Options are the options of the tree's root.
 	Options balancer.BuildOptions
-	// Attributes are what registered policies get with the resolver's state; nil: nothing.
+	// Attributes are the attributes of the resolver's state for registered policies, or nil.
 	Attributes *attributes.Attributes
-	// RingSizeCap is the most that any ring may have; 0: what gRFC A42 says.
+	// RingSizeCap is the limit of any ring's size; 0: the default of gRFC A42.
 	RingSizeCap uint64
 }
 
-// Connecting is the state of what has only been started.
+// Connecting returns the state of a policy that has just started.
 func Connecting() balancer.State {
 	return balancer.State{ConnectivityState: connectivity.Connecting, Picker: Queue{}}
 }
 
-// Failure is the state of what cannot be used.
+// Failure returns the state of a policy that cannot be used.
 func Failure(err error) balancer.State {
 	return balancer.State{ConnectivityState: connectivity.TransientFailure, Picker: Fail{err}}
 }
 
-// Queue is a picker that has calls wait for the next one.
+// Queue is a picker that makes calls wait for the next picker.
 type Queue struct{}
 
 // Pick returns [balancer.ErrNoSubConnAvailable].
@@ -107,7 +106,7 @@ func (Queue) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
 }
 
-// Fail is a picker that has calls fail.
+// Fail is a picker that makes calls fail.
 type Fail struct{ Err error }
 
 // Pick returns the error.

@@ -1,6 +1,6 @@
 package node
 
-// one is 1 in the fixed-point numbers of gRFC A113: of 32 bits, 31 are behind the point.
+// one is 1 in the fixed-point numbers of gRFC A113, which have 31 fractional bits of 32.
 const one = 1 << 31
 
 // A Weighted is an endpoint with its share of all calls of a priority.
@@ -10,8 +10,8 @@ type Weighted struct {
 	Share uint32
 }
 
-// Flatten makes one list of the endpoints of all localities. The share of an endpoint is
-// that of its locality times its own in there (A113).
+// Flatten returns one list of the endpoints of all localities. The share of an endpoint is the
+// share of its locality times its own share in the locality (A113).
 func Flatten(localities []Locality) []Weighted {
 	var all uint64
 	n := 0
@@ -35,7 +35,7 @@ func Flatten(localities []Locality) []Weighted {
 	return out
 }
 
-// normal is the share that a weight is of a sum, in fixed point.
+// normal returns the share of a weight in a sum, in fixed point.
 func normal(weight uint32, sum uint64) uint64 {
 	return uint64(weight) * one / max(sum, 1)
 }

@@ -1,9 +1,8 @@
-// Package serial runs what happens to a tree of LB policies one after another.
+// Package serial runs the events of a tree of LB policies one after another.
 //
-// gRPC, the timers and the policies of others call in from goroutines of their own, some of
-// them while they hold locks. Whatever they say is queued here, and everything that the
-// tree does happens on one goroutine: its policies need no locks, and no lock of theirs can
-// be waited for by somebody who holds another.
+// gRPC, timers and other policies call in from goroutines of their own, and some hold locks. The
+// loop queues their events and runs everything of the tree on one goroutine. The tree's policies
+// need no locks, so no deadlock with the callers' locks is possible.
 package serial
 
 import (
@@ -11,8 +10,7 @@ import (
 	"time"
 )
 
-// A Loop is such a goroutine. Its methods may be called from any goroutine, unless they say
-// otherwise.
+// A Loop is such a goroutine. Its methods are safe for concurrent use, unless they say otherwise.
 type Loop struct {
 	settled func()
 	done    chan struct{}
@@ -23,8 +21,8 @@ type Loop struct {
 	closed bool
 }
 
-// New starts a loop. It calls settled whenever it has done all that was posted, and before
-// it waits for more: what many functions changed is told to others once.
+// New starts a loop. The loop calls settled after it has run all posted functions, before it waits
+// for more. The tree therefore reports the changes of several functions once.
 func New(settled func()) *Loop {
 	l := &Loop{settled: settled, done: make(chan struct{})}
 	l.wake.L = &l.mu
@@ -32,7 +30,7 @@ func New(settled func()) *Loop {
 	return l
 }
 
-// Post has the loop call f, after all that was posted before. It never waits. After
+// Post makes the loop call f after all functions that were posted before. It never waits. After
 // [Loop.Close] it does nothing.
 func (l *Loop) Post(f func()) {
 	l.mu.Lock()
@@ -44,7 +42,7 @@ func (l *Loop) Post(f func()) {
 	l.wake.Signal()
 }
 
-// Do posts f and waits until it is done and settled. It must not be called on the loop.
+// Do posts f and waits until f and settled have run. It must not be called on the loop.
 func (l *Loop) Do(f func()) {
 	finished := make(chan struct{})
 	l.Post(func() {
@@ -58,8 +56,8 @@ func (l *Loop) Do(f func()) {
 	}
 }
 
-// Close has the loop call f after all that was posted, and nothing after that, and waits
-// until it is done. It must not be called on the loop, nor twice.
+// Close makes the loop call f after all posted functions, and nothing after that. It waits until f
+// has run. It must not be called on the loop, nor twice.
 func (l *Loop) Close(f func()) {
 	l.mu.Lock()
 	l.queue = append(l.queue, f)
@@ -83,8 +81,7 @@ func (l *Loop) run() {
 	}
 }
 
-// take waits until something is queued, and takes all of it. last says that no more will
-// come.
+// take waits until the queue is not empty, and takes all of it. last says that the loop is closed.
 func (l *Loop) take() (batch []func(), last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,15 +92,15 @@ func (l *Loop) take() (batch []func(), last bool) {
 	return batch, l.closed
 }
 
-// A Timer calls a function on a loop, once, when its time has come. It belongs to the loop:
-// its methods are to be called there. The zero value is a timer that is not set.
+// A Timer calls a function on a loop once, after a time. Its methods must be called on the loop.
+// The zero value is a timer that is not set.
 type Timer struct {
 	timer *time.Timer
-	// set tells the setting that counts from those before, whose function may be queued.
+	// set identifies the current setting. The functions of earlier settings may still be queued.
 	set *struct{ _ byte }
 }
 
-// Set has f called on the loop after d, instead of what was set before.
+// Set calls f on the loop after d. It replaces an earlier setting.
 func (t *Timer) Set(l *Loop, d time.Duration, f func()) {
 	t.Stop()
 	set := new(struct{ _ byte })
@@ -119,7 +116,7 @@ func (t *Timer) Set(l *Loop, d time.Duration, f func()) {
 	})
 }
 
-// Stop has nothing called.
+// Stop cancels the timer.
 func (t *Timer) Stop() {
 	if t.set != nil {
 		t.timer.Stop()
@@ -127,5 +124,5 @@ func (t *Timer) Stop() {
 	}
 }
 
-// Pending reports whether the timer is set, and its function was not called yet.
+// Pending reports whether the timer is set and its function was not called yet.
 func (t *Timer) Pending() bool { return t.set != nil }
