@@ -123,7 +123,7 @@ func (w *walk) untangle(n *clusterNode) (*below, error) {
 		b.leaves = append(b.leaves, u.Name().String())
 	}
 	if errors.Is(err, cluster.ErrNoLeaves) {
-		err = nil // the caller says so
+		err = nil // the caller reports it
 	}
 	return b, err
 }

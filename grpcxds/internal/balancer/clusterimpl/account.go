@@ -15,17 +15,18 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/outlier"
 )
 
-// An account is where calls to one endpoint are counted. It is immutable; a call ends with
-// the one with which it began, though the endpoint may have another by then.
+// An account counts the calls of one endpoint. It is immutable. A call ends with the account that
+// it began with, even if the endpoint has another one by then.
 type account struct {
 	breaker *breaker.Counter
 	load    *load.Locality // nil: load is not reported
-	// metrics says that the endpoint's metrics are part of the report (A85).
+	// metrics says that load reports include the endpoint's metrics (A85).
 	metrics bool
-	outlier *outlier.Endpoint // nil: nobody looks at it
-	// authority is that of calls which are rewritten for the endpoint (A81); nil: it has none.
+	outlier *outlier.Endpoint // nil: no outlier detection
+	// authority is the authority of calls that are rewritten for the endpoint (A81). It is nil if
+	// the endpoint has no hostname.
 	authority metadata.MD
-	// done is finish; it is made once, and not for each call.
+	// done is finish. It is made once, to save an allocation for each call.
 	done func(balancer.DoneInfo)
 }
 
@@ -35,15 +36,15 @@ func (a *account) open() *account {
 	return a
 }
 
-// start counts a call; the breaker has counted it already.
+// start counts a call in the load report. The breaker has counted it already.
 func (a *account) start() {
 	if a.load != nil {
 		a.load.CallStarted()
 	}
 }
 
-// errNotSent is what became of a call whose endpoint was connected no longer when it was
-// picked: gRPC picks again, and says nothing of an error.
+// errNotSent is the load report's error of a call whose endpoint had disconnected before it was
+// sent. gRPC picks again and gives no error.
 var errNotSent = errors.New("the endpoint is not connected any more")
 
 // finish counts the end of a call.
@@ -69,5 +70,5 @@ func (a *account) finish(info balancer.DoneInfo) {
 	a.load.CallFinished(info.Err, m)
 }
 
-// isEjected reports whether the endpoint is not to be used. It is called on the loop.
+// isEjected reports whether the endpoint is ejected. It is called on the loop.
 func (a *account) isEjected() bool { return a.outlier != nil && a.outlier.Ejected() }

@@ -1,7 +1,7 @@
-// Package clusterimpl is what one cluster does to its calls, whichever of its endpoints they
-// go to: it drops them (gRFC A27), breaks the circuit (A32), counts them for load reports
-// (A47, A64, A85), ejects endpoints that do badly (A50, above all priorities as A75 has it),
-// and gives calls their endpoints' authorities (A81). Below it are the cluster's priorities.
+// Package clusterimpl applies the settings of one cluster to its calls, whichever endpoint they go
+// to. It drops calls (gRFC A27), breaks the circuit (A32), and counts calls for load reports (A47,
+// A64, A85). It ejects outliers (A50), above all priorities as in A75, and sets the endpoint's
+// authority (A81). Below it are the cluster's priorities.
 package clusterimpl
 
 import (
@@ -23,16 +23,16 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// Around is what the clusters of one tree have around them.
+// Around is the environment of the clusters of one tree.
 type Around struct {
 	Loop    *serial.Loop
 	Conn    balancer.ClientConn
 	Options balancer.BuildOptions
-	// State is the newest that the resolver gave. It has breakers and a logger. Only its Config
+	// State is the newest state of the resolver, with breakers and a logger. Only its Config
 	// changes.
 	State *xdsconfig.State
-	// Attributes are those that it came with. Clusters do not pass them on: whoever kept them
-	// would keep old configurations.
+	// Attributes are the attributes of that state. Clusters do not pass them on, because policies
+	// that keep them would keep old configurations.
 	Attributes *attributes.Attributes
 }
 
@@ -44,7 +44,7 @@ type Cluster struct {
 
 	env        *node.Env
 	conn       *conn
-	tls        *security.Cluster // nil: the channel's credentials only
+	tls        *security.Cluster // nil: only the channel's credentials
 	priorities *priority.Policy[*policy.Switch]
 	names      priority.Names[endpoint.LocalityID]
 	targets    map[string]node.Target
@@ -59,7 +59,7 @@ type Cluster struct {
 	busy   bool
 }
 
-// New returns a cluster that has nothing yet.
+// New returns a cluster without a configuration.
 func New(around *Around, name string, report node.Report) *Cluster {
 	c := &Cluster{around: around, name: name, report: report, load: new(loadReport), outlier: outlier.New(nil), child: node.Connecting()}
 	c.conn = &conn{ClientConn: around.Conn, loop: around.Loop, options: around.Options, subConns: make(map[*subConn]struct{})}
@@ -74,7 +74,7 @@ func New(around *Around, name string, report node.Report) *Cluster {
 	return c
 }
 
-// Update replaces what the cluster is.
+// Update replaces the configuration of the cluster.
 func (c *Cluster) Update(config xdsconfig.Cluster) {
 	last := c.config
 	c.config = config
@@ -101,8 +101,8 @@ func (c *Cluster) Update(config xdsconfig.Cluster) {
 	c.publish()
 }
 
-// sameButNote reports whether two states of a cluster are made of the same resources: when
-// one cluster of many changes, the others are told as well.
+// sameButNote reports whether two states of a cluster come from the same resources. A change of one
+// cluster updates all clusters.
 func sameButNote(a, b *xdsconfig.Cluster) bool {
 	same := len(a.Localities) == len(b.Localities) && len(a.Drops) == len(b.Drops)
 	if same && len(a.Localities) > 0 {
@@ -114,7 +114,7 @@ func sameButNote(a, b *xdsconfig.Cluster) bool {
 	return same && a.Update == b.Update && a.Err == nil && b.Err == nil
 }
 
-// usable takes in a cluster that can be used.
+// usable applies the configuration of a usable cluster.
 func (c *Cluster) usable(u *cluster.Update) {
 	service := serviceOf(c.name, u)
 	counter := c.around.State.Breakers.Acquire(c.name, service)
@@ -149,7 +149,7 @@ func (c *Cluster) usable(u *cluster.Update) {
 	c.priorities.Update(names)
 }
 
-// serviceOf is the name of a cluster's EDS resource, if that is not the cluster's own.
+// serviceOf returns the name of a cluster's EDS resource, or "" if it is the cluster's own name.
 func serviceOf(name string, u *cluster.Update) string {
 	if eds, ok := u.Discovery.(cluster.EDS); ok && eds.ServiceName != name {
 		return eds.ServiceName
@@ -159,7 +159,7 @@ func serviceOf(name string, u *cluster.Update) string {
 
 var errNoResource = errors.New("there is no such cluster")
 
-// publish reports what the cluster is good for.
+// publish reports the state of the cluster.
 func (c *Cluster) publish() {
 	if c.busy {
 		return
@@ -182,15 +182,15 @@ func (c *Cluster) publish() {
 	}})
 }
 
-// Build starts what picks in a priority; see [priority.Host].
+// Build implements [priority.Host]. It starts the policy of a priority.
 func (c *Cluster) Build(_ string, report node.Report) *policy.Switch {
 	return policy.New(c.env, report)
 }
 
-// Configure tells it what it picks from; see [priority.Host].
+// Configure implements [priority.Host]. It updates the policy of a priority.
 func (c *Cluster) Configure(name string, s *policy.Switch) { s.Update(c.targets[name]) }
 
-// ExitIdle connects what is idle.
+// ExitIdle connects idle endpoints.
 func (c *Cluster) ExitIdle() { c.priorities.ExitIdle() }
 
 // Close closes all connections of the cluster.

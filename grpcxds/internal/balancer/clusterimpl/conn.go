@@ -11,20 +11,19 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
 )
 
-// A conn is what the policies of a cluster take for its channel. They may call it from
-// anywhere.
+// A conn is the ClientConn of a cluster's policies. It is safe for concurrent use.
 type conn struct {
 	balancer.ClientConn
 	loop    *serial.Loop
 	options balancer.BuildOptions
-	// resolves says that resolving again is of use: the endpoints are found by DNS (A37).
+	// resolves says that DNS finds the endpoints, so that ResolveNow has an effect (A37).
 	resolves atomic.Bool
 	// proxied says that endpoints may be behind proxies (A86).
 	proxied atomic.Bool
 
 	mu       sync.Mutex
 	accounts map[string]*account // by address
-	stray    *account            // of addresses that are not the cluster's
+	stray    *account            // for addresses outside the cluster
 	subConns map[*subConn]struct{}
 }
 
@@ -50,14 +49,14 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 	return s, nil
 }
 
-// ResolveNow has names resolved again, if the cluster has any (A37, A74).
+// ResolveNow resolves names again, if the cluster has any (A37, A74).
 func (c *conn) ResolveNow(o resolver.ResolveNowOptions) {
 	if c.resolves.Load() {
 		c.ClientConn.ResolveNow(o)
 	}
 }
 
-// assign gives a subchannel the account of what it connects to.
+// assign gives a subchannel the account of its address.
 func (c *conn) assign(s *subConn, addrs []resolver.Address) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +69,7 @@ func (c *conn) assign(s *subConn, addrs []resolver.Address) {
 	c.loop.Post(func() { s.eject(s.account.Load().isEjected()) })
 }
 
-// credit has the subchannel's calls counted where they belong now. The caller holds mu.
+// credit sets the subchannel's account to the current one of its address. The caller holds mu.
 func (c *conn) credit(s *subConn) {
 	a, ok := c.accounts[s.address]
 	if !ok {
@@ -79,8 +78,8 @@ func (c *conn) credit(s *subConn) {
 	s.account.Store(a)
 }
 
-// reassign replaces all accounts, and says of all endpoints whether they are ejected. It is
-// called on the loop.
+// reassign replaces all accounts, and updates the ejection of all endpoints. It is called on the
+// loop.
 func (c *conn) reassign(accounts map[string]*account, stray *account) {
 	c.mu.Lock()
 	c.accounts, c.stray = accounts, stray
@@ -91,7 +90,7 @@ func (c *conn) reassign(accounts map[string]*account, stray *account) {
 	c.eject()
 }
 
-// eject says of all endpoints whether they are ejected. It is called on the loop.
+// eject updates the ejection of all endpoints. It is called on the loop.
 func (c *conn) eject() {
 	c.mu.Lock()
 	all := make([]*subConn, 0, len(c.subConns))

@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// count has the calls to all endpoints counted where they are to be.
+// count makes the accounts of all endpoints.
 func (c *Cluster) count(u *cluster.Update, priorities [][]node.Locality) {
 	var keys []string
 	for _, localities := range priorities {
@@ -55,7 +55,7 @@ func (c *Cluster) account(e *node.Endpoint, locality *load.Locality) *account {
 	return a.open()
 }
 
-// schedule has the endpoints looked at when it is time (A50).
+// schedule sets the timer for the next outlier detection (A50).
 func (c *Cluster) schedule() {
 	next, ok := c.outlier.Next()
 	if !ok {

@@ -12,12 +12,12 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// usable reports whether calls may be sent to an endpoint of a health (A27).
+// usable reports whether the health of an endpoint allows calls (A27).
 func usable(h endpoint.Health) bool {
 	return h == endpoint.HealthUnknown || h == endpoint.HealthHealthy
 }
 
-// byPriority sorts localities by their priorities, best first, each in the order of the
+// byPriority groups localities by priority, the best first. Each group keeps the order of the
 // control plane.
 func byPriority(localities []endpoint.Locality) [][]*endpoint.Locality {
 	order := make([]*endpoint.Locality, 0, len(localities))
@@ -35,12 +35,12 @@ func byPriority(localities []endpoint.Locality) [][]*endpoint.Locality {
 	return out
 }
 
-// A dialer says how connections to endpoints are made: secured by tls, if that is not nil
-// (A29), and through their proxies, if proxied (A86).
+// A dialer sets the attributes of endpoints' addresses: the TLS, if tls is not nil (A29), and the
+// proxies, if proxied (A86).
 type dialer struct {
 	tls     *security.Cluster
 	proxied bool
-	// plain are the attributes of the addresses that have no hostname and no proxy.
+	// plain are the attributes of addresses without a hostname and a proxy.
 	plain *attributes.Attributes
 }
 
@@ -52,8 +52,8 @@ func newDialer(tls *security.Cluster, proxied bool) *dialer {
 	return d
 }
 
-// localities are what there is to pick from in a priority: usable endpoints only, and no
-// locality without one.
+// localities returns the localities of a priority with their usable endpoints. It omits localities
+// without usable endpoints.
 func (d *dialer) localities(from []*endpoint.Locality) []node.Locality {
 	out := make([]node.Locality, 0, len(from))
 	for _, l := range from {

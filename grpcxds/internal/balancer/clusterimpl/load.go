@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A loadReport has the handles by which a cluster counts its load, for a report to one server.
+// A loadReport counts the load of a cluster for reports to one server.
 type loadReport struct {
 	name, service string
 	server        *bootstrap.Server
@@ -22,16 +22,16 @@ type loadReport struct {
 	localities map[endpoint.LocalityID]*load.Locality
 }
 
-// matches reports whether load goes where and how it already does.
+// matches reports whether o reports the same load to the same server.
 func (l *loadReport) matches(o *loadReport) bool {
 	same := l.server == o.server || l.server != nil && o.server != nil && l.server.Equal(o.server)
 	return same && l.name == o.name && l.service == o.service && reflect.DeepEqual(l.propagation, o.propagation)
 }
 
-// metrics reports whether those of endpoints are part of the report (A85).
+// metrics reports whether load reports include the endpoints' metrics (A85).
 func (l *loadReport) metrics() bool { return !reflect.DeepEqual(l.propagation, load.Propagation{}) }
 
-// open begins to count, if there is a server to report to.
+// open starts counting, if there is a server to report to.
 func (l *loadReport) open(loads xdsconfig.Loads, logger *slog.Logger) {
 	if l.server == nil || loads == nil {
 		return
@@ -47,7 +47,7 @@ func (l *loadReport) open(loads xdsconfig.Loads, logger *slog.Logger) {
 	l.localities = make(map[endpoint.LocalityID]*load.Locality)
 }
 
-// locality is where calls to the endpoints of a locality are counted; nil: nowhere.
+// locality returns the counter of a locality's calls, or nil if load is not reported.
 func (l *loadReport) locality(id endpoint.LocalityID) *load.Locality {
 	if l.cluster == nil {
 		return nil
@@ -70,7 +70,7 @@ func (l *loadReport) keep(used map[endpoint.LocalityID]bool) {
 	}
 }
 
-// close ends the counting, but for the calls that are in flight.
+// close stops counting, except for calls in flight.
 func (l *loadReport) close() {
 	if l.cluster != nil {
 		l.keep(nil)

@@ -18,11 +18,11 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A picker drops calls, breaks the circuit, and counts what it lets through. It takes no
-// lock, and allocates only for calls that fail.
+// A picker drops calls, breaks the circuit, and counts the other calls. It takes no lock, and
+// allocates only for calls that fail.
 type picker struct {
 	name string
-	// note is said beside every error (A88); nil: nothing.
+	// note is added to every error (A88), unless it is nil.
 	note    error
 	drops   []endpoint.Drop
 	breaker *breaker.Counter
@@ -36,7 +36,7 @@ const million = 1_000_000
 
 // Pick implements [balancer.Picker].
 func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	// A call that has to wait is picked for again; it must not be dropped at each time.
+	// A waiting call is picked for again. Each call must be considered for dropping only once.
 	if p.child.ConnectivityState == connectivity.Ready {
 		for i := range p.drops {
 			if d := &p.drops[i]; rand.Uint32N(million) < d.PerMillion {
@@ -58,7 +58,7 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		return r, nil
 	}
 	a := sc.account.Load()
-	if a.breaker != p.breaker { // the cluster has another EDS resource since the picker was made
+	if a.breaker != p.breaker { // the cluster has changed its EDS resource since this picker was made
 		p.breaker.End()
 		a.breaker.Start(^uint32(0))
 	}
@@ -78,7 +78,7 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return r, nil
 }
 
-// rewrite asks for the endpoint's own authority, if the route of the call does (A81).
+// rewrite sets the endpoint's authority, if the call's route asks for it (A81).
 func (p *picker) rewrite(info balancer.PickInfo, a *account, r *balancer.PickResult) {
 	c := rpcinfo.From(info.Ctx)
 	if c == nil || !c.AutoHostRewrite {
@@ -92,7 +92,7 @@ func (p *picker) rewrite(info balancer.PickInfo, a *account, r *balancer.PickRes
 	maps.Copy(r.Metadata, a.authority)
 }
 
-// drop counts a call that is not made.
+// drop counts a dropped call.
 func (p *picker) drop(category, reason string) error {
 	if p.load != nil {
 		p.load.Drop(category)
@@ -100,20 +100,20 @@ func (p *picker) drop(category, reason string) error {
 	return &dropError{status.Newf(codes.Unavailable, "cluster %s: %s", printable.Quote(p.name, printable.Short), reason)}
 }
 
-// A dropError is the status of a call that is not made. As it is a status, gRPC does not
-// have the call wait until the endpoints are ready, nor retry it.
+// A dropError is the status of a dropped call. Because it is a status, gRPC neither makes the call
+// wait for ready endpoints nor retries it.
 type dropError struct{ status *status.Status }
 
-// Error is what that of a status is.
+// Error returns the error text of the status.
 func (e *dropError) Error() string { return e.status.Err().Error() }
 
-// GRPCStatus makes it a status.
+// GRPCStatus returns the status.
 func (e *dropError) GRPCStatus() *status.Status { return e.status }
 
-// Dropped has the retries of a route (A44) leave the call alone (A32).
+// Dropped prevents retries by the route's policy (A44, A32).
 func (e *dropError) Dropped() bool { return true }
 
-// explain says which cluster an error is of. A status is a policy's own word, and stays.
+// explain adds the cluster to an error. It does not change the status of a policy.
 func (p *picker) explain(err error) error {
 	if errors.Is(err, balancer.ErrNoSubConnAvailable) {
 		return balancer.ErrNoSubConnAvailable
@@ -124,8 +124,8 @@ func (p *picker) explain(err error) error {
 	return explained(p.name, err, p.note)
 }
 
-// explained is an error of a cluster, with what is to be said beside it. What it wraps is
-// text only: a control plane's status must not become that of a call (A54).
+// explained returns an error of a cluster, with its note. It keeps only the text of err, so that a
+// control plane's status does not become the status of a call (A54).
 func explained(name string, err, note error) error {
 	text := printable.Text(err.Error(), printable.Whole)
 	if note != nil {

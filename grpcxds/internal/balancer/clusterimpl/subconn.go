@@ -13,20 +13,20 @@ import (
 
 var errEjected = errors.New("the endpoint is ejected: it did worse than others (outlier detection)")
 
-// A subConn is a subchannel of the cluster. It knows where its calls are counted, and
-// reports bad health while its endpoint is ejected, which leaves the connection alone (A61).
+// A subConn is a subchannel of the cluster. It has the account of its calls. It reports bad health
+// while its endpoint is ejected, and keeps the connection (A61).
 type subConn struct {
 	balancer.SubConn
 	conn    *conn
 	address string // guarded by conn.mu
 	account atomic.Pointer[account]
 
-	// What follows belongs to the loop.
+	// The loop owns the fields below.
 	ejected bool
-	// listener hears of the health; nil: there is none for the present connection.
+	// listener receives the health; nil: the present connection has none.
 	listener func(balancer.SubConnState)
-	health   *balancer.SubConnState // what it is without ejection; nil: not known yet
-	// registration tells the listener that counts from those before.
+	health   *balancer.SubConnState // the health without ejection; nil: not known yet
+	// registration identifies the current listener.
 	registration int
 }
 
@@ -51,7 +51,7 @@ func (s *subConn) RegisterHealthListener(listener func(balancer.SubConnState)) {
 	})
 }
 
-// eject says whether the endpoint is not to be used.
+// eject sets whether the endpoint is ejected.
 func (s *subConn) eject(ejected bool) {
 	if s.ejected != ejected {
 		s.ejected = ejected
@@ -59,7 +59,7 @@ func (s *subConn) eject(ejected bool) {
 	}
 }
 
-// tell tells the listener of the health.
+// tell reports the health to the listener.
 func (s *subConn) tell() {
 	switch {
 	case s.listener == nil:
@@ -70,7 +70,7 @@ func (s *subConn) tell() {
 	}
 }
 
-// connected takes in the state of the connection: health is that of one connection only.
+// connected handles a new state of the connection. Health belongs to one connection only.
 func (s *subConn) connected(state balancer.SubConnState) {
 	s.registration++
 	s.listener, s.health = nil, nil

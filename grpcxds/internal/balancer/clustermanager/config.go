@@ -1,12 +1,11 @@
-// Package clustermanager is the LB policy at the top of a channel: it has a child for each
-// cluster that calls may be sent to, and leaves the choice to whoever chose the call's route
-// (gRFC A28). What it goes by is an [xdsconfig.State] in the attributes of the resolver's
-// state.
+// Package clustermanager is the LB policy at the top of a channel. It has a child for each cluster
+// that calls may be sent to. The call's route selects the child (gRFC A28). The policy reads an
+// [xdsconfig.State] from the attributes of the resolver's state.
 //
-// Below it stands the tree that gRFC A75 draws. It is built directly, and not through grpc's
-// registry, which has this policy only: for each cluster, the clusters that it comes to, best
-// first; for each of these what package clusterimpl does, and its priorities; for each
-// priority the policy that the control plane configures. The leaves are grpc's.
+// The policies below it form the tree of gRFC A75. They are built directly, because grpc's registry
+// has only this policy. A target cluster has its leaf clusters, in order of preference. A leaf
+// cluster has package clusterimpl and its priorities. A priority has the policy that the control
+// plane configures. The leaves of the tree are grpc's policies.
 package clustermanager
 
 import (
@@ -17,28 +16,28 @@ import (
 	"google.golang.org/grpc/serviceconfig"
 )
 
-// Name is the policy's name, which no other program's policy has.
+// Name is the policy's name. It is unique to this module.
 const Name = "xdsforge_cluster_manager"
 
-// ServiceConfig is the service config that names the policy.
+// ServiceConfig is the service config that selects the policy.
 const ServiceConfig = `{"loadBalancingConfig":[{"` + Name + `":{}}]}`
 
 // A config is the policy's configuration, an object.
 type config struct {
 	serviceconfig.LoadBalancingConfig `json:"-"`
 
-	// Cluster is the one to which all calls go; empty: that of each call's route. It is for
-	// policies that choose clusters and have this one below them, for each (gRFC A74).
+	// Cluster is the cluster of all calls. If it is empty, each call's route selects the cluster.
+	// It is for policies that choose clusters and have this policy as a child for each (gRFC A74).
 	Cluster string `json:"cluster"`
-	// raw may have lrs_load_reporting_server, which is where the cluster's load is reported to
-	// instead of the server that the cluster names; it must be in the bootstrap (A47).
+	// raw may have lrs_load_reporting_server. The cluster's load is then reported to that server
+	// instead of the one that the cluster names. The server must be in the bootstrap (A47).
 	raw []byte
 }
 
 type builder struct{}
 
-// Register adds the policy to grpc's registry. It must be called as the program is
-// initialized, and nowhere else.
+// Register adds the policy to grpc's registry. Call it only during the initialization of the
+// program.
 func Register() { balancer.Register(builder{}) }
 
 // Name implements [balancer.Builder].

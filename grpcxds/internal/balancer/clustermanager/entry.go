@@ -9,19 +9,19 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 )
 
-// An entry is what one name that calls have for a cluster stands for. It sleeps until the
-// first call comes to it: of a thousand clusters that routes name, a program calls few.
+// An entry is a target of calls: a cluster or a plugin. It builds its child for the first call,
+// because programs call few of the clusters that routes name.
 type entry struct {
 	name  string
-	child child // nil: it sleeps
+	child child // nil: not built yet
 	state balancer.State
 	slot  *slot
 }
 
-// A sleeper is the picker of an entry that sleeps.
+// A sleeper is the picker of an entry without a child.
 type sleeper struct{ wake func() }
 
-// Pick has the call wait until the entry has children.
+// Pick makes the call wait until the entry has a child.
 func (s *sleeper) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	s.wake()
 	return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
@@ -32,7 +32,7 @@ func (e *entry) set(s balancer.State) {
 	e.slot.set(s.Picker)
 }
 
-// add makes an entry that sleeps.
+// add makes an entry without a child.
 func (m *manager) add(name string) *entry {
 	e := &entry{name: name, slot: new(slot)}
 	wake := sync.OnceFunc(func() { m.loop.Post(func() { m.wake(e) }) })
@@ -41,7 +41,7 @@ func (m *manager) add(name string) *entry {
 	return e
 }
 
-// wake has an entry connect.
+// wake builds the child of an entry and connects it.
 func (m *manager) wake(e *entry) {
 	if m.children[e.name] != e || e.child != nil {
 		return
@@ -64,9 +64,9 @@ func (m *manager) start(e *entry) {
 	}
 }
 
-// tell has an entry look at the newest state, unless it sleeps. The cluster that the
-// policy's own configuration names does not sleep: whoever names it has a call for it. It
-// may have to be waited for.
+// tell updates the child of an entry to the newest state. It builds the child of the cluster in the
+// policy's own configuration, because the policy above has a call for it. That cluster may not be
+// in the state yet.
 func (m *manager) tell(e *entry) {
 	if m.config.Cluster != "" {
 		if e.child == nil {
@@ -81,8 +81,9 @@ func (m *manager) tell(e *entry) {
 	}
 }
 
-// exitIdle has all entries connect that do not sleep. If all do, it wakes the first by name:
-// who waits for the channel to be ready without making calls must not wait forever.
+// exitIdle connects all entries that have a child. If none has, it wakes the first by name.
+// Otherwise a program that waits for the channel to be ready, without making calls, would wait
+// forever.
 func (m *manager) exitIdle() {
 	var first *entry
 	sleeping := true

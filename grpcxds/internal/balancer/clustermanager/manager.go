@@ -23,22 +23,21 @@ var (
 	errNoState   = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
 )
 
-// A manager is the policy, of one channel. What is not said to be otherwise belongs to its
-// loop.
+// A manager is the policy of one channel. Its loop owns all fields, unless noted otherwise.
 type manager struct {
 	loop     *serial.Loop
 	cc       balancer.ClientConn
 	around   *clusterimpl.Around // nil before the first state
 	options  balancer.BuildOptions
-	breakers *breaker.Set // unless the state has some
+	breakers *breaker.Set // used if the state has none
 	// config is the policy's own configuration.
 	config  *config
-	release func() // of the configured cluster; nil: it is not held
+	release func() // releases the configured cluster; nil: it is not held
 
 	children map[string]*entry
 	picker   *picker // without children, of err
 	err      error
-	// changed says that the channel has not been told the newest.
+	// changed says that the channel does not have the newest state.
 	changed bool
 }
 
@@ -48,8 +47,8 @@ func newManager(cc balancer.ClientConn, options balancer.BuildOptions) *manager 
 	return m
 }
 
-// UpdateClientConnState implements [balancer.Balancer]. When it returns, calls can be sent to
-// the clusters of the state.
+// UpdateClientConnState implements [balancer.Balancer]. When it returns, calls can be sent to the
+// clusters of the state.
 func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 	state := xdsconfig.From(s.ResolverState.Attributes)
 	if state == nil || state.Config == nil {
@@ -83,10 +82,11 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 	return err
 }
 
-// reportingServer is the server that the configuration names for load reports; nil: none.
+// reportingServer returns the server for load reports in the configuration, or nil if there is
+// none.
 func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, error) {
 	if !bytes.Contains(m.config.raw, []byte("lrs")) {
-		return nil, nil //nolint:nilnil // it is how absence is told: no server, no error
+		return nil, nil //nolint:nilnil // no server is no error
 	}
 	if state.Bootstrap == nil {
 		return nil, fmt.Errorf("LB policy %s: %w", Name, load.ErrServerNotInBootstrap)
@@ -98,7 +98,7 @@ func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, er
 	return server, nil
 }
 
-// complete adds to a state what it lacks, and the server that load is reported to.
+// complete sets the unset fields of a state, and the server for load reports.
 func (m *manager) complete(state *xdsconfig.State, server *bootstrap.Server) *xdsconfig.State {
 	s := *state
 	if s.Breakers == nil {
@@ -113,7 +113,7 @@ func (m *manager) complete(state *xdsconfig.State, server *bootstrap.Server) *xd
 	return &s
 }
 
-// update makes the children what the state demands.
+// update adds, updates and closes children as the state needs.
 func (m *manager) update() {
 	c := m.around.State.Config
 	targets := make(map[string]bool, len(c.Targets)+len(c.Plugins))
@@ -156,15 +156,15 @@ func (m *manager) update() {
 	m.picker = newPicker(m.config.Cluster, m.around.State, slots)
 }
 
-// hold keeps the configured cluster in the configuration, which does not have it at first:
-// what is not there yet is waited for (A74).
+// hold keeps the configured cluster in the configuration. Calls wait for the cluster until the
+// configuration has it (A74).
 func (m *manager) hold() {
 	if m.release == nil && m.around.State.Holder != nil {
 		m.release = m.around.State.Holder.Hold(m.config.Cluster)
 	}
 }
 
-// publish tells the channel the newest, if there is something new.
+// publish reports the newest state to the channel, if it has changed.
 func (m *manager) publish() {
 	if !m.changed {
 		return
@@ -181,12 +181,12 @@ func (m *manager) publish() {
 	m.cc.UpdateState(balancer.State{ConnectivityState: tally.State(), Picker: m.picker})
 }
 
-// fail has all calls fail until there is a state.
+// fail makes all calls fail until there is a state.
 func (m *manager) fail(err error) {
 	m.err, m.changed = err, true
 }
 
-// ResolverError implements [balancer.Balancer]. What there is stays in use.
+// ResolverError implements [balancer.Balancer]. An existing configuration stays in use.
 func (m *manager) ResolverError(err error) {
 	m.loop.Post(func() {
 		if m.around == nil {
@@ -195,8 +195,8 @@ func (m *manager) ResolverError(err error) {
 	})
 }
 
-// UpdateSubConnState implements [balancer.Balancer]. It is not called: subchannels have
-// listeners.
+// UpdateSubConnState implements [balancer.Balancer]. gRPC does not call it, because subchannels
+// have listeners.
 func (m *manager) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
 // ExitIdle implements [balancer.Balancer].

@@ -22,13 +22,13 @@ type slot struct {
 
 func (s *slot) set(p balancer.Picker) { s.picker.Store(&p) }
 
-// A picker lets the child pick that a call was routed to. It takes no lock and allocates
-// nothing for calls that are routed. Only what is new in the set of children makes a new map.
+// A picker picks with the child of the call's cluster. For routed calls it takes no lock and does
+// not allocate. Only a change of the set of children makes a new map.
 type picker struct {
-	// cluster is where all calls go; empty: where each was routed to.
+	// cluster is the cluster of all calls. If it is empty, each call's route selects it.
 	cluster  string
 	children map[string]*slot
-	where    string // whose errors they are
+	where    string // the prefix of errors
 	route    func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
 }
 
@@ -51,7 +51,7 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return p.pick(name, info)
 }
 
-// pick has a child pick.
+// pick picks with a child.
 func (p *picker) pick(name string, info balancer.PickInfo) (balancer.PickResult, error) {
 	s, ok := p.children[name]
 	if !ok {
@@ -64,7 +64,7 @@ func (p *picker) pick(name string, info balancer.PickInfo) (balancer.PickResult,
 	return r, nil
 }
 
-// pickRouted picks for a call that no interceptor has routed.
+// pickRouted routes a call that no interceptor has routed, and picks.
 func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error) {
 	if p.route == nil {
 		return balancer.PickResult{}, errNoRoute
@@ -89,8 +89,7 @@ func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error)
 	return r, nil
 }
 
-// say adds whose error it is. That of a call which is not to be made again stays such a
-// one.
+// say adds the target to an error. A call that must not be retried keeps that property.
 func (p *picker) say(err error) error {
 	switch st, ok := status.FromError(err); {
 	case errors.Is(err, balancer.ErrNoSubConnAvailable), p.where == "":
@@ -102,20 +101,20 @@ func (p *picker) say(err error) error {
 	}
 }
 
-// A final error is the status of a call that is not to be made again, as gRPC has it of
-// calls whose pickers return a status.
+// A final error is the status of a call that must not be retried, like a status from a picker in
+// gRPC.
 type final struct{ st *status.Status }
 
 // Error implements error.
 func (f *final) Error() string { return f.st.Err().Error() }
 
-// GRPCStatus is the status.
+// GRPCStatus returns the status.
 func (f *final) GRPCStatus() *status.Status { return f.st }
 
-// Dropped tells those who make calls again.
+// Dropped prevents retries.
 func (f *final) Dropped() bool { return true }
 
-// reporting is a configuration in which all clusters report their load to a server.
+// reporting returns a configuration in which all clusters report their load to a server.
 func reporting(c *xdsconfig.Config, server *bootstrap.Server) *xdsconfig.Config {
 	out := *c
 	out.Clusters = maps.Clone(c.Clusters)

@@ -11,8 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/serial"
 )
 
-// A plugin is the policy of a cluster specifier plugin, which chooses clusters, and has this
-// package's policy below it for each.
+// A plugin is the policy of a cluster specifier plugin. It chooses clusters, and has this package's
+// policy as a child for each.
 type plugin struct {
 	*policy.Switch
 	around *clusterimpl.Around
@@ -23,8 +23,8 @@ type plugin struct {
 // chosenKey marks the attributes of the resolver.State below a plugin's policy.
 type chosenKey struct{}
 
-// chosen reports whether a manager is below a plugin's policy. It must then have a cluster in
-// its configuration: with the targets of the routes it would run the plugin again, below itself.
+// chosen reports whether a manager is below a plugin's policy. Its configuration must then have a
+// cluster. With the targets of the routes, the manager would run the plugin again below itself.
 func chosen(a *attributes.Attributes) bool { return a.Value(chosenKey{}) != nil }
 
 func newPlugin(around *clusterimpl.Around, target string, report node.Report) *plugin {

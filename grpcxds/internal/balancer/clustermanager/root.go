@@ -10,9 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// A child is what one name that calls have for a cluster stands for.
+// A child is the policy of an entry.
 type child interface {
-	// update has it look at the newest state.
+	// update applies the newest state.
 	update()
 	ExitIdle()
 	Close()
@@ -20,8 +20,8 @@ type child interface {
 
 var errNoLeaves = errors.New("the cluster comes to no other that is there (A37)")
 
-// A root is a cluster that calls are sent to: the clusters that an aggregate comes to, best
-// first, or itself (A37, A75).
+// A root is a target cluster: the leaf clusters of an aggregate, in order of preference, or the
+// cluster itself (A37, A75).
 type root struct {
 	around *clusterimpl.Around
 	name   string
@@ -57,18 +57,18 @@ func (r *root) update() {
 	r.leaves.Update(leaves)
 }
 
-// failed is an error of a cluster. It wraps nothing, so that a control plane's status cannot
-// become that of a call (A54).
+// failed returns an error of a cluster. It wraps nothing, so that a control plane's status does not
+// become the status of a call (A54).
 func failed(name string, err error) error {
 	return fmt.Errorf("cluster %s: %s", printable.Quote(name, printable.Short), printable.Text(err.Error(), printable.Whole))
 }
 
-// Build starts a leaf; see [priority.Host].
+// Build implements [priority.Host]. It starts a leaf.
 func (r *root) Build(name string, report node.Report) *clusterimpl.Cluster {
 	return clusterimpl.New(r.around, name, report)
 }
 
-// Configure tells a leaf what it is; see [priority.Host].
+// Configure implements [priority.Host]. It updates a leaf.
 func (r *root) Configure(name string, c *clusterimpl.Cluster) {
 	config, ok := r.around.State.Config.Clusters[name]
 	if !ok {
@@ -77,7 +77,7 @@ func (r *root) Configure(name string, c *clusterimpl.Cluster) {
 	c.Update(config)
 }
 
-// ExitIdle connects what is idle.
+// ExitIdle connects idle endpoints.
 func (r *root) ExitIdle() { r.leaves.ExitIdle() }
 
 // Close closes all leaves.

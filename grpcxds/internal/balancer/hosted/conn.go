@@ -6,13 +6,13 @@ import (
 	"google.golang.org/grpc/resolver"
 )
 
-// A conn is what a policy takes for its channel. The policy may call it from anywhere.
+// A conn is the ClientConn of a policy. It is safe for concurrent use.
 type conn struct {
 	balancer.ClientConn // the cluster's
 	policy              *Policy
 }
 
-// UpdateState has the state reported on the loop.
+// UpdateState reports the state on the loop.
 func (c *conn) UpdateState(s balancer.State) {
 	c.policy.env.Loop.Post(func() {
 		p := c.policy
@@ -25,8 +25,7 @@ func (c *conn) UpdateState(s balancer.State) {
 	})
 }
 
-// NewSubConn makes a subchannel, whose listener is not called after the policy has been
-// closed.
+// NewSubConn makes a subchannel. Its listener is not called after the policy was closed.
 func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
 	p := c.policy
 	listener := opts.StateListener
@@ -40,7 +39,7 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 		case listener != nil:
 			listener(s)
 		default:
-			p.b.UpdateSubConnState(sc, s) //nolint:staticcheck // policies may still have themselves told so
+			p.b.UpdateSubConnState(sc, s) //nolint:staticcheck // policies may still use this method
 		}
 	}
 	sc, err := c.ClientConn.NewSubConn(addrs, opts) //nolint:staticcheck // there is no other way to make one
@@ -53,10 +52,10 @@ func (c *conn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOpti
 	return sc, nil
 }
 
-// RemoveSubConn is the older way to shut a subchannel down.
+// RemoveSubConn shuts a subchannel down. Older policies use it.
 func (c *conn) RemoveSubConn(sc balancer.SubConn) { sc.Shutdown() }
 
-// UpdateAddresses changes what a subchannel connects to.
+// UpdateAddresses changes the addresses of a subchannel.
 func (c *conn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address) {
 	sc.UpdateAddresses(addrs) //nolint:staticcheck // policies may still do so
 }

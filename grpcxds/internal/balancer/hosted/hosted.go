@@ -1,5 +1,5 @@
-// Package hosted runs a policy of grpc's registry as a leaf of the tree: round_robin,
-// pick_first, or one of the program's own (gRFC A52).
+// Package hosted runs a policy of grpc's registry as a leaf of the tree: round_robin, pick_first,
+// or a policy of the program (gRFC A52).
 package hosted
 
 import (
@@ -25,8 +25,8 @@ type Policy struct {
 	builder balancer.Builder
 	b       balancer.Balancer
 	closed  bool
-	last    balancer.State // as the policy said it
-	err     error          // why its configuration cannot be used; what it says does not count then
+	last    balancer.State // the last state that the policy reported
+	err     error          // why the configuration is unusable; overrides last
 
 	config serviceconfig.LoadBalancingConfig // for Pass; nil: the policy has none
 
@@ -34,15 +34,15 @@ type Policy struct {
 	subConns map[balancer.SubConn]bool
 }
 
-// New starts a policy. All calls of it come from the loop, as gRPC promises policies that
-// no two are concurrent, except for what it starts itself.
+// New starts a policy. The loop makes all calls of the policy. As gRPC guarantees, no two are
+// concurrent, except for those that the policy itself starts.
 func New(env *node.Env, builder balancer.Builder, report node.Report) *Policy {
 	p := &Policy{env: env, report: report, builder: builder, last: node.Connecting(), subConns: make(map[balancer.SubConn]bool)}
 	p.b = builder.Build(&conn{ClientConn: env.Conn, policy: p}, env.Options)
 	return p
 }
 
-// Update gives the policy all endpoints of the target, whatever their localities.
+// Update gives the policy the endpoints of all localities of the target.
 func (p *Policy) Update(t node.Target) {
 	endpoints := node.Flatten(t.Localities)
 	config, shuffle := t.Policy.Config, false
@@ -71,7 +71,7 @@ func (p *Policy) Update(t node.Target) {
 	p.Pass(state)
 }
 
-// Pass gives the policy a state as it is, with the configuration that it has.
+// Pass gives the policy an unmodified state, with the current configuration.
 func (p *Policy) Pass(state resolver.State) {
 	err := p.b.UpdateClientConnState(balancer.ClientConnState{ResolverState: state, BalancerConfig: p.config})
 	if errors.Is(err, balancer.ErrBadResolverState) {
@@ -94,10 +94,10 @@ func (p *Policy) configure(raw string) error {
 	return nil
 }
 
-// ExitIdle has the policy connect.
+// ExitIdle makes the policy connect.
 func (p *Policy) ExitIdle() { p.b.ExitIdle() }
 
-// Close closes the policy, and shuts down what subchannels it has left open.
+// Close closes the policy, and shuts down the subchannels that it has left open.
 func (p *Policy) Close() {
 	p.closed = true
 	p.b.Close()

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 )
 
-// unshuffled takes the wish to shuffle out of a configuration of pick_first. grpc's own
-// shuffling would not know the endpoints' weights, which cannot be told to it (A113).
+// unshuffled removes the shuffling from a configuration of pick_first. grpc's own shuffling cannot
+// use the endpoints' weights (A113).
 func unshuffled(config string) (string, bool) {
 	var c struct {
 		Shuffle bool `json:"shuffleAddressList"`
@@ -22,8 +22,8 @@ func unshuffled(config string) (string, bool) {
 	return `{}`, true
 }
 
-// shuffled puts endpoints in a random order, in which those with more weight are more
-// likely to be early (A113): by the weighted sampling of Efraimidis and Spirakis.
+// shuffled returns endpoints in a random order. Endpoints with more weight are more likely to be
+// early (A113). It uses the weighted sampling of Efraimidis and Spirakis.
 func shuffled(endpoints []node.Weighted) []node.Weighted {
 	type keyed struct {
 		key float64
@@ -31,7 +31,7 @@ func shuffled(endpoints []node.Weighted) []node.Weighted {
 	}
 	order := make([]keyed, 0, len(endpoints))
 	for _, e := range endpoints {
-		// The logarithm of u^(1/weight), which is lost in rounding for small weights.
+		// The logarithm of u^(1/weight), because rounding would lose the power for small weights.
 		order = append(order, keyed{math.Log(rand.Float64()) / float64(e.Share), e})
 	}
 	slices.SortFunc(order, func(a, b keyed) int { return cmp.Compare(b.key, a.key) })

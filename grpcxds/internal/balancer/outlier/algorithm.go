@@ -27,8 +27,7 @@ func (m *Machine) bySuccessRate(order []*Endpoint, now time.Time) {
 	}
 }
 
-// byFailurePercentage ejects the endpoints that fail too often, whatever the others do
-// (A50).
+// byFailurePercentage ejects the endpoints that fail too often, independent of the others (A50).
 func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
 	c := m.config.FailurePercentage
 	if c.Enforcement == 0 {
@@ -48,8 +47,8 @@ func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
 	}
 }
 
-// withVolume are the endpoints that had enough calls. One that had none has no success rate,
-// whatever volume is enough.
+// withVolume returns the endpoints with enough calls. An endpoint without calls has no success
+// rate, so it is never among them.
 func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 	var out []*Endpoint
 	for _, e := range order {
@@ -60,7 +59,7 @@ func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
 	return out
 }
 
-// spreadOf is the mean and the standard deviation of success rates.
+// spreadOf returns the mean and the standard deviation of success rates.
 func spreadOf(endpoints []*Endpoint) (mean, stdev float64) {
 	n := float64(len(endpoints))
 	for _, e := range endpoints {
@@ -85,8 +84,8 @@ func (m *Machine) full() bool {
 	return ejected*100 >= int(m.config.MaxEjectionPercent)*len(m.endpoints)
 }
 
-// eject ejects an endpoint with a chance of a hundred. One that is ejected already, whose
-// calls in flight end badly, is so for longer.
+// eject ejects an endpoint with a probability of enforcement percent. If calls in flight fail on an
+// ejected endpoint, the ejection lasts longer.
 func (m *Machine) eject(e *Endpoint, enforcement uint32, now time.Time) {
 	if m.chance() >= enforcement {
 		return

@@ -1,6 +1,6 @@
-// Package outlier finds the endpoints of a cluster that do worse than the others, so that
-// they are not used for a while (gRFC A50, per endpoint as A61 has it). It is a machine
-// without a clock: its owner tells it the time and does what it says.
+// Package outlier finds the endpoints of a cluster that do worse than the others and ejects them
+// for a while (gRFC A50, per endpoint as in A61). It has no clock: its owner passes the time and
+// applies the result.
 package outlier
 
 import (
@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// An Endpoint counts the calls that go to one endpoint.
+// An Endpoint counts the calls of one endpoint.
 type Endpoint struct {
 	active  atomic.Pointer[bucket]
 	buckets [2]bucket
 
 	ejected   bool
 	ejectedAt time.Time
-	// multiplier is how often the endpoint was ejected, less what it has redeemed.
+	// multiplier counts the ejections. It decreases for intervals without ejection.
 	multiplier int
 
 	// The last interval's calls.
@@ -31,8 +31,7 @@ func newEndpoint() *Endpoint {
 	return e
 }
 
-// Record counts the end of a call. It may be called from any goroutine, and allocates
-// nothing.
+// Record counts the end of a call. It is safe for concurrent use and does not allocate.
 func (e *Endpoint) Record(success bool) {
 	if b := e.active.Load(); success {
 		b.successes.Add(1)
@@ -41,7 +40,7 @@ func (e *Endpoint) Record(success bool) {
 	}
 }
 
-// Ejected reports whether the endpoint is not to be used.
+// Ejected reports whether the endpoint is ejected.
 func (e *Endpoint) Ejected() bool { return e.ejected }
 
 // swap ends an interval.

@@ -9,11 +9,11 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// shortest is the least time between two looks, whatever a control plane says.
+// shortest is the minimal interval, for any configuration.
 const shortest = 10 * time.Millisecond
 
-// A Machine looks at the endpoints of one cluster from time to time. It is not safe for
-// concurrent use, but for [Endpoint.Record].
+// A Machine examines the endpoints of one cluster at each interval. It is not safe for concurrent
+// use, except for [Endpoint.Record].
 type Machine struct {
 	config    *cluster.OutlierDetection // nil, or one that can eject
 	endpoints map[string]*Endpoint
@@ -22,8 +22,8 @@ type Machine struct {
 	chance func() uint32
 }
 
-// New returns a machine without endpoints. chance returns random numbers in [0, 100); nil
-// is for those of math/rand/v2.
+// New returns a machine without endpoints. chance returns random numbers in [0, 100). Nil uses
+// math/rand/v2.
 func New(chance func() uint32) *Machine {
 	if chance == nil {
 		chance = func() uint32 { return rand.Uint32N(100) }
@@ -31,9 +31,9 @@ func New(chance func() uint32) *Machine {
 	return &Machine{chance: chance}
 }
 
-// Configure replaces the configuration, nil for none, and the endpoints, which are known by
-// names that their addresses make. Without an algorithm there are no endpoints: none is
-// ejected, and when there is one again, all begin anew.
+// Configure replaces the configuration and the endpoints. Each name identifies an endpoint by its
+// addresses. A nil config has no algorithm. Without an algorithm the machine has no endpoints and
+// ejects none. All endpoints start anew when there is one again.
 func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, now time.Time) {
 	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 {
 		m.config, m.endpoints = nil, nil
@@ -54,10 +54,11 @@ func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, no
 	}
 }
 
-// Endpoint returns the endpoint of a name; nil: there is none.
+// Endpoint returns the endpoint with a name, or nil.
 func (m *Machine) Endpoint(name string) *Endpoint { return m.endpoints[name] }
 
-// Next is when the interval ends, and [Machine.Turn] is due; false: never.
+// Next returns the end of the interval, when [Machine.Turn] is due. It returns false if there is no
+// interval.
 func (m *Machine) Next() (time.Time, bool) {
 	if m.config == nil {
 		return time.Time{}, false
@@ -65,14 +66,14 @@ func (m *Machine) Next() (time.Time, bool) {
 	return m.start.Add(max(m.config.Interval, shortest)), true
 }
 
-// Turn ends an interval, if it is over. It returns the endpoints that are ejected now and
-// were not before, and the other way round.
+// Turn ends an interval, if it is over. It returns the endpoints that are newly ejected, and those
+// whose ejection has ended.
 func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
 	if next, ok := m.Next(); !ok || now.Before(next) {
 		return nil, nil
 	}
 	m.start = now
-	// In an order that chance decides, as MaxEjectionPercent may keep the last from being ejected.
+	// Use a random order, because MaxEjectionPercent may spare the last endpoints.
 	order := slices.Collect(maps.Values(m.endpoints))
 	before := make(map[*Endpoint]bool)
 	for _, e := range order {
@@ -93,7 +94,7 @@ func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
 	return ejected, unejected
 }
 
-// redeem makes good of the time that has passed.
+// redeem lowers the multiplier of an endpoint, or ends its ejection after its time.
 func (m *Machine) redeem(e *Endpoint, now time.Time) {
 	if !e.ejected {
 		e.multiplier = max(e.multiplier-1, 0)
@@ -101,7 +102,7 @@ func (m *Machine) redeem(e *Endpoint, now time.Time) {
 	}
 	longest := max(m.config.BaseEjectionTime, m.config.MaxEjectionTime)
 	d := longest
-	// What would overflow is longer than the longest.
+	// A product that overflows exceeds the longest time.
 	if n := time.Duration(e.multiplier); n > 0 && m.config.BaseEjectionTime <= longest/n {
 		d = m.config.BaseEjectionTime * n
 	}

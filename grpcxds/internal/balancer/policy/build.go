@@ -20,18 +20,18 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// The policies that are ours; all others are those of grpc's registry.
+// The policies of this module. All others come from grpc's registry.
 const (
 	ringHash    = "ring_hash_experimental"
 	wrrLocality = "xds_wrr_locality_experimental"
 )
 
-// known reports whether there is a policy of a name.
+// known reports whether there is a policy with a name.
 func known(name string) bool {
 	return name == ringHash || name == wrrLocality || balancer.Get(name) != nil
 }
 
-// build starts the policy of a name.
+// build starts the policy with a name.
 func build(name string, env *node.Env, report node.Report) node.Policy {
 	switch name {
 	case ringHash:
@@ -48,7 +48,7 @@ func build(name string, env *node.Env, report node.Report) node.Policy {
 
 var errNoneKnown = errors.New("no LB policy of the list is known")
 
-// first is the first policy of a service config's list that is known.
+// first returns the first known policy of a service config's list.
 func first(list json.RawMessage) (resource.LBConfig, error) {
 	var entries []map[string]json.RawMessage
 	if err := json.Unmarshal(list, &entries); err != nil {
@@ -64,13 +64,13 @@ func first(list json.RawMessage) (resource.LBConfig, error) {
 	return resource.LBConfig{}, errNoneKnown
 }
 
-// broken is a policy that is not there.
+// broken replaces a policy that does not exist.
 type broken struct {
 	report node.Report
 	err    error
 }
 
-// Update reports what is wrong.
+// Update reports the error.
 func (b *broken) Update(node.Target) { b.report(node.Failure(b.err)) }
 
 // ExitIdle does nothing.

@@ -12,29 +12,29 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// localities is xds_wrr_locality: it picks a locality by weight, and has a policy of its own
-// for each (A28, A52).
+// localities is the policy xds_wrr_locality. It picks a locality by weight, and has a child policy
+// for each locality (A28, A52).
 type localities struct {
 	env      *node.Env
 	report   node.Report
 	child    func(env *node.Env, report node.Report) *Switch
 	children map[endpoint.LocalityID]*locality
-	order    []*locality // as in the target
-	err      error       // why the configuration cannot be used
+	order    []*locality // in the order of the target
+	err      error       // why the configuration is unusable
 	busy     bool
 }
 
 type locality struct {
 	policy *Switch
 	weight uint32
-	state  balancer.State // as it counts (A62)
+	state  balancer.State // after Sticky (A62)
 }
 
 func newLocalities(env *node.Env, report node.Report) *localities {
 	return &localities{env: env, report: report, child: New, children: make(map[endpoint.LocalityID]*locality)}
 }
 
-// Update has each locality's policy updated, and closes those of localities that are gone.
+// Update updates each locality's policy, and closes the policies of removed localities.
 func (p *localities) Update(t node.Target) {
 	var child resource.LBConfig
 	if child, p.err = childOf(t.Policy.Config); p.err != nil {
@@ -63,7 +63,7 @@ func (p *localities) Update(t node.Target) {
 	p.settle()
 }
 
-// childOf is what a configuration has for the policy of each locality.
+// childOf returns the child policy of each locality in a configuration.
 func childOf(config string) (resource.LBConfig, error) {
 	var c struct {
 		ChildPolicy json.RawMessage `json:"childPolicy"`
@@ -87,8 +87,7 @@ func (p *localities) start() *locality {
 	return c
 }
 
-// settle reports what the localities come to, which does not count while the configuration
-// cannot be used.
+// settle reports the combined state of the localities, or the error of an unusable configuration.
 func (p *localities) settle() {
 	switch {
 	case p.busy:
@@ -114,7 +113,7 @@ func (p *localities) settle() {
 	p.report(s)
 }
 
-// ExitIdle connects what is idle.
+// ExitIdle connects idle endpoints.
 func (p *localities) ExitIdle() {
 	for _, c := range p.order {
 		c.policy.ExitIdle()

@@ -12,7 +12,7 @@ import (
 // A spread picks among pickers at random, by their weights.
 type spread struct {
 	pickers []balancer.Picker
-	// ends are where, on a line on which each picker takes up its weight, it ends.
+	// ends are the cumulative weights of the pickers.
 	ends []uint64
 }
 
@@ -25,7 +25,7 @@ func (s *spread) add(weight uint32, p balancer.Picker) {
 	s.ends = append(s.ends, end)
 }
 
-// picker is the spread, or whatever does the same with less.
+// picker returns the spread, or a simpler picker if there is at most one.
 func (s *spread) picker() balancer.Picker {
 	switch len(s.pickers) {
 	case 0:
@@ -36,12 +36,12 @@ func (s *spread) picker() balancer.Picker {
 	return s
 }
 
-// Pick has one of the pickers pick.
+// Pick picks with one of the pickers.
 func (s *spread) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return s.pickers[s.at(rand.Uint64N(s.ends[len(s.ends)-1]))].Pick(info)
 }
 
-// at is the index of the picker in whose part of the line a point is.
+// at returns the index of the picker for a point in the cumulative weights.
 func (s *spread) at(point uint64) int {
 	return sort.Search(len(s.ends), func(i int) bool { return point < s.ends[i] })
 }

@@ -1,5 +1,5 @@
-// Package policy makes the policies by which the endpoints of a priority are picked, of what
-// control planes configure (gRFC A52).
+// Package policy makes the policies that pick the endpoints of a priority, from the configuration
+// of the control plane (gRFC A52).
 package policy
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 )
 
-// ErrNoEndpoints is why calls fail where there is nothing to pick from.
+// ErrNoEndpoints is the error of calls to a target without endpoints.
 var ErrNoEndpoints = errors.New("there are no usable endpoints")
 
-// A Switch is whatever policy its targets name. When another is named, the one before goes
-// on, with the endpoints that it has, until the new one is done connecting.
+// A Switch runs the policy that its targets name. When the name changes, the old policy continues
+// with its endpoints until the new one is no longer connecting.
 type Switch struct {
 	env              *node.Env
 	report           node.Report
 	build            func(name string, env *node.Env, report node.Report) node.Policy
 	current, pending *running
-	// busy says that policies are being told something; what they report meanwhile is
-	// looked at afterwards.
+	// busy says that policies are being updated. settle then runs after the update, not for each
+	// report.
 	busy bool
 }
 
@@ -37,7 +37,7 @@ func New(env *node.Env, report node.Report) *Switch {
 	return &Switch{env: env, report: report, build: build}
 }
 
-// Update starts the policy of a target, or updates it. A target without endpoints closes it.
+// Update starts or updates the policy of a target. A target without endpoints closes the policy.
 func (s *Switch) Update(t node.Target) {
 	if !t.Chooses && !hasEndpoints(t) {
 		s.Close()
@@ -66,7 +66,7 @@ func hasEndpoints(t node.Target) bool {
 	return false
 }
 
-// start makes a policy the newest.
+// start starts a policy and makes it the newest.
 func (s *Switch) start(name string) *running {
 	if s.pending != nil {
 		s.pending.policy.Close()
@@ -86,7 +86,7 @@ func (s *Switch) start(name string) *running {
 	return r
 }
 
-// settle uses the pending policy if it is time, and reports.
+// settle switches to the pending policy if it is time, and reports.
 func (s *Switch) settle() {
 	if s.busy {
 		return
@@ -100,7 +100,7 @@ func (s *Switch) settle() {
 	s.report(s.current.state)
 }
 
-// ExitIdle connects what is idle.
+// ExitIdle connects idle endpoints.
 func (s *Switch) ExitIdle() {
 	for _, r := range []*running{s.current, s.pending} {
 		if r != nil {
@@ -109,7 +109,7 @@ func (s *Switch) ExitIdle() {
 	}
 }
 
-// Close closes the policy. An update starts another.
+// Close closes the policy. A later Update starts another.
 func (s *Switch) Close() {
 	for _, r := range []*running{s.current, s.pending} {
 		if r != nil {

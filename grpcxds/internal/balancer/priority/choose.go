@@ -1,32 +1,32 @@
-// Package priority is the policy that uses the first of several children that is any good
-// (gRFC A56). It stands twice in the tree: above the clusters that an aggregate cluster
-// comes to (A75), and above the priorities of a cluster.
+// Package priority is the policy that uses the first usable child of several (gRFC A56). The tree
+// has it twice: above the leaf clusters of an aggregate cluster (A75), and above the priorities of
+// a cluster.
 package priority
 
 import "google.golang.org/grpc/connectivity"
 
-// A view is what a choice needs to know of a child.
+// A view has the properties of a child that a choice depends on.
 type view struct {
 	exists bool
 	state  connectivity.State
-	// trying says that the failover timer runs: wait for this child.
+	// trying says that the failover timer runs and the child may still connect.
 	trying bool
 }
 
-// A choice says what to do about the children.
+// A choice is the result of choose.
 type choice struct {
-	// use is the child whose picker is used.
+	// use is the index of the child whose picker is used.
 	use int
-	// create says that use is not there yet.
+	// create says that the child must be created first.
 	create bool
-	// active is how many children are needed: those that were looked at.
+	// active is the number of children that are needed.
 	active int
-	// deactivate says that the others are not.
+	// deactivate says that the others must be deactivated.
 	deactivate bool
 }
 
-// choose is gRFC A56's algorithm for choosing among children, best first, of which there is
-// at least one.
+// choose implements gRFC A56's algorithm. The children are in order of preference, and there is at
+// least one.
 func choose(children []view) choice {
 	for i, c := range children {
 		switch {

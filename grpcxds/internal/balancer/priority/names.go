@@ -5,13 +5,12 @@ import (
 	"strconv"
 )
 
-// Names gives the priorities of a cluster names, such that what is in a priority keeps its
-// name when it moves to another one, and so its connections (A56, A37). A name whose
-// localities are gone is never used again. The best priorities have the first choice. The
-// zero value is ready for use.
+// Names gives names to the priorities of a cluster. Localities that move to another priority keep
+// their name, and so their connections (A56, A37). A name is never used again after its localities
+// are gone. The best priorities choose first. The zero value is ready for use.
 type Names[L comparable] struct {
 	last  [][]L    // the localities of each priority
-	names []string // and its name
+	names []string // the name of each priority
 	next  int
 }
 

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// failover is how long a child may try to connect before the next one is tried (A56).
+	// failover is the time for a child to connect, before the policy tries the next one (A56).
 	failover = 10 * time.Second
-	// retention is how long a child is kept that is not needed since a better one is good
-	// again (A56). One that the configuration has no longer is not kept (A115).
+	// retention is the time for which an unneeded child is kept after a better one has become
+	// usable (A56). A child that the configuration has removed is not kept (A115).
 	retention = 15 * time.Minute
 )
 
@@ -29,21 +29,21 @@ type Child interface {
 
 // A Host makes the children.
 type Host[C Child] interface {
-	// Build starts the child of a name, which reports as a [node.Report] demands.
+	// Build starts the child with a name. The child reports as a [node.Report] requires.
 	Build(name string, report node.Report) C
-	// Configure gives a child what the host has for it now.
+	// Configure gives a child the newest configuration of the host.
 	Configure(name string, child C)
 }
 
-// A Policy is the policy, on a loop.
+// A Policy is the policy. It runs on a loop.
 type Policy[C Child] struct {
 	loop     *serial.Loop
 	host     Host[C]
 	report   node.Report
 	order    []string
 	children map[string]*child[C]
-	// busy says that children are being told something; what they report meanwhile is looked
-	// at when all know.
+	// busy says that children are being updated. choose then runs after the update, not for each
+	// report.
 	busy bool
 }
 
@@ -53,16 +53,16 @@ type child[C Child] struct {
 	// failedLast says that the child has failed since it was last ready or idle.
 	failedLast bool
 	failover   serial.Timer
-	expiry     serial.Timer // set: deactivated
+	expiry     serial.Timer // set: the child is deactivated
 }
 
-// New returns a policy without children, which reports as a [node.Policy] does.
+// New returns a policy without children. It reports as a [node.Policy] does.
 func New[C Child](loop *serial.Loop, host Host[C], report node.Report) *Policy[C] {
 	return &Policy[C]{loop: loop, host: host, report: report, children: make(map[string]*child[C])}
 }
 
-// Update replaces the children, best first. Those that stay, by name, are configured anew;
-// others are closed at once (A115), and new ones started when they are needed.
+// Update replaces the children, in order of preference. It configures those that stay, by name, and
+// closes others at once (A115). It starts new ones when they are needed.
 func (p *Policy[C]) Update(order []string) {
 	p.order = order
 	wanted := make(map[string]bool, len(order))
@@ -81,7 +81,7 @@ func (p *Policy[C]) Update(order []string) {
 	p.choose()
 }
 
-// ExitIdle connects what is idle.
+// ExitIdle connects idle endpoints.
 func (p *Policy[C]) ExitIdle() {
 	for _, c := range p.children {
 		if !c.expiry.Pending() {
@@ -105,7 +105,7 @@ func (p *Policy[C]) remove(name string, c *child[C]) {
 	c.policy.Close()
 }
 
-// choose finds the child to use, starting children as needed, and reports its state.
+// choose finds the child to use, starts children as needed, and reports its state.
 func (p *Policy[C]) choose() {
 	if len(p.order) == 0 {
 		p.report(node.Failure(errEmpty))
@@ -148,12 +148,12 @@ func (p *Policy[C]) create(name string) {
 	p.busy = false
 }
 
-// try gives a child its time to connect.
+// try starts the failover timer of a child.
 func (p *Policy[C]) try(c *child[C]) {
 	c.failover.Set(p.loop, failover, p.choose)
 }
 
-// reported takes in the state of a child.
+// reported records the state of a child.
 func (p *Policy[C]) reported(name string, c *child[C], s balancer.State) {
 	if p.children[name] != c {
 		return

@@ -11,19 +11,19 @@ import (
 
 const (
 	defaultMin = 1024
-	defaultCap = 4096    // of both sizes, unless the program says another (A42)
-	limit      = 8 << 20 // what a configuration may have at most
+	defaultCap = 4096    // of both sizes, unless the program sets another (A42)
+	limit      = 8 << 20 // the limit of sizes in a configuration
 )
 
 // A config is the policy's configuration.
 type config struct {
 	MinSize uint64 `json:"minRingSize"`
 	MaxSize uint64 `json:"maxRingSize"`
-	// Header is what the calls' hashes are taken from, instead of what their routes say (A76).
+	// Header is the header to hash, instead of the hash of the call's route (A76).
 	Header string `json:"requestHashHeader"`
 }
 
-// parse reads a configuration; sizes above a cap are the cap.
+// parse reads a configuration. It lowers sizes above the cap to the cap.
 func parse(text string, most uint64) (config, error) {
 	if most == 0 {
 		most = defaultCap
@@ -32,7 +32,7 @@ func parse(text string, most uint64) (config, error) {
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return config{}, fmt.Errorf("ring_hash: %w", err)
 	}
-	if c.MinSize == 0 { // it is not set
+	if c.MinSize == 0 { // not set
 		c.MinSize = defaultMin
 	}
 	switch {

@@ -13,18 +13,18 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
 )
 
-// A picker is a ring with the states that its endpoints had at one time.
+// A picker is a ring and the states of its endpoints at one time.
 type picker struct {
 	ring      ring
 	endpoints []snapshot
 	header    string
-	// connecting says that an endpoint is.
+	// connecting says that an endpoint is connecting.
 	connecting bool
-	// hopeless says that all have failed.
+	// hopeless says that all endpoints have failed.
 	hopeless bool
 }
 
-// A snapshot is an endpoint at one time.
+// A snapshot is the state of an endpoint at one time.
 type snapshot struct {
 	state  connectivity.State
 	picker balancer.Picker
@@ -43,8 +43,8 @@ func (w *waker) ask() {
 	}
 }
 
-// Pick finds the endpoint of a call's hash, or the next on the ring that has not failed
-// (A61). One that is not connected is connected, and the call waits for it.
+// Pick finds the endpoint of a call's hash, or the next endpoint on the ring that has not failed
+// (A61). An idle endpoint is connected, and the call waits for it.
 func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	hash, ok := p.hash(info)
 	if !ok {
@@ -70,8 +70,8 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return p.endpoints[p.ring[first].at].picker.Pick(info)
 }
 
-// any picks for a call without a hash: the first endpoint that is ready, from anywhere on
-// the ring. If none connects, one on the way there is connected (A76).
+// any picks for a call without a hash. It returns the first ready endpoint after a random point on
+// the ring. If no endpoint is connecting, it connects the first idle one on the way (A76).
 func (p *picker) any(info balancer.PickInfo) (balancer.PickResult, error) {
 	first := p.ring.find(rand.Uint64())
 	asked := p.connecting
@@ -94,7 +94,7 @@ func (p *picker) any(info balancer.PickInfo) (balancer.PickResult, error) {
 	return p.endpoints[p.ring[first].at].picker.Pick(info)
 }
 
-// at is the endpoint that is i entries after the first.
+// at returns the endpoint that is i entries after the first.
 func (p *picker) at(first, i int) int {
 	if i += first; i >= len(p.ring) {
 		i -= len(p.ring)
@@ -102,7 +102,7 @@ func (p *picker) at(first, i int) int {
 	return p.ring[i].at
 }
 
-// hash is the hash of a call: what its route says (A42), or that of a header (A76).
+// hash returns the hash of a call: that of its route (A42), or that of a header (A76).
 func (p *picker) hash(info balancer.PickInfo) (uint64, bool) {
 	if p.header == "" {
 		if c := rpcinfo.From(info.Ctx); c != nil {

@@ -1,5 +1,5 @@
-// Package ringhash is the policy that sends calls with the same hash to the same endpoint,
-// as long as it is there (gRFC A42, A61, A76).
+// Package ringhash is the policy that sends calls with the same hash to the same endpoint while the
+// endpoint is available (gRFC A42, A61, A76).
 package ringhash
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A ring is a circle of hashes, each of which stands for an endpoint. It is immutable.
+// A ring is a circle of hashes. Each entry leads to an endpoint. It is immutable.
 type ring []entry
 
 type entry struct {
@@ -20,15 +20,15 @@ type entry struct {
 	at   int // the endpoint's index
 }
 
-// A spot is what places an endpoint on a ring.
+// A spot has the key and weight that place an endpoint on a ring.
 type spot struct {
 	key    string
 	weight uint32
 }
 
-// newRing spreads endpoints over a ring, as Envoy does: each has its share of the entries
-// by weight, the one with the least weight whole ones if the size allows it. The order of
-// the endpoints does not matter for the ring, so that all clients have the same.
+// newRing distributes endpoints over a ring, as Envoy does. Each has a share of the entries by
+// weight. The endpoint with the least weight has a whole number of entries if the size allows it.
+// The ring does not depend on the order of the endpoints, so that all clients have the same ring.
 func newRing(spots []spot, minSize, maxSize uint64) ring {
 	order := make([]int, len(spots))
 	var sum, least uint64
@@ -62,7 +62,7 @@ func newRing(spots []spot, minSize, maxSize uint64) ring {
 	return r
 }
 
-// find is the index of the first entry that is not before a hash.
+// find returns the index of the first entry that is not before a hash.
 func (r ring) find(hash uint64) int {
 	i := sort.Search(len(r), func(i int) bool { return r[i].hash >= hash })
 	if i == len(r) {

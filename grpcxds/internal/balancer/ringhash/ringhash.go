@@ -12,19 +12,19 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/node"
 )
 
-// A Policy is the policy. An endpoint is connected when a call comes to it.
+// A Policy is the policy. It connects an endpoint for its first call.
 type Policy struct {
 	env    *node.Env
 	report node.Report
 	header string
 	ring   ring
-	// members are the endpoints, as the ring's entries number them.
+	// members are the endpoints. The ring's entries have indexes into them.
 	members []*member
-	err     error // why the configuration cannot be used
+	err     error // why the configuration is unusable
 	busy    bool
 }
 
-// A member is an endpoint of the ring; what it is known by is the set of its addresses.
+// A member is an endpoint of the ring. The set of its addresses identifies it.
 type member struct {
 	addresses string
 	endpoint  node.Weighted
@@ -38,8 +38,8 @@ func New(env *node.Env, report node.Report) *Policy {
 	return &Policy{env: env, report: report}
 }
 
-// Update makes a new ring of the endpoints of all localities, each with its share of all
-// calls. Endpoints that were there before keep their connections.
+// Update makes a new ring of the endpoints of all localities, each with its share of all calls.
+// Existing endpoints keep their connections.
 func (p *Policy) Update(t node.Target) {
 	var c config
 	if c, p.err = parse(t.Policy.Config, p.env.RingSizeCap); p.err != nil {
@@ -77,7 +77,7 @@ func (p *Policy) Update(t node.Target) {
 	p.settle()
 }
 
-// placeOf is what places an endpoint on the ring (A76).
+// placeOf returns the key that places an endpoint on the ring (A76).
 func placeOf(e *node.Weighted) string {
 	if e.HashKey != "" {
 		return e.HashKey
@@ -85,13 +85,13 @@ func placeOf(e *node.Weighted) string {
 	return e.Addresses[0].Addr
 }
 
-// sleep makes a member one that connects when it is asked to.
+// sleep makes a member idle. Its waker connects it.
 func (p *Policy) sleep(m *member) {
 	m.waker = &waker{wake: func() { p.env.Loop.Post(func() { p.wake(m) }) }}
 	m.state = balancer.State{ConnectivityState: connectivity.Idle, Picker: node.Queue{}}
 }
 
-// wake connects a member that is idle.
+// wake connects an idle member.
 func (p *Policy) wake(m *member) {
 	switch {
 	case !slices.Contains(p.members, m) || m.state.ConnectivityState != connectivity.Idle:
@@ -105,8 +105,8 @@ func (p *Policy) wake(m *member) {
 	}
 }
 
-// state is what a member's pick_first is told: that the health of its connection counts,
-// too (A61).
+// state returns the resolver state for a member's pick_first. It makes the health of the connection
+// count too (A61).
 func (p *Policy) state(m *member) resolver.State {
 	return pickfirst.EnableHealthListener(resolver.State{
 		Attributes: p.env.Attributes,
@@ -123,8 +123,7 @@ func (p *Policy) reported(m *member, s balancer.State) {
 	p.settle()
 }
 
-// settle reports what the endpoints come to, which does not count while the configuration
-// cannot be used.
+// settle reports the combined state of the endpoints, or the error of an unusable configuration.
 func (p *Policy) settle() {
 	switch {
 	case p.busy:

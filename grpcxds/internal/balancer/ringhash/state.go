@@ -2,17 +2,17 @@ package ringhash
 
 import "google.golang.org/grpc/connectivity"
 
-// A summary is what the endpoints of a ring come to.
+// A summary is the combined state of the endpoints of a ring.
 type summary struct {
 	state connectivity.State
-	// connecting says that an endpoint is.
+	// connecting says that an endpoint is connecting.
 	connecting bool
-	// wake is the endpoint that is to connect although no call asks for it, so that a ring
-	// that gets no calls is found to be good again (A61); -1: none.
+	// wake is the index of an endpoint to connect without a call, or -1. Without it, a ring that
+	// gets no calls would not recover (A61).
 	wake int
 }
 
-// summarize follows gRFC A42's rules.
+// summarize implements gRFC A42's rules.
 func summarize(states []connectivity.State) summary {
 	var counts [connectivity.Shutdown + 1]int
 	s := summary{wake: -1}
