@@ -20,7 +20,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte, []byte) (resource.LBConfig, error) = lbPolicy // hook of field LBPolicy
 
 var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
@@ -121,7 +121,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 	}
 }
 
-// decodeDiscovery finds the case that applies; nil: none does.
+// decodeDiscovery returns the case that applies, or nil if none applies.
 func decodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireCluster, v *resource.Violations) Discovery {
 	if m.GetType() == clusterv3.Cluster_EDS {
 		return decodeEDS(dc, meta, p, m, v)

@@ -19,35 +19,37 @@ import (
 
 const messageName = "envoy.config.cluster.v3.Cluster"
 
-// Update is how the calls of one cluster find their endpoints and are spread over them.
+// Update describes how to find the endpoints of one cluster and how to balance calls over
+// them.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// Where the endpoints come from. Nil, which only profile Envoy accepts, is a way that this
-	// type does not know.
+	// The source of the endpoints. It is nil only in profile Envoy, if this type does not
+	// support the cluster's discovery type.
 	Discovery Discovery
-	// How an endpoint is chosen, in gRPC's terms (A52). It counts for what the cluster's calls
-	// go to; that of an aggregate counts for nothing (A75).
+	// The LB policy in gRPC's service config terms (A52). It applies to leaf clusters; the
+	// policy of an aggregate cluster has no effect (A75).
 	LBPolicy resource.LBConfig
-	// How many calls may be in flight (A32).
+	// The limit of concurrent calls (A32). Default 1024.
 	MaxRequests uint32
-	// When endpoints are not used for a while; nil: never (A50).
+	// The outlier detection settings (A50). Nil disables outlier detection.
 	OutlierDetection *OutlierDetection
-	// The health that an endpoint must have for a session to stay with it (A55).
+	// The health statuses that keep a session on its endpoint (A55).
 	OverrideHosts HostStatuses
-	// The message that configures the transport socket; empty: there is none. In profile
-	// Envoy, it may be one that TLS does not tell of.
+	// The full name of the message that configures the transport socket. Empty means none. In
+	// profile Envoy it can name a message that the TLS field does not describe.
 	TransportSocket string
-	// Endpoints that name a proxy are reached through it (A86).
+	// Whether to connect through the HTTP proxy that an endpoint's metadata names (A86).
 	HTTPProxy bool
-	// How connections are secured, where the program wants the control plane to say it; nil:
-	// it does not (A29).
+	// The TLS configuration, used where the program lets the control plane choose the
+	// credentials (A29). Nil means that the control plane configures none.
 	TLS *tlscontext.Client
-	// Where load is reported to: the server that the cluster came from; nil: nowhere (A47).
+	// The server that receives load reports, which is the server that sent the cluster. Nil
+	// disables load reports (A47).
 	LoadReports *bootstrap.Server
-	// Which of the endpoints' own metrics go into load reports (A85).
+	// The endpoint metrics (ORCA) that load reports include (A85).
 	ReportMetrics MetricPropagation
-	// By name (A83).
+	// The cluster's metadata by key (A83).
 	Metadata map[string]resource.Metadatum
 
 	meta resource.Meta
@@ -60,15 +62,15 @@ type Discovery interface {
 	isDiscovery()
 }
 
-// EDS is a resource that has the endpoints (A27).
+// EDS gets the endpoints from a ClusterLoadAssignment (A27).
 type EDS struct {
-	// The resource; the cluster's own name unless it says another.
+	// The name of the ClusterLoadAssignment. Default: the cluster's own name.
 	ServiceName string
 }
 
 func (EDS) isDiscovery() {}
 
-// LogicalDNS is a name whose addresses are one endpoint (A37).
+// LogicalDNS resolves a DNS name. All its addresses form one endpoint (A37).
 type LogicalDNS struct {
 	// The name and port to resolve, as "host:port".
 	Target string
@@ -76,82 +78,83 @@ type LogicalDNS struct {
 
 func (LogicalDNS) isDiscovery() {}
 
-// Aggregate is other clusters, each used when those before it fail (A37).
+// Aggregate is a list of other clusters. Each is used when those before it fail (A37).
 type Aggregate struct {
-	// The resources that are the clusters, first choice first. None where profile Envoy
-	// accepts a cluster of another custom type.
+	// The names of the clusters, most preferred first. It is empty in profile Envoy for other
+	// custom cluster types.
 	Clusters []string
 }
 
 func (Aggregate) isDiscovery() {}
 
-// OutlierDetection is when endpoints are ejected for doing worse than others (A50).
+// OutlierDetection configures when to eject endpoints that do worse than others (A50).
 type OutlierDetection struct {
-	// Between two looks at the endpoints.
+	// The time between two checks of all endpoints.
 	Interval time.Duration
-	// How long an endpoint is ejected, times how often it was.
+	// The base ejection time. An endpoint is ejected for this time multiplied by the number of
+	// its ejections.
 	BaseEjectionTime time.Duration
-	// The most that comes to; 300 s or BaseEjectionTime, whatever is larger, unless the
-	// cluster says another.
+	// The limit of the ejection time. Default: the larger of 300 s and BaseEjectionTime.
 	MaxEjectionTime time.Duration
-	// How many endpoints of a hundred may be ejected.
+	// The limit of ejected endpoints, in percent.
 	MaxEjectionPercent uint32
-	// Ejects those whose success rate is far below the others'.
+	// Ejects endpoints whose success rate is far below the mean.
 	SuccessRate SuccessRate
-	// Ejects those that fail too often.
+	// Ejects endpoints with a high percentage of failed calls.
 	FailurePercentage FailurePercentage
 }
 
-// SuccessRate ejects by the distance of a success rate from the mean (A50).
+// SuccessRate ejects endpoints by the distance of their success rate from the mean (A50).
 type SuccessRate struct {
-	// The chance of a hundred that an endpoint is really ejected; 0 turns this off.
+	// The chance, in percent, that a detected endpoint is ejected. 0 disables this algorithm.
 	Enforcement uint32
-	// How many thousandths of a standard deviation are too far.
+	// The ejection threshold below the mean, in thousandths of a standard deviation.
 	StdevFactor uint32
-	// How many endpoints must have enough calls.
+	// The number of endpoints with enough calls that the algorithm needs.
 	MinimumHosts uint32
-	// How many calls of an interval are enough.
+	// The number of calls per interval that an endpoint needs to be considered.
 	RequestVolume uint32
 }
 
-// FailurePercentage ejects by the share of calls that failed (A50).
+// FailurePercentage ejects endpoints by their share of failed calls (A50).
 type FailurePercentage struct {
-	// The chance of a hundred that an endpoint is really ejected; 0 turns this off.
+	// The chance, in percent, that a detected endpoint is ejected. 0 disables this algorithm.
 	Enforcement uint32
-	// How many failures of a hundred calls are too many.
+	// The percentage of failed calls above which an endpoint is ejected.
 	Threshold uint32
-	// How many endpoints must have enough calls.
+	// The number of endpoints with enough calls that the algorithm needs.
 	MinimumHosts uint32
-	// How many calls of an interval are enough.
+	// The number of calls per interval that an endpoint needs to be considered.
 	RequestVolume uint32
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -159,7 +162,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*clusterv3.Cluster, error) {
 	m := new(clusterv3.Cluster)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -168,25 +171,25 @@ func (u *Update) Proto() (*clusterv3.Cluster, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

@@ -10,7 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// wireCircuitBreakers is what is read of a envoy.config.cluster.v3.CircuitBreakers.
+// wireCircuitBreakers has the fields of envoy.config.cluster.v3.CircuitBreakers that the
+// decoder reads.
 type wireCircuitBreakers struct {
 	Thresholds []wireCircuitBreakersThresholds
 }
@@ -37,8 +38,8 @@ func (m *wireCircuitBreakers) GetThresholds() []wireCircuitBreakersThresholds {
 	return m.Thresholds
 }
 
-// wireCircuitBreakersThresholds is what is read of a
-// envoy.config.cluster.v3.CircuitBreakers.Thresholds.
+// wireCircuitBreakersThresholds has the fields of
+// envoy.config.cluster.v3.CircuitBreakers.Thresholds that the decoder reads.
 type wireCircuitBreakersThresholds struct {
 	Priority       corev3.RoutingPriority
 	MaxRequests    wireUInt32Value
@@ -77,7 +78,7 @@ func (m *wireCircuitBreakersThresholds) GetMaxRequests() *wireUInt32Value {
 	return &m.MaxRequests
 }
 
-// wireCluster is what is read of a envoy.config.cluster.v3.Cluster.
+// wireCluster has the fields of envoy.config.cluster.v3.Cluster that the decoder reads.
 type wireCluster struct {
 	message                   *clusterv3.Cluster
 	TransportSocketMatches    []wireClusterTransportSocketMatch
@@ -323,8 +324,8 @@ func (m *wireCluster) hasClusterDiscoveryType() bool {
 	return m != nil && m.whichClusterDiscoveryType != 0
 }
 
-// wireClusterCommonLbConfig is what is read of a
-// envoy.config.cluster.v3.Cluster.CommonLbConfig.
+// wireClusterCommonLbConfig has the fields of
+// envoy.config.cluster.v3.Cluster.CommonLbConfig that the decoder reads.
 type wireClusterCommonLbConfig struct {
 	OverrideHostStatus *corev3.HealthStatusSet
 }
@@ -350,8 +351,8 @@ func (m *wireClusterCommonLbConfig) GetOverrideHostStatus() *corev3.HealthStatus
 	return m.OverrideHostStatus
 }
 
-// wireClusterEdsClusterConfig is what is read of a
-// envoy.config.cluster.v3.Cluster.EdsClusterConfig.
+// wireClusterEdsClusterConfig has the fields of
+// envoy.config.cluster.v3.Cluster.EdsClusterConfig that the decoder reads.
 type wireClusterEdsClusterConfig struct {
 	EdsConfig    wireConfigSource
 	setEdsConfig bool
@@ -390,8 +391,8 @@ func (m *wireClusterEdsClusterConfig) GetServiceName() string {
 	return m.ServiceName
 }
 
-// wireClusterTransportSocketMatch is what is read of a
-// envoy.config.cluster.v3.Cluster.TransportSocketMatch.
+// wireClusterTransportSocketMatch has the fields of
+// envoy.config.cluster.v3.Cluster.TransportSocketMatch that the decoder reads.
 type wireClusterTransportSocketMatch struct{}
 
 func (*wireClusterTransportSocketMatch) parse(r *wire.Reader) {
@@ -402,7 +403,8 @@ func (*wireClusterTransportSocketMatch) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireOutlierDetection is what is read of a envoy.config.cluster.v3.OutlierDetection.
+// wireOutlierDetection has the fields of envoy.config.cluster.v3.OutlierDetection that the
+// decoder reads.
 type wireOutlierDetection struct {
 	Interval                          durationpb.Duration
 	setInterval                       bool
@@ -573,7 +575,7 @@ func (m *wireOutlierDetection) GetMaxEjectionTime() *durationpb.Duration {
 	return &m.MaxEjectionTime
 }
 
-// wireAddress is what is read of a envoy.config.core.v3.Address.
+// wireAddress has the fields of envoy.config.core.v3.Address that the decoder reads.
 type wireAddress struct {
 	SocketAddress wireSocketAddress
 	whichAddress  int32 // the number of the member that is set
@@ -614,8 +616,8 @@ func (m *wireAddress) GetSocketAddress() *wireSocketAddress {
 	return &m.SocketAddress
 }
 
-// wireAggregatedConfigSource is what is read of a
-// envoy.config.core.v3.AggregatedConfigSource.
+// wireAggregatedConfigSource has the fields of envoy.config.core.v3.AggregatedConfigSource
+// that the decoder reads.
 type wireAggregatedConfigSource struct{}
 
 func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
@@ -626,7 +628,8 @@ func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireConfigSource is what is read of a envoy.config.core.v3.ConfigSource.
+// wireConfigSource has the fields of envoy.config.core.v3.ConfigSource that the decoder
+// reads.
 type wireConfigSource struct {
 	Ads                        wireAggregatedConfigSource
 	Self                       wireSelfConfigSource
@@ -688,7 +691,8 @@ func (m *wireConfigSource) GetSelf() *wireSelfConfigSource {
 	return &m.Self
 }
 
-// wireSelfConfigSource is what is read of a envoy.config.core.v3.SelfConfigSource.
+// wireSelfConfigSource has the fields of envoy.config.core.v3.SelfConfigSource that the
+// decoder reads.
 type wireSelfConfigSource struct{}
 
 func (*wireSelfConfigSource) parse(r *wire.Reader) {
@@ -699,7 +703,8 @@ func (*wireSelfConfigSource) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireSocketAddress is what is read of a envoy.config.core.v3.SocketAddress.
+// wireSocketAddress has the fields of envoy.config.core.v3.SocketAddress that the decoder
+// reads.
 type wireSocketAddress struct {
 	Address            string
 	PortValue          uint32
@@ -757,8 +762,8 @@ func (m *wireSocketAddress) GetResolverName() string {
 	return m.ResolverName
 }
 
-// wireClusterLoadAssignment is what is read of a
-// envoy.config.endpoint.v3.ClusterLoadAssignment.
+// wireClusterLoadAssignment has the fields of
+// envoy.config.endpoint.v3.ClusterLoadAssignment that the decoder reads.
 type wireClusterLoadAssignment struct {
 	message   *endpointv3.ClusterLoadAssignment
 	Endpoints []wireLocalityLbEndpoints
@@ -794,7 +799,7 @@ func (m *wireClusterLoadAssignment) GetEndpoints() []wireLocalityLbEndpoints {
 	return m.Endpoints
 }
 
-// wireEndpoint is what is read of a envoy.config.endpoint.v3.Endpoint.
+// wireEndpoint has the fields of envoy.config.endpoint.v3.Endpoint that the decoder reads.
 type wireEndpoint struct {
 	Address    wireAddress
 	setAddress bool
@@ -822,7 +827,8 @@ func (m *wireEndpoint) GetAddress() *wireAddress {
 	return &m.Address
 }
 
-// wireLbEndpoint is what is read of a envoy.config.endpoint.v3.LbEndpoint.
+// wireLbEndpoint has the fields of envoy.config.endpoint.v3.LbEndpoint that the decoder
+// reads.
 type wireLbEndpoint struct {
 	Endpoint            wireEndpoint
 	whichHostIdentifier int32 // the number of the member that is set
@@ -859,8 +865,8 @@ func (m *wireLbEndpoint) GetEndpoint() *wireEndpoint {
 	return &m.Endpoint
 }
 
-// wireLocalityLbEndpoints is what is read of a
-// envoy.config.endpoint.v3.LocalityLbEndpoints.
+// wireLocalityLbEndpoints has the fields of envoy.config.endpoint.v3.LocalityLbEndpoints
+// that the decoder reads.
 type wireLocalityLbEndpoints struct {
 	LbEndpoints []wireLbEndpoint
 }
@@ -887,7 +893,7 @@ func (m *wireLocalityLbEndpoints) GetLbEndpoints() []wireLbEndpoint {
 	return m.LbEndpoints
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

@@ -82,7 +82,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 	}
 }
 
-// messageDecodeDiscovery finds the case that applies; nil: none does.
+// messageDecodeDiscovery returns the case that applies, or nil if none applies.
 func messageDecodeDiscovery(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *clusterv3.Cluster, v *resource.Violations) Discovery {
 	if m.GetType() == clusterv3.Cluster_EDS {
 		return messageDecodeEDS(dc, meta, p, m, v)

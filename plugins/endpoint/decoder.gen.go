@@ -15,7 +15,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, *endpointv3.LedsClusterLocalityConfig) (string, error) = collection // hook of field Collection
 
 var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata

@@ -19,13 +19,14 @@ import (
 
 const messageName = "envoy.config.endpoint.v3.ClusterLoadAssignment"
 
-// Update is where the traffic of one cluster can go, by locality and priority.
+// Update lists the endpoints of one cluster by locality and priority.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// Shares of the calls to drop before an endpoint is picked, in order.
+	// The shares of calls to drop before an endpoint is picked, applied in order.
 	Drops []Drop
-	// In the order of the control plane; those without weight are left out (A27).
+	// The localities in the order of the control plane. Localities without weight are left out
+	// (A27).
 	Localities []Locality
 
 	meta resource.Meta
@@ -33,55 +34,55 @@ type Update struct {
 
 var _ resource.Update = (*Update)(nil)
 
-// Drop is a share of the calls that is not to be sent.
+// Drop is a share of calls to drop.
 type Drop struct {
-	// What load reports call it.
+	// The name of the drop category in load reports.
 	Category string
-	// Calls to drop, of a million.
+	// The number of calls to drop per million.
 	PerMillion uint32
 }
 
-// Locality is a group of endpoints that are near each other.
+// Locality is a group of endpoints in one place.
 type Locality struct {
-	// The share of the priority's traffic; 0, which only profile Envoy keeps, where the
-	// control plane says none.
+	// The locality's share of the traffic of its priority. It is 0 only in profile Envoy, if
+	// the control plane sets none.
 	Weight uint32
-	// Where it is.
+	// The locality's region, zone and subzone.
 	ID LocalityID
-	// 0 is the highest; others are used when the higher ones fail.
+	// The priority; 0 is the highest. Lower priorities take traffic when the higher ones fail.
 	Priority uint32
-	// In the order of the control plane.
+	// The endpoints in the order of the control plane.
 	Endpoints []Endpoint
-	// The list collection that has the endpoints, instead of Endpoints; empty: there is none
-	// (A95).
+	// The name of the list collection that has the endpoints, instead of Endpoints (A95).
+	// Empty means none.
 	Collection string
-	// By name (A83, A86).
+	// The locality's metadata by key (A83, A86).
 	Metadata map[string]resource.Metadatum
 }
 
-// LocalityID says where a locality is. It may key a map.
+// LocalityID identifies a locality. It can be a map key.
 type LocalityID struct {
-	// As "us-east1".
+	// The region, such as "us-east1".
 	Region string
-	// Within the region.
+	// The zone within the region.
 	Zone string
-	// Within the zone.
+	// The subzone within the zone.
 	SubZone string
 }
 
 // Endpoint is one server.
 type Endpoint struct {
-	// As net.Dial takes them, first choice first (A61). In profile Envoy, an address that is
-	// no socket address is left out.
+	// The addresses in the form that net.Dial takes, most preferred first (A61). Profile Envoy
+	// leaves out addresses that are not socket addresses.
 	addresses []string `xds:"shown=Addresses"`
-	// What the control plane knows.
+	// The health status that the control plane reports.
 	Health Health
-	// The share of the locality's traffic.
+	// The endpoint's share of the traffic of its locality.
 	Weight uint32
-	// The name of the endpoint, if it has one: the authority of calls that are rewritten for
-	// it (A81), and the SNI of its connections (A101).
+	// The endpoint's hostname, if it has one. It is the authority of calls with authority
+	// rewriting (A81), and the SNI of connections (A101).
 	Hostname string
-	// By name (A83, A86).
+	// The endpoint's metadata by key (A83, A86).
 	Metadata map[string]resource.Metadatum
 }
 
@@ -96,37 +97,38 @@ const (
 	HealthDraining  = Health(corev3.HealthStatus_DRAINING)
 )
 
-// String is the name that envoy.config.core.v3.HealthStatus gives the value.
+// String returns the value's name in envoy.config.core.v3.HealthStatus.
 func (x Health) String() string {
 	return corev3.HealthStatus(x).String()
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -134,7 +136,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*endpointv3.ClusterLoadAssignment, error) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -143,25 +145,25 @@ func (u *Update) Proto() (*endpointv3.ClusterLoadAssignment, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// wireAddress is what is read of a envoy.config.core.v3.Address.
+// wireAddress has the fields of envoy.config.core.v3.Address that the decoder reads.
 type wireAddress struct {
 	SocketAddress wireSocketAddress
 	whichAddress  int32 // the number of the member that is set
@@ -64,7 +64,7 @@ func (m *wireAddress) socket() convert.Socket {
 	}
 }
 
-// wireLocality is what is read of a envoy.config.core.v3.Locality.
+// wireLocality has the fields of envoy.config.core.v3.Locality that the decoder reads.
 type wireLocality struct {
 	Region  string
 	Zone    string
@@ -112,7 +112,8 @@ func (m *wireLocality) GetSubZone() string {
 	return m.SubZone
 }
 
-// wireSocketAddress is what is read of a envoy.config.core.v3.SocketAddress.
+// wireSocketAddress has the fields of envoy.config.core.v3.SocketAddress that the decoder
+// reads.
 type wireSocketAddress struct {
 	Address            string
 	PortValue          uint32
@@ -167,8 +168,8 @@ func (m *wireSocketAddress) hasNamedPort() bool {
 	return m != nil && m.whichPortSpecifier == 4
 }
 
-// wireClusterLoadAssignment is what is read of a
-// envoy.config.endpoint.v3.ClusterLoadAssignment.
+// wireClusterLoadAssignment has the fields of
+// envoy.config.endpoint.v3.ClusterLoadAssignment that the decoder reads.
 type wireClusterLoadAssignment struct {
 	message   *endpointv3.ClusterLoadAssignment
 	Endpoints []wireLocalityLbEndpoints
@@ -209,8 +210,8 @@ func (m *wireClusterLoadAssignment) GetPolicy() *wireClusterLoadAssignmentPolicy
 	return &m.Policy
 }
 
-// wireClusterLoadAssignmentPolicy is what is read of a
-// envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.
+// wireClusterLoadAssignmentPolicy has the fields of
+// envoy.config.endpoint.v3.ClusterLoadAssignment.Policy that the decoder reads.
 type wireClusterLoadAssignmentPolicy struct {
 	DropOverloads []wireClusterLoadAssignmentPolicyDropOverload
 }
@@ -237,8 +238,9 @@ func (m *wireClusterLoadAssignmentPolicy) GetDropOverloads() []wireClusterLoadAs
 	return m.DropOverloads
 }
 
-// wireClusterLoadAssignmentPolicyDropOverload is what is read of a
-// envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload.
+// wireClusterLoadAssignmentPolicyDropOverload has the fields of
+// envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload that the decoder
+// reads.
 type wireClusterLoadAssignmentPolicyDropOverload struct {
 	Category          string
 	DropPercentage    wireFractionalPercent
@@ -277,7 +279,7 @@ func (m *wireClusterLoadAssignmentPolicyDropOverload) GetDropPercentage() *wireF
 	return &m.DropPercentage
 }
 
-// wireEndpoint is what is read of a envoy.config.endpoint.v3.Endpoint.
+// wireEndpoint has the fields of envoy.config.endpoint.v3.Endpoint that the decoder reads.
 type wireEndpoint struct {
 	Address             wireAddress
 	setAddress          bool
@@ -328,8 +330,8 @@ func (m *wireEndpoint) GetAdditionalAddresses() []wireEndpointAdditionalAddress 
 	return m.AdditionalAddresses
 }
 
-// wireEndpointAdditionalAddress is what is read of a
-// envoy.config.endpoint.v3.Endpoint.AdditionalAddress.
+// wireEndpointAdditionalAddress has the fields of
+// envoy.config.endpoint.v3.Endpoint.AdditionalAddress that the decoder reads.
 type wireEndpointAdditionalAddress struct {
 	Address    wireAddress
 	setAddress bool
@@ -357,7 +359,8 @@ func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
 	return &m.Address
 }
 
-// wireLbEndpoint is what is read of a envoy.config.endpoint.v3.LbEndpoint.
+// wireLbEndpoint has the fields of envoy.config.endpoint.v3.LbEndpoint that the decoder
+// reads.
 type wireLbEndpoint struct {
 	Endpoint               wireEndpoint
 	HealthStatus           corev3.HealthStatus
@@ -429,8 +432,8 @@ func (m *wireLbEndpoint) GetLoadBalancingWeight() *wireUInt32Value {
 	return &m.LoadBalancingWeight
 }
 
-// wireLocalityLbEndpoints is what is read of a
-// envoy.config.endpoint.v3.LocalityLbEndpoints.
+// wireLocalityLbEndpoints has the fields of envoy.config.endpoint.v3.LocalityLbEndpoints
+// that the decoder reads.
 type wireLocalityLbEndpoints struct {
 	Locality                  wireLocality
 	setLocality               bool
@@ -527,7 +530,8 @@ func (m *wireLocalityLbEndpoints) GetPriority() uint32 {
 	return m.Priority
 }
 
-// wireFractionalPercent is what is read of a envoy.type.v3.FractionalPercent.
+// wireFractionalPercent has the fields of envoy.type.v3.FractionalPercent that the decoder
+// reads.
 type wireFractionalPercent struct {
 	Numerator   uint32
 	Denominator typev3.FractionalPercent_DenominatorType
@@ -564,7 +568,7 @@ func (m *wireFractionalPercent) GetDenominator() typev3.FractionalPercent_Denomi
 	return m.Denominator
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

@@ -7,7 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// wireTypedExtensionConfig is what is read of a envoy.config.core.v3.TypedExtensionConfig.
+// wireTypedExtensionConfig has the fields of envoy.config.core.v3.TypedExtensionConfig
+// that the decoder reads.
 type wireTypedExtensionConfig struct {
 	TypedConfig    anypb.Any
 	setTypedConfig bool

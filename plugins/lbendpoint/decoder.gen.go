@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishAddresses // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {

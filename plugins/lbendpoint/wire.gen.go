@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// wireAddress is what is read of a envoy.config.core.v3.Address.
+// wireAddress has the fields of envoy.config.core.v3.Address that the decoder reads.
 type wireAddress struct {
 	SocketAddress wireSocketAddress
 	whichAddress  int32 // the number of the member that is set
@@ -62,7 +62,8 @@ func (m *wireAddress) socket() convert.Socket {
 	}
 }
 
-// wireSocketAddress is what is read of a envoy.config.core.v3.SocketAddress.
+// wireSocketAddress has the fields of envoy.config.core.v3.SocketAddress that the decoder
+// reads.
 type wireSocketAddress struct {
 	Address            string
 	PortValue          uint32
@@ -117,7 +118,7 @@ func (m *wireSocketAddress) hasNamedPort() bool {
 	return m != nil && m.whichPortSpecifier == 4
 }
 
-// wireEndpoint is what is read of a envoy.config.endpoint.v3.Endpoint.
+// wireEndpoint has the fields of envoy.config.endpoint.v3.Endpoint that the decoder reads.
 type wireEndpoint struct {
 	Address             wireAddress
 	setAddress          bool
@@ -168,8 +169,8 @@ func (m *wireEndpoint) GetAdditionalAddresses() []wireEndpointAdditionalAddress 
 	return m.AdditionalAddresses
 }
 
-// wireEndpointAdditionalAddress is what is read of a
-// envoy.config.endpoint.v3.Endpoint.AdditionalAddress.
+// wireEndpointAdditionalAddress has the fields of
+// envoy.config.endpoint.v3.Endpoint.AdditionalAddress that the decoder reads.
 type wireEndpointAdditionalAddress struct {
 	Address    wireAddress
 	setAddress bool
@@ -197,7 +198,8 @@ func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
 	return &m.Address
 }
 
-// wireLbEndpoint is what is read of a envoy.config.endpoint.v3.LbEndpoint.
+// wireLbEndpoint has the fields of envoy.config.endpoint.v3.LbEndpoint that the decoder
+// reads.
 type wireLbEndpoint struct {
 	Endpoint               wireEndpoint
 	HealthStatus           corev3.HealthStatus
@@ -258,7 +260,7 @@ func (m *wireLbEndpoint) GetLoadBalancingWeight() *wireUInt32Value {
 	return &m.LoadBalancingWeight
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

@@ -20,7 +20,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, *anypb.Any, *corev3.Address) (string, error) = serverAddress // hook of field Address
 
 var _ func(*resource.DecodeContext, *anypb.Any, []FilterChain, *FilterChain) (*chainTable, error) = newChainTable // hook of field Chains
@@ -124,7 +124,7 @@ func decodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *resource.
 	return s
 }
 
-// decodeRoutes finds the case that applies; nil: none does.
+// decodeRoutes returns the case that applies, or nil if none applies.
 func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireHttpConnectionManager, v *resource.Violations) Routes {
 	if x := m.GetRds(); x != nil {
 		q := p.Field("rds")

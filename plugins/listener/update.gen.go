@@ -22,21 +22,23 @@ import (
 
 const messageName = "envoy.config.listener.v3.Listener"
 
-// Update is where a client finds the routes of a target, or what a server does with its
-// connections.
+// Update tells a client where the routes of a target are, or tells a server how to handle
+// its connections.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// What a client does with the listener (A27); nil for the listener of a server.
+	// The configuration of a client listener (A27). Nil for a server listener.
 	API *Manager
-	// Where the server must listen, as "host:port"; empty for the listener of a client (A36).
+	// The address on which the server must listen, as "host:port" (A36). Empty for a client
+	// listener.
 	Address string
-	// What a server does with connections. FilterChain finds the one for a connection. None
-	// for the listener of a client, whatever it has.
+	// The filter chains of a server listener. FilterChain finds the one for a connection. A
+	// client listener has none, even if the message does.
 	FilterChains []FilterChain
-	// For connections that no other chain is for; nil: they are to be closed.
+	// The filter chain for connections that match no other chain. If nil, the server closes
+	// these connections.
 	DefaultFilterChain *FilterChain
-	// What FilterChain looks into; nil without FilterChains.
+	// The table that FilterChain searches. Nil without FilterChains.
 	chains *chainTable `xds:"shown=Chains"`
 
 	meta resource.Meta
@@ -44,14 +46,15 @@ type Update struct {
 
 var _ resource.Update = (*Update)(nil)
 
-// Manager is how calls are treated (an HttpConnectionManager).
+// Manager configures how calls are handled (an HttpConnectionManager).
 type Manager struct {
-	// Where the routes are. Nil, which only profile Envoy accepts, is in a way that this type
-	// does not know.
+	// The source of the routes. It is nil only in profile Envoy, if this type does not support
+	// the source.
 	Routes Routes
-	// What calls go through, in order; the last one ends the list (A39).
+	// The HTTP filters, in the order in which calls pass through them. The last one is
+	// terminal (A39).
 	Filters []HTTPFilter
-	// How long a call may take where its route does not say; 0: for ever (A31).
+	// The limit of a call's duration, for routes that set none (A31). 0 means no limit.
 	MaxStreamDuration time.Duration
 }
 
@@ -60,85 +63,88 @@ type Routes interface {
 	isRoutes()
 }
 
-// FilterChain is what a server does with some of its connections (A36).
+// FilterChain configures how a server handles some of its connections (A36).
 type FilterChain struct {
-	// For people.
+	// The name identifies the chain in logs; gRPC does not interpret it.
 	Name string
-	// Which connections the chain is for.
+	// The connections for which the chain is used.
 	Match Match
-	// What connections go through, in order; the last one is a Manager.
+	// The network filters, in the order in which connections pass through them. The last one
+	// is a Manager.
 	Filters []NetworkFilter
-	// How connections are secured, where the program wants the control plane to say it; nil:
-	// it does not (A29).
+	// The TLS configuration, used where the program lets the control plane choose the
+	// credentials (A29). Nil means that the control plane configures none.
 	TLS *tlscontext.Server
-	// The message that configures the transport socket; empty: there is none. In profile
-	// Envoy, it may be one that TLS does not tell of.
+	// The full name of the message that configures the transport socket. Empty means none. In
+	// profile Envoy it can name a message that the TLS field does not describe.
 	TransportSocket string
 }
 
-// RDS is a RouteConfiguration of its own.
+// RDS gets the routes from a separate RouteConfiguration.
 type RDS struct {
-	// The resource that has the routes.
+	// The name of the RouteConfiguration.
 	Name string
 }
 
 func (RDS) isRoutes() {}
 
-// Inline is a RouteConfiguration within the listener.
+// Inline is a RouteConfiguration inside the listener.
 type Inline struct {
-	// The routes.
+	// The decoded RouteConfiguration.
 	Config resource.Update
 }
 
 func (Inline) isRoutes() {}
 
-// HTTPFilter is one of the things that calls go through (A39).
+// HTTPFilter is one HTTP filter (A39).
 type HTTPFilter struct {
-	// Unique in the list. Routes use it to override the configuration.
+	// The name, unique in the list. Routes use it to override the configuration.
 	Name string
-	// No call goes through the filter, unless a route has an override that is not disabled.
+	// Whether calls skip the filter. An override of a route that is not disabled enables the
+	// filter for its calls.
 	Disabled bool
-	// The full name of the message that configures the filter; empty: the filter is skipped,
-	// or, in profile Envoy, its configuration is a resource of its own.
+	// The full name of the message that configures the filter. Empty if the filter is skipped
+	// or, in profile Envoy, if the configuration is a separate resource.
 	Message string
-	// Why the filter does not count: it is optional, and unknown on this side or without a
-	// configuration; empty: it counts.
+	// The reason why the filter is skipped. An optional filter is skipped if it is unknown on
+	// this side or has no configuration. Empty if the filter is in use.
 	Skipped string
-	// What the filter made of its configuration. In profile Envoy it may be the *anypb.Any, as
-	// it came, of a filter that nobody registered.
+	// The configuration as the filter parsed it. In profile Envoy, it is the received
+	// *anypb.Any if no filter is registered for it.
 	Config any
 }
 
-// Match is the connections that a filter chain is for: those that each of its fields
-// matches (A36). What is zero or empty matches all.
+// Match selects the connections of a filter chain. A connection must match every field
+// (A36). A zero or empty field matches all connections.
 type Match struct {
-	// The port that was called.
+	// The destination port of the connection.
 	DestinationPort *uint32
-	// The address that was called.
+	// The prefixes of the connection's destination address.
 	Destinations []netip.Prefix
-	// What TLS says that was called.
+	// The server names (SNI) of the TLS handshake.
 	ServerNames []string
-	// As "raw_buffer" or "tls".
+	// The transport protocol, such as "raw_buffer" or "tls".
 	TransportProtocol string
-	// What TLS says that is spoken, as "h2".
+	// The application protocols (ALPN) of the TLS handshake, such as "h2".
 	ApplicationProtocols []string
-	// Who called; the same as Sources to gRPC.
+	// The prefixes of the peer's address. gRPC treats them like Sources.
 	DirectSources []netip.Prefix
-	// Where the caller is.
+	// The kind of source, such as the same machine or another one.
 	SourceType SourceType
-	// Who called.
+	// The prefixes of the source address.
 	Sources []netip.Prefix
-	// From which port.
+	// The source ports.
 	SourcePorts []uint32
 }
 
-// NetworkFilter is one of the things that connections go through (A36).
+// NetworkFilter is one network filter (A36).
 type NetworkFilter struct {
-	// For people.
+	// The name identifies the filter in logs; gRPC does not interpret it.
 	Name string
-	// What the filter is; nil, which only profile Envoy accepts: something else.
+	// The configuration, if the filter is an HttpConnectionManager. It is nil only in profile
+	// Envoy, for other filters.
 	Manager *Manager
-	// The configuration of something else, as it came.
+	// The received configuration of any other filter.
 	Other *anypb.Any
 }
 
@@ -152,38 +158,39 @@ const (
 	SourceTypeExternal         = SourceType(listenerv3.FilterChainMatch_EXTERNAL)
 )
 
-// String is the name that envoy.config.listener.v3.FilterChainMatch.ConnectionSourceType
-// gives the value.
+// String returns the value's name in
+// envoy.config.listener.v3.FilterChainMatch.ConnectionSourceType.
 func (x SourceType) String() string {
 	return listenerv3.FilterChainMatch_ConnectionSourceType(x).String()
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -191,7 +198,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*listenerv3.Listener, error) {
 	m := new(listenerv3.Listener)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -200,25 +207,25 @@ func (u *Update) Proto() (*listenerv3.Listener, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// wireAggregatedConfigSource is what is read of a
-// envoy.config.core.v3.AggregatedConfigSource.
+// wireAggregatedConfigSource has the fields of envoy.config.core.v3.AggregatedConfigSource
+// that the decoder reads.
 type wireAggregatedConfigSource struct{}
 
 func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
@@ -23,7 +23,8 @@ func (*wireAggregatedConfigSource) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireConfigSource is what is read of a envoy.config.core.v3.ConfigSource.
+// wireConfigSource has the fields of envoy.config.core.v3.ConfigSource that the decoder
+// reads.
 type wireConfigSource struct {
 	Ads                        wireAggregatedConfigSource
 	Self                       wireSelfConfigSource
@@ -85,7 +86,8 @@ func (m *wireConfigSource) GetSelf() *wireSelfConfigSource {
 	return &m.Self
 }
 
-// wireHttpProtocolOptions is what is read of a envoy.config.core.v3.HttpProtocolOptions.
+// wireHttpProtocolOptions has the fields of envoy.config.core.v3.HttpProtocolOptions that
+// the decoder reads.
 type wireHttpProtocolOptions struct {
 	MaxStreamDuration    durationpb.Duration
 	setMaxStreamDuration bool
@@ -113,7 +115,8 @@ func (m *wireHttpProtocolOptions) GetMaxStreamDuration() *durationpb.Duration {
 	return &m.MaxStreamDuration
 }
 
-// wireSelfConfigSource is what is read of a envoy.config.core.v3.SelfConfigSource.
+// wireSelfConfigSource has the fields of envoy.config.core.v3.SelfConfigSource that the
+// decoder reads.
 type wireSelfConfigSource struct{}
 
 func (*wireSelfConfigSource) parse(r *wire.Reader) {
@@ -124,7 +127,8 @@ func (*wireSelfConfigSource) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireTypedExtensionConfig is what is read of a envoy.config.core.v3.TypedExtensionConfig.
+// wireTypedExtensionConfig has the fields of envoy.config.core.v3.TypedExtensionConfig
+// that the decoder reads.
 type wireTypedExtensionConfig struct{}
 
 func (*wireTypedExtensionConfig) parse(r *wire.Reader) {
@@ -135,7 +139,8 @@ func (*wireTypedExtensionConfig) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireApiListener is what is read of a envoy.config.listener.v3.ApiListener.
+// wireApiListener has the fields of envoy.config.listener.v3.ApiListener that the decoder
+// reads.
 type wireApiListener struct {
 	ApiListener    anypb.Any
 	setApiListener bool
@@ -163,7 +168,7 @@ func (m *wireApiListener) GetApiListener() *anypb.Any {
 	return &m.ApiListener
 }
 
-// wireFilter is what is read of a envoy.config.listener.v3.Filter.
+// wireFilter has the fields of envoy.config.listener.v3.Filter that the decoder reads.
 type wireFilter struct {
 	Name            string
 	TypedConfig     anypb.Any
@@ -211,7 +216,8 @@ func (m *wireFilter) GetTypedConfig() *anypb.Any {
 	return &m.TypedConfig
 }
 
-// wireFilterChain is what is read of a envoy.config.listener.v3.FilterChain.
+// wireFilterChain has the fields of envoy.config.listener.v3.FilterChain that the decoder
+// reads.
 type wireFilterChain struct {
 	FilterChainMatch     wireFilterChainMatch
 	setFilterChainMatch  bool
@@ -274,7 +280,8 @@ func (m *wireFilterChain) GetName() string {
 	return m.Name
 }
 
-// wireFilterChainMatch is what is read of a envoy.config.listener.v3.FilterChainMatch.
+// wireFilterChainMatch has the fields of envoy.config.listener.v3.FilterChainMatch that
+// the decoder reads.
 type wireFilterChainMatch struct {
 	DestinationPort          wireUInt32Value
 	setDestinationPort       bool
@@ -400,7 +407,7 @@ func (m *wireFilterChainMatch) GetApplicationProtocols() []string {
 	return m.ApplicationProtocols
 }
 
-// wireListener is what is read of a envoy.config.listener.v3.Listener.
+// wireListener has the fields of envoy.config.listener.v3.Listener that the decoder reads.
 type wireListener struct {
 	message               *listenerv3.Listener
 	Address               *corev3.Address
@@ -490,7 +497,8 @@ func (m *wireListener) GetApiListener() *wireApiListener {
 	return &m.ApiListener
 }
 
-// wireListenerFilter is what is read of a envoy.config.listener.v3.ListenerFilter.
+// wireListenerFilter has the fields of envoy.config.listener.v3.ListenerFilter that the
+// decoder reads.
 type wireListenerFilter struct{}
 
 func (*wireListenerFilter) parse(r *wire.Reader) {
@@ -501,7 +509,8 @@ func (*wireListenerFilter) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.
+// wireRouteConfiguration has the fields of envoy.config.route.v3.RouteConfiguration that
+// the decoder reads.
 type wireRouteConfiguration struct{}
 
 func (*wireRouteConfiguration) parse(r *wire.Reader) {
@@ -512,8 +521,9 @@ func (*wireRouteConfiguration) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireHttpConnectionManager is what is read of a
-// envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.
+// wireHttpConnectionManager has the fields of
+// envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager that
+// the decoder reads.
 type wireHttpConnectionManager struct {
 	Rds                           wireRds
 	bytesRouteConfig              []byte
@@ -627,8 +637,9 @@ func (m *wireHttpConnectionManager) GetOriginalIpDetectionExtensions() []wireTyp
 	return m.OriginalIpDetectionExtensions
 }
 
-// wireHttpFilter is what is read of a
-// envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter.
+// wireHttpFilter has the fields of
+// envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter that the decoder
+// reads.
 type wireHttpFilter struct {
 	Name            string
 	TypedConfig     anypb.Any
@@ -705,8 +716,8 @@ func (m *wireHttpFilter) memberConfigType() int32 {
 	return m.whichConfigType
 }
 
-// wireRds is what is read of a
-// envoy.extensions.filters.network.http_connection_manager.v3.Rds.
+// wireRds has the fields of
+// envoy.extensions.filters.network.http_connection_manager.v3.Rds that the decoder reads.
 type wireRds struct {
 	ConfigSource    wireConfigSource
 	setConfigSource bool
@@ -745,7 +756,7 @@ func (m *wireRds) GetRouteConfigName() string {
 	return m.RouteConfigName
 }
 
-// wireBoolValue is what is read of a google.protobuf.BoolValue.
+// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
 type wireBoolValue struct {
 	Value bool
 }
@@ -771,7 +782,7 @@ func (m *wireBoolValue) GetValue() bool {
 	return m.Value
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

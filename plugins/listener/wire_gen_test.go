@@ -78,7 +78,7 @@ func messageDecodeManager(dc *resource.DecodeContext, meta *resource.Meta, p *re
 	return s
 }
 
-// messageDecodeRoutes finds the case that applies; nil: none does.
+// messageDecodeRoutes returns the case that applies, or nil if none applies.
 func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *httpconnectionmanagerv3.HttpConnectionManager, v *resource.Violations) Routes {
 	if x := m.GetRds(); x != nil {
 		q := p.Field("rds")

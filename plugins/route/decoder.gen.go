@@ -21,7 +21,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, []VirtualHost) (*hostTable, error) = newHostTable // hook of field Hosts
 
 var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) = specifiers // hook of field Specifiers
@@ -186,7 +186,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	}
 }
 
-// decodePath finds the case that applies; nil: none does.
+// decodePath returns the case that applies, or nil if none applies.
 func decodePath(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *resource.Violations) Path {
 	if m.GetMatch().hasPrefix() {
 		return decodePrefix(m)
@@ -200,7 +200,7 @@ func decodePath(dc *resource.DecodeContext, p *resource.Path, m *wireRoute, v *r
 	return nil
 }
 
-// decodeAction finds the case that applies; nil: none does.
+// decodeAction returns the case that applies, or nil if none applies.
 func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
 	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)

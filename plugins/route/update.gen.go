@@ -21,16 +21,16 @@ import (
 
 const messageName = "envoy.config.route.v3.RouteConfiguration"
 
-// Update says which cluster a call goes to. VirtualHost and Match find that out.
+// Update maps calls to clusters. Use VirtualHost and Match to find the route of a call.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// In the order of the control plane.
+	// The virtual hosts in the order of the control plane.
 	VirtualHosts []VirtualHost
-	// What VirtualHost looks into.
+	// The table that VirtualHost searches.
 	hosts *hostTable `xds:"shown=Hosts"`
-	// The LB policies by which cluster specifier plugins choose clusters, by the names that
-	// routes use. One that is optional and that nobody registered has no name.
+	// The LB policies by which cluster specifier plugins choose clusters, by plugin name. A
+	// plugin that is optional and not registered has an LB policy without a name.
 	Specifiers map[string]resource.LBConfig
 
 	meta resource.Meta
@@ -40,55 +40,54 @@ var _ resource.Update = (*Update)(nil)
 
 // VirtualHost is the routes of some domains.
 type VirtualHost struct {
-	// For people.
+	// The name identifies the virtual host in logs; gRPC does not interpret it.
 	Name string
-	// What a call's authority must be; a * at the start, at the end or alone stands for
-	// anything.
+	// The authorities that the virtual host serves. A * at the start or at the end, or the
+	// single character *, is a wildcard.
 	Domains []string
-	// The first that matches is taken.
+	// The routes in order. The first match wins.
 	Routes []Route
-	// What Match looks into; nil where there are few routes.
+	// The table that Match searches. Nil if there are few routes.
 	table *table `xds:"shown=Table"`
-	// When calls are made again; for routes that say nothing about it (A44).
+	// The retry policy of routes that have none (A44).
 	Retry *RetryPolicy
-	// By the names of filters (A39).
+	// The overrides of HTTP filters, by filter name (A39).
 	Overrides map[string]FilterOverride
 }
 
-// Route is what is done with the calls that match.
+// Route is a matcher for calls and the action for them.
 type Route struct {
-	// For people.
+	// The name identifies the route in logs; gRPC does not interpret it.
 	Name string
-	// Why Match passes over the route; empty: it does not. In profile gRPC, an ignored route
-	// has nothing else but its Name (A28).
+	// The reason why Match skips the route. Empty if Match does not skip it. In profile gRPC,
+	// all other fields of an ignored route are empty, except Name (A28).
 	Ignored string
-	// What the path of the call must be. Nil, which only profile Envoy accepts, is a way to
-	// match that this type does not know; no call matches it.
+	// The path matcher. It is nil only in profile Envoy, if this type does not support the
+	// matcher. No call matches such a route.
 	Path Path
-	// Whether the case of letters matters in Path, unless that is a Regex.
+	// Whether Path is case-sensitive. It does not apply to a Regex.
 	CaseSensitive bool
-	// What the headers of the call must be.
+	// The header matchers. A call must match all of them.
 	Headers []matcher.Header
-	// Of a million calls that match otherwise, so many do; nil: all.
+	// The share of otherwise matching calls that the route takes, per million. Nil means all.
 	PerMillion *uint32
-	// What is done with the call. Nil is an action that this type does not know; calls that
-	// match fail.
+	// The action for matching calls. It is nil if gRPC does not support the action; matching
+	// calls then fail.
 	Action Action
-	// How long a call may take, instead of what the listener says; 0: for ever; nil: nothing
-	// is said (A31).
+	// The limit of a call's duration, which overrides the limit of the listener (A31). 0 means
+	// no limit. Nil means that the route sets none.
 	MaxStreamDuration *time.Duration
-	// The most that the call's own deadline may be, in the place of MaxStreamDuration; 0: as
-	// long as it is; nil: nothing is said (A31).
+	// The limit of the call's own deadline (A31). It takes precedence over MaxStreamDuration.
+	// 0 means no limit. Nil means that the route sets none.
 	GRPCTimeoutHeaderMax *time.Duration
-	// When calls are made again; nil: as the virtual host says (A44).
+	// The retry policy (A44). Nil means that the policy of the virtual host applies.
 	Retry *RetryPolicy
-	// What the hash of a call is made of, in order; those that gRPC has not are left out
-	// (A42).
+	// The hash policies in order. Policies that gRPC does not support are left out (A42).
 	HashPolicies []HashPolicy
-	// The call's authority becomes the endpoint's hostname. Never, unless the server is
-	// trusted (A81).
+	// Whether to rewrite the call's authority to the endpoint's hostname. It is false unless
+	// the server is trusted (A81).
 	AutoHostRewrite bool
-	// By the names of filters (A39).
+	// The overrides of HTTP filters, by filter name (A39).
 	Overrides map[string]FilterOverride
 }
 
@@ -103,51 +102,51 @@ type Action interface {
 	isAction()
 }
 
-// RetryPolicy is when calls are made again (A44).
+// RetryPolicy configures when to retry calls (A44).
 type RetryPolicy struct {
-	// The gRPC status codes that are worth another attempt; none: no call is made again.
+	// The gRPC status codes to retry. If empty, no call is retried.
 	Codes []uint32
-	// How many attempts there may be after the first; gRPC makes no more than four.
+	// The limit of retries after the first attempt. gRPC makes at most four.
 	MaxRetries uint32
-	// How long to wait between attempts.
+	// The delay between attempts.
 	BackOff BackOff
 }
 
-// Prefix is how the path starts.
+// Prefix matches the start of the path.
 type Prefix struct {
-	// Compared byte by byte; empty matches everything.
+	// The prefix, compared byte by byte. Empty matches every path.
 	Value string
 }
 
 func (Prefix) isPath() {}
 
-// Exact is the whole path.
+// Exact matches the whole path.
 type Exact struct {
-	// Compared byte by byte.
+	// The path, compared byte by byte.
 	Value string
 }
 
 func (Exact) isPath() {}
 
-// Regex is the whole path.
+// Regex matches the whole path with a regular expression.
 type Regex struct {
-	// Matches only the whole path.
+	// The expression. It matches only the whole path.
 	Pattern *regexp.Regexp
 }
 
 func (Regex) isPath() {}
 
-// Cluster is one cluster.
+// Cluster sends the calls to one cluster.
 type Cluster struct {
-	// The resource that is the cluster.
+	// The name of the cluster.
 	Name string
 }
 
 func (Cluster) isAction() {}
 
-// WeightedClusters divides the calls among clusters.
+// WeightedClusters splits the calls among clusters.
 type WeightedClusters struct {
-	// Those with a weight.
+	// The clusters with a weight.
 	Clusters []WeightedCluster
 	// The sum of the weights.
 	Total uint32
@@ -155,70 +154,71 @@ type WeightedClusters struct {
 
 func (WeightedClusters) isAction() {}
 
-// ClusterHeader is the cluster that a header of the call names. gRPC passes over such
-// routes (A28).
+// ClusterHeader sends a call to the cluster that one of its headers names. gRPC ignores
+// such routes (A28).
 type ClusterHeader struct {
-	// The header.
+	// The name of the header.
 	Name string
 }
 
 func (ClusterHeader) isAction() {}
 
-// Specifier is a plugin that chooses the cluster.
+// Specifier lets a plugin choose the cluster.
 type Specifier struct {
-	// In Update.Specifiers.
+	// The name of the plugin in Update.Specifiers.
 	Name string
 }
 
 func (Specifier) isAction() {}
 
-// OtherCluster is a cluster that is found in a way that gRPC has not. gRPC passes over
-// such routes (A28).
+// OtherCluster chooses the cluster in a way that gRPC does not support. gRPC ignores such
+// routes (A28).
 type OtherCluster struct{}
 
 func (OtherCluster) isAction() {}
 
-// NonForwarding is what servers do with calls (A36).
+// NonForwarding is the action of server routes (A36).
 type NonForwarding struct{}
 
 func (NonForwarding) isAction() {}
 
-// WeightedCluster is one cluster and its share.
+// WeightedCluster is one cluster and its share of the calls.
 type WeightedCluster struct {
-	// Of WeightedClusters.Total.
+	// The share of WeightedClusters.Total.
 	Weight uint32
-	// The resource that is the cluster.
+	// The name of the cluster.
 	Name string
-	// By the names of filters (A39).
+	// The overrides of HTTP filters, by filter name (A39).
 	Overrides map[string]FilterOverride
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -226,7 +226,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*routev3.RouteConfiguration, error) {
 	m := new(routev3.RouteConfiguration)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -235,25 +235,25 @@ func (u *Update) Proto() (*routev3.RouteConfiguration, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An Event is the state of one RouteConfiguration at one moment; see [resource.Event].
+// An Event is the state of one RouteConfiguration at one moment. See [resource.Event].
 type Event = resource.Event[*Update]
 
 // Watch yields an event for each change of the named RouteConfiguration until ctx ends.
@@ -17,8 +17,8 @@ func Watch(ctx context.Context, c resource.Client, name string) iter.Seq[Event] 
 	return typ.Watch(ctx, c, name)
 }
 
-// Subscribe calls f, never concurrently with itself, for each change of the named
-// RouteConfiguration until stop is called.
+// Subscribe calls f for each change of the named RouteConfiguration until stop is called.
+// Calls of f never overlap.
 func Subscribe(c resource.Client, name string, f func(Event)) (stop func(), err error) {
 	return typ.Subscribe(c, name, f)
 }
@@ -29,16 +29,16 @@ func Get(ctx context.Context, c resource.Client, name string) (*Update, error) {
 	return typ.Get(ctx, c, name)
 }
 
-// Lookup returns the cached update of a name. It subscribes to nothing.
+// Lookup returns the cached update of a name. It does not subscribe.
 func Lookup(c resource.Client, name string) (*Update, bool) {
 	return typ.Lookup(c, name)
 }
 
-// A MemberEvent is the state of one member of a collection; see [resource.MemberEvent].
+// A MemberEvent is the state of one member of a collection. See [resource.MemberEvent].
 type MemberEvent = resource.MemberEvent[*Update]
 
-// WatchCollection yields an event for each change of a member of a collection: an xdstp
-// name that ends in "/*".
+// WatchCollection yields an event for each change of a member of a collection. The name is
+// an xdstp name that ends in "/*".
 func WatchCollection(ctx context.Context, c resource.Client, name string) iter.Seq[MemberEvent] {
 	return typ.WatchCollection(ctx, c, name)
 }

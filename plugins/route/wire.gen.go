@@ -11,7 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// wireHeaderMatcher is what is read of a envoy.config.route.v3.HeaderMatcher.
+// wireHeaderMatcher has the fields of envoy.config.route.v3.HeaderMatcher that the decoder
+// reads.
 type wireHeaderMatcher struct {
 	Name                      string
 	ExactMatch                string
@@ -167,7 +168,8 @@ func (m *wireHeaderMatcher) memberHeaderMatchSpecifier() int32 {
 	return m.whichHeaderMatchSpecifier
 }
 
-// wireNonForwardingAction is what is read of a envoy.config.route.v3.NonForwardingAction.
+// wireNonForwardingAction has the fields of envoy.config.route.v3.NonForwardingAction that
+// the decoder reads.
 type wireNonForwardingAction struct{}
 
 func (*wireNonForwardingAction) parse(r *wire.Reader) {
@@ -178,7 +180,8 @@ func (*wireNonForwardingAction) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireRetryPolicy is what is read of a envoy.config.route.v3.RetryPolicy.
+// wireRetryPolicy has the fields of envoy.config.route.v3.RetryPolicy that the decoder
+// reads.
 type wireRetryPolicy struct {
 	RetryOn       string
 	NumRetries    wireUInt32Value
@@ -228,7 +231,7 @@ func (m *wireRetryPolicy) GetRetryBackOff() *routev3.RetryPolicy_RetryBackOff {
 	return m.RetryBackOff
 }
 
-// wireRoute is what is read of a envoy.config.route.v3.Route.
+// wireRoute has the fields of envoy.config.route.v3.Route that the decoder reads.
 type wireRoute struct {
 	Name                 string
 	Match                wireRouteMatch
@@ -348,7 +351,8 @@ func (m *wireRoute) memberAction() int32 {
 	return m.whichAction
 }
 
-// wireRouteAction is what is read of a envoy.config.route.v3.RouteAction.
+// wireRouteAction has the fields of envoy.config.route.v3.RouteAction that the decoder
+// reads.
 type wireRouteAction struct {
 	Cluster                   string
 	ClusterHeader             string
@@ -512,8 +516,8 @@ func (m *wireRouteAction) memberClusterSpecifier() int32 {
 	return m.whichClusterSpecifier
 }
 
-// wireRouteActionMaxStreamDuration is what is read of a
-// envoy.config.route.v3.RouteAction.MaxStreamDuration.
+// wireRouteActionMaxStreamDuration has the fields of
+// envoy.config.route.v3.RouteAction.MaxStreamDuration that the decoder reads.
 type wireRouteActionMaxStreamDuration struct {
 	MaxStreamDuration       durationpb.Duration
 	setMaxStreamDuration    bool
@@ -554,7 +558,8 @@ func (m *wireRouteActionMaxStreamDuration) GetGrpcTimeoutHeaderMax() *durationpb
 	return &m.GrpcTimeoutHeaderMax
 }
 
-// wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.
+// wireRouteConfiguration has the fields of envoy.config.route.v3.RouteConfiguration that
+// the decoder reads.
 type wireRouteConfiguration struct {
 	message                 *routev3.RouteConfiguration
 	VirtualHosts            []wireVirtualHost
@@ -594,7 +599,8 @@ func (m *wireRouteConfiguration) GetClusterSpecifierPlugins() []*routev3.Cluster
 	return m.ClusterSpecifierPlugins
 }
 
-// wireRouteMatch is what is read of a envoy.config.route.v3.RouteMatch.
+// wireRouteMatch has the fields of envoy.config.route.v3.RouteMatch that the decoder
+// reads.
 type wireRouteMatch struct {
 	Prefix             string
 	Path               string
@@ -723,7 +729,8 @@ func (m *wireRouteMatch) hasPathSpecifier() bool {
 	return m != nil && m.whichPathSpecifier != 0
 }
 
-// wireVirtualHost is what is read of a envoy.config.route.v3.VirtualHost.
+// wireVirtualHost has the fields of envoy.config.route.v3.VirtualHost that the decoder
+// reads.
 type wireVirtualHost struct {
 	Name                 string
 	Domains              []string
@@ -812,7 +819,8 @@ func (m *wireVirtualHost) GetRetryPolicy() *wireRetryPolicy {
 	return &m.RetryPolicy
 }
 
-// wireWeightedCluster is what is read of a envoy.config.route.v3.WeightedCluster.
+// wireWeightedCluster has the fields of envoy.config.route.v3.WeightedCluster that the
+// decoder reads.
 type wireWeightedCluster struct {
 	Clusters       []wireWeightedClusterClusterWeight
 	TotalWeight    wireUInt32Value
@@ -852,8 +860,8 @@ func (m *wireWeightedCluster) GetTotalWeight() *wireUInt32Value {
 	return &m.TotalWeight
 }
 
-// wireWeightedClusterClusterWeight is what is read of a
-// envoy.config.route.v3.WeightedCluster.ClusterWeight.
+// wireWeightedClusterClusterWeight has the fields of
+// envoy.config.route.v3.WeightedCluster.ClusterWeight that the decoder reads.
 type wireWeightedClusterClusterWeight struct {
 	Name                 string
 	Weight               wireUInt32Value
@@ -919,7 +927,8 @@ func (m *wireWeightedClusterClusterWeight) GetTypedPerFilterConfig() map[string]
 	return m.TypedPerFilterConfig
 }
 
-// wireRegexMatcher is what is read of a envoy.type.matcher.v3.RegexMatcher.
+// wireRegexMatcher has the fields of envoy.type.matcher.v3.RegexMatcher that the decoder
+// reads.
 type wireRegexMatcher struct {
 	Regex string
 }
@@ -945,7 +954,8 @@ func (m *wireRegexMatcher) GetRegex() string {
 	return m.Regex
 }
 
-// wireStringMatcher is what is read of a envoy.type.matcher.v3.StringMatcher.
+// wireStringMatcher has the fields of envoy.type.matcher.v3.StringMatcher that the decoder
+// reads.
 type wireStringMatcher struct {
 	Exact             string
 	Prefix            string
@@ -1048,7 +1058,7 @@ func (m *wireStringMatcher) memberMatchPattern() int32 {
 	return m.whichMatchPattern
 }
 
-// wireInt64Range is what is read of a envoy.type.v3.Int64Range.
+// wireInt64Range has the fields of envoy.type.v3.Int64Range that the decoder reads.
 type wireInt64Range struct {
 	Start int64
 	End   int64
@@ -1085,7 +1095,7 @@ func (m *wireInt64Range) GetEnd() int64 {
 	return m.End
 }
 
-// wireBoolValue is what is read of a google.protobuf.BoolValue.
+// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
 type wireBoolValue struct {
 	Value bool
 }
@@ -1111,7 +1121,7 @@ func (m *wireBoolValue) GetValue() bool {
 	return m.Value
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

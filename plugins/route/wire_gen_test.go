@@ -133,7 +133,7 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	return s
 }
 
-// messageDecodePath finds the case that applies; nil: none does.
+// messageDecodePath returns the case that applies, or nil if none applies.
 func messageDecodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.Route, v *resource.Violations) Path {
 	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) {
 		return messageDecodePrefix(m)
@@ -147,7 +147,7 @@ func messageDecodePath(dc *resource.DecodeContext, p *resource.Path, m *routev3.
 	return nil
 }
 
-// messageDecodeAction finds the case that applies; nil: none does.
+// messageDecodeAction returns the case that applies, or nil if none applies.
 func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
 	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
 		return messageDecodeCluster(dc, meta, p, m, v)

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// wireRuntime is what is read of a envoy.service.runtime.v3.Runtime.
+// wireRuntime has the fields of envoy.service.runtime.v3.Runtime that the decoder reads.
 type wireRuntime struct {
 	Layer *structpb.Struct
 }

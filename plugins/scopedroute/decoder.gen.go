@@ -43,7 +43,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireScopedRouteConfigurat
 	u.OnDemand = m.GetOnDemand()
 }
 
-// decodeRoutes finds the case that applies; nil: none does.
+// decodeRoutes returns the case that applies, or nil if none applies.
 func decodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireScopedRouteConfiguration, v *resource.Violations) Routes {
 	if m.GetRouteConfigurationName() != "" {
 		return decodeRDS(dc, meta, p, m, v)

@@ -7,7 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// wireRouteConfiguration is what is read of a envoy.config.route.v3.RouteConfiguration.
+// wireRouteConfiguration has the fields of envoy.config.route.v3.RouteConfiguration that
+// the decoder reads.
 type wireRouteConfiguration struct{}
 
 func (*wireRouteConfiguration) parse(r *wire.Reader) {
@@ -18,8 +19,8 @@ func (*wireRouteConfiguration) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireScopedRouteConfiguration is what is read of a
-// envoy.config.route.v3.ScopedRouteConfiguration.
+// wireScopedRouteConfiguration has the fields of
+// envoy.config.route.v3.ScopedRouteConfiguration that the decoder reads.
 type wireScopedRouteConfiguration struct {
 	OnDemand                bool
 	RouteConfigurationName  string
@@ -91,8 +92,8 @@ func (m *wireScopedRouteConfiguration) GetKey() *wireScopedRouteConfigurationKey
 	return &m.Key
 }
 
-// wireScopedRouteConfigurationKey is what is read of a
-// envoy.config.route.v3.ScopedRouteConfiguration.Key.
+// wireScopedRouteConfigurationKey has the fields of
+// envoy.config.route.v3.ScopedRouteConfiguration.Key that the decoder reads.
 type wireScopedRouteConfigurationKey struct {
 	Fragments []wireScopedRouteConfigurationKeyFragment
 }
@@ -119,8 +120,8 @@ func (m *wireScopedRouteConfigurationKey) GetFragments() []wireScopedRouteConfig
 	return m.Fragments
 }
 
-// wireScopedRouteConfigurationKeyFragment is what is read of a
-// envoy.config.route.v3.ScopedRouteConfiguration.Key.Fragment.
+// wireScopedRouteConfigurationKeyFragment has the fields of
+// envoy.config.route.v3.ScopedRouteConfiguration.Key.Fragment that the decoder reads.
 type wireScopedRouteConfigurationKeyFragment struct {
 	StringKey string
 	whichType int32 // the number of the member that is set

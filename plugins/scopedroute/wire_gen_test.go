@@ -38,7 +38,7 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *routev3.ScopedRout
 	u.OnDemand = m.GetOnDemand()
 }
 
-// messageDecodeRoutes finds the case that applies; nil: none does.
+// messageDecodeRoutes returns the case that applies, or nil if none applies.
 func messageDecodeRoutes(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.ScopedRouteConfiguration, v *resource.Violations) Routes {
 	if m.GetRouteConfigurationName() != "" {
 		return messageDecodeRDS(dc, meta, p, m, v)

@@ -38,7 +38,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireSecret, v *resource.V
 	u.Content = decodeContent(dc, &p, m, v)
 }
 
-// decodeContent finds the case that applies; nil: none does.
+// decodeContent returns the case that applies, or nil if none applies.
 func decodeContent(dc *resource.DecodeContext, p *resource.Path, m *wireSecret, v *resource.Violations) Content {
 	if x := m.GetTlsCertificate(); x != nil {
 		q := p.Field("tls_certificate")
@@ -148,7 +148,7 @@ func decodeData(p *resource.Path, m *wireDataSource, v *resource.Violations) Dat
 	return s
 }
 
-// decodeSource finds the case that applies; nil: none does.
+// decodeSource returns the case that applies, or nil if none applies.
 func decodeSource(m *wireDataSource) Source {
 	if m.hasInlineBytes() {
 		return decodeBytes(m)

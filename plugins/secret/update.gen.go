@@ -20,11 +20,11 @@ import (
 
 const messageName = "envoy.extensions.transport_sockets.tls.v3.Secret"
 
-// Update is one secret, or where it is to be found.
+// Update is one secret or a reference to its source.
 //
 // It is immutable and safe to share.
 type Update struct {
-	// What it is.
+	// The kind of secret and its content.
 	Content Content
 
 	meta resource.Meta
@@ -37,19 +37,20 @@ type Content interface {
 	isContent()
 }
 
-// Certificate is who a side of a TLS connection says it is.
+// Certificate is the certificate and private key of one side of a TLS connection.
 type Certificate struct {
-	// The certificate and those that vouch for it, in PEM.
+	// The certificate and its intermediate certificates, in PEM.
 	Chain *Data
-	// In PEM.
+	// The private key, in PEM.
 	PrivateKey *Data
-	// Chain and key in one; the others are nil then.
+	// The chain and the key in one file. Chain and PrivateKey are then nil.
 	PKCS12 *Data
-	// Of PrivateKey or PKCS12; nil: none.
+	// The password of PrivateKey or PKCS12. Nil means none.
 	Password *Data
-	// In DER; nil: none.
+	// The OCSP staple, in DER. Nil means none.
 	OCSPStaple *Data
-	// The directory to look at for changes of files; empty: that of each file.
+	// The directory to watch for changes of the files. If empty, watch the directory of each
+	// file.
 	WatchedDirectory string
 }
 
@@ -57,29 +58,30 @@ func (Certificate) isContent() {}
 
 // TicketKeys encrypt session tickets.
 type TicketKeys struct {
-	// The first encrypts; all decrypt.
+	// The keys. The first one encrypts; all of them decrypt.
 	Keys []Data
 }
 
 func (TicketKeys) isContent() {}
 
-// Validation is how the certificate of the other side is checked.
+// Validation configures how to verify the peer's certificate.
 type Validation struct {
-	// The roots, in PEM; nil: others than these.
+	// The trusted root certificates, in PEM. Nil if the roots come from another source.
 	TrustedCA *Data
-	// Not nil: the roots are those of the system (A82).
+	// If not nil, the system's root certificates are trusted (A82).
 	SystemRoots *SystemRoots
-	// Not nil: the roots come from a certificate provider of the bootstrap file (A29).
+	// If not nil, a certificate provider of the bootstrap file supplies the root certificates
+	// (A29).
 	Provider *Provider
-	// Base64 of SHA-256 hashes; empty: any key.
+	// The accepted public keys (SPKI), as base64 SHA-256 hashes. Empty accepts any key.
 	SPKI []string
-	// Hexadecimal SHA-256 hashes of certificates; empty: any certificate.
+	// The accepted certificates, as hexadecimal SHA-256 hashes. Empty accepts any certificate.
 	Hashes []string
-	// Revoked certificates, in PEM; nil: none.
+	// The certificate revocation list, in PEM. Nil means none.
 	CRL *Data
 	// Whether an expired certificate is accepted.
 	AllowExpired bool
-	// How many certificates may stand between leaf and root; nil: any number.
+	// The limit of certificates between the leaf and the root. Nil means no limit.
 	MaxDepth *uint32
 }
 
@@ -87,18 +89,19 @@ func (Validation) isContent() {}
 
 // Generic is a secret of any kind.
 type Generic struct {
-	// The secret; nil where it has several parts.
+	// The secret. Nil if the secret has several parts.
 	Secret *Data
-	// Its parts, by name.
+	// The parts of the secret by name.
 	Secrets map[string]Data
 }
 
 func (Generic) isContent() {}
 
-// Data is content, or where it is to be found. A control plane is not trusted to choose a
-// file or variable: read one only where the program's own configuration allows it.
+// Data is content or a reference to its source. Do not trust a control plane to choose a
+// file or an environment variable. Read one only where the program's own configuration
+// allows it.
 type Data struct {
-	// Never nil.
+	// The source of the content. It is never nil.
 	Source Source
 }
 
@@ -107,75 +110,76 @@ type Source interface {
 	isSource()
 }
 
-// SystemRoots says that the roots of the system are to be used.
+// SystemRoots selects the system's root certificates.
 type SystemRoots struct{}
 
 // Provider is a certificate provider of the bootstrap file.
 type Provider struct {
-	// Its name in the bootstrap file.
+	// The name of the instance in the bootstrap file.
 	Instance string
-	// Which of its certificates; empty: its only one.
+	// The name of one of the instance's certificates. If empty, the instance has only one.
 	Certificate string
 }
 
-// Bytes is the content itself.
+// Bytes is the content itself, as bytes.
 type Bytes struct {
-	// Of any kind.
+	// The content, of any kind.
 	Value []byte `xds:"secret"`
 }
 
 func (Bytes) isSource() {}
 
-// Text is the content itself.
+// Text is the content itself, as text.
 type Text struct {
-	// In UTF-8.
+	// The content, in UTF-8.
 	Value string `xds:"secret"`
 }
 
 func (Text) isSource() {}
 
-// File is a file that has the content.
+// File is a file with the content.
 type File struct {
-	// As the control plane wrote it.
+	// The path as the control plane sent it.
 	Path string
 }
 
 func (File) isSource() {}
 
-// Variable is an environment variable that has the content.
+// Variable is an environment variable with the content.
 type Variable struct {
-	// Of the variable.
+	// The name of the variable.
 	Name string
 }
 
 func (Variable) isSource() {}
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -183,7 +187,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*tlsv3.Secret, error) {
 	m := new(tlsv3.Secret)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -192,25 +196,25 @@ func (u *Update) Proto() (*tlsv3.Secret, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

@@ -4,7 +4,7 @@ package secret
 
 import "github.com/xdsforge/xdsforge/framework/runtime/wire"
 
-// wireDataSource is what is read of a envoy.config.core.v3.DataSource.
+// wireDataSource has the fields of envoy.config.core.v3.DataSource that the decoder reads.
 type wireDataSource struct {
 	Filename            string
 	InlineBytes         []byte
@@ -88,7 +88,8 @@ func (m *wireDataSource) hasSpecifier() bool {
 	return m != nil && m.whichSpecifier != 0
 }
 
-// wireWatchedDirectory is what is read of a envoy.config.core.v3.WatchedDirectory.
+// wireWatchedDirectory has the fields of envoy.config.core.v3.WatchedDirectory that the
+// decoder reads.
 type wireWatchedDirectory struct {
 	Path string
 }
@@ -114,8 +115,9 @@ func (m *wireWatchedDirectory) GetPath() string {
 	return m.Path
 }
 
-// wireCertificateProviderPluginInstance is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance.
+// wireCertificateProviderPluginInstance has the fields of
+// envoy.extensions.transport_sockets.tls.v3.CertificateProviderPluginInstance that the
+// decoder reads.
 type wireCertificateProviderPluginInstance struct {
 	InstanceName    string
 	CertificateName string
@@ -152,8 +154,9 @@ func (m *wireCertificateProviderPluginInstance) GetCertificateName() string {
 	return m.CertificateName
 }
 
-// wireCertificateValidationContext is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.
+// wireCertificateValidationContext has the fields of
+// envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext that the decoder
+// reads.
 type wireCertificateValidationContext struct {
 	TrustedCa                        wireDataSource
 	setTrustedCa                     bool
@@ -266,8 +269,9 @@ func (m *wireCertificateValidationContext) GetMaxVerifyDepth() *wireUInt32Value 
 	return &m.MaxVerifyDepth
 }
 
-// wireCertificateValidationContextSystemRootCerts is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts.
+// wireCertificateValidationContextSystemRootCerts has the fields of
+// envoy.extensions.transport_sockets.tls.v3.CertificateValidationContext.SystemRootCerts
+// that the decoder reads.
 type wireCertificateValidationContextSystemRootCerts struct{}
 
 func (*wireCertificateValidationContextSystemRootCerts) parse(r *wire.Reader) {
@@ -278,8 +282,8 @@ func (*wireCertificateValidationContextSystemRootCerts) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireGenericSecret is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.GenericSecret.
+// wireGenericSecret has the fields of
+// envoy.extensions.transport_sockets.tls.v3.GenericSecret that the decoder reads.
 type wireGenericSecret struct {
 	Secret    wireDataSource
 	setSecret bool
@@ -334,7 +338,8 @@ func (m *wireGenericSecret) GetSecrets() map[string]*wireDataSource {
 	return m.Secrets
 }
 
-// wireSecret is what is read of a envoy.extensions.transport_sockets.tls.v3.Secret.
+// wireSecret has the fields of envoy.extensions.transport_sockets.tls.v3.Secret that the
+// decoder reads.
 type wireSecret struct {
 	TlsCertificate    wireTlsCertificate
 	SessionTicketKeys wireTlsSessionTicketKeys
@@ -422,8 +427,8 @@ func (m *wireSecret) hasType() bool {
 	return m != nil && m.whichType != 0
 }
 
-// wireTlsCertificate is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.TlsCertificate.
+// wireTlsCertificate has the fields of
+// envoy.extensions.transport_sockets.tls.v3.TlsCertificate that the decoder reads.
 type wireTlsCertificate struct {
 	CertificateChain    wireDataSource
 	setCertificateChain bool
@@ -516,8 +521,8 @@ func (m *wireTlsCertificate) GetOcspStaple() *wireDataSource {
 	return &m.OcspStaple
 }
 
-// wireTlsSessionTicketKeys is what is read of a
-// envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys.
+// wireTlsSessionTicketKeys has the fields of
+// envoy.extensions.transport_sockets.tls.v3.TlsSessionTicketKeys that the decoder reads.
 type wireTlsSessionTicketKeys struct {
 	Keys []wireDataSource
 }
@@ -544,7 +549,7 @@ func (m *wireTlsSessionTicketKeys) GetKeys() []wireDataSource {
 	return m.Keys
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

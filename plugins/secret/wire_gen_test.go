@@ -34,7 +34,7 @@ func (u *Update) messageDecode(m *tlsv3.Secret, v *resource.Violations) {
 	u.Content = messageDecodeContent(&p, m, v)
 }
 
-// messageDecodeContent finds the case that applies; nil: none does.
+// messageDecodeContent returns the case that applies, or nil if none applies.
 func messageDecodeContent(p *resource.Path, m *tlsv3.Secret, v *resource.Violations) Content {
 	if x := m.GetTlsCertificate(); x != nil {
 		q := p.Field("tls_certificate")
@@ -144,7 +144,7 @@ func messageDecodeData(p *resource.Path, m *corev3.DataSource, v *resource.Viola
 	return s
 }
 
-// messageDecodeSource finds the case that applies; nil: none does.
+// messageDecodeSource returns the case that applies, or nil if none applies.
 func messageDecodeSource(m *corev3.DataSource) Source {
 	if convert.Is[*corev3.DataSource_InlineBytes](m.GetSpecifier()) {
 		return messageDecodeBytes(m)

@@ -49,7 +49,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	s.Action = decodeAction(dc, meta, p, m, v)
 }
 
-// decodePath finds the case that applies; nil: none does.
+// decodePath returns the case that applies, or nil if none applies.
 func decodePath(m *wireRoute) Path {
 	if m.GetMatch().hasPrefix() && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return decodePrefix(m)
@@ -63,7 +63,7 @@ func decodePath(m *wireRoute) Path {
 	return nil
 }
 
-// decodeAction finds the case that applies; nil: none does.
+// decodeAction returns the case that applies, or nil if none applies.
 func decodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *wireRoute, v *resource.Violations) Action {
 	if m.GetRoute().hasCluster() {
 		return decodeCluster(dc, meta, p, m, v)

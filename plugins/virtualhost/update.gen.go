@@ -21,14 +21,14 @@ const messageName = "envoy.config.route.v3.VirtualHost"
 //
 // It is immutable and safe to share.
 type Update struct {
-	// For people, as in statistics.
+	// The label identifies the virtual host in logs and statistics.
 	Label string
-	// What a call's authority must be; a * at the start, at the end or alone stands for
-	// anything.
+	// The authorities that the virtual host serves. A * at the start or at the end, or the
+	// single character *, is a wildcard.
 	Domains []string
-	// Which calls are redirected to TLS.
+	// Selects the calls to redirect to TLS.
 	RequireTLS RequireTLS
-	// The first that matches is taken.
+	// The routes in order. The first match wins.
 	Routes []Route
 
 	meta resource.Meta
@@ -36,16 +36,16 @@ type Update struct {
 
 var _ resource.Update = (*Update)(nil)
 
-// Route is what is done with the calls that match.
+// Route is a matcher for calls and the action for them.
 type Route struct {
-	// For people; may be empty.
+	// The name identifies the route in logs. It can be empty.
 	Name string
-	// What the path of the call must be. Nil is a way to match that this type does not read:
-	// another look at the path, or one at headers, query parameters or a share of the calls.
+	// The path matcher. It is nil if this type does not read the matcher, that is, another
+	// path matcher or one for headers, query parameters or a share of the calls.
 	Path Path
-	// Whether the case of letters matters in Path.
+	// Whether Path is case-sensitive.
 	CaseSensitive bool
-	// What is done. Nil is an action that this type does not read.
+	// The action for matching calls. Nil means that this type does not read the action.
 	Action Action
 }
 
@@ -59,25 +59,25 @@ type Action interface {
 	isAction()
 }
 
-// Prefix is how the path starts.
+// Prefix matches the start of the path.
 type Prefix struct {
-	// Compared byte by byte; empty matches everything.
+	// The prefix, compared byte by byte. Empty matches every path.
 	Value string
 }
 
 func (Prefix) isPath() {}
 
-// Exact is the whole path.
+// Exact matches the whole path.
 type Exact struct {
-	// Compared byte by byte.
+	// The path, compared byte by byte.
 	Value string
 }
 
 func (Exact) isPath() {}
 
-// Regex is an RE2 expression for the whole path.
+// Regex matches the whole path with an RE2 expression.
 type Regex struct {
-	// In RE2's syntax.
+	// The expression in RE2 syntax.
 	Value string
 }
 
@@ -85,35 +85,35 @@ func (Regex) isPath() {}
 
 // Cluster sends the calls to one cluster.
 type Cluster struct {
-	// The resource that is the cluster.
+	// The name of the cluster.
 	Name string
 }
 
 func (Cluster) isAction() {}
 
-// WeightedClusters divides the calls among clusters.
+// WeightedClusters splits the calls among clusters.
 type WeightedClusters struct {
-	// Those with a weight.
+	// The clusters with a weight.
 	Clusters []WeightedCluster
 }
 
 func (WeightedClusters) isAction() {}
 
-// Response is answered without a cluster.
+// Response is a direct response without a cluster.
 type Response struct {
 	// The HTTP status.
 	Status uint32
-	// The content; empty: none, or one that stands elsewhere.
+	// The body. It is empty if there is none or if it is stored elsewhere.
 	Body string
 }
 
 func (Response) isAction() {}
 
-// WeightedCluster is one cluster and its share.
+// WeightedCluster is one cluster and its share of the calls.
 type WeightedCluster struct {
-	// Of the sum of all weights.
+	// The share of the sum of all weights.
 	Weight uint32
-	// The resource that is the cluster.
+	// The name of the cluster.
 	Name string
 }
 
@@ -127,38 +127,38 @@ const (
 	RequireTLSAll          = RequireTLS(routev3.VirtualHost_ALL)
 )
 
-// String is the name that envoy.config.route.v3.VirtualHost.TlsRequirementType gives the
-// value.
+// String returns the value's name in envoy.config.route.v3.VirtualHost.TlsRequirementType.
 func (x RequireTLS) String() string {
 	return routev3.VirtualHost_TlsRequirementType(x).String()
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -166,7 +166,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*routev3.VirtualHost, error) {
 	m := new(routev3.VirtualHost)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -175,25 +175,25 @@ func (u *Update) Proto() (*routev3.VirtualHost, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

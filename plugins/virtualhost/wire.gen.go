@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// wireDataSource is what is read of a envoy.config.core.v3.DataSource.
+// wireDataSource has the fields of envoy.config.core.v3.DataSource that the decoder reads.
 type wireDataSource struct {
 	InlineString   string
 	whichSpecifier int32 // the number of the member that is set
@@ -47,8 +47,8 @@ func (m *wireDataSource) GetInlineString() string {
 	return m.InlineString
 }
 
-// wireRuntimeFractionalPercent is what is read of a
-// envoy.config.core.v3.RuntimeFractionalPercent.
+// wireRuntimeFractionalPercent has the fields of
+// envoy.config.core.v3.RuntimeFractionalPercent that the decoder reads.
 type wireRuntimeFractionalPercent struct{}
 
 func (*wireRuntimeFractionalPercent) parse(r *wire.Reader) {
@@ -59,8 +59,8 @@ func (*wireRuntimeFractionalPercent) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireDirectResponseAction is what is read of a
-// envoy.config.route.v3.DirectResponseAction.
+// wireDirectResponseAction has the fields of envoy.config.route.v3.DirectResponseAction
+// that the decoder reads.
 type wireDirectResponseAction struct {
 	Status  uint32
 	Body    wireDataSource
@@ -99,7 +99,8 @@ func (m *wireDirectResponseAction) GetBody() *wireDataSource {
 	return &m.Body
 }
 
-// wireHeaderMatcher is what is read of a envoy.config.route.v3.HeaderMatcher.
+// wireHeaderMatcher has the fields of envoy.config.route.v3.HeaderMatcher that the decoder
+// reads.
 type wireHeaderMatcher struct{}
 
 func (*wireHeaderMatcher) parse(r *wire.Reader) {
@@ -110,8 +111,8 @@ func (*wireHeaderMatcher) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireQueryParameterMatcher is what is read of a
-// envoy.config.route.v3.QueryParameterMatcher.
+// wireQueryParameterMatcher has the fields of envoy.config.route.v3.QueryParameterMatcher
+// that the decoder reads.
 type wireQueryParameterMatcher struct{}
 
 func (*wireQueryParameterMatcher) parse(r *wire.Reader) {
@@ -122,7 +123,7 @@ func (*wireQueryParameterMatcher) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// wireRoute is what is read of a envoy.config.route.v3.Route.
+// wireRoute has the fields of envoy.config.route.v3.Route that the decoder reads.
 type wireRoute struct {
 	Name           string
 	Match          wireRouteMatch
@@ -212,7 +213,8 @@ func (m *wireRoute) hasAction() bool {
 	return m != nil && m.whichAction != 0
 }
 
-// wireRouteAction is what is read of a envoy.config.route.v3.RouteAction.
+// wireRouteAction has the fields of envoy.config.route.v3.RouteAction that the decoder
+// reads.
 type wireRouteAction struct {
 	Cluster               string
 	WeightedClusters      wireWeightedCluster
@@ -273,7 +275,8 @@ func (m *wireRouteAction) GetWeightedClusters() *wireWeightedCluster {
 	return &m.WeightedClusters
 }
 
-// wireRouteMatch is what is read of a envoy.config.route.v3.RouteMatch.
+// wireRouteMatch has the fields of envoy.config.route.v3.RouteMatch that the decoder
+// reads.
 type wireRouteMatch struct {
 	Prefix             string
 	Path               string
@@ -404,7 +407,8 @@ func (m *wireRouteMatch) hasPathSpecifier() bool {
 	return m != nil && m.whichPathSpecifier != 0
 }
 
-// wireVirtualHost is what is read of a envoy.config.route.v3.VirtualHost.
+// wireVirtualHost has the fields of envoy.config.route.v3.VirtualHost that the decoder
+// reads.
 type wireVirtualHost struct {
 	Name       string
 	Domains    []string
@@ -464,7 +468,8 @@ func (m *wireVirtualHost) GetRequireTls() routev3.VirtualHost_TlsRequirementType
 	return m.RequireTls
 }
 
-// wireWeightedCluster is what is read of a envoy.config.route.v3.WeightedCluster.
+// wireWeightedCluster has the fields of envoy.config.route.v3.WeightedCluster that the
+// decoder reads.
 type wireWeightedCluster struct {
 	Clusters []wireWeightedClusterClusterWeight
 }
@@ -491,8 +496,8 @@ func (m *wireWeightedCluster) GetClusters() []wireWeightedClusterClusterWeight {
 	return m.Clusters
 }
 
-// wireWeightedClusterClusterWeight is what is read of a
-// envoy.config.route.v3.WeightedCluster.ClusterWeight.
+// wireWeightedClusterClusterWeight has the fields of
+// envoy.config.route.v3.WeightedCluster.ClusterWeight that the decoder reads.
 type wireWeightedClusterClusterWeight struct {
 	Name      string
 	Weight    wireUInt32Value
@@ -531,7 +536,8 @@ func (m *wireWeightedClusterClusterWeight) GetWeight() *wireUInt32Value {
 	return &m.Weight
 }
 
-// wireRegexMatcher is what is read of a envoy.type.matcher.v3.RegexMatcher.
+// wireRegexMatcher has the fields of envoy.type.matcher.v3.RegexMatcher that the decoder
+// reads.
 type wireRegexMatcher struct {
 	Regex string
 }
@@ -557,7 +563,7 @@ func (m *wireRegexMatcher) GetRegex() string {
 	return m.Regex
 }
 
-// wireBoolValue is what is read of a google.protobuf.BoolValue.
+// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
 type wireBoolValue struct {
 	Value bool
 }
@@ -583,7 +589,7 @@ func (m *wireBoolValue) GetValue() bool {
 	return m.Value
 }
 
-// wireUInt32Value is what is read of a google.protobuf.UInt32Value.
+// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
 type wireUInt32Value struct {
 	Value uint32
 }

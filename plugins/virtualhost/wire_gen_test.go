@@ -51,7 +51,7 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	return s
 }
 
-// messageDecodePath finds the case that applies; nil: none does.
+// messageDecodePath returns the case that applies, or nil if none applies.
 func messageDecodePath(m *routev3.Route) Path {
 	if convert.Is[*routev3.RouteMatch_Prefix](m.GetMatch().GetPathSpecifier()) && len(m.GetMatch().GetHeaders()) == 0 && len(m.GetMatch().GetQueryParameters()) == 0 && m.GetMatch().GetRuntimeFraction() == nil {
 		return messageDecodePrefix(m)
@@ -65,7 +65,7 @@ func messageDecodePath(m *routev3.Route) Path {
 	return nil
 }
 
-// messageDecodeAction finds the case that applies; nil: none does.
+// messageDecodeAction returns the case that applies, or nil if none applies.
 func messageDecodeAction(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *routev3.Route, v *resource.Violations) Action {
 	if convert.Is[*routev3.RouteAction_Cluster](m.GetRoute().GetClusterSpecifier()) {
 		return messageDecodeCluster(dc, meta, p, m, v)

@@ -17,7 +17,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, string) (*regexp.Regexp, error) = identity // hook of field Identity
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = withinLimit // hook that finishes the update
@@ -60,7 +60,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *ratelimitpb.Policy, v *re
 	u.Excess = decodeExcess(dc, &u.meta, &p, m, v)
 }
 
-// decodeExcess finds the case that applies; nil: none does.
+// decodeExcess returns the case that applies, or nil if none applies.
 func decodeExcess(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *ratelimitpb.Policy, v *resource.Violations) Excess {
 	if x := m.GetQueue(); x != nil {
 		q := p.Field("queue")

@@ -4,8 +4,8 @@ package ratelimit
 
 import "github.com/xdsforge/xdsforge/framework/resource"
 
-// This code and package resource must be of one contract: where the name is not there, run
-// go generate.
+// This code and package resource must have the same contract version. If the compiler does
+// not find this name, run go generate.
 const _ = resource.Contract2RerunGoGenerateIfMissing
 
 var typ = resource.Define(resource.Spec[*Update]{

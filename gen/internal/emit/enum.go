@@ -18,7 +18,7 @@ func (e *emitter) enumType(enum *model.Enum) []jen.Code {
 	return []jen.Code{
 		documented(fmt.Sprintf("%s is a value of %s.", enum.Name, name), jen.Type().Id(enum.Name).Int32()),
 		documented("The values of "+enum.Name+".", jen.Const().Defs(values...)),
-		documented("String is the name that "+name+" gives the value.",
+		documented("String returns the value's name in "+name+".",
 			jen.Func().Params(jen.Id("x").Id(enum.Name)).Id("String").Params().String().Block(
 				jen.Return(e.ident(enum.Enum.GoIdent).Call(jen.Id("x")).Dot("String").Call()),
 			)),

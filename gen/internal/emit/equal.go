@@ -12,7 +12,7 @@ func (e *emitter) equalUpdate() jen.Code {
 		jen.If(jen.Id("u").Op("==").Nil().Op("||").Id("o").Op("==").Nil()).Block(jen.Return(jen.Id("u").Op("==").Id("o"))),
 		jen.Return(e.equalFields(e.pkg.Update, "u")),
 	}
-	return documented("Equal reports whether the fields of u and o are equal: name, version and the parts of the message that no field reads do not matter.",
+	return documented("Equal reports whether the fields of u and o are equal. It ignores the name, the version and the parts of the message that no field reads.",
 		jen.Func().Params(jen.Id("u").Op("*").Id("Update")).Id("Equal").Params(jen.Id("o").Op("*").Id("Update")).Bool().Block(body...))
 }
 

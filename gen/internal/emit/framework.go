@@ -23,23 +23,23 @@ func (e *emitter) watcher() []jen.Code {
 	}
 	withContext := func() []jen.Code { return append([]jen.Code{jen.Id("ctx")}, named()...) }
 	out := []jen.Code{
-		documented("An Event is the state of one "+short+" at one moment; see [resource.Event].",
+		documented("An Event is the state of one "+short+" at one moment. See [resource.Event].",
 			jen.Type().Id("Event").Op("=").Add(e.resource("Event")).Types(update())),
 		view("Watch", "Watch yields an event for each change of the named "+short+" until ctx ends.",
 			[]jen.Code{ctx, client, name}, e.qual("iter", "Seq").Types(jen.Id("Event")), withContext()...),
-		view("Subscribe", "Subscribe calls f, never concurrently with itself, for each change of the named "+short+" until stop is called.",
+		view("Subscribe", "Subscribe calls f for each change of the named "+short+" until stop is called. Calls of f never overlap.",
 			[]jen.Code{client, name, jen.Id("f").Func().Params(jen.Id("Event"))},
 			jen.Params(jen.Id("stop").Func().Params(), jen.Id("err").Error()), named(jen.Id("f"))...),
 		view("Get", "Get waits for the first event of the named "+short+" and returns its Update and its Err.",
 			[]jen.Code{ctx, client, name}, jen.Params(update(), jen.Error()), withContext()...),
-		view("Lookup", "Lookup returns the cached update of a name. It subscribes to nothing.",
+		view("Lookup", "Lookup returns the cached update of a name. It does not subscribe.",
 			[]jen.Code{client, name}, jen.Params(update(), jen.Bool()), named()...),
 	}
 	if p := e.pkg; p.Wildcard || p.Globs || p.Collected != "" {
 		out = append(out,
-			documented("A MemberEvent is the state of one member of a collection; see [resource.MemberEvent].",
+			documented("A MemberEvent is the state of one member of a collection. See [resource.MemberEvent].",
 				jen.Type().Id("MemberEvent").Op("=").Add(e.resource("MemberEvent")).Types(update())),
-			view("WatchCollection", "WatchCollection yields an event for each change of a member of a collection: "+e.collections()+".",
+			view("WatchCollection", "WatchCollection yields an event for each change of a member of a collection. The name is "+e.collections()+".",
 				[]jen.Code{ctx, client, name}, e.qual("iter", "Seq").Types(jen.Id("MemberEvent")), withContext()...))
 	}
 	return out
@@ -49,13 +49,13 @@ func (e *emitter) watcher() []jen.Code {
 func (e *emitter) collections() string {
 	var out []string
 	if e.pkg.Wildcard {
-		out = append(out, "\"*\", which is all that the control plane has")
+		out = append(out, "\"*\" for all resources of the control plane")
 	}
 	if e.pkg.Globs {
 		out = append(out, "an xdstp name that ends in \"/*\"")
 	}
 	if e.pkg.Collected != "" {
-		out = append(out, "the xdstp name of a "+e.pkg.Collected)
+		out = append(out, "the xdstp name of one "+e.pkg.Collected)
 	}
 	return strings.Join(out, ", or ")
 }
@@ -63,7 +63,7 @@ func (e *emitter) collections() string {
 // shard writes what makes the cache of one authority.
 func (e *emitter) shard() []jen.Code {
 	return []jen.Code{
-		jen.Add(comment("newShard makes the cache of one authority.")).Line().
+		jen.Add(comment("newShard returns an empty cache for one authority.")).Line().
 			Func().Id("newShard").Params().Add(e.resource("Shard")).Block(
 			jen.Return(e.qual(runtimePkg, "NewShard").Types(jen.Op("*").Id("Update")).Call()),
 		),
@@ -93,7 +93,7 @@ func (e *emitter) register() []jen.Code {
 	}
 	fields = append(fields, jen.Id("Decode").Op(":").Id("decode"), jen.Id("NewShard").Op(":").Id("newShard"))
 	return []jen.Code{
-		jen.Add(comment("This code and package resource must be of one contract: where the name is not there, run go generate.")).Line().
+		jen.Add(comment("This code and package resource must have the same contract version. If the compiler does not find this name, run go generate.")).Line().
 			Const().Id("_").Op("=").Add(e.resource("Contract2RerunGoGenerateIfMissing")),
 		jen.Var().Id("typ").Op("=").Add(e.resource("Define")).Call(e.resource("Spec").Types(update()).Add(multiline(fields...))),
 		documented("Type returns the handle of the resource type.",

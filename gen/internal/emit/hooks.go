@@ -26,7 +26,7 @@ func (e *emitter) hookTypes() []jen.Code {
 			seen[key] = true
 			decl := jen.Var().Id("_").Add(h.typ).Op("=").Id(h.name).Comment("// " + h.of)
 			if out == nil {
-				decl = jen.Add(comment("The hooks are written by hand; these are the types that they must have.")).Line().Add(decl)
+				decl = jen.Add(comment("The hooks are hand-written functions. These declarations state their types.")).Line().Add(decl)
 			}
 			out = append(out, decl)
 		}

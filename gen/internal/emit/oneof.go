@@ -30,7 +30,7 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 		body = append(body, jen.Return(jen.Nil()))
 	}
 	u := f.done()
-	return jen.Add(comment(f.name + " finds the case that applies; nil: none does.")).Line().
+	return jen.Add(comment(f.name + " returns the case that applies, or nil if none applies.")).Line().
 		Func().Id(f.name).Params(f.params(u, "m", f.view(o.Message))...).Id(o.Name).Block(body...)
 }
 

@@ -51,7 +51,7 @@ func (e *emitter) update() []jen.Code {
 }
 
 func structDoc(s *model.Struct) string {
-	return cmp.Or(s.Doc, fmt.Sprintf("%s is made of %s.", s.Name, s.Message.Desc.FullName()))
+	return cmp.Or(s.Doc, fmt.Sprintf("%s holds fields of %s.", s.Name, s.Message.Desc.FullName()))
 }
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {

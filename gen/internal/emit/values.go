@@ -19,12 +19,12 @@ func (e *emitter) metaMethods() []jen.Code {
 		))
 	}
 	return []jen.Code{
-		method("Name", e.qual(xdstpPkg, "Name"), "Name is the resource's canonical name."),
-		method("Version", jen.String(), "Version is the version in which the resource first arrived as it is."),
-		method("Raw", jen.Index().Byte(), "Raw is the encoded message as received. It must not be changed."),
-		method("Server", jen.Op("*").Add(e.qual(bootstrapPkg, "Server")), "Server is the entry of the bootstrap file that the resource came from."),
-		method("Refs", e.qual("iter", "Seq").Types(e.resource("Ref")), "Refs are the resources that this one names."),
-		documented("about is nil for a nil update.", ofUpdate("about").Op("*").Add(e.resource("Meta")).Block(
+		method("Name", e.qual(xdstpPkg, "Name"), "Name returns the resource's canonical name."),
+		method("Version", jen.String(), "Version returns the version of the first response that had the resource with this content."),
+		method("Raw", jen.Index().Byte(), "Raw returns the encoded message as received. It must not be changed."),
+		method("Server", jen.Op("*").Add(e.qual(bootstrapPkg, "Server")), "Server returns the bootstrap file's entry of the server that sent the resource."),
+		method("Refs", e.qual("iter", "Seq").Types(e.resource("Ref")), "Refs returns the resources that this one names."),
+		documented("about returns nil for a nil update.", ofUpdate("about").Op("*").Add(e.resource("Meta")).Block(
 			jen.If(jen.Id("u").Op("==").Nil()).Block(jen.Return(jen.Nil())),
 			jen.Return(jen.Op("&").Id("u").Dot("meta")),
 		)),
@@ -38,11 +38,11 @@ func (e *emitter) printing() []jen.Code {
 		return jen.Return(e.qual(runtimePkg, name).Call(args...))
 	}
 	return []jen.Code{
-		documented("String describes the update on one line: the fields that are set, long lists by their length, and no secrets.",
+		documented("String describes the update on one line. It shows the fields that are set, the length of long lists, and no secrets.",
 			ofUpdate("String").String().Block(runtime("Format", u))),
-		documented("LogValue is the update in logs: its name, version and server.",
+		documented("LogValue returns the update's name, version and server for logs.",
 			ofUpdate("LogValue").Add(e.qual("log/slog", "Value")).Block(runtime("LogValue", u))),
-		documented("MarshalJSON describes the update with all fields that are set, and no secrets. There is no way back: Raw has the message.",
+		documented("MarshalJSON describes the update with all fields that are set, and no secrets. The JSON cannot be unmarshalled; use Raw instead.",
 			ofUpdate("MarshalJSON").Params(jen.Index().Byte(), jen.Error()).Block(runtime("MarshalJSON", jen.Id("messageName"), u))),
 	}
 }
@@ -50,7 +50,7 @@ func (e *emitter) printing() []jen.Code {
 // proto writes the method that unmarshals the whole message.
 func (e *emitter) proto() jen.Code {
 	m := e.ident(e.pkg.Message.GoIdent)
-	return documented("Proto is the whole message, unmarshalled now.",
+	return documented("Proto unmarshals the whole message.",
 		ofUpdate("Proto").Params(e.message(e.pkg.Message), jen.Error()).Block(
 			jen.Id("m").Op(":=").New(m),
 			jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("u").Dot("Raw").Call(), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(

@@ -53,7 +53,7 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	if e.views.sockets[m.Desc.FullName()] {
 		methods = append(methods, e.socketMethod(m))
 	}
-	decl := jen.Add(comment(fmt.Sprintf("%s is what is read of a %s.", name, m.Desc.FullName()))).Line().Type().Id(name).Struct(fields...)
+	decl := jen.Add(comment(fmt.Sprintf("%s has the fields of %s that the decoder reads.", name, m.Desc.FullName()))).Line().Type().Id(name).Struct(fields...)
 	return append([]jen.Code{decl, e.parse(m)}, methods...)
 }
 

@@ -57,7 +57,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Alone = decodeAlone(dc, &p, m, v)
 }
 
-// decodeSeveral finds the case that applies; nil: none does.
+// decodeSeveral returns the case that applies, or nil if none applies.
 func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Several {
 	if x := m.GetInner().GetInner().GetInner().GetExtension(); x != nil && m.GetInner().GetInner().GetInner().GetFlag() {
 		switch name := string(x.MessageName()); name {
@@ -78,7 +78,7 @@ func decodeSeveral(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing
 	return nil
 }
 
-// decodeAlone finds the case that applies; nil: none does.
+// decodeAlone returns the case that applies, or nil if none applies.
 func decodeAlone(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Alone {
 	if x := m.GetInner().GetInner().GetExtension(); x != nil {
 		y := new(wrapperspb.DoubleValue)

@@ -46,7 +46,7 @@ const (
 	ColorBlue        = Color(testpb.Color_COLOR_BLUE)
 )
 
-// String is the name that xdsforge.test.v1.Color gives the value.
+// String returns the value's name in xdsforge.test.v1.Color.
 func (x Color) String() string {
 	return testpb.Color(x).String()
 }
@@ -59,7 +59,7 @@ const (
 	WarmRed = Warm(testpb.Color_COLOR_RED)
 )
 
-// String is the name that xdsforge.test.v1.Color gives the value.
+// String returns the value's name in xdsforge.test.v1.Color.
 func (x Warm) String() string {
 	return testpb.Color(x).String()
 }
@@ -74,37 +74,38 @@ const (
 	PrimaryBlue        = Primary(testpb.Color_COLOR_BLUE)
 )
 
-// String is the name that xdsforge.test.v1.Color gives the value.
+// String returns the value's name in xdsforge.test.v1.Color.
 func (x Primary) String() string {
 	return testpb.Color(x).String()
 }
 
-// Name is the resource's canonical name.
+// Name returns the resource's canonical name.
 func (u *Update) Name() xdstp.Name {
 	return u.about().Name()
 }
 
-// Version is the version in which the resource first arrived as it is.
+// Version returns the version of the first response that had the resource with this
+// content.
 func (u *Update) Version() string {
 	return u.about().Version()
 }
 
-// Raw is the encoded message as received. It must not be changed.
+// Raw returns the encoded message as received. It must not be changed.
 func (u *Update) Raw() []byte {
 	return u.about().Raw()
 }
 
-// Server is the entry of the bootstrap file that the resource came from.
+// Server returns the bootstrap file's entry of the server that sent the resource.
 func (u *Update) Server() *bootstrap.Server {
 	return u.about().Server()
 }
 
-// Refs are the resources that this one names.
+// Refs returns the resources that this one names.
 func (u *Update) Refs() iter.Seq[resource.Ref] {
 	return u.about().Refs()
 }
 
-// about is nil for a nil update.
+// about returns nil for a nil update.
 func (u *Update) about() *resource.Meta {
 	if u == nil {
 		return nil
@@ -112,7 +113,7 @@ func (u *Update) about() *resource.Meta {
 	return &u.meta
 }
 
-// Proto is the whole message, unmarshalled now.
+// Proto unmarshals the whole message.
 func (u *Update) Proto() (*testpb.Thing, error) {
 	m := new(testpb.Thing)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
@@ -121,25 +122,25 @@ func (u *Update) Proto() (*testpb.Thing, error) {
 	return m, nil
 }
 
-// String describes the update on one line: the fields that are set, long lists by their
-// length, and no secrets.
+// String describes the update on one line. It shows the fields that are set, the length of
+// long lists, and no secrets.
 func (u *Update) String() string {
 	return runtime.Format(u)
 }
 
-// LogValue is the update in logs: its name, version and server.
+// LogValue returns the update's name, version and server for logs.
 func (u *Update) LogValue() slog.Value {
 	return runtime.LogValue(u)
 }
 
-// MarshalJSON describes the update with all fields that are set, and no secrets. There is
-// no way back: Raw has the message.
+// MarshalJSON describes the update with all fields that are set, and no secrets. The JSON
+// cannot be unmarshalled; use Raw instead.
 func (u *Update) MarshalJSON() ([]byte, error) {
 	return runtime.MarshalJSON(messageName, u)
 }
 
-// Equal reports whether the fields of u and o are equal: name, version and the parts of
-// the message that no field reads do not matter.
+// Equal reports whether the fields of u and o are equal. It ignores the name, the version
+// and the parts of the message that no field reads.
 func (u *Update) Equal(o *Update) bool {
 	if u == nil || o == nil {
 		return u == o

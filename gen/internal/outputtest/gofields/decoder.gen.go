@@ -60,7 +60,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Choice = decodeChoice(m)
 }
 
-// decodeChoice finds the case that applies; nil: none does.
+// decodeChoice returns the case that applies, or nil if none applies.
 func decodeChoice(m *testpb.Thing) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		return decodeWord(m)

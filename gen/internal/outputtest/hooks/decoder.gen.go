@@ -15,7 +15,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, string) (string, error) = upper // hook of field Upper
 
 var _ func(*resource.DecodeContext, []uint32, testpb.Color, map[string]uint32, *testpb.Part, []testpb.Color) (map[string][]time.Duration, error) = spread // hook of field Spread

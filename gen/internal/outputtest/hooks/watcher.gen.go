@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An Event is the state of one Thing at one moment; see [resource.Event].
+// An Event is the state of one Thing at one moment. See [resource.Event].
 type Event = resource.Event[*Update]
 
 // Watch yields an event for each change of the named Thing until ctx ends.
@@ -17,8 +17,8 @@ func Watch(ctx context.Context, c resource.Client, name string) iter.Seq[Event] 
 	return typ.Watch(ctx, c, name)
 }
 
-// Subscribe calls f, never concurrently with itself, for each change of the named Thing
-// until stop is called.
+// Subscribe calls f for each change of the named Thing until stop is called. Calls of f
+// never overlap.
 func Subscribe(c resource.Client, name string, f func(Event)) (stop func(), err error) {
 	return typ.Subscribe(c, name, f)
 }
@@ -28,7 +28,7 @@ func Get(ctx context.Context, c resource.Client, name string) (*Update, error) {
 	return typ.Get(ctx, c, name)
 }
 
-// Lookup returns the cached update of a name. It subscribes to nothing.
+// Lookup returns the cached update of a name. It does not subscribe.
 func Lookup(c resource.Client, name string) (*Update, bool) {
 	return typ.Lookup(c, name)
 }

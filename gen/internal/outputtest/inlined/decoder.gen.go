@@ -34,7 +34,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Where = decodeWhere(dc, &u.meta, &p, m, v)
 }
 
-// decodeWhere finds the case that applies; nil: none does.
+// decodeWhere returns the case that applies, or nil if none applies.
 func decodeWhere(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Where {
 	if m.GetBox().GetPart() != nil {
 		return decodeWithin(dc, meta, p, m, v)

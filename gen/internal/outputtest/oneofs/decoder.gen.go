@@ -15,7 +15,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, uint32, *testpb.Box) (Flat, error) = makeFlat // hook of case Flat
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
@@ -40,7 +40,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Shape = decodeShape(dc, &p, m, v)
 }
 
-// decodeChoice finds the case that applies; nil: none does.
+// decodeChoice returns the case that applies, or nil if none applies.
 func decodeChoice(m *testpb.Thing) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		return decodeWord(m)
@@ -54,7 +54,7 @@ func decodeChoice(m *testpb.Thing) Choice {
 	return nil
 }
 
-// decodeShape finds the case that applies; nil: none does.
+// decodeShape returns the case that applies, or nil if none applies.
 func decodeShape(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Shape {
 	if x := m.GetPart(); x != nil && m.GetColor() == testpb.Color_COLOR_RED && m.GetFlag() {
 		return decodeRound(x)
@@ -96,7 +96,7 @@ func decodeChosen(m *testpb.Part) Chosen {
 	}
 }
 
-// decodeSizeClass finds the case that applies; nil: none does.
+// decodeSizeClass returns the case that applies, or nil if none applies.
 func decodeSizeClass(m *testpb.Part) SizeClass {
 	if m.GetSize() != 0 {
 		return decodeLarge(m)

@@ -46,7 +46,7 @@ func (u *Update) decode(m *opaquepb.Hidden, v *resource.Violations) {
 	u.Choice = decodeChoice(m)
 }
 
-// decodeChoice finds the case that applies; nil: none does.
+// decodeChoice returns the case that applies, or nil if none applies.
 func decodeChoice(m *opaquepb.Hidden) Choice {
 	if m.HasWord() {
 		return decodeWord(m)

@@ -72,7 +72,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Choice = decodeChoice(dc, &u.meta, &p, m, v)
 }
 
-// decodeChoice finds the case that applies; nil: none does.
+// decodeChoice returns the case that applies, or nil if none applies.
 func decodeChoice(dc *resource.DecodeContext, meta *resource.Meta, p *resource.Path, m *testpb.Thing, v *resource.Violations) Choice {
 	if convert.Is[*testpb.Thing_Word](m.GetChoice()) {
 		return decodeWord(dc, meta, p, m, v)

@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime"
 )
 
-// newShard makes the cache of one authority.
+// newShard returns an empty cache for one authority.
 func newShard() resource.Shard {
 	return runtime.NewShard[*Update]()
 }

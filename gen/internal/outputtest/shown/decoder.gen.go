@@ -12,7 +12,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, int32) (int32, error) = doubled // hook of field Doubled
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {

@@ -14,7 +14,7 @@ func peekName(body []byte) (string, error) {
 	return resource.PeekString(body, 1)
 }
 
-// The hooks are written by hand; these are the types that they must have.
+// The hooks are hand-written functions. These declarations state their types.
 var _ func(*resource.DecodeContext, []Named) (string, error) = longest // hook of field Longest
 
 var _ func(*resource.DecodeContext, *Named, string, *anypb.Any) (*anypb.Any, error) = other // hook of field Other

@@ -49,7 +49,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *testpb.Thing, v *resource
 	u.Either = decodeEither(dc, &p, m, v)
 }
 
-// decodeEither finds the case that applies; nil: none does.
+// decodeEither returns the case that applies, or nil if none applies.
 func decodeEither(dc *resource.DecodeContext, p *resource.Path, m *testpb.Thing, v *resource.Violations) Either {
 	if x := m.GetInner().GetExtension(); x != nil {
 		switch name := convert.TypedName(dc, x); name {
