@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
 )
 
-// Register makes the built-in extensions known. An extension that the program registers for the
-// same configuration takes the place of the built-in one.
+// Register registers the built-in extensions. If the program registers another extension
+// for the same configuration, that one is used.
 func Register(r resource.Registrar) {
 	r.Fill(router.Filter())
 	r.Fill(fault.Filter())

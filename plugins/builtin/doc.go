@@ -1,3 +1,3 @@
-// Package builtin registers the extensions that come with the framework: HTTP
-// filters, LB policies, kinds of metadata and certificate providers.
+// Package builtin registers the extensions that are part of the framework: HTTP filters, LB
+// policies, kinds of metadata and certificate providers.
 package builtin

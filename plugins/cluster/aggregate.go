@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// maxDepth is how deep clusters may be within aggregate ones (A37).
+// maxDepth is the limit of nested aggregate clusters (A37).
 const maxDepth = 16
 
-// The reasons why an aggregate cluster comes to nothing. Compare with errors.Is.
+// The reasons why an aggregate cluster has no usable leaf cluster. Compare with errors.Is.
 var (
-	// ErrTooDeep: aggregate clusters are nested more than 16 deep.
+	// ErrTooDeep means that aggregate clusters are nested more than 16 deep.
 	ErrTooDeep = fmt.Errorf("cluster: aggregate clusters must not be nested more than %d deep (A37)", maxDepth)
-	// ErrNoLeaves: no cluster that an aggregate cluster comes to is there.
+	// ErrNoLeaves means that no leaf of an aggregate cluster exists.
 	ErrNoLeaves = errors.New("cluster: an aggregate cluster must come to a cluster that is there (A37)")
 )
 
-// Leaves are the clusters that a cluster comes to, first choice first: itself, or what
-// is left of the clusters of an aggregate one when these are followed (A37). Each is
-// there once, where it is met first, so that circles end; one for which lookup has an
-// error is passed over (A74). lookup finds a cluster by its name.
+// Leaves returns the leaf clusters, most preferred first (A37). They are the cluster
+// itself, or the leaves of all clusters of an aggregate cluster. Each leaf occurs once, at
+// its first position, so cycles end. Leaves skips clusters for which lookup returns an
+// error (A74). lookup finds a cluster by its name.
 func (u *Update) Leaves(lookup func(name string) (*Update, error)) ([]*Update, error) {
 	leaves, err := u.leaves(lookup, 1, map[string]bool{u.Name().String(): true})
 	if err == nil && len(leaves) == 0 {
@@ -50,7 +50,7 @@ func (u *Update) leaves(lookup func(string) (*Update, error), depth int, met map
 		met[name] = true
 		child, err := lookup(name)
 		if err != nil || child == nil {
-			continue // it may come yet, and harms no other
+			continue // the cluster can still arrive, and does not affect the others
 		}
 		below, err := child.leaves(lookup, depth+1, met)
 		if err != nil {

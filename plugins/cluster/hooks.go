@@ -14,12 +14,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// validateProfile checks, for proxies that are not gRPC, the message's own rules.
+// validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
 }
 
-// aggregated are the clusters of an aggregate one (A37).
+// aggregated returns the clusters of an aggregate cluster (A37).
 func aggregated(dc *resource.DecodeContext, m *clusterv3.Cluster_CustomClusterType) ([]string, error) {
 	config := new(aggregatev3.ClusterConfig)
 	c, err := dc.OpenTypedConfig(m.GetTypedConfig())
@@ -40,7 +40,7 @@ func aggregated(dc *resource.DecodeContext, m *clusterv3.Cluster_CustomClusterTy
 	return config.GetClusters(), v.Err()
 }
 
-// refAggregated notes the clusters to which an aggregate one refers.
+// refAggregated adds references to the clusters of an aggregate cluster.
 func refAggregated(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	a, ok := u.Discovery.(Aggregate)
 	if !ok {
@@ -52,7 +52,7 @@ func refAggregated(dc *resource.DecodeContext, u *Update, v *resource.Violations
 	}
 }
 
-// dnsTarget is the one address of a load assignment; the rules say that it is there.
+// dnsTarget returns the only address of a load assignment. Rules check that it exists.
 func dnsTarget(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment) (string, error) {
 	var root *resource.Path
 	var v resource.Violations
@@ -66,11 +66,11 @@ func dnsTarget(dc *resource.DecodeContext, m *endpointv3.ClusterLoadAssignment) 
 	return "", nil
 }
 
-// defaultMaxEjectionTime is what a cluster need not say (A50).
+// defaultMaxEjectionTime is the lower bound of the default maximum (A50).
 const defaultMaxEjectionTime = 300 * time.Second
 
-// maxEjectionTime is the longest ejection: what the cluster says, or else 300 s or
-// one ejection, whatever is larger. That both are durations is said elsewhere.
+// maxEjectionTime returns the limit of the ejection time. The default is the larger of 300
+// s and the base ejection time. Rules check that both are valid durations.
 func maxEjectionTime(_ *resource.DecodeContext, longest, base *durationpb.Duration) (time.Duration, error) {
 	if longest == nil {
 		return max(defaultMaxEjectionTime, base.AsDuration()), nil
@@ -79,29 +79,28 @@ func maxEjectionTime(_ *resource.DecodeContext, longest, base *durationpb.Durati
 	return convert.Duration((*resource.Path)(nil).Field("max_ejection_time"), longest, &v), v.Err()
 }
 
-// clientTLS is what TLS is read of the transport socket. A proxy that is not gRPC
-// may have other sockets.
+// clientTLS decodes TLS from the transport socket. Profile Envoy accepts other sockets.
 func clientTLS(dc *resource.DecodeContext, socket []byte) (*tlscontext.Client, error) {
 	tls, err := tlscontext.ForClient(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
-		return nil, nil //nolint:nilnil // TransportSocket says that there is something
+		return nil, nil //nolint:nilnil // TransportSocket has the name of the message
 	}
 	return tls, err
 }
 
-// httpProxy tells a transport socket that uses proxies by its message; what is wrong
-// with it is clientTLS's to say.
+// httpProxy reports whether the transport socket uses HTTP proxies, by the name of its
+// message. clientTLS reports its errors.
 func httpProxy(_ *resource.DecodeContext, message string) (bool, error) { //nolint:unparam // the type of a hook
 	return tlscontext.UsesProxy(message), nil
 }
 
-// transportSocket names the message that configures the transport socket; what is
-// wrong with that is clientTLS's to say.
+// transportSocket returns the name of the message that configures the transport socket.
+// clientTLS reports its errors.
 func transportSocket(dc *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
 	return tlscontext.Message(dc, socket), nil
 }
 
-// metadata reads the cluster's metadata (A83).
+// metadata decodes the cluster's metadata (A83).
 func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resource.Metadatum, error) {
 	return dc.Metadata(m)
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// lbPolicy says in gRPC's terms how the cluster balances: by load_balancing_policy
-// (A52), or where that is not there, by lb_policy. What a proxy that is not gRPC
-// cannot say so is no policy.
+// lbPolicy returns the cluster's LB policy in gRPC's terms. It reads load_balancing_policy
+// (A52), or lb_policy if the former is not set. In profile Envoy, the result is empty for a
+// policy that gRPC does not support.
 func lbPolicy(dc *resource.DecodeContext, policies []byte, legacy clusterv3.Cluster_LbPolicy, least, ring []byte) (resource.LBConfig, error) {
 	var v resource.Violations
 	var c resource.LBConfig
@@ -29,7 +29,7 @@ func lbPolicy(dc *resource.DecodeContext, policies []byte, legacy clusterv3.Clus
 	return c, v.Err()
 }
 
-// legacyPolicy is the policy of lb_policy and the configuration that goes with it.
+// legacyPolicy returns the policy of lb_policy with its configuration.
 func legacyPolicy(p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.Violations) resource.LBConfig {
 	var root *resource.Path
 	switch p {
@@ -54,8 +54,8 @@ func legacyPolicy(p clusterv3.Cluster_LbPolicy, least, ring []byte, v *resource.
 	}
 }
 
-// maxRingSize is the most entries of a ring, and what there may be unless the
-// cluster says less (A42).
+// maxRingSize is the limit of ring entries and the default of the cluster's own limit
+// (A42).
 const maxRingSize = 8 << 20
 
 func ringHash(config []byte, v *resource.Violations) resource.LBConfig {
@@ -63,7 +63,7 @@ func ringHash(config []byte, v *resource.Violations) resource.LBConfig {
 	m := new(clusterv3.Cluster_RingHashLbConfig)
 	read(p, config, m, v)
 	low, high := uint64(1024), uint64(maxRingSize)
-	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // 0 is not set, as to gRPC's LB policy
+	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // gRPC's LB policy treats 0 as not set
 		low = s
 	}
 	if s := m.GetMaximumRingSize(); s != nil {
@@ -81,8 +81,8 @@ func ringHash(config []byte, v *resource.Violations) resource.LBConfig {
 	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}
 }
 
-// wrrLocality is the policy that chooses a locality by weight, before one below it picks
-// there (A52).
+// wrrLocality is the policy that chooses a locality by weight; its child policy picks the
+// endpoint (A52).
 const wrrLocality = "xds_wrr_locality_experimental"
 
 // read unmarshals a configuration that few clusters have.

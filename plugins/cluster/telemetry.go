@@ -9,18 +9,17 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// MetricPropagation is which metrics of endpoints (ORCA) go into load reports (A85).
+// MetricPropagation selects the endpoint metrics (ORCA) that load reports include (A85).
 type MetricPropagation struct {
 	CPU         bool // cpu_utilization
 	Memory      bool // mem_utilization
 	Application bool // application_utilization
 	AllNamed    bool // every key of named_metrics
-	// Named are keys of named_metrics, sorted; nil where all are meant.
+	// Named are keys of named_metrics, sorted. It is nil with AllNamed.
 	Named []string
 }
 
-// reportMetrics reads the names of fields; those that are not known are passed over
-// (A85).
+// reportMetrics decodes the names of metrics. It ignores unknown ones (A85).
 func reportMetrics(_ *resource.DecodeContext, names []string) (MetricPropagation, error) { //nolint:unparam // the type of a hook
 	var m MetricPropagation
 	for _, n := range names {
@@ -47,11 +46,11 @@ func reportMetrics(_ *resource.DecodeContext, names []string) (MetricPropagation
 	return m, nil
 }
 
-// HostStatuses are kinds of health, of those that gRPC knows.
+// HostStatuses is a set of the health statuses that gRPC supports.
 type HostStatuses struct{ Unknown, Healthy, Draining bool }
 
-// overrideHosts reads a set of kinds of health. Others are passed over; unset, it is
-// those in which endpoints get calls anyway (A55).
+// overrideHosts decodes a set of health statuses. It ignores other statuses. The default is
+// the statuses in which endpoints get calls anyway (A55).
 func overrideHosts(_ *resource.DecodeContext, m *corev3.HealthStatusSet) (HostStatuses, error) { //nolint:unparam // the type of a hook
 	if m == nil {
 		return HostStatuses{Unknown: true, Healthy: true}, nil
@@ -62,8 +61,8 @@ func overrideHosts(_ *resource.DecodeContext, m *corev3.HealthStatusSet) (HostSt
 	}, nil
 }
 
-// TelemetryLabel is the label that the cluster's metadata gives metrics of its
-// calls: name is "service_name" or "service_namespace". Empty where there is none.
+// TelemetryLabel returns the label for call metrics from the cluster's metadata. The name
+// is "service_name" or "service_namespace". It returns "" if there is no label.
 func (u *Update) TelemetryLabel(name string) string {
 	if u == nil {
 		return ""

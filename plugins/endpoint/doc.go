@@ -1,22 +1,21 @@
-// Package endpoint is the resource type
-// envoy.config.endpoint.v3.ClusterLoadAssignment (EDS): where the traffic of one
-// cluster can go.
+// Package endpoint is the resource type envoy.config.endpoint.v3.ClusterLoadAssignment
+// (EDS). It lists the endpoints of one cluster.
 //
-// What gRFC A27 demands is checked: every locality that has weight has an id, no
-// two have the same id and priority, priorities leave out no number, no address
-// is there twice, and the weights of no priority exceed a uint32. The same holds
-// for the endpoints of a locality, none of which has a weight of zero, by Envoy's
-// API. A locality without weight gets no traffic; it is left out, and nothing in
-// it is looked at.
+// The rules of gRFC A27 are checked. Every locality with weight has an id. No two
+// localities have the same id and priority. Priorities have no gaps. No address occurs
+// twice. The weights of a priority do not exceed a uint32. The weights of a locality's
+// endpoints do not exceed one either, and none of them is zero (Envoy's API). A locality
+// without weight gets no traffic. It is left out, and nothing in it is checked.
 //
-// An endpoint may have several addresses (A61), a key that a ring places it by (A76),
-// a hostname (A81), and metadata that names a proxy (A86).
+// An endpoint can have several addresses (A61), a hash key for its place in a ring (A76), a
+// hostname (A81), and metadata that names a proxy (A86).
 //
-// In [resource.Envoy] the message's own rules are checked, and nothing of that but the
-// sums: localities need neither id nor weight, and are all kept.
+// Profile [resource.Envoy] checks the message's own rules. Of the rules above it checks
+// only the sums of weights. Localities need neither id nor weight, and all of them are
+// kept.
 //
-// Addresses are strings that net.Dial takes, since clients in use accept any
-// host there, not only IP addresses.
+// Addresses are strings in the form that net.Dial takes. They are not netip.Addr values
+// because existing clients accept host names too.
 package endpoint
 
 //go:generate go tool xdsgen resource.yaml

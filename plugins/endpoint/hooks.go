@@ -11,19 +11,19 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// validateProfile holds the message to its own rules, where gRPC's do not count.
+// validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
 }
 
-// checkPriorities checks, in profile gRPC, that the priorities of the localities are
-// 0, 1, 2, … without a gap (gRFC A27). A priority that is not below the number of
-// localities cannot be without one.
+// checkPriorities checks, in profile gRPC, that the priorities of the localities are 0, 1,
+// 2, … without a gap (gRFC A27). A priority that is not below the number of localities
+// always implies a gap.
 func checkPriorities(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	if dc.Types.Profile() != resource.GRPC {
 		return
 	}
-	var few [64]bool // most resources allocate nothing here
+	var few [64]bool // avoids an allocation for most resources
 	seen := few[:]
 	if n := len(u.Localities); n > len(seen) {
 		seen = make([]bool, n)
@@ -44,8 +44,8 @@ func checkPriorities(dc *resource.DecodeContext, u *Update, v *resource.Violatio
 
 const collectionMessage = "envoy.config.endpoint.v3.LbEndpointCollection"
 
-// collection is the canonical name of the list collection that has the endpoints of a
-// locality (A95).
+// collection returns the canonical name of the list collection with a locality's endpoints
+// (A95).
 func collection(dc *resource.DecodeContext, m *endpointv3.LedsClusterLocalityConfig) (string, error) {
 	if m == nil {
 		return "", nil
@@ -70,7 +70,7 @@ func collection(dc *resource.DecodeContext, m *endpointv3.LedsClusterLocalityCon
 	return n.String(), v.Err()
 }
 
-// finishCollections leaves the endpoints out that stand beside a collection (A95).
+// finishCollections drops the endpoints of localities that have a collection (A95).
 func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violations) {
 	for i := range u.Localities {
 		if l := &u.Localities[i]; l.Collection != "" {
@@ -79,7 +79,7 @@ func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violati
 	}
 }
 
-// finishAddresses removes the empty texts that stand for addresses of other kinds in
+// finishAddresses removes the empty strings that represent other kinds of addresses in
 // profile Envoy.
 func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
 	if dc.Types.Profile() == resource.GRPC {
@@ -93,13 +93,13 @@ func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violatio
 	}
 }
 
-// metadata reads the metadata of a locality or an endpoint (A86).
+// metadata decodes the metadata of a locality or an endpoint (A86).
 func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resource.Metadatum, error) {
 	return dc.Metadata(m)
 }
 
-// HashKey is what a ring places the endpoint by, instead of its address; empty: by the
-// address (A76).
+// HashKey returns the key that places the endpoint in a hash ring (A76). If it is empty,
+// the address is the key.
 func (e *Endpoint) HashKey() string {
 	if e == nil {
 		return ""
@@ -109,12 +109,12 @@ func (e *Endpoint) HashKey() string {
 	return key
 }
 
-// proxyKey is the metadata that has the address of a proxy (A86).
+// proxyKey is the metadata key of the proxy address (A86).
 const proxyKey = "envoy.http11_proxy_transport_socket.proxy_address"
 
-// Proxy is the HTTP proxy through which an endpoint of the locality is reached, where
-// its cluster wants proxies to be used (A86): the endpoint's, or else the locality's.
-// Not valid: there is none.
+// Proxy returns the address of the HTTP proxy for an endpoint of the locality (A86): the
+// endpoint's, or else the locality's. It is invalid if there is none. Use it only if the
+// cluster enables proxies.
 func (l *Locality) Proxy(e *Endpoint) netip.AddrPort {
 	if e != nil {
 		if a, ok := e.Metadata[proxyKey].Value.(netip.AddrPort); ok {

@@ -1,8 +1,7 @@
-// Package extension is the resource type envoy.config.core.v3.TypedExtensionConfig
-// (ECDS): the configuration of an extension, as of an HTTP filter, apart from what
-// uses it.
+// Package extension is the resource type envoy.config.core.v3.TypedExtensionConfig (ECDS).
+// It is the configuration of an extension, such as an HTTP filter, as a separate resource.
 //
-// The message within is left as it is: only the extension knows its type.
+// The update does not decode the configuration, because only the extension knows its type.
 package extension
 
 //go:generate go tool xdsgen resource.yaml

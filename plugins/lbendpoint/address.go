@@ -2,9 +2,9 @@ package lbendpoint
 
 import "iter"
 
-// Address is the first address, as net.Dial takes it: "10.0.0.1:443", "[::1]:443". Empty:
-// there is none, which only profile Envoy accepts, for addresses of other kinds than sockets.
-// It allocates nothing.
+// Address returns the first address in the form that net.Dial takes: "10.0.0.1:443",
+// "[::1]:443". It returns "" only in profile Envoy, for addresses that are not socket
+// addresses. It does not allocate.
 func (u *Update) Address() string {
 	if u == nil || len(u.addresses) == 0 {
 		return ""
@@ -12,7 +12,7 @@ func (u *Update) Address() string {
 	return u.addresses[0]
 }
 
-// Addresses are all addresses, first choice first (A61).
+// Addresses yields all addresses, most preferred first (A61).
 func (u *Update) Addresses() iter.Seq[string] {
 	return func(yield func(string) bool) { // simple enough for the compiler to inline
 		if u == nil {

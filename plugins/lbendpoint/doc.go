@@ -1,10 +1,10 @@
-// Package lbendpoint is the resource type envoy.config.endpoint.v3.LbEndpoint
-// (LEDS): one server of a locality, for localities with so many of them that a
-// change of one must not bring them all.
+// Package lbendpoint is the resource type envoy.config.endpoint.v3.LbEndpoint (LEDS). It is
+// one server of a locality. With it, a change of one server does not resend all servers of
+// a large locality.
 //
-// A locality names its servers by a collection; watch that with
-// [WatchCollection]. The message has no name, so that its resources arrive in the
-// wrapper envoy.service.discovery.v3.Resource.
+// A locality names the collection of its servers. Use [WatchCollection] to watch it. The
+// message has no name, so its resources are sent in the wrapper
+// envoy.service.discovery.v3.Resource.
 package lbendpoint
 
 //go:generate go tool xdsgen resource.yaml

@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// finishAddresses removes the empty texts that stand for addresses of other kinds in
+// finishAddresses removes the empty strings that represent other kinds of addresses in
 // profile Envoy.
 func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
 	if dc.Types.Profile() == resource.Envoy {

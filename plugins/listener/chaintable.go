@@ -7,13 +7,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A Conn is what filter chains are found by: the two ends of a connection.
+// A Conn has the local and remote address of a connection, by which filter chains are
+// found.
 type Conn struct {
 	Local, Remote netip.AddrPort
 }
 
-// ConnOf takes the ends from a connection. Those of a connection that is not one of IP
-// are not valid, and only chains that do not look at them are for it.
+// ConnOf returns the addresses of a connection. They are invalid if the connection is not
+// an IP connection. Such a connection only matches chains that ignore addresses.
 func ConnOf(c net.Conn) Conn {
 	return Conn{Local: addrPort(c.LocalAddr()), Remote: addrPort(c.RemoteAddr())}
 }
@@ -25,19 +26,19 @@ func addrPort(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// FilterChain finds the filter chain for a connection (gRFC A36): the one that
-// matches most specifically, by the address that was called, then the transport
-// protocol, the kind of source, its address, and its port. As in Envoy, each of these is
-// decided before the next is looked at. It is DefaultFilterChain when none matches, and
-// nil without that: the connection is to be closed.
+// FilterChain returns the filter chain that matches a connection most specifically (gRFC
+// A36). It compares the destination address, the transport protocol, the kind of source,
+// the source address and the source port, in this order. As in Envoy, each step is final.
+// If no chain matches, FilterChain returns DefaultFilterChain. If that is nil, the server
+// must close the connection.
 //
-// The number of chains hardly matters. It allocates nothing, and may be called from
-// several goroutines.
+// FilterChain is fast with any number of chains. It does not allocate and is safe for
+// concurrent use.
 func (u *Update) FilterChain(c Conn) *FilterChain {
 	if u == nil {
 		return nil
 	}
-	if u.chains == nil && len(u.FilterChains) > 0 { // no decoder made the update
+	if u.chains == nil && len(u.FilterChains) > 0 { // the update does not come from a decoder
 		return u.searched(c)
 	}
 	if i := u.chains.find(c.Local.Addr().Unmap(), c.Remote.Addr().Unmap(), c.Remote.Port()); i >= 0 && i < len(u.FilterChains) {
@@ -46,32 +47,32 @@ func (u *Update) FilterChain(c Conn) *FilterChain {
 	return u.DefaultFilterChain
 }
 
-// searched is FilterChain without the table.
+// searched implements FilterChain without the table.
 func (u *Update) searched(c Conn) *FilterChain {
-	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) // where chains clash, the first counts
+	t, _ := newChainTable(&resource.DecodeContext{}, nil, u.FilterChains, u.DefaultFilterChain) // if chains clash, the first one wins
 	with := Update{FilterChains: u.FilterChains, DefaultFilterChain: u.DefaultFilterChain, chains: t}
 	return with.FilterChain(c)
 }
 
-// A chainTable finds the filter chain for a connection. It is made once, and is
-// immutable. Nil finds none.
+// A chainTable finds the filter chain for a connection. It is immutable. A nil table finds
+// none.
 type chainTable struct{ destinations level[transports] }
 
-// What is told apart, one after the other. A nil pointer is none.
+// The levels of the search, one after the other. A nil pointer is an empty level.
 type (
-	// transports: the protocol is always raw_buffer, since gRPC has no listener
-	// filters that could find out another; a chain may say so.
+	// transports selects by transport protocol. It is always raw_buffer, because gRPC has
+	// no listener filters that detect another one. A chain may name it.
 	transports struct{ raw, any *level[sourceTypes] }
-	// sourceTypes: from this machine or not.
+	// sourceTypes selects by whether the source is this machine.
 	sourceTypes struct{ local, external, any *level[ports] }
-	// ports: the chains by the port of the source; any is -1 where there is none.
+	// ports has the chains by source port; any is -1 if there is none.
 	ports struct {
 		any  int
 		port map[uint16]int
 	}
 )
 
-// Equal reports true: a table follows from the filter chains' matches, which Raw has.
+// Equal reports true: the table is derived from the filter chains' matches, which Raw has.
 func (t *chainTable) Equal(*chainTable) bool { return true }
 
 func (t *chainTable) find(local, remote netip.Addr, port uint16) int {
@@ -110,7 +111,7 @@ func (t *chainTable) find(local, remote netip.Addr, port uint16) int {
 	return p.any
 }
 
-// add adds what one chain matches.
+// add adds the match of one chain.
 func (t *chainTable) add(m match, chain int) {
 	d := t.destinations.at(m.destination)
 	direct := &d.any
@@ -138,7 +139,7 @@ func (t *chainTable) add(m match, chain int) {
 	}
 }
 
-// made is what p points to, made if it is not there.
+// made returns *p. It creates the value if *p is nil.
 func made[T any](p **level[T]) *level[T] {
 	if *p == nil {
 		*p = new(level[T])
@@ -146,7 +147,7 @@ func made[T any](p **level[T]) *level[T] {
 	return *p
 }
 
-// freeze ends the making of the table.
+// freeze completes the table.
 func (t *chainTable) freeze() {
 	t.destinations.freeze(func(d *transports) {
 		for _, direct := range []*level[sourceTypes]{d.raw, d.any} {

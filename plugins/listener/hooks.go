@@ -11,8 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// validateProfile checks, for proxies that are not gRPC, the rules of the message
-// and of the managers in it. That a manager cannot be read is said elsewhere.
+// validateProfile checks the rules of the message and of its managers in profile Envoy. It
+// ignores managers that cannot be decoded, because decode reports them.
 func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
 	manager := func(p resource.Path, a *anypb.Any) {
@@ -34,8 +34,8 @@ func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.
 	chain(p.Field("default_filter_chain"), m.GetDefaultFilterChain())
 }
 
-// serverAddress is where a server must listen, by TCP. A proxy that is not gRPC may listen
-// elsewhere.
+// serverAddress returns the TCP address on which a server must listen. Profile Envoy
+// accepts other addresses.
 func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address) (string, error) {
 	if api != nil {
 		return "", nil
@@ -52,18 +52,17 @@ func serverAddress(dc *resource.DecodeContext, api *anypb.Any, a *corev3.Address
 	return address, v.Err()
 }
 
-// serverTLS reads TLS from the transport socket. A proxy that is not gRPC may have other
-// sockets.
+// serverTLS decodes TLS from the transport socket. Profile Envoy accepts other sockets.
 func serverTLS(dc *resource.DecodeContext, socket []byte) (*tlscontext.Server, error) {
 	tls, err := tlscontext.ForServer(dc, socket)
 	if err != nil && dc.Types.Profile() == resource.Envoy {
-		return nil, nil //nolint:nilnil // TransportSocket says that there is something
+		return nil, nil //nolint:nilnil // TransportSocket has the name of the message
 	}
 	return tls, err
 }
 
-// transportSocket names the message that configures the transport socket; what is
-// wrong with that is serverTLS's to say.
+// transportSocket returns the name of the message that configures the transport socket.
+// serverTLS reports its errors.
 func transportSocket(dc *resource.DecodeContext, socket []byte) (string, error) { //nolint:unparam // the type of a hook
 	return tlscontext.Message(dc, socket), nil
 }

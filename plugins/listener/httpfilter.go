@@ -8,11 +8,12 @@ import (
 )
 
 // configDiscovery is the member of HttpFilter.config_type for a configuration that is a
-// resource of its own.
+// separate resource.
 const configDiscovery = 5
 
-// filterMessage names the message that configures a filter. The configuration may be
-// absent from an optional filter and, in profile Envoy, be a resource of its own.
+// filterMessage returns the name of the message that configures a filter. An optional
+// filter can have no configuration. In profile Envoy, the configuration can be a separate
+// resource.
 func filterMessage(dc *resource.DecodeContext, config *anypb.Any, member int32, optional bool) (string, error) {
 	if config == nil && (optional || member == configDiscovery && dc.Types.Profile() == resource.Envoy) {
 		return "", nil
@@ -26,14 +27,14 @@ func filterMessage(dc *resource.DecodeContext, config *anypb.Any, member int32, 
 	return c.Message, err
 }
 
-// running finds the filter that a message configures or overrides, if it is for one
-// side.
+// running returns the filter that a message configures or overrides, if one side supports
+// it.
 func running(dc *resource.DecodeContext, message string, s resource.Side) (*resource.HTTPFilter, bool) {
 	f, known := dc.Types.HTTPFilter(message)
 	return f, known && f.Sides&s != 0
 }
 
-// filterSkipped says why a filter does not count (A39).
+// filterSkipped returns the reason why a filter is skipped (A39).
 func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (string, error) { //nolint:unparam // the type of a hook
 	if !optional {
 		return "", nil
@@ -41,7 +42,7 @@ func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (s
 	switch _, runs := running(dc, message, dc.Side()); {
 	case runs:
 		return "", nil
-	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a resource of its own
+	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a separate resource
 		return "", nil
 	case message == "":
 		return "it is optional, and its configuration is not there", nil
@@ -49,11 +50,11 @@ func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (s
 	return "it is optional, and there is no such filter for a " + dc.Side().String(), nil
 }
 
-// filterConfig has the filter read its configuration. What is wrong with an Any that
-// cannot be opened was said by filterMessage.
+// filterConfig lets the filter decode its configuration. filterMessage reports an Any that
+// cannot be opened.
 func filterConfig(dc *resource.DecodeContext, message, skipped string, config *anypb.Any) (any, error) {
 	if message == "" || skipped != "" {
-		return nil, nil //nolint:nilnil // there is none
+		return nil, nil //nolint:nilnil // no configuration
 	}
 	f, runs := running(dc, message, dc.Side())
 	var v resource.Violations
@@ -79,8 +80,8 @@ func filterConfig(dc *resource.DecodeContext, message, skipped string, config *a
 	return out, v.Err()
 }
 
-// checkFilters checks that the lists of HTTP filters end with what must end them, and
-// only there (A39).
+// checkFilters checks that every list of HTTP filters has exactly one terminal filter, at
+// its end (A39).
 func checkFilters(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var root *resource.Path
 	if u.API != nil {
@@ -106,8 +107,8 @@ func checkFilters(dc *resource.DecodeContext, u *Update, v *resource.Violations)
 
 // checkOrder checks one list.
 func checkOrder(dc *resource.DecodeContext, p *resource.Path, s resource.Side, list []HTTPFilter, v *resource.Violations) {
-	last, terminal := -1, false // of those that count, and whether it is one that ends lists
-	known := false              // or not
+	last, terminal := -1, false // the last filter that is not skipped, and whether it is terminal
+	known := false              // whether the last filter is known
 	for i := range list {
 		if list[i].Skipped != "" {
 			continue

@@ -6,23 +6,22 @@ import (
 	"slices"
 )
 
-// A level decides by an address: it has something for each of some prefixes, and
-// perhaps something for any address. While it is made, prefixes are in a map; frozen,
-// they are intervals that do not overlap, in the order of addresses, so that finding
-// the longest prefix of an address is one binary search.
+// A level maps prefixes, and optionally any address, to values. While it is built, the
+// prefixes are in a map. Once frozen, they are sorted intervals that do not overlap, so
+// that one binary search finds the longest prefix of an address.
 type level[T any] struct {
 	made      map[netip.Prefix]*T
 	any       *T
 	intervals []interval[T]
 }
 
-// An interval starts at an address and ends where the next one starts.
+// An interval starts at an address and ends at the start of the next interval.
 type interval[T any] struct {
 	start netip.Addr
-	value *T // nil: no prefix has these addresses
+	value *T // nil if no prefix contains these addresses
 }
 
-// at is what there is for a prefix, made if it is not there; the zero prefix is any
+// at returns the value for a prefix and creates it if necessary. The zero prefix means any
 // address.
 func (l *level[T]) at(p netip.Prefix) *T {
 	if p == (netip.Prefix{}) {
@@ -40,10 +39,10 @@ func (l *level[T]) at(p netip.Prefix) *T {
 	return l.made[p]
 }
 
-// find is what there is for the longest prefix of an address, or else for any address,
-// or else nil.
+// find returns the value for the longest prefix of an address, or else for any address, or
+// else nil.
 func (l *level[T]) find(a netip.Addr) *T {
-	low, high := 0, len(l.intervals) // the last interval that starts at a or below
+	low, high := 0, len(l.intervals) // binary search for the last interval that starts at a or below
 	for low < high {
 		if mid := (low + high) / 2; l.intervals[mid].start.Compare(a) <= 0 {
 			low = mid + 1
@@ -57,7 +56,7 @@ func (l *level[T]) find(a netip.Addr) *T {
 	return l.any
 }
 
-// freeze makes the intervals, and freezes everything below. A nil level is frozen.
+// freeze builds the intervals, and freezes all levels below. It accepts a nil level.
 func (l *level[T]) freeze(below func(*T)) {
 	if l == nil {
 		return
@@ -73,7 +72,7 @@ func (l *level[T]) freeze(below func(*T)) {
 	slices.SortFunc(prefixes, func(a, b netip.Prefix) int {
 		return cmp.Or(a.Addr().Compare(b.Addr()), cmp.Compare(a.Bits(), b.Bits()))
 	})
-	var open []netip.Prefix // each within the one before
+	var open []netip.Prefix // each prefix contains the next one
 	closeUntil := func(keep func(netip.Prefix) bool) {
 		for len(open) > 0 && !keep(open[len(open)-1]) {
 			end := after(open[len(open)-1])
@@ -96,7 +95,7 @@ func (l *level[T]) freeze(below func(*T)) {
 	l.made = nil
 }
 
-// start begins an interval. Of several that start at one address, the last counts.
+// start begins an interval. If several start at one address, the last one wins.
 func (l *level[T]) start(a netip.Addr, value *T) {
 	if n := len(l.intervals); n > 0 && l.intervals[n-1].start == a {
 		l.intervals[n-1].value = value
@@ -105,8 +104,8 @@ func (l *level[T]) start(a netip.Addr, value *T) {
 	l.intervals = append(l.intervals, interval[T]{a, value})
 }
 
-// after is the first address after those of a prefix. After the last IPv4 address come
-// those of IPv6; after these, there is none.
+// after returns the first address after a prefix. IPv6 addresses follow the last IPv4
+// address. After the last IPv6 address, the result is invalid.
 func after(p netip.Prefix) netip.Addr {
 	last := p.Addr().AsSlice()
 	for i := p.Bits(); i < len(last)*8; i++ {

@@ -12,10 +12,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A match is one of the alternatives that a FilterChainMatch is, when its lists are
-// multiplied out (A36, "normalization"). The zero value matches everything.
+// A match is one alternative of a FilterChainMatch whose lists are multiplied out (A36,
+// "normalization"). The zero value matches everything.
 type match struct {
-	port        int64 // plus one, so that 0 is any
+	port        int64 // the port plus one; 0 means any port
 	destination netip.Prefix
 	serverName  string
 	transport   string
@@ -26,25 +26,24 @@ type match struct {
 	sourcePort  uint16
 }
 
-// rawBuffer is the transport protocol of every connection that gRPC has to do with.
+// rawBuffer is the transport protocol of every gRPC connection.
 const rawBuffer = "raw_buffer"
 
-// maxMatches bounds the alternatives of one listener.
+// maxMatches is the limit of alternatives of one listener.
 const maxMatches = 1 << 17
 
-// usable reports whether a match can match a connection of gRPC, which has neither
-// original destinations nor listener filters (A36).
+// usable reports whether a match can match a gRPC connection. gRPC has neither original
+// destinations nor listener filters (A36).
 func (m *Match) usable() bool {
 	return m.DestinationPort == nil && len(m.ServerNames) == 0 && len(m.ApplicationProtocols) == 0 &&
 		(m.TransportProtocol == "" || m.TransportProtocol == rawBuffer)
 }
 
-// newChainTable multiplies the matches of the chains out. No two chains may have the
-// same alternative, even if it cannot match, and some connection must have a chain
-// (A36).
+// newChainTable multiplies out the matches of the chains. No two chains may have the same
+// alternative, even one that cannot match. At least one connection must have a chain (A36).
 func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterChain, otherwise *FilterChain) (*chainTable, error) {
 	if len(chains) == 0 {
-		return nil, nil //nolint:nilnil // there is nothing to look into
+		return nil, nil //nolint:nilnil // no chains
 	}
 	var v resource.Violations
 	var root *resource.Path
@@ -80,7 +79,7 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 	return t, v.Err()
 }
 
-// multiply makes the alternatives of a match; not ok: there are too many.
+// multiply returns the alternatives of a match, or ok = false if there are too many.
 func (m *Match) multiply(most int) (alternatives []match, ok bool) {
 	start := match{transport: m.TransportProtocol, sourceType: m.SourceType}
 	if m.DestinationPort != nil {
@@ -101,7 +100,8 @@ func (m *Match) multiply(most int) (alternatives []match, ok bool) {
 	return times(out, m.SourcePorts, func(m *match, x uint32) { m.sourcePort = uint16(x) }), true //nolint:gosec // others are violations
 }
 
-// times combines every match with every value of a list, if it has any.
+// times combines every match with every value of a list. It returns the matches unchanged
+// if the list is empty.
 func times[T any](matches []match, values []T, set func(*match, T)) []match {
 	if len(values) == 0 {
 		return matches
@@ -116,7 +116,7 @@ func times[T any](matches []match, values []T, set func(*match, T)) []match {
 	return out
 }
 
-// prefixes reads addresses.
+// prefixes decodes CIDR ranges.
 func prefixes(_ *resource.DecodeContext, list []*corev3.CidrRange) ([]netip.Prefix, error) {
 	if len(list) == 0 {
 		return nil, nil
@@ -134,7 +134,7 @@ func prefixes(_ *resource.DecodeContext, list []*corev3.CidrRange) ([]netip.Pref
 	return out, v.Err()
 }
 
-// String says what is matched, for people.
+// String describes the match for error messages.
 func (m match) String() string {
 	var parts []string
 	add := func(name string, value any, set bool) {

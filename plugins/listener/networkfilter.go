@@ -7,8 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// Manager is how the calls of the chain's connections are treated. It is nil only in
-// profile Envoy.
+// Manager returns the configuration for the calls of the chain's connections. It is nil
+// only in profile Envoy.
 func (c *FilterChain) Manager() *Manager {
 	if c == nil {
 		return nil
@@ -19,10 +19,10 @@ func (c *FilterChain) Manager() *Manager {
 	return nil
 }
 
-// otherFilter is the configuration of a filter that is no manager.
+// otherFilter returns the configuration of a filter that is not an HttpConnectionManager.
 func otherFilter(_ *resource.DecodeContext, m *Manager, config *anypb.Any) (*anypb.Any, error) { //nolint:unparam // the type of a hook
 	if m != nil {
-		return nil, nil //nolint:nilnil // it is read
+		return nil, nil //nolint:nilnil // Manager has the configuration
 	}
 	return convert.CopyAny(config), nil
 }

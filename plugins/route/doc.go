@@ -1,24 +1,24 @@
-// Package route is the resource type envoy.config.route.v3.RouteConfiguration
-// (RDS): which cluster a call goes to.
+// Package route is the resource type envoy.config.route.v3.RouteConfiguration (RDS). It
+// maps calls to clusters.
 //
 // # Finding a route
 //
-// [Update.VirtualHost] finds the virtual host for an authority, and
-// [VirtualHost.Match] the first of its routes that takes a call: by its path, its
-// headers and, where a route is for a share of the calls, by chance (gRFCs A28, A63).
-// Both allocate nothing, and are as fast with thousands of routes as with ten.
+// [Update.VirtualHost] finds the virtual host for an authority. [VirtualHost.Match] finds
+// the first of its routes that matches a call. It looks at the path, the headers and, for
+// fractional routes, a random number (gRFCs A28, A63). Neither allocates in the common case. Both are as fast
+// with thousands of routes as with ten.
 //
-// A route that gRPC does not follow is kept, Ignored says why, and Match passes over
-// it. A route whose Action is nil is followed: it is for an action that gRPC has not,
-// so that its calls fail.
+// The update keeps the routes that gRPC ignores. Their Ignored field has the reason, and
+// Match skips them. A route whose Action is nil is not ignored: gRPC does not support its
+// action, so its calls fail.
 //
-// # What goes with a route
+// # Other fields of a route
 //
-// Timeouts (A31), retries (A44), hashes (A42), the rewriting of authorities, where the
-// server may ask for it (A81), cluster specifier plugins, and what overrides the
-// configurations of HTTP filters (A39).
+// Routes also configure timeouts (A31), retries (A44), hash policies (A42), cluster
+// specifier plugins and overrides of HTTP filters (A39). They can rewrite the authority if
+// the server is trusted (A81).
 //
-// An [Update] refers to every cluster that a call can go to.
+// An [Update] refers to every cluster to which a call can go.
 package route
 
 //go:generate go tool xdsgen resource.yaml

@@ -11,21 +11,21 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// A FilterOverride is the configuration of an HTTP filter for some calls, in the
-// place of what the listener says (A39).
+// A FilterOverride overrides the listener's configuration of an HTTP filter for some calls
+// (A39).
 type FilterOverride struct {
-	// Disabled switches the filter off for these calls. Message and Config are empty then.
-	// An override that is not disabled switches the filter on, also one that the listener
-	// has disabled.
+	// Disabled switches the filter off for these calls. Message and Config are then empty.
+	// An override that is not disabled switches the filter on, even if the listener
+	// disables it.
 	Disabled bool
-	// Message is the full name of the message that it was.
+	// Message is the full name of the configuration's message.
 	Message string
-	// Config is what the filter made of it. In profile Envoy it may be the
-	// *anypb.Any, as it came, of a filter that nobody registered.
+	// Config is the configuration as the filter parsed it. In profile Envoy, it is the
+	// received *anypb.Any if no filter is registered for it.
 	Config any
 }
 
-// overrides reads the configurations of filters, by the names of filters.
+// overrides decodes the overrides of filters, by filter name.
 func overrides(dc *resource.DecodeContext, m map[string]*anypb.Any) (map[string]FilterOverride, error) {
 	if len(m) == 0 {
 		return nil, nil
@@ -46,8 +46,8 @@ func overrides(dc *resource.DecodeContext, m map[string]*anypb.Any) (map[string]
 
 const filterConfig = "envoy.config.route.v3.FilterConfig"
 
-// override reads one configuration, perhaps in a FilterConfig. Not ok: it does not
-// count, because it is optional and nobody knows the filter.
+// override decodes one configuration, which may be inside a FilterConfig. It returns ok =
+// false if the configuration is optional and no filter is registered for it.
 func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bool, err error) {
 	c, err := dc.OpenTypedConfig(a)
 	if err != nil {
@@ -85,8 +85,8 @@ func override(dc *resource.DecodeContext, a *anypb.Any) (o FilterOverride, ok bo
 	return FilterOverride{Message: c.Message, Config: config}, err == nil, err
 }
 
-// specifiers reads the cluster specifier plugins. One that is optional and not known
-// is there without a name.
+// specifiers decodes the cluster specifier plugins. A plugin that is optional and unknown
+// gets an LB policy without a name.
 func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlugin) (map[string]resource.LBConfig, error) {
 	var v resource.Violations
 	var out map[string]resource.LBConfig
@@ -119,8 +119,8 @@ func specifiers(dc *resource.DecodeContext, list []*routev3.ClusterSpecifierPlug
 	return out, v.Err()
 }
 
-// finishSpecifiers holds what routes say of plugins against the plugins that there
-// are. A route to one that is optional and not known is passed over.
+// finishSpecifiers checks that the plugins of all routes exist. It marks routes to optional
+// unknown plugins as ignored.
 func finishSpecifiers(_ *resource.DecodeContext, u *Update, v *resource.Violations) {
 	for i := range u.VirtualHosts {
 		host := (*resource.Path)(nil).Item("virtual_hosts", i)

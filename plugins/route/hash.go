@@ -10,23 +10,22 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A HashPolicy is a part of what the hash of a call is made of (A42).
+// A HashPolicy contributes to the hash of a call (A42).
 type HashPolicy struct {
-	// Header is the header, in lower case, whose value is hashed. Empty: the hash is
-	// one that all calls of a channel have.
+	// Header is the header whose value is hashed, in lower case. If empty, the hash is the
+	// same for all calls of a channel.
 	Header string
-	// Regex and Substitution rewrite the value before it is hashed; nil: they do not.
+	// Regex and Substitution rewrite the value before it is hashed, if not nil.
 	Regex        *regexp.Regexp
 	Substitution string
-	// Terminal says that the policies after this one do not count where there is a
-	// hash already.
+	// Terminal ends the evaluation after this policy if there is a hash.
 	Terminal bool
 }
 
-// channelID is the one filter state that gRPC has: the channel's own (A42).
+// channelID is the only filter state that gRPC supports: the ID of the channel (A42).
 const channelID = "io.grpc.channel_id"
 
-// hashPolicies reads the policies that gRPC has; others give no hash (A42).
+// hashPolicies decodes the policies that gRPC supports. It leaves out others (A42).
 func hashPolicies(dc *resource.DecodeContext, list []*routev3.RouteAction_HashPolicy) ([]HashPolicy, error) {
 	var v resource.Violations
 	var out []HashPolicy
@@ -61,7 +60,8 @@ func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAct
 	return out
 }
 
-// goTemplate makes of a substitution, in which \1 is a group, one of package regexp.
+// goTemplate converts a substitution, in which \1 is a group, to a template of package
+// regexp.
 func goTemplate(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {

@@ -13,12 +13,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// validateProfile checks, for proxies that are not gRPC, the message's own rules.
+// validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *routev3.RouteConfiguration, v *resource.Violations) {
 	resource.ValidateMessage(p, m, v)
 }
 
-// pathRegex compiles the expression that a path must match.
+// pathRegex compiles the regular expression of a path matcher.
 func pathRegex(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error) {
 	re, err := matcher.Compile(dc, regex)
 	if err != nil {
@@ -29,8 +29,8 @@ func pathRegex(dc *resource.DecodeContext, regex string) (*regexp.Regexp, error)
 	return re, nil
 }
 
-// fraction is how many of a million calls a route is for; gRPC has no runtime that
-// could say otherwise (A28).
+// fraction returns the share of calls that a route takes, per million. It uses the default
+// value, because gRPC has no runtime keys (A28).
 func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*uint32, error) {
 	if m == nil {
 		return nil, nil //nolint:nilnil // the route is for all calls
@@ -40,7 +40,7 @@ func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*u
 	return &n, v.Err()
 }
 
-// The numbers of members of oneofs.
+// Field numbers of oneof members.
 const (
 	actionRoute                     = 2  // Route.action
 	specifierCluster                = 1  // RouteAction.cluster_specifier
@@ -65,8 +65,8 @@ func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatc
 	}
 }
 
-// totalWeight is the sum of the clusters' weights; that it fits is a rule's business.
-// The total, where the control plane says one, must be that sum (A28).
+// totalWeight returns the sum of the clusters' weights. A rule checks that it fits a
+// uint32. If the control plane sets a total, it must equal the sum (A28).
 func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *wrapperspb.UInt32Value) (uint32, error) {
 	var sum uint64
 	for i := range clusters {
@@ -79,7 +79,8 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 	return uint32(sum), v.Err()
 }
 
-// autoHostRewrite is what the route says if the server may say it (A81).
+// autoHostRewrite returns the route's setting if the server is trusted, and else false
+// (A81).
 func autoHostRewrite(dc *resource.DecodeContext, rewrite bool) (bool, error) { //nolint:unparam // the type of a hook
 	return rewrite && dc.Server != nil && dc.Server.HasFeature(bootstrap.FeatureTrustedXDSServer), nil
 }

@@ -8,36 +8,35 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A hostTable finds the virtual host for an authority. It is made once, and is
-// immutable.
+// A hostTable finds the virtual host for an authority. It is immutable.
 type hostTable struct {
 	exact              map[string]int
 	suffixes, prefixes []wildcards // longest first
-	any                int         // the virtual host of "*"; -1: there is none
+	any                int         // the virtual host of "*", or -1 if there is none
 }
 
-// wildcards are the domains with a * and so many other characters.
+// wildcards are the domains that have a * and the same number of other characters.
 type wildcards struct {
 	length int
 	hosts  map[string]int
 }
 
-// Equal reports true: a table follows from the virtual hosts, which are compared
+// Equal reports true: the table is derived from the virtual hosts, which are compared
 // themselves.
 func (t *hostTable) Equal(*hostTable) bool { return true }
 
-// VirtualHost is the virtual host for the authority of a call, or for the name that a
-// client's target has: the one with the domain that matches best, which is one without
-// a *, or else the longest with a * at the start, or else the longest with one at the
-// end, or else "*" (A28). The case of letters does not matter. Nil: there is none. It
-// allocates nothing, unless the authority has letters in upper case, and may be called
-// from several goroutines.
+// VirtualHost returns the virtual host for the authority of a call or for the name of a
+// client's target (A28). An exact domain is preferred, then the longest domain with a * at
+// the start, then the longest with a * at the end, then "*". The comparison ignores case.
+// VirtualHost returns nil if no domain matches.
+//
+// It allocates only if the authority has upper-case letters. It is safe for concurrent use.
 func (u *Update) VirtualHost(authority string) *VirtualHost {
 	if u == nil {
 		return nil
 	}
 	t := u.hosts
-	if t == nil { // no decoder made the update
+	if t == nil { // the update does not come from a decoder
 		t, _ = newHostTable(nil, u.VirtualHosts)
 	}
 	i := t.find(strings.ToLower(authority))
@@ -52,7 +51,7 @@ func (t *hostTable) find(authority string) int {
 		return i
 	}
 	for _, w := range t.suffixes {
-		if w.length < len(authority) { // a * stands for something
+		if w.length < len(authority) { // the * must match at least one character
 			if i, ok := w.hosts[authority[len(authority)-w.length:]]; ok {
 				return i
 			}
@@ -81,8 +80,8 @@ func newHostTable(_ *resource.DecodeContext, hosts []VirtualHost) (*hostTable, e
 	return t, nil
 }
 
-// add adds a domain, unless another virtual host has it already. A domain with a *
-// within it matches nothing.
+// add adds a domain, unless another virtual host already has it. A domain with a * in the
+// middle matches nothing.
 func (t *hostTable) add(domain string, host int) {
 	suffix, isSuffix := strings.CutPrefix(domain, "*")
 	prefix, isPrefix := strings.CutSuffix(domain, "*")

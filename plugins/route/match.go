@@ -9,27 +9,28 @@ import (
 
 // Headers are the headers of a call.
 type Headers interface {
-	// Values are the values of a header, whose name is in lower case.
+	// Values returns the values of a header. The name is in lower case.
 	Values(name string) []string
 }
 
-// Metadata is [Headers] in the form that gRPC has them.
+// Metadata implements [Headers] for gRPC metadata.
 type Metadata map[string][]string
 
 // Values implements [Headers].
 func (m Metadata) Values(name string) []string { return m[name] }
 
-// Match is the first route that takes a call: path is that of the method, such as
-// "/package.Service/Method". Nil: none does. It may be called from several goroutines.
+// Match returns the first route that matches a call, or nil if none does. The path is that
+// of the method, such as "/package.Service/Method". Match is safe for concurrent use.
 //
-// It allocates nothing unless a matched header has several values, a case is to be
-// ignored, or the path is longer than 256 bytes. Where routes differ in how their paths
-// are matched exactly or by prefix, their number does not matter.
+// It allocates only if a matched header has several values, if case is ignored, or if the
+// path is longer than 256 bytes. The number of routes with different exact or prefix
+// matches does not affect its speed.
 func (h *VirtualHost) Match(path string, headers Headers) *Route {
 	return h.match(path, headers, rollMillion)
 }
 
-// rollMillion decides about shares of calls.
+// rollMillion draws a random number below a million, for routes that take a share of the
+// calls.
 func rollMillion() uint32 { return rand.Uint32N(1_000_000) }
 
 func (h *VirtualHost) match(path string, headers Headers, roll func() uint32) *Route {
@@ -49,7 +50,7 @@ func (h *VirtualHost) match(path string, headers Headers, roll func() uint32) *R
 		if !ok {
 			return nil
 		}
-		if int(i) >= len(h.Routes) { // a program has changed its copy
+		if int(i) >= len(h.Routes) { // the program changed its copy
 			return nil
 		}
 		if r := &h.Routes[i]; r.matches(path, headers, roll) {
@@ -87,7 +88,7 @@ func (r *Route) samePath(a, b string) bool {
 	return a == b || !r.CaseSensitive && len(a) == len(b) && equalFold(a, b)
 }
 
-// equalFold compares as Envoy does: only the letters of ASCII have two cases.
+// equalFold compares like Envoy: it folds the case of ASCII letters only.
 func equalFold(a, b string) bool {
 	for i := range len(a) {
 		if lower(a[i]) != lower(b[i]) {
@@ -104,8 +105,8 @@ func lower(c byte) byte {
 	return c
 }
 
-// matchHeader looks at what A28 lets routes see: no binary headers, and the content
-// type of gRPC where the call says none.
+// matchHeader matches the headers that A28 exposes to routes. It ignores binary headers. A
+// call without a content type has gRPC's.
 func matchHeader(m *matcher.Header, headers Headers) bool {
 	if strings.HasSuffix(m.Name, "-bin") {
 		return m.Match("", false)

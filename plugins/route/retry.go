@@ -12,19 +12,19 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// A BackOff is how long to wait between two attempts: about Base after the first,
-// twice as long after each further one, never longer than Max (A44).
+// A BackOff configures the delay between attempts (A44). It is about Base after the first
+// attempt and doubles after each further one, up to Max.
 type BackOff struct{ Base, Max time.Duration }
 
-// The back-off of a policy that does not say one (A44).
+// The default back-off (A44).
 const (
 	defaultBase = 25 * time.Millisecond
 	defaultMax  = 250 * time.Millisecond
 	shortest    = time.Millisecond
 )
 
-// retryBackOff reads a back-off. Its base must be set; the longest wait is ten times
-// that unless it is set too (A44).
+// retryBackOff decodes a back-off. The base must be set. The default of the maximum is ten
+// times the base (A44).
 func retryBackOff(_ *resource.DecodeContext, m *routev3.RetryPolicy_RetryBackOff) (BackOff, error) {
 	if m == nil {
 		return BackOff{defaultBase, defaultMax}, nil
@@ -54,8 +54,8 @@ func retryBackOff(_ *resource.DecodeContext, m *routev3.RetryPolicy_RetryBackOff
 	return out, v.Err()
 }
 
-// retryCodes reads the conditions of retry_on that are gRPC's; others mean nothing to
-// it (A44).
+// retryCodes decodes the conditions of retry_on that gRPC supports. It ignores others
+// (A44).
 func retryCodes(_ *resource.DecodeContext, conditions string) ([]uint32, error) { //nolint:unparam // the type of a hook
 	const cancelled, deadlineExceeded, resourceExhausted, internal, unavailable = 1, 4, 8, 13, 14
 	var codes []uint32
@@ -77,8 +77,8 @@ func retryCodes(_ *resource.DecodeContext, conditions string) ([]uint32, error) 
 	return slices.Compact(codes), nil
 }
 
-// RetryFor is the retry policy of the calls that a route of the virtual host takes:
-// the route's, or else the virtual host's; nil: there is none (A44).
+// RetryFor returns the retry policy for the calls of a route: the route's own, or else the
+// virtual host's (A44). It returns nil if there is neither.
 func (h *VirtualHost) RetryFor(r *Route) *RetryPolicy {
 	if r != nil && r.Retry != nil {
 		return r.Retry

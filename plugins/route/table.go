@@ -6,29 +6,29 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A table finds the routes whose path may match. It is made once, and is
-// immutable. Nil: there are so few that trying them all is as fast.
+// A table finds the routes whose path may match. It is immutable. It is nil if there are so
+// few routes that trying all of them is as fast.
 type table struct {
-	exact, exactFold map[string][]int32 // the second one by the path in lower case
+	exact, exactFold map[string][]int32 // exactFold is keyed by the path in lower case
 	prefixes         []prefixes
-	others           []int32 // routes that have to be tried
+	others           []int32 // routes that must be tried one by one
 }
 
-// prefixes are the routes for prefixes of one length.
+// prefixes are the routes with prefixes of one length.
 type prefixes struct {
 	length int
 	fold   bool
 	routes map[string][]int32
 }
 
-// maxPrefixes is how many lengths of prefixes are looked up; routes with others are
-// tried.
+// maxPrefixes limits the prefix lengths that are looked up. Routes with other lengths are
+// tried one by one.
 const maxPrefixes = 24
 
-// few is how many routes are tried one after the other.
+// few is the largest number of routes that are tried one by one.
 const few = 8
 
-// Equal reports true: a table follows from the routes, which are compared themselves.
+// Equal reports true: the table is derived from the routes, which are compared themselves.
 func (t *table) Equal(*table) bool { return true }
 
 func newTable(_ *resource.DecodeContext, routes []Route) (*table, error) { //nolint:unparam // the type of a hook
@@ -82,7 +82,7 @@ func appendLower(b []byte, s string) []byte {
 	return b
 }
 
-// candidates are the routes that may match a path, in their order.
+// candidates iterates over the routes that may match a path, in their order.
 type candidates struct {
 	n     int
 	lists [maxPrefixes + 3][]int32
@@ -116,7 +116,7 @@ func (c *candidates) add(list []int32) {
 	}
 }
 
-// next takes the first candidate that is left.
+// next returns the first remaining candidate.
 func (c *candidates) next() (route int32, ok bool) {
 	first := -1
 	for i := range c.n {

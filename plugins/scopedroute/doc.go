@@ -1,9 +1,8 @@
-// Package scopedroute is the resource type
-// envoy.config.route.v3.ScopedRouteConfiguration (SRDS): routes for the calls whose
-// scope key is the scope's.
+// Package scopedroute is the resource type envoy.config.route.v3.ScopedRouteConfiguration
+// (SRDS). It selects the routes for the calls of one scope.
 //
-// A program finds the scope by the key that it makes of each call. The set of all
-// scopes is the type's wildcard.
+// A program builds a scope key from each call and looks up the scope by it. Subscribe to
+// the wildcard to get all scopes.
 package scopedroute
 
 //go:generate go tool xdsgen resource.yaml

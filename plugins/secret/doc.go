@@ -1,10 +1,8 @@
-// Package secret is the resource type
-// envoy.extensions.transport_sockets.tls.v3.Secret (SDS): certificates, keys and
-// what certificates are checked against.
+// Package secret is the resource type envoy.extensions.transport_sockets.tls.v3.Secret
+// (SDS). It has certificates, keys and the settings for verifying certificates.
 //
-// An update says what the control plane wants to be used. It reads no file and no
-// variable: whether those that a control plane names may be, is for the program to
-// say.
+// An update only describes the secret. It reads no file and no environment variable. The
+// program decides whether to read those that a control plane names.
 package secret
 
 //go:generate go tool xdsgen resource.yaml

@@ -9,8 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// Register makes the standard types known, and the built-in extensions that they
-// carry.
+// Register registers the standard types and the built-in extensions that they use.
 func Register(r resource.Registrar) {
 	listener.Register(r)
 	route.Register(r)

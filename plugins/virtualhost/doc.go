@@ -1,8 +1,8 @@
-// Package virtualhost is the resource type envoy.config.route.v3.VirtualHost
-// (VHDS): the routes of some domains, asked for when a call needs them.
+// Package virtualhost is the resource type envoy.config.route.v3.VirtualHost (VHDS). It is
+// the routes of some domains, which a client subscribes to when a call needs them.
 //
-// A virtual host is named by the route configuration and the domain that it is
-// asked for by, not by itself: it arrives in the wrapper
+// The message does not contain the resource name. The name consists of the route
+// configuration and the requested domain. The resource is therefore sent in the wrapper
 // envoy.service.discovery.v3.Resource.
 package virtualhost
 

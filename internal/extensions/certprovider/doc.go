@@ -1,3 +1,3 @@
-// Package certprovider has the certificate provider plugins that instances in a
-// bootstrap can be of: their configurations, validated.
+// Package certprovider has the certificate provider plugins for the instances of a
+// bootstrap. It parses and validates their configurations.
 package certprovider

@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// FileWatcher is the plugin file_watcher, which reads certificates from files (gRFC
-// A29), and SPIFFE bundles too (A87).
+// FileWatcher returns the plugin file_watcher, which reads certificates (gRFC A29) and
+// SPIFFE bundles (A87) from files.
 func FileWatcher() *resource.CertificateProvider {
 	return &resource.CertificateProvider{
 		Plugin: "file_watcher",
@@ -24,24 +24,24 @@ func FileWatcher() *resource.CertificateProvider {
 	}
 }
 
-// Files are the configuration of the plugin file_watcher: paths, some of them empty.
+// Files is the configuration of the plugin file_watcher. Paths can be empty.
 type Files struct {
-	// Certificate and PrivateKey are the identity; both or none.
+	// Certificate and PrivateKey are the files of the identity. Both or none are set.
 	Certificate, PrivateKey string
-	// CA has the roots.
+	// CA is the file of the root certificates.
 	CA string
-	// SPIFFEBundle has the roots of several trust domains, and counts more than CA (A87).
+	// SPIFFEBundle has the root certificates of several trust domains. It takes precedence
+	// over CA (A87).
 	SPIFFEBundle string
-	// Refresh is the time between two readings, more than 0; 10 minutes where the
-	// configuration does not say it.
+	// Refresh is the time between two reads. It is above 0. Default 10 minutes.
 	Refresh time.Duration
 }
 
-// defaultRefresh is what grpc-go's plugin takes, too.
+// defaultRefresh is the default of grpc-go's plugin.
 const defaultRefresh = 10 * time.Minute
 
-// ParseFiles reads and validates the configuration of an instance. The error reads as what
-// the instance does wrong.
+// ParseFiles decodes and validates the configuration of an instance. The error text has the
+// form "must …" or "has …", to follow the name of the instance.
 func ParseFiles(config json.RawMessage) (Files, error) {
 	var f struct {
 		Certificate  string          `json:"certificate_file"`

@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// Register makes the policies known.
+// Register registers the policies.
 func Register(r resource.Registrar) {
 	for _, p := range []*resource.LBPolicy{
 		{Config: "envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin", Convert: roundRobin},
@@ -35,7 +35,7 @@ func Register(r resource.Registrar) {
 	}
 }
 
-// policy is the policy that a message configures.
+// policy returns the LB policy that a message configures.
 func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, error)) *resource.LBPolicy {
 	return &resource.LBPolicy{
 		Config: string(message.ProtoReflect().Descriptor().FullName()),
@@ -50,15 +50,15 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 }
 
 const (
-	minRingSize = 1024    // where the control plane says nothing (A42)
-	maxRingSize = 8 << 20 // and the most that it may say
+	minRingSize = 1024    // the default (A42)
+	maxRingSize = 8 << 20 // the limit and the default of the maximum (A42)
 )
 
 func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
 	low, high := uint64(minRingSize), uint64(maxRingSize)
-	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // 0 is not set, as to gRPC's LB policy
+	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // gRPC's LB policy treats 0 as not set
 		low = s
 	}
 	if m.GetMaximumRingSize() != nil {
@@ -74,7 +74,7 @@ func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
 }
 
-// checkSizes checks the least and the most entries of a ring, which stand at two places.
+// checkSizes checks the minimum and the maximum of ring entries, which are in two fields.
 func checkSizes(low, high uint64, atLow, atHigh resource.Path, v *resource.Violations) {
 	if high > maxRingSize {
 		v.Add(atHigh, high, "must be at most 8388608 (A42)")
@@ -102,7 +102,7 @@ func roundRobin(c resource.TypedConfig, _ resource.LBChildren) (resource.LBConfi
 	return resource.LBConfig{Name: "round_robin", Config: "{}"}, err
 }
 
-// child converts the policies in a field.
+// child converts the child policies in a field.
 func child(children resource.LBChildren, field string, policies []byte) (resource.LBConfig, error) {
 	c, err := children(policies)
 	if err == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// named are the policies without children by their names in gRPC, as a TypedStruct names
-// them (A52). The configuration is the JSON of a service config.
+// named returns the policies without children by their gRPC names, which TypedStructs use
+// (A52). The configuration is the JSON of a service config.
 func named() []*resource.LBPolicy {
 	return []*resource.LBPolicy{
 		byName("round_robin", func(*struct{}, *resource.Violations) {}),
@@ -27,8 +27,8 @@ func named() []*resource.LBPolicy {
 	}
 }
 
-// byName returns the policy of a name. Its configuration must unmarshal into C, and check adds
-// the violations.
+// byName returns the policy with the given name. Its configuration must unmarshal into C.
+// check adds the violations.
 func byName[C any](name string, check func(*C, *resource.Violations)) *resource.LBPolicy {
 	return &resource.LBPolicy{
 		Config: name, Named: true,
@@ -49,7 +49,7 @@ func byName[C any](name string, check func(*C, *resource.Violations)) *resource.
 	}
 }
 
-// value is where a TypedStruct holds the configuration.
+// value is the path of the configuration in a TypedStruct.
 func value() resource.Path { return (*resource.Path)(nil).Field("value") }
 
 func checkLeastRequest(c *struct {
@@ -69,7 +69,7 @@ func checkRingHash(c *struct {
 }, v *resource.Violations,
 ) {
 	low, high, at := c.Min, uint64(maxRingSize), value()
-	if low == 0 { // it is not set
+	if low == 0 { // not set
 		low = minRingSize
 	}
 	if c.Max != nil {
@@ -96,10 +96,10 @@ func checkWeighted(c *struct {
 	}
 }
 
-// A jsonPeriod is a duration in the JSON of protobuf.
+// A jsonPeriod is a duration in protobuf's JSON form.
 type jsonPeriod time.Duration
 
-// UnmarshalJSON reads the duration.
+// UnmarshalJSON decodes the duration.
 func (d *jsonPeriod) UnmarshalJSON(b []byte) error {
 	var m durationpb.Duration
 	if err := protojson.Unmarshal(b, &m); err != nil {

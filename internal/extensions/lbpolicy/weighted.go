@@ -11,8 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// weightedConfig is the configuration of weighted_round_robin (A58). What is not
-// set has the policy's own default.
+// weightedConfig is the configuration of weighted_round_robin (A58). Fields that are not
+// set have the default of the policy.
 type weightedConfig struct {
 	EnableOOBLoadReport     bool     `json:"enableOobLoadReport,omitempty"`
 	OOBReportingPeriod      duration `json:"oobReportingPeriod,omitzero"`
@@ -53,7 +53,7 @@ func weightedRoundRobin() *resource.LBPolicy {
 	})
 }
 
-// shortestUpdate is what shorter update periods become (A58).
+// shortestUpdate is the minimum update period; shorter periods are raised to it (A58).
 const shortestUpdate = 100 * time.Millisecond
 
 func finish(v *resource.Violations, c weightedConfig) (resource.LBConfig, error) {
@@ -63,11 +63,11 @@ func finish(v *resource.Violations, c weightedConfig) (resource.LBConfig, error)
 	return resource.NewLBConfig("weighted_round_robin", c)
 }
 
-// A duration is one in the JSON of protobuf: "1.500s".
+// A duration is in protobuf's JSON form: "1.500s".
 type duration struct{ *durationpb.Duration }
 
-// IsZero leaves durations out that are not set.
+// IsZero omits durations that are not set.
 func (d duration) IsZero() bool { return d.Duration == nil }
 
-// MarshalJSON writes the duration.
+// MarshalJSON encodes the duration.
 func (d duration) MarshalJSON() ([]byte, error) { return protojson.Marshal(d.Duration) }

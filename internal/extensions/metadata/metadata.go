@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// Address is the metadata of an address, such as that of a proxy (gRFC A86). Its
-// value is a [netip.AddrPort].
+// Address returns the kind of metadata for an address, such as that of a proxy (gRFC A86).
+// Its value is a [netip.AddrPort].
 func Address() *resource.MetadataKind {
 	return &resource.MetadataKind{
 		Message: "envoy.config.core.v3.Address",

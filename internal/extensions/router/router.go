@@ -6,17 +6,17 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Config is the configuration of the filter, which says nothing.
+// Config is the configuration of the filter. gRPC uses none of its fields.
 type Config struct{}
 
-// Filter is the router filter.
+// Filter returns the router filter.
 func Filter() *resource.HTTPFilter {
 	return &resource.HTTPFilter{
 		Config:   "envoy.extensions.filters.http.router.v3.Router",
 		Sides:    resource.ClientSide | resource.ServerSide,
 		Terminal: true,
 		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
-			_, err := c.Encoded((*routerv3.Router)(nil)) // it says nothing to gRPC
+			_, err := c.Encoded((*routerv3.Router)(nil)) // gRPC uses none of its fields
 			return Config{}, err
 		},
 	}

@@ -1,3 +1,4 @@
-// Package statefulsession is the filter of clients that keeps the calls of a session
-// with one endpoint, by a cookie (gRFC A55): its configuration, read and validated.
+// Package statefulsession parses and validates the configuration of the stateful session
+// filter for clients (gRFC A55). The filter keeps the calls of a session on one endpoint by
+// a cookie.
 package statefulsession

@@ -10,15 +10,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// A Config is the cookie that keeps a session. Without a name there is none: a route
-// switches the filter off so.
+// A Config is the cookie that keeps a session on its endpoint. A Config without a name
+// disables the filter, which lets a route switch it off.
 type Config struct {
 	Name string
-	Path string        // of the calls that it is for; "/" unless something is said
-	TTL  time.Duration // put on the cookie; 0: as long as the session
+	Path string        // the path of the calls that get the cookie; default "/"
+	TTL  time.Duration // lifetime of the cookie; 0 means a session cookie
 }
 
-// Filter is the stateful session filter.
+// Filter returns the stateful session filter.
 func Filter() *resource.HTTPFilter {
 	return &resource.HTTPFilter{
 		Config:   "envoy.extensions.filters.http.stateful_session.v3.StatefulSession",

@@ -1,3 +1,3 @@
-// Package fault is the fault injection filter (gRFC A33) of clients: its
-// configuration, read and validated.
+// Package fault parses and validates the configuration of the fault injection filter for
+// clients (gRFC A33).
 package fault

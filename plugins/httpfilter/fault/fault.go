@@ -11,43 +11,43 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// A Config says which calls are made to fail or wait. The two are decided apart.
+// A Config selects calls to delay and calls to abort. Each selection is independent of the
+// other.
 type Config struct {
-	Delay *Delay // nil: none waits
-	Abort *Abort // nil: none fails
-	// MaxActive is how many calls may be made to wait or fail at a time; nil: any
-	// number.
+	Delay *Delay // nil delays no call
+	Abort *Abort // nil aborts no call
+	// MaxActive is the limit of concurrent calls with a fault. Nil means no limit.
 	MaxActive *uint32
 }
 
-// A Delay makes calls wait.
+// A Delay delays calls.
 type Delay struct {
 	PerMillion uint32
-	// Duration is how long; where FromHeaders, the call's header
-	// x-envoy-fault-delay-request says it.
+	// Duration is the delay. With FromHeaders, the call's header
+	// x-envoy-fault-delay-request sets it.
 	Duration    time.Duration
 	FromHeaders bool
-	// Unit is how many of a million calls one is of the header
-	// x-envoy-fault-delay-request-percentage, which may say less than PerMillion; 0
-	// unless FromHeaders.
+	// Unit is the number of calls per million that correspond to one in the header
+	// x-envoy-fault-delay-request-percentage. The header can lower PerMillion. Unit is 0
+	// unless FromHeaders is set.
 	Unit uint32
 }
 
-// An Abort makes calls fail.
+// An Abort fails calls.
 type Abort struct {
 	PerMillion uint32
-	// Code is the gRPC status code to fail with; where FromHeaders, the call's
-	// headers x-envoy-fault-abort-grpc-request and x-envoy-fault-abort-request
-	// say it.
+	// Code is the gRPC status code of the error. With FromHeaders, the call's headers
+	// x-envoy-fault-abort-grpc-request and x-envoy-fault-abort-request set it.
 	Code        uint32
 	FromHeaders bool
-	// Unit is how many of a million calls one is of the header
-	// x-envoy-fault-abort-request-percentage, which may say less than PerMillion; 0
-	// unless FromHeaders.
+	// Unit is the number of calls per million that correspond to one in the header
+	// x-envoy-fault-abort-request-percentage. The header can lower PerMillion. Unit is 0
+	// unless FromHeaders is set.
 	Unit uint32
 }
 
-// Filter is the fault injection filter. Its overrides are configurations too.
+// Filter returns the fault injection filter. Its overrides have the same form as its
+// configuration.
 func Filter() *resource.HTTPFilter {
 	const message = "envoy.extensions.filters.http.fault.v3.HTTPFault"
 	return &resource.HTTPFilter{
@@ -114,7 +114,7 @@ func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *
 	return a
 }
 
-// unit is how many of a million one of a fraction's denominator is.
+// unit returns the number per million that corresponds to one of a fraction's denominator.
 func unit(m *typev3.FractionalPercent) uint32 {
 	switch m.GetDenominator() {
 	case typev3.FractionalPercent_MILLION:
@@ -126,8 +126,8 @@ func unit(m *typev3.FractionalPercent) uint32 {
 	}
 }
 
-// CodeOf is the gRPC status code that an HTTP status stands for where no other is
-// there (grpc/doc/http-grpc-status-mapping.md). That of 200 is UNKNOWN, too.
+// CodeOf maps an HTTP status to a gRPC status code (grpc/doc/http-grpc-status-mapping.md).
+// It maps 200 to UNKNOWN, too.
 func CodeOf(status uint32) uint32 {
 	const (
 		unknown, permissionDenied, unimplemented = 2, 7, 12

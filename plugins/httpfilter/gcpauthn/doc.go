@@ -1,4 +1,4 @@
-// Package gcpauthn is the GCP authentication filter of clients (gRFC A83): its
-// configuration, and the kind of metadata by which a cluster says for whom tokens
-// are made.
+// Package gcpauthn parses and validates the configuration of the GCP authentication filter
+// for clients (gRFC A83). It also has the kind of cluster metadata that names the audience
+// of the tokens.
 package gcpauthn

@@ -8,14 +8,14 @@ import (
 
 // A Config is the configuration of the filter.
 type Config struct {
-	// CacheSize is how many tokens are kept.
+	// CacheSize is the limit of cached tokens.
 	CacheSize uint64
 }
 
-// defaultCacheSize is for a configuration that does not say it (A83).
+// defaultCacheSize is the default of CacheSize (A83).
 const defaultCacheSize = 10
 
-// Filter is the GCP authentication filter. Overrides are validated, and mean nothing.
+// Filter returns the GCP authentication filter. It validates overrides and ignores them.
 func Filter() *resource.HTTPFilter {
 	const message = "envoy.extensions.filters.http.gcp_authn.v3.GcpAuthnFilterConfig"
 	return &resource.HTTPFilter{
@@ -40,10 +40,10 @@ func parse(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 	return out, nil
 }
 
-// Audience is for whom the tokens of a cluster are made.
+// Audience is the audience of a cluster's tokens.
 type Audience struct{ URL string }
 
-// Metadata is the kind of metadata that has an [Audience].
+// Metadata returns the kind of metadata that has an [Audience].
 func Metadata() *resource.MetadataKind {
 	return &resource.MetadataKind{
 		Message: "envoy.extensions.filters.http.gcp_authn.v3.Audience",

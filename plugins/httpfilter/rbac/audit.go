@@ -7,33 +7,32 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// Audit is who is told of decisions, and of which (gRFC A59).
+// Audit configures the audit loggers and the decisions that they log (gRFC A59).
 type Audit struct {
 	OnAllow, OnDeny bool
-	// Loggers are all told, in order. Those are left out that are optional and not known.
+	// Loggers are called in order. Optional unknown loggers are left out.
 	Loggers []AuditConfig
 }
 
 // An AuditConfig is the configuration of one audit logger.
 type AuditConfig struct {
-	// Message is the full name of the message that it was.
+	// Message is the full name of the configuration's message.
 	Message string
-	// Config is the result of the logger's Parse. Nil for the logger that writes to the
-	// standard output, which is always known.
+	// Config is the result of the logger's Parse. It is nil for the standard output logger,
+	// which is always available.
 	Config any
 }
 
-// An AuditLogger makes a kind of audit logger known (gRFC A59).
+// An AuditLogger registers a kind of audit logger (gRFC A59).
 type AuditLogger struct {
-	// Config is the full name of the message that configures it, which may be one that only
-	// TypedStructs know.
+	// Config is the full name of the message that configures the logger. A type that exists
+	// only in TypedStructs is allowed.
 	Config string
-	// Parse reads and validates a configuration.
+	// Parse decodes and validates a configuration.
 	Parse func(dc *resource.DecodeContext, c resource.TypedConfig) (any, error)
 }
 
-// stdoutMessage is the message that configures the audit logger which writes to the
-// standard output.
+// stdoutMessage is the message that configures the standard output logger.
 const stdoutMessage = "envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog"
 
 func stdoutLogger() AuditLogger {
@@ -45,7 +44,8 @@ func stdoutLogger() AuditLogger {
 	}
 }
 
-// readAudit reads who is told. A logger that is neither known nor optional is an error.
+// readAudit decodes the audit settings. A logger that is neither known nor optional is an
+// error.
 func (r *reader) readAudit(dc *resource.DecodeContext, p resource.Path, m *rbacpolicyv3.RBAC_AuditLoggingOptions, v *resource.Violations) Audit {
 	var out Audit
 	switch m.GetAuditCondition() {

@@ -1,3 +1,3 @@
-// Package rbac is the role-based access control filter of servers (gRFC A41): its
-// configuration, read and validated.
+// Package rbac parses and validates the configuration of the role-based access control
+// filter for servers (gRFC A41), and evaluates its rules.
 package rbac

@@ -10,24 +10,24 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-// A Call is the part of a call that rules look at.
+// A Call has the properties of a call that rules match.
 type Call struct {
 	// Method is the full name of the method, "/package.Service/Method".
 	Method string
-	// Metadata are the headers. Names are in lower case.
+	// Metadata has the headers. Names are in lower case.
 	Metadata map[string][]string
-	// Local and Remote are the two ends of the connection, without zones, and IPv4 addresses
-	// as such. An end that is not of IP is the zero value.
+	// Local and Remote are the addresses of the connection, without zones. IPv4 addresses
+	// are unmapped. An address that is not an IP address is the zero value.
 	Local, Remote netip.AddrPort
-	// TLS says that the connection has TLS.
+	// TLS reports whether the connection uses TLS.
 	TLS bool
-	// Certificate is the peer's; nil: it has shown none.
+	// Certificate is the peer's certificate. It is nil if the peer sent none.
 	Certificate *x509.Certificate
 }
 
-// Evaluate reports whether the rules allow a call, and the first policy, by name, that
-// matches it; empty: none does. A configuration without rules allows all calls. Evaluate may
-// be called from any goroutine.
+// Evaluate reports whether the rules allow a call. It also returns the first policy, by
+// name, that matches the call, or "". A configuration without rules allows all calls.
+// Evaluate is safe for concurrent use.
 func (c *Config) Evaluate(call *Call) (policy string, allowed bool) {
 	if c == nil || c.Rules == nil || call == nil {
 		return "", c == nil || c.Rules == nil
@@ -41,8 +41,8 @@ func (c *Config) Evaluate(call *Call) (policy string, allowed bool) {
 	return "", c.Rules.Deny
 }
 
-// Principal is the first name in the certificate of the peer, for audit logs: a URI, or a DNS
-// name, or the subject. Empty: the peer has shown no certificate.
+// Principal returns the first name in the peer's certificate, for audit logs: a URI, or a
+// DNS name, or the subject. It returns "" if the peer sent no certificate.
 func (c *Config) Principal(call *Call) string {
 	if call == nil || call.Certificate == nil {
 		return ""
@@ -50,7 +50,7 @@ func (c *Config) Principal(call *Call) string {
 	return c.names.of(call.Certificate).list[0]
 }
 
-// A request is a call, and the names of its peer.
+// A request is a call and the names of its peer.
 type request struct {
 	Call
 	names *nameCache
@@ -89,17 +89,17 @@ func (r *request) matches(x rule) bool {
 	}
 }
 
-// header is what a header is for rules, and whether it is there (A41).
+// header returns the value of a header as rules see it, and whether it is present (A41).
 func (r *request) header(name string) (value string, there bool) {
 	switch name {
 	case ":method":
-		return "POST", true // gRPC takes no other
+		return "POST", true // gRPC accepts no other method
 	case ":path":
 		return r.Method, true
 	case "host":
 		name = ":authority"
 	case "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade":
-		return "", false // about a connection only (RFC 7230 section 6.1)
+		return "", false // a hop-by-hop header (RFC 7230 section 6.1)
 	}
 	values := r.Metadata[name]
 	if strings.HasSuffix(name, "-bin") {
@@ -115,7 +115,7 @@ func (r *request) header(name string) (value string, there bool) {
 	}
 }
 
-// encoded are binary values as they were on the wire.
+// encoded returns binary values in base64, as they are on the wire.
 func encoded(values []string) []string {
 	out := make([]string, len(values))
 	for i, v := range values {

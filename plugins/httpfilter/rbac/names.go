@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 )
 
-// names are what a certificate calls its owner, as far as rules look at it: the URIs, or
-// without these the DNS names, or without these the subject (A41). There is one at least.
+// names are the names in a certificate that rules match (A41): the URIs, or else the DNS
+// names, or else the subject. There is at least one.
 type names struct {
 	leaf *x509.Certificate
 	list []string
@@ -27,8 +27,8 @@ func newNames(leaf *x509.Certificate) *names {
 	return n
 }
 
-// A nameCache has the names of some certificates: the calls of a connection all come with
-// the same one, and to write out its names would be most of the work.
+// A nameCache caches the names of some certificates. All calls of a connection have the
+// same certificate, and formatting its names would be most of the work.
 type nameCache struct {
 	seed maphash.Seed
 	some [256]atomic.Pointer[names]
@@ -37,7 +37,7 @@ type nameCache struct {
 func newNameCache() *nameCache { return &nameCache{seed: maphash.MakeSeed()} }
 
 func (c *nameCache) of(leaf *x509.Certificate) *names {
-	if c == nil { // a literal configuration
+	if c == nil { // a configuration that a program built itself
 		return newNames(leaf)
 	}
 	at := &c.some[maphash.Comparable(c.seed, leaf)%uint64(len(c.some))]

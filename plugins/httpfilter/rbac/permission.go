@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// readPermissions reads a list that must not be empty.
+// readPermissions decodes a list that must not be empty.
 func readPermissions(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Permission, v *resource.Violations) []rule {
 	return readList(dc, p, field, list, v, readPermission)
 }
@@ -32,9 +32,9 @@ func readPermission(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv
 		return localAddress{readPrefix(p.Field("destination_ip"), r.DestinationIp, v)}
 	case *rbacpolicyv3.Permission_DestinationPort:
 		return localPort(r.DestinationPort)
-	case *rbacpolicyv3.Permission_RequestedServerName: // there never is one
+	case *rbacpolicyv3.Permission_RequestedServerName: // gRPC never has one
 		return serverName(dc, p.Field("requested_server_name"), r.RequestedServerName, v)
-	case *rbacpolicyv3.Permission_Metadata: // there never is any
+	case *rbacpolicyv3.Permission_Metadata: // gRPC never has any
 		return constant(r.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Permission_SourcedMetadata:
 		return constant(r.SourcedMetadata.GetMetadataMatcher().GetInvert())

@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// readPrincipals reads a list that must not be empty.
+// readPrincipals decodes a list that must not be empty.
 func readPrincipals(dc *resource.DecodeContext, p *resource.Path, field string, list []*rbacpolicyv3.Principal, v *resource.Violations) []rule {
 	return readList(dc, p, field, list, v, readPrincipal)
 }
@@ -41,7 +41,7 @@ func readPrincipal(dc *resource.DecodeContext, p *resource.Path, m *rbacpolicyv3
 		return readHeader(dc, p.Field("header"), i.Header, v)
 	case *rbacpolicyv3.Principal_UrlPath:
 		return methodPath{readText(dc, p.Field("url_path.path"), i.UrlPath.GetPath(), v)}
-	case *rbacpolicyv3.Principal_Metadata: // there never is any
+	case *rbacpolicyv3.Principal_Metadata: // gRPC never has any
 		return constant(i.Metadata.GetInvert()) //nolint:staticcheck // control planes still send it
 	case *rbacpolicyv3.Principal_SourcedMetadata:
 		return constant(i.SourcedMetadata.GetMetadataMatcher().GetInvert())

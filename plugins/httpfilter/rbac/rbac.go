@@ -13,21 +13,21 @@ import (
 
 // A Config is the configuration of the filter.
 type Config struct {
-	// Rules are what Evaluate enforces; nil: nothing is, be it that there are no rules or
-	// that their action is LOG. They are for people: see the JSON of updates.
+	// Rules are the rules that Evaluate enforces. They are nil if the filter has no rules
+	// or if their action is LOG. To read them, use the JSON of the update.
 	Rules *ruleSet
-	// Audit is who is told of decisions.
+	// Audit configures the audit loggers.
 	Audit Audit
 
 	names  *nameCache
-	source *rbacpolicyv3.RBAC // what they were read from
+	source *rbacpolicyv3.RBAC // the message of the rules
 }
 
-// Equal reports whether both enforce the same.
+// Equal reports whether both enforce the same rules.
 func (c Config) Equal(o Config) bool { return proto.Equal(c.source, o.source) }
 
-// Filter is the RBAC filter. Shadow rules are not supported, and ignored. Audit loggers
-// are those that are given, and the one that writes to the standard output (A59).
+// Filter returns the RBAC filter. It ignores shadow rules, which are not supported. The
+// given audit loggers are available, and so is the standard output logger (A59).
 func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
 	r := &reader{loggers: make(map[string]AuditLogger, len(loggers)+1), names: newNameCache()}
 	for _, l := range append([]AuditLogger{stdoutLogger()}, loggers...) {
@@ -54,7 +54,7 @@ func Filter(loggers ...AuditLogger) *resource.HTTPFilter {
 	}
 }
 
-// A reader reads rules, and knows audit loggers by their messages.
+// A reader decodes rules. It finds audit loggers by their messages.
 type reader struct {
 	loggers map[string]AuditLogger
 	names   *nameCache

@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// What both permissions and principals are made of.
+// Functions for the parts that permissions and principals share.
 
 func readList[M any](
 	dc *resource.DecodeContext, p *resource.Path, field string, list []M, v *resource.Violations,
@@ -49,8 +49,7 @@ func readText(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMa
 	return s
 }
 
-// serverName is matched by the empty text, which is what gRPC takes as the name that a
-// client asked for.
+// serverName matches the empty string, which is the requested server name in gRPC.
 func serverName(dc *resource.DecodeContext, p resource.Path, m *matcherv3.StringMatcher, v *resource.Violations) rule {
 	s, err := matcher.PartsOfString(m).Matcher(dc)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-// A ruleSet is what a filter enforces.
+// A ruleSet is the set of rules that a filter enforces.
 type ruleSet struct {
-	// Deny says that calls which match a policy are denied, and all others allowed. Without
-	// it, it is the other way round.
+	// Deny denies calls that match a policy and allows all others. Without it, calls that
+	// match are allowed and all others are denied.
 	Deny bool
 	// Policies are sorted by name.
 	Policies []namedPolicy
@@ -18,46 +18,47 @@ type ruleSet struct {
 // A namedPolicy matches calls that match both of its rules.
 type namedPolicy struct {
 	Name string
-	// Permission is about what is called, Principal about who calls.
+	// Permission matches the called method and address. Principal matches the caller.
 	Permission, Principal rule
 }
 
-// A rule is something that a call can match: and, or, not, constant, headerRule,
+// A rule is a condition that a call can match: and, or, not, constant, headerRule,
 // methodPath, localAddress, localPort, remoteAddress or authenticated.
 type rule interface{ isRule() }
 
-// and is matched if all of its rules are; it has one at least.
+// and matches if all of its rules match. It has at least one.
 type and []rule
 
-// or is matched if one of its rules is; it has one at least.
+// or matches if one of its rules matches. It has at least one.
 type or []rule
 
-// not is matched if its rule is not.
+// not matches if its rule does not match.
 type not struct{ Rule rule }
 
-// constant is always matched, or never: by whatever is about what gRPC has not.
+// constant matches always or never. It represents conditions on properties that gRPC does
+// not have.
 type constant bool
 
-// A headerRule is matched by a header of the call. Several values of one are joined by commas, a
-// binary one is in its base64 form, "host" means ":authority", and headers that are for a
-// connection only are not there (A41).
+// A headerRule matches a header of the call (A41). Several values are joined by commas.
+// Binary values are in base64. "host" means ":authority". Hop-by-hop headers are never
+// present.
 type headerRule struct{ matcher.Header }
 
-// A methodPath is matched by the full name of the method, "/package.Service/Method".
+// A methodPath matches the full name of the method, "/package.Service/Method".
 type methodPath struct{ matcher.String }
 
-// A localAddress is matched by the address that was called.
+// A localAddress matches the local address of the connection.
 type localAddress struct{ netip.Prefix }
 
-// A localPort is matched by the port that was called.
+// A localPort matches the local port of the connection.
 type localPort uint32
 
-// A remoteAddress is matched by the address of the peer.
+// A remoteAddress matches the address of the peer.
 type remoteAddress struct{ netip.Prefix }
 
-// authenticated is matched by connections with TLS. With a Name, that must match a URI of
-// the peer's certificate; or one of its DNS names, if there is no URI; or its subject, if
-// there is neither; or the empty text, if there is no certificate.
+// authenticated matches connections with TLS. A Name must match a URI of the peer's
+// certificate. If there is no URI it must match a DNS name, and else the subject. Without a
+// certificate it must match the empty string.
 type authenticated struct{ Name *matcher.String }
 
 func (and) isRule()           {}
