@@ -1,18 +1,17 @@
 // Package gen generates the Go code of a resource type from its descriptor.
 //
-// [Generate] reads descriptors and returns files; it writes nothing. What it
-// returns depends on the descriptors and on what the Go toolchain says of the
-// module that they live in, and on nothing else: not on the time, the version
-// of the tool, or the files that were generated before.
+// [Generate] reads descriptors and returns files. It writes nothing. The files depend only
+// on the descriptors and on the Go toolchain's view of their module. They do not depend on
+// the time, the version of the tool, or previously generated files.
 //
-// [Explain] says of descriptors what Generate would make of them, [Scaffold] makes
-// the files that a package starts with, and [Reference] prints the language.
+// [Explain] describes the code that Generate would return. [Scaffold] returns the first
+// files of a new package. [Reference] prints the descriptor language.
 //
-// The way of a descriptor: package descriptor reads YAML into a tree with
-// positions, package protoindex finds the messages, package model resolves the
-// one against the other, and package emit writes the code. Faults of the
-// descriptor are diagnostics of package diag at every step.
+// A descriptor passes through four packages. Package descriptor parses YAML into a tree
+// with positions. Package protoindex finds the messages. Package model resolves the tree
+// against the messages. Package emit writes the code. Each of them reports errors in the
+// descriptor as diagnostics of package diag.
 //
-// These packages import nothing of the framework, so that they build even where
-// the code that they generate does not.
+// These packages do not import the framework, so they build even if the generated code does
+// not.
 package gen

@@ -20,9 +20,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 )
 
-// module is the Go module that a folder is in.
+// module is the Go module of a folder.
 type module struct {
-	root string // its folder; empty: there is none
+	root string // its folder; empty if there is none
 	path string
 }
 
@@ -48,8 +48,8 @@ func moduleOf(dir string) (module, error) {
 	}
 }
 
-// importPath is the import path of the package in a folder of the module; empty
-// where there is no module.
+// importPath returns the import path of the package in a folder of the module, or ""
+// without a module.
 func (m module) importPath(dir string) string {
 	abs, err := filepath.Abs(dir)
 	if err != nil || m.root == "" {
@@ -62,8 +62,8 @@ func (m module) importPath(dir string) string {
 	return path.Join(m.path, filepath.ToSlash(rel))
 }
 
-// packageName is the name of the Go package in a folder: what its hand-written
-// files say, those that are built, or else the folder's name.
+// packageName returns the name of the Go package in a folder. It reads the hand-written
+// files that are built, and falls back to the folder's name.
 func packageName(dir string, bag *diag.Bag) string {
 	names, _ := filepath.Glob(filepath.Join(dir, "*.go"))
 	slices.Sort(names)
@@ -91,8 +91,8 @@ func generatedName(name string) bool {
 	return strings.HasSuffix(name, ".gen.go") || strings.HasSuffix(name, "_gen_test.go")
 }
 
-// Foreign finds the files that stand where generated ones are to go and were not
-// generated: whatever lacks the generator's header is somebody's work.
+// Foreign returns the existing files at the paths of generated files that lack the
+// generator's header. They are hand-written and must not be replaced.
 func Foreign(files []File) []string {
 	var foreign []string
 	for _, f := range files {
@@ -103,9 +103,9 @@ func Foreign(files []File) []string {
 	return foreign
 }
 
-// Orphans finds the files beside a descriptor, which need not be there any
-// longer, that were generated from it and are not among files. Files without the
-// generator's header are nobody's orphans.
+// Orphans returns the files beside a descriptor that were generated from it and are no
+// longer among files. The descriptor need not exist. Files without the generator's header
+// are never orphans.
 func Orphans(descriptor string, files []File) ([]string, error) {
 	dir := filepath.Dir(descriptor)
 	entries, err := os.ReadDir(dir)

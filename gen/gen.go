@@ -14,26 +14,26 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
-// Input is what to generate from.
+// Input is the input of [Generate] and [Explain].
 type Input struct {
 	Descriptors []Descriptor
-	// Sets are encoded google.protobuf.FileDescriptorSet messages whose files win
-	// over those of Go packages.
+	// Sets are encoded google.protobuf.FileDescriptorSet messages. Their files take
+	// precedence over those of Go packages.
 	Sets [][]byte
-	// Index is used for all descriptors in the place of what would be loaded. It
-	// must hold the messages that they name.
+	// Index replaces the loaded index for all descriptors. It must have the messages that
+	// they name.
 	Index *protoindex.Index
 }
 
-// A DiagnosticsError lists the faults of descriptors, with their places.
+// A DiagnosticsError lists the errors in descriptors, with their positions.
 type DiagnosticsError = diag.Errors
 
 // Schema returns the JSON Schema of the descriptor language.
 func Schema() ([]byte, error) { return descriptor.Schema() }
 
-// Descriptor is one resource.yaml. The generated files stand beside it.
+// Descriptor is one resource.yaml. The generated files are written beside it.
 type Descriptor struct {
-	Path string // as diagnostics are to show it
+	Path string // as shown in diagnostics
 	Data []byte
 }
 
@@ -43,7 +43,7 @@ type File struct {
 	Data []byte
 }
 
-// unit is a descriptor on its way.
+// unit is a descriptor in progress.
 type unit struct {
 	in     Descriptor
 	bag    *diag.Bag
@@ -51,9 +51,9 @@ type unit struct {
 	module module
 }
 
-// Generate makes the files of all descriptors, or none. An error that is a
-// [diag.Errors] says what is wrong with the descriptors; any other means that the
-// Go toolchain could not be asked or the generator is broken.
+// Generate returns the files of all descriptors, or none. A [diag.Errors] lists errors in
+// the descriptors. Any other error means that the Go toolchain failed or that the generator
+// has a bug.
 func Generate(ctx context.Context, in Input) ([]File, error) {
 	var files []File
 	err := eachModel(ctx, in, func(u *unit, pkg *model.Package) error {
@@ -67,9 +67,9 @@ func Generate(ctx context.Context, in Input) ([]File, error) {
 	return files, nil
 }
 
-// Explain says, for people, what [Generate] makes of the descriptors: every field
-// with its Go type and the path that it comes from, rules, and the hooks that must
-// be written. Errors are those of Generate.
+// Explain describes the code that [Generate] returns: every field with its Go type and
+// source path, the rules, and the hooks that must be written. It returns the same errors as
+// Generate.
 func Explain(ctx context.Context, in Input) ([]byte, error) {
 	var out [][]byte
 	err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) error {
@@ -83,7 +83,7 @@ func Explain(ctx context.Context, in Input) ([]byte, error) {
 	return bytes.Join(out, []byte("\n")), nil
 }
 
-// eachModel resolves all descriptors and passes on those without faults.
+// eachModel resolves all descriptors and passes those without errors to pass.
 func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) error) error {
 	units, err := parse(in.Descriptors)
 	if err != nil {
@@ -111,7 +111,7 @@ func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) e
 	return nil
 }
 
-// parse reads the descriptors and finds out where each of them lives.
+// parse reads the descriptors and finds the package of each.
 func parse(in []Descriptor) ([]*unit, error) {
 	var units []*unit
 	folders := make(map[string]string)
@@ -131,7 +131,7 @@ func parse(in []Descriptor) ([]*unit, error) {
 	return units, nil
 }
 
-// load makes one index for each module.
+// load builds one index for each module.
 func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.Index, error) {
 	indexes := make(map[string]*protoindex.Index)
 	configs := make(map[string]*protoindex.Config)
@@ -160,12 +160,12 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 	return indexes, nil
 }
 
-// resolve makes the model of a descriptor. Faults are in its bag.
+// resolve builds the model of a descriptor. It adds errors to the unit's bag.
 func (u *unit) resolve(index *protoindex.Index) *model.Package {
 	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), index, u.bag)
 }
 
-// emit makes the files of one descriptor.
+// emit returns the files of one descriptor.
 func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
 	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})

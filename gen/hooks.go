@@ -10,15 +10,14 @@ import (
 	"strings"
 )
 
-// A Hook is a function that a descriptor names and nobody has written.
+// A Hook is a function that a descriptor names and that is not written yet.
 type Hook struct {
 	Folder    string
 	Signature string // as in "func size(*resource.DecodeContext, string) (int, error)"
 }
 
-// UnwrittenHooks finds the hooks that generated files call and that no Go file
-// beside them has. The compiler finds them, too; but it says of a function that
-// is not there no more than its name.
+// UnwrittenHooks returns the hooks that generated files call and that no Go file beside
+// them declares. The compiler reports them too, but only by name.
 func UnwrittenHooks(files []File) []Hook {
 	var out []Hook
 	for _, f := range files {
@@ -28,7 +27,7 @@ func UnwrittenHooks(files []File) []Hook {
 		fset := token.NewFileSet()
 		parsed, err := parser.ParseFile(fset, f.Path, f.Data, 0)
 		if err != nil {
-			continue // the compiler will say why
+			continue // the compiler reports the error
 		}
 		folder := filepath.Dir(f.Path)
 		written := functionsIn(folder)
@@ -41,14 +40,14 @@ func UnwrittenHooks(files []File) []Hook {
 			if err := printer.Fprint(&text, fset, typ); err == nil {
 				out = append(out, Hook{folder, strings.Replace(text.String(), "func", "func "+name, 1)})
 			}
-			written[name] = true // said once
+			written[name] = true // report it once
 		}
 	}
 	return out
 }
 
-// hookDeclaration takes name and type of a hook from the declaration that states
-// them: var _ func(…) = name.
+// hookDeclaration returns the name and type of a hook from its declaration: var _ func(…) =
+// name.
 func hookDeclaration(d ast.Decl) (name string, typ *ast.FuncType, ok bool) {
 	g, ok := d.(*ast.GenDecl)
 	if !ok || g.Tok != token.VAR || len(g.Specs) != 1 {
@@ -66,8 +65,8 @@ func hookDeclaration(d ast.Decl) (name string, typ *ast.FuncType, ok bool) {
 	return id.Name, typ, true
 }
 
-// functionsIn are the functions, and variables that may hold one, of the
-// hand-written files in a folder.
+// functionsIn returns the names of the functions, and of variables that may hold one, in
+// the hand-written files of a folder.
 func functionsIn(folder string) map[string]bool {
 	functions := make(map[string]bool)
 	names, _ := filepath.Glob(filepath.Join(folder, "*.go"))

@@ -23,7 +23,7 @@ together is told in [plugin-authors.md](plugin-authors.md). This file is made of
 Keys of one group ("at most one of these") exclude each other. A list of mappings may be empty.
 `
 
-// Reference is the reference of the language, in Markdown.
+// Reference returns the reference of the language in Markdown.
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
@@ -58,8 +58,8 @@ func table(b *bytes.Buffer, columns ...string) {
 	b.WriteString(strings.Repeat("|---", len(columns)) + "|\n")
 }
 
-// row adds a row to a table. Pipes would end its cells, and what is in angles
-// would be HTML.
+// row adds a row to a table. It escapes pipes, which end cells, and angle brackets, which
+// start HTML.
 func row(b *bytes.Buffer, cells ...string) {
 	escape := strings.NewReplacer("|", `\|`, "<", "&lt;")
 	for _, c := range cells {

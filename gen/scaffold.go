@@ -19,18 +19,18 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
-// Start says what to start a package for.
+// Start is the input of [Scaffold].
 type Start struct {
 	Message   string   // full name
-	GoPackage string   // import path; empty where it follows from the name, or a set says it
+	GoPackage string   // import path; empty if it follows from the name or from a set
 	Folder    string   // where the package goes
 	Sets      [][]byte // as in [Input]
 }
 
-// Scaffold starts the package of a resource type: a descriptor with every field
-// of the message as a comment, a file for hooks, a doc.go that generates, a test
-// and a case for it. What is made of it as it stands passes its tests. Nothing is
-// written.
+// Scaffold returns the first files of a resource type's package: a descriptor with every
+// field of the message as a comment, a file for hooks, a doc.go with the go:generate line,
+// a test and a test case. The unchanged package generates and passes its tests. Scaffold
+// writes nothing.
 func Scaffold(ctx context.Context, s Start) ([]File, error) {
 	m, err := moduleOf(s.Folder)
 	if err != nil {
@@ -60,16 +60,16 @@ func Scaffold(ctx context.Context, s Start) ([]File, error) {
 	return files, nil
 }
 
-// A draft is what the files of a started package are made of.
+// A draft is the data for the templates of a new package.
 type draft struct {
 	Package   string // name
 	Message   string // full name
-	Short     string // the last part of it
-	GoPackage string // what the descriptor has to say of it; empty: nothing
+	Short     string // the last part of Message
+	GoPackage string // as the descriptor must state it; empty if it need not
 	GoPath    string // import path of the message's package
 	GoName    string // name of that package
 	GoType    string // the message's Go type in it
-	NameField string // empty: there is none
+	NameField string // empty if there is none
 	Complete  bool
 	Schema    string
 	Fields    []model.Suggestion
@@ -87,7 +87,7 @@ func newDraft(s Start, m *protogen.Message) *draft {
 	return d
 }
 
-// folderName is the name of the package in a folder: the folder's, where that is
+// folderName returns the package name for a folder: the folder's name, if it is a valid
 // one.
 func folderName(folder, otherwise string) string {
 	abs, err := filepath.Abs(folder)
@@ -97,7 +97,7 @@ func folderName(folder, otherwise string) string {
 	return otherwise
 }
 
-// render makes one file.
+// render returns one file.
 func (d *draft) render(name, text string, m module) ([]byte, error) {
 	t, err := template.New(name).Parse(text)
 	if err != nil {

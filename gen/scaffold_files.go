@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// scaffoldFiles are the templates of the files that a package starts with, by
-// name; "package" stands for the package's.
+// scaffoldFiles returns the templates of a new package's files, by name. In names,
+// "package" stands for the name of the package.
 func scaffoldFiles() map[string]string {
 	return map[string]string{
 		"resource.yaml":          scaffoldDescriptor,
@@ -17,7 +17,7 @@ func scaffoldFiles() map[string]string {
 	}
 }
 
-// sortFiles puts files in the order of their paths.
+// sortFiles sorts files by path.
 func sortFiles(files []File) {
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 }

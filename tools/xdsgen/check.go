@@ -20,8 +20,8 @@ import (
 // descriptorName is the file that -check looks for.
 const descriptorName = "resource.yaml"
 
-// compare generates every descriptor below the arguments, prints what differs,
-// and reports whether nothing does.
+// compare generates every descriptor below the arguments and prints the differences. It
+// reports whether there are none.
 func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
 	folders, paths, err := find(o.args)
 	if err != nil {
@@ -62,8 +62,8 @@ func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
 	return same, nil
 }
 
-// find lists the folders that are meant, with those below where an argument ends
-// in "/...", and the descriptors in them.
+// find returns the folders of the arguments, including subfolders if an argument ends in
+// "/...", and the descriptors in them.
 func find(args []string) (folders, paths []string, err error) {
 	if len(args) == 0 {
 		args = []string{"./..."}

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// generate writes the files of the descriptors in the arguments. It prints which
-// hooks are still to be written; the result is always true.
+// generate writes the files of the descriptors in the arguments. It prints the missing
+// hooks. The result is always true.
 func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) {
 	in, err := o.input(o.args)
 	if err != nil {
@@ -49,9 +49,9 @@ func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) 
 	return true, nil
 }
 
-// writeAll writes all files, or none: each is written beside its place first,
-// and moved there when all of them are written. What was moved is put back when
-// a later move fails.
+// writeAll writes all files, or none. It first writes each file to a temporary one beside
+// its path, and then renames all of them. If a rename fails, it restores the files that it
+// replaced.
 func writeAll(files []gen.File) error {
 	temporary := make([]string, 0, len(files))
 	defer func() {
@@ -82,8 +82,7 @@ func writeAll(files []gen.File) error {
 	return nil
 }
 
-// move renames a file, and returns what puts back the one that it took the place
-// of.
+// move renames a file. undo restores the file that it replaced.
 func move(from, to string) (undo func() error, err error) {
 	old, err := os.ReadFile(to)
 	switch {

@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// explain prints what would be generated from the descriptors in the arguments.
+// explain describes the code that is generated from the descriptors in the arguments.
 func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
 	in, err := o.input(o.args)
 	if err != nil {

@@ -7,41 +7,39 @@
 //	xdsgen explain [-descriptor_set file.binpb] [-format text|json] resource.yaml...
 //	xdsgen schema
 //
-// The first form writes the generated files beside each descriptor: all of them,
-// or, where anything is wrong with any descriptor, none. Files that were
-// generated from a descriptor before and are not any longer are deleted. A file
-// without the header of generated code is never touched: where one is in the way,
-// nothing is written. Hooks that are still to be written by hand are printed, each
-// with what it must be.
+// The first form writes the generated files beside each descriptor. If any descriptor
+// has an error, it writes nothing. It deletes generated files that the descriptor no
+// longer produces. It never changes a file without the header of generated code. If
+// such a file is in the way, it writes nothing. It prints the missing hooks with
+// their signatures.
 //
 // The second form writes nothing. It generates every resource.yaml in the given
-// folders, below them where a folder ends in /..., by default "./...", and prints
-// as a unified diff what differs from the files that are there. It names files
-// that are missing and orphans, also those whose descriptor is gone.
+// folders, and below those that end in "/...". The default is "./...". It prints a
+// unified diff of the files that differ. It also lists missing and orphaned files,
+// including orphans without a descriptor.
 //
-// A package has one line that runs the first form:
+// Each package has one line that runs the first form:
 //
 //	//go:generate go tool xdsgen resource.yaml
 //
-// # Starting, and looking
+// # Start a package and explain a descriptor
 //
 // xdsgen new starts a package for the message with the given full name, in the
-// given folder or the one at hand: a descriptor with every field of the message as
-// a comment, a file for hooks, a doc.go with the line above, a test and a case for
-// it. What it writes generates and passes as it is. It replaces no file. -go says
-// which Go package the message is in, where that does not follow from its name.
+// given folder or the current one. It writes a descriptor with every field of the
+// message as a comment, a file for hooks, a doc.go with the line above, a test and a
+// test case. The new package generates and passes its tests. The command replaces no
+// file. -go sets the Go package of the message, if it does not follow from its name.
 //
-// xdsgen explain prints what would be generated: every field with its Go type and
-// the path that its value comes from, the rules, and the hooks that must be
-// written.
+// xdsgen explain describes the generated code: every field with its Go type and
+// source path, the rules, and the hooks that must be written.
 //
 // xdsgen schema prints the JSON Schema of descriptors, for editors.
 //
 // # Messages
 //
-// Facts about protobuf messages come from the Go packages that the descriptor's
-// module can import: nothing but the Go toolchain is needed, and no network
-// where the modules are in the cache.
+// xdsgen reads protobuf messages from the Go packages that the descriptor's module
+// can import. It needs only the Go toolchain, and no network if the modules are in
+// the cache.
 //
 //	-descriptor_set file   take messages from an encoded FileDescriptorSet as
 //	                       `protoc --include_imports -o file` writes it; may be
@@ -49,18 +47,18 @@
 //
 // # Diagnostics
 //
-// Whatever is wrong is reported at once, on standard error, one fault a line:
+// xdsgen reports all errors at once on standard error, one per line:
 //
 //	plugins/cluster/resource.yaml:14:9: unknown field "service_nam" in Cluster.EdsClusterConfig (did you mean "service_name"?) [XG012]
 //
 //	-format json           print a JSON array of objects with file, line, column,
-//	                       code, message and, where there is one, hint
+//	                       code, message and, if there is one, hint
 //
 // # Exit codes
 //
-//	0  everything was generated, or is as it must be
-//	1  something is wrong with a descriptor, or -check found a difference
-//	2  wrong usage, or the files or the Go toolchain could not be used
+//	0  success: the code was generated, or -check found no difference
+//	1  a descriptor has an error, or -check found a difference
+//	2  wrong usage, or a file or the Go toolchain cannot be used
 package main
 
 import (
@@ -92,10 +90,10 @@ func main() {
 	os.Exit(code)
 }
 
-// A command does what was asked for, and reports whether all is as it must be.
+// A command runs one mode. It reports whether the check succeeded.
 type command func(o *options, ctx context.Context, stdout io.Writer) (bool, error)
 
-// options are what the command line says.
+// options are the command line options.
 type options struct {
 	command command
 	format  string
@@ -134,7 +132,7 @@ const usage = `usage: xdsgen [flags] resource.yaml...
        xdsgen schema
 `
 
-// A mode is what the command is called for.
+// A mode is one use of the command.
 type mode struct {
 	run         command
 	least, most int // arguments
@@ -215,7 +213,7 @@ func (o *options) input(paths []string) (gen.Input, error) {
 	return in, nil
 }
 
-// report prints diagnostics in the format that was asked for.
+// report prints diagnostics in the requested format.
 func (o *options) report(w io.Writer, faults gen.DiagnosticsError) {
 	if o.format == "text" {
 		fmt.Fprintln(w, faults.Error())

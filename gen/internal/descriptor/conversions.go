@@ -9,7 +9,7 @@ import (
 // Framework is where the packages stand that generated code imports.
 const Framework = "github.com/xdsforge/xdsforge/framework/"
 
-// Conversion is one row of the table of `as`.
+// Conversion is one row of the table of values of `as`.
 type Conversion struct {
 	Name    string                // in the descriptor
 	Takes   protoreflect.FullName // the message it reads
@@ -19,15 +19,15 @@ type Conversion struct {
 	Pointer bool
 	Equal   bool   // a method compares values of the Go type, not ==
 	Context bool   // the function is given the context, too
-	Parts   []Part // what the function is given of a view; none: its own way, or the view itself
+	Parts   []Part // the parts of a view that the function gets; if none, it gets the view itself or has its own code
 	Doc     string
 }
 
-// Part is a value that a conversion takes of a view: a field of the struct beside
-// the Go type that is called like it, with Parts behind.
+// Part is a value that a conversion gets from a view. It is a field of the struct named
+// after the Go type, with the suffix Parts.
 type Part struct {
 	Name  string   // of the field
-	Paths []string // of values, of which at most one is there; or of a oneof, for the number of the member that is set
+	Paths []string // paths of values, of which at most one is set; or the path of a oneof, for the number of its set member
 }
 
 // GoType is the type that the conversion makes, as Go code names it.

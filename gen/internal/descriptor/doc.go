@@ -1,18 +1,16 @@
-// Package descriptor reads the language in which a resource type is described.
+// Package descriptor parses the language that describes a resource type.
 //
 // # The table
 //
-// [Language] is the language: every mapping of a descriptor with its keys, what
-// kind of value each takes, and what it is for. The walker that reads a
-// descriptor has no other knowledge of the keys, and what else describes the
-// language is made of the same table: [Schema] for editors, and the reference.
-// Rules that compare values, and conversions, are tables of their own:
+// [Language] is the table of the language: every mapping of a descriptor with its keys,
+// the kinds of their values, and their meaning. The walker that reads a descriptor knows
+// the keys only from this table. [Schema] for editors and the reference are built from
+// the same table. Rules that compare values and conversions have tables of their own,
 // [ValueKinds] and [Conversions].
 //
 // # The tree
 //
-// [Parse] gives a [Descriptor]: Go values with the positions they were read
-// from. It knows nothing of protobuf messages; what the paths and names mean is
-// found out by package model. Faults are diagnostics, and all of them are
-// reported.
+// [Parse] returns a [Descriptor], a tree of Go values with their positions in the file.
+// It knows nothing of protobuf messages; package model resolves paths and names. Errors
+// are diagnostics, and all of them are reported.
 package descriptor

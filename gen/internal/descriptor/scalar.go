@@ -61,8 +61,8 @@ func (w *walker) texts(n *yaml.Node, k Key) []Text {
 	return out
 }
 
-// elementKinds are what a kind of one or many takes when it is one, and what
-// each of many is.
+// elementKinds returns the kinds of a single value and of each list element, for a kind
+// that accepts both.
 func elementKinds(k Kind) (one, many Kind) {
 	switch k {
 	case KindPaths:
@@ -105,7 +105,7 @@ func (w *walker) text(n *yaml.Node, k Key) Text {
 	return t
 }
 
-// scalarKind is how a kind of scalar is told from others.
+// scalarKind describes how to recognize a kind of scalar.
 type scalarKind struct {
 	what string
 	tags []string
@@ -137,8 +137,8 @@ func isSize(s string) bool {
 	return err == nil && n <= maxLength
 }
 
-// isIdentifier leaves out the blank identifier, keywords, and what Go declares
-// itself: a declaration of such a name would hide it from the generated code.
+// isIdentifier rejects the blank identifier, keywords, and predeclared names, which a
+// declaration would hide from the generated code.
 func isIdentifier(s string) bool {
 	return token.IsIdentifier(s) && s != "_" && s != "init" && s != "main" && types.Universe.Lookup(s) == nil
 }
@@ -149,8 +149,8 @@ func isMessage(s string) bool {
 	return protoreflect.FullName(s).IsValid() && strings.Contains(s, ".")
 }
 
-// isPath leaves to protobuf which names there are: every one of them is made of
-// the letters that Go's identifiers have.
+// isPath checks only that a name consists of the characters of Go identifiers. Protobuf
+// decides which names exist.
 func isPath(s string) bool {
 	for name := range strings.SplitSeq(s, ".") {
 		if !protoreflect.Name(name).IsValid() {

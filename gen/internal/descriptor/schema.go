@@ -14,9 +14,9 @@ const SchemaID = "https://raw.githubusercontent.com/xdsforge/xdsforge/main/docs/
 // node is a part of a JSON Schema.
 type node = map[string]any
 
-// Schema is the language as a JSON Schema (draft 7), for editors that complete
-// and check descriptors. It says of a document what [Parse] says, but for keys
-// that are there twice: those no schema sees.
+// Schema returns the language as a JSON Schema (draft 7), for editors that complete and
+// check descriptors. It accepts the same documents as [Parse], except that no schema can
+// detect duplicate keys.
 func Schema() ([]byte, error) {
 	definitions := make(node)
 	for _, m := range Language() {
@@ -40,7 +40,7 @@ func Schema() ([]byte, error) {
 // mappingSchema is one mapping of the language.
 func mappingSchema(m Mapping) node {
 	properties, required := make(node), []string{}
-	beside := make(node) // by key: what must, and must not, stand beside it
+	beside := make(node) // by key: its requirements for other keys
 	for _, k := range m.Keys {
 		s := keySchema(k)
 		s["description"] = k.Doc
@@ -65,7 +65,7 @@ func mappingSchema(m Mapping) node {
 	return out
 }
 
-// besideSchema is what k demands of the other keys of its mapping.
+// besideSchema returns the requirements of k for the other keys of its mapping.
 func besideSchema(m Mapping, k Key) []node {
 	var conds []node
 	if len(k.With) > 0 {
@@ -88,7 +88,7 @@ func group(m Mapping, name, but string) []string {
 	return out
 }
 
-// requireOne is one alternative for each key: that it is there.
+// requireOne returns one alternative for each key, which requires that key.
 func requireOne(keys []string) []node {
 	out := make([]node, len(keys))
 	for i, k := range keys {
@@ -97,7 +97,7 @@ func requireOne(keys []string) []node {
 	return out
 }
 
-// keySchema is what a key's value must be.
+// keySchema returns the schema of a key's value.
 func keySchema(k Key) node {
 	ref := node{"$ref": "#/definitions/" + k.Of}
 	switch k.Kind {

@@ -1,6 +1,6 @@
 package descriptor
 
-// Kind is what a key's value must be.
+// Kind is the kind of a key's value.
 type Kind int
 
 // The kinds.
@@ -146,7 +146,7 @@ func structMapping() Mapping {
 	}}
 }
 
-// profiles are what programs choose between.
+// profiles are the profiles that a program can choose.
 func profiles() []string { return []string{"grpc", "envoy"} }
 
 func keepMapping() Mapping {

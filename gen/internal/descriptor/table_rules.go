@@ -1,6 +1,6 @@
 package descriptor
 
-// Operand is what a [ValueKind] can look at.
+// Operand is the kind of value that a [ValueKind] accepts.
 type Operand int
 
 // The operands.
@@ -9,7 +9,7 @@ const (
 	Texts                  // a string
 )
 
-// String says in words what an operand is.
+// String describes an operand.
 func (o Operand) String() string {
 	if o == Texts {
 		return "a string"
@@ -17,8 +17,8 @@ func (o Operand) String() string {
 	return "a bool, number, string or enum"
 }
 
-// ValueKind is a kind of rule that compares a value with those it states. A
-// further kind is a row of [ValueKinds] and what package emit writes for it.
+// ValueKind is a kind of rule that compares a value with stated values. To add a kind, add
+// a row to [ValueKinds] and its code to package emit.
 type ValueKind struct {
 	Name  string // its key
 	Takes Operand

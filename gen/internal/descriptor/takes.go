@@ -2,7 +2,7 @@ package descriptor
 
 import "strings"
 
-// Takes says in words what the value of k must be.
+// Takes describes the values that k accepts.
 func (k Key) Takes() string {
 	switch k.Kind {
 	case KindChoice:
@@ -55,8 +55,8 @@ func join(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// Beside says in words what must, and what must not, stand beside k in its
-// mapping m; it is empty where nothing is said.
+// Beside describes the keys that k requires or excludes in its mapping m. It returns "" if
+// there are none.
 func (k Key) Beside(m Mapping) string {
 	var out []string
 	if k.Required {

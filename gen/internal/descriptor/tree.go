@@ -33,7 +33,7 @@ type Descriptor struct {
 	Hooks    []Hook   `key:"hooks"`
 }
 
-// Resource says what message is described.
+// Resource has the message of the resource type and its properties.
 type Resource struct {
 	diag.Pos
 	Message    Text `key:"message"`
@@ -112,7 +112,7 @@ type Struct struct {
 	Rules      []Rule  `key:"rules"`
 }
 
-// Keep says which elements of a repeated message are kept.
+// Keep selects the elements of a repeated message to keep.
 type Keep struct {
 	diag.Pos
 	Positive Text `key:"positive"`

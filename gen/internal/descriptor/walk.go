@@ -9,14 +9,14 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// A walker reads YAML nodes into the tree as the table of [Language] says.
+// A walker reads YAML nodes into the tree, as the table of [Language] defines.
 type walker struct {
 	bag      *diag.Bag
 	lines    [][]byte // of the file
 	language map[string]Mapping
 }
 
-// position is where a node stands; what was not written stands at the end.
+// position returns the position of a node. A missing node is at the end of the file.
 func (w *walker) position(n *yaml.Node) diag.Pos {
 	return clamp(diag.Pos{Line: n.Line, Column: n.Column}, w.lines)
 }
@@ -89,8 +89,8 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 	}
 }
 
-// empty reports whether nothing was written, as where all lines of a list are
-// comments. It stands for a list without elements.
+// empty reports whether a value is missing, for example because all lines of a list are
+// comments. A missing list has no elements.
 func empty(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
 // list reads a list of mappings into the slice v.
@@ -142,9 +142,8 @@ func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
 	return out
 }
 
-// field is the field of the tree's struct v that takes a key's value: its own, or
-// the one for the kinds of [ValueKinds]. That there is one for every key of the
-// table is tested.
+// field returns the field of the tree's struct v for a key: its own field, or the field for
+// [ValueKinds]. A test checks that every key of the table has one.
 func field(v reflect.Value, key string) reflect.Value {
 	var values reflect.Value
 	for i := range v.NumField() {
@@ -174,7 +173,7 @@ func names(m Mapping) []string {
 	return out
 }
 
-// describe says what a node is, for messages.
+// describe describes a node for error messages.
 func describe(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -1,6 +1,6 @@
 package diag
 
-// Code is the stable name of a kind of fault.
+// Code is the stable name of a kind of error.
 type Code string
 
 // The codes, in the order of [Codes].
@@ -37,13 +37,13 @@ const (
 	BadKeep       Code = "XG030"
 )
 
-// Info says what a code means.
+// Info describes the meaning of a code.
 type Info struct {
 	Code    Code
 	Meaning string
 }
 
-// Codes is the table of all codes, in order.
+// Codes returns the table of all codes, in order.
 func Codes() []Info {
 	return []Info{
 		{Syntax, "The file is not a YAML document."},

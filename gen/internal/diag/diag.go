@@ -7,24 +7,24 @@ import (
 	"strings"
 )
 
-// Pos is a position in a descriptor. Lines and columns start at 1; the zero Pos
-// is nowhere.
+// Pos is a position in a descriptor. Lines and columns start at 1. The zero Pos means no
+// position.
 type Pos struct {
 	Line   int
 	Column int
 }
 
-// IsZero reports whether p is nowhere.
+// IsZero reports whether p is the zero Pos.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// Diagnostic is one fault of one descriptor.
+// Diagnostic is one error in one descriptor.
 type Diagnostic struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
 	Column  int    `json:"column"`
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Hint says what may mend it; empty when nothing is known.
+	// Hint suggests a fix. It is empty if there is no suggestion.
 	Hint string `json:"hint,omitempty"`
 }
 
@@ -39,11 +39,10 @@ func (d Diagnostic) String() string {
 	return b.String()
 }
 
-// Errors is what is wrong with one or more descriptors. It prints one diagnostic
-// a line.
+// Errors lists the errors in one or more descriptors. It prints one diagnostic per line.
 type Errors []Diagnostic
 
-// Error prints the diagnostics, one a line.
+// Error prints the diagnostics, one per line.
 func (l Errors) Error() string {
 	lines := make([]string, len(l))
 	for i, d := range l {
@@ -52,8 +51,7 @@ func (l Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort orders the list by file, position and code, and drops what is there
-// twice.
+// Sort sorts the list by file, position and code. It removes duplicates.
 func (l Errors) Sort() Errors {
 	slices.SortStableFunc(l, func(a, b Diagnostic) int {
 		return cmp.Or(
@@ -73,12 +71,12 @@ type Bag struct {
 	list Errors
 }
 
-// Add notes a fault.
+// Add adds an error.
 func (b *Bag) Add(at Pos, code Code, format string, args ...any) {
 	b.AddHint(at, code, "", format, args...)
 }
 
-// AddHint notes a fault and what may mend it.
+// AddHint adds an error and a hint that suggests a fix.
 func (b *Bag) AddHint(at Pos, code Code, hint, format string, args ...any) {
 	b.list = append(b.list, Diagnostic{
 		File:    b.File,
@@ -90,8 +88,8 @@ func (b *Bag) AddHint(at Pos, code Code, hint, format string, args ...any) {
 	})
 }
 
-// Len is the number of faults so far.
+// Len returns the number of errors so far.
 func (b *Bag) Len() int { return len(b.list) }
 
-// Errors is what was collected, sorted.
+// Errors returns the collected errors, sorted.
 func (b *Bag) Errors() Errors { return slices.Clone(b.list).Sort() }

@@ -2,8 +2,8 @@ package diag
 
 import "strconv"
 
-// Suggest says which of the candidates word may have been meant to be, as a
-// hint; it is empty when none is near. Of equally near ones the first wins.
+// Suggest returns a hint with the candidate that is most similar to word, or "" if none is
+// similar. The first of several equally similar candidates wins.
 func Suggest(word string, candidates []string) string {
 	best, found := len(word)/3+2, ""
 	for _, c := range candidates {
@@ -17,8 +17,8 @@ func Suggest(word string, candidates []string) string {
 	return "did you mean " + strconv.Quote(found) + "?"
 }
 
-// distance is the number of single-character edits, a swap of neighbours being
-// one, that make b of a.
+// distance returns the number of single-character edits that turn a into b. Swapping two
+// adjacent characters is one edit.
 func distance(a, b string) int {
 	x, y := []rune(a), []rune(b)
 	before, prev, cur := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)

@@ -30,7 +30,7 @@ func (e *emitter) get(m jen.Code, p model.Path) *jen.Statement {
 
 func oneofGetter(o *protogen.Oneof) string { return "Get" + o.GoName }
 
-// presence tells whether there is a value at a path, or whether there is none.
+// presence tests whether there is a value at a path, or whether there is none.
 func (e *emitter) presence(m jen.Code, p model.Path, present bool) *jen.Statement {
 	op, not := "!=", func(s *jen.Statement) *jen.Statement { return s }
 	if !present {
@@ -60,8 +60,8 @@ func (e *emitter) presence(m jen.Code, p model.Path, present bool) *jen.Statemen
 	return e.get(m, p).Op(op).Lit(0)
 }
 
-// readsStruct reports whether [emitter.presence] of a value looks at a field of
-// the Go struct at hand: that must not be nil then.
+// readsStruct reports whether [emitter.presence] of a value reads a field of the current Go
+// struct, which must then not be nil.
 func (e *emitter) readsStruct(p model.Path) bool {
 	leaf := p.Leaf()
 	if leaf == nil || len(p.Steps) > 1 || p.Message() != nil || !leaf.Desc.HasPresence() {
@@ -70,7 +70,7 @@ func (e *emitter) readsStruct(p model.Path) bool {
 	return e.hasField(leaf) == "" && (leaf.Oneof == nil || leaf.Oneof.Desc.IsSynthetic())
 }
 
-// explicit is the presence of a scalar that protobuf keeps track of.
+// explicit tests the presence of a scalar with explicit presence.
 func (e *emitter) explicit(m jen.Code, p model.Path, op string, not func(*jen.Statement) *jen.Statement) *jen.Statement {
 	leaf := p.Leaf()
 	parent := e.get(m, p.Parent())
@@ -91,8 +91,8 @@ func (e *emitter) explicit(m jen.Code, p model.Path, op string, not func(*jen.St
 	return jen.Parens(parent.Op("==").Nil().Op("||").Add(field).Op("==").Nil())
 }
 
-// scalar is the Go value of x, which is what the path leads to: what a wrapper
-// or a Duration holds.
+// scalar returns the Go value of x, the value at the path. It unwraps wrappers and
+// Durations.
 func (e *emitter) scalar(x jen.Code, p model.Path) *jen.Statement {
 	switch {
 	case p.Wrapper():
@@ -114,7 +114,7 @@ func (e *emitter) test(m jen.Code, t model.Test) *jen.Statement {
 	return e.is(e.get(m, t.Path), t.Value, true)
 }
 
-// is compares a value with a literal: whether it is equal, or is not.
+// is compares a value with a literal, for equality or inequality.
 func (e *emitter) is(value jen.Code, l model.Literal, equal bool) *jen.Statement {
 	switch {
 	case l.Value == equal: // a bool
@@ -136,7 +136,7 @@ func (f *fn) conds(m jen.Code, c model.Cond) []jen.Code {
 	return out
 }
 
-// condsOf is [fn.conds] where x is the message at a path already.
+// condsOf is [fn.conds] for a message x that is already at a path.
 func (f *fn) condsOf(m jen.Code, c model.Cond, p model.Path, x jen.Code) []jen.Code {
 	out := f.context(c.Context)
 	for _, t := range c.Tests {
@@ -149,7 +149,7 @@ func (f *fn) condsOf(m jen.Code, c model.Cond, p model.Path, x jen.Code) []jen.C
 	return out
 }
 
-// context is what a condition asks of the context.
+// context returns the parts of a condition that concern the context.
 func (f *fn) context(c model.Context) []jen.Code {
 	var out []jen.Code
 	if c.Profile != "" {
@@ -173,13 +173,13 @@ func (e *emitter) sideOf(name string) *jen.Statement {
 	return e.resource(map[string]string{"client": "ClientSide", "server": "ServerSide"}[name])
 }
 
-// profile is the condition that the program reads resources in a profile.
+// profile returns the condition that the program reads resources in a profile.
 func (f *fn) profile(name string) *jen.Statement {
 	f.used.dc = true
 	return f.inProfile(name)
 }
 
-// inProfile is [fn.profile] where there is a dc.
+// inProfile is [fn.profile] in a function that has a dc.
 func (e *emitter) inProfile(name string) *jen.Statement {
 	constant := map[string]string{"grpc": "GRPC", "envoy": "Envoy"}[name]
 	return jen.Id("dc").Dot("Types").Dot("Profile").Call().Op("==").Add(e.resource(constant))

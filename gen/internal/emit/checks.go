@@ -25,8 +25,8 @@ func (f *fn) presenceCheck(m jen.Code, c *model.Check, at place, conds []jen.Cod
 	return []jen.Code{jen.If(and(append(conds, broken)...)).Block(f.violation(at, shown, rule(c)))}
 }
 
-// oneOfCheck writes OneOf. Of the members of one oneof of protobuf there is never
-// more than one, so only none is to be looked for.
+// oneOfCheck writes OneOf. At most one member of a protobuf oneof is set, so the check only
+// tests that one is.
 func (f *fn) oneOfCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) []jen.Code {
 	x, init := m, jen.Code(nil)
 	if len(c.Path.Steps) > 0 {
@@ -96,7 +96,7 @@ func (f *fn) uniqueCheck(m jen.Code, c *model.Check) []jen.Code {
 	})...)
 }
 
-// A uniqueKey is a value by which elements are told apart, perhaps together with others.
+// A uniqueKey is a value that identifies elements, alone or together with others.
 type uniqueKey struct {
 	name  string // of a field, beside others
 	typ   jen.Code

@@ -10,10 +10,10 @@ import (
 
 // A comparison is how a kind of [descriptor.ValueKinds] is written.
 type comparison struct {
-	// broken is the condition that a value breaks the rule. It stands beside others
-	// joined by &&.
+	// broken returns the condition that a value violates the rule. It is joined to others
+	// by &&.
 	broken func(e *emitter, value jen.Code, list []model.Literal) *jen.Statement
-	// wording is what a violation says.
+	// wording returns the rule's text in a violation.
 	wording func(values []string) string
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// decoder writes the functions that make an update of a message.
+// decoder writes the functions that decode an update from a message.
 func (e *emitter) decoder() []jen.Code {
 	var out []jen.Code
 	if e.pkg.NameField != nil {
@@ -129,7 +129,7 @@ func (e *emitter) decodeUpdate() jen.Code {
 		Params(f.params(u, "m", e.view(e.pkg.Message))...).Block(body...)
 }
 
-// decodeStruct writes the function that makes a struct of its message.
+// decodeStruct writes the function that decodes a struct from its message.
 func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	f := e.fn("decode"+s.Name, false)
 	f.of = s.Message
@@ -157,8 +157,8 @@ func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(params...).Add(result).Block(body...)
 }
 
-// literalFields are the elements of a composite literal of s, where one
-// expression makes each field and nothing else is to be done.
+// literalFields returns the elements of a composite literal of s, if each field is a single
+// expression without other statements.
 func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
 	if s.Keep != nil || s.Stop != nil || s.Rules != nil || s.Side != "" {
 		return nil, false
@@ -177,8 +177,8 @@ func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
 	return out, true
 }
 
-// structBody reads a struct field by field. What decides whether an element is
-// kept comes first.
+// structBody reads a struct field by field. It first reads the fields that decide whether
+// to keep an element.
 func (f *fn) structBody(s *model.Struct) []jen.Code {
 	target := jen.Id("s")
 	var body []jen.Code

@@ -100,8 +100,7 @@ func (e *emitter) equalFunc(v model.Value) jen.Code {
 	return e.convert("EqualValues")
 }
 
-// equalOneof writes the comparison of two values of a oneof of which not all
-// cases can be compared by ==.
+// equalOneof writes the comparison of two values of a oneof if == cannot compare all cases.
 func (e *emitter) equalOneof(o *model.Oneof) jen.Code {
 	cases := make([]jen.Code, len(o.Cases))
 	for i, c := range o.Cases {

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// Explain says what is generated of p: every struct with its fields, their Go
-// types and where they come from, then rules, refs and hooks.
+// Explain describes the code that is generated from p: every struct with its fields, their
+// Go types and sources, then rules, refs and hooks.
 func Explain(p *model.Package) ([]byte, error) {
 	e := newEmitter(p)
 	e.artefacts() // notes all imports
@@ -56,7 +56,7 @@ type explainer struct {
 	err  error     // the first
 }
 
-// text is a type as it is generated.
+// text returns a type as Go source.
 func (x *explainer) text(typ *jen.Statement) string {
 	var b bytes.Buffer
 	if err := jen.Var().Id("_").Add(typ).RenderWithFile(&b, x.file); err != nil && x.err == nil {
@@ -97,7 +97,7 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 	}
 }
 
-// source says where a field's value comes from and what becomes of it.
+// source describes the source of a field's value and its conversions.
 func source(f *model.Field) []string {
 	var out []string
 	from := strings.Join(pathTexts(f.Paths), ", ")
@@ -135,7 +135,7 @@ func source(f *model.Field) []string {
 	return append([]string{from}, out...)
 }
 
-// caseSource says when a case applies and what it is made of.
+// caseSource describes the condition and the source of a case.
 func caseSource(c *model.Case) string {
 	var out []string
 	if c.Path != nil {
@@ -153,7 +153,7 @@ func caseSource(c *model.Case) string {
 	return strings.TrimSpace(strings.Join(out, "; ") + withReason("", c.When, ""))
 }
 
-// rules prints what resources are held to, in the order of their violations.
+// rules prints the rules in the order of their violations.
 func (x *explainer) rules(w *tabwriter.Writer) {
 	var lines []string
 	for _, s := range slices.Concat([]*model.Struct{x.pkg.Update}, x.pkg.Structs) {

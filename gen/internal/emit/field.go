@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// field writes what fills one field of target from the message m.
+// field writes the code that fills one field of target from the message m.
 func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 	if !d.When.Empty() {
 		always := *d
@@ -84,7 +84,7 @@ func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
 	return out, true
 }
 
-// exprHere is [fn.expr] of a field that is made of the message at hand.
+// exprHere is [fn.expr] for a field that is decoded from the current message.
 func (f *fn) exprHere(d *model.Field) (*jen.Statement, bool) {
 	switch d.Value.(type) {
 	case model.StructOf, model.OneofOf:
@@ -94,8 +94,8 @@ func (f *fn) exprHere(d *model.Field) (*jen.Statement, bool) {
 	return nil, false
 }
 
-// value is the Go value that x, which stands at the place, becomes. What must
-// be declared before is returned first.
+// value returns the Go value of x, which is at the place. pre declares the variables that
+// it needs.
 func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value *jen.Statement) {
 	switch v := d.Value.(type) {
 	case model.Plain:
@@ -154,8 +154,7 @@ func (f *fn) assign(d *model.Field, x jen.Code, at place, to func() *jen.Stateme
 	})
 }
 
-// store makes the value of x and passes it on, opening an Any and dropping what
-// is not kept.
+// store passes on the value of x. It opens an Any and drops elements that are not kept.
 func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statement) []jen.Code) []jen.Code {
 	s, ok := d.Value.(model.StructOf)
 	if ok && s.Any != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// uses are the parameters that a function's body needs. A function with a place fills
-// what it is given the place of, instead of returning it.
+// uses are the parameters that a function's body needs. A function with place fills the
+// struct at the pointer that it gets, instead of returning a struct.
 type uses struct{ place, dc, meta, path, violations bool }
 
 func (u uses) or(o uses) uses {
@@ -35,7 +35,7 @@ func (e *emitter) fn(name string, root bool) *fn {
 	return &fn{emitter: e, name: name, root: root, self: &pathVar{name: "p", pointer: !root}, variables: make(map[string]int)}
 }
 
-// done notes what the function turned out to need.
+// done returns the parameters that the function turned out to need.
 func (f *fn) done() uses {
 	f.used.path = f.self.used
 	if all := f.uses[f.name].or(f.used); all != f.uses[f.name] {
@@ -91,8 +91,8 @@ func (f *fn) v() *jen.Statement {
 	return jen.Id("v")
 }
 
-// call calls another generated function about x, which stands at the place.
-// What must be declared before the call is returned first.
+// call calls another generated function with x, which is at the place. pre declares the
+// variables that the call needs.
 func (f *fn) call(name string, at place, x jen.Code) (pre []jen.Code, call *jen.Statement) {
 	pre, args := f.arguments(name, at, x)
 	return pre, jen.Id(name).Call(args...)

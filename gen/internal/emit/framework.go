@@ -45,7 +45,7 @@ func (e *emitter) watcher() []jen.Code {
 	return out
 }
 
-// collections says which collections of the type there are.
+// collections describes the collections of the type.
 func (e *emitter) collections() string {
 	var out []string
 	if e.pkg.Wildcard {
@@ -60,7 +60,7 @@ func (e *emitter) collections() string {
 	return strings.Join(out, ", or ")
 }
 
-// shard writes what makes the cache of one authority.
+// shard writes the function that creates the cache of one authority.
 func (e *emitter) shard() []jen.Code {
 	return []jen.Code{
 		jen.Add(comment("newShard returns an empty cache for one authority.")).Line().

@@ -16,8 +16,8 @@ type hookType struct {
 	of   string
 }
 
-// hookTypes states the type of every hook, so that the compiler's error about a
-// hook names it and what it must be.
+// hookTypes declares the type of every hook, so that the compiler's error about a hook
+// shows its name and required type.
 func (e *emitter) hookTypes() []jen.Code {
 	var out []jen.Code
 	seen := make(map[string]bool)
@@ -64,7 +64,7 @@ func (e *emitter) hooks() []hookType {
 	return out
 }
 
-// valueHook is the type of a hook that makes a value.
+// valueHook is the type of a hook that returns a value.
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
 	params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext"))}
 	for _, n := range h.Needs {

@@ -51,7 +51,7 @@ func (g guarded) statements() []jen.Code {
 	return g.body
 }
 
-// caseBody writes what makes the value of a case.
+// caseBody writes the code for the value of a case.
 func (f *fn) caseBody(c *model.Case) guarded {
 	m := jen.Id("m")
 	var g guarded
@@ -153,7 +153,7 @@ func (f *fn) anyName(x jen.Code, typed bool) *jen.Statement {
 	return jen.String().Call(jen.Add(x).Dot("MessageName").Call())
 }
 
-// openCase writes what opens the Any x for a case.
+// openCase writes the code that opens the Any x for a case.
 func (f *fn) openCase(c *model.Case, at place) []jen.Code {
 	pre, value := f.call("decode"+c.Struct.Name, at, jen.Id("y"))
 	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, jen.Return(value)))

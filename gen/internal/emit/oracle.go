@@ -18,8 +18,8 @@ import (
 // oracleFile is the name of the file with the test of a wire decoder.
 const oracleFile = "wire_gen_test.go"
 
-// oracle writes the test that holds a wire decoder against the decoder that the
-// same descriptor has with `decoder: message`.
+// oracle writes the test that compares a wire decoder with the decoder that `decoder:
+// message` generates from the same descriptor.
 func oracle(p *model.Package, to Target) (File, error) {
 	by := *p
 	by.Wire = false
@@ -41,7 +41,7 @@ func oracle(p *model.Package, to Target) (File, error) {
 	return File{oracleFile, data}, nil
 }
 
-// fuzzTarget writes the fuzz target, and what it is made of for others.
+// fuzzTarget writes the fuzz target and WireTest, which other tests use.
 func (e *emitter) fuzzTarget(p *model.Package) []jen.Code {
 	fields := []jen.Code{
 		jen.Id("Plugin").Op(":").Add(e.plugin(p)),

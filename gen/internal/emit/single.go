@@ -54,7 +54,7 @@ func (f *fn) selfNamed(d *model.Field, to func() *jen.Statement) []jen.Code {
 	return out
 }
 
-// hookField fills a field of target with what a hook makes.
+// hookField fills a field of target with the result of a hook.
 func (f *fn) hookField(h model.Hook, target jen.Code, to func() *jen.Statement) []jen.Code {
 	return []jen.Code{
 		jen.If(
@@ -66,8 +66,8 @@ func (f *fn) hookField(h model.Hook, target jen.Code, to func() *jen.Statement) 
 	}
 }
 
-// hookCall calls a hook with what it needs, or with the message at hand. The fields
-// that it needs are those of target.
+// hookCall calls a hook with the values that it needs, or with the current message. Fields
+// that it needs are fields of target.
 func (f *fn) hookCall(h model.Hook, target jen.Code) jen.Code {
 	args := []jen.Code{f.dc()}
 	for _, n := range h.Needs {
@@ -86,8 +86,8 @@ func (f *fn) hookCall(h model.Hook, target jen.Code) jen.Code {
 	return jen.Id(h.Func).Call(args...)
 }
 
-// hookPlace is where an error of a hook is said to be: at the one value that it
-// needs, or at the message.
+// hookPlace returns the place of a hook's errors: the only value that the hook needs, or
+// the message.
 func (f *fn) hookPlace(h model.Hook) place {
 	if len(h.Needs) != 1 {
 		return f.here()

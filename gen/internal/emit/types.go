@@ -99,7 +99,7 @@ func (e *emitter) exprType(x ast.Expr, packages map[string]string) *jen.Statemen
 	panic(fmt.Sprintf("emit: no Go type for %T", x))
 }
 
-// pathType is the Go type of what a getter of a path returns.
+// pathType returns the Go type of the getter of a path.
 func (e *emitter) pathType(p model.Path) *jen.Statement {
 	if p.Oneof() != nil {
 		return jen.Int32()

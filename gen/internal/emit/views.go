@@ -13,17 +13,17 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// Views is what a decoder of the kind `wire` reads instead of messages: a struct
-// for each message of which something is read, with the getters of that message
-// and a method that fills it from bytes. What is read is noted when code that
-// reads it is written, so that nothing can be forgotten, or read for nobody.
+// Views are the structs that a decoder of the kind `wire` reads instead of messages. There
+// is one for each message from which a field is read. It has the getters of that message
+// and a method that fills it from bytes. The emitter notes a field when it writes code that
+// reads the field. Therefore no field is missing and none is unused.
 type views struct {
 	fields  map[protoreflect.FullName]bool // fields and oneofs that are read
 	parents map[protoreflect.FullName]bool // messages that have such
 	has     map[protoreflect.FullName]bool // fields and oneofs whose presence is looked at
 	hooked  map[protoreflect.FullName]bool // messages that hooks are given
 	wrapped map[protoreflect.FullName]bool // wrappers that hooks are given, which are made of views
-	members map[protoreflect.FullName]bool // oneofs of which it matters what is set
+	members map[protoreflect.FullName]bool // oneofs whose set member matters
 	sockets map[protoreflect.FullName]bool // messages that are read as addresses
 	encoded map[protoreflect.FullName]bool // fields that hooks are given as bytes
 	late    map[string]bool                // profiles in which hooks are given the resource's message
@@ -85,8 +85,8 @@ func (e *emitter) hasOneof(o *protogen.Oneof) string {
 	return "has" + o.GoName
 }
 
-// native is the function of package wire that reads a well-known type, which a
-// view holds as the struct that protobuf has for it; empty: it does not.
+// native returns the function of package wire that reads a well-known type. A view holds
+// such a type as its protobuf struct. It returns "" for other types.
 func native(m *protogen.Message) string {
 	name, known := strings.CutPrefix(string(m.Desc.FullName()), "google.protobuf.")
 	switch name {
@@ -119,7 +119,7 @@ func (e *emitter) viewed(m *protogen.Message) bool {
 	return e.views != nil && native(m) == "" && !e.views.whole(m)
 }
 
-// view is the Go type of what is read of a message, a pointer.
+// view returns the Go pointer type for the fields of a message that the decoder reads.
 func (e *emitter) view(m *protogen.Message) *jen.Statement { return jen.Op("*").Add(e.viewType(m)) }
 
 // viewType is [emitter.view] without the pointer.
@@ -168,7 +168,7 @@ func (e *emitter) inPlace(f *protogen.Field) bool {
 	return e.views != nil && f.Message != nil && native(f.Parent) == "" && !e.views.whole(f.Message)
 }
 
-// elements is what a loop over a repeated field ranges over.
+// elements returns the expression over which the loop of a repeated field ranges.
 func (e *emitter) elements(x jen.Code, list model.Path) *jen.Statement {
 	if e.inPlace(list.Leaf()) {
 		return e.qual(wirePkg, "Each").Call(x)
@@ -187,7 +187,7 @@ func (f *fn) isLate(c *model.Check) bool {
 	return true
 }
 
-// asked is the value at a path as a hook is given it: messages whole.
+// asked returns the value at a path in the form that hooks get. Messages are whole.
 func (f *fn) asked(m jen.Code, p model.Path) jen.Code {
 	if o := p.Oneof(); o != nil {
 		return f.member(m, p, o)
@@ -268,7 +268,7 @@ type UnsupportedError struct {
 // Error says which field and why.
 func (e *UnsupportedError) Error() string { return e.Field + ", which " + e.Reason }
 
-// supported finds what views cannot have, as messages of proto3 never do.
+// supported reports fields that views do not support. Messages of proto3 have none.
 func (v *views) supported() error {
 	if v == nil {
 		return nil

@@ -34,7 +34,7 @@ func (e *emitter) wire() []jen.Code {
 	return out
 }
 
-// readMessage writes what fills m from the encoded message.
+// readMessage writes the code that fills m from the encoded message.
 func (e *emitter) readMessage() []jen.Code {
 	m := e.pkg.Message
 	if !e.viewed(m) {
@@ -105,7 +105,7 @@ func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name st
 	}
 }
 
-// conversion is what a conversion makes of x.
+// conversion returns the conversion of x.
 func (f *fn) conversion(c descriptor.Conversion, x jen.Code, at place, d *model.Field) *jen.Statement {
 	p := d.Paths[0]
 	m := p.Message()

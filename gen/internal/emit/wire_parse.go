@@ -39,7 +39,7 @@ func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 	case e.views.encoded[f.Desc.FullName()]:
 		return []jen.Code{e.fieldCase(f, wireType(f), e.parseEncoded(f)...)}
 	case !e.views.isRead(f) && o != nil && e.oneofRead(o):
-		// It is not read, but takes the place of what was.
+		// The field is not read, but it clears the other members of its oneof.
 		return []jen.Code{e.fieldCase(f, wireType(f), setWhich(f), jen.Id("r").Dot("Skip").Call())}
 	case !e.views.isRead(f):
 		return nil
@@ -59,7 +59,8 @@ func (e *emitter) parseField(f *protogen.Field) []jen.Code {
 	return []jen.Code{e.fieldCase(f, wireType(f), body...)}
 }
 
-// parseEncoded keeps the bytes of a message, and reads it where anything else does.
+// parseEncoded keeps the bytes of a message. It also decodes the message if other code
+// reads it.
 func (e *emitter) parseEncoded(f *protogen.Field) []jen.Code {
 	var out []jen.Code
 	here := func() *jen.Statement { return jen.Id("m").Dot(bytesOf(f)) }
@@ -144,8 +145,8 @@ func (e *emitter) listOf(f *protogen.Field) string {
 	return "Scratch"
 }
 
-// given reports whether what is held of a message, by value, has something in it that
-// hooks are given by its address.
+// given reports whether a message that is held by value contains a value that hooks get by
+// address.
 func (e *emitter) given(m *protogen.Message, seen []*protogen.Message) bool {
 	if native(m) != "" {
 		return true

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// viewOf writes the view of a message: the struct, its getters, and what fills it.
+// viewOf writes the view of a message: the struct, its getters, and its parse method.
 func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	name := e.views.name(m)
 	var fields, methods []jen.Code
@@ -89,7 +89,7 @@ func (e *emitter) encodedMethod(f *protogen.Field) jen.Code {
 	)
 }
 
-// hasMethod writes a method that tells whether there is something.
+// hasMethod writes a method that reports whether a value is set.
 func (e *emitter) hasMethod(m *protogen.Message, name string, present jen.Code) jen.Code {
 	return e.viewMethod(m, name).Params().Bool().Block(jen.Return(jen.Id("m").Op("!=").Nil().Op("&&").Add(present)))
 }

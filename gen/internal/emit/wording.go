@@ -7,8 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// This file is the table of wordings: what a violation of each kind of rule
-// says, in the order "path = value; wording when condition (why)".
+// This file has the texts of violations for each kind of rule, in the order "path = value;
+// wording when condition (why)".
 
 // rule is the whole text of a check's violation.
 func rule(c *model.Check) string {
@@ -123,8 +123,8 @@ func unique(keys []string, across bool) string {
 	return text
 }
 
-// withReason adds when a rule counts, and what demands it. The profile is the program's
-// affair, and no news to who wrote the resource.
+// withReason appends the condition and the source of a rule. It omits the profile, which
+// the program chooses and which does not help the author of the resource.
 func withReason(text string, when model.Cond, why string) string {
 	var conds []string
 	if when.Xdstp != nil {

@@ -17,8 +17,8 @@ import (
 // updateName is the Go name of the struct that a descriptor's fields make.
 const updateName = "Update"
 
-// A builder makes a package of a descriptor. Structs are built when they are
-// first used, since only that says what message they are made of.
+// A builder builds a package from a descriptor. It builds a struct when a field first uses
+// it, because that use determines its message.
 type builder struct {
 	bag     *diag.Bag
 	index   *protoindex.Index
@@ -120,9 +120,8 @@ func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
 	return nil, false
 }
 
-// packageHint says what may mend that the Go package of a message is not known: a
-// name that is nearly that of a message of the same protobuf package, or where the
-// Go package can be named.
+// packageHint suggests a fix for a message without a known Go package: a similar name in
+// the same protobuf package, or the key that names the Go package.
 func (b *builder) packageHint(t descriptor.Text) string {
 	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
 	near := slices.DeleteFunc(slices.Clone(b.index.Names()), func(name string) bool {
@@ -196,7 +195,7 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
 	return s, true
 }
 
-// fill builds the fields of a struct, and what else is declared of it.
+// fill builds the fields of a struct and its other declarations.
 func (b *builder) fill(w waiting) {
 	for i := range w.fields {
 		if f, ok := b.field(w.s, &w.fields[i]); ok {

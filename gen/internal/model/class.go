@@ -33,7 +33,7 @@ const (
 	Message // any other
 )
 
-// String is what the class is called in messages.
+// String returns the name of the class for error messages.
 func (c Class) String() string {
 	return [...]string{
 		"a oneof", "a bool", "an int32", "an int64", "a uint32", "a uint64", "a float", "a double", "a string", "bytes",

@@ -107,7 +107,7 @@ func sameLeaf(a, b *protogen.Field) bool {
 	return classOf(a) == classOf(b) && a.Message == nil && b.Message == nil
 }
 
-// fieldValue finds out what becomes of the field's value.
+// fieldValue determines the kind of the field's value.
 func (b *builder) fieldValue(s *Struct, f *Field, d *descriptor.Field) (Value, bool) {
 	switch {
 	case d.Hook.Given():

@@ -150,7 +150,7 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 		class = NoClass
 	}
 	c.Elements = f.List && (kind == Compare || kind == Range)
-	fine := true // what the rule is given; if not, that was said
+	fine := true // whether all arguments are valid; if not, the error was already reported
 	switch kind {
 	case Required:
 		ok = f.CanBeEmpty()

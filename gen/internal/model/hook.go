@@ -45,8 +45,8 @@ func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text,
 	return h, ok
 }
 
-// hookNeeds resolves what a hook that makes a value is given: paths of the message,
-// or fields of s that are read before.
+// hookNeeds resolves the arguments of a hook that returns a value: paths of the message, or
+// fields of s that are decoded before.
 func (b *builder) hookNeeds(texts []descriptor.Text, s *Struct) ([]Need, bool) {
 	var out []Need
 	for _, t := range texts {

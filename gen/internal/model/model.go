@@ -27,7 +27,7 @@ type Package struct {
 	Oneofs    []*Oneof
 	Picks     []Step // repeated messages of which one element is taken
 	GoChecks  []*GoCheck
-	Checkers  []string // hooks that look at the update, whatever was wrong
+	Checkers  []string // hooks that check the update even if it has violations
 	Finish    []string // hooks
 	Inlined   []string // full names of the messages that are inlined resources
 
@@ -48,7 +48,7 @@ type Struct struct {
 	Stop       *Stop
 	Rules      *Scope // nil: none
 	Comparable bool   // == compares it
-	Side       string // whose HTTP filters are in it; empty: those of what it is in
+	Side       string // the side whose HTTP filters it has; empty means the side of the struct that contains it
 	Cases      []*Oneof
 
 	declaredComparable diag.Pos
@@ -181,7 +181,7 @@ type Need struct {
 	Field *Field // nil: the value at Path
 }
 
-// Message reports whether a need is one message, and not what was made of one.
+// Message reports whether a need is one message and not a value decoded from one.
 func (n Need) Message() bool {
 	return n.Field == nil && len(n.Path.Steps) > 0 && n.Path.Message() != nil && !n.Path.ToList() && !n.Path.Leaf().Desc.IsMap()
 }

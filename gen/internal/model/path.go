@@ -112,7 +112,7 @@ func (p Path) Split() (head, rest Path, ok bool) {
 // Parent is the path without its last step.
 func (p Path) Parent() Path { return Path{From: p.From, Steps: p.Steps[:len(p.Steps)-1]} }
 
-// Class is what kind of value the path leads to, elements of a list each.
+// Class returns the kind of the value at the path; for a list, of each element.
 func (p Path) Class() Class {
 	if len(p.Steps) == 0 {
 		return Message

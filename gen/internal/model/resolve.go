@@ -115,7 +115,7 @@ type Cond struct {
 	Context
 }
 
-// Context is what a condition asks of the context, and not of a message.
+// Context is the part of a condition that concerns the context and not a message.
 type Context struct {
 	Xdstp   *bool  // the resource's name is an xdstp name, or is not
 	Profile string // the program's, as descriptors call it; empty: any
@@ -157,7 +157,7 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 	return tests, contextOf(d), ok
 }
 
-// contextOf is what a condition asks of the context.
+// contextOf returns the part of a condition that concerns the context.
 func contextOf(d *descriptor.Cond) Context {
 	c := Context{Profile: d.Profile.Value, Side: d.Side.Value}
 	if d.XdstpName.Line > 0 {

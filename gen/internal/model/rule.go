@@ -30,7 +30,7 @@ type Check struct {
 	Kind     RuleKind
 	Path     Path // from the scope's message; empty: the message itself
 	Elements bool // Path leads to a repeated field, and each element is looked at
-	When     Cond // what is left to test in this scope
+	When     Cond // the conditions that remain to test in this scope
 	Stated   Cond // the whole condition as it was stated
 	Why      string
 

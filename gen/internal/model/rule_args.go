@@ -18,7 +18,7 @@ func uniqueKeys(d *descriptor.Rule) []descriptor.Text {
 	return d.Unique
 }
 
-// ruleArguments resolves what a kind of rule is given.
+// ruleArguments resolves the arguments of a kind of rule.
 func (b *builder) ruleArguments(c *Check, d *descriptor.Rule) bool {
 	m := c.Path.Message()
 	ok := true
@@ -104,8 +104,8 @@ func (b *builder) once(texts []descriptor.Text) bool {
 	return ok
 }
 
-// operand reports whether a kind of comparison takes values of the class, and
-// what it takes.
+// operand reports whether a kind of comparison accepts values of the class, and describes
+// the values that it accepts.
 func operand(k descriptor.ValueKind, class Class) (ok bool, what string) {
 	if k.Takes == descriptor.Texts {
 		return class == String, k.Takes.String()

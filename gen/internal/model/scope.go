@@ -45,8 +45,8 @@ func (b *builder) place(root *Scope, c *Check, enter int, tests []located, conte
 	s.Checks = append(s.Checks, c)
 }
 
-// within tells how many repeated fields p shares with at, and what is left of p
-// behind them. It shares all that it leads through, or does not fit.
+// within returns the number of repeated fields that p shares with at, and the rest of p
+// after them. It does not fit unless it shares all repeated fields on its way.
 func within(p, at Path, enter int) (depth int, rest Path, ok bool) {
 	rest = p
 	for {

@@ -11,7 +11,7 @@ import (
 // A Suggestion is a field that a descriptor may have.
 type Suggestion struct {
 	Line  string // as the descriptor says it
-	About string // the type in protobuf, and what there is to know
+	About string // the protobuf type, with remarks
 }
 
 // A SuggestedStruct is a struct that suggested fields need.
@@ -53,7 +53,7 @@ func suggestedName(m *protogen.Message) string {
 
 // A suggester keeps suggested names apart.
 type suggester struct {
-	taken   map[string]string // by Go name: what has it
+	taken   map[string]string // by Go name: the owner of the name
 	structs []SuggestedStruct
 }
 
@@ -106,7 +106,7 @@ func (s *suggester) name(base, of string) string {
 	return name
 }
 
-// about is the type of a field in protobuf, and what else there is to know.
+// about returns the protobuf type of a field, with remarks.
 func about(f *protogen.Field) string {
 	var out string
 	switch {

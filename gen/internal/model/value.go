@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 )
 
-// Value is what becomes of the value of a field: one of the types below.
+// Value is the kind of a field's value: one of the types below.
 type Value interface{ isValue() }
 
 // Plain is a scalar, a wrapper of one, or one of the well-known types that Go
@@ -36,7 +36,7 @@ type OneofOf struct{ Oneof *Oneof }
 // InlineOf is an inlined resource.
 type InlineOf struct{ Message *protogen.Message }
 
-// HookOf is what a hook makes.
+// HookOf is the result of a hook.
 type HookOf struct{ Hook Hook }
 
 func (Plain) isValue()     {}

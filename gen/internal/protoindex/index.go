@@ -13,29 +13,28 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// Want is a message that is asked for.
+// Want is a message to load.
 type Want struct {
 	Message   string // full name
 	GoPackage string // import path; empty where [GoPackage] knows it
 }
 
-// Config says what to load.
+// Config is the configuration of [Load].
 type Config struct {
 	// Dir is where the Go toolchain is asked: its module decides which
 	// packages there are, and in which versions.
 	Dir string
-	// Wants are the messages that will be looked up. What they refer to is
-	// loaded with them.
+	// Wants are the messages to look up. Load also loads the messages to which they refer.
 	Wants []Want
-	// Sets are encoded google.protobuf.FileDescriptorSet messages. Their files
-	// win over those of Go packages.
+	// Sets are encoded google.protobuf.FileDescriptorSet messages. Their files take
+	// precedence over those of Go packages.
 	Sets [][]byte
 }
 
-// Index is what is known of messages. It is immutable.
+// Index has the loaded messages. It is immutable.
 type Index struct {
 	messages map[string]*protogen.Message
-	problems map[string]error  // by message: why it is not there
+	problems map[string]error  // by message: the reason why it is missing
 	goNames  map[string]string // by import path: the name of the Go package
 	names    []string
 }
@@ -52,9 +51,9 @@ type file struct {
 // package cannot be had.
 var ErrNoGoPackage = errors.New("no Go package")
 
-// Load finds the wanted messages. A message that cannot be found is no error
-// here but one of [Index.Message]; an error means that the Go toolchain cannot
-// be asked or a descriptor set cannot be read.
+// Load finds the wanted messages. [Index.Message] returns the error of a message that was
+// not found. Load returns an error if the Go toolchain fails or a descriptor set is
+// invalid.
 func Load(ctx context.Context, c Config) (*Index, error) {
 	x := &Index{messages: make(map[string]*protogen.Message), problems: make(map[string]error), goNames: make(map[string]string)}
 	files := make(map[string]file) // by proto path
@@ -175,7 +174,7 @@ func notDefined(packages map[string][]string, files map[string]file) map[string]
 	return out
 }
 
-// fail notes why a message is not there. The first reason is kept.
+// fail records why a message is missing. The first reason is kept.
 func (x *Index) fail(message string, err error) {
 	if _, ok := x.problems[message]; !ok {
 		x.problems[message] = err
@@ -197,6 +196,6 @@ func (x *Index) GoName(importPath string) (string, bool) {
 	return name, ok
 }
 
-// Names are the full names of all messages that were seen, sorted. They may be
-// more than those that can be looked up.
+// Names returns the full names of all known messages, sorted. It can include messages that
+// cannot be looked up.
 func (x *Index) Names() []string { return x.names }

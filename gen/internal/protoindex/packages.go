@@ -48,7 +48,7 @@ func wellKnown() map[string]string {
 	}
 }
 
-// goPackage is what `go list` says of a package.
+// goPackage is the output of `go list` for a package.
 type goPackage struct {
 	ImportPath string
 	Dir        string
@@ -60,9 +60,9 @@ type goPackage struct {
 
 type listError struct{ Err string }
 
-// problem is the toolchain's message about a package on one line: it says what
-// to run. Where go.sum lacks the package's module, its advice is to download that;
-// but then go.mod lacks what the module requires.
+// problem returns the toolchain's error about a package on one line, with the command to
+// run. If go.sum lacks the module of the package, the toolchain suggests downloading it.
+// The actual cause is that go.mod lacks a requirement.
 func (p goPackage) problem() string {
 	text := strings.Join(strings.Fields(p.Error.Err), " ")
 	if before, _, found := strings.Cut(text, "; to add: go mod download "); found {

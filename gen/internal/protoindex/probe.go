@@ -68,9 +68,8 @@ func packageOf(t reflect.Type) string {
 }
 `
 
-// probe asks packages for their descriptors by running a program that imports
-// them, one by one, and adds what they say to files. It returns why a package
-// did not answer.
+// probe runs a program that imports the packages, one by one, to read their descriptors. It
+// adds the descriptors to files. It returns the reason why a package failed.
 func probe(ctx context.Context, dir string, packages []string, files map[string]file) map[string]error {
 	failed := make(map[string]error)
 	for _, path := range packages {

@@ -39,9 +39,8 @@ func readSet(data []byte, files map[string]file) error {
 	return nil
 }
 
-// goPackageOption is what a file says of its Go package. A path that only says
-// where protoc is to write is no import path, and what is no identifier is left
-// for protogen to find a name.
+// goPackageOption returns the Go package that a file declares. It ignores a path that only
+// tells protoc where to write. If the name is not an identifier, protogen finds a name.
 func goPackageOption(fd *descriptorpb.FileDescriptorProto) (path, name string) {
 	path, name, _ = strings.Cut(fd.GetOptions().GetGoPackage(), ";")
 	if strings.HasPrefix(path, ".") || !strings.ContainsAny(path, "./") {
