@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
-// counts are calls by the server that answered.
+// counts are the numbers of calls by the server that answered.
 type counts map[string]uint64
 
 // call makes a call, and returns the name of the server that answered.
@@ -25,7 +25,7 @@ func (s *stage) call(ctx context.Context) (string, error) {
 	return answer.GetValue(), nil
 }
 
-// split measures how calls are divided among two clusters of two authorities.
+// split measures the share of calls of two clusters from two authorities.
 func (s *stage) split(ctx context.Context) error {
 	s.Chapter("One target, two authorities: 80 of 100 calls are for stable, 20 for canary")
 	const n = 2000
@@ -45,7 +45,7 @@ func (s *stage) split(ctx context.Context) error {
 	return nil
 }
 
-// failover has the servers of the highest priority fail, and come back.
+// failover stops the servers of the highest priority and starts them again.
 func (s *stage) failover(ctx context.Context) error {
 	s.Chapter("Stable's first server stops: its calls go to the next priority, and then back")
 	s.first.stop()
@@ -64,7 +64,8 @@ func (s *stage) failover(ctx context.Context) error {
 	return nil
 }
 
-// until calls until a server answers, and says how many calls failed before.
+// until makes calls until the named server answers. It returns the number of failed calls
+// before.
 func (s *stage) until(ctx context.Context, name string) (failed int, err error) {
 	for {
 		switch who, err := s.call(ctx); {
@@ -78,7 +79,7 @@ func (s *stage) until(ctx context.Context, name string) (failed int, err error) 
 	}
 }
 
-// fault has the control plane fail all calls, and stop that.
+// fault makes the control plane inject an error into all calls, and removes it again.
 func (s *stage) fault(ctx context.Context) error {
 	s.Chapter("The control plane injects a fault, and removes it")
 	if err := s.publishListener(abort); err != nil {
@@ -105,7 +106,7 @@ func (s *stage) fault(ctx context.Context) error {
 	return nil
 }
 
-// load compares what the control planes are told with what the servers did.
+// load compares the load reports with the counts of the servers.
 func (s *stage) load(ctx context.Context) error {
 	s.Chapter("Each authority hears of the load on its own cluster")
 	for _, a := range []struct {

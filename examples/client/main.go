@@ -1,12 +1,11 @@
-// Command client shows a gRPC channel that is configured by two control planes: what
-// grpcxds.NewClient gives to a program that makes calls.
+// Command client shows a gRPC channel that two control planes configure, created with
+// grpcxds.NewClient.
 //
 //	go run ./examples/client
 //
-// Everything is in one process: the control planes of two authorities, servers, and a
-// client. It ends by itself within seconds, with exit code 0 only if it saw everything that
-// it tells of. Read chapters.go for what happens, and [stage.dial] for what a program has
-// to do for it.
+// One process has the control planes of two authorities, the servers, and the client. It
+// ends within seconds. Its exit code is 0 only if every printed event happened. Read
+// chapters.go for the events, and [stage.dial] for the code that creates the channel.
 package main
 
 import (
@@ -25,22 +24,22 @@ import (
 	"github.com/xdsforge/xdsforge/internal/story"
 )
 
-// timeout is how long the whole story may take.
+// timeout is the limit for the whole run.
 const timeout = 45 * time.Second
 
 func main() {
 	story.Main("client", timeout, run)
 }
 
-// A stage is what the chapters play on.
+// A stage has the state of the chapters.
 type stage struct {
 	story.Teller
-	east *authority // of the target, and of the cluster "stable"
-	west *authority // of the cluster "canary"
-	// The servers of stable, by priority, and the one of canary.
+	east *authority // authority of the target and of the cluster "stable"
+	west *authority // authority of the cluster "canary"
+	// The servers of the cluster stable, by priority, and the server of canary.
 	first, second, canary *backend
 	conn                  *grpc.ClientConn
-	counts                counts // of all calls that were answered
+	counts                counts // all answered calls
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
@@ -62,8 +61,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// dial is what a program does to have such a channel. The bootstrap is usually a file that
-// GRPC_XDS_BOOTSTRAP names; without a Dialer, grpcxds.NewClient reads that.
+// dial creates such a channel. A program usually has a bootstrap file that
+// GRPC_XDS_BOOTSTRAP names. Without a Dialer, grpcxds.NewClient reads that file.
 func (s *stage) dial() (closeAll func() error, err error) {
 	config, err := bootstrap.Parse(fmt.Appendf(nil, `{
 		"node": {"id": "shop-1"},

@@ -28,7 +28,7 @@ const (
 const abort = `http_filters { name: "fault" typed_config { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] {
 	abort { grpc_status: 8 percentage { numerator: 100 } } } } }`
 
-// publishListener publishes the target's Listener, with filters beside the router.
+// publishListener publishes the target's Listener with the given filters and the router.
 func (s *stage) publishListener(filters string) error {
 	return s.east.plane.SetText(listenerName, new(listenerv3.Listener), `name: %q api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
@@ -51,7 +51,7 @@ func (s *stage) publishRest() error {
 	return cluster(s.west.plane, canaryName, canaryEDS, s.canary)
 }
 
-// cluster publishes a cluster whose load is reported, with a priority for each server.
+// cluster publishes a cluster with load reporting and one priority for each server.
 func cluster(plane *controlplane.Server, name, eds string, servers ...*backend) error {
 	var localities strings.Builder
 	for priority, b := range servers {

@@ -31,7 +31,7 @@ func newAuthority(name string) (*authority, error) {
 // A backend is a server that answers with its name.
 type backend struct {
 	name   string
-	addr   string // once it has started
+	addr   string // set once it has started
 	server *grpc.Server
 }
 
@@ -41,7 +41,7 @@ func newBackend(ctx context.Context, name string) (*backend, error) {
 	return b, err
 }
 
-// start serves, on the same address as before.
+// start starts the server, on the same address as before.
 func (b *backend) start(ctx context.Context) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", b.addr)
 	if err != nil {
@@ -55,7 +55,7 @@ func (b *backend) start(ctx context.Context) error {
 
 func (b *backend) stop() { b.server.Stop() }
 
-// answer takes a message, and sends the name.
+// answer receives a message and sends the server's name.
 func (b *backend) answer(_ any, s grpc.ServerStream) error {
 	if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (s *stage) build(ctx context.Context) (err error) {
 	return errors.Join(s.publishListener(""), s.publishRest())
 }
 
-// close stops what build started.
+// close stops everything that build started.
 func (s *stage) close() {
 	for _, a := range []*authority{s.east, s.west} {
 		if a != nil && a.plane != nil {

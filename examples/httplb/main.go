@@ -1,13 +1,13 @@
-// Command httplb is an HTTP client without gRPC that finds its servers by xDS and reports
-// its load: one process with a control plane, which also takes load reports, eight HTTP
-// servers on loopback, and an [http.Client] whose [Transport] picks among them.
+// Command httplb is an HTTP client without gRPC that finds its servers through xDS and
+// reports load. One process has a control plane with load reporting, eight HTTP servers on
+// loopback, and an [http.Client] whose [Transport] picks a server.
 //
 //	go run ./examples/httplb
 //
-// It prints the distribution that it measured beside the one configured, and ends with
-// exit code 0 only if they agree within five standard deviations, after each of three
-// configurations, and if the load that the control plane was told of is what the servers
-// have seen, exactly. transport.go and table.go are what a program takes with it.
+// It prints the measured and the configured distribution for each of three
+// configurations. Its exit code is 0 only if they agree within five standard deviations
+// and if the reported load equals the load of the servers exactly. A program of your own
+// can copy transport.go and table.go.
 package main
 
 import (
@@ -36,9 +36,9 @@ import (
 )
 
 const (
-	// timeout is how long everything may take.
+	// timeout is the limit for the whole run.
 	timeout = time.Minute
-	// requests are sent for each configuration.
+	// requests is the number of requests for each configuration.
 	requests = 10_000
 	// interval is the time between load reports.
 	interval = time.Second
@@ -48,13 +48,13 @@ func main() {
 	story.Main("httplb", timeout, func(ctx context.Context, out io.Writer) error { return run(ctx, out, requests) })
 }
 
-// A phase is a configuration, and what is new in it.
+// A phase is a configuration with a description of its change.
 type phase struct {
 	title    string
 	services []service
 }
 
-// phases are the configurations, one after another.
+// phases returns the configurations in order.
 func phases() []phase {
 	near := place{zone: "near", weight: 3, hosts: []host{{"near-1", 1, healthy}, {"near-2", 3, healthy}, {"near-3", 9, unhealthy}}}
 	far := place{zone: "far", weight: 1, hosts: []host{{"far-1", 1, healthy}, {"far-2", 1, healthy}}}
@@ -80,7 +80,7 @@ func phases() []phase {
 	})
 }
 
-// A demo is what the phases play on.
+// A demo has the state of the phases.
 type demo struct {
 	out       io.Writer
 	servers   map[string]*server
@@ -89,7 +89,7 @@ type demo struct {
 	transport *Transport
 	http      *http.Client
 	requests  int
-	sent      map[string]uint64 // by who answered, of all phases
+	sent      map[string]uint64 // by the server that answered, over all phases
 }
 
 func run(ctx context.Context, out io.Writer, requests int) (err error) {
@@ -137,7 +137,7 @@ func run(ctx context.Context, out io.Writer, requests int) (err error) {
 	return d.checkLoad(ctx)
 }
 
-// play publishes a configuration, waits until it is in use, and measures.
+// play publishes a configuration, waits until the transport uses it, and measures.
 func (d *demo) play(ctx context.Context, p phase) error {
 	addresses, before := make(map[string]netip.AddrPort), make(map[string]uint64)
 	for name, s := range d.servers {
@@ -169,7 +169,7 @@ func (d *demo) play(ctx context.Context, p phase) error {
 	return compare(d.out, shares(p.services), got, d.requests)
 }
 
-// has reports whether a snapshot consists of resources that were published.
+// has reports whether a snapshot consists of the published resources.
 func has(s *tree.Snapshot, published map[string]proto.Message) bool {
 	if s == nil {
 		return false
@@ -190,24 +190,24 @@ func same(u resource.Update, want proto.Message) bool {
 	return proto.Unmarshal(u.Raw(), got) == nil && proto.Equal(got, want)
 }
 
-// A server is a real HTTP server on loopback.
+// A server is an HTTP server on loopback.
 type server struct {
 	http     *httptest.Server
 	answered atomic.Uint64
 }
 
-// startServer starts a server that answers with its name, and with metrics.
+// startServer starts a server that answers with its name and with metrics.
 func startServer(name string) *server {
 	s := new(server)
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.answered.Add(1)
 		w.Header().Set("Endpoint-Load-Metrics", `JSON {"cpu_utilization": 0.5, "named_metrics": {"answers": 1, "secret": 7}}`)
-		_, _ = fmt.Fprintln(w, name) // the client may have gone
+		_, _ = fmt.Fprintln(w, name) // the client may have disconnected
 	}))
 	return s
 }
 
-// checkLoad waits for the last load report and compares all of them with what happened.
+// checkLoad waits for the last load report and compares the reports with the actual load.
 func (d *demo) checkLoad(ctx context.Context) error {
 	var want fakelrs.Totals
 	for name, n := range d.sent {

@@ -33,7 +33,8 @@ func TestItEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// What is too far from its share, or goes where nothing should, is an error.
+// A share that deviates too much is an error, and so is a request to a server without a
+// share.
 func TestCompare(t *testing.T) {
 	want := map[string]float64{"a": 0.75, "b": 0.25, "c": 0}
 	for name, tc := range map[string]struct {

@@ -14,8 +14,7 @@ import (
 	"sync/atomic"
 )
 
-// send sends requests, several at once, and counts the answers by server and the drops by
-// category.
+// send sends concurrent requests. It counts answers by server and drops by category.
 func send(ctx context.Context, c *http.Client, requests int) (map[string]uint64, error) {
 	const workers = 8
 	var (
@@ -44,7 +43,7 @@ func send(ctx context.Context, c *http.Client, requests int) (map[string]uint64,
 	return count, errors.Join(errs...)
 }
 
-// get sends a request and returns who answered.
+// get sends a request and returns the name of the server that answered.
 func get(ctx context.Context, c *http.Client) (who string, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+shopHost+"/", http.NoBody)
 	if err != nil {
@@ -67,15 +66,15 @@ func get(ctx context.Context, c *http.Client) (who string, err error) {
 	return strings.TrimSpace(string(b)), err
 }
 
-// tolerance is how far a measured share may be from the configured one: five standard
-// deviations, which chance exceeds once in a million times. Nothing at all goes where
-// nothing should.
+// tolerance is the allowed difference between a measured and a configured share: five
+// standard deviations. Chance exceeds it once in a million times. A share of 0 has no
+// tolerance.
 func tolerance(share float64, requests int) float64 {
 	return 5 * math.Sqrt(share*(1-share)/float64(requests))
 }
 
-// compare prints what was measured beside what was configured, and fails if they are too
-// far apart.
+// compare prints the measured and the configured shares. It returns an error if they differ
+// too much.
 func compare(out io.Writer, want map[string]float64, got map[string]uint64, requests int) error {
 	var errs []error
 	names := maps.Clone(want)

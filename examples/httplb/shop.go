@@ -16,17 +16,18 @@ import (
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// The names of the demo's target and of its Listener, which is that of the host, too.
+// The names of the demo's target and of its Listener. The Listener has the name of the
+// host.
 const (
 	target   = "xds:///shop"
 	shopHost = "shop"
 )
 
-// A service is a cluster as an operator thinks of it.
+// A service is a cluster from an operator's view.
 type service struct {
 	name     string
 	weight   uint32 // in the route
-	drop     uint32 // of a hundred requests
+	drop     uint32 // in percent
 	category string // of the drops
 	places   []place
 }
@@ -39,7 +40,7 @@ type place struct {
 	hosts    []host
 }
 
-// A host is an endpoint: one of the demo's servers, by its name.
+// A host is an endpoint: the name of one of the demo's servers.
 type host struct {
 	server string
 	weight uint32
@@ -52,8 +53,8 @@ const (
 	draining  = corev3.HealthStatus_DRAINING
 )
 
-// shares says which part of all requests each server should get, and each category of
-// drops. The demo compares its measurements with it.
+// shares returns the expected share of all requests for each server and each drop category.
+// The demo compares its measurements with it.
 func shares(services []service) map[string]float64 {
 	out := make(map[string]float64)
 	routed := sum(services, func(s service) uint32 { return s.weight })
@@ -77,7 +78,7 @@ func shares(services []service) map[string]float64 {
 
 func dropsOf(category string) string { return "dropped: " + category }
 
-// effective is the weight of a host that is used, and 0 otherwise.
+// effective returns the weight of a healthy host, and 0 for other hosts.
 func (h host) effective() uint32 {
 	if h.health != healthy {
 		return 0
@@ -85,7 +86,7 @@ func (h host) effective() uint32 {
 	return h.weight
 }
 
-// usable are the places of the highest priority that has a healthy host.
+// usable returns the places of the highest priority that has a healthy host.
 func usable(places []place) (used []place) {
 	for priority := uint32(0); len(used) == 0 && priority < 2; priority++ {
 		for _, p := range places {
@@ -104,7 +105,7 @@ func sum[T any](list []T, weight func(T) uint32) (total float64) {
 	return total
 }
 
-// resources are what a control plane has of the services, by name.
+// resources returns the resources of the services, by name.
 func resources(services []service, addresses map[string]netip.AddrPort) (map[string]proto.Message, error) {
 	all := make(map[string]proto.Message)
 	var errs []error
@@ -129,7 +130,7 @@ func resources(services []service, addresses map[string]netip.AddrPort) (map[str
 	return all, errors.Join(errs...)
 }
 
-// assignment is the text of a service's drops and endpoints.
+// assignment returns the drops and endpoints of a service as text.
 func assignment(s service, addresses map[string]netip.AddrPort) string {
 	var b strings.Builder
 	if s.drop > 0 {

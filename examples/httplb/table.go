@@ -19,28 +19,29 @@ var (
 	errNoEndpoint = errors.New("no endpoint can be used")
 )
 
-// A DroppedError says that a request was not sent, because the control plane wants fewer.
+// A DroppedError means that a request was not sent because the control plane configured
+// drops.
 type DroppedError struct{ Category string }
 
-// Error names the category.
+// Error returns a text with the category.
 func (e *DroppedError) Error() string { return "dropped by " + e.Category }
 
-// stores returns where the load for a server is counted: the client does.
+// stores returns the load counter for a server. The client implements it.
 type stores interface {
 	LoadStore(server *bootstrap.Server) (*load.Store, error)
 }
 
-// A table is what requests need of one snapshot.
+// A table is the part of one snapshot that requests need.
 type table struct {
-	err      error // why there are no routes
+	err      error // the reason if there are no routes
 	snapshot *tree.Snapshot
 	routes   *route.Update
 	backends map[string]*backend // by the name of the cluster
 }
 
-// A backend is a cluster whose endpoints are known, or not.
+// A backend is a cluster and its endpoints, if they are known.
 type backend struct {
-	err   error // why they are not
+	err   error // the reason if the endpoints are unknown
 	load  *load.Cluster
 	drops []endpoint.Drop
 	zones []zone
@@ -53,7 +54,7 @@ type zone struct {
 	endpoints []endpoint.Endpoint
 }
 
-// newTable makes a table of a snapshot.
+// newTable builds a table from a snapshot.
 func newTable(s *tree.Snapshot, in stores) *table {
 	t := &table{snapshot: s, err: errNoRoute, backends: make(map[string]*backend)}
 	for ref, state := range s.All() {
@@ -69,8 +70,8 @@ func newTable(s *tree.Snapshot, in stores) *table {
 	return t
 }
 
-// build finds the endpoints of a cluster. Only those of the highest priority that has
-// any are used (gRFC A27).
+// build finds the endpoints of a cluster. It uses only the highest priority that has usable
+// endpoints (gRFC A27).
 func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
 	eds, ok := u.Discovery.(cluster.EDS)
 	if !ok || u.LoadReports == nil {
@@ -111,7 +112,7 @@ func (b *backend) add(l endpoint.Locality, p load.Propagation) {
 	}
 }
 
-// release gives back the load counters. No request may be picked any longer.
+// release releases the load counters. No request may be picked afterwards.
 func (t *table) release() {
 	if t == nil {
 		return
@@ -126,7 +127,7 @@ func (t *table) release() {
 	}
 }
 
-// pick decides where a request goes, and counts it as started.
+// pick chooses the endpoint of a request and counts the request as started.
 func (t *table) pick(r *http.Request) (address string, counted *load.Locality, err error) {
 	if t.err != nil {
 		return "", nil, t.err
@@ -155,8 +156,8 @@ func (t *table) pick(r *http.Request) (address string, counted *load.Locality, e
 	return address, counted, nil
 }
 
-// pick drops as the control plane says (gRFC A27), and chooses a locality, then an
-// endpoint, by their weights.
+// pick applies the configured drops (gRFC A27). It then chooses a locality and an endpoint
+// by their weights.
 func (b *backend) pick() (address string, counted *load.Locality, err error) {
 	if b.err != nil {
 		return "", nil, b.err
@@ -176,7 +177,7 @@ func (b *backend) pick() (address string, counted *load.Locality, err error) {
 	return e.Address(), z.load, nil
 }
 
-// choose picks an item at random, each as often as its weight says. It fails without items.
+// choose picks an item at random, in proportion to its weight. It fails without items.
 func choose[T any](items []T, weight func(T) uint32) (chosen T, ok bool) {
 	n := rand.Float64() * sum(items, weight)
 	for _, x := range items {
@@ -187,7 +188,7 @@ func choose[T any](items []T, weight func(T) uint32) (chosen T, ok bool) {
 	return chosen, false
 }
 
-// headers are a request's, as routes look at them.
+// headers implements [route.Headers] for a request.
 type headers http.Header
 
 // Values implements [route.Headers].

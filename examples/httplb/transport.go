@@ -19,24 +19,24 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// A Transport sends HTTP requests to the endpoints of an xDS target, and counts them as
-// load. It implements [http.RoundTripper] and is safe for concurrent use.
+// A Transport sends HTTP requests to the endpoints of an xDS target and counts their load.
+// It implements [http.RoundTripper] and is safe for concurrent use.
 type Transport struct {
 	base   http.RoundTripper
 	client *xdsforge.Client
 	name   string // of the listener
 	stop   context.CancelFunc
-	done   chan struct{} // closed when nothing is followed any longer
+	done   chan struct{} // closed when the watch of the target has ended
 
-	// Requests are picked while nobody changes the table: what has been released counts
-	// no further request.
+	// Requests are picked under the read lock. Therefore no request is counted in a table
+	// that was released.
 	mu      sync.RWMutex
 	table   *table
 	changed chan struct{} // closed and replaced with the table
 }
 
-// NewTransport follows a target such as "xds:///shop", and sends requests with base. The
-// requests' hosts and paths are matched against the target's routes.
+// NewTransport watches a target such as "xds:///shop". It sends requests with base. It
+// matches their hosts and paths against the target's routes.
 func NewTransport(c *xdsforge.Client, config *bootstrap.Config, target string, base http.RoundTripper) (*Transport, error) {
 	name, err := config.ClientListenerName(target)
 	if err != nil {
@@ -73,7 +73,7 @@ func (t *Transport) use(next *table) {
 	last.release()
 }
 
-// Wait waits until requests go where a snapshot says that is as it should be.
+// Wait waits until requests use a snapshot that ready accepts.
 func (t *Transport) Wait(ctx context.Context, ready func(*tree.Snapshot) bool) error {
 	for {
 		t.mu.RLock()
@@ -90,19 +90,18 @@ func (t *Transport) Wait(ctx context.Context, ready func(*tree.Snapshot) bool) e
 	}
 }
 
-// Close ends the following. Requests fail from then on.
+// Close ends the watch. Later requests fail.
 func (t *Transport) Close() {
 	t.stop()
 	<-t.done
 }
 
-// RoundTrip implements [http.RoundTripper]. The first requests wait for the target to be
-// known.
+// RoundTrip implements [http.RoundTripper]. Requests wait until the target is known.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	address, counted, err := t.pick(r)
 	if err != nil {
 		if r.Body != nil {
-			_ = r.Body.Close() // as every RoundTripper must
+			_ = r.Body.Close() // required of every RoundTripper
 		}
 		return nil, fmt.Errorf("httplb: %w", err)
 	}
@@ -129,7 +128,7 @@ func (t *Transport) pick(r *http.Request) (address string, counted *load.Localit
 	return t.table.pick(r)
 }
 
-// failure says why a response is none that the endpoint can be proud of.
+// failure returns an error if the response counts as a failure of the endpoint.
 func failure(resp *http.Response) error {
 	if resp.StatusCode < http.StatusInternalServerError {
 		return nil
@@ -137,7 +136,7 @@ func failure(resp *http.Response) error {
 	return errors.New(resp.Status)
 }
 
-// metrics are what the endpoint says of itself, in ORCA's header.
+// metrics returns the endpoint's metrics from ORCA's header.
 func metrics(resp *http.Response) *load.Metrics {
 	text, ok := strings.CutPrefix(resp.Header.Get("Endpoint-Load-Metrics"), "JSON ")
 	if !ok {
@@ -153,7 +152,7 @@ func metrics(resp *http.Response) *load.Metrics {
 	}
 }
 
-// A body tells when it has been read or given up: the request is in progress until then.
+// A body reports when it has been read or closed. The request is in progress until then.
 type body struct {
 	io.ReadCloser
 	finish func()

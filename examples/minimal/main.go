@@ -1,5 +1,5 @@
-// Command minimal prints each state of a cluster. The bootstrap is that of the environment
-// variable GRPC_XDS_BOOTSTRAP.
+// Command minimal prints each state of a cluster. The environment variable
+// GRPC_XDS_BOOTSTRAP names the bootstrap file.
 package main
 
 import (

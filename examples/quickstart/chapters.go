@@ -17,7 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// targets turns what a user types into the name of a Listener (gRFC A47).
+// targets resolves targets to the names of Listeners (gRFC A47).
 func (s *stage) targets(context.Context) error {
 	s.Chapter("A target becomes the name of a Listener")
 	name, err := s.config.ClientListenerName(target)
@@ -33,8 +33,8 @@ func (s *stage) targets(context.Context) error {
 	return nil
 }
 
-// references follows the resources from one to the next without knowing their
-// types: every update says what it refers to.
+// references follows references between resources without knowing their types. Every update
+// lists its references.
 func (s *stage) references(ctx context.Context) error {
 	s.Chapter("Listener, route, cluster and endpoints are followed by their references")
 	root, err := listener.Type().Ref(s.client, checkoutListener)
@@ -72,7 +72,7 @@ func (s *stage) follow(ctx context.Context, r resource.Ref, found *int) error {
 	return nil
 }
 
-// letter is the control plane that an update came from.
+// letter returns the letter of the control plane that sent an update.
 func (s *stage) letter(u resource.Update) string {
 	if u.Server().URI() == s.a.Addr() {
 		return "A"
@@ -80,7 +80,7 @@ func (s *stage) letter(u resource.Update) string {
 	return "B"
 }
 
-// connections counts on the servers what the client has opened.
+// connections counts the client's connections on the servers.
 func (s *stage) connections(ctx context.Context) error {
 	s.Chapter("Authorities with the same server share its connection")
 	u, err := cluster.Get(ctx, s.client, legacyCluster)
@@ -177,7 +177,7 @@ func (s *stage) badResource(ctx context.Context) error {
 	return nil
 }
 
-// removal takes a Listener away on each of the two servers (gRFC A88).
+// removal removes a Listener on each of the two servers (gRFC A88).
 func (s *stage) removal(ctx context.Context) error {
 	s.Chapter("A removed resource: the server's entry decides")
 	if err := s.remove(ctx, "A", s.a, ordersListener, true); err != nil {

@@ -1,11 +1,11 @@
-// Command quickstart shows what xdsforge does, in one process: two control
-// planes on loopback, a client that is configured by both, and what reaches it
-// when resources come, change, break and go.
+// Command quickstart shows the features of xdsforge. One process has two control
+// planes on loopback and a client that both configure. The client prints its events
+// when resources are added, changed, rejected and removed.
 //
 //	go run ./examples/quickstart
 //
-// It ends by itself within seconds, with exit code 0 only if it saw everything
-// that it tells of. Read chapters.go for how a program uses the client.
+// It ends within seconds. Its exit code is 0 only if every printed event happened.
+// Read chapters.go for how a program uses the client.
 package main
 
 import (
@@ -23,14 +23,14 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
-// timeout is how long the whole story may take.
+// timeout is the limit for the whole run.
 const timeout = 12 * time.Second
 
 func main() {
 	story.Main("quickstart", timeout, run)
 }
 
-// A stage is what the chapters play on.
+// A stage has the state of the chapters.
 type stage struct {
 	story.Teller
 	a, b   *controlplane.Server
@@ -58,7 +58,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // at worst an empty folder stays
+	defer func() { _ = os.RemoveAll(dir) }() // an empty folder may remain
 	if err := s.start(filepath.Join(dir, "bootstrap.json")); err != nil {
 		return err
 	}
@@ -75,8 +75,8 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// start writes a bootstrap file and makes a client of it. This is all the set-up
-// that a program needs.
+// start writes a bootstrap file and creates a client from it. A program needs no other
+// set-up.
 func (s *stage) start(path string) error {
 	s.Chapter("Two control planes and a bootstrap file")
 	if err := os.WriteFile(path, bootstrapFile(s.a.Addr(), s.b.Addr()), 0o600); err != nil {
@@ -98,7 +98,7 @@ func (s *stage) start(path string) error {
 	return nil
 }
 
-// bootstrapFile is what an operator would write: gRPC's bootstrap format (gRFC
+// bootstrapFile returns a bootstrap file as an operator would write it: gRPC's format (gRFC
 // A27) with authorities (gRFC A47).
 func bootstrapFile(a, b string) []byte {
 	serverA := fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}`, a)

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// The names of this story's resources.
+// The names of the resources.
 const (
 	target = "xds://west.example/checkout"
 
@@ -32,8 +32,8 @@ const (
 
 const listenerMessage = "envoy.config.listener.v3.Listener"
 
-// publish gives each control plane what it speaks for. The route of a listener at
-// west.example leads to a cluster at east.example, and that one's endpoints are at
+// publish publishes the resources of each authority on its control plane. The route of a
+// listener at west.example refers to a cluster at east.example, whose endpoints are at
 // south.example.
 func (s *stage) publish() error {
 	return errors.Join(
@@ -60,7 +60,7 @@ func clusterText(name, serviceName string, maxRequests int) string {
 		circuit_breakers { thresholds { max_requests { value: %d } } } `, name, serviceName, maxRequests)
 }
 
-// setClusters has A send clusters in one response.
+// setClusters makes A send clusters in one response.
 func (s *stage) setClusters(texts ...string) error {
 	all := make(map[string]proto.Message)
 	for _, text := range texts {
@@ -73,7 +73,7 @@ func (s *stage) setClusters(texts ...string) error {
 	return s.a.Update(all)
 }
 
-// setEndpoints has B send the endpoints of the checkout.
+// setEndpoints makes B send the endpoints of the checkout.
 func (s *stage) setEndpoints(hosts ...string) error {
 	var list strings.Builder
 	for _, h := range hosts {

@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A watch is a generated Watch, read step by step.
+// A watch reads a generated Watch step by step.
 type watch[U any] struct {
 	next func() (resource.Event[U], bool)
 	stop func()
@@ -20,7 +20,7 @@ func begin[U any](events iter.Seq[resource.Event[U]]) watch[U] {
 	return watch[U]{next, stop}
 }
 
-// until reads events until one fits, and returns it.
+// until reads events until fits accepts one, and returns it.
 func (w watch[U]) until(what string, fits func(resource.Event[U]) bool) (ev resource.Event[U], err error) {
 	last := errors.New("none")
 	for {

@@ -22,10 +22,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// serverName is in the server's certificates.
+// serverName is the name in the server's certificates.
 const serverName = "shop.example"
 
-// keys are a certificate authority, and a folder with what it gave the server.
+// keys has a certificate authority and the folder with the server's certificate.
 type keys struct {
 	ca  *testca.CA
 	dir string
@@ -40,13 +40,14 @@ func newKeys(dir string) (*keys, error) {
 	return k, errors.Join(testca.Write(filepath.Join(dir, "ca.pem"), ca.PEM()), k.rotate("first"))
 }
 
-// config is that of the certificate provider, which looks into the folder often.
+// config returns the configuration of the certificate provider, with a short refresh
+// interval.
 func (k *keys) config() string {
 	return fmt.Sprintf(`{"certificate_file": %q, "private_key_file": %q, "ca_certificate_file": %q, "refresh_interval": "0.1s"}`,
 		filepath.Join(k.dir, "cert.pem"), filepath.Join(k.dir, "key.pem"), filepath.Join(k.dir, "ca.pem"))
 }
 
-// rotate gives the server another certificate.
+// rotate replaces the server's certificate.
 func (k *keys) rotate(name string) error {
 	c, err := k.ca.Issue(x509.Certificate{Subject: pkix.Name{CommonName: name}, DNSNames: []string{serverName}})
 	if err != nil {
@@ -55,7 +56,7 @@ func (k *keys) rotate(name string) error {
 	return testca.WritePair(k.dir, c)
 }
 
-// dial connects to the server with somebody's certificate, as any gRPC client would.
+// dial connects to the server with the caller's certificate, as any gRPC client would.
 func (k *keys) dial(addr, who string) (*grpc.ClientConn, error) {
 	uri, err := url.Parse(identity(who))
 	if err != nil {
@@ -70,7 +71,7 @@ func (k *keys) dial(addr, who string) (*grpc.ClientConn, error) {
 	})))
 }
 
-// seenBy is the name of the certificate that a new caller sees.
+// seenBy returns the name in the certificate that the server shows to a new caller.
 func (k *keys) seenBy(ctx context.Context, addr string) (string, error) {
 	cc, err := k.dial(addr, "bob")
 	if err != nil {
@@ -93,7 +94,7 @@ func call(ctx context.Context, cc *grpc.ClientConn, opts ...grpc.CallOption) err
 	return err
 }
 
-// touch connects, and counts the bytes that come until the end.
+// touch connects and counts the received bytes until the connection ends.
 func touch(ctx context.Context, addr string) (int64, error) {
 	c, err := (&net.Dialer{}).DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -104,8 +105,7 @@ func touch(ctx context.Context, addr string) (int64, error) {
 	return io.Copy(io.Discard, c)
 }
 
-// connections is a [stats.Handler] that counts the server's connections, whatever the
-// Listener that they came by.
+// connections is a [stats.Handler] that counts the server's connections over all Listeners.
 type connections struct{ begun, ended atomic.Int64 }
 
 // TagConn implements [stats.Handler].

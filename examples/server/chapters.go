@@ -12,7 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// firstConfiguration gives the server its Listener and, from the other control plane, routes.
+// firstConfiguration publishes the server's Listener and, on the other control plane, its
+// routes.
 func (s *stage) firstConfiguration(ctx context.Context) error {
 	s.Chapter("A Listener from east.example, routes from west.example")
 	if err := s.setListener("first"); err != nil {
@@ -37,7 +38,7 @@ func (s *stage) firstConfiguration(ctx context.Context) error {
 	return nil
 }
 
-// denied has somebody call whom the RBAC filter denies.
+// denied makes a call that the RBAC filter denies.
 func (s *stage) denied(ctx context.Context) error {
 	s.Chapter("Who may call: RBAC")
 	mallory, err := s.keys.dial(s.addr, "mallory")
@@ -88,7 +89,7 @@ func (s *stage) rotation(ctx context.Context) error {
 	return nil
 }
 
-// liveUpdate replaces the Listener under an open stream.
+// liveUpdate replaces the Listener while a stream is open.
 func (s *stage) liveUpdate(ctx context.Context) error {
 	s.Chapter("Another Listener, under an open stream")
 	began := s.conns.begun.Load()
@@ -141,7 +142,7 @@ func (s *stage) darkness(ctx context.Context) error {
 	return nil
 }
 
-// stop ends the server, gracefully.
+// stop stops the server gracefully.
 func (s *stage) stop(ctx context.Context) error {
 	s.Chapter("The end")
 	s.server.GracefulStop()
@@ -173,7 +174,7 @@ func (s *stage) openStream(ctx context.Context) (err error) {
 	return s.ping()
 }
 
-// ping sends a message over the stream, and takes the answer.
+// ping sends a message on the stream and receives the answer.
 func (s *stage) ping() error {
 	if err := s.stream.Send(&testpb.StreamingOutputCallRequest{}); err != nil {
 		return err
@@ -182,7 +183,7 @@ func (s *stage) ping() error {
 	return err
 }
 
-// until waits for something.
+// until waits until a condition holds.
 func until(ctx context.Context, so func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
@@ -196,7 +197,7 @@ func until(ctx context.Context, so func() bool) error {
 	return nil
 }
 
-// orNone is for messages about errors that there should have been.
+// orNone returns an error for a message about an expected error, which may be nil.
 func orNone(err error) error {
 	if err == nil {
 		return errors.New("no error")

@@ -1,11 +1,12 @@
-// Command server shows a gRPC server that control planes configure, in one process: two
-// control planes on loopback, a server on [grpcxds.NewServer], and callers of plain grpc-go.
+// Command server shows a gRPC server that control planes configure. One process has two
+// control planes on loopback, a server created with [grpcxds.NewServer], and callers that use
+// plain grpc-go.
 //
 //	go run ./examples/server
 //
-// It ends by itself within seconds, with exit code 0 only if it saw everything that it tells
-// of. Read [stage.start] for the lines that differ from any other gRPC server, and chapters.go
-// for what happens to it.
+// It ends within seconds. Its exit code is 0 only if every printed event happened. Read
+// [stage.start] for the lines that differ from any other gRPC server, and chapters.go for the
+// events.
 package main
 
 import (
@@ -27,23 +28,23 @@ import (
 	"github.com/xdsforge/xdsforge/internal/story"
 )
 
-// timeout is how long the whole story may take.
+// timeout is the limit for the whole run.
 const timeout = 30 * time.Second
 
 func main() {
 	story.Main("server", timeout, run)
 }
 
-// A stage is what the chapters play on.
+// A stage has the state of the chapters.
 type stage struct {
 	story.Teller
-	east, west *controlplane.Server // each speaks for an authority
+	east, west *controlplane.Server // one for each authority
 	keys       *keys
 	env        *xdsforge.Env
 	server     *grpcxds.Server
 	addr       string
 	listener   string       // the name of the server's Listener
-	modes      chan error   // what the server tells; nil: it serves
+	modes      chan error   // the serving modes that the server reports; nil means serving
 	conns      *connections // of the server
 	calls      *grpc.ClientConn
 	stream     testpb.TestService_FullDuplexCallClient
@@ -66,7 +67,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // at worst an empty folder stays
+	defer func() { _ = os.RemoveAll(dir) }() // an empty folder may remain
 	if s.keys, err = newKeys(dir); err != nil {
 		return err
 	}
@@ -78,9 +79,9 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	return nil
 }
 
-// start makes the server. A program whose environment variables name a bootstrap calls
-// grpcxds.NewServer in the place of grpc.NewServer, and grpcxds.Creds in the place of grpc.Creds.
-// The story has a bootstrap of its own, and hears of the server's modes.
+// start creates the server. A program with a bootstrap in its environment calls
+// grpcxds.NewServer instead of grpc.NewServer, and grpcxds.Creds instead of grpc.Creds.
+// This example has its own bootstrap and receives the serving modes.
 func (s *stage) start(ctx context.Context) error {
 	s.Chapter("A server without a configuration")
 	config, err := bootstrap.Parse(s.bootstrap())
@@ -120,8 +121,8 @@ func (s *stage) start(ctx context.Context) error {
 	return nil
 }
 
-// bootstrap is what an operator would write: a template for the names of Listeners, an
-// authority for each control plane, and where the certificates are.
+// bootstrap returns a bootstrap as an operator would write it: a template for the names of
+// Listeners, an authority for each control plane, and the paths of the certificates.
 func (s *stage) bootstrap() []byte {
 	const channel = `"channel_creds": [{"type": "insecure"}]`
 	return fmt.Appendf(nil, `{
@@ -135,7 +136,7 @@ func (s *stage) bootstrap() []byte {
 }`, s.east.Addr(), channel, s.west.Addr(), channel, s.keys.config())
 }
 
-// close ends what a story that broke off has left.
+// close stops the rest if the run fails.
 func (s *stage) close() {
 	if s.calls != nil {
 		_ = s.calls.Close()

@@ -9,14 +9,14 @@ import (
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3" // for prototext
 )
 
-// routesName is what the Listener refers to.
+// routesName is the name of the RouteConfiguration to which the Listener refers.
 const routesName = "xdstp://west.example/envoy.config.route.v3.RouteConfiguration/shop"
 
-// identity is how certificates say who has them.
+// identity returns the SPIFFE ID of a certificate's owner.
 func identity(who string) string { return "spiffe://shop.example/" + who }
 
-// setListener publishes a Listener that secures connections by mutual TLS, denies mallory,
-// and takes the routes from elsewhere. The version makes it another one.
+// setListener publishes a Listener that requires mutual TLS, denies mallory, and refers to
+// the routes. Each version is a different Listener.
 func (s *stage) setListener(version string) error {
 	at, err := netip.ParseAddrPort(s.addr)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *stage) setListener(version string) error {
 		s.listener, at.Addr(), at.Port(), version, routesName, identity("mallory"))
 }
 
-// setRoutes publishes routes that have the server take all calls.
+// setRoutes publishes routes that accept all calls.
 func (s *stage) setRoutes() error {
 	return s.west.SetText(routesName, new(routev3.RouteConfiguration), `name: %q virtual_hosts { name: "shop" domains: "*"
 		routes { match { prefix: "/" } non_forwarding_action {} } }`, routesName)

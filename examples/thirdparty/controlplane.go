@@ -12,8 +12,8 @@ import (
 	"example.com/acme/ratelimit"
 )
 
-// serve starts a control plane that has policies, on a free port, until stop. What
-// is put into the cache is what clients get.
+// serve starts a control plane for policies on a free port. It runs until stop. Clients get
+// the policies of the cache.
 func serve(ctx context.Context) (policies *cachev3.LinearCache, addr string, stop func(), err error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

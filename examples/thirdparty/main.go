@@ -1,7 +1,7 @@
-// Command thirdparty has a resource type of its own, in a module of its own: the
-// message is in ratelimitpb, the type in ratelimit, made by the generator of one
-// descriptor and two hooks. The command starts a control plane that serves the
-// type, watches one resource of it, and prints what becomes of it.
+// Command thirdparty has a resource type of its own in a separate module. The message is in
+// ratelimitpb. The type is in ratelimit, generated from one descriptor and two hooks. The
+// command starts a control plane that serves the type, watches one resource, and prints its
+// events.
 package main
 
 import (
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// versions are what the control plane says of the policy, one after the other.
+// versions returns the versions of the policy that the control plane sends, in order.
 func versions() []*ratelimitpb.Policy {
 	return []*ratelimitpb.Policy{
 		{Name: "checkout", Limit: &ratelimitpb.Limit{PerSecond: wrapperspb.UInt32(50)}},
@@ -39,7 +39,7 @@ func versions() []*ratelimitpb.Policy {
 	}
 }
 
-// run prints what becomes of the policy.
+// run prints the events of the policy.
 func run(ctx context.Context, w io.Writer) error {
 	policies, addr, stop, err := serve(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func run(ctx context.Context, w io.Writer) error {
 	for ev := range ratelimit.Watch(ctx, c, "checkout") {
 		switch {
 		case ev.Err != nil:
-			return ev.Err // there is no usable policy
+			return ev.Err // no usable policy
 		case ev.Ambient != nil:
 			fmt.Fprintf(w, "still %d calls in a second, though: %v\n", ev.Update.Limit.PerSecond, reason(ev.Ambient))
 		default:
@@ -80,7 +80,7 @@ func run(ctx context.Context, w io.Writer) error {
 	return ctx.Err()
 }
 
-// newClient makes a client of the control plane that knows the type.
+// newClient returns a client of the control plane that has the type registered.
 func newClient(addr string) (*xdsforge.Client, error) {
 	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, addr))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// reason is why a resource is not to be used, without where it came from.
+// reason returns the reason why a resource is unusable, without its source.
 func reason(err error) error {
 	if e, ok := errors.AsType[*resource.Error](err); ok && e.Err != nil {
 		return e.Err

@@ -7,12 +7,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// identity makes the expression for a caller's identity.
+// identity compiles the expression for a caller's identity.
 func identity(_ *resource.DecodeContext, text string) (*regexp.Regexp, error) {
 	return regexp.Compile("^(?:" + text + ")$")
 }
 
-// withinLimit demands that no method may do more than all of them together.
+// withinLimit checks that the limit of no method exceeds the limit of all methods together.
 func withinLimit(_ *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path
 	for name, limit := range convert.Sorted(u.Methods) {

@@ -25,13 +25,13 @@ const messageName = "acme.ratelimit.v1.Policy"
 //
 // It is immutable and safe to share.
 type Update struct {
-	// What all callers may do together.
+	// The limit of all callers together.
 	Limit Limit
-	// What the calls of some methods may do beside it, by the method's name.
+	// The limits of single methods, by method name. They apply in addition to Limit.
 	Methods map[string]Limit
-	// What some callers may do; the first that matches counts.
+	// The limits of some callers. The first match wins.
 	Callers []Caller
-	// What becomes of a call that is too much.
+	// The handling of calls above the limit.
 	Excess Excess
 
 	meta resource.Meta
@@ -44,43 +44,43 @@ type Excess interface {
 	isExcess()
 }
 
-// Limit is a number of calls.
+// Limit is a limit of calls.
 type Limit struct {
-	// On average.
+	// The average number of calls per second.
 	PerSecond uint32
-	// At once.
+	// The number of calls at once.
 	Burst uint32
 }
 
-// Caller is what some callers may do.
+// Caller is the limit of some callers.
 type Caller struct {
-	// Matches the whole identity of the caller.
+	// The expression that must match the caller's whole identity.
 	Identity *regexp.Regexp
-	// What each of them may do.
+	// The limit of each of these callers.
 	Limit Limit
-	// Who they are.
+	// The kind of the callers.
 	Kind Kind
 }
 
-// Queue lets it wait.
+// Queue delays the call.
 type Queue struct {
-	// How long.
+	// The limit of the delay.
 	Timeout time.Duration
 }
 
 func (Queue) isExcess() {}
 
-// Overflow sends it elsewhere.
+// Overflow sends the call to another cluster.
 type Overflow struct {
-	// The cluster that takes it.
+	// The name of the other cluster.
 	Cluster string
 }
 
 func (Overflow) isExcess() {}
 
-// Reject rejects it; that is the default.
+// Reject rejects the call. It is the default.
 type Reject struct {
-	// When to try again; 0: not said.
+	// The time after which to retry. 0 means that none is set.
 	RetryAfter time.Duration
 }
 
