@@ -33,8 +33,8 @@ func deltaRows(ctx context.Context) (rows []Row, err error) {
 	return rows, nil
 }
 
-// delta measures the change of one assignment. What the commands to the control plane
-// cost this process, which is as much, is taken off.
+// delta measures the change of one assignment. It subtracts the cost of the commands to the
+// control plane, which is of the same size.
 func delta(ctx context.Context, srv *server, k kind, n int) (time.Duration, error) {
 	command, err := each(ctx, srv, k, n, true, change{"", func(int) string { return "again cluster" }, -1, 0, true})
 	if err != nil {

@@ -20,10 +20,10 @@ type Row struct {
 	Name   string  `json:"name"`
 	Unit   string  `json:"unit"`
 	Ours   float64 `json:"ours"`
-	Peer   float64 `json:"peer"` // the minimal client, or what the row names instead
+	Peer   float64 `json:"peer"` // the minimal client, or the subject that the row names instead
 	Beside string  `json:"beside"`
 	Ratio  float64 `json:"ratio"`
-	Floor  float64 `json:"floor,omitempty"` // what a client needs that only receives and acknowledges
+	Floor  float64 `json:"floor,omitempty"` // the cost of a client that only receives and acknowledges
 	Bound  float64 `json:"bound"`           // of the ratio, or of Ours where Peer is 0
 	OK     bool    `json:"ok"`
 }

@@ -59,8 +59,8 @@ func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Mi
 
 func microseconds(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// compare is the processor time of one call of each of two functions. They take turns, so
-// that what else the machine does concerns both.
+// compare returns the processor time of one call of each of two functions. They take turns,
+// so that other load on the machine affects both.
 func compare(f, g func() error) (mine, peer time.Duration, err error) {
 	const rounds, enough = 9, 50 * time.Millisecond
 	var all [2][]time.Duration

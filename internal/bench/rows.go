@@ -61,7 +61,7 @@ func subscribeRows(ctx context.Context) (rows []Row, err error) {
 func subscribe(ctx context.Context, n int) (mine, peer time.Duration, err error) {
 	var all [plain + 1][]time.Duration
 	err = within(ctx, n, func(ctx context.Context, srv *server) error {
-		for range subscriptions { // by turns, so that what else the machine does concerns both
+		for range subscriptions { // take turns, so that other load on the machine affects both
 			for _, k := range []kind{ours, plain} {
 				d, err := spent(func() error {
 					s, err := newSubject(ctx, k, srv.addr, n, false)
@@ -88,7 +88,7 @@ func subscribe(ctx context.Context, n int) (mine, peer time.Duration, err error)
 // changes is how many changes one measurement takes together.
 const changes = 20
 
-// A change is what the control plane does, and how a client knows that it has seen it.
+// A change is an action of the control plane, and the sign by which a client has seen it.
 type change struct {
 	name    string
 	command func(i int) string
@@ -184,7 +184,7 @@ func cancelRow(ctx context.Context) ([]Row, error) {
 				runtime.GC()
 				before := process.CPU()
 				s.cancel()
-				settle.Reset(300 * time.Millisecond) // for what the loop still has to do
+				settle.Reset(300 * time.Millisecond) // for the remaining work of the loop
 				<-settle.C
 				return process.CPU() - before, nil
 			})

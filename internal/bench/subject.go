@@ -82,7 +82,7 @@ func (s *subject) await(ctx context.Context, from, to int, before uint32) error 
 	return nil
 }
 
-// settled waits until all is told, and for what follows that.
+// settled waits until all watchers are notified and the work that follows is done.
 func (s *subject) settled(ctx context.Context, k kind, srv *server) error {
 	if k == nothing {
 		if err := errors.Join(s.answered(ctx), s.answered(ctx)); err != nil {
@@ -174,7 +174,7 @@ func (s *subject) startMinimal(ctx context.Context, addr string, n int, delta, s
 	return nil
 }
 
-// startFloor starts what tells no watcher anything.
+// startFloor starts a client that notifies no watcher.
 func (s *subject) startFloor(ctx context.Context, addr string, n int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	f, err := newFloor(ctx, addr, n, func() { s.handled <- struct{}{} })

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// bootstrapRow is a row of bootstrap: a whole file or one server entry. What is
-// nil or empty is not compared.
+// bootstrapRow is a row of bootstrap: a whole file or one server entry. Nil and empty
+// fields are not compared.
 type bootstrapRow struct {
 	Fragment string
 	Input    string
@@ -27,7 +27,7 @@ type bootstrapRow struct {
 	ServerFeatures *[]string `json:"server_features"`
 
 	// Of a whole file.
-	Parsed             json.RawMessage   // the file as the peer writes what it has read
+	Parsed             json.RawMessage   // the file as the peer prints it after parsing
 	Node               json.RawMessage   `json:"node_proto_json"`
 	ClientTemplate     string            `json:"client_default_listener_resource_name_template"`
 	AuthorityTemplates map[string]string `json:"authority_templates"`
@@ -101,8 +101,8 @@ func judgeFile(v *verdict, row bootstrapRow) error {
 	return nil
 }
 
-// compareNode compares nodes without what a client adds, and takes an empty
-// locality for an absent one.
+// compareNode compares nodes without the fields that a client adds. It treats an empty
+// locality as absent.
 func compareNode(v *verdict, peer json.RawMessage, ours *corev3.Node) error {
 	var theirs corev3.Node
 	if err := protojson.Unmarshal(peer, &theirs); err != nil {
@@ -120,8 +120,8 @@ func compareNode(v *verdict, peer json.RawMessage, ours *corev3.Node) error {
 	return nil
 }
 
-// compareConfigs reads what the peer writes of the configuration: it must be the
-// configuration that we have read.
+// compareConfigs parses the configuration that the peer prints. It must equal our parsed
+// configuration.
 func compareConfigs(v *verdict, peer json.RawMessage, ours *bootstrap.Config) {
 	theirs, err := bootstrap.Parse(peer, bootstrap.WithFederation(true))
 	if !v.compareOK(true, err) {

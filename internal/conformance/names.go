@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// nameRow is a row of xdstp_names. What is nil or empty is not compared.
+// nameRow is a row of xdstp_names. Nil and empty fields are not compared.
 type nameRow struct {
 	Input              string
 	Kind               string // urn, url, glob, list_collection

@@ -122,7 +122,7 @@ func judgeResource(v *verdict, row resourceRow) error {
 	return nil
 }
 
-// wrapperMessage is what a resource may be wrapped in.
+// wrapperMessage is the message that may wrap a resource.
 const wrapperMessage = "envoy.service.discovery.v3.Resource"
 
 func unwrap(body []byte) (inner []byte, url string, err error) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// readTable returns the ids of the rows that a Markdown file lists as
-// disagreements: the lines of its tables that begin with the id of a row. Each has
-// four cells: the row, what the peer says, what we say, the sentence that decides.
+// readTable returns the ids of the rows that a Markdown file lists as disagreements: the
+// table lines that begin with the id of a row. Each has four cells: the row, the peer's
+// verdict, our verdict, and the sentence that decides.
 func readTable(path string) (map[string]bool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

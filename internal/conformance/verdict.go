@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// verdict is what comes of one row.
+// verdict is the result of one row.
 type verdict struct {
-	// notAsked is why the row is about something that this framework does not do.
+	// notAsked is the reason if the row tests a feature that this framework does not have.
 	notAsked string
-	// skip says that the row is not one to judge, and not to be counted.
+	// skip excludes the row from judging and counting.
 	skip bool
-	// differences are where a peer and this framework differ.
+	// differences are the disagreements between a peer and this framework.
 	differences []string
 }
 
-// compare notes a difference between what a peer says of a part of the row and
-// what this framework says.
+// compare records a difference between the peer's and this framework's result for a part of
+// the row.
 func (v *verdict) compare(part string, peer, ours any) {
 	if !reflect.DeepEqual(peer, ours) {
 		v.differences = append(v.differences, fmt.Sprintf("%s: the peer says %s, we say %s", part, show(peer), show(ours)))
@@ -59,7 +59,7 @@ type judged struct {
 	verdict
 }
 
-// result is what comes of one file.
+// result is the result of one file.
 type result struct {
 	file string
 	rows []judged

@@ -1,5 +1,5 @@
-// Package controlplane runs go-control-plane's real ADS server on loopback, and
-// tells what reached it: connections, requests, rejections.
+// Package controlplane runs go-control-plane's real ADS server on loopback. It records
+// connections, requests and rejections.
 package controlplane
 
 import (
@@ -56,8 +56,7 @@ func Start(messages []string, opts ...grpc.ServerOption) (*Server, error) {
 	return s, nil
 }
 
-// Restart serves on the same address again, after a Stop. What the server holds
-// has outlived it.
+// Restart serves on the same address again after a Stop, with the same resources.
 func (s *Server) Restart() error {
 	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.addr)
 	if err != nil {
@@ -218,11 +217,10 @@ func (s *Server) Requests() []*discoveryv3.DiscoveryRequest {
 	return slices.Clone(s.requests)
 }
 
-// ForgetRequests has the server keep no requests from now on, for tests that would
-// fill the memory with them.
+// ForgetRequests stops recording requests, for tests whose requests would fill the memory.
 func (s *Server) ForgetRequests() { s.forgetful.Store(true) }
 
-// Rejections are the messages of the NACKs that arrived so far.
+// Rejections returns the error messages of the NACKs received so far.
 func (s *Server) Rejections() []string {
 	var out []string
 	for _, r := range s.Requests() {
@@ -238,7 +236,7 @@ func (s *Server) Rejections() []string {
 	return out
 }
 
-// ErrNoRequest is what AwaitRequest returns when ctx ends first.
+// ErrNoRequest is the error of AwaitRequest when ctx ends first.
 var ErrNoRequest = errors.New("controlplane: no such request arrived")
 
 // AwaitRequest waits for a request that matches, past ones included.

@@ -1,5 +1,5 @@
-// Package fakelrs is a load reporting server for tests: go-control-plane's generated
-// service, and a sink that keeps what arrives.
+// Package fakelrs is a load reporting server for tests. It uses go-control-plane's
+// generated service and keeps the received reports.
 package fakelrs
 
 import (
@@ -28,14 +28,14 @@ type Server struct {
 	changed      chan struct{}         // closed and replaced when anything has changed
 }
 
-// A Report is a message that arrived.
+// A Report is a received message.
 type Report struct {
 	Stream  int // counted from 1
 	At      time.Time
 	Message *lrsv3.LoadStatsRequest
 }
 
-// New returns a server that wants to hear of all clusters, at an interval.
+// New returns a server that requests reports on all clusters at an interval.
 func New(interval time.Duration) *Server {
 	s := &Server{streams: make(map[int]chan struct{}), changed: make(chan struct{})}
 	s.Instruct(interval)
@@ -55,8 +55,8 @@ func (s *Server) Option() grpc.ServerOption {
 	})
 }
 
-// Instruct tells clients, those that are there and those to come, at which interval to
-// report on which clusters. None means all.
+// Instruct sets the interval and the clusters of the reports, for current and future
+// clients. No clusters means all clusters.
 func (s *Server) Instruct(interval time.Duration, clusters ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,21 +140,21 @@ func (s *Server) receive(number int, stream grpc.BidiStreamingServer[lrsv3.LoadS
 	}
 }
 
-// Reports are the messages that arrived so far.
+// Reports returns the messages received so far.
 func (s *Server) Reports() []Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.reports)
 }
 
-// Streams is the number of streams opened so far, and of those that are open.
+// Streams returns the number of streams opened so far, and the number of open streams.
 func (s *Server) Streams() (opened, open int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.opened, len(s.streams)
 }
 
-// Sum adds up what the messages say.
+// Sum adds up the messages.
 func Sum(reports []Report) (t Totals) {
 	for _, r := range reports {
 		t.Add(r.Message.GetClusterStats())
@@ -162,10 +162,10 @@ func Sum(reports []Report) (t Totals) {
 	return t
 }
 
-// Totals is what was counted, or reported.
+// Totals are counted or reported calls.
 type Totals struct{ Issued, Succeeded, Failed, Dropped uint64 }
 
-// Add adds what a report says.
+// Add adds a report.
 func (t *Totals) Add(stats []*endpointv3.ClusterStats) {
 	for _, c := range stats {
 		t.Dropped += c.GetTotalDroppedRequests()
@@ -177,7 +177,7 @@ func (t *Totals) Add(stats []*endpointv3.ClusterStats) {
 	}
 }
 
-// Await waits for what has arrived to be as it should.
+// Await waits until ready accepts the received reports.
 func (s *Server) Await(ctx context.Context, ready func([]Report) bool) error {
 	for {
 		s.mu.Lock()

@@ -8,8 +8,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// check notes what is wrong with a request. It is called before the request takes
-// effect; t is nil for the first request of a type on the stream.
+// check records protocol violations of a request. It is called before the request takes
+// effect. t is nil for the first request of a type on the stream.
 func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRequest) {
 	for _, n := range r.GetResourceNamesSubscribe() {
 		if slices.Contains(r.GetResourceNamesUnsubscribe(), n) {

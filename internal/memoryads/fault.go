@@ -2,10 +2,10 @@ package memoryads
 
 import "slices"
 
-// faults are what a server does wrong at the moment.
+// faults are the faults that are currently injected.
 type faults struct {
 	refuse       error            // not nil: streams cannot be opened
-	failing      map[string]error // by method: what new streams end with
+	failing      map[string]error // by method: the error that ends new streams
 	silent       map[string]bool  // by method: nothing is answered
 	deaf         bool             // requests are not read
 	holding      bool             // responses are not sent
@@ -38,8 +38,8 @@ func (s *Server) Fail(method string, err error) {
 	s.alter(func(f *faults) { f.failing[method] = err })
 }
 
-// Silence has the server read the requests of a method and answer none of them.
-// What was asked meanwhile stays unanswered when that ends.
+// Silence makes the server read the requests of a method without answering them. These
+// requests stay unanswered after Silence ends.
 func (s *Server) Silence(method string, on bool) {
 	s.alter(func(f *faults) { f.silent[method] = on })
 }

@@ -25,7 +25,7 @@ type Type struct {
 	Name func(body []byte) (string, error)
 }
 
-// A Resource is what a server holds under a name.
+// A Resource is a resource that a server has under a name.
 type Resource struct {
 	Name string
 	// Aliases are other names under which clients may subscribe to it.

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A record is what a server remembers of its clients over all streams. Its keys
-// are a type URL and a version or name.
+// A record has the client state that a server keeps across streams. Its keys are a type URL
+// and a version or name.
 type record struct {
 	violations []string
 	sent       map[string]bool // versions that were sent: of the type, or of a resource
@@ -25,15 +25,14 @@ func (s *Server) Watched(typeURL, name string) {
 	s.record.explicit[key(typeURL, name)] = true
 }
 
-// Violations are what clients did that the protocol forbids, oldest first.
+// Violations returns the clients' protocol violations, oldest first.
 func (s *Server) Violations() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.record.violations)
 }
 
-// Unanswered are the responses that were received and neither ACKed nor NACKed.
-// While the client is busy there may be some; at rest there are none.
+// Unanswered returns the received responses that were neither ACKed nor NACKed.
 func (s *Server) Unanswered() []string { return s.UnansweredFor(0) }
 
 // UnansweredFor are those of them that the client took at least that long ago. It may

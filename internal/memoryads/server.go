@@ -82,8 +82,8 @@ func (s *Server) Heartbeat(typeURL string, names ...string) {
 	s.tell(func(p protocol) { p.heartbeat(h, names) })
 }
 
-// of returns what is held of a type. A type that the server was not made for is a
-// mistake of the test.
+// of returns the resources of a type. A type that the server was not created for is a bug
+// in the test.
 func (s *Server) of(typeURL string) *holdings {
 	h, ok := s.held[typeURL]
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// check notes what is wrong with a request, and what it answers. It is called
-// before the request takes effect.
+// check records protocol violations of a request and the response that it answers. It is
+// called before the request takes effect.
 func (p *sotw) check(h *holdings, t *sotwType, r *discoveryv3.DiscoveryRequest) {
 	if sorted := slices.Sorted(slices.Values(r.GetResourceNames())); len(slices.Compact(sorted)) < len(r.GetResourceNames()) {
 		p.stream.violation("%s: a name is listed twice", h.URL)

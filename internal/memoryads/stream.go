@@ -136,7 +136,7 @@ func (st *stream) respond(m proto.Message, received func()) {
 
 func (st *stream) silent() bool { return st.muted || st.server.faults.silent[st.method] }
 
-// begin notes a request, and checks what is the same in both variants.
+// begin records a request and checks the rules that both variants share.
 func (st *stream) begin(m proto.Message, node *corev3.Node) {
 	st.server.requests = append(st.server.requests, m)
 	st.tell(m)
@@ -152,7 +152,7 @@ func (st *stream) begin(m proto.Message, node *corev3.Node) {
 	}
 }
 
-// violation keeps what the client does wrong.
+// violation records a protocol violation of the client.
 func (st *stream) violation(format string, args ...any) {
 	where := fmt.Sprintf("stream %d: ", st.number)
 	st.server.record.violations = append(st.server.record.violations, where+fmt.Sprintf(format, args...))

@@ -12,8 +12,8 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// HalfClose tells the receiving end of a direction, of every connection there is,
-// that no more will come. What is sent that way afterwards breaks the connection.
+// HalfClose half-closes every current connection in a direction: the receiving end sees the
+// end of the stream. Sending more in this direction breaks the connection.
 func (p *Proxy) HalfClose(d Direction) {
 	for _, l := range p.current() {
 		l.finish(d)
@@ -30,18 +30,18 @@ func (p *Proxy) current() []*link {
 	return links
 }
 
-// Stall stops forwarding in a direction: the proxy neither reads nor writes, so
-// that the sender will block when the buffers between are full. What was read
-// before may still be under way.
+// Stall stops forwarding in a direction. The proxy neither reads nor writes, so the sender
+// blocks once the buffers between are full. Bytes that were read before may still be
+// forwarded.
 func (p *Proxy) Stall(d Direction) { p.command(func() { p.stalled[d] = true }) }
 
 // Resume ends Stall.
 func (p *Proxy) Resume(d Direction) { p.command(func() { p.stalled[d] = false }) }
 
-// Delay has bytes of a direction take that much longer; zero is no delay.
+// Delay delays bytes of a direction. Zero means no delay.
 func (p *Proxy) Delay(d Direction, by time.Duration) { p.command(func() { p.delay[d] = by }) }
 
-// Refuse resets new connections until Accept. Those that there are stay.
+// Refuse resets new connections until Accept. Current connections stay open.
 func (p *Proxy) Refuse() { p.command(func() { p.refusing = true }) }
 
 // Accept ends Refuse.

@@ -1,7 +1,7 @@
-// Package netproxy is a TCP proxy on loopback for tests: it forwards connections
-// to an address and, on command, makes the network between worse. It cuts, stalls,
-// delays and half-closes connections and refuses new ones, and counts what passes.
+// Package netproxy is a TCP proxy on loopback for tests. It forwards connections to an
+// address and, on command, injects network faults. It cuts, stalls, delays and half-closes
+// connections, refuses new ones, and counts the forwarded bytes.
 //
-// A command is in force when its method has returned, for the connections there are
-// and, but for Cut and HalfClose, for those to come.
+// A command is in force when its method returns. It applies to current connections and,
+// except for Cut and HalfClose, to future ones.
 package netproxy

@@ -69,7 +69,7 @@ func runFile(t *testing.T, typ resource.Type, message func() proto.Message, file
 	}
 }
 
-// split takes a case apart: the resource, and what must come of it.
+// split splits a case into the resource and its expected result.
 func split(data string) (text string, want []string) {
 	for line := range strings.Lines(data) {
 		if w, ok := strings.CutPrefix(line, "=> "); ok {
@@ -99,8 +99,8 @@ func options(text string) []Option {
 	return out
 }
 
-// Kit runs the conformance kit on the cases in dir/testdata, in a context in which
-// everything is there.
+// Kit runs the conformance kit on the cases in dir/testdata, with all standard types and
+// extensions registered.
 func Kit(t *testing.T, p plugintest.Plugin, dir string) {
 	t.Helper()
 	dc := Context(t)
@@ -135,7 +135,7 @@ func Profile(p resource.Profile) Option { return func(c *config) { c.profile = p
 // Trusted gives the server the feature trusted_xds_server.
 func Trusted() Option { return func(c *config) { c.features = `"trusted_xds_server"` } }
 
-// Extend registers more than what is there.
+// Extend registers additional types and extensions.
 func Extend(register func(resource.Registrar)) Option {
 	return func(c *config) { c.extend = register }
 }
@@ -179,7 +179,8 @@ func DecodeBytes(dc *resource.DecodeContext, typ resource.Type, body []byte) (re
 	return resource.Describe(typ).Decode(&named, body)
 }
 
-// Context is a context in which everything is there.
+// Context returns a context with all standard types, the built-in extensions and
+// certificate provider instances.
 func Context(t testing.TB, opts ...Option) *resource.DecodeContext {
 	t.Helper()
 	var c config
@@ -213,7 +214,7 @@ func Context(t testing.TB, opts ...Option) *resource.DecodeContext {
 	return dc
 }
 
-// Verdict is what comes of decoding, as cases write it.
+// Verdict returns the result of decoding in the form that cases use.
 func Verdict(err error) []string {
 	if err == nil {
 		return []string{"ok"}

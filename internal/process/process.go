@@ -1,5 +1,5 @@
-// Package process is what programs that measure need of processes: a server that runs in
-// one of its own, so that what it costs is not measured, and the processor time of this one.
+// Package process has helpers for benchmark subprocesses. They run a server in a process of
+// its own, so that its cost is not measured, and read the processor time of this process.
 package process
 
 import (
@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A Child is this program once more, in a process of its own, that is spoken to by lines.
+// A Child is a second process of this program. It is controlled by lines of text.
 type Child struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -49,7 +49,7 @@ func (c *Child) Line() (string, error) {
 	return strings.TrimSpace(line), nil
 }
 
-// Ask gives a command, a line, and returns the line that answers it.
+// Ask sends a command line and returns the line that answers it.
 func (c *Child) Ask(format string, args ...any) (string, error) {
 	if _, err := fmt.Fprintf(c.in, format+"\n", args...); err != nil {
 		return "", err
@@ -57,16 +57,16 @@ func (c *Child) Ask(format string, args ...any) (string, error) {
 	return c.Line()
 }
 
-// Do gives a command, a line, and waits for the line that says it is done.
+// Do sends a command line and waits for its confirmation.
 func (c *Child) Do(format string, args ...any) error {
 	_, err := c.Ask(format, args...)
 	return err
 }
 
-// Stop ends the child's input, which a child takes for the end, and waits for it.
+// Stop closes the child's input, which ends the child, and waits for it.
 func (c *Child) Stop() {
 	_ = c.in.Close()
-	_ = c.cmd.Wait() // it has nothing more to say
+	_ = c.cmd.Wait() // the child has no more results
 }
 
 // CPU is the processor time that this process has used.

@@ -99,7 +99,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 	return nil
 }
 
-// A turn is what one call cost, on average.
+// A turn is the average cost of one call.
 type turn struct{ wall, cpu, allocs, bytes float64 }
 
 func medianOf(turns []turn, what func(turn) float64) float64 {

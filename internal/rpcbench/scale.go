@@ -23,8 +23,8 @@ import (
 // The target "large" has that many clusters with that many endpoints each.
 const clusters, endpoints = 1000, 100
 
-// scale prints how long it takes from making a channel for a large target to the end of its
-// first call, and what memory it has then. Each time is another process.
+// scale prints the time from creating a channel for a large target to the end of its first
+// call, and the memory afterwards. Each measurement runs in a new process.
 func scale(ctx context.Context, times int) error {
 	s, err := startServer(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func scale(ctx context.Context, times int) error {
 	return nil
 }
 
-// first makes one channel and one call, and prints what that took.
+// first creates one channel, makes one call, and prints the cost.
 func first(ctx context.Context, name string, s *server) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()

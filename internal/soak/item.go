@@ -20,7 +20,7 @@ type item struct {
 	version   int // the newest one
 
 	mu  sync.Mutex
-	raw []byte // as told last; nil: there is none
+	raw []byte // the last delivered content; nil if there is none
 	err error
 }
 
@@ -34,8 +34,8 @@ func (it *item) notify(ev resource.Event[resource.Update]) {
 	}
 }
 
-// lost says what the watcher or the cache lacks; nil when both have the newest
-// version.
+// lost describes the state that the watcher or the cache lacks. It returns nil when both
+// have the newest version.
 func (it *item) lost(c resource.Client) error {
 	it.mu.Lock()
 	raw, err := it.raw, it.err
@@ -60,7 +60,7 @@ func (it *item) lost(c resource.Client) error {
 	return nil
 }
 
-// versionOf finds the version in a resource; empty if it has none.
+// versionOf returns the version inside a resource, or "" if it has none.
 func versionOf(typ string, raw []byte) string {
 	if typ == clusterType {
 		m := new(clusterv3.Cluster)

@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A plan is what a run does.
+// A plan is the configuration of a run.
 type plan struct {
 	time      time.Duration // of churn
 	resources int           // of all authorities and types
@@ -28,7 +28,7 @@ type plan struct {
 	every     time.Duration // between changes
 	breaks    time.Duration // between disconnections
 	rests     time.Duration // between rests
-	patience  time.Duration // for what was sent to arrive, at rest
+	patience  time.Duration // the limit for delivering all updates at a rest
 }
 
 func main() {
@@ -47,7 +47,7 @@ func main() {
 	}
 }
 
-// run carries out a plan; the error says what did not hold.
+// run executes a plan. The error describes the first failed check.
 func run(ctx context.Context, p plan, out io.Writer) (err error) {
 	w, err := newWorld(p.resources) //nolint:contextcheck // the control planes end with close
 	if err != nil {

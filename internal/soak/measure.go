@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/netproxy"
 )
 
-// A sample is what is measured at a rest.
+// A sample is a measurement at a rest.
 type sample struct {
 	at         time.Duration
 	goroutines int
@@ -79,9 +79,9 @@ func (w *world) settle(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// What may be more at the end than after the warm-up. Connections come and go, and
-// with them a few goroutines; a leak of one a disconnection, or of one update in a
-// thousand, is far more.
+// The allowed growth between the warm-up and the end. Connections come and go, each with a
+// few goroutines. A leak of one goroutine per disconnection, or of one update in a
+// thousand, is far larger.
 const (
 	moreGoroutines = 20
 	moreHeap       = 1.15

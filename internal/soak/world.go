@@ -32,7 +32,7 @@ var authorities = []struct {
 	{"south.example", []int{2}},
 }
 
-// What each server says it can do.
+// The features of each server.
 var features = [][]any{nil, {bootstrap.FeatureTransportDelta}, {bootstrap.FeatureTransportAuto}}
 
 // A world is the control planes, the proxies before them, and the client.

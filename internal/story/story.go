@@ -1,4 +1,4 @@
-// Package story writes what examples tell.
+// Package story prints the output of examples.
 package story
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/fatih/color"
 )
 
-// Main runs an example until it ends or its time is over, and exits with 1 if it fails.
+// Main runs an example until it ends or its time is over. It exits with 1 if the example
+// fails.
 func Main(name string, timeout time.Duration, run func(context.Context, io.Writer) error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	err := run(ctx, os.Stdout)
@@ -22,13 +23,13 @@ func Main(name string, timeout time.Duration, run func(context.Context, io.Write
 	}
 }
 
-// A Teller writes the story. There is colour on a terminal only.
+// A Teller prints the story. It uses colour only on a terminal.
 type Teller struct {
 	out     io.Writer
 	written int // chapters
 }
 
-// New is a Teller that writes to out.
+// New returns a Teller that writes to out.
 func New(out io.Writer) Teller { return Teller{out: out} }
 
 // Title is the first line, and the last.
@@ -50,12 +51,12 @@ func (t *Teller) Play(ctx context.Context, chapters ...func(context.Context) err
 	return nil
 }
 
-// Line tells something.
+// Line prints a line.
 func (t *Teller) Line(format string, args ...any) {
 	fmt.Fprintf(t.out, "   "+format+"\n", args...)
 }
 
-// Seen tells what was not only said but checked.
+// Seen prints an event that the example has verified.
 func (t *Teller) Seen(format string, args ...any) {
 	fmt.Fprintf(t.out, "   %s %s\n", color.GreenString("✓"), fmt.Sprintf(format, args...))
 }

@@ -1,5 +1,5 @@
-// Package testca makes certificate authorities and certificates for tests and examples, so
-// that none is kept in a file that expires.
+// Package testca creates certificate authorities and certificates for tests and examples,
+// so that no file with an expiring certificate is needed.
 package testca
 
 import (
@@ -23,7 +23,7 @@ type CA struct {
 	key         *ecdsa.PrivateKey
 }
 
-// New makes an authority with a name, which is valid for a day.
+// New creates an authority with a name. It is valid for a day.
 func New(name string) (*CA, error) {
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
@@ -43,19 +43,18 @@ func New(name string) (*CA, error) {
 	return &CA{c, key}, nil
 }
 
-// Pool has the authority alone.
+// Pool returns a pool with only this authority.
 func (ca *CA) Pool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(ca.Certificate)
 	return p
 }
 
-// PEM is the authority's certificate, encoded.
+// PEM returns the authority's certificate in PEM.
 func (ca *CA) PEM() []byte { return encode("CERTIFICATE", ca.Certificate.Raw) }
 
-// Issue makes a certificate with what the template says, which is a subject and names; it
-// is for servers and clients, unless the template says otherwise, and valid for a day. Leaf
-// is set in what is returned.
+// Issue creates a certificate from a template with a subject and names. By default it is
+// valid for a day, for servers and clients. The result has Leaf set.
 func (ca *CA) Issue(template x509.Certificate) (tls.Certificate, error) {
 	if template.ExtKeyUsage == nil {
 		template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
@@ -89,8 +88,8 @@ func sign(template, parent *x509.Certificate, key, by *ecdsa.PrivateKey) ([]byte
 	return der, nil
 }
 
-// WritePair writes a certificate that [CA.Issue] made, and its key, to cert.pem and key.pem
-// in a folder. Each of them is replaced at once.
+// WritePair writes a certificate from [CA.Issue] and its key to cert.pem and key.pem in a
+// folder. It replaces each file atomically.
 func WritePair(dir string, c tls.Certificate) error {
 	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
 	if err != nil {
@@ -102,7 +101,7 @@ func WritePair(dir string, c tls.Certificate) error {
 	return Write(filepath.Join(dir, "cert.pem"), encode("CERTIFICATE", c.Certificate[0]))
 }
 
-// Write replaces a file at once, so that nobody reads a part of it.
+// Write replaces a file atomically, so that nobody reads a part of it.
 func Write(path string, content []byte) error {
 	if err := os.WriteFile(path+".new", content, 0o600); err != nil {
 		return fmt.Errorf("testca: %w", err)
