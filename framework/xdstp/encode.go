@@ -78,9 +78,9 @@ func encode(s string, in component) string {
 	return s
 }
 
-// canonical returns raw with every character decoded once, and escaped again if
-// it may not stand literally in that component. The result is raw itself if that
-// changes nothing. The second result is the rule that raw breaks, or "".
+// canonical returns raw with every character decoded once, and escaped again if it may not stand
+// literally in that component. The result is raw itself if nothing changes. The second result is
+// the rule that raw breaks, or "".
 func canonical(raw string, in component) (string, string) {
 	var out []byte // nil while raw[:i] is canonical
 	for i := 0; i < len(raw); {
@@ -114,8 +114,8 @@ func canonical(raw string, in component) (string, string) {
 	return string(out), ""
 }
 
-// appendRune appends r, which was escaped in the input or should have been, as
-// it stands in the canonical form of a component.
+// appendRune appends r in the canonical form of a component. In the input, r was escaped or should
+// have been.
 func appendRune(dst []byte, r rune, in component) []byte {
 	var octets [utf8.UTFMax]byte
 	for _, c := range octets[:utf8.EncodeRune(octets[:], r)] {

@@ -5,15 +5,14 @@ import (
 	"unicode/utf8"
 )
 
-// Error says why a string is no name or locator.
+// Error is the reason why a string is not a name or locator.
 type Error struct {
-	// Part is the part of the name that is wrong: "name", "authority", "type",
-	// "id", "parameter", "directive", "entry" or "alt", or "alt " and a part for
-	// what is wrong inside an alternative.
+	// Part is the invalid part of the name: "name", "authority", "type", "id", "parameter",
+	// "directive", "entry" or "alt". It is "alt " and a part for a problem inside an alternative.
 	Part string
-	// Value is that part as it was given, shortened if it is long.
+	// Value is that part as given, shortened if it is long.
 	Value string
-	// Rule is what the part must be.
+	// Rule is the rule that the part breaks.
 	Rule string
 }
 

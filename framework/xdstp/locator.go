@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// Locator is a name and how to find what it names: TP1's URL, and the message
+// Locator is a name with directives for finding its resource: TP1's URL, and the message
 // xds.core.v3.ResourceLocator. Only Name goes on the wire.
 type Locator struct {
 	// Name is the resource or collection.
 	Name Name
 	// Entry is the name of an inlined entry of the list collection Name, or "".
 	Entry string
-	// Alternates are locators to use instead if Name's authority cannot be reached.
-	// TP1 allows one for each locator; that one may have its own.
+	// Alternates are locators to use instead if Name's authority cannot be reached. TP1 allows one
+	// for each locator, which may have its own.
 	Alternates []Locator
 }
 
@@ -21,11 +21,10 @@ type Locator struct {
 //
 //	xdstp://foo/some.Type/table#alt=xdstp://bar/some.Type/other,entry=x
 //
-// Directives are separated by commas, and each may appear once. Their values are
-// percent-encoded; alt is an xdstp URI and may hold directives, so a '#' or ','
-// inside it is encoded once for each level, and a '%' too. entry consists of
-// letters, digits and "_-./~:" (resource_locator.proto). An old-style name is a
-// Locator without directives: it is opaque. The error is an [*Error].
+// Directives are separated by commas, and each may appear once. Their values are percent-encoded.
+// alt is an xdstp URI and may have directives itself, so a '#', ',' or '%' inside it is encoded
+// once for each level. entry consists of letters, digits and "_-./~:" (resource_locator.proto). An
+// old-style name is opaque, so its Locator has no directives. The error is an [*Error].
 func ParseLocator(s string) (Locator, error) {
 	if !strings.HasPrefix(s, scheme) {
 		n, err := Opaque(s)

@@ -7,17 +7,17 @@ import (
 
 // Name is the name of one xDS resource or glob collection, in canonical form.
 //
-// Names are small, immutable and comparable: two of them are == if and only if
-// they name the same thing, so they work as map keys. The zero Name is no name.
+// Names are small, immutable and comparable: two of them are == if and only if they name the same
+// resource, so they work as map keys. The zero Name is not a name.
 type Name struct {
 	s string
-	// What the parts of an xdstp name end at in s; all zero in an old-style name,
-	// so that it never equals a new-style one with the same text.
+	// The ends of the parts of an xdstp name in s. All are zero in an old-style name, so that it
+	// never equals a new-style one with the same text.
 	authorityEnd, typeEnd, pathEnd uint16
 }
 
-// String returns the canonical form: what goes on the wire and keys a cache. It
-// has no directives. It is "" for the zero Name.
+// String returns the canonical form, which goes on the wire and keys a cache. It has no directives.
+// It is "" for the zero Name.
 func (n Name) String() string { return n.s }
 
 // MarshalText returns the canonical form, so that names are readable in JSON and
@@ -30,9 +30,9 @@ func (n Name) IsZero() bool { return n.s == "" }
 // IsXdstp reports whether n is a new-style name.
 func (n Name) IsXdstp() bool { return n.typeEnd != 0 }
 
-// Authority returns the authority, percent-decoded, or "" if it is empty. That is
-// the key into the authorities of a bootstrap file (gRFC A47). It means nothing
-// for an old-style name: ask IsXdstp first.
+// Authority returns the authority, percent-decoded, or "" if it is empty. It is the key into the
+// authorities of a bootstrap file (gRFC A47). For an old-style name the result is meaningless:
+// check IsXdstp first.
 func (n Name) Authority() string {
 	if !n.IsXdstp() {
 		return ""
@@ -49,9 +49,9 @@ func (n Name) Type() string {
 	return decode(n.s[n.authorityEnd+1 : n.typeEnd])
 }
 
-// ID returns what follows the type in the path, canonical and still
-// percent-encoded, because an escaped '/' means something else than a literal
-// one. It is "" if there is none. Of an old-style name it is the whole name.
+// ID returns the part of the path after the type, or "" if there is none. It is canonical and still
+// percent-encoded, because an escaped '/' differs from a literal one. For an old-style name it is
+// the whole name.
 func (n Name) ID() string {
 	switch {
 	case !n.IsXdstp():
@@ -77,7 +77,7 @@ func (n Name) Params() iter.Seq2[string, string] {
 	}
 }
 
-// query returns the parameters as they stand in the name, without the '?'.
+// query returns the parameters in the name, without the '?'.
 func (n Name) query() string {
 	if !n.IsXdstp() || int(n.pathEnd) == len(n.s) {
 		return ""
@@ -85,10 +85,9 @@ func (n Name) query() string {
 	return n.s[n.pathEnd+1:]
 }
 
-// CheckType reports whether n can name a resource of the protobuf message with
-// this full name, such as "envoy.config.cluster.v3.Cluster". The type in a
-// new-style name (or glob) must be that message (TP1), and there must be an id.
-// An old-style name says nothing about its type and fits every message. The error
+// CheckType reports whether n can name a resource of the protobuf message with this full name, such
+// as "envoy.config.cluster.v3.Cluster". The type in a new-style name (or glob) must be that message
+// (TP1), and there must be an id. An old-style name has no type and fits every message. The error
 // is an [*Error].
 func (n Name) CheckType(message string) error {
 	switch {
@@ -104,9 +103,8 @@ func (n Name) CheckType(message string) error {
 	return nil
 }
 
-// IsCollection reports whether n names a list collection: a resource of a type
-// that is named <T>Collection, by TP1's convention. It contains or lists the
-// resources of type T.
+// IsCollection reports whether n names a list collection: a resource whose type is named
+// <T>Collection, by TP1's convention. It contains or lists resources of type T.
 func (n Name) IsCollection() bool {
 	element, ok := strings.CutSuffix(n.Type(), "Collection")
 	return ok && element != "" && !strings.HasSuffix(element, ".")
@@ -120,14 +118,13 @@ func (n Name) IsGlob() bool {
 
 // Contains reports whether member belongs to the glob collection n.
 //
-// Authority, type and context parameters must be the same, and the id of member
-// must be that of n with one segment in place of the '*'. Globs do not reach
-// deeper: TP1 speaks of resources that share a directory to which "/*" is
-// appended. Envoy (which finds the glob of a resource by cutting its id after
-// the last '/') and diderot read it like this too. So ".../foo/*" contains
-// ".../foo/bar" but not ".../foo/bar/baz". An encoded '/' is part of a segment.
+// Authority, type and context parameters must be the same. The id of member must be that of n with
+// one segment in place of the '*'. Globs do not match deeper: TP1 speaks of resources that share a
+// directory to which "/*" is appended. Envoy (which finds the glob of a resource by cutting its id
+// after the last '/') and diderot behave in the same way. So ".../foo/*" contains ".../foo/bar" but
+// not ".../foo/bar/baz". An encoded '/' is part of a segment.
 //
-// A glob is no member of a glob, and an old-style name is no member of anything.
+// A glob is not a member of a glob, and an old-style name is not a member of any collection.
 func (n Name) Contains(member Name) bool {
 	if !n.IsGlob() || !member.IsXdstp() || member.IsGlob() || n.query() != member.query() {
 		return false
@@ -137,8 +134,8 @@ func (n Name) Contains(member Name) bool {
 	return ok && !strings.Contains(segment, "/")
 }
 
-// Glob is the glob collection that n is a member of, as [Name.Contains] has it. Old-style
-// names and globs are members of none.
+// Glob returns the glob collection that contains n by [Name.Contains]. Old-style names and globs
+// are not members of one.
 func (n Name) Glob() (glob Name, ok bool) {
 	if !n.IsXdstp() || n.IsGlob() || n.ID() == "" {
 		return Name{}, false

@@ -32,7 +32,7 @@ func canonicalParams(raw string) (string, *Error) {
 	return raw, nil
 }
 
-// normalizeParams does what canonicalParams promises where there is something to do.
+// normalizeParams does the work of canonicalParams for a query that is not canonical.
 func normalizeParams(raw string) (string, *Error) {
 	var params []param
 	for piece := range strings.SplitSeq(raw, "&") {
@@ -63,7 +63,7 @@ func parseParam(piece string) (p param, unchanged bool, err *Error) {
 	return p, hasValue && p.key == rawKey && p.value == rawValue, nil
 }
 
-// joinParams sorts params and keeps the last of those that share a key.
+// joinParams sorts params and keeps the last of those with the same key.
 func joinParams(params []param) string {
 	slices.SortStableFunc(params, compareKeys)
 	var out strings.Builder

@@ -11,25 +11,23 @@ const (
 	prefix = scheme + "//"
 )
 
-// MaxLength is the greatest length of a name in bytes, both as it is given (with
-// its directives) and in its canonical form. Longer ones are errors, of either
-// style. It is a little more than the 8000 octets that RFC 9110 section 4.1 asks
-// everybody to support in a URI, so no name that works elsewhere is refused; and
-// it bounds what one name from a control plane costs.
+// MaxLength is the limit of a name's length in bytes, both as given (with its directives) and in
+// canonical form. Longer names of either style are errors. It is slightly more than the 8000 octets
+// that RFC 9110 section 4.1 recommends everybody to support in a URI, so no name that works
+// elsewhere is rejected. It bounds the cost of one name from a control plane.
 const MaxLength = 8192
 
-// Parse parses a name of either style. What starts with "xdstp:" is a new-style
-// name: it is put into canonical form, and its directives are checked and
-// dropped. Anything else is an old-style name. The error is an [*Error].
+// Parse parses a name of either style. A string that starts with "xdstp:" is a new-style name.
+// Parse returns it in canonical form, and checks and drops its directives. Any other string is an
+// old-style name. The error is an [*Error].
 func Parse(s string) (Name, error) {
 	l, err := ParseLocator(s)
 	return l.Name, err
 }
 
-// Opaque makes an old-style name of the whole of s, even if it starts with
-// "xdstp:". That is how gRFC A47 treats all names where federation is switched
-// off. The error is an [*Error]: s is empty, not UTF-8 (as protobuf strings must
-// be) or longer than [MaxLength].
+// Opaque returns an old-style name with the whole of s, even if s starts with "xdstp:". gRFC A47
+// requires this for all names if federation is switched off. The error is an [*Error]: s is empty,
+// not UTF-8 (as protobuf strings must be) or longer than [MaxLength].
 func Opaque(s string) (Name, error) {
 	if err := checkText(s); err != nil {
 		return Name{}, err
@@ -81,8 +79,8 @@ func parseURN(s string) (Name, error) {
 	return assemble(s, same, authority, typ, id, query)
 }
 
-// assemble makes a name of canonical parts. It keeps s if s consists of just
-// these, and no more separators than they need.
+// assemble returns a name of canonical parts. It keeps s if s consists of exactly these parts and
+// their separators.
 func assemble(s string, same bool, authority, typ, id, query string) (Name, error) {
 	authorityEnd := len(prefix) + len(authority)
 	typeEnd := authorityEnd + len("/") + len(typ)
