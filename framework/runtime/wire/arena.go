@@ -2,30 +2,30 @@ package wire
 
 import "sync"
 
-// The most that an [Arena] makes room for beyond what it is asked for: elements
-// need not be alike, and the control plane says how many there are.
+// The limits of the room that an [Arena] makes beyond a request: elements may differ, and the
+// control plane decides how many there are.
 const (
 	maxElements = 1 << 10
 	maxText     = 1 << 14 // bytes
 )
 
-// An Arena makes the slices and texts of one resource in few allocations: those of
-// its views, and those that its update keeps. Views tell it what is to come. The
-// zero value is ready; nil allocates each slice.
+// An Arena allocates the slices and texts of one resource in few allocations: those of its views,
+// and those that its update keeps. Views announce their needs to it. The zero value is ready. A nil
+// Arena allocates each slice.
 type Arena struct {
 	blocks  []emptied // of *block[T], by T
-	outer   int       // how many elements the last list of views has
-	left    int       // how many elements are still to ask for strings
+	outer   int       // number of elements in the last list of views
+	left    int       // number of elements that have yet to ask for strings
 	strings block[string]
 	text    []byte
-	own     Budget // for readers that are given none
+	own     Budget // for readers without another budget
 }
 
-// A Pool keeps the arenas of a type's resources from one to the next. It is safe for
-// concurrent use; nil keeps none.
+// A Pool keeps the arenas of a type's resources for later resources. It is safe for concurrent use.
+// A nil Pool keeps none.
 type Pool struct{ arenas sync.Pool }
 
-// Get is an arena for one resource.
+// Get returns an arena for one resource.
 func (p *Pool) Get() *Arena {
 	if p != nil {
 		if a, ok := p.arenas.Get().(*Arena); ok {
@@ -35,8 +35,8 @@ func (p *Pool) Get() *Arena {
 	return new(Arena)
 }
 
-// Put takes an arena back when its resource is decoded, with the room of all that
-// [Scratch] made, which must not be used any more.
+// Put returns an arena when its resource is decoded. The memory of all [Scratch] calls must not be
+// used any more.
 func (p *Pool) Put(a *Arena) {
 	if p == nil {
 		return
@@ -48,27 +48,26 @@ func (p *Pool) Put(a *Arena) {
 	p.arenas.Put(a)
 }
 
-// Read is [Read] for a resource whose slices the arena makes, within a budget.
+// Read is [Read] for a resource whose slices the arena allocates, within a budget.
 func (a *Arena) Read(b []byte, budget *Budget) Reader {
 	r := Read(b)
 	r.arena, r.budget = a, budget
 	return r
 }
 
-// Budget is a budget of the arena's own, for a resource that is decoded outside a
-// client.
+// Budget returns the arena's own budget, for a resource that is decoded outside a client.
 func (a *Arena) Budget() *Budget { return &a.own }
 
-// A block is what there is for slices of one type.
+// A block is the memory for slices of one type.
 type block[T any] struct {
 	free    []T
-	given   int // how many elements there are in all slices
-	scratch []T // what is used again, to its length in use
+	given   int // number of elements in all slices
+	scratch []T // reused memory, up to its length in use
 }
 
 type emptied interface{ empty() }
 
-// empty makes a block ready for another resource.
+// empty prepares a block for another resource.
 func (b *block[T]) empty() {
 	if cap(b.scratch) > maxElements {
 		b.scratch = nil
@@ -88,8 +87,8 @@ func blockOf[T any](a *Arena) *block[T] {
 	return b
 }
 
-// slice is an empty slice with room for n elements. Where it has to allocate, it
-// makes room for as many as are wanted.
+// slice returns an empty slice with room for n elements. If it has to allocate, it makes room for
+// want elements.
 func (b *block[T]) slice(n, want int) []T {
 	if n > len(b.free) {
 		b.free = make([]T, max(n, min(want, maxElements)))
@@ -100,7 +99,7 @@ func (b *block[T]) slice(n, want int) []T {
 	return out
 }
 
-// again is [block.slice] of what is used again.
+// again is [block.slice] for reused memory.
 func (b *block[T]) again(n, want int) []T {
 	used := len(b.scratch)
 	if n > cap(b.scratch)-used {
@@ -111,9 +110,8 @@ func (b *block[T]) again(n, want int) []T {
 	return b.scratch[used : used : used+n]
 }
 
-// wanted is how many elements of a list of n views to make room for: the first list
-// makes it for those of the elements beside the one that it is in, as if they were
-// alike.
+// wanted returns the number of elements to make room for in a list of n views. The first list also
+// makes room for the lists in the sibling elements, as if these were alike.
 func (b *block[T]) wanted(a *Arena, n int) int {
 	want := n
 	if b.given == 0 {
@@ -123,8 +121,8 @@ func (b *block[T]) wanted(a *Arena, n int) int {
 	return want
 }
 
-// List is an empty slice, for the update, with room for n elements, each made of a
-// view V; nil where n is 0.
+// List returns an empty slice, for the update, with room for n elements, each made of a view V. It
+// returns nil if n is 0.
 func List[T, V any](a *Arena, n int) []T {
 	if n == 0 {
 		return nil
@@ -133,8 +131,8 @@ func List[T, V any](a *Arena, n int) []T {
 	return b.slice(n, blockOf[V](a).given-b.given)
 }
 
-// Strings is an empty slice, for the update, with room for n strings, of which each
-// view V asks for as many; nil where n is 0.
+// Strings returns an empty slice, for the update, with room for n strings. Each view V asks for as
+// many. It returns nil if n is 0.
 func Strings[V any](a *Arena, n int) []string {
 	if n == 0 {
 		return nil
@@ -146,8 +144,8 @@ func Strings[V any](a *Arena, n int) []string {
 	return a.strings.slice(n, n*(a.left+1))
 }
 
-// Buffer is an empty slice with room for n bytes, of which [Arena.Text] makes a string
-// in place.
+// Buffer returns an empty slice with room for n bytes, which [Arena.Text] converts to a string in
+// place.
 func (a *Arena) Buffer(n int) []byte {
 	if cap(a.text)-len(a.text) < n {
 		a.text = make([]byte, 0, max(n, min(n*(a.left+1), maxText)))
@@ -155,8 +153,8 @@ func (a *Arena) Buffer(n int) []byte {
 	return a.text[len(a.text):]
 }
 
-// Text is a string of what was appended to the last buffer, which nothing may be
-// appended to any more.
+// Text returns a string of the bytes appended to the last buffer. The caller must not append to it
+// any more.
 func (a *Arena) Text(b []byte) string {
 	if start := len(a.text); cap(b) == cap(a.text)-start { // else there was not room enough
 		a.text = a.text[:start+len(b)]

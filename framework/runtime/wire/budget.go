@@ -44,8 +44,8 @@ type meter struct {
 // A pot is the shared limit of one kind of cost.
 type pot struct{ left atomic.Int64 }
 
-// grant is the most that a meter takes from a pot beyond its need. Resources are decoded
-// on several processors, which should not contend for the pot with each list.
+// grant is the limit of the amount that a meter takes from a pot beyond its need. Several
+// processors decode resources and should not contend for the pot at each list.
 const grant = 64 << 10
 
 // Start resets the budget for a new resource. Costs and Shared may be nil.
@@ -59,7 +59,7 @@ func (b *Budget) Start(q Quotas, c *Costs, s *Shared) {
 	}
 }
 
-// take spends n of the resource's limit and kept of the shared one, if there is as much.
+// take spends n of the resource's limit and kept of the shared one, if both suffice.
 func (m *meter) take(n, kept int64) verdict {
 	switch {
 	case n > m.left:
@@ -106,7 +106,7 @@ type Excess struct {
 	at int // where the list is in the encoded message; -1: unknown
 }
 
-// Excess is the first cost that was denied; nil: none was.
+// Excess returns the first cost that was denied, or nil.
 func (b *Budget) Excess() *Excess {
 	if b == nil {
 		return nil
@@ -114,8 +114,8 @@ func (b *Budget) Excess() *Excess {
 	return b.over
 }
 
-// Elements spends the memory of n elements of a size, and reports whether the budget has
-// it. When it has not, decoding must end: the budget denies everything from then on.
+// Elements spends the memory of n elements of a size, and reports whether the budget allows it. If
+// not, decoding must end: the budget denies everything from then on.
 func (b *Budget) Elements(n, size int) bool { return b.elements(n, size, -1) }
 
 func (b *Budget) elements(n, size, at int) bool {
@@ -154,7 +154,7 @@ func (b *Budget) settle(v verdict, e Excess) bool {
 	return false
 }
 
-// sizeOf is the size of a value.
+// sizeOf returns the size of a value.
 func sizeOf[T any]() int {
 	var x T
 	return int(unsafe.Sizeof(x))

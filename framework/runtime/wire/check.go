@@ -8,9 +8,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Check reports whether b is an encoded message of m's type in every byte: the
-// messages in it, how deep they are nested, and that strings are UTF-8. Of m, only
-// the type counts. Messages in an Any are not looked into.
+// Check reports whether all of b is a valid encoding of a message of m's type: nested messages, the
+// depth of nesting, and UTF-8 in strings. Only m's type is used. Messages in an Any are not
+// checked.
 func Check(b []byte, m proto.Message) bool {
 	r := Read(b)
 	return r.Check(m)
@@ -30,7 +30,7 @@ func (r *Reader) check(m protoreflect.MessageDescriptor) {
 	r.Leave(outer)
 }
 
-// fields goes through what was entered.
+// fields checks the fields of the entered message.
 func (r *Reader) fields(fields protoreflect.FieldDescriptors) {
 	for r.Next() {
 		number, typ := protowire.DecodeTag(uint64(r.tag))

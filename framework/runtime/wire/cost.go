@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// Costs knows the memory that [proto.Unmarshal] takes for encoded messages. The zero
-// value is ready. It is safe for concurrent use.
+// Costs computes the memory that [proto.Unmarshal] takes for encoded messages. The zero value is
+// ready. It is safe for concurrent use.
 type Costs struct{ plans sync.Map } // of *plan, by protoreflect.FullName
 
-// Messages spends the memory that unmarshalling b into m takes, and that of the value
-// that is made of m. It reports whether the budget has it. Of m, only the type counts.
+// Messages spends the memory for unmarshalling encoded into m, and for the value that is made of m.
+// It reports whether the budget allows it. Only m's type is used.
 func (b *Budget) Messages(encoded []byte, m proto.Message) bool {
 	if b == nil {
 		return true
@@ -38,10 +38,10 @@ func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 // a response share, because the message does not outlive the resource's decoding.
 const made = 2
 
-// A plan is how the memory of a message is counted.
+// A plan describes how to count the memory of a message.
 type plan struct {
 	costs *Costs
-	size  int64 // of the message without anything in it
+	size  int64 // of the empty message
 	desc  protoreflect.MessageDescriptor
 
 	once   sync.Once
@@ -49,7 +49,7 @@ type plan struct {
 	others map[protowire.Number]part
 }
 
-// A part is how the memory of a field's value is counted.
+// A part describes how to count the memory of a field's value.
 type part struct {
 	kind  partKind
 	each  int64 // of each occurrence
@@ -59,9 +59,9 @@ type part struct {
 type partKind uint8
 
 const (
-	opaque   partKind = iota // only each counts
-	message                  // so does the message
-	mapEntry                 // and that of an entry
+	opaque   partKind = iota // only each is counted
+	message                  // each and the message
+	mapEntry                 // each and the entry
 	packed                   // scalars, which may be packed
 )
 
@@ -84,7 +84,7 @@ func (c *Costs) plan(d protoreflect.MessageDescriptor) *plan {
 	return p.(*plan)
 }
 
-// sizeOfMessage is the size of the struct of a message. An entry of a map has none.
+// sizeOfMessage returns the size of the message's struct. A map entry has none.
 func sizeOfMessage(d protoreflect.MessageDescriptor) int64 {
 	if d.IsMapEntry() {
 		return 0
@@ -139,7 +139,7 @@ func (p *plan) part(f protoreflect.FieldDescriptor) part {
 	return one
 }
 
-// cost is the memory of the message that r would enter.
+// cost returns the memory of the message that r would enter.
 func (p *plan) cost(r *Reader) int64 {
 	p.once.Do(p.build)
 	total := p.size

@@ -1,32 +1,31 @@
-// Package wire is what generated decoders of the kind `wire` call: it reads the
+// Package wire has the functions that generated decoders of the kind `wire` call. It reads the
 // encoding of protobuf in place.
 //
 // # Views
 //
-// For every message of which something is read, a decoder has a view: a struct of
-// what is read and nothing else, with a method that fills it from a [Reader], and
-// with getters that are called as those of the message are. What reads messages
-// therefore reads views, and both decoders of a type are one piece of code over
-// two ways to read bytes.
+// A decoder has a view for every message that it reads. A view is a struct with only the fields
+// that are read. One method fills it from a [Reader]. Its getters have the signatures of the
+// message's getters. Code that reads messages therefore reads views, too, and both decoders of a
+// type share their code.
 //
-// # What is shared
+// # Shared memory
 //
-// Strings and bytes of a view are parts of the encoded resource, which an update
-// keeps as long as it lives. Nobody may change these bytes.
+// Strings and bytes of a view are parts of the encoded resource, which an update keeps as long as
+// it lives. Nobody may change these bytes.
 //
-// # What is accepted
+// # Accepted encodings
 //
-// All that [proto.Unmarshal] accepts, with the same result: the last scalar wins,
-// occurrences of a message merge, the last member of a oneof wins, repeated
-// scalars may be packed or not, a field of another wire type is an unknown one.
-// What is not read is skipped as bytes: a message in it may be malformed, and a
-// string may be no UTF-8. [Check] looks at every byte.
+// Readers accept every encoding that [proto.Unmarshal] accepts, with the same result. The last
+// scalar wins, occurrences of a message merge, and the last member of a oneof wins. Repeated
+// scalars may be packed or not. A field of another wire type counts as unknown. Fields that are not
+// read are skipped as bytes: a message in them may be malformed, and a string need not be UTF-8.
+// [Check] validates every byte.
 //
-// # What is used again
+// # Reused memory
 //
-// Lists of views are made in an [Arena], which a [Pool] keeps for the next resource of
-// the type. Only generated code sees such views; hooks are given copies, or parts of
-// views that are not used again.
+// Lists of views are allocated in an [Arena], which a [Pool] keeps for the next resource of the
+// type. Only generated code sees such views. Hooks receive copies, or parts of views that are not
+// reused.
 //
-// Nothing but a Pool is safe for concurrent use, and nothing is kept after a call.
+// Only a Pool is safe for concurrent use. No function keeps its arguments after a call.
 package wire

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Element adds an element to a list and returns it, to be filled. The first makes
-// room for all that the field has from here on.
+// Element adds an element to a list and returns it for filling. The first call makes room for all
+// further elements of the field.
 func Element[T any](list *[]T, r *Reader) *T {
 	if len(*list) == cap(*list) {
 		room(list, r, (*block[T]).slice)
@@ -15,8 +15,8 @@ func Element[T any](list *[]T, r *Reader) *T {
 	return Add(list)
 }
 
-// Scratch is [Element] of a list of views that nobody keeps or points into when the
-// resource is decoded: its room is used again for the next one.
+// Scratch is [Element] for a list of views that nobody keeps or points into after the resource is
+// decoded. Its memory is reused for the next resource.
 func Scratch[T any](list *[]T, r *Reader) *T {
 	if len(*list) == cap(*list) {
 		room(list, r, (*block[T]).again)
@@ -32,9 +32,9 @@ func Append[T any](list []T, x T, r *Reader) []T {
 	return append(list, x)
 }
 
-// room makes room for the field's values, if the budget has it: for the first in the
-// arena, and for another occurrence of the field by growing the list. Where the budget
-// denies it, the reader fails, and there is room for no more than one element.
+// room makes room for the field's values, if the budget allows it. For the first value it uses the
+// arena, for another occurrence of the field it grows the list. If the budget denies it, the reader
+// fails, and there is room for at most one element.
 func room[T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
 	n := r.Count()
 	if !r.spend(n, sizeOf[T]()) {
@@ -42,7 +42,7 @@ func room[T any](list *[]T, r *Reader, of func(b *block[T], n, want int) []T) {
 	}
 	switch {
 	case *list != nil:
-		*list = slices.Grow(*list, n) // which is zero
+		*list = slices.Grow(*list, n) // the new elements are zero
 	case r.arena == nil:
 		*list = make([]T, 0, n)
 	default:
@@ -56,13 +56,13 @@ func (r *Reader) spend(n, size int) bool {
 	return r.budget == nil || r.budget.elements(n, size, r.at) || r.fail()
 }
 
-// Add adds an element that is zero to a list and returns it, to be filled. Beyond its
-// length, the list must be zero.
+// Add adds a zero element to a list and returns it for filling. Beyond its length, the list must be
+// zero.
 func Add[T any](list *[]T) *T {
 	n := len(*list)
 	if n < cap(*list) {
 		*list = (*list)[:n+1]
-	} else { // there was no room to be had, or nobody asked for it
+	} else { // the budget denied room, or nobody asked for it
 		var none T
 		*list = append(*list, none)
 	}
@@ -80,12 +80,12 @@ func Each[T any](list []T) iter.Seq2[int, *T] {
 	}
 }
 
-// Pointers are the elements of a list as messages have them, for a hook.
+// Pointers returns pointers to the elements of a list, as messages have them, for a hook.
 func Pointers[T any](list []T) []*T {
 	return Messages(list, func(x *T) *T { return x })
 }
 
-// Messages are the messages of a list of views, for a hook.
+// Messages returns the messages of a list of views, for a hook.
 func Messages[T, M any](list []T, message func(*T) M) []M {
 	if list == nil {
 		return nil
@@ -97,7 +97,7 @@ func Messages[T, M any](list []T, message func(*T) M) []M {
 	return out
 }
 
-// MessageMap is a map with the messages of its views, for a hook.
+// MessageMap returns a map with the messages of its views, for a hook.
 func MessageMap[K comparable, T, M any](views map[K]*T, message func(*T) M) map[K]M {
 	if views == nil {
 		return nil
@@ -109,7 +109,7 @@ func MessageMap[K comparable, T, M any](views map[K]*T, message func(*T) M) map[
 	return out
 }
 
-// Entry stores an entry of a map, which it makes for the first, and returns the map.
+// Entry stores a map entry and returns the map. The first call allocates the map.
 func Entry[K comparable, V any](m map[K]V, key K, value V, r *Reader) map[K]V {
 	if !r.spend(1, made*(entryCost+pointed[V]())) {
 		return m
@@ -121,7 +121,7 @@ func Entry[K comparable, V any](m map[K]V, key K, value V, r *Reader) map[K]V {
 	return m
 }
 
-// pointed is the size of the values that a map's values point to.
+// pointed returns the size of the values that a map's values point to.
 func pointed[V any]() int {
 	if t := reflect.TypeFor[V](); t.Kind() == reflect.Pointer {
 		return int(t.Elem().Size())

@@ -8,9 +8,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Where is the path of the field for which the cost was denied, within the encoded
-// message b, of m's type: "virtual_hosts[3].routes". Empty: unknown. Of m, only the type
-// counts.
+// Where returns the path of the field whose cost was denied in the encoded message b, of m's type:
+// "virtual_hosts[3].routes". It is empty if unknown. Only m's type is used.
 func (e *Excess) Where(b []byte, m proto.Message) string {
 	if e.at < 0 {
 		return ""

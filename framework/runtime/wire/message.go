@@ -12,8 +12,8 @@ type Message[T any] interface {
 	proto.Message
 }
 
-// Unmarshal merges the message that r would enter into m, for a hook that asks for it.
-// A nil m is made.
+// Unmarshal merges the message that r would enter into m, for a hook that needs it. It allocates a
+// nil m.
 func Unmarshal[T any, M Message[T]](r *Reader, m *M) {
 	outer := r.Enter()
 	Whole(r, m)
@@ -39,12 +39,11 @@ func Whole[T any, M Message[T]](r *Reader, m *M) {
 	}
 }
 
-// errMalformed is the error about bytes of which [proto.Unmarshal] has none to say.
+// errMalformed is the error for malformed bytes about which [proto.Unmarshal] returns no error.
 var errMalformed = errors.New("cannot be parsed")
 
-// Encoded adds the encoded message that r would enter to what there is of it; several
-// occurrences are one message. It reads nothing, but every byte must be sound. Of m,
-// only the type counts.
+// Encoded appends the encoded message that r would enter to before. Several occurrences are one
+// message. It does not decode, but checks every byte. Only m's type is used.
 func Encoded(r *Reader, before []byte, m proto.Message) []byte {
 	if !r.Check(m) {
 		return nil
@@ -54,11 +53,11 @@ func Encoded(r *Reader, before []byte, m proto.Message) []byte {
 	if before == nil {
 		return b
 	}
-	return append(before, b...) // which has no room, or is ours
+	return append(before, b...) // appending to before does not overwrite shared bytes
 }
 
-// Field is the encoded message in the field with a number of the encoded message b,
-// nil where there is none. Several occurrences are one message.
+// Field returns the encoded message in the field with this number of the encoded message b, or nil
+// if there is none. Several occurrences are one message.
 func Field(b []byte, number uint32) []byte {
 	var out []byte
 	r := Read(b)
@@ -69,19 +68,18 @@ func Field(b []byte, number uint32) []byte {
 		case out == nil:
 			out = r.Bytes()
 		default:
-			out = append(out, r.Bytes()...) // which has no room, or is ours
+			out = append(out, r.Bytes()...) // appending to out does not overwrite shared bytes
 		}
 	}
 	return out
 }
 
-// maxExplained is the size of the largest message for which protobuf is asked for the
-// reason why it cannot be parsed: that takes memory.
+// maxExplained is the limit of the size of messages that Malformed passes to protobuf for the
+// reason, because that takes memory.
 const maxExplained = 64 << 10
 
-// Malformed says what is wrong with an encoded message that a view could not be
-// read from, in protobuf's words if it is not large. It takes its time. Only the type of
-// m counts.
+// Malformed returns the reason why a view could not be read from an encoded message. If the message
+// is small, the reason is protobuf's error. It is slow. Only m's type is used.
 func Malformed(b []byte, m proto.Message) error {
 	if len(b) > maxExplained {
 		return errMalformed

@@ -16,7 +16,7 @@ const (
 	Fixed32 = uint32(protowire.Fixed32Type)
 )
 
-// A Reader goes through the fields of one encoded message:
+// A Reader iterates over the fields of one encoded message:
 //
 //	outer := r.Enter()
 //	for r.Next() {
@@ -31,14 +31,14 @@ const (
 //	}
 //	r.Leave(outer)
 //
-// After every Next the value must be read, entered or skipped, once. What is malformed
-// ends all loops; values that are read until then are zero.
+// After every Next the value must be read, entered or skipped, once. Malformed bytes end all loops.
+// Values read until then are zero.
 type Reader struct {
-	b     []byte // what the message stands in, up to its end
-	at    int    // what is to be read next; an index, since moving a pointer costs more while garbage is collected
+	b     []byte // the bytes up to the end of the message
+	at    int    // the next position; an index, because moving a pointer costs more during garbage collection
 	arena *Arena // nil: lists are allocated one by one
 	tag   uint32 // 0: nothing was read yet
-	depth int32  // how deep messages may still be nested in what is read; negative: something was malformed
+	depth int32  // how deep further messages may be nested; negative: something was malformed
 
 	budget *Budget // nil: everything may be allocated
 }
@@ -46,7 +46,7 @@ type Reader struct {
 // malformed is the depth of a reader that failed.
 const malformed = -1
 
-// Read is a reader of a message that is not part of another.
+// Read returns a reader of an outermost message.
 func Read(b []byte) Reader { return Reader{b: b, depth: protowire.DefaultRecursionLimit} }
 
 // Within is [Read] for a part of a resource, with the resource's budget.
@@ -102,7 +102,7 @@ func (r *Reader) Skip() {
 	}
 }
 
-// consumed passes over n bytes; negative: they are malformed.
+// consumed skips n bytes. A negative n means that they are malformed.
 func (r *Reader) consumed(n int) bool {
 	if n < 0 {
 		return r.fail()
@@ -111,11 +111,11 @@ func (r *Reader) consumed(n int) bool {
 	return true
 }
 
-// Rest is what is still to be read.
+// Rest returns the bytes that have not been read yet.
 func (r *Reader) Rest() []byte { return r.b[r.at:] }
 
-// Count is how many values the field has from the one on that is to be read: how
-// much room its list needs. It reads nothing.
+// Count returns the number of the field's values from the next one on: the room that its list
+// needs. It reads nothing.
 func (r *Reader) Count() int {
 	ahead := *r
 	n := 1
@@ -127,14 +127,14 @@ func (r *Reader) Count() int {
 	return n
 }
 
-// An Outer is what a reader goes on with when it leaves a value.
+// An Outer is the state with which a reader continues after it leaves a value.
 type Outer struct {
 	end   int
 	depth int32
 }
 
-// Enter goes into the message that is the field's value. Before anything was read, it
-// is the message that the reader was made for.
+// Enter enters the message that is the field's value. Before the first read, it enters the message
+// that the reader was made for.
 func (r *Reader) Enter() Outer {
 	o := Outer{end: len(r.b), depth: r.depth}
 	if start, end := r.short(); end > 0 && r.tag != 0 && r.depth > 0 {
@@ -156,8 +156,8 @@ func (r *Reader) enter() Outer {
 	return o
 }
 
-// Inside is [Reader.Enter] for what counts for no message: an entry of a map, or
-// packed scalars.
+// Inside is [Reader.Enter] for values that do not count as messages: an entry of a map, or packed
+// scalars.
 func (r *Reader) Inside() Outer {
 	o := Outer{end: len(r.b), depth: r.depth}
 	if r.tag != 0 {
@@ -167,7 +167,7 @@ func (r *Reader) Inside() Outer {
 	return o
 }
 
-// Leave goes back to what was left for a value, behind that.
+// Leave returns to the enclosing message, behind the value.
 func (r *Reader) Leave(o Outer) {
 	if r.depth >= 0 {
 		r.at, r.b, r.depth = len(r.b), r.b[:o.end], o.depth
@@ -180,7 +180,7 @@ func (r *Reader) Bytes() []byte {
 	return r.b[start:end:end]
 }
 
-// extent is where the value of a field is whose wire type is Len, which is then read.
+// extent reads a value whose wire type is Len and returns its position.
 func (r *Reader) extent() (start, end int) {
 	if start, end = r.short(); end > 0 {
 		r.at = end
@@ -196,8 +196,8 @@ func (r *Reader) extent() (start, end int) {
 	return start, r.at
 }
 
-// short is [Reader.extent] of values of up to 127 bytes; an end of 0 says that it is
-// none. It reads nothing.
+// short is [Reader.extent] for values of up to 127 bytes. An end of 0 means that the value is
+// another one. It reads nothing.
 func (r *Reader) short() (start, end int) {
 	if at := r.at; at < len(r.b) {
 		if n := int(r.b[at]); n < 0x80 && n < len(r.b)-at {
@@ -254,8 +254,8 @@ func (r *Reader) longVarint() uint64 {
 // Bool is a bool.
 func (r *Reader) Bool() bool { return r.varint() != 0 }
 
-// Int32 is an int32 or the number of an enum. It loses what does not fit, as
-// protobuf demands; so do the other methods for 32 bits.
+// Int32 returns an int32 or the number of an enum. It truncates larger values, as protobuf
+// requires; so do the other methods for 32 bits.
 func (r *Reader) Int32() int32 { return int32(r.varint()) } //nolint:gosec // see above
 
 // Int64 is an int64.

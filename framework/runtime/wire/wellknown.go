@@ -6,9 +6,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// The functions of this file read well-known types into the structs that
-// protobuf has for them, which views hold by value. They merge: what the bytes do
-// not have stays. Unknown fields are not kept.
+// The functions of this file read well-known types into protobuf's structs, which views hold by
+// value. They merge: fields that are not in the bytes keep their values. Unknown fields are
+// dropped.
 
 // Any reads a google.protobuf.Any.
 func Any(r *Reader, m *anypb.Any) {
