@@ -2,13 +2,13 @@ package authority
 
 import "time"
 
-// A clock is the time of the does-not-exist timers. It pauses while the client works on a
-// response of the server in use, because resources in unread responses are not missing.
-// Timers that start during a pause get all of their time.
+// A clock is the time of the does-not-exist timers. It pauses while the client works on a response
+// of the server in use, because resources in unread responses are not missing. Timers that start
+// during a pause get their full time.
 type clock struct {
 	stopped time.Time     // since when; zero while it runs
-	behind  time.Duration // for how long it has stood still before
-	started time.Time     // when it was started last
+	behind  time.Duration // total time of earlier pauses
+	started time.Time     // when it was last started
 }
 
 // read returns the time of the clock.
@@ -41,7 +41,7 @@ func (c *clock) start(now time.Time) {
 	}
 }
 
-// restart ends every timer, with the stream of the server that they are for.
+// restart stops every timer when the server in use changes or its stream ends.
 func (m *Machine) restart() {
 	m.timers.stopAll()
 	m.clock = clock{started: m.now}

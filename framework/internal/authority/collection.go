@@ -7,8 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// collection finds the watched collection that a name is a member of: its glob, or,
-// for an old-style name, the wildcard.
+// collection returns the watched collection that contains a name: its glob, or, for an old-style
+// name, the wildcard.
 func (t *table) collection(name xdstp.Name) (*record, bool) {
 	if t.collections == 0 {
 		return nil, false
@@ -25,7 +25,7 @@ func (t *table) collection(name xdstp.Name) (*record, bool) {
 	return c, ok && c.name != name
 }
 
-// gather makes members of what is known already when a collection is first watched.
+// gather adds the known resources as members when a collection is first watched.
 func (m *Machine) gather(c *record) {
 	for _, r := range c.table.records {
 		if (r.update != nil || r.state == Nacked) && c.contains(r.name) {
@@ -34,8 +34,7 @@ func (m *Machine) gather(c *record) {
 	}
 }
 
-// contains reports whether a collection has a name for a member, as table.collection
-// finds it.
+// contains reports whether a collection contains a name, by the rules of table.collection.
 func (r *record) contains(member xdstp.Name) bool {
 	if r.name.IsGlob() {
 		return r.name.Contains(member)
@@ -43,7 +42,7 @@ func (r *record) contains(member xdstp.Name) bool {
 	return !member.IsXdstp() && member != r.name
 }
 
-// scatter lets the members go when a collection is no longer watched.
+// scatter ends all memberships when a collection is no longer watched.
 func (m *Machine) scatter(c *record) {
 	for _, r := range c.members() {
 		if r.rare.collection = nil; !r.watched() {
@@ -61,7 +60,7 @@ func (m *Machine) join(r, c *record) {
 	all.members = append(all.members, r)
 }
 
-// leave ends a membership. Whoever watches the resource by name still has its record.
+// leave ends a membership. A resource that is also watched by name keeps its record.
 func (m *Machine) leave(r *record, why error) {
 	c := r.collection()
 	if c == nil {
@@ -80,7 +79,7 @@ func (m *Machine) leave(r *record, why error) {
 	}
 }
 
-// introduce tells a new watcher of a collection of the members.
+// introduce notifies a new watcher of a collection of the members.
 func (m *Machine) introduce(c *record, w Watcher) {
 	cw, ok := w.(CollectionWatcher)
 	if !ok {
@@ -101,7 +100,7 @@ func (m *Machine) tellMember(r *record, s resource.State) {
 	}
 }
 
-// answered notes that the control plane has said something of a collection.
+// answered records that the control plane has answered the subscription to a collection.
 func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	c.timer = 0
 	m.heard(c)
@@ -119,7 +118,7 @@ func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	}
 }
 
-// arrive tells the watchers of collections that became usable with the response at hand.
+// arrive notifies the watchers of collections that became usable with the current response.
 func (m *Machine) arrive() {
 	for i, c := range m.arrived {
 		m.tell(c)
@@ -128,7 +127,7 @@ func (m *Machine) arrive() {
 	m.arrived = m.arrived[:0]
 }
 
-// emptied is what the removal of a glob collection's own name means (TP1).
+// emptied handles the removal of a glob collection's own name (TP1).
 func (m *Machine) emptied(c *record) {
 	for _, r := range slices.Clone(c.members()) {
 		m.remove(r, errEmptied)

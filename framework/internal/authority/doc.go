@@ -1,52 +1,48 @@
 // Package authority is one xDS authority, as a state machine without I/O.
 //
-// gRFC A47 keys the resource cache by authority, then type, then name. A
-// [Machine] is the first level's value: it holds the records of one authority
-// (or of all old-style names, which have a machine of their own), tells the
-// watchers of each resource what they need to know, and keeps the shards from
-// which the rest of the program reads.
+// gRFC A47 keys the resource cache by authority, then type, then name. A [Machine] is the value at
+// the first level. It holds the records of one authority. All old-style names together have their
+// own machine. The machine notifies the watchers of each resource, and writes the shards that the
+// rest of the program reads.
 //
 // # States
 //
-// Every resource that somebody watches is in one of the states of gRFC A88:
+// Every watched resource is in one of the states of gRFC A88:
 //
-//	Requested      asked for, nothing known yet
+//	Requested      requested, nothing known yet
 //	Acked          received and valid
 //	Nacked         the newest version was rejected; an older one may be in use
-//	DoesNotExist   the timer fired, or the control plane removed it
-//	Timeout        the timer fired, and means a slow control plane
-//	ReceivedError  the control plane said why it does not send it (xRFC TP3)
+//	DoesNotExist   the timer expired, or the control plane removed it
+//	Timeout        the timer expired, and means a slow control plane
+//	ReceivedError  the control plane sent an error instead of it (xRFC TP3)
 //
 // # Errors
 //
-// Data errors (a rejected version, a removal) belong to one resource. While an
-// older version is cached they are ambient, unless the server has the feature
-// fail_on_data_errors: then the cached version is dropped. Losing the control
-// plane is a transient error of all resources at once: ambient for what is
-// cached, a failure for what is not. An error that says nothing new is not told
-// again.
+// Data errors (a rejected version, a removal) belong to one resource. If an older version is cached
+// they are ambient, unless the server has the feature fail_on_data_errors: then the cached version
+// is dropped. The loss of the control plane is a transient error of all resources at once. It is
+// ambient for cached resources and a failure for the others. Duplicate errors are suppressed.
 //
 // # Servers
 //
-// An authority has an ordered list of servers, and listens to one (gRFC A71; package
-// fallback decides which). When it falls back, everything that is watched is asked for
-// again from the next server; with the first response of an earlier one, the later
-// ones are let go. What only another server had must come from the one in use within
-// the time of the does-not-exist timer.
+// An authority has an ordered list of servers and uses one at a time (gRFC A71). Package fallback
+// decides which. When the authority falls back, it subscribes to all watched resources at the next
+// server. With the first response of an earlier server, it unsubscribes from the later ones.
+// Resources that only another server had must arrive from the server in use within the time of the
+// does-not-exist timer.
 //
 // # Collections
 //
-// A watched wildcard or glob collection (TP1) makes its members known without their
-// being watched by name. They are cached like others, come and go by what the control
-// plane says, and are not kept in use when it removes them: being listed is all there
-// is to being a member.
+// The members of a watched wildcard or glob collection (TP1) are cached without being watched by
+// name. The control plane adds and removes them. A removed member is always dropped, because a
+// collection consists of the resources that the control plane lists.
 //
 // # Timers
 //
-// A resource that was asked for and does not come within 15 s does not exist
-// (gRFC A57; 30 s, and a timeout, under resource_timer_is_transient_error). The timer
-// runs only while a stream is up, and only for resources that are not cached. It pauses
-// while a response arrives or is decoded ([Pause]). If the server sent nothing at all in
-// that time, the resource is still a reason to fall back. A resource with a time to live is
-// dropped when that ends without a heartbeat.
+// A requested resource that does not arrive within 15 s does not exist (gRFC A57). Under
+// resource_timer_is_transient_error the time is 30 s, and its end is a timeout. The timer runs only
+// while a stream is up, and only for resources that are not cached. It pauses while a response
+// arrives or is decoded ([Pause]). If the server sent nothing at all in that time, the resource is
+// still a reason to fall back. A resource with a time to live is dropped when that ends without a
+// heartbeat.
 package authority

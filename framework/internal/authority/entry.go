@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// An Entry is what a machine knows of a resource or a collection, for people.
+// An Entry is the state of a resource or a collection, for status pages.
 type Entry struct {
 	Type            *resource.Descriptor
 	Name            xdstp.Name
@@ -25,7 +25,7 @@ type Entry struct {
 	Watchers        []Watcher
 }
 
-// Entries yields what the machine knows, in no particular order.
+// Entries yields the state of all records, in no particular order.
 func (m *Machine) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, t := range m.tables {

@@ -7,28 +7,27 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Watcher is whoever wants to be told of a resource. The machine only
-// remembers it and names it in Notify effects.
+// A Watcher watches a resource. The machine only stores it and names it in Notify effects.
 type Watcher interface {
-	// Notify takes the newest state. It must return at once.
+	// Notify receives the newest state. It must return at once.
 	Notify(s resource.State)
 }
 
-// A CollectionWatcher watches a wildcard or a glob collection. Notify tells it of
-// the collection as a whole: a state with an origin says that the members are to be used.
+// A CollectionWatcher watches a wildcard or a glob collection. Notify receives the state of the
+// collection as a whole. A state with an origin means that the members are valid.
 type CollectionWatcher interface {
 	Watcher
-	// NotifyMember takes the newest state of a member. One without an update says
-	// that there is no such member, or none that can be used.
+	// NotifyMember receives the newest state of a member. Without an update, the member does not
+	// exist or is unusable.
 	NotifyMember(name xdstp.Name, s resource.State)
 }
 
-// An Event is something that happened to the authority's resources.
+// An Event is an input of the machine: something that happened to the authority's resources.
 type Event interface{ event() }
 
 type (
-	// Watch adds a watcher of a resource, or a CollectionWatcher of a collection.
-	// What is known is told at once.
+	// Watch adds a watcher of a resource, or a CollectionWatcher of a collection. The watcher is
+	// notified of the known state at once.
 	Watch struct {
 		Type    *resource.Descriptor
 		Name    xdstp.Name
@@ -36,76 +35,72 @@ type (
 		// Place, unless it is nil, is set when the event is handled.
 		Place *Place
 	}
-	// Cancel removes it again. The place that Watch set makes up for type and name.
+	// Cancel removes a watcher. The place that Watch set replaces type and name.
 	Cancel struct {
 		Type    *resource.Descriptor
 		Name    xdstp.Name
 		Watcher Watcher
 		Place   Place
 	}
-	// Asked says that the names have left on the current stream of a server.
+	// Asked reports that a request with the names was sent on the current stream of a server.
 	Asked struct {
 		Server int
 		Type   *resource.Descriptor
 		Names  []string
 	}
-	// Response brings what a server's response said of this authority's resources.
+	// Response carries the part of a server's response for this authority.
 	Response struct {
 		Server  int
 		Type    *resource.Descriptor
 		Results []Result
-		// Unchanged are resources that are what they were in an earlier response;
-		// those of other authorities are passed over. Handling the event sets their
-		// places.
+		// Unchanged are resources that equal those in an earlier response. The machine ignores
+		// those of other authorities. It sets the places of the others.
 		Unchanged []Unchanged
-		Version   string // of those
-		// Partial says that what is missing from Results may be there all the same:
-		// in the delta protocol, and where there are resources whose names cannot
-		// be read.
+		Version   string // of Unchanged
+		// Partial means that resources missing from Results may exist nevertheless: in the delta
+		// protocol, and if some resources have unreadable names.
 		Partial bool
 	}
-	// Stale says that a server does not have the resources any longer, although it
-	// did not say so.
+	// Stale reports that a server no longer has the resources, although it did not say so.
 	Stale struct {
 		Server int
 		Type   *resource.Descriptor
 		Names  []string
 	}
-	// Lost says that a server's stream is gone; Err, when it is not nil, that the
-	// server cannot be reached. Watchers are notified once per outage, and again when Err
-	// differs from the one before: neither errors.Is holds nor are the texts equal.
+	// Lost reports that a server's stream has ended. If Err is not nil, the server is unreachable.
+	// Watchers are notified once per outage, and again if Err differs from the previous one:
+	// neither errors.Is holds nor are the texts equal.
 	Lost struct {
 		Server int
 		Err    error
 	}
-	// Healthy says that a server can be reached.
+	// Healthy reports that a server is reachable.
 	Healthy struct{ Server int }
-	// Idle says that nobody has asked a server for anything lately, so that nothing
-	// is known of whether it can be reached.
+	// Idle reports that the client has had no subscriptions at a server lately, so that it does not
+	// know whether the server is reachable.
 	Idle struct{ Server int }
-	// Pause says that a response of a server's arrived at Since, or had begun to arrive,
-	// and that the client still works on it: the does-not-exist timers pause. It must
-	// precede any Asked and Tick of that time.
+	// Pause reports that a server's response arrived, or began to arrive, at Since, and that the
+	// client still works on it. The does-not-exist timers pause. It must precede any Asked and Tick
+	// of that time.
 	Pause struct {
 		Server int
 		Since  time.Time
 	}
-	// Resume says that the client reads again: the timers continue with the time that they
-	// had left.
+	// Resume reports that the client reads again. The timers continue with their remaining time.
 	Resume struct{ Server int }
-	// Tick says that the time of NextDeadline has come.
+	// Tick is due at the time of NextDeadline.
 	Tick struct{}
 )
 
-// A Result is what a response says of one resource: valid with an Update, rejected
-// with an Err, Removed, an Error of the control plane's, or a Heartbeat.
+// A Result is the part of a response for one resource: valid with an Update, rejected with an Err,
+// Removed, an Error of the control plane, or a Heartbeat.
 type Result struct {
 	Name    xdstp.Name
-	Aliases []xdstp.Name // other names that it may be watched by
+	Aliases []xdstp.Name // other names of the resource
 	Version string
 	Update  resource.Update
 	Err     error
-	// TTL is how long the update may be used; zero: until further notice.
+	// TTL is how long the update may be used; zero: without limit.
 	TTL       time.Duration
 	Heartbeat bool
 	Removed   bool
@@ -114,19 +109,18 @@ type Result struct {
 	Place Place
 }
 
-// Unchanged is a resource whose bytes, and whose server, are those of an update that
-// was decoded before.
+// Unchanged is a resource with the bytes and the server of an update that was decoded before.
 type Unchanged struct {
 	Update resource.Update
-	// Place is where the machine keeps it; the zero value for not known.
+	// Place is the position of its record; the zero value if unknown.
 	Place Place
 }
 
-// A Place is where a machine keeps what it knows of a resource. It may be out of date,
-// which the machine notices.
+// A Place is the position of a record in a machine. It may be out of date, which the machine
+// detects.
 type Place struct{ r *record }
 
-// A ServerError is why a control plane does not send a resource (xRFC TP3).
+// A ServerError is the control plane's reason for not sending a resource (xRFC TP3).
 type ServerError struct {
 	Code    int32 // of google.rpc.Code
 	Message string
@@ -144,69 +138,70 @@ func (Pause) event()    {}
 func (Resume) event()   {}
 func (Tick) event()     {}
 
-// An Effect is something to do, in the order given.
+// An Effect is an action for the client. Effects are carried out in order.
 type Effect interface{ effect() }
 
 type (
-	// Subscribe to a resource at a server.
+	// Subscribe subscribes to a resource at a server.
 	Subscribe struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   string
 	}
-	// Unsubscribe from it: nobody watches it any longer, or the server is not used
-	// any longer.
+	// Unsubscribe ends the subscription: nobody watches the resource any more, or the server is no
+	// longer used.
 	Unsubscribe struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   string
 	}
-	// Overdue says that half of the resource timer has passed and the server has not
-	// answered: it is to be asked again.
+	// Overdue reports that half of the resource timer has passed without an answer of the server.
+	// The client must request the resource again.
 	Overdue struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   string
 	}
-	// Silent says that a collection timed out: the server has never answered it.
+	// Silent reports that a collection timed out: the server has never answered it.
 	Silent struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   string
 	}
-	// Answered says that the server has answered a name that was overdue.
+	// Answered reports that the server has answered an overdue name.
 	Answered struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   string
 	}
-	// Forget that a server sent a resource: it is not in use any longer.
+	// Forget reports that a resource from a server is no longer in use. Its version must be
+	// forgotten.
 	Forget struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   xdstp.Name
 	}
-	// Unused says that the update of a resource, which a server sent, is not in use any
-	// longer: nobody watches the resource.
+	// Unused reports that the update of a resource from a server is no longer in use: nobody
+	// watches the resource.
 	Unused struct {
 		Server int
 		Type   *resource.Descriptor
 		Name   xdstp.Name
 	}
-	// Renew what a server is asked for when its stream is back: another server is
-	// listened to until it responds, so it must not stay silent because it said
-	// everything before.
+	// Renew makes the next stream of a server start without known versions. The machine uses
+	// another server until this one responds, so the server must not stay silent because it has
+	// already sent everything.
 	Renew struct{ Server int }
-	// Release a fallback server: a better one has taken over (gRFC A71). The authority has
-	// unsubscribed from everything. The client must close the stream and the connection
-	// at once, unless another authority or scope uses them.
+	// Release releases a fallback server: a better one has taken over (gRFC A71). The authority has
+	// unsubscribed from everything. The client must close the stream and the connection at once,
+	// unless another authority or scope uses them.
 	Release struct{ Server int }
-	// Notify a watcher.
+	// Notify notifies a watcher.
 	Notify struct {
 		Watcher Watcher
 		State   resource.State
 	}
-	// NotifyMember tells a watcher of a collection of a member.
+	// NotifyMember notifies a watcher of a collection about a member.
 	NotifyMember struct {
 		Watcher CollectionWatcher
 		Name    xdstp.Name

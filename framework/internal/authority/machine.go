@@ -14,14 +14,14 @@ const (
 	ResourceTimeoutTransient = 30 * time.Second
 )
 
-// MaxServers bounds the servers of an authority; those after them are not used.
+// MaxServers is the limit of an authority's servers. Further ones are not used.
 const MaxServers = 64
 
-// A Config is what a machine is made with.
+// A Config configures a machine.
 type Config struct {
 	Types *resource.Set
-	// Servers are those of the authority, in the order in which they are to be
-	// used (gRFC A71). Events and effects name them by their position.
+	// Servers are the servers of the authority, in the order of preference (gRFC A71). Events and
+	// effects name them by their position.
 	Servers []*bootstrap.Server
 	NodeID  string // for errors
 	// MaxMembers is the most members that a wildcard or glob collection may have; further
@@ -31,17 +31,17 @@ type Config struct {
 	FailOnDataErrors bool
 }
 
-// A Machine is one authority. It is not safe for concurrent use; its owner is
-// the client's event loop. Only the shards may be read from elsewhere.
+// A Machine is one authority. It is not safe for concurrent use. Its owner is the client's event
+// loop. Only the shards may be read by other goroutines.
 type Machine struct {
 	config Config
 	tables []*table // by the type's index in the set
 
 	choice  *fallback.Machine
-	down    []error // by server: why it cannot be reached; nil when it can
+	down    []error // by server: the reason why it is unreachable; nil if it is reachable
 	watched int     // records that are subscribed to
-	// troubled says that somebody was told that no server can be reached, and not
-	// yet that this is over.
+	// troubled means that a watcher was notified that no server is reachable, and not yet that this
+	// is over.
 	troubled bool
 
 	timers    timers
@@ -50,10 +50,10 @@ type Machine struct {
 	doubts    bool      // some record may be doubted
 	lifetimes lifetimes
 	responses uint32
-	version   *string   // the one that was last sent
-	mentioned int       // records that the response at hand has mentioned
-	arrived   []*record // collections that became usable with the response at hand
-	now       time.Time // of the event at hand
+	version   *string   // the version of the last response
+	mentioned int       // records that the current response has mentioned
+	arrived   []*record // collections that became usable with the current response
+	now       time.Time // of the current event
 
 	effects []Effect
 }
@@ -77,24 +77,23 @@ func New(config Config) *Machine {
 	return m
 }
 
-// Shard is the cache of the type with the given index in the set. Any goroutine
-// may call this and read the shard.
+// Shard returns the cache of the type with the given index in the set. Any goroutine may call this
+// and read the shard.
 func (m *Machine) Shard(index int) resource.Shard { return m.tables[index].shard }
 
-// Active is the position of the server in use; false when there is none, because
+// Active returns the position of the server in use. It returns false if there is none, because
 // nothing is watched.
 func (m *Machine) Active() (int, bool) {
 	i := m.choice.Active()
 	return i, i != fallback.None
 }
 
-// keptEffects bounds the room for effects that is kept.
+// keptEffects is the limit of the memory for effects that is kept.
 const keptEffects = 1 << 10
 
-// Handle takes in an event and returns what to do about it. The slice is valid
-// until the next call.
+// Handle handles an event and returns its effects. The slice is valid until the next call.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
-	clear(m.effects) // no update may live on in an old effect
+	clear(m.effects) // old effects must not keep updates in memory
 	m.effects, m.now = m.effects[:0], now
 	switch ev := ev.(type) {
 	case Watch:
@@ -132,7 +131,7 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	return out
 }
 
-// NextDeadline is when the next Tick is due.
+// NextDeadline returns when the next Tick is due.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	if t, armed := m.timers.next(); armed && !m.clock.standing() {
 		due := t.at
@@ -234,7 +233,7 @@ func (m *Machine) discard(r *record) {
 	r.table.remove(r.name.String())
 }
 
-// told is what a watcher is to know of a resource.
+// told returns the state of a resource for watchers.
 func (m *Machine) told(r *record) resource.State {
 	s := resource.State{Update: r.update}
 	if r.update != nil || r.isCollection() && r.usable() {

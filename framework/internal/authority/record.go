@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A State is where a resource stands (gRFC A88).
+// A State is the state of a resource (gRFC A88).
 type State uint8
 
 // The states; see the package's documentation.
@@ -22,56 +22,55 @@ const (
 	ReceivedError
 )
 
-// String is the state's name as gRFC A88 spells it.
+// String returns the state's name in the spelling of gRFC A88.
 func (s State) String() string {
 	return [...]string{"REQUESTED", "ACKED", "NACKED", "DOES_NOT_EXIST", "TIMEOUT", "RECEIVED_ERROR"}[s]
 }
 
-// A record is what is known of one resource that is watched, or that is a member of
-// a collection that is; or of such a collection itself, which never has an update.
+// A record is the state of one resource that is watched or is a member of a watched collection. The
+// record of such a collection itself never has an update.
 //
-// There is one for each resource, so it is small: what few of them have is apart. What
-// is looked at when a resource comes again as it was stands first, in one line of a
-// processor's cache.
+// There is one for each resource, so records are small: fields that few records need are in rare.
+// The fields for an unchanged resource come first, in one cache line.
 type record struct {
 	update  resource.Update // in use; nil when there is none
 	err     *resource.Error // the error of the state; nil when Acked or Requested
-	version *string         // with which it was last sent; nil: it was not. Responses share theirs
+	version *string         // of the last response with it; nil: there was none. Responses share theirs
 	table   *table
 	rare    *rare  // nil for most
-	seen    uint32 // the last response of the active server that mentioned it
+	seen    uint32 // the last response of the server in use that mentioned it
 	timer   uint32 // the armed does-not-exist timer; 0 when none is
 	state   State
-	from    uint8 // the server that sent the update
-	gone    bool  // the machine has forgotten it
-	overdue bool  // the server in use was asked for it again and has not answered
-	doubted bool  // DoesNotExist by the timer alone: the server was silent all the time, and is
+	from    uint8 // the server of the update
+	gone    bool  // the machine has discarded it
+	overdue bool  // it was requested from the server in use again, without an answer
+	doubted bool  // DoesNotExist by the timer alone, while the server was and is silent
 
 	name    xdstp.Name
-	asked   uint64  // servers, by bit, on whose stream it has been asked for
+	asked   uint64  // servers, by bit, on whose stream it has been requested
 	watcher Watcher // the only one; nil where there are none or many
-	updated int64   // when it was taken into use, in nanoseconds of Unix time
+	updated int64   // when the update was taken into use, in nanoseconds of Unix time
 }
 
-// rare is what few records have.
+// rare holds the fields that few records need.
 type rare struct {
-	watchers []Watcher       // all, where there were several; in no order that means anything
+	watchers []Watcher       // all, if there were several; in arbitrary order
 	places   map[Watcher]int // in watchers; nil while they are few
 
-	collection *record   // of which it is a member
-	member     int       // its place among the members of that
+	collection *record   // that contains it
+	member     int       // its index among the members
 	members    []*record // of a collection; nil otherwise
-	response   uint64    // which a collection was last asked about
-	promised   int       // members that it will have of that
+	response   uint64    // for which Wants last counted members
+	promised   int       // new members that response will add
 
-	rejected   string // the version that was rejected last
+	rejected   string // the last rejected version
 	rejectedAt time.Time
 
-	expires time.Time // when its time to live is over; zero: never
-	place   int       // in the queue of those that expire, plus one
+	expires time.Time // the end of its time to live; zero: never
+	place   int       // in the queue of expiring ones, plus one
 }
 
-// collection is the one of which the record is a member, or nil.
+// collection returns the collection that contains the record, or nil.
 func (r *record) collection() *record {
 	if r.rare == nil {
 		return nil
@@ -79,7 +78,7 @@ func (r *record) collection() *record {
 	return r.rare.collection
 }
 
-// members are those of a collection.
+// members returns the members of a collection.
 func (r *record) members() []*record {
 	if r.rare == nil {
 		return nil
@@ -90,7 +89,7 @@ func (r *record) members() []*record {
 // expires reports whether the update has a time to live.
 func (r *record) expires() bool { return r.rare != nil && !r.rare.expires.IsZero() }
 
-// own returns what is rare of the record, to change.
+// own returns the rare fields of the record, for changes.
 func (r *record) own() *rare {
 	if r.rare == nil {
 		r.rare = new(rare)
@@ -101,15 +100,15 @@ func (r *record) own() *rare {
 // isCollection reports whether the record is one of a wildcard or a glob.
 func (r *record) isCollection() bool { return r.name.IsGlob() || r.name.String() == resource.Wildcard }
 
-// usable reports whether the members of a collection are to be used: a server answered, and a
-// later error leaves them valid.
+// usable reports whether the members of a collection are valid: a server answered, and no later
+// error invalidated them.
 func (r *record) usable() bool {
 	return r.state == Acked || r.state == ReceivedError && len(r.members()) > 0
 }
 
-// unknown reports whether the control plane has not sent anything about the resource yet. A
-// fired timer does not count if the control plane was silent all the time, because it may
-// have failed before.
+// unknown reports whether the control plane has not sent anything about the resource yet. An
+// expired timer does not count if the control plane was silent all the time, because it may have
+// failed before.
 func (r *record) unknown() bool {
 	return r.update == nil && (r.state == Requested || r.state == Timeout || r.state == DoesNotExist && r.doubted)
 }
@@ -117,8 +116,8 @@ func (r *record) unknown() bool {
 // isStray reports whether the record is a member that only another server had.
 func (r *record) isStray() bool { return r.collection() != nil && !r.watched() && r.seen == 0 }
 
-// askedOf reports whether the resource has been asked for on the stream of a server,
-// by its name or as a member.
+// askedOf reports whether the resource has been requested on the stream of a server, by its name or
+// as a member.
 func (r *record) askedOf(server int) bool {
 	asked := r.asked
 	if c := r.collection(); c != nil {
@@ -127,7 +126,7 @@ func (r *record) askedOf(server int) bool {
 	return asked&(1<<server) != 0
 }
 
-// lastVersion is the version with which it was last sent.
+// lastVersion returns the version of the last response with the resource.
 func (r *record) lastVersion() string {
 	if r.version == nil {
 		return ""
@@ -135,24 +134,25 @@ func (r *record) lastVersion() string {
 	return *r.version
 }
 
-// A table is the records of one type, beside the shard that others read.
+// A table holds the records of one type, and the shard that others read.
 type table struct {
 	typ     *resource.Descriptor
 	shard   resource.Shard
 	records map[string]*record // by canonical name
-	// aliased are the records whose update has another name than theirs, by that.
+	// aliased are the records whose update has another name than the record, by the name of the
+	// update.
 	aliased     map[string][]*record
-	collections int // records that are
-	most        int // records since the map was made
-	// generation grows when a name becomes wanted that was not.
+	collections int // number of collections among records
+	most        int // largest number of records since the map was made
+	// generation grows when an unwanted name becomes wanted.
 	generation uint64
 }
 
-// fewRecords are so few that the size of a map does not matter.
+// fewRecords is the number of records up to which the size of a map does not matter.
 const fewRecords = 1 << 10
 
-// remove forgets a record. Maps never shrink, so the map is made anew when there are far
-// fewer records than there were.
+// remove removes a record. Maps never shrink, so it replaces the map when far fewer records are
+// left.
 func (t *table) remove(key string) {
 	t.most = max(t.most, len(t.records))
 	delete(t.records, key)
@@ -164,8 +164,8 @@ func (t *table) remove(key string) {
 	t.records, t.most = records, len(records)
 }
 
-// named calls f with the records by which a resource is watched: that of its name,
-// and those of its aliases.
+// named calls f with the records under which a resource is watched: that of its name, and those of
+// its aliases.
 func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
 	if r, ok := t.records[name.String()]; ok {
 		f(r)
@@ -182,7 +182,7 @@ func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
 	}
 }
 
-// use puts an update into use.
+// use takes an update into use.
 func (t *table) use(r *record, u resource.Update) {
 	t.release(r, u)
 	r.update = u
@@ -196,7 +196,7 @@ func (t *table) use(r *record, u resource.Update) {
 	}
 }
 
-// release makes room for another update, which may be nil.
+// release ends the use of the update before another one, which may be nil.
 func (t *table) release(r *record, next resource.Update) {
 	if r.update == nil {
 		return

@@ -29,10 +29,9 @@ const (
 	codePermissionDenied = 7
 )
 
-// response applies what a response said. Resources that nobody watches are
-// passed over (gRFC A27); the valid ones of a rejected response are used (gRFC
-// A46). What a server says that another one has taken over from is too late (gRFC
-// A71).
+// response applies a response. It ignores resources that nobody watches (gRFC A27), and uses the
+// valid resources of a rejected response (gRFC A46). It ignores a response of a server that another
+// one has replaced (gRFC A71).
 func (m *Machine) response(ev Response) {
 	m.down[ev.Server] = nil
 	before := m.choice.Active()
@@ -70,7 +69,7 @@ func (m *Machine) response(ev Response) {
 	m.arrive()
 }
 
-// unchanged passes over what is in use and in order.
+// unchanged skips resources whose update is in use without errors.
 func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 	active := m.choice.Active()
 	shared := m.shared(version)
@@ -79,7 +78,7 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 		r := u.Place.r
 		switch {
 		case r == nil || r.gone || r.update != u.Update:
-			// Its place is not known, or something else is in it.
+			// Its place is unknown, or another resource is there.
 			res := Result{Name: u.Update.Name(), Update: u.Update, Version: version}
 			if r == nil || r.table == t || r.gone {
 				m.result(t, &res)
@@ -98,7 +97,7 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 	}
 }
 
-// mention notes that the response at hand has the resource.
+// mention records that the current response contains the resource.
 func (m *Machine) mention(r *record) {
 	if r.seen != m.responses {
 		r.seen = m.responses
@@ -133,7 +132,7 @@ func (m *Machine) result(t *table, res *Result) {
 			m.refused(r, *res.Error)
 		case res.Removed && r.isCollection():
 			m.emptied(r)
-		case r.isCollection(): // no resource has such a name
+		case r.isCollection(): // no resource can have such a name
 		case res.Removed:
 			m.remove(r, errTaken)
 		case res.Heartbeat:
@@ -147,8 +146,8 @@ func (m *Machine) result(t *table, res *Result) {
 	})
 }
 
-// accept takes a valid resource into use. One that is in use already is told
-// only if that clears an error.
+// accept takes a valid resource into use. If it is already in use, watchers are notified only if
+// that clears an error.
 func (m *Machine) accept(r *record, res Result) {
 	u := res.Update
 	r.timer = 0
@@ -175,8 +174,8 @@ func (m *Machine) accept(r *record, res Result) {
 	}
 }
 
-// shared is a version, with the text of the last one where that is the same: a response
-// has many resources.
+// shared returns the version, with the memory of the last one if both are equal: a response has
+// many resources.
 func (m *Machine) shared(version string) *string {
 	if m.version == nil || *m.version != version {
 		m.version = &version
@@ -184,7 +183,7 @@ func (m *Machine) shared(version string) *string {
 	return m.version
 }
 
-// live starts the time to live over; zero: there is none any longer.
+// live restarts the time to live. Zero means that there is none any longer.
 func (m *Machine) live(r *record, ttl time.Duration) {
 	at := time.Time{}
 	if ttl > 0 {
@@ -193,9 +192,8 @@ func (m *Machine) live(r *record, ttl time.Duration) {
 	m.lifetimes.set(r, at)
 }
 
-// beat takes a heartbeat, which is about the version that is in use or about
-// nothing. One that comes when the resource has expired says that it is still there:
-// it is asked for again.
+// beat handles a heartbeat. It refers to the version in use, or has no effect. A heartbeat for an
+// expired resource means that the resource still exists: the machine requests it again.
 func (m *Machine) beat(r *record, res Result) {
 	i := m.choice.Active()
 	switch {
@@ -214,11 +212,11 @@ func (m *Machine) reject(r *record, cause error) {
 	m.dataError(r, Nacked, m.fault(r, resource.ErrInvalid, cause))
 }
 
-// maxMemberError bounds the text of the error of a member that never was valid: there may
-// be many of them.
+// maxMemberError is the limit of the error text of a member that never was valid. There may be many
+// of them.
 const maxMemberError = 256
 
-// clipped is an error with the beginning of the text of another, and nothing else of it.
+// clipped returns an error with only the beginning of the text of err.
 func clipped(err error) error {
 	text := err.Error()
 	if len(text) > maxMemberError {
@@ -227,8 +225,8 @@ func clipped(err error) error {
 	return errors.New(strings.Clone(text))
 }
 
-// remove notes that the control plane does not have a resource, or not any longer.
-// Only collections lose a member by that in any case.
+// remove records that the control plane does not have a resource, or not any longer. Only a
+// collection always drops a removed member.
 func (m *Machine) remove(r *record, why error) {
 	if r.update == nil && r.state == DoesNotExist {
 		return
@@ -241,7 +239,7 @@ func (m *Machine) remove(r *record, why error) {
 	m.dataError(r, DoesNotExist, err)
 }
 
-// refused takes an error of the control plane's (xRFC TP3, gRFC A88).
+// refused handles an error of the control plane for a resource (xRFC TP3, gRFC A88).
 func (m *Machine) refused(r *record, e ServerError) {
 	cause := fmt.Errorf("the control plane says: %q (code %d)", e.Message, e.Code)
 	var err *resource.Error
@@ -262,17 +260,17 @@ func (m *Machine) refused(r *record, e ServerError) {
 	m.dataError(r, ReceivedError, err)
 }
 
-// dataError sets the error of a resource. What is cached stays in use, unless
-// the server is known not to alert people of such errors (gRFC A88).
+// dataError sets the error of a resource. A cached update stays in use, unless the server has the
+// feature fail_on_data_errors (gRFC A88).
 func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 	if r.update != nil && (m.config.FailOnDataErrors || m.active(bootstrap.FeatureFailOnDataErrors)) {
 		m.drop(r)
-		r.err = nil // what was ambient is a failure now, and news
+		r.err = nil // the ambient error is now a failure and must be reported
 	}
 	m.setError(r, state, err)
 }
 
-// setError tells an error, unless it says nothing new.
+// setError sets an error and notifies watchers, unless it is a duplicate.
 func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	r.timer, r.doubted = 0, false
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
@@ -282,7 +280,7 @@ func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	}
 }
 
-// stale removes what a server turns out not to have.
+// stale removes resources that a server no longer has.
 func (m *Machine) stale(ev Stale) {
 	if ev.Server != m.choice.Active() {
 		return

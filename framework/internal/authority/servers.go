@@ -9,15 +9,15 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// choose carries out what the choice of servers comes to. A server that is to be
-// used but is known to be unreachable is passed over at once.
+// choose carries out a choice of servers. It skips at once a server that is known to be
+// unreachable.
 func (m *Machine) choose(d fallback.Decision) {
 	for _, i := range d.Drop {
 		m.eachWatched(func(r *record) {
 			r.asked &^= 1 << i
 			m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
 		})
-		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps not for long
+		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps only briefly
 			m.emit(Release{Server: i})
 		}
 	}
@@ -45,8 +45,7 @@ func (m *Machine) eachWatched(f func(*record)) {
 	}
 }
 
-// anyUnknown reports whether something is watched of which no server has said
-// anything.
+// anyUnknown reports whether something is watched about which no server has sent anything.
 func (m *Machine) anyUnknown() bool {
 	for _, t := range m.tables {
 		for _, r := range t.records {
@@ -58,10 +57,10 @@ func (m *Machine) anyUnknown() bool {
 	return false
 }
 
-// switched begins to listen to another server: what its predecessor mentioned, it
-// did not, and what it has been asked for already it has its time for now. Errors of
-// its predecessor's say nothing of what it sent itself; in the delta protocol, it will
-// not send that again.
+// switched starts to use another server. It clears the mentions of the previous server, and starts
+// the timers of resources that have already been requested from the new one. It clears errors from
+// the previous server if the update came from the new one: in the delta protocol, the new server
+// will not send that update again.
 func (m *Machine) switched() {
 	m.restart()
 	m.heardAt = time.Time{}
@@ -80,8 +79,8 @@ func (m *Machine) switched() {
 	}
 }
 
-// await gives the server in use its time to send a resource. What it sent already
-// needs none.
+// await starts the timer of a resource at the server in use. A resource that it already sent needs
+// none.
 func (m *Machine) await(r *record) {
 	i := m.choice.Active()
 	sent := r.update != nil && int(r.from) == i
@@ -92,7 +91,7 @@ func (m *Machine) await(r *record) {
 	m.timers.start(r, m.clock.read(m.now), m.wait())
 }
 
-// wait is the time that the server in use has to send a resource.
+// wait returns the time in which the server in use must send a resource.
 func (m *Machine) wait() time.Duration {
 	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
 		return ResourceTimeoutTransient
@@ -140,8 +139,8 @@ func (m *Machine) tick() {
 	}
 }
 
-// late asks the server in use again for a resource after half of its timer. A member is
-// asked for with its collection.
+// late requests a resource again from the server in use after half of its timer. A member is
+// requested with its collection.
 func (m *Machine) late(r *record) {
 	if r.watched() && !r.overdue {
 		r.overdue = true
@@ -149,7 +148,7 @@ func (m *Machine) late(r *record) {
 	}
 }
 
-// heard notes that the server in use has mentioned a resource.
+// heard records that the server in use has mentioned a resource.
 func (m *Machine) heard(r *record) {
 	if r.overdue {
 		r.overdue = false
@@ -157,7 +156,7 @@ func (m *Machine) heard(r *record) {
 	}
 }
 
-// timedOut handles a does-not-exist timer that fired.
+// timedOut handles an expired does-not-exist timer.
 func (m *Machine) timedOut(t timer) {
 	r := t.record
 	r.timer = 0
@@ -177,8 +176,7 @@ func (m *Machine) timedOut(t timer) {
 	}
 }
 
-// trust confirms all timeouts that were doubted: the server is alive, and has not sent the
-// resources in time.
+// trust confirms all doubted timeouts: the server is alive, and has not sent the resources in time.
 func (m *Machine) trust() {
 	m.heardAt = m.clock.read(m.now)
 	if !m.doubts {
@@ -232,7 +230,7 @@ func (m *Machine) healthy(server int) {
 	}
 }
 
-// relieve ends what was told of servers that cannot be reached.
+// relieve ends the report that no server is reachable.
 func (m *Machine) relieve() {
 	if !m.troubled || m.choice.Exhausted() {
 		return
@@ -241,8 +239,8 @@ func (m *Machine) relieve() {
 	m.tellUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
 }
 
-// tellUndisturbed tells the watchers of those resources that have no data error
-// of their own, which would be told in place of a transport error.
+// tellUndisturbed notifies the watchers of those resources without a data error. A data error
+// replaces a transport error.
 func (m *Machine) tellUndisturbed(which func(*record) bool) {
 	for _, t := range m.tables {
 		for _, r := range t.records {

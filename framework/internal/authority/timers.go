@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// timers are the does-not-exist timers of an authority. All of them run for the
-// same time, so that the one started first ends first: a queue. A stopped timer
-// stays in the queue until it would have ended; its number no longer is its
-// record's.
+// timers are the does-not-exist timers of an authority. All of them run for the same time, so that
+// they expire in the order of their start: a queue. A stopped timer stays in the queue until it
+// would have expired. Its number then differs from its record's.
 type timers struct {
 	queue []timer
 	last  uint32
@@ -25,7 +24,7 @@ type timer struct {
 	number uint32
 }
 
-// half is when half of the timer's time is over.
+// half returns the time at which half of the timer's time is over.
 func (t timer) half() time.Time { return t.at.Add(-t.wait / 2) }
 
 func (t *timers) start(r *record, now time.Time, wait time.Duration) {
@@ -40,7 +39,7 @@ func (t *timers) start(r *record, now time.Time, wait time.Duration) {
 // reserve makes room for n timers.
 func (t *timers) reserve(n int) { t.queue = slices.Grow(t.queue, n) }
 
-// next is the first timer that was not stopped.
+// next returns the first timer that was not stopped.
 func (t *timers) next() (timer, bool) {
 	for len(t.queue) > 0 {
 		if first := t.queue[0]; first.record.timer == first.number {
@@ -54,7 +53,7 @@ func (t *timers) next() (timer, bool) {
 	return timer{}, false
 }
 
-// nextHalf is the first timer that was not stopped and whose half is still to come.
+// nextHalf returns the first timer that was not stopped and has not reported its half.
 func (t *timers) nextHalf() (timer, bool) {
 	for ; t.halved < len(t.queue); t.halved++ {
 		if first := t.queue[t.halved]; first.record.timer == first.number {

@@ -7,22 +7,22 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A Want tells whether a resource of a response is watched.
+// A Want reports whether a resource of a response is watched.
 type Want uint8
 
 const (
-	// Unwanted resources are neither watched nor members of a collection that is. Events
-	// about them have no effect.
+	// Unwanted resources are neither watched nor members of a watched collection. Events about them
+	// have no effect.
 	Unwanted Want = iota
-	// Wanted resources are watched by their name or an alias, or are members of a
-	// collection that is watched.
+	// Wanted resources are watched by their name or an alias, or are members of a watched
+	// collection.
 	Wanted
-	// Excessive resources would be members of a collection that has as many as it may.
+	// Excessive resources would be members of a collection that is at its limit.
 	Excessive
 )
 
-// Wants answers for a resource of a type. The response is any number that tells apart the
-// responses that are looked at: the new members of one count together.
+// Wants reports whether a resource of a type is wanted. The response is any number that
+// distinguishes the responses in progress: the new members in one response count together.
 func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) Want {
 	t := m.table(typ)
 	key := name.String()
@@ -47,6 +47,6 @@ func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xds
 	return Wanted
 }
 
-// Generation grows when the machine begins to want a resource of a type that it did not
-// want before.
+// Generation returns a number that grows when the machine begins to want another resource of a
+// type.
 func (m *Machine) Generation(typ *resource.Descriptor) uint64 { return m.table(typ).generation }

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// fewWatchers are as many as are searched one by one.
+// fewWatchers is the number of watchers up to which they are searched linearly.
 const fewWatchers = 32
 
 // watched reports whether the record has watchers.
 func (r *record) watched() bool { return r.watcher != nil || r.rare != nil && len(r.rare.watchers) > 0 }
 
-// watchers yields those of the record. They do not change meanwhile.
+// watchers yields the watchers of the record. They must not change meanwhile.
 func (r *record) watchers() iter.Seq[Watcher] {
 	return func(yield func(Watcher) bool) {
 		if r.watcher != nil {
