@@ -2,11 +2,10 @@ package ads
 
 import "time"
 
-// Backoff is the pause between streams, as gRPC's connection backoff has it
-// (gRFC A57). For a Base or Max that is not positive, and a Factor below 1, that of
-// [DefaultBackoff] is used.
+// Backoff is the pause between streams, like gRPC's connection backoff (gRFC A57). A Base or Max
+// that is not positive, and a Factor below 1, have the value of [DefaultBackoff].
 type Backoff struct {
-	Base   time.Duration // after the first failure, and after a stream that brought a response
+	Base   time.Duration // after the first failure, and after a stream with a response
 	Factor float64       // growth per failure
 	Jitter float64       // share by which a pause is longer or shorter at random; 0 to 1
 	Max    time.Duration
@@ -35,13 +34,13 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// Delay is the pause after the given number of failures in a row, with random numbers
-// in [0, 1) for the jitter: for streams other than ADS that keep the same pace.
+// Delay returns the pause after the given number of failures in a row. The random numbers for the
+// jitter are in [0, 1). It is for streams other than ADS that use the same backoff.
 func (b Backoff) Delay(failures int, random func() float64) time.Duration {
 	return b.withDefaults().delay(failures, random)
 }
 
-// delay is the pause after the given number of failures in a row.
+// delay returns the pause after the given number of failures in a row.
 func (b Backoff) delay(failures int, random func() float64) time.Duration {
 	d := float64(b.Base)
 	for i := 1; i < failures && d < float64(b.Max); i++ {

@@ -9,13 +9,12 @@ import (
 type Protocol int
 
 const (
-	// StateOfTheWorld is the variant that every control plane has.
+	// StateOfTheWorld is the variant that every control plane supports.
 	StateOfTheWorld Protocol = iota
 	// Delta is the incremental variant.
 	Delta
-	// Auto is Delta, until the server turns out not to have it: it says so, or
-	// leaves the first stream without any response. From then on it is
-	// StateOfTheWorld.
+	// Auto is Delta until the server turns out not to support it: it says so, or leaves the first
+	// stream without any response. From then on it is StateOfTheWorld.
 	Auto
 )
 
@@ -23,31 +22,29 @@ const (
 type Config struct {
 	// Backoff is the pause between streams.
 	Backoff Backoff
-	// PausePerName is how long new names wait after a request, for each name it
-	// held. 10 µs by default: nothing that a person or a handful of watches
-	// would notice, and 100 ms after 10,000 names.
+	// PausePerName is how long new names wait after a request, for each name in it. 10 µs by
+	// default: a few watches notice nothing, and after 10,000 names the pause is 100 ms.
 	PausePerName time.Duration
-	// Settle is how long a stream must be up before the control plane counts as
-	// reachable although it has nothing to say. 1 s by default. After streams that were
-	// up for longer and ended without a response, it is twice as long as the longest of
-	// them, up to 30 s, until there is a response.
+	// Settle is how long a stream without a response must be up before the control plane counts as
+	// reachable. 1 s by default. If streams were up for longer and ended without a response, it is
+	// twice as long as the longest of them, up to 30 s, until there is a response.
 	Settle time.Duration
-	// Linger is how long a stream on which nothing is wanted any longer is kept.
-	// 1 min by default. [Release] ends a stream without it.
+	// Linger is how long a stream without subscriptions is kept. 1 min by default. [Release] ends a
+	// stream without it.
 	Linger time.Duration
 	// Protocol is the variant of the xDS transport protocol.
 	Protocol Protocol
-	// Silence is how long, under [Auto], a server may leave a delta stream without
-	// any response before it is asked for the state of the world. 5 s by default.
+	// Silence is how long, under [Auto], a server may leave a delta stream without any response
+	// before the machine changes to state of the world. 5 s by default.
 	Silence time.Duration
-	// Replay is how long a server that sends again what it was told is known has
-	// for all of it; what is missing then is stale. 15 s by default.
+	// Replay is the time for a server that resends resources although it was told their versions.
+	// Resources that are missing after that time are stale. 15 s by default.
 	Replay time.Duration
-	// Repeat is the pause between requests for a name that the server does not answer,
-	// after the first of them, which [Overdue] asks for. [DefaultRepeat] by default.
+	// Repeat is the pause between requests for a name that the server does not answer, after the
+	// first of them, which [Overdue] requests. [DefaultRepeat] by default.
 	Repeat Backoff
-	// Rejected is the pause before the NACK of content that was rejected before and
-	// came again at once. [DefaultRejected] by default.
+	// Rejected is the pause before the NACK of content that was rejected before and was resent at
+	// once. [DefaultRejected] by default.
 	Rejected Backoff
 	// Random returns numbers in [0, 1) for jitter; math/rand/v2 by default.
 	Random func() float64

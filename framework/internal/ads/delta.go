@@ -10,47 +10,47 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// maxAnswers bounds the responses that wait for their ACK or NACK because the
-// server does not read. The oldest are given up.
+// maxAnswers is the limit of responses that wait for their ACK or NACK because the server does not
+// read. The oldest are dropped.
 const maxAnswers = 64
 
-// maxRequest bounds the names and versions in one request, in bytes. Servers on gRPC
-// take messages of 4 MiB, if nobody told them otherwise; a client that holds more than
-// that could never come back.
+// maxRequest is the limit of the names and versions in one request, in bytes. gRPC servers accept
+// messages of 4 MiB by default. Without the limit, a client with more versions could never
+// reconnect.
 const maxRequest = 2 << 20
 
-// deltaNames is what the machine knows of one type in the incremental variant.
+// deltaNames is the state of one type in the incremental variant.
 type deltaNames struct {
 	resource *resource.Descriptor
 	replay   time.Duration
 
 	names map[string]struct{} // wanted
-	fresh map[string]struct{} // of them, those that no request on this stream held
+	fresh map[string]struct{} // of them, those that no request on this stream contained
 
-	// dropped names were subscribed to on this stream and are not wanted any longer,
-	// but no request has said so yet. One that is wanted again waits in retaken: the
-	// two requests must not be one.
+	// dropped are names that were subscribed to on this stream and are no longer wanted, but no
+	// request has unsubscribed from them yet. A dropped name that is wanted again waits in retaken,
+	// because unsubscribing and subscribing must not be one request.
 	dropped map[string]struct{}
 	retaken map[string]struct{}
 
-	// held are the resources that the server sent and that are in use, whatever
-	// they were asked for as: itself, an alias, a collection. It outlives streams.
+	// held are the resources from the server that are in use, whether they were requested by name,
+	// by an alias or as members of a collection. It outlives streams.
 	held    map[string]Accepted
-	aliased map[string]string // what is held, by its aliases
-	// told are those that the stream's first request mentioned, as long as the
-	// server has not. One that comes again as it was says that the server does not
-	// go by what it is told; then all of them must come, before replayed.
+	aliased map[string]string // names of held resources, by their aliases
+	// told are the resources whose versions the stream's first request mentioned, until the server
+	// sends them. If one is resent unchanged, the server ignores the versions. Then it must send
+	// all of them before replayed.
 	told     map[string]string
 	replayed time.Time
 
 	parted parted // former members, on this stream
-	// lingering names are still subscribed to on this stream, although only their
-	// collection is wanted.
+	// lingering names are still subscribed to on this stream, although only their collection is
+	// wanted.
 	lingering map[string]struct{}
 	ended     bool // a collection was dropped on this stream
 
 	asked      bool // a request of this type was sent on this stream
-	legacy     bool // all of them asked for the wildcard, by having no names
+	legacy     bool // all of them subscribed to the wildcard, by having no names
 	answers    []answer
 	rejections rejections
 	overdue    overdue
@@ -101,7 +101,7 @@ func (s *deltaNames) add(name string) {
 		return
 	}
 	s.names[name], s.fresh[name] = struct{}{}, struct{}{}
-	// Whoever wants it by this name was not told of it by another one.
+	// A watcher by this name was not notified through another name.
 	s.forget(s.aliased[name])
 	if len(s.held[name].Aliases) > 0 {
 		s.forget(name)
@@ -168,8 +168,8 @@ func anyCollection(names map[string]struct{}) bool {
 	return false
 }
 
-// due reports whether a request should leave now. Answers wait only if the server resends
-// rejected content.
+// due reports whether to send a request now. Answers wait only if the server resends rejected
+// content.
 func (s *deltaNames) due(now time.Time) bool {
 	switch {
 	case s.answer(now) >= 0:
@@ -184,12 +184,12 @@ func (s *deltaNames) due(now time.Time) bool {
 	return !now.Before(s.pauseUntil) || len(s.fresh) >= s.burst
 }
 
-// answer is the first answer that may leave; -1 where there is none.
+// answer returns the index of the first answer that may be sent, or -1.
 func (s *deltaNames) answer(now time.Time) int {
 	return slices.IndexFunc(s.answers, func(a answer) bool { return !now.Before(a.until) })
 }
 
-// changed reports whether there is something to say beside answers.
+// changed reports whether there are changes to send besides answers.
 func (s *deltaNames) changed() bool { return len(s.fresh) > 0 || len(s.dropped) > 0 }
 
 func (s *deltaNames) next() (at time.Time, ok bool) {
@@ -207,9 +207,9 @@ func (s *deltaNames) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// send makes the next request: the answer to one response, or else the changes since the
-// last one. The first request of a stream lists all names, with the versions of the
-// resources that the client holds.
+// send returns the next request: the answer to one response, or else the changes since the last
+// request. The first request of a stream lists all names, with the versions of the resources that
+// the client holds.
 func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
 	req = Send{Type: s.resource, Delta: true}
 	if i := s.answer(now); i >= 0 {
@@ -239,7 +239,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 		s.tell(room)
 		req.Versions = maps.Clone(s.told)
 		if len(asked) == 1 && asked[0] == resource.Wildcard {
-			req.Subscribe = nil // a wildcard alone goes without names, as every server understands it
+			req.Subscribe = nil // a wildcard alone is sent without names, as every server understands it
 		}
 	}
 	s.legacy = (s.legacy || !s.asked) && len(req.Subscribe) == 0
@@ -258,13 +258,12 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	return req, asked
 }
 
-// repeat returns the names together with those that are overdue, as many as there is room
-// for.
+// repeat returns the names together with the overdue ones, as many as there is room for.
 func (s *deltaNames) repeat(names []string, room *int) []string {
 	if len(s.overdue.due) == 0 {
 		return names
 	}
-	maps.DeleteFunc(s.overdue.due, func(name string, _ struct{}) bool { return !s.has(name) }) // it is dropped anew
+	maps.DeleteFunc(s.overdue.due, func(name string, _ struct{}) bool { return !s.has(name) }) // it is dropped again
 	again := fit(slices.Sorted(maps.Keys(s.overdue.due)), room)
 	for _, name := range again {
 		delete(s.overdue.due, name)
@@ -272,8 +271,8 @@ func (s *deltaNames) repeat(names []string, room *int) []string {
 	return slices.Concat(names, again)
 }
 
-// resent notes that the server sends the named resources even if they have not changed,
-// and all members of a named collection.
+// resent records that the server will send the named resources even if they have not changed, and
+// all members of a named collection.
 func (s *deltaNames) resent(names []string) {
 	for _, name := range names {
 		delete(s.told, name)
@@ -283,7 +282,7 @@ func (s *deltaNames) resent(names []string) {
 	}
 }
 
-// fit returns as many of the names as a request has room for.
+// fit returns as many of the names as fit into a request.
 func fit(names []string, room *int) []string {
 	for i, name := range names {
 		if *room -= len(name); *room < 0 {
@@ -293,7 +292,7 @@ func fit(names []string, room *int) []string {
 	return names
 }
 
-// retake wants those names again that were seen dropped.
+// retake subscribes again to names whose end the server has seen.
 func (s *deltaNames) retake() {
 	for name := range s.retaken {
 		if _, waits := s.dropped[name]; !waits {
@@ -351,7 +350,7 @@ func (s *deltaNames) answered(name string) { s.overdue.forget(name) }
 
 func (s *deltaNames) curious() bool { return true }
 
-// reset forgets what belongs to a stream that is gone.
+// reset clears the state of a stream that has ended.
 func (s *deltaNames) reset() {
 	s.dropped = make(map[string]struct{})
 	s.parted, s.lingering, s.ended = parted{}, nil, false

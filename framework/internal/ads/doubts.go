@@ -5,34 +5,33 @@ import (
 	"maps"
 )
 
-// doubts are about names that were dropped and taken again. A state-of-the-world
-// server passes over a request whose nonce is not that of its last response, names
-// and all. So a response that crosses the request without the name on its way has the
-// server never see it dropped, and it will not send again what it sent already. Since
-// no server says which requests it has read, the name is dropped anew with the ACK of
-// any response that may have crossed, until the resource has come.
+// doubts tracks names that were dropped and wanted again. A state-of-the-world server ignores a
+// request, with all its names, if the nonce is not that of its last response. If a response crosses
+// the request without the name, the server never sees the name dropped, and will not resend the
+// resource. No server reports which requests it has read. Therefore the machine drops the name
+// again with the ACK of any response that may have crossed, until the resource arrives.
 type doubts struct {
-	// left are names that a request on this stream has dropped, with the number of
-	// responses since, or quiet.
+	// left are the names that a request on this stream has dropped, with the number of responses
+	// since, or quiet.
 	left map[string]int
-	// taken are names that were taken again and have not come since, with how often
-	// they were dropped for that.
+	// taken are the names that were wanted again and have not arrived since, with the number of
+	// times that they were dropped for that.
 	taken map[string]int
 }
 
-// maxCrossing bounds how many responses are believed to have crossed a request, and
-// maxAnew how often a name that does not come is dropped anew.
+// maxCrossing is the limit of responses that may have crossed a request. maxAnew is the limit of
+// times that a missing name is dropped again.
 const (
 	maxCrossing = 64
 	maxAnew     = 4
 )
 
-// quiet stands for no response in a time that was looked at already.
+// quiet means that no response came in a time that settle has already checked.
 const quiet = -1
 
 func newDoubts() doubts { return doubts{left: make(map[string]int), taken: make(map[string]int)} }
 
-// drop notes that a request leaves without a name.
+// drop records that a request without a name was sent.
 func (d doubts) drop(name string) {
 	_, anew := d.taken[name]
 	if !anew {
@@ -40,8 +39,8 @@ func (d doubts) drop(name string) {
 	}
 }
 
-// settle forgets names that no response has followed: the server has read the request that
-// dropped them. There is one call in overtakenFor at most, and a name stays for two.
+// settle removes names that no response has followed: the server has read the request that dropped
+// them. It is called at most once in overtakenFor, and a name stays for two calls.
 func (d doubts) settle() {
 	for name, responses := range d.left {
 		switch responses {
@@ -53,7 +52,7 @@ func (d doubts) settle() {
 	}
 }
 
-// leave notes that a name is not wanted any longer.
+// leave records that a name is no longer wanted.
 func (d doubts) leave(name string) {
 	if _, ok := d.taken[name]; ok {
 		delete(d.taken, name)
@@ -61,8 +60,8 @@ func (d doubts) leave(name string) {
 	}
 }
 
-// take notes that a name is wanted again, and reports whether a response may have
-// crossed the request that dropped it.
+// take records that a name is wanted again. It reports whether a response may have crossed the
+// request that dropped it.
 func (d doubts) take(name string) (crossed bool) {
 	responses, ok := d.left[name]
 	if ok {
@@ -72,8 +71,8 @@ func (d doubts) take(name string) (crossed bool) {
 	return responses > 0
 }
 
-// received notes what a response has, and returns the names that are still doubted. One
-// that comes although no request asked for it again was never seen dropped.
+// received handles a response and returns the names that are still doubted. A resource that arrives
+// before a request asked for it again was never seen dropped.
 func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[string] {
 	for name := range d.left {
 		d.left[name] = max(d.left[name], 0) + 1
@@ -94,8 +93,8 @@ func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[stri
 	return maps.Keys(d.taken)
 }
 
-// again reports whether the machine must unsubscribe from a name again. Without a bound, a server that sends
-// the same content again at once would keep the name from being asked for.
+// again reports whether the machine must unsubscribe from a name again. Without the limit, a server
+// that resends the same content at once would keep the client from subscribing to the name.
 func (d doubts) again(name string) bool {
 	d.taken[name]++
 	if n := d.taken[name]; n > maxAnew || n > 1 && isCollection(name) {

@@ -4,82 +4,83 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// An Event is something that happened to a stream or is asked of it.
+// An Event is an input of the machine: something that happened to a stream, or a request of the
+// client.
 type Event interface{ event() }
 
 type (
-	// Subscribe asks for a resource.
+	// Subscribe subscribes to a resource.
 	Subscribe struct {
 		Type *resource.Descriptor
 		Name string // canonical
 	}
-	// Unsubscribe asks for a resource no longer.
+	// Unsubscribe ends the subscription to a resource.
 	Unsubscribe struct {
 		Type *resource.Descriptor
 		Name string
 	}
-	// Forget says that the resource the server sent is not in use any longer: it
-	// was dropped, or another server's took its place.
+	// Forget reports that a resource from the server is no longer in use: it was dropped, or
+	// replaced by that of another server.
 	Forget struct {
 		Type *resource.Descriptor
 		Name string
 	}
-	// Renew says that nothing the server sent is relied on any longer: the next
-	// stream asks as if it were the first.
+	// Renew makes the next stream start without known versions, because the client no longer relies
+	// on the server's resources.
 	Renew struct{}
-	// Overdue says that half of the resource timer has passed since the name was asked
-	// for, and that the server has not answered it. The machine asks for it again, at
-	// once and then with back-off, until Answered, Unsubscribe or the end of the stream.
+	// Overdue reports that half of the resource timer has passed since a name was requested,
+	// without an answer. The machine requests it again, at once and then with back-off, until
+	// Answered, Unsubscribe or the end of the stream.
 	Overdue struct {
 		Type *resource.Descriptor
 		Name string
 	}
-	// Answered says that the server has answered a name that was overdue.
+	// Answered reports that the server has answered an overdue name.
 	Answered struct {
 		Type *resource.Descriptor
 		Name string
 	}
-	// Release tells the machine not to keep the stream for later subscriptions: if
-	// nothing is wanted at the next Turn, the stream ends without [Config.Linger].
+	// Release tells the machine not to keep the stream for later subscriptions. If nothing is
+	// wanted at the next Turn, the stream ends without [Config.Linger].
 	Release struct{}
-	// Opened says that the stream asked for by Open is there.
+	// Opened reports that the stream of the last Open is open.
 	Opened struct{}
-	// Written says that the request of the last Send has left.
+	// Written reports that the request of the last Send has been sent.
 	Written struct{}
-	// Received brings a response whose resources have been looked at.
+	// Received carries a response whose resources have been read.
 	Received struct {
 		Type    *resource.Descriptor
 		Version string
 		Nonce   string
-		Reject  string // not empty: why the response is rejected
-		// Digest is equal for responses with equal resources, regardless of order,
-		// version and nonce. Bad has a number for each rejected resource and reason, or
-		// for some of them. Both are read only if Reject is not empty.
+		Reject  string // not empty: the reason of the rejection
+		// Digest is equal for responses with equal resources, regardless of order, version and
+		// nonce. Bad has a number for each rejected resource and reason, or for some of them. Both
+		// are read only if Reject is not empty.
 		Digest uint64
 		Bad    []uint64
-		// Accepted, Rejected and Removed are what the response said of resources,
-		// by canonical name; where [Machine.Curious] asks for it. Rejected by either
-		// side: an error of the control plane's leaves in use what is.
+		// Accepted, Rejected and Removed are the resources of the response, by canonical name. They
+		// are set if [Machine.Curious] returns true. Rejected includes errors of the control plane,
+		// because these leave the current resource in use.
 		Accepted []Accepted
 		Rejected []string
 		Removed  []string
 	}
-	// Closed says that the stream ended or could not be opened.
+	// Closed reports that the stream ended or could not be opened.
 	Closed struct {
 		Err           error
-		Unimplemented bool // the server does not have the protocol
+		Unimplemented bool // the server does not support the protocol
 	}
-	// Turn ends a batch of events: what accumulated may be sent. It is also the
-	// event to bring when the time of NextDeadline has come.
+	// Turn ends a batch of events: requests may be sent. It is also due at the time of
+	// NextDeadline.
 	Turn struct{}
 )
 
-// Accepted is a resource that is taken into use.
+// Accepted is a resource that the client takes into use.
 type Accepted struct {
 	Name    string
 	Version string
 	Aliases []string // canonical
-	// Heartbeat says that it came without a body, because it is what it was.
+	// Heartbeat means that the resource came without a body, because it is unchanged.
 	Heartbeat bool
 }
 
@@ -96,61 +97,58 @@ func (Received) event()    {}
 func (Closed) event()      {}
 func (Turn) event()        {}
 
-// An Effect is something to do, in the order given.
+// An Effect is an action for the client. Effects are carried out in order.
 type Effect interface{ effect() }
 
 type (
-	// Open a stream, in place of the one there may be; answer with Opened or
-	// Closed.
+	// Open opens a stream and replaces the current one, if any; answer with Opened or Closed.
 	Open struct{ Delta bool }
-	// Send a request on the stream; answer with Written, or with Closed when the
-	// stream broke. Its slices and map are not to be changed. A request either answers
-	// a response or changes subscriptions, never both: some servers ignore a whole
-	// request because of the answer in it.
+	// Send sends a request on the stream; answer with Written, or with Closed if the stream broke.
+	// Nobody may change its slices and map. A request either answers a response or changes
+	// subscriptions, never both: some servers ignore a whole request because of the answer in it.
 	Send struct {
 		Type   *resource.Descriptor
 		Nonce  string
 		Reject string
-		First  bool // of its stream: it carries the node
-		// Repeats is how often the same content was rejected before in a row. Quiet says
-		// that the log has had a line about it lately.
+		First  bool // of its stream: it contains the node
+		// Repeats is how often the same content was rejected before in a row. Quiet means that the
+		// log recently had a line about it.
 		Repeats int
 		Quiet   bool
-		// Again is how many names the request repeats because they are overdue.
+		// Again is the number of overdue names that the request repeats.
 		Again int
 
-		// The state of the world.
+		// Fields of the state-of-the-world variant.
 		Version string
 		Names   []string
 
-		// The delta protocol.
+		// Fields of the delta variant.
 		Delta                  bool
 		Subscribe, Unsubscribe []string
 		Versions               map[string]string
 	}
-	// Asked says that the names have now left on this stream for the first
-	// time: the time in which the control plane should answer begins (gRFC A57).
+	// Asked reports that a request with the names was sent for the first time on this stream. The
+	// time in which the control plane should answer begins (gRFC A57).
 	Asked struct {
 		Type  *resource.Descriptor
 		Names []string
 	}
-	// Stale says that the server does not have these resources any longer,
-	// although it did not say so after the stream came back.
+	// Stale reports that the server no longer has these resources, although it did not say so after
+	// the reconnect.
 	Stale struct {
 		Type  *resource.Descriptor
 		Names []string
 	}
-	// Lost says that the stream is gone: nothing is awaited until it is there
-	// again. Err is nil when the stream had brought a response, which makes its
-	// end no error (gRFC A57).
+	// Lost reports that the stream has ended. The machine expects no responses until the next
+	// stream. Err is nil if the stream had received a response, because its end is then not an
+	// error (gRFC A57).
 	Lost struct{ Err error }
-	// Healthy says that the control plane can be reached: it answered, or the
-	// stream has been up for a while.
+	// Healthy reports that the control plane is reachable: it answered, or the stream has been up
+	// for a while.
 	Healthy struct{}
-	// Idle says that nothing is wanted: the stream, if there is one, is to be
-	// closed, the connection is not needed, and what Lost said before is out of
-	// date. The next Subscribe leads to Open. If Released is set, the connection must
-	// not be kept for later either.
+	// Idle reports that nothing is wanted. The client must close the stream, if there is one, and
+	// does not need the connection. The last Lost no longer applies. The next Subscribe leads to
+	// Open. If Released is set, the client must not keep the connection for later.
 	Idle struct{ Released bool }
 )
 

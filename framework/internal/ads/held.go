@@ -14,7 +14,7 @@ func (s *deltaNames) forget(name string) {
 	delete(s.told, name)
 }
 
-// drop notes that a resource is not held any longer.
+// drop records that a resource is no longer held.
 func (s *deltaNames) drop(name string) {
 	for _, alias := range s.held[name].Aliases {
 		if s.aliased[alias] == name {
@@ -27,8 +27,8 @@ func (s *deltaNames) drop(name string) {
 	}
 }
 
-// hold notes what was taken into use. A heartbeat may be of what is not: of
-// something that has expired.
+// hold records resources that were taken into use. It ignores a heartbeat of a resource that is not
+// in use, because it has expired.
 func (s *deltaNames) hold(a Accepted) {
 	if a.Heartbeat {
 		return
@@ -49,8 +49,7 @@ func (s *deltaNames) renew() {
 	clear(s.told)
 }
 
-// settle forgets a resource that is not subscribed to any longer, and reports whether it
-// did.
+// settle drops a resource that is no longer subscribed to, and reports whether it did.
 func (s *deltaNames) settle(name string) bool {
 	h, ok := s.held[name]
 	if !ok || s.covered(h) {
@@ -60,13 +59,13 @@ func (s *deltaNames) settle(name string) bool {
 	return true
 }
 
-// covered reports whether a resource is subscribed to, under whatever name.
+// covered reports whether a resource is subscribed to, under any name.
 func (s *deltaNames) covered(h Accepted) bool {
 	return s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) || s.collected(h.Name)
 }
 
-// collected reports whether a collection is subscribed to that the name may be a member of.
-// New-style names are members of globs only, as the authorities have it.
+// collected reports whether a collection that may contain the name is subscribed to. New-style
+// names are members only of globs, as in package authority.
 func (s *deltaNames) collected(name string) bool {
 	n, err := xdstp.Parse(name)
 	if err != nil || !n.IsXdstp() {
@@ -76,8 +75,8 @@ func (s *deltaNames) collected(name string) bool {
 	return ok && s.has(glob.String())
 }
 
-// tell decides which versions a stream's first request mentions. What there is no
-// room for, the server sends again.
+// tell selects the versions for a stream's first request. The server resends the resources for
+// which there is no room.
 func (s *deltaNames) tell(room int) {
 	if len(s.held) == 0 {
 		return

@@ -8,11 +8,11 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// errSilent is the error of a stream that the server ended without an error and
-// without a response (gRFC A57 makes that a connectivity failure).
+// errSilent is the error of a stream that the server ended without an error and without a response,
+// which is a connectivity failure by gRFC A57.
 var errSilent = errors.New("the control plane closed the stream without any response")
 
-// maxSettle bounds for how long a stream must be up after others that ended without a
+// maxSettle is the limit of the time that a stream must be up after others that ended without a
 // response.
 const maxSettle = 30 * time.Second
 
@@ -20,73 +20,69 @@ type streamState int
 
 const (
 	idle    streamState = iota // no stream, because nothing is wanted
-	opening                    // Open was asked for
+	opening                    // Open was emitted
 	open
 	waiting // no stream until retryAt
 )
 
-// Machine is the stream of one server and one client. It is not safe for
-// concurrent use; its owner is the client's event loop.
+// Machine is the stream of one server and one client. It is not safe for concurrent use. Its owner
+// is the client's event loop.
 type Machine struct {
 	config Config
 	delta  bool
 	types  []names // in the order of first use
-	next   int     // the type whose turn to send it is
+	next   int     // the index of the type that may send next
 
 	state    streamState
 	openedAt time.Time
 	retryAt  time.Time
-	failures int // streams in a row that brought no response
+	failures int // streams in a row without a response
 
 	nodeSent time.Time // on this stream; zero before
-	answered bool      // the stream brought a response
-	proven   bool      // a stream did, in the protocol that is spoken
-	healthy  bool      // Healthy was told for this stream
-	writing  *pending  // the request that has not left yet
+	answered bool      // this stream received a response
+	proven   bool      // some stream did, in the current protocol
+	healthy  bool      // Healthy was emitted for this stream
+	writing  *pending  // the request that is being sent
 
 	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
 	released bool      // Release came since the last Turn
 
-	// settle is for how long a stream must be up. It is longer than the configured time
-	// after a stream that ended without a response although it was up for that.
+	// settle is how long a stream must be up. It is longer than the configured time after a stream
+	// that was up for that time and ended without a response.
 	settle time.Duration
 
 	effects []Effect
 }
 
-// names is what a machine knows of one type. It differs between the variants of
-// the protocol.
+// names is the state of one type. It has an implementation for each variant of the protocol.
 type names interface {
 	typ() *resource.Descriptor
-	// add and remove change what is wanted.
+	// add and remove change the wanted names.
 	add(name string)
 	remove(name string)
 	wanted() bool
 	all() []string
 	// opened reports whether a request for the type was sent on this stream.
 	opened() bool
-	// due reports whether a request should leave now, and next when the answer of due
-	// may change although nothing happens.
+	// due reports whether to send a request now. next returns the time at which the result of due
+	// may change without an event.
 	due(now time.Time) bool
 	next() (time.Time, bool)
-	// send makes the next request and returns the names that are new on this
-	// stream.
+	// send returns the next request, and the names that are new on this stream.
 	send(now time.Time, perName time.Duration) (req Send, asked []string)
 	received(ev Received, now time.Time)
-	// curious reports whether received needs to know what the response said of
-	// resources.
+	// curious reports whether received needs the resources of the response.
 	curious() bool
-	// late notes that the server leaves a name unanswered, and answered that it no
-	// longer does.
+	// late records that the server has not answered a name, and answered records that it has.
 	late(name string, now time.Time)
 	answered(name string)
-	// forget makes the machine say no longer that the resource is held.
+	// forget makes the machine no longer claim to hold the resource.
 	forget(name string)
-	// renew makes it say so of all of them.
+	// renew does so for all resources.
 	renew()
-	// stale returns what the server no longer has although it did not say so.
+	// stale returns the resources that the server no longer has although it did not say so.
 	stale(now time.Time) []string
-	// reset forgets what belongs to a stream that is gone.
+	// reset clears the state of a stream that has ended.
 	reset()
 }
 
@@ -95,17 +91,17 @@ type pending struct {
 	asked []string
 }
 
-// New returns a machine that wants nothing yet.
+// New returns a machine without subscriptions.
 func New(config Config) *Machine {
 	config = config.withDefaults()
 	return &Machine{config: config, delta: config.Protocol != StateOfTheWorld, settle: config.Settle}
 }
 
-// Delta reports whether the machine speaks the incremental variant.
+// Delta reports whether the machine uses the incremental variant.
 func (m *Machine) Delta() bool { return m.delta }
 
-// Status is how the machine stands, for people: whether a stream is open, is being
-// opened, or is not tried again before retryAt.
+// Status returns the state for status pages: whether a stream is open, is being opened, or is not
+// retried before retryAt.
 func (m *Machine) Status() (isOpen, isOpening bool, retryAt time.Time) {
 	if m.state == waiting {
 		retryAt = m.retryAt
@@ -113,9 +109,8 @@ func (m *Machine) Status() (isOpen, isOpening bool, retryAt time.Time) {
 	return m.state == open, m.state == opening, retryAt
 }
 
-// Handle takes in an event and returns what to do about it. The slice is valid
-// until the next call. Nothing is sent before a Turn, so that the events of one
-// batch share their requests.
+// Handle handles an event and returns its effects. The slice is valid until the next call. The
+// machine sends nothing before a Turn, so that the events of one batch share their requests.
 func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	m.effects = m.effects[:0]
 	switch ev := ev.(type) {
@@ -149,7 +144,7 @@ func (m *Machine) Handle(ev Event, now time.Time) []Effect {
 	return m.effects
 }
 
-// NextDeadline is when the next Turn is due although nothing happens.
+// NextDeadline returns when the next Turn is due if no other event comes.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	earliest := func(t time.Time) {
 		if !ok || t.Before(at) {
@@ -183,12 +178,12 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Asked reports whether a request for the type was sent on this stream. What a
-// response of another type brings is not to be used.
+// Asked reports whether a request for the type was sent on this stream. Otherwise the client must
+// ignore responses of the type.
 func (m *Machine) Asked(t *resource.Descriptor) bool { return m.of(t).opened() }
 
-// Curious reports whether a Received event of the type is to have Accepted, Rejected
-// and Removed. In the state-of-the-world variant that is seldom so.
+// Curious reports whether a Received event of the type must have Accepted, Rejected and Removed. In
+// the state-of-the-world variant it rarely must.
 func (m *Machine) Curious(t *resource.Descriptor) bool { return m.of(t).curious() }
 
 func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
@@ -213,13 +208,14 @@ func (m *Machine) newNames(t *resource.Descriptor) names {
 
 func (m *Machine) wanted() bool { return slices.ContainsFunc(m.types, names.wanted) }
 
-// doubted reports whether the server may turn out not to have the delta protocol. One
-// that has answered in it may well be silent after a reconnect: it was told what is held.
+// doubted reports whether the server may still turn out not to support the delta protocol. A server
+// that has answered in it may well be silent after a reconnect, because it was told which resources
+// are held.
 func (m *Machine) doubted() bool {
 	return m.delta && m.config.Protocol == Auto && !m.proven && !m.nodeSent.IsZero()
 }
 
-// settleForStateOfTheWorld changes the protocol, with the same names wanted.
+// settleForStateOfTheWorld changes the protocol and keeps the wanted names.
 func (m *Machine) settleForStateOfTheWorld() {
 	m.delta, m.config.Protocol = false, StateOfTheWorld
 	for i, old := range m.types {
@@ -289,14 +285,14 @@ func (m *Machine) lingered(now time.Time) bool {
 	return false
 }
 
-// rest makes do without a stream until something is wanted.
+// rest closes the stream until something is wanted.
 func (m *Machine) rest(released bool) {
 	m.state = idle
 	m.reset()
 	m.emit(Idle{Released: released})
 }
 
-// send lets one request leave if none is on its way, types taking turns.
+// send sends one request if none is in flight. The types take turns.
 func (m *Machine) send(now time.Time) {
 	if m.writing != nil {
 		return
@@ -323,8 +319,7 @@ func (m *Machine) received(ev Received, now time.Time) {
 	if !m.healthy {
 		m.setHealthy()
 	}
-	// Nobody asked on this stream otherwise; an answer would subscribe to
-	// everything.
+	// Without a subscription on this stream, an answer would subscribe to everything.
 	if s := m.of(ev.Type); s.opened() {
 		s.received(ev, now)
 	}
@@ -349,7 +344,7 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 		if err == nil {
 			err = errSilent
 		}
-		if m.healthy { // too soon: it must not be so at each attempt
+		if m.healthy { // only once, not at each attempt
 			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), maxSettle))
 		}
 		m.failures++
@@ -359,7 +354,7 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 	m.emit(Lost{Err: err})
 }
 
-// reset forgets what belongs to a stream that is gone.
+// reset clears the state of a stream that has ended.
 func (m *Machine) reset() {
 	m.nodeSent, m.answered, m.healthy, m.writing = time.Time{}, false, false, nil
 	m.unwanted = time.Time{}

@@ -11,7 +11,7 @@ type overdue struct {
 	random  func() float64
 
 	names map[string]struct{}
-	due   map[string]struct{} // of names, those that the next request repeats
+	due   map[string]struct{} // of names, those for the next request
 	last  time.Time           // the last request that repeated a name; zero: none on this stream
 	at    time.Time           // when all names are due again; zero while there are none
 	steps int
@@ -24,8 +24,8 @@ func newOverdue(c *Config) overdue {
 	}
 }
 
-// add notes that a name is overdue. It is due at once unless repeated says that a request
-// has carried it again in the meantime.
+// add records that a name is overdue. It is due at once unless repeated is true: a request has
+// repeated it in the meantime.
 func (o *overdue) add(name string, now time.Time, repeated bool) {
 	o.names[name] = struct{}{}
 	if !repeated {
@@ -36,7 +36,7 @@ func (o *overdue) add(name string, now time.Time, repeated bool) {
 	}
 }
 
-// forget notes that the server has answered a name, or that nobody wants it any longer.
+// forget records that the server has answered a name, or that nobody wants it any longer.
 func (o *overdue) forget(name string) {
 	if len(o.names) == 0 {
 		return
@@ -65,8 +65,7 @@ func (o *overdue) take(now time.Time) {
 	o.at = now.Add(o.backoff.delay(o.steps+1, o.random))
 }
 
-// repeated notes that a request carries the names that are due, and returns how many
-// these are.
+// repeated records that a request contains the due names, and returns their number.
 func (o *overdue) repeated(now time.Time) int {
 	n := len(o.due)
 	if n > 0 {

@@ -2,8 +2,8 @@ package ads
 
 import "time"
 
-// overtakenFor is how long a name that was asked for may count as overtaken. After that,
-// the repetition of overdue names takes over.
+// overtakenFor is how long a requested name may count as overtaken. After that, the repetition of
+// overdue names takes over.
 const overtakenFor = 10 * time.Second
 
 // overtaken are names that a state-of-the-world request asked for and that no response has
@@ -14,8 +14,8 @@ const overtakenFor = 10 * time.Second
 type overtaken struct {
 	names  map[string]struct{}
 	since  time.Time // when names was last added to
-	follow bool      // a plain request is to follow the NACK
-	most   int       // names that there were at once
+	follow bool      // a plain request must follow the NACK
+	most   int       // largest number of names at once
 }
 
 func newOvertaken() overtaken { return overtaken{names: make(map[string]struct{})} }

@@ -10,14 +10,14 @@ import (
 // machine remembers the content that it rejected, and waits before it rejects the same
 // content again.
 const (
-	// maxRuns is how many runs of rejections of a type are remembered, and maxContents
-	// how many contents of each. Content that alternates between some bad and good
-	// states is recognised that way.
+	// maxRuns is the limit of remembered runs of rejections of a type, and maxContents the limit of
+	// contents of each. They are more than one, to recognise content that alternates between some
+	// bad and good states.
 	maxRuns     = 8
 	maxContents = 8
-	// maxBad is how many rejected resources of a run are remembered.
+	// maxBad is the limit of remembered rejected resources of a run.
 	maxBad = 256
-	// maxSpared is how many other contents of a run are answered at once.
+	// maxSpared is the limit of other contents of a run that are answered at once.
 	maxSpared = 4
 	// atOnce is the longest time after its NACK in which resent content is a repetition.
 	// A server that takes longer does no harm.
@@ -38,21 +38,21 @@ type rejections struct {
 // Pauses grow as long as the next response arrives at once after a NACK.
 type run struct {
 	bad      map[uint64]struct{} // the rejected resources
-	contents []uint64            // as Received.Digest has them, the newest last
+	contents []uint64            // by Received.Digest, the newest last
 	waiting  uint64              // the content whose NACK waits, until then
 	until    time.Time
 	sent     time.Time // when the last NACK left; zero while one waits
 	repeats  int       // of contents
-	spared   int       // contents that were answered at once for being others
+	spared   int       // contents that were answered at once because they differed
 	early    bool      // the last NACK left before its time
 
-	logged time.Time // when the last line was; zero before
-	news   bool      // a rejected resource was not in that
+	logged time.Time // when the last line was logged; zero: never
+	news   bool      // a rejected resource was not in that line
 }
 
 func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected, random: c.Random} }
 
-// met notes that content is rejected, and returns its run. The NACK may leave at until.
+// met records that content is rejected, and returns its run. The NACK may be sent at until.
 func (r *rejections) met(ev *Received, now time.Time) (current *run) {
 	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.shares(ev) })
 	if i < 0 {
@@ -112,8 +112,7 @@ func (u *run) take(ev *Received) {
 	}
 }
 
-// answered notes that the NACK leaves, and reports whether the log is to stay quiet about
-// it.
+// answered records that the NACK is sent, and reports whether to omit the log line.
 func (u *run) answered(now time.Time) (quiet bool) {
 	u.sent, u.early = now, now.Before(u.until)
 	if quiet = now.Sub(u.logged) < quietFor && !u.news; !quiet {

@@ -1,9 +1,9 @@
 package ads
 
-// manyNames are so many that a map or list that had them does not keep its memory.
+// manyNames is the number of names from which a map or list is replaced instead of kept.
 const manyNames = 1 << 10
 
-// emptied is a map without its names. Maps never shrink.
+// emptied returns an empty map. It replaces a large one, because maps never shrink.
 func emptied(m map[string]struct{}) map[string]struct{} {
 	if len(m) > manyNames {
 		return make(map[string]struct{})

@@ -15,19 +15,18 @@ import (
 type sotwNames struct {
 	resource *resource.Descriptor
 
-	names []string // wanted; in no order that means anything
-	sent  []bool   // beside names: stood in a request on this stream
-	lent  int      // of names, those at the front that requests share; not to be written to
+	names []string // wanted; in arbitrary order
+	sent  []bool   // beside names: was in a request on this stream
+	lent  int      // number of names at the front that requests share; never written to
 	at    map[string]int
 
-	// dropped names stood in a request on this stream and are not wanted any
-	// longer, but no request without them was sent yet. One that is wanted again
-	// waits in retaken: the server sends a resource again only to a client that
-	// has been seen without it.
+	// dropped names were in a request on this stream and are no longer wanted, but no request
+	// without them was sent yet. A dropped name that is wanted again waits in retaken: the server
+	// resends a resource only after it has seen a request without it.
 	dropped map[string]struct{}
 	retaken map[string]struct{}
 	doubts  doubts
-	settled time.Time // when the doubts were last looked through
+	settled time.Time // when the doubts were last checked
 	ended   bool      // a collection was dropped on this stream
 
 	version string // last accepted; outlives streams
@@ -36,16 +35,16 @@ type sotwNames struct {
 	before  string // nonce of the last response that was answered
 
 	asked  bool // a request of this type was sent on this stream
-	legacy bool // all of them asked for the wildcard, by having no names
+	legacy bool // all of them subscribed to the wildcard, by having no names
 	ending ending
-	unsent int      // names that no request on this stream held
+	unsent int      // names that no request on this stream contained
 	list   []string // names as last sent; shared with requests, never written to
 
 	owed       bool      // the last response waits for its ACK or NACK
 	reject     string    // not empty: it is a NACK
 	run        *run      // of a NACK
 	until      time.Time // before then the NACK waits
-	early      bool      // the NACK leaves before that, since the list has changed
+	early      bool      // the NACK is sent before that, because the list has changed
 	rejections rejections
 
 	overtaken overtaken
@@ -99,7 +98,7 @@ func (s *sotwNames) remove(name string) {
 	s.unlist(name)
 }
 
-// unlist takes a name off the list.
+// unlist removes a name from the list.
 func (s *sotwNames) unlist(name string) {
 	i, ok := s.at[name]
 	if !ok {
@@ -131,8 +130,8 @@ func (s *sotwNames) all() []string {
 	return append(slices.Clone(s.names), slices.Collect(maps.Keys(s.retaken))...)
 }
 
-// due reports whether a request should leave now. Answers wait only if the server resends
-// rejected content.
+// due reports whether to send a request now. Answers wait only if the server resends rejected
+// content.
 func (s *sotwNames) due(now time.Time) bool {
 	switch {
 	case s.answers(now):
@@ -161,20 +160,19 @@ func (s *sotwNames) next() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// answers reports whether the answer that is owed leaves now. A NACK waits no longer when
-// the list has changed, or when a name is to be wanted again after it.
+// answers reports whether to send the owed answer now. A NACK waits no longer if the list has
+// changed, or if a name is to be wanted again after it.
 func (s *sotwNames) answers(now time.Time) bool {
 	waits := now.Before(s.until) && !s.early
 	return s.owed && (!waits || len(s.retaken) > 0 && !s.changed())
 }
 
-// send makes the next request. An answer that is owed goes first: a later request with the
-// nonce of its response would read as an ACK of it.
+// send returns the next request. An owed answer comes first: a later request with the nonce of its
+// response would count as an ACK of it.
 //
-// A change does not wait for a delayed NACK. It has the nonce of the previous response, as
-// if the two had crossed, and the NACK follows with the new list. If the NACK went first, a
-// server that resends the same content at once would make the nonce of the change stale
-// each time.
+// A change does not wait for a delayed NACK. It has the nonce of the previous response, as if the
+// two had crossed, and the NACK follows with the new list. If the NACK came first, a server that
+// resends the same content at once would make the nonce of the change stale each time.
 func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
 	if s.answers(now) {
 		return s.answer(now), nil
@@ -197,8 +195,8 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 	return req, asked
 }
 
-// answer makes the ACK or NACK of the last response. If the server ignored a change because
-// of its nonce, a plain request follows the NACK, because some servers ignore NACKs, too.
+// answer returns the ACK or NACK of the last response. If the server ignored a change because of
+// its nonce, a plain request follows the NACK, because some servers ignore NACKs, too.
 func (s *sotwNames) answer(now time.Time) Send {
 	s.owed = false
 	req := s.request()
@@ -211,7 +209,7 @@ func (s *sotwNames) answer(now time.Time) Send {
 	return req
 }
 
-// change brings the list up to date and returns the names that are new on this stream.
+// change updates the list and returns the names that are new on this stream.
 func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string) {
 	s.part()
 	s.list = slices.Clip(s.names)
@@ -228,7 +226,7 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 		s.overtaken.add(asked, now)
 	}
 	s.unsent = 0
-	// A wildcard alone goes without names, as every server understands it.
+	// A wildcard alone is sent without names, as every server understands it.
 	only := len(s.names) == 1 && s.names[0] == resource.Wildcard
 	s.legacy = only && (s.legacy || !s.asked)
 	if len(s.dropped) > 0 && now.Sub(s.settled) >= overtakenFor {
@@ -243,9 +241,9 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 	return asked
 }
 
-// part lets new names wait where a collection has ended, or where a new one comes as other
-// names end. The server may remember which resources it has sent, and sends them again only
-// to a client that it has seen without them.
+// part delays new names if a collection has ended, or if a new collection comes as other names end.
+// The server may remember which resources it has sent, and resends them only after it has seen a
+// request without them.
 func (s *sotwNames) part() {
 	if s.unsent == 0 || len(s.dropped) == 0 || !anyCollection(s.dropped) && !s.newCollection() {
 		return
@@ -254,14 +252,14 @@ func (s *sotwNames) part() {
 		if !s.wasSent(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{}
-			if !isCollection(name) { // which never comes itself
+			if !isCollection(name) { // a collection never arrives itself
 				s.doubts.taken[name] = 0
 			}
 		}
 	}
 }
 
-// newCollection reports whether a collection is among the names that no request held.
+// newCollection reports whether a collection is among the names that no request contained.
 func (s *sotwNames) newCollection() bool {
 	for i, sent := range s.sent {
 		if !sent && isCollection(s.names[i]) {
@@ -315,11 +313,11 @@ func (s *sotwNames) received(ev Received, now time.Time) {
 	}
 }
 
-// late asks again for all names of the type, in one request. One that was sent since half
-// of the timer began has asked for this name, too.
+// late requests all names of the type again, in one request. A request that was sent since half of
+// the timer began has already repeated this name.
 //
-// A server may believe that it has sent the name already, if it was dropped before or may
-// have been a member of a collection that has ended. Then late drops it again first.
+// A server may believe that it has sent the name already, if it was dropped before or may have been
+// a member of a collection that has ended. Then late drops it first.
 func (s *sotwNames) late(name string, now time.Time) {
 	if s.wasSent(name) {
 		if _, taken := s.doubts.taken[name]; s.ended && !taken && !isCollection(name) {
@@ -345,11 +343,11 @@ func (s *sotwNames) wasSent(name string) bool {
 
 func (s *sotwNames) curious() bool { return len(s.doubts.taken) > 0 || len(s.overtaken.names) > 0 }
 
-// Versions are those of responses: what is held of them, the server does not ask.
+// forget does nothing: versions belong to responses, and requests do not list held resources.
 func (s *sotwNames) forget(string) {}
 
-// renew waits for the end of a stream on which the version was told already: within
-// a stream, only a response changes it.
+// renew takes effect at the end of a stream on which the version was sent already: within a stream,
+// only a response changes it.
 func (s *sotwNames) renew() {
 	if s.renewed = true; !s.asked {
 		s.version = ""
@@ -358,8 +356,8 @@ func (s *sotwNames) renew() {
 
 func (s *sotwNames) stale(time.Time) []string { return nil }
 
-// reset forgets what belongs to a stream that is gone. Maps are made anew: one that is
-// cleared keeps its memory.
+// reset clears the state of a stream that has ended. It replaces maps, because a cleared map keeps
+// its memory.
 func (s *sotwNames) reset() {
 	s.doubts = newDoubts()
 	s.owed, s.early, s.ended = false, false, false
@@ -377,7 +375,7 @@ func (s *sotwNames) reset() {
 	s.nonce, s.before, s.reject, s.until = "", "", "", time.Time{}
 	s.asked, s.legacy, s.list, s.ending = false, false, nil, ending{}
 	if len(s.names) == 0 || s.renewed {
-		s.version = "" // whoever has nothing left has no version of it
+		s.version = "" // without resources there is no version
 	}
 	s.renewed = false
 }

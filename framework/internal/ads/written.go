@@ -16,9 +16,8 @@ func (m *Machine) written() {
 	m.writing = nil
 }
 
-// askedFor takes collections as asked for if a response of their type comes before Written.
-// The event may be late, and a collection is answered by any response, once. So the response
-// would be missed.
+// askedFor treats collections as requested if a response of their type comes before Written. The
+// event may be late, and only one response answers a collection. That response would be missed.
 func (m *Machine) askedFor(t *resource.Descriptor) {
 	if m.writing == nil || m.writing.typ != t || !slices.ContainsFunc(m.writing.asked, isCollection) {
 		return
