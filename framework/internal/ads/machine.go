@@ -344,7 +344,7 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 		if err == nil {
 			err = errSilent
 		}
-		if m.healthy { // only once, not at each attempt
+		if m.healthy { // Healthy came too early; the next stream must be up for longer
 			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), maxSettle))
 		}
 		m.failures++
