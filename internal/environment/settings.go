@@ -9,30 +9,30 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// Settings are what the options of package xdsforge set.
+// Settings holds the settings of package xdsforge's options.
 type Settings struct {
-	// Config is the bootstrap configuration. Nil: the environment variables name it.
+	// Config is the bootstrap configuration. If nil, it comes from the environment variables.
 	Config *bootstrap.Config
-	// Register are the functions that register types and extensions.
+	// Register holds the functions that register types and extensions.
 	Register []func(resource.Registrar)
-	// Types is a frozen set in the place of Register and Profile.
+	// Types is a frozen set that replaces Register and Profile.
 	Types *resource.Set
-	// Profile is how strictly resources are read. Nil: gRPC's.
+	// Profile decides how strictly resources are validated. Nil means gRPC's profile.
 	Profile *resource.Profile
-	// Logger is where clients log. Nil: nowhere.
+	// Logger is the logger of the clients. Nil discards.
 	Logger *slog.Logger
-	// Transport reaches control planes. Nil: grpctransport.
+	// Transport reaches control planes. Nil means grpctransport.
 	Transport transport.Transport
-	// Private gives the Env connections of its own, as Transport does.
+	// Private gives the Env its own connections, as Transport does.
 	Private bool
 	// Client has further options of the xDS clients.
 	Client []client.Option
 }
 
-// private reports whether the Env shares connections with no other Env.
+// private reports whether the Env has its own connections.
 func (s *Settings) private() bool { return s.Private || s.Transport != nil }
 
-// pool makes a pool of connections for these settings.
+// pool returns a new pool of connections for these settings.
 func (s *Settings) pool() *client.Pool {
 	if s.Transport != nil {
 		return client.NewPool(client.PoolTransport(s.Transport))
@@ -40,8 +40,8 @@ func (s *Settings) pool() *client.Pool {
 	return client.NewPool()
 }
 
-// WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is
-// an xdsforge.Option.
+// WithClient sets options of the xDS clients that package xdsforge does not have. Its result is an
+// xdsforge.Option.
 func WithClient(opts ...client.Option) func(*Settings) error {
 	return func(s *Settings) error {
 		s.Client = append(s.Client, opts...)
