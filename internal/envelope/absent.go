@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Removed yields the names of what the control plane has removed, or does not
-// have. Only the delta protocol says so.
+// Removed yields the names of resources that the control plane has removed, or does not have. Only
+// the delta protocol reports them.
 func (r *Response) Removed() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		if !r.delta {
@@ -28,16 +28,16 @@ func (r *Response) Removed() iter.Seq[string] {
 	}
 }
 
-// A ResourceError is what the control plane says of a resource, or of a glob
-// collection, that it cannot send (xRFC TP3).
+// A ResourceError is the control plane's error for a resource, or for a glob collection, that it
+// cannot send (xRFC TP3).
 type ResourceError struct {
 	Name    string
 	Code    int32 // of google.rpc.Code
 	Message string
 }
 
-// Errors yields the errors in the order of the response. One that cannot be read
-// is passed over: it says nothing of any resource.
+// Errors yields the errors in the order of the response. It skips unreadable errors, because they
+// name no resource.
 func (r *Response) Errors() iter.Seq[ResourceError] {
 	number := protowire.Number(responseErrors)
 	if r.delta {
@@ -102,8 +102,8 @@ func rpcStatus(b []byte) (code int32, message string, err error) {
 	return code, message, nil
 }
 
-// fields calls f with every length-delimited field of a message. Fields of
-// other wire types are skipped: none of the messages read here needs them.
+// fields calls f with every length-delimited field of a message. It skips fields of other wire
+// types, which no message read here needs.
 func fields(b []byte, f func(num int32, value []byte) error) error {
 	for len(b) > 0 {
 		num, typ, n := protowire.ConsumeTag(b)

@@ -8,13 +8,13 @@ import (
 type DeltaRequest struct {
 	Node        []byte // encoded envoy.config.core.v3.Node; on a stream's first request only
 	TypeURL     string
-	Subscribe   []string // names that are subscribed to from now on
-	Unsubscribe []string // names that are not any longer
-	// Versions are those of resources that are still held from an earlier stream, by
-	// name; on a type's first request only.
+	Subscribe   []string // names to subscribe to
+	Unsubscribe []string // names to unsubscribe from
+	// Versions are the versions of resources that the client still holds from an earlier stream, by
+	// name. They are sent only in a type's first request.
 	Versions map[string]string
 	Nonce    string // of the response that is acknowledged or rejected
-	Error    string // not empty: the response is rejected, and this is why
+	Error    string // not empty: the response is rejected for this reason
 }
 
 // Field numbers of envoy.service.discovery.v3.DeltaDiscoveryRequest and of its

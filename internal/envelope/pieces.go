@@ -7,25 +7,24 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// pieces are what is left of a message that arrived in pieces.
+// pieces is the unread rest of a message that arrived in pieces.
 type pieces struct {
 	first   []byte
 	others  [][]byte
 	left    int // bytes in all of them
 	touched byte
-	joined  []byte // room for what lies in several pieces
+	joined  []byte // memory for values that span several pieces
 }
 
-// joinedRoom is how much room is made at once for what lies in several pieces.
+// joinedRoom is the amount of memory that is allocated at once for such values.
 const joinedRoom = 16 << 10
 
-// longestHead is the most that the tag and the length of a field take, or its tag and
-// value if that has no length.
+// longestHead is the longest tag and length of a field, or tag and value if it has no length.
 const longestHead = 2 * binary.MaxVarintLen64
 
 var errTruncated = protowire.ParseError(-1)
 
-// next makes first be a piece that is not empty, and reports whether there is any.
+// next skips empty pieces at the front, and reports whether a piece is left.
 func (p *pieces) next() bool {
 	for len(p.first) == 0 {
 		if len(p.others) == 0 {
@@ -39,7 +38,7 @@ func (p *pieces) next() bool {
 	return true
 }
 
-// head is what follows, as much as a head may take or all that there is.
+// head returns the next bytes: as many as a head may have, or all that are left.
 func (p *pieces) head(room *[longestHead]byte) []byte {
 	if len(p.first) >= longestHead || len(p.others) == 0 {
 		return p.first
@@ -54,7 +53,7 @@ func (p *pieces) head(room *[longestHead]byte) []byte {
 	return b
 }
 
-// skip passes over n bytes that are there.
+// skip skips n bytes, which must exist.
 func (p *pieces) skip(n int) {
 	p.left -= n
 	for n > len(p.first) {
@@ -88,7 +87,7 @@ func (p *pieces) take(n uint64) ([]byte, error) {
 	return slices.Clip(b), nil
 }
 
-// field reads the next field: its value if that is of bytes, else nil.
+// field reads the next field. The value is nil unless it is length-delimited.
 func (p *pieces) field() (num protowire.Number, value []byte, err error) {
 	var room [longestHead]byte
 	head := p.head(&room)
@@ -105,7 +104,7 @@ func (p *pieces) field() (num protowire.Number, value []byte, err error) {
 		p.skip(n + m)
 		value, err = p.take(size)
 		return num, value, err
-	case protowire.StartGroupType: // of no length that is known: the rest in one piece
+	case protowire.StartGroupType: // of unknown length: the rest in one piece
 		p.skip(n)
 		rest, err := p.take(uint64(p.left)) //nolint:gosec // a length
 		if err != nil {
@@ -126,7 +125,7 @@ func (p *pieces) field() (num protowire.Number, value []byte, err error) {
 	}
 }
 
-// size is how many bytes there are.
+// size returns the total number of bytes.
 func size(list [][]byte) (n int) {
 	for _, piece := range list {
 		n += len(piece)

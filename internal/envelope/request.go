@@ -4,18 +4,18 @@ import "google.golang.org/protobuf/encoding/protowire"
 
 // A Request is a state-of-the-world DiscoveryRequest.
 type Request struct {
-	Version string   // the last version of the type that was accepted
+	Version string   // the last accepted version of the type
 	Node    []byte   // encoded envoy.config.core.v3.Node; on a stream's first request only
-	Names   []string // all resources of the type that are subscribed to
+	Names   []string // all subscribed resources of the type
 	TypeURL string
 	Nonce   string // of the response that is acknowledged or rejected
-	Error   string // not empty: the response is rejected, and this is why
+	Error   string // not empty: the response is rejected for this reason
 
-	// Encoded are the names as [EncodeNames] made them, in place of Names.
+	// Encoded holds the names as encoded by [EncodeNames]. It replaces Names.
 	Encoded []byte
 }
 
-// EncodeNames encodes the names of a [Request], for those that have the same.
+// EncodeNames encodes the names of a [Request], for several requests with the same names.
 func EncodeNames(names []string) []byte {
 	size := 0
 	for _, n := range names {
@@ -59,7 +59,7 @@ func (r *Request) Encode() []byte {
 	return appendError(b, requestError, r.Error)
 }
 
-// appendError appends why a response is rejected, as a google.rpc.Status.
+// appendError appends the reason of a rejection, as a google.rpc.Status.
 func appendError(b []byte, number protowire.Number, reason string) []byte {
 	if reason == "" {
 		return b

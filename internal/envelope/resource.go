@@ -13,25 +13,23 @@ import (
 
 // A Resource is one element of a response, still encoded.
 type Resource struct {
-	// Name is the wrapper's name; empty for a resource that came without
-	// envoy.service.discovery.v3.Resource around it.
+	// Name is the wrapper's name. It is empty without a wrapper,
+	// envoy.service.discovery.v3.Resource.
 	Name string
-	// Aliases are other names under which it may have been asked for; no more than
-	// make sense.
+	// Aliases are other names of the resource. Their number is limited.
 	Aliases []string
 	// Version is the wrapper's.
 	Version string
-	// TTL is for how long the resource is valid if nothing more is heard of it; zero
-	// when it does not end.
+	// TTL is how long the resource is valid without an update or heartbeat; zero: without limit.
 	TTL time.Duration
-	// Heartbeat says that there is no body because the resource is what it was: only
-	// its TTL starts over.
+	// Heartbeat means that there is no body because the resource is unchanged. Its TTL starts
+	// again.
 	Heartbeat bool
 	// TypeURL is the type of the body.
 	TypeURL string
 	// Body is the encoded message. It aliases the received bytes.
 	Body []byte
-	// Err says why the resource cannot be read; then there is no Body.
+	// Err is the reason why the resource cannot be read. There is then no Body.
 	Err error
 }
 
@@ -90,8 +88,8 @@ func (r *Response) wrapped(b []byte) Resource {
 		case wrapperTTL:
 			res.TTL, err = duration(value)
 		case wrapperResource:
-			// Occurrences of a message field merge; for an Any the last of each
-			// of its fields wins. The first one is not to be written behind.
+			// Occurrences of a message field merge. For an Any the last of each of its fields wins.
+			// The first occurrence aliases the response, so it must not be appended to.
 			occurrences++
 			switch occurrences {
 			case 1:
@@ -119,8 +117,8 @@ func (r *Response) wrapped(b []byte) Resource {
 	return res
 }
 
-// unpack reads a google.protobuf.Any. Its type is most often that of the response,
-// and then shares its text.
+// unpack reads a google.protobuf.Any. Its type is mostly that of the response, and then shares its
+// string.
 func (r *Response) unpack(b []byte) (url string, value []byte, err error) {
 	value = []byte{}
 	err = fields(b, func(num int32, v []byte) error {
@@ -140,12 +138,12 @@ func (r *Response) unpack(b []byte) (url string, value []byte, err error) {
 	return url, value, nil
 }
 
-// MessageName is the part of a type URL that names the message.
+// MessageName returns the message name in a type URL.
 func MessageName(typeURL string) string {
 	return typeURL[strings.LastIndexByte(typeURL, '/')+1:]
 }
 
-// duration reads a google.protobuf.Duration. What does not fit is the longest one.
+// duration reads a google.protobuf.Duration. A longer one becomes the longest time.Duration.
 func duration(b []byte) (time.Duration, error) {
 	const longest = int64(1<<63-1) / int64(time.Second)
 	var seconds, nanos int64

@@ -9,31 +9,31 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// A Response is a DiscoveryResponse or a DeltaDiscoveryResponse whose envelope has
-// been read and whose resources are still encoded, in the bytes that were received.
-// It may be used for one response after another; see [Response.Parse].
+// A Response is a DiscoveryResponse or a DeltaDiscoveryResponse. Its envelope has been read. Its
+// resources are still encoded, in the received bytes. It may be reused for further responses; see
+// [Response.Parse].
 type Response struct {
-	Version string // of the state of the world; for people only in the delta protocol
+	Version string // of the state of the world; only informational in the delta protocol
 	TypeURL string
 	Nonce   string
 
 	delta     bool
 	resources [][]byte
 	others    []other
-	plain     []byte // how an Any of type TypeURL begins, up to the length of its value
-	joined    []byte // what lies in several pieces of the message
+	plain     []byte // the start of an Any of type TypeURL, up to the length of its value
+	joined    []byte // values that span several pieces of the message
 }
 
-// An other is a field that may say something of resources that are not there.
+// An other is a field about resources that the response does not contain: removals and errors.
 type other struct {
 	num   protowire.Number
 	value []byte
 }
 
-// joinedKept bounds the room for what lies in several pieces that is kept.
+// joinedKept is the limit of the memory for values in several pieces that is kept.
 const joinedKept = 1 << 20
 
-// maxAlike bounds for how many resources room is made before they have been met.
+// maxAlike is the limit of resources for which memory is reserved in advance.
 const maxAlike = 1 << 16
 
 // Field numbers of envoy.service.discovery.v3.DiscoveryResponse and of
@@ -56,9 +56,9 @@ const (
 	resourceErrorDetail = 2
 )
 
-// ParseResponse reads the envelope of an encoded DiscoveryResponse. It checks
-// the framing of all of it, so that walking the resources cannot fail for the
-// envelope's sake; what is inside a resource fails that resource alone.
+// ParseResponse reads the envelope of an encoded DiscoveryResponse. It checks the framing of all of
+// it, so that iterating over the resources cannot fail because of the envelope. A malformed
+// resource is an error of only that resource.
 func ParseResponse(raw []byte) (*Response, error) {
 	r := new(Response)
 	if err := r.Parse(raw, false); err != nil {
@@ -76,15 +76,15 @@ func ParseDeltaResponse(raw []byte) (*Response, error) {
 	return r, nil
 }
 
-// Parse makes r the response in raw, of the delta protocol or not, as [ParseResponse]
-// does. What it was before is lost; its memory is used again.
+// Parse reads the response in raw, of the delta protocol or not, as [ParseResponse] does. It reuses
+// the memory of r and overwrites the previous response.
 func (r *Response) Parse(raw []byte, delta bool) error {
 	one := [1][]byte{raw}
 	return r.ParsePieces(one[:], delta)
 }
 
-// ParsePieces is [Response.Parse] of a message that arrived in pieces. Resources stay
-// where they are, but for those that lie in several of them.
+// ParsePieces is [Response.Parse] for a message in pieces. It copies only the resources that span
+// several pieces.
 func (r *Response) ParsePieces(list [][]byte, delta bool) error {
 	*r = Response{delta: delta, resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
 	what := "DiscoveryResponse"
@@ -100,7 +100,7 @@ func (r *Response) ParsePieces(list [][]byte, delta bool) error {
 	return nil
 }
 
-// envelope finds what there is in a message.
+// envelope reads the fields of a message.
 func (r *Response) envelope(list [][]byte) error {
 	p := pieces{others: list, left: size(list), joined: r.joined}
 	for p.next() {
@@ -113,7 +113,7 @@ func (r *Response) envelope(list [][]byte) error {
 		case num == responseVersion:
 			r.Version = string(value)
 		case num == responseResources:
-			if cap(r.resources) == 0 { // most often they are alike
+			if cap(r.resources) == 0 { // they mostly have similar sizes
 				r.resources = make([][]byte, 0, min((len(value)+p.left)/(len(value)+2)+1, maxAlike))
 			}
 			r.resources = append(r.resources, value)
@@ -133,7 +133,7 @@ func (r *Response) envelope(list [][]byte) error {
 	return nil
 }
 
-// Forget lets go of the message.
+// Forget drops the references to the message.
 func (r *Response) Forget() {
 	clear(r.resources)
 	clear(r.others)
@@ -143,10 +143,10 @@ func (r *Response) Forget() {
 	*r = Response{resources: r.resources[:0], others: r.others[:0], plain: r.plain[:0], joined: r.joined[:0]}
 }
 
-// Delta reports whether the response is one of the delta protocol.
+// Delta reports whether the response belongs to the delta protocol.
 func (r *Response) Delta() bool { return r.delta }
 
-// Size is the size of the resources, in bytes.
+// Size returns the size of the resources, in bytes.
 func (r *Response) Size() (n int) {
 	for _, b := range r.resources {
 		n += len(b)
@@ -154,10 +154,10 @@ func (r *Response) Size() (n int) {
 	return n
 }
 
-// Len is how many resources there are.
+// Len returns the number of resources.
 func (r *Response) Len() int { return len(r.resources) }
 
-// At is the resource with a number, from 0 to Len()-1.
+// At returns the resource with an index from 0 to Len()-1.
 func (r *Response) At(i int) Resource {
 	b := r.resources[i]
 	if r.delta {
@@ -169,9 +169,9 @@ func (r *Response) At(i int) Resource {
 	return r.resource(b)
 }
 
-// Plain is the body of the resource with a number, if it has no wrapper, is of the
-// response's type, and is encoded as everybody does it. [Response.At] is for any other,
-// and says no more of this one.
+// Plain returns the body of the resource with an index, if it has no wrapper, is of the response's
+// type, and has the usual encoding. [Response.At] handles all resources, and returns nothing more
+// for this one.
 func (r *Response) Plain(i int) (body []byte, ok bool) {
 	b := r.resources[i]
 	if len(r.plain) == 0 || !bytes.HasPrefix(b, r.plain) {
