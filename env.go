@@ -13,9 +13,9 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// An Env is what clients, gRPC channels and gRPC servers share: bootstrap, resource types,
-// connections and settings. Its settings never change. It is safe for concurrent use. [NewEnv]
-// makes one; the zero Env is not usable.
+// An Env is the environment that clients, gRPC channels and gRPC servers share: bootstrap, resource
+// types, connections and settings. Its settings never change. It is safe for concurrent use.
+// [NewEnv] makes one; the zero Env is not usable.
 type Env struct{ environmentBase }
 
 // environmentBase leads package grpcxds to the core.
@@ -55,7 +55,7 @@ func newCore(opts []Option) (*environment.Env, error) {
 	return environment.New(s), nil
 }
 
-// complete sets what the options left to the defaults.
+// complete sets the defaults of unset options.
 func complete(s *settings) (err error) {
 	switch {
 	case s.Types != nil && s.Register != nil:

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/xds"
 )
 
-// apart are the calls, by method and headers, in which we follow gRFC A28 and grpc-go 1.85
-// does not: a header with an empty value is present, binary ones are not seen, and the
-// content type is. Each has what becomes of it here.
+// apart has the calls, by method and headers, in which we follow gRFC A28 and grpc-go 1.85 does
+// not: a header with an empty value is present, binary headers are hidden, and the content type is
+// visible. Each has our result.
 var apart = map[string]string{
 	`/prefix.S/M [p ]`:      "c9",
 	`/prefix.S/M [b-bin 1]`: "Unavailable",

@@ -115,8 +115,7 @@ func TestOtherBootstrapOtherEnv(t *testing.T) {
 	}
 }
 
-// TestCloseInAnyOrder expects an Env to end with the last of what was made of it, and the rest to
-// work until then.
+// TestCloseInAnyOrder expects an Env to end with its last user, and the others to work until then.
 func TestCloseInAnyOrder(t *testing.T) {
 	p := newPlane(t)
 	target := p.targets(1, newBackend(t, "b"))[0]
@@ -207,7 +206,7 @@ func eventuallyNoEnv(t *testing.T) {
 	}
 }
 
-// TestNewChannelsOfAClosedEnv expects Close to end what can be made of an Env.
+// TestNewChannelsOfAClosedEnv expects a closed Env to make no more channels.
 func TestNewChannelsOfAClosedEnv(t *testing.T) {
 	p := newPlane(t)
 	target := p.targets(1, newBackend(t, "b"))[0]

@@ -58,8 +58,8 @@ func TestIdleness(t *testing.T) {
 	}
 }
 
-// What fails says of which target, resource, server and node it is, once, and never with a
-// control plane's code (A54).
+// An error names the target, the resource, the server and the node once. It never has a control
+// plane's code (A54).
 func TestErrors(t *testing.T) {
 	p := newPlane(t)
 	where := func(node string) string {
@@ -162,7 +162,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// The control plane is lost: what it said last stays, new channels say what is wrong.
+// If the control plane is lost, its last resources stay in use, and new channels report the error.
 func TestControlPlaneIsLost(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))

@@ -184,7 +184,7 @@ func call(ctx context.Context, cc *grpc.ClientConn, method string, opts ...grpc.
 	return reply.GetValue(), err
 }
 
-// soon is a context for what must not take long.
+// soon returns a context for steps that must not take long.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
 	t.Cleanup(cancel)

@@ -135,7 +135,7 @@ func dial(t testing.TB, creds credentials.TransportCredentials, addr string, clu
 	return healthpb.NewHealthClient(c)
 }
 
-// check makes a call, and returns what the client knows of the connection.
+// check makes a call, and returns the client's information about the connection.
 func check(t testing.TB, c healthpb.HealthClient) (credentials.AuthInfo, error) {
 	t.Helper()
 	var p peer.Peer
@@ -294,8 +294,8 @@ func TestHandshakeWaits(t *testing.T) {
 	}
 }
 
-// What credentials say of themselves: a fallback's name for servers becomes the authority
-// of channels without TLS of the control plane.
+// Info returns the fallback's server name, which becomes the authority of channels without TLS of
+// the control plane.
 func TestCredentialsInfo(t *testing.T) {
 	c := grpcxds.ClientCredentials(credentials.NewTLS(&tls.Config{ServerName: "one.example"}))
 	if got := c.Info(); got.SecurityProtocol != "tls" || got.ServerName != "one.example" { //nolint:staticcheck // credentials still have it

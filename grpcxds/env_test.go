@@ -51,7 +51,7 @@ func envOf(t *testing.T, register ...func(xdsforge.Registrar)) *xdsforge.Env {
 	return e
 }
 
-// sharedOf is what channels and servers share in an Env of types and extensions.
+// sharedOf returns the shared state of an Env with these types and extensions.
 func sharedOf(t *testing.T, register ...func(xdsforge.Registrar)) (*shared, error) {
 	t.Helper()
 	e, err := (&source{env: envOf(t, register...)}).open()

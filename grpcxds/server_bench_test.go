@@ -9,7 +9,7 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// What a unary call costs, client included: the differences are the servers'.
+// BenchmarkServerCall measures a unary call, client included. The differences are the servers'.
 func BenchmarkServerCall(b *testing.B) {
 	const allow = `http_filters { name: "rbac" typed_config { [type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC] {
 		rules { action: ALLOW policies { key: "all" value { permissions { url_path { path { prefix: "/grpc.testing." } } } principals { any: true } } } } } } }`

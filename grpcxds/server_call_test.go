@@ -116,7 +116,7 @@ func TestConnectionsHaveTheirChains(t *testing.T) {
 	}
 }
 
-// marks is a filter that tells of what it sees, and of what it was configured with.
+// marks is a filter that reports the calls and its configuration.
 type marks struct {
 	mu   sync.Mutex
 	seen []string

@@ -24,7 +24,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// everything is what a control plane serves for clients and servers.
+// everything has the types that a control plane serves for clients and servers.
 var everything = []string{
 	listenerMessage, routeMessage,
 	"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
@@ -45,7 +45,7 @@ func newInteropWorld(t *testing.T) (*world, *vault) {
 // emptyCalls are routes of a server that takes nothing else.
 const emptyCalls = `virtual_hosts { domains: "shop" routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} } }`
 
-// publishTarget publishes what clients need to call xds:///shop, which is the given servers,
+// publishTarget publishes the resources that clients need to call xds:///shop on the given servers,
 // with TLS.
 func (w *world) publishTarget(servers ...*site) {
 	w.Helper()
@@ -148,7 +148,7 @@ func TestServerOfGRPC(t *testing.T) {
 				principals { header { name: "user" string_match { exact: "mallory" } } } } } } } } }` + rds("routes"))))
 		s.awaitServing()
 	}
-	// The authority is what is tested, and not the server's name.
+	// The test is about the authority, not the server's name.
 	creds := credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{v.issue("client")}, MinVersion: tls.VersionTLS12})
 	for _, c := range []struct {
 		authority, method string

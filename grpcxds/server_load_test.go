@@ -177,7 +177,7 @@ func TestServerUnderLoad(t *testing.T) {
 		}
 	})
 	steps("certificate rotations", 20, func(i int) { v.rotate(fmt.Sprint(i)) })
-	steps("deletions", 20, func(i int) { // A88: what is in use stays
+	steps("deletions", 20, func(i int) { // A88: resources in use stay
 		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
 			t.Fatal(err)
 		}

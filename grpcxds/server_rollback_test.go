@@ -22,7 +22,7 @@ func TestListenerThatIsTakenBack(t *testing.T) {
 	streams := w.plane.Streams()
 	w.publishListener(s.listener(rds("late"))) // its routes never come
 	w.eventually("routes are asked for", func() bool { return w.asked("late") })
-	w.plane.Stop() // what the client knew of the stream is forgotten with it
+	w.plane.Stop() // the client forgets its state of the stream
 	if err := w.plane.Restart(); err != nil {
 		t.Fatal(err)
 	}

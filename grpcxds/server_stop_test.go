@@ -46,7 +46,7 @@ func TestGracefulStopCoversAllGenerations(t *testing.T) {
 	}
 }
 
-// Stop ends the calls of all generations, and what GracefulStop waits for.
+// Stop ends the calls of all generations, and a running GracefulStop.
 func TestStopCoversAllGenerations(t *testing.T) {
 	s, conns := counted(t)
 	c := s.dial()
@@ -93,7 +93,7 @@ func TestStopInTheCallback(t *testing.T) {
 	site.served <- nil
 }
 
-// What keeps the socket from accepting ends Serve, and nothing else.
+// An error of the socket ends its Serve, and nothing else.
 func TestServeEndsWithItsSocket(t *testing.T) {
 	w := newWorld(t)
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")

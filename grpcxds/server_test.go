@@ -154,7 +154,7 @@ func portOf(addr string) string {
 	return port
 }
 
-// A47: what replaces %s is percent-encoded in new-style names, and the name is looked up in
+// A47: the replacement of %s is percent-encoded in new-style names, and the name is looked up in
 // the authorities.
 func TestServerNamesOfAuthorities(t *testing.T) {
 	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})

@@ -26,7 +26,7 @@ import (
 type vault struct {
 	testing.TB
 	ca  *testca.CA
-	dir string // what the server's certificate provider watches
+	dir string // the directory that the server's certificate provider watches
 }
 
 func newVault(t testing.TB) *vault {

@@ -73,7 +73,7 @@ func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ..
 	return &world{TB: t, plane: plane, config: config, env: env, ctx: ctx}
 }
 
-// An event is what a server told of itself.
+// An event is a mode change that a server reports.
 type event struct {
 	mode Mode
 	err  error
@@ -152,7 +152,7 @@ func (s *site) awaitServing() {
 	}
 }
 
-// listener is a Listener for the site, with what is inside of its HttpConnectionManager.
+// listener returns a Listener for the site, with the contents of its HttpConnectionManager.
 func (s *site) listener(manager string) string {
 	return fmt.Sprintf(`name: %q address { socket_address { address: "127.0.0.1" port_value: %d } }
 		filter_chains { %s }`, s.name, s.port, network(manager))

@@ -31,7 +31,7 @@ type ControlPlane struct {
 	types map[string]*servedType // by the full name of the message
 }
 
-// A servedType is a type and what the control plane has of it.
+// A servedType is a type and the control plane's resources of it.
 type servedType struct {
 	*resource.Descriptor
 	bodies map[string]string // encoded messages by the names of the resources

@@ -106,7 +106,7 @@ func TestFileWatcher(t *testing.T) {
 	material(all, grpccert.BuildOptions{WantRoot: true})
 }
 
-// What a configuration lacks is said when it is read, or when it is wanted.
+// A missing file is an error when the configuration is read, or when the file is needed.
 func TestFileWatcherThatCannot(t *testing.T) {
 	f := certprovider.FileWatcher()
 	for want, c := range map[string]map[string]string{

@@ -40,7 +40,7 @@ func ExampleFilter() {
 		},
 	}
 
-	// What happens when a Listener comes, and then a call.
+	// First a Listener is received, and then a call.
 	fields, _ := structpb.NewStruct(map[string]any{"seconds": 2})
 	config, err := f.Parse(nil, resource.TypedConfig{Message: f.Config, Fields: fields})
 	fmt.Println(config, err)

@@ -11,8 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
 )
 
-// A channel does all of this itself; here is what a Listener's configuration of the filter
-// comes to.
+// A channel does all of this itself. The example shows the effect of a Listener's configuration.
 func ExampleFilter() {
 	f := fault.Filter()
 	fields, _ := structpb.NewStruct(map[string]any{"abort": map[string]any{

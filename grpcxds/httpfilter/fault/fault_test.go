@@ -139,8 +139,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// A fault counts as active until its delay is over, for all that is made of one filter; what
-// would be too many pass.
+// A fault is active until its delay has passed. The limit applies across one filter, and calls
+// above it pass.
 func TestMaxActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFilter(always(0))

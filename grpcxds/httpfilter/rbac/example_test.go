@@ -11,8 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 )
 
-// A server does all of this itself; here is what a Listener's configuration of the filter
-// comes to.
+// A server does all of this itself. The example shows the effect of a Listener's configuration.
 func ExampleFilter() {
 	f := rbac.Filter()
 	fields, _ := structpb.NewStruct(map[string]any{"rules": map[string]any{"policies": map[string]any{"readers": map[string]any{

@@ -125,7 +125,7 @@ func (d dice) principal(depth int) *rbacpolicyv3.Principal {
 	case k == 2 && depth > 0:
 		m.Identifier = &rbacpolicyv3.Principal_NotId{NotId: d.principal(depth - 1)}
 	case k == 3:
-		m.Identifier = &rbacpolicyv3.Principal_SourceIp{SourceIp: d.prefix()} //nolint:staticcheck // what A41 speaks of
+		m.Identifier = &rbacpolicyv3.Principal_SourceIp{SourceIp: d.prefix()} //nolint:staticcheck // the field of A41
 	case k == 4:
 		m.Identifier = &rbacpolicyv3.Principal_DirectRemoteIp{DirectRemoteIp: d.prefix()}
 	case k == 5:
@@ -190,8 +190,7 @@ func (d dice) call() *httpfilter.ServerCall {
 	return call
 }
 
-// FuzzRules holds the engine to what the message says, read in the slowest way. One input is
-// many rules.
+// FuzzRules compares the engine with a naive reading of the message. One input is many rules.
 func FuzzRules(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed, seed)

@@ -80,8 +80,8 @@ func (n naive) principal(m *rbacpolicyv3.Principal) bool {
 		return !n.principal(m.GetNotId())
 	case m.GetAuthenticated() != nil:
 		return n.authenticated(m.GetAuthenticated().GetPrincipalName())
-	case m.GetSourceIp() != nil: //nolint:staticcheck // what A41 speaks of
-		return within(m.GetSourceIp(), n.call.Remote) //nolint:staticcheck // what A41 speaks of
+	case m.GetSourceIp() != nil: //nolint:staticcheck // the field of A41
+		return within(m.GetSourceIp(), n.call.Remote) //nolint:staticcheck // the field of A41
 	case m.GetDirectRemoteIp() != nil:
 		return within(m.GetDirectRemoteIp(), n.call.Remote)
 	case m.GetRemoteIp() != nil:

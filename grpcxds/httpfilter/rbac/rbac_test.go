@@ -28,7 +28,7 @@ func uri(text string) *url.URL {
 	return u
 }
 
-// What each permission and principal matches (A41).
+// TestRules tests the matches of each permission and principal (A41).
 func TestRules(t *testing.T) {
 	byURI := &x509.Certificate{URIs: []*url.URL{uri("spiffe://a/x"), uri("spiffe://a/y")}, DNSNames: []string{"dns.example"}}
 	byDNS := &x509.Certificate{DNSNames: []string{"one.example", "dns.example"}, Subject: pkix.Name{CommonName: "me"}}
@@ -155,7 +155,7 @@ func TestOverride(t *testing.T) {
 	}
 }
 
-// A log remembers what it is told.
+// A log records its events.
 type log struct {
 	name   string
 	events []string
@@ -216,7 +216,7 @@ func TestStdoutLogger(t *testing.T) {
 	}
 }
 
-// What is said about the denial of a call does not tell of the policies.
+// The error of a denied call does not reveal the policies.
 func TestDenial(t *testing.T) {
 	i := interceptor(t, rbac.Filter(), rules(t, `action: DENY policies { key: "secret" value { permissions { any: true } principals { any: true } } }`))
 	if _, err := i.Intercept(t.Context(), aCall(nil)); err == nil || strings.Contains(err.Error(), "secret") {

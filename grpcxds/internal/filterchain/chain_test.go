@@ -20,7 +20,7 @@ import (
 
 type seenKey struct{}
 
-// A note is an interceptor that adds its text to what the context has of others.
+// A note is an interceptor that appends its text to the texts in the context.
 type note struct {
 	text string
 	err  error

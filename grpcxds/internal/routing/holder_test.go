@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// A holder counts what is held.
+// A holder counts the holds of each cluster.
 type holder struct {
 	mu   sync.Mutex
 	held map[string]int

@@ -89,8 +89,8 @@ func TestBackOff(t *testing.T) {
 	}
 }
 
-// What the trailer of an attempt says is about the next one only: one that comes to no
-// server has none.
+// The trailer of an attempt applies only to the next attempt. An attempt that reaches no server has
+// no trailer.
 func TestTrailersAreOfOneAttempt(t *testing.T) {
 	tr := &tries{retry: &retry{codes: 1 << codes.Unavailable, max: 2, pause: route.BackOff{Base: time.Millisecond, Max: time.Millisecond}}}
 	attempts := 0

@@ -107,7 +107,7 @@ func (t *tries) attempt(ctx context.Context) context.Context {
 }
 
 // unary makes a call until an attempt succeeds, receives a header, or is the last.
-func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(context.Context, []grpc.CallOption) error) error { //nolint:revive // what is done comes first
+func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(context.Context, []grpc.CallOption) error) error { //nolint:revive // the attempts come first
 	opts, finish := splitFinish(opts)
 	var header, trailer metadata.MD
 	opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))

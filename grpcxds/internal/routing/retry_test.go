@@ -27,8 +27,8 @@ func retries(cluster string, n int) string {
 		retry_back_off { base_interval { nanos: 1000000 } } } } }`, cluster, n)
 }
 
-// failing is a handler that fails that many times, and then answers with the number of
-// attempts that the server was told of, and what it got.
+// failing is a handler that fails n times. Then it answers with the number of attempts in the
+// metadata, and with the messages that it has received.
 func failing(n int64, fail func(s grpc.ServerStream) error) func(string, grpc.ServerStream) error {
 	var calls atomic.Int64
 	return func(_ string, s grpc.ServerStream) error {
@@ -138,7 +138,8 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 	})
 }
 
-// What was sent is sent again, in order, also what was sent after the stream broke.
+// A retry sends all messages again, in order, including those that were sent after the stream
+// broke.
 func TestReplay(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -186,8 +187,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// However often and wherever a stream breaks before a header, the server gets what was sent,
-// in order, while one goroutine sends and another receives.
+// However often and wherever a stream breaks before a header, the server gets all messages in
+// order, while one goroutine sends and another receives.
 func TestReplayAnywhere(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -238,7 +239,7 @@ func TestReplayAnywhere(t *testing.T) {
 	calls.Wait()
 }
 
-// What does not fit is not kept: the attempt is the last one.
+// Messages beyond the limit are not kept: the attempt is the last one.
 func TestReplayIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))

@@ -61,7 +61,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// What other interceptors do to a call counts.
+// The channel routes a call after the changes of other interceptors.
 func TestInnermost(t *testing.T) {
 	w := newWorld(t, grpc.WithUnaryInterceptor(func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		return invoker(metadata.AppendToOutgoingContext(ctx, "added", "1"), method+"/Other", req, reply, cc, opts...)

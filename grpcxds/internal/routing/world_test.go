@@ -56,7 +56,7 @@ func (byCluster) Build(info base.PickerBuildInfo) balancer.Picker {
 
 type clusterPicker map[string]balancer.SubConn
 
-// A drop is what load balancing says of a call that it drops.
+// A drop is the error of a call that load balancing drops.
 type drop struct{}
 
 func (drop) Error() string              { return "dropped" }
@@ -177,7 +177,7 @@ func (w *world) config(manager, routes string, opts ...plugincase.Option) *xdsco
 	return &xdsconfig.Config{Listener: l, Route: r, VirtualHost: r.VirtualHost("svc")}
 }
 
-// route has the channel go by routes: what follows "domains" in the virtual host.
+// route sets the routes of the channel. routes follows "domains" in the virtual host.
 func (w *world) route(routes string, opts ...plugincase.Option) {
 	w.t.Helper()
 	w.manage("", routes, opts...)
@@ -198,14 +198,14 @@ func (w *world) settings() routing.Settings {
 	return routing.Settings{Filters: table, Where: `grpcxds: target "xds:///svc", authority "svc"`, NodeID: "n"}
 }
 
-// call makes a unary call, and returns what the server answered.
+// call makes a unary call, and returns the server's answer.
 func (w *world) call(ctx context.Context, method string, opts ...grpc.CallOption) (string, error) {
 	reply := new(wrapperspb.StringValue)
 	err := w.cc.Invoke(ctx, method, wrapperspb.String("?"), reply, opts...)
 	return reply.GetValue(), err
 }
 
-// stream makes a streaming call of one message, and returns what the server answered.
+// stream makes a streaming call of one message, and returns the server's answer.
 func (w *world) stream(ctx context.Context, method string, opts ...grpc.CallOption) (string, error) {
 	s, err := w.open(ctx, method, opts...)
 	if err != nil {
@@ -238,7 +238,7 @@ func (w *world) both(t *testing.T, test func(t *testing.T, call func(context.Con
 	t.Run("stream", func(t *testing.T) { test(t, w.stream) })
 }
 
-// soon is a context for what must not take long.
+// soon returns a context for steps that must not take long.
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	t.Cleanup(cancel)

@@ -25,7 +25,7 @@ import (
 // A result is how a handshake ended, for either side.
 type result struct {
 	client, server error
-	sni            string // what the client asked for
+	sni            string // the name that the client sent
 	peers          int    // how many certificates the client showed
 }
 
@@ -67,7 +67,7 @@ func shake(t testing.TB, server, client *tls.Config) result {
 	return r
 }
 
-// configs are what both sides of a handshake go by.
+// configs returns the TLS configurations of both sides of a handshake.
 func configs(t testing.TB, p *security.Providers, s *tlscontext.Server, c *tlscontext.Client, hostname string) (server, client *tls.Config) {
 	t.Helper()
 	side := p.Server(s)
@@ -108,8 +108,8 @@ func suffix(s string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Suffix{Suffix: s}}
 }
 
-// Which names of a server's certificate the cluster accepts (A29, A101), and what is asked
-// for.
+// TestNames tests the names of a server's certificate that the cluster accepts (A29, A101), and the
+// name that the client sends.
 func TestNames(t *testing.T) {
 	ca := authority(t)
 	leaf := x509.Certificate{

@@ -22,8 +22,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A store is where the providers of a test get their material: by instance, certificate
-// and what it is wanted as.
+// A store has the material of a test's providers, by instance, certificate and use.
 type store struct {
 	testing.TB
 	material         map[string]*grpccert.Distributor

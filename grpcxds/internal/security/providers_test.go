@@ -66,7 +66,7 @@ func TestIdentityDoesNotWaitForRoots(t *testing.T) {
 	}
 }
 
-// What is wrong with a provider fails handshakes, which do not go on without it.
+// An error of a provider fails handshakes. They do not continue without the provider.
 func TestProvidersThatCannot(t *testing.T) {
 	s := newStore(t)
 	p := s.providers()

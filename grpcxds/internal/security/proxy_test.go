@@ -34,7 +34,7 @@ type proxy struct {
 	net.Listener
 	answer string // after which it goes on, if it is a 200
 	mu     sync.Mutex
-	asked  map[string]int // how often, for what
+	asked  map[string]int // the number of requests for each target
 	work   sync.WaitGroup
 }
 
@@ -84,7 +84,7 @@ func (p *proxy) serve(c net.Conn) {
 		return
 	}
 	defer to.Close()
-	// What the server says first comes together with the answer.
+	// The server's first bytes come together with the proxy's response.
 	early := make([]byte, 9)
 	_ = to.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	n, _ := io.ReadFull(to, early)
@@ -291,7 +291,7 @@ func (tlsOf) ClientHandshake(ctx context.Context, _ string, conn net.Conn) (net.
 
 func (c tlsOf) Clone() credentials.TransportCredentials { return c }
 
-// What a proxy says no to fails calls, and so does what is no proxy.
+// Calls fail if the proxy rejects the CONNECT request, or if the server is not a proxy.
 func TestProxyThatDoesNot(t *testing.T) {
 	for name, test := range map[string]struct{ answer, want string }{
 		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy says 403 Forbidden"},

@@ -10,8 +10,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// What a filter chain costs that gets its first connection: a server with two services that
-// begins to serve, and its end.
+// BenchmarkChainServer measures the first connection of a filter chain: a server with two services
+// starts and ends.
 func BenchmarkChainServer(b *testing.B) {
 	b.ReportAllocs()
 	hs := health.NewServer()

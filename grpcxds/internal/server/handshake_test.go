@@ -44,7 +44,7 @@ func TestHandshakesWaitForWhatWasHandedOver(t *testing.T) {
 		t.Error("begin after seal")
 	}
 	_ = late.SetDeadline(time.Now().Add(time.Minute))
-	_ = given.Close() // a server that stops closes what it does not take up
+	_ = given.Close() // a server that stops closes unaccepted connections
 	if !closed(taken) {
 		t.Error("not sealed, though all were taken up")
 	}

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A model is what the control plane has, and what is held; a cluster is the name of its
-// endpoints, or the names of others.
+// A model has the resources of the control plane, and the held names. A cluster is the name of its
+// endpoints, or the names of other clusters.
 type model struct {
 	routes    []string
 	held      map[string]func()
@@ -19,8 +19,8 @@ type model struct {
 	endpoints map[string]int
 }
 
-// Whatever happens in whatever order, the configuration is at rest what follows from what
-// the control plane has.
+// After any events in any order, the configuration at rest follows from the resources of the
+// control plane.
 func TestAgreesWithNaive(t *testing.T) {
 	for seed := range uint64(60) {
 		in(t, "", func(w *world) {
@@ -109,7 +109,7 @@ func (m *model) expect() string {
 
 const missing = `%s %q: does not exist: the control plane did not send it in time after it was asked for [server memory, node n]`
 
-// enter adds the entry of a cluster, and those of what it comes to.
+// enter adds the entry of a cluster, and those of its leaves.
 func (m *model) enter(name string, entries map[string]string) {
 	switch service, eds := m.services[name]; {
 	case eds && m.endpoints[service] > 0:

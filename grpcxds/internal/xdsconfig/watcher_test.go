@@ -60,7 +60,7 @@ func TestConfigurationsAreComplete(t *testing.T) {
 	})
 }
 
-// Only what the virtual host of the authority refers to is watched.
+// The watcher watches only the resources of the authority's virtual host.
 func TestOtherVirtualHostsDoNotCount(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
@@ -122,7 +122,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// What is held before the start is in the first configuration.
+// Clusters that are held before the start are in the first configuration.
 func TestHeldBefore(t *testing.T) {
 	in(t, "", func(w *world) {
 		defer w.watcher.Hold("b")()
@@ -156,7 +156,7 @@ func TestPlugins(t *testing.T) {
 	})
 }
 
-// What is missing harms only what needs it (A37, A74).
+// A missing resource makes only the calls fail that need it (A37, A74).
 func TestAggregates(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("all", "all", "circle", "deep0")))
@@ -186,7 +186,7 @@ func TestAggregates(t *testing.T) {
 	})
 }
 
-// Each cluster is told what is wrong with the resources that it depends on (A88).
+// The note of each cluster has the errors of the resources that it depends on (A88).
 func TestNotes(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")

@@ -145,7 +145,7 @@ func (w *world) elapse() {
 	synctest.Wait()
 }
 
-// subscribed is what of these is asked for.
+// subscribed returns the subset of these resources that the client subscribes to.
 func (w *world) subscribed() string {
 	w.elapse()
 	names := w.server.Subscribed()

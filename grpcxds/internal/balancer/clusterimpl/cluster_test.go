@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A channel makes subchannels that do what the test says.
+// A channel makes subchannels that the test controls.
 type channel struct {
 	balancer.ClientConn
 	made     []*connection
@@ -104,7 +104,7 @@ func TestResolveNow(t *testing.T) {
 	}
 }
 
-// What was told of one connection's health does not count for the next one.
+// The health of one connection does not apply to the next one.
 func TestHealthIsOfOneConnection(t *testing.T) {
 	s := newStage(t)
 	state := func(to connectivity.State) {

@@ -53,8 +53,8 @@ func TestUsableEndpoints(t *testing.T) {
 	}
 }
 
-// Addresses have what secures their connections, which stays the same when the cluster
-// changes; so the connections stay as well.
+// Addresses have the TLS of their cluster. It stays the same when the cluster changes, so that the
+// connections stay too.
 func TestAddresses(t *testing.T) {
 	providers, err := security.NewProviders(new(bootstrap.Config), nil)
 	if err != nil {

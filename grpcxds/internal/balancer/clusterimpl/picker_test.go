@@ -64,7 +64,7 @@ func TestPickAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What the policy below wants done, and its metadata, are kept.
+// The picker keeps the Done function and the metadata of the policy below.
 func TestPickKeepsWhatThePolicySays(t *testing.T) {
 	done := 0
 	below := metadata.Pairs("key", "value")

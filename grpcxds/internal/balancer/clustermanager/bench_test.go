@@ -42,11 +42,11 @@ func (s *spied) UpdateState(state balancer.State) {
 	s.ClientConn.UpdateState(state)
 }
 
-// observed is what the spy sees; one benchmark runs at a time.
+// observed has the observations of the spy. One benchmark runs at a time.
 var observed = new(spy)
 
-// BenchmarkPick is what a call costs from the top of the tree to a real subchannel and back:
-// two localities of five servers.
+// BenchmarkPick measures a call from the top of the tree to a real subchannel and back, with two
+// localities of five servers.
 func BenchmarkPick(b *testing.B) {
 	servers := startAll(b, 10)
 	within := func(name string) resource.LBConfig {
@@ -106,8 +106,8 @@ func (d *desert) NewSubConn([]resolver.Address, balancer.NewSubConnOptions) (bal
 func (d *desert) UpdateState(s balancer.State)          { d.last.Store(&s) }
 func (d *desert) ResolveNow(resolver.ResolveNowOptions) {}
 
-// BenchmarkManyClusters builds the tree of 1,000 clusters with 100 endpoints each, and
-// changes one of them. What the subchannels of a real channel cost is not part of it.
+// BenchmarkManyClusters builds the tree of 1,000 clusters with 100 endpoints each, and changes one
+// of them. It does not include the cost of a real channel's subchannels.
 func BenchmarkManyClusters(b *testing.B) {
 	const n, m = 1000, 100
 	clusters := make(map[string]xdsconfig.Cluster, n)

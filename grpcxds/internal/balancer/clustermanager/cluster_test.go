@@ -45,7 +45,7 @@ func (l *ledger) LoadStore(s *bootstrap.Server) (*load.Store, error) {
 	return l.store, nil
 }
 
-// report is what is reported of the cluster since the last time; nil: nothing.
+// report returns the load of the cluster since the last report, or nil if there is none.
 func (l *ledger) report() *endpointv3.ClusterStats {
 	cut := l.store.Cut(load.Scope{All: true}, time.Now())
 	cut.Commit()
@@ -64,7 +64,7 @@ func server(t *testing.T, uri string) *bootstrap.Server {
 	return s
 }
 
-// The share of dropped calls is within four standard deviations of what it is to be.
+// The share of dropped calls is within four standard deviations of the configured share.
 func TestDrops(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
@@ -90,7 +90,7 @@ func TestDrops(t *testing.T) {
 			t.Fatalf("a dropped call: %v", err)
 		}
 	}
-	// The second category gets what the first leaves.
+	// The second category applies to the calls that the first has not dropped.
 	if want, tolerance := 0.6*n, 4*math.Sqrt(n*0.6*0.4); math.Abs(float64(dropped)-want) > tolerance {
 		t.Errorf("%d of %d calls were dropped; want %v, give or take %v", dropped, n, want, tolerance)
 	}

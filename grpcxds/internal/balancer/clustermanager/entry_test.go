@@ -94,8 +94,8 @@ func TestUnchangedClustersDoNothing(t *testing.T) {
 	}
 }
 
-// A cluster that had no endpoints fails calls; once it has some, calls wait for them, as
-// gRPC's do, and are not told of what is over.
+// A cluster without endpoints fails calls. Once it has endpoints, calls wait for them, as in gRPC,
+// and do not get the outdated error.
 func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
 	for name, lb := range map[string]resource.LBConfig{"round_robin": round, "localities": roundRobin} {
 		t.Run(name, func(t *testing.T) {

@@ -132,7 +132,7 @@ func TestPriorities(t *testing.T) {
 	}
 }
 
-// The shares of the calls are within four standard deviations of what the weights are.
+// The shares of the calls are within four standard deviations of the weights.
 func TestLocalityWeights(t *testing.T) {
 	b := startAll(t, 4)
 	w := newWorld(t)

@@ -40,7 +40,7 @@ type backend struct {
 	addr   string
 	calls  atomic.Int64
 	server *grpc.Server
-	// handle is what calls do, if not nil, beside being counted.
+	// handle, if not nil, handles calls after they are counted.
 	handle atomic.Pointer[func(ctx context.Context) error]
 }
 

@@ -120,7 +120,7 @@ func TestLifetime(t *testing.T) {
 	})
 }
 
-// As long as its configuration cannot be used, what a policy says does not count.
+// While its configuration is unusable, the states of a policy are ignored.
 func TestBadConfiguration(t *testing.T) {
 	loop := serial.New(func() {})
 	defer loop.Close(func() {})
@@ -155,7 +155,7 @@ func TestBadConfiguration(t *testing.T) {
 	expect("with a good one again", connectivity.Ready)
 }
 
-// picky takes "good" for a configuration, and says what it is told to.
+// picky accepts only the configuration "good", and reports the states that the test sets.
 type picky struct{ careless }
 
 func (p *picky) Build(cc balancer.ClientConn, _ balancer.BuildOptions) balancer.Balancer {

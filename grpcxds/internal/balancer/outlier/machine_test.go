@@ -254,7 +254,7 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("%s: must end the ejections, and what leads to them", name)
 		}
 	}
-	// What was counted before does not count in a new beginning.
+	// Earlier counts do not apply after a new start.
 	b.Configure(b.config, b.names, b.now)
 	b.turn()
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"google.golang.org/grpc/balancer"
-	// What internal/extensions/lbpolicy renders is to be found in the registry.
+	// These packages register the policies that internal/extensions/lbpolicy renders.
 	_ "google.golang.org/grpc/balancer/leastrequest"
 	_ "google.golang.org/grpc/balancer/pickfirst"
 	_ "google.golang.org/grpc/balancer/randomsubsetting"

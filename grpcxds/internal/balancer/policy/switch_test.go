@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A puppet is a policy that reports what the test wants.
+// A puppet is a policy that reports the states that the test sets.
 type puppet struct {
 	name    string
 	report  node.Report

@@ -21,7 +21,7 @@ const (
 
 var errEmpty = errors.New("there are no priorities")
 
-// A Child is what a priority stands for.
+// A Child is the policy of a priority.
 type Child interface {
 	ExitIdle()
 	Close()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A bench is a policy with children that do what the test says.
+// A bench is a policy with children that the test controls.
 type bench struct {
 	t        *testing.T
 	loop     *serial.Loop
@@ -27,7 +27,7 @@ type bench struct {
 	children map[string]*child
 	reported balancer.State
 	log      []string
-	// instantly is what children report as they are built.
+	// instantly has the states that children report while they are built.
 	instantly map[string]connectivity.State
 }
 
@@ -81,8 +81,8 @@ func (b *bench) set(name string, s connectivity.State) {
 	b.loop.Do(func() { b.children[name].report(balancer.State{ConnectivityState: s, Picker: picker(name)}) })
 }
 
-// expect checks what was done since the last time, the state that was reported last, and
-// whose picker came with it; "" is one that queues.
+// expect checks the actions since the last call, the state that was reported last, and the owner of
+// its picker. "" is a picker that queues.
 func (b *bench) expect(when string, s connectivity.State, from string, log ...string) {
 	b.t.Helper()
 	b.loop.Do(func() {

@@ -145,7 +145,7 @@ type done struct{}
 
 func (done) Pick(balancer.PickInfo) (balancer.PickResult, error) { return balancer.PickResult{}, nil }
 
-// What is picked is what gRFC A61's algorithm picks, to the letter.
+// The picker picks the same endpoints as a literal version of gRFC A61's algorithm.
 func TestPickAgreesWithNaive(t *testing.T) {
 	for range 2000 {
 		states := make([]byte, 1+rand.IntN(6))
@@ -189,7 +189,7 @@ func naive(r ring, states string, hash uint64, woken *[]int) (endpoint int, wait
 	return r[first%len(r)].at, false
 }
 
-// What endpoints come to does not count while the configuration cannot be used.
+// While the configuration is unusable, the states of endpoints are ignored.
 func TestBadConfiguration(t *testing.T) {
 	var got balancer.State
 	p := New(&node.Env{}, func(s balancer.State) { got = s })

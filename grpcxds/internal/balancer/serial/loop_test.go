@@ -21,7 +21,7 @@ func TestOrder(t *testing.T) {
 		l.Post(func() { got = append(got, i) })
 	}
 	l.Post(func() {
-		l.Post(func() { got = append(got, 101) }) // what is posted on the loop waits as well
+		l.Post(func() { got = append(got, 101) }) // functions posted on the loop wait too
 		got = append(got, 100)
 	})
 	l.Do(func() {})
