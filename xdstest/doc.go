@@ -21,7 +21,7 @@
 //	c := cp.Client(xdsforge.WithTypes(cluster.Register))
 //
 // The methods whose names begin with Want wait for an event, and fail the test with a message
-// that lists the requests of the clients.
+// that describes the subscriptions and rejections of the clients.
 //
 // Everything that the kit starts stops when the test ends.
 package xdstest
