@@ -47,7 +47,7 @@ func TestRoutes(t *testing.T) {
 		{"/p.S/Q", nil, "a"},
 		{"/p.S/C", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: no route of virtual host "h" takes /p.S/C [server xds.test:443, node n]`},
 		{"/p.S/N", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: virtual host "h": route "": its action, non_forwarding_action, is for servers (A36) [server xds.test:443, node n]`},
-		{"/p.S/R", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: virtual host "h": route "": its action is one that gRPC has not (A36) [server xds.test:443, node n]`},
+		{"/p.S/R", nil, `Unavailable: grpcxds: target "xds:///svc", authority "svc": RouteConfiguration "l": cannot route the call: virtual host "h": route "": unsupported route action (A36) [server xds.test:443, node n]`},
 	} {
 		w.both(t, func(t *testing.T, call func(context.Context, string, ...grpc.CallOption) (string, error)) {
 			got, err := call(metadata.AppendToOutgoingContext(soon(t), test.headers...), test.method)

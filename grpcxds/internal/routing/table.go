@@ -131,7 +131,7 @@ func (b *builder) build(list *filterchain.ClientChain, err error) {
 	case route.NonForwarding:
 		b.fail(errors.New("its action, non_forwarding_action, is for servers (A36)"))
 	default:
-		b.fail(errors.New("its action is one that gRPC has not (A36)"))
+		b.fail(errors.New("unsupported route action (A36)"))
 	}
 }
 

@@ -25,7 +25,7 @@ type roots struct {
 	version uint64
 }
 
-var errUndiscovered = errors.New("xdsconfig: a cluster that finds its endpoints in a way that gRPC has not")
+var errUndiscovered = errors.New("xdsconfig: unsupported cluster discovery type")
 
 // set sets the ambient errors of the route and the listener.
 func (r *roots) set(version *uint64, ambient ...error) {
