@@ -1,14 +1,13 @@
-// Command bench measures the framework against bounds that are ratios: its own
-// work beside that of a minimal client, in the same run on the same machine.
+// Command bench compares the cost of the framework with that of a minimal client, in the
+// same run on the same machine. Its bounds are ratios of the two.
 //
-// A minimal client is the least that can be called one: the ADS stream by
-// go-control-plane's messages, proto.Unmarshal for every resource, a map and a
-// callback. It has no validation, no timers, no reconnect. A skipping client also
-// compares the bytes of each resource with those that it has, and decodes only what
-// differs.
+// A minimal client consists of an ADS stream with go-control-plane's messages,
+// proto.Unmarshal for every resource, a map and a callback. It has no validation, no
+// timers and no reconnect. A skipping client also compares the bytes of each resource
+// with its last ones, and decodes only changed resources.
 //
-// The control plane is go-control-plane's, in a process of its own, so that what is
-// measured here is the client alone: the processor time of this process.
+// The control plane is go-control-plane's, in a process of its own. Therefore the
+// processor time of this process is that of the client alone.
 //
 //	go run ./internal/bench            # every row
 //	go run ./internal/bench -rows sub  # rows whose name contains "sub"

@@ -3,10 +3,10 @@
 // network and without goroutines of its own, so that it works within
 // testing/synctest.
 //
-// A [Network] is a transport that reaches [Server] values by their URI. A server
-// answers as the specification says, at once, on the goroutine of the client that
-// sends or of the test that changes what it holds. When everything is quiet (as
-// after synctest.Wait), all that it has to say has been said.
+// A [Network] is a transport that reaches [Server] values by their URI. A server answers
+// as the specification requires. It answers at once, on the goroutine of the client that
+// sends or of the test that changes resources. When all goroutines are idle (as after
+// synctest.Wait), the server has sent all its responses.
 //
 // # Temperaments
 //
@@ -20,12 +20,13 @@
 //
 // # Its client is checked
 //
-// Whatever a client does that the protocol forbids is kept, and told by
-// [Server.Violations]: a node that is missing in a stream's first request or
-// stands in a later one, a nonce that was not sent on the stream, an accidental
-// wildcard, a version that is not the last accepted one, and more. At rest,
-// [Server.Unanswered] are the responses that were neither ACKed nor NACKed. A request
-// answers a response or changes subscriptions, never both; a name is asked for again only
-// while it is unanswered; the same content is rejected a bounded number of times. A client
-// that causes a storm is not answered any more.
+// [Server.Violations] returns the protocol violations of clients. Examples are a node
+// that is missing in a stream's first request or present in a later one, a nonce that was
+// not sent on the stream, an accidental wildcard, and a version that is not the last
+// accepted one. When idle, [Server.Unanswered] returns the responses that were neither
+// ACKed nor NACKed.
+//
+// A request answers a response or changes subscriptions, never both. A name may be
+// requested again only while it is unanswered. The same content may be rejected only a
+// bounded number of times. The server stops answering a client that causes a storm.
 package memoryads

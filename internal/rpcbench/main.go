@@ -1,13 +1,13 @@
-// Command rpcbench measures what a call costs on three channels to one server: one of
-// grpc-go without xDS, one with grpc-go's own xDS, and one of package grpcxds, the latter
-// two configured by one control plane. Server and control plane are another process.
+// Command rpcbench measures the cost of a call on three channels to one server: one of
+// grpc-go without xDS, one with grpc-go's own xDS, and one of package grpcxds. One control
+// plane configures the latter two. Server and control plane run in another process.
 //
 //	go run ./internal/rpcbench
 //	go run ./internal/rpcbench -scale 5
 //	go run ./internal/rpcbench -channels 1000
 //
-// The channels take turns. Of each pair of turns, ours beside grpc-go's xDS, there is a
-// ratio, and of these the median counts: whatever else the machine does hits both.
+// The channels take turns. The result is the median of the ratios of our turns to
+// grpc-go's xDS turns, because other load on the machine affects both.
 package main
 
 import (

@@ -1,11 +1,11 @@
-// Command soak runs a client for a long time against control planes that change
-// without a pause, behind a network that breaks: three servers, four authorities, one
-// of which has a server to fall back to, both variants of the protocol.
+// Command soak runs a client for a long time against control planes whose resources
+// change constantly, over a network with faults. There are three servers and four
+// authorities, one of which has a fallback server. Both protocol variants are used.
 //
-// Now and then everything comes to rest. Then no update may have been lost: every
-// watcher and the cache have what the control planes hold. And neither goroutines nor
-// memory may have grown since the first rests. It prints what it measures, and exits
-// with 1 when something does not hold.
+// From time to time the changes pause. At each rest, every watcher and the cache must
+// have the newest resources of the control planes. Neither goroutines nor memory may
+// have grown since the first rests. The command prints its measurements. It exits with 1
+// if a check fails.
 //
 //	go run ./internal/soak -time 5m
 package main
