@@ -1,5 +1,5 @@
-// Package profiles is a golden case of the generator: what depends on how strictly
-// the program reads resources.
+// Package profiles is a golden case of the generator: rules that depend on the
+// profile.
 package profiles
 
 //go:generate go tool xdsgen resource.yaml
