@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -134,7 +133,7 @@ func WithPrivateConnections() Option {
 // with an error that names the limit. Limits that are not set have their defaults.
 func WithLimits(l resource.Limits) Option {
 	return func(s *settings) error {
-		s.Client = append(s.Client, client.WithLimits(l))
+		s.Client.Limits = l
 		return nil
 	}
 }
@@ -146,7 +145,10 @@ func WithWatcherBudget(d time.Duration) Option {
 		if d < 0 {
 			return fmt.Errorf("WithWatcherBudget = %v; must not be negative", d)
 		}
-		s.Client = append(s.Client, client.WithWatcherBudget(d))
+		if d == 0 {
+			d = -1 // the client has its default for zero
+		}
+		s.Client.WatcherBudget = d
 		return nil
 	}
 }

@@ -143,7 +143,9 @@ func (b *backend) serve(s grpc.ServerStream) error {
 }
 
 // quick makes xDS clients retry soon.
-var quick = environment.WithClient(client.WithBackoff(client.Backoff{Base: 10 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1.6}))
+var quick = environment.WithClient(func(o *client.Options) {
+	o.Backoff.Base, o.Backoff.Max, o.Backoff.Factor = 10*time.Millisecond, 100*time.Millisecond, 1.6
+})
 
 // newEnv returns an Env for a bootstrap, which further options may set up.
 func newEnv(t testing.TB, config string, opts ...xdsforge.Option) *xdsforge.Env {

@@ -19,6 +19,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
@@ -26,7 +27,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // quick is a backoff for tests.
-var quick = client.Backoff{Base: 20 * time.Millisecond, Max: 100 * time.Millisecond}
+var quick = environment.WithClient(func(o *client.Options) {
+	o.Backoff.Base, o.Backoff.Max = 20*time.Millisecond, 100*time.Millisecond
+})
 
 const someBootstrap = `{"server_listener_resource_name_template": "server/%s",
 	"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}]}`

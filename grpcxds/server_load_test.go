@@ -207,7 +207,7 @@ func TestServerUnderLoad(t *testing.T) {
 
 // A server that loses its configuration refuses new calls, and fails none that has started.
 func TestServerThatStopsServingUnderLoad(t *testing.T) {
-	w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
+	w := newWorld(t, environment.WithClient(func(o *client.Options) { o.FailOnDataErrors = true }))
 	s := w.serve()
 	listener := s.listener(inline(anyRoute))
 	w.publishListener(listener)

@@ -198,7 +198,7 @@ func TestDeletedListener(t *testing.T) {
 		}
 	})
 	t.Run("ends serving", func(t *testing.T) {
-		w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
+		w := newWorld(t, environment.WithClient(func(o *client.Options) { o.FailOnDataErrors = true }))
 		s := w.serve()
 		w.publishListener(s.listener(inline(anyRoute)))
 		s.awaitServing()
@@ -226,7 +226,7 @@ func TestDeletedListener(t *testing.T) {
 
 // A88: the same for routes.
 func TestDeletedRoutes(t *testing.T) {
-	w := newWorld(t, environment.WithClient(client.WithFailOnDataErrors()))
+	w := newWorld(t, environment.WithClient(func(o *client.Options) { o.FailOnDataErrors = true }))
 	s := w.serve()
 	w.publishListener(s.listener(rds("gone")))
 	w.publishRoutes("gone", allHosts)

@@ -25,9 +25,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
-	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
 const (
@@ -62,7 +60,7 @@ func newWorld(t testing.TB, opts ...xdsforge.Option) *world {
 func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ...xdsforge.Option) *world {
 	t.Helper()
 	env, err := xdsforge.NewEnv(append([]xdsforge.Option{
-		xdsforge.WithBootstrap(parse(t, config)), xdsforge.WithTypes(Register), environment.WithClient(client.WithBackoff(quick)),
+		xdsforge.WithBootstrap(parse(t, config)), xdsforge.WithTypes(Register), quick,
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

@@ -74,7 +74,7 @@ func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Descriptor, pace
 		t.Fatal(err)
 	}
 	spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("passthrough:///slow")}}
-	c, err = client.New(config(t, spec), types, client.WithTransport(grpctransport.New(grpctransport.WithDialOptions(dialer))))
+	c, err = newWith(config(t, spec), types, withTransport(grpctransport.New(grpctransport.WithDialOptions(dialer))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,23 +43,23 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 			defer w.mu.Unlock()
 			return w.running
 		}
-		for i, n := range []int{MaxBlockedWatchers, 500, 1} {
+		for i, n := range []int{maxBlockedWatchers, 500, 1} {
 			block(n)
 			if want := min(i, 1); warnings != want {
 				t.Errorf("after %d more: %d warnings; want %d", n, warnings, want)
 			}
 		}
-		if got, most := running(), MaxBlockedWatchers+runtime.GOMAXPROCS(0); got > most {
+		if got, most := running(), maxBlockedWatchers+runtime.GOMAXPROCS(0); got > most {
 			t.Errorf("%d goroutines; want at most %d", got, most)
 		}
-		for range MaxBlockedWatchers + 501 {
+		for range maxBlockedWatchers + 501 {
 			release <- struct{}{}
 		}
 		synctest.Wait()
-		if got := running(); told.Load() != MaxBlockedWatchers+501 || got != 0 {
-			t.Errorf("%d watchers were told, and %d goroutines are left; want %d and none", told.Load(), got, MaxBlockedWatchers+501)
+		if got := running(); told.Load() != maxBlockedWatchers+501 || got != 0 {
+			t.Errorf("%d watchers were told, and %d goroutines are left; want %d and none", told.Load(), got, maxBlockedWatchers+501)
 		}
-		block(MaxBlockedWatchers + 500)
+		block(maxBlockedWatchers + 500)
 		if warnings != 2 {
 			t.Errorf("%d warnings when they block again; want 2", warnings)
 		}

@@ -101,8 +101,8 @@ func atCaches(t *testing.T, f func(t *testing.T, c *cacheTest)) {
 				synctest.Test(t, func(t *testing.T) {
 					kept, set := realCaches[cache](t)
 					s, log := controlplane.InMemory(kept), new(strings.Builder)
-					c, err := client.New(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1", protocol)}}), mustSet(t, allClusters),
-						client.WithTransport(s), client.WithLogger(slog.New(slog.NewTextHandler(log, nil))))
+					c, err := newWith(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1", protocol)}}), mustSet(t, allClusters),
+						withTransport(s), withLogger(slog.New(slog.NewTextHandler(log, nil))))
 					if err != nil {
 						t.Fatal(err)
 					}

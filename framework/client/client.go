@@ -75,14 +75,11 @@ type authorityScope struct {
 
 // New returns a client. It connects to no server until a resource is watched. The caller must close
 // it.
-func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client, error) {
+func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, error) {
 	if config == nil || types == nil {
 		return nil, errors.New("client: New needs a bootstrap configuration and a set of types")
 	}
-	o := options{budget: DefaultWatcherBudget}
-	for _, opt := range opts {
-		opt(&o)
-	}
+	o = o.withDefaults()
 	node, err := encodeNode(config)
 	if err != nil {
 		return nil, err
@@ -92,31 +89,24 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 		return nil, err
 	}
 	c := &Client{
-		config: config, types: types, logger: o.logger,
+		config: config, types: types, logger: o.Logger,
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
-		pool: o.pool, budget: o.budget, limits: o.limits.WithDefaults(),
+		pool: o.Pool, budget: o.WatcherBudget, limits: o.Limits,
 		done: make(chan struct{}), looped: make(chan struct{}),
-		loads: loads{config: o.lrs, node: loadNode, channels: make(map[string]*loadChannel)},
+		loads: loads{config: o.lrs(), node: loadNode, channels: make(map[string]*loadChannel)},
 	}
 	c.base = resource.NewBase(c)
 	if c.decoded, err = withCollections(types, c.limits.CollectionMembers); err != nil {
 		return nil, err
 	}
-	if c.logger == nil {
-		c.logger = slog.New(slog.DiscardHandler)
-	}
 	if c.pool == nil {
-		var po []PoolOption
-		if o.transport != nil {
-			po = append(po, PoolTransport(o.transport))
-		}
-		c.pool, c.ownPool = NewPool(po...), true
+		c.pool, c.ownPool = NewPool(o.Transport), true
 	}
 	c.workers.full = func() {
-		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", MaxBlockedWatchers)
+		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", maxBlockedWatchers)
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.loop = newLoop(c, o.ads)
+	c.loop = newLoop(c, o.ads())
 	c.scopes(o)
 	go func() {
 		defer close(c.looped)
@@ -127,7 +117,7 @@ func New(config *bootstrap.Config, types *resource.Set, opts ...Option) (*Client
 
 // scopes makes the first level of the cache (gRFC A47). It has an entry for each authority, and one
 // for old-style names, which is separate from the empty authority.
-func (c *Client) scopes(o options) {
+func (c *Client) scopes(o Options) {
 	if servers := c.config.Servers(); len(servers) > 0 {
 		c.oldStyle = c.scope("", servers, o)
 	}
@@ -138,9 +128,9 @@ func (c *Client) scopes(o options) {
 	}
 }
 
-func (c *Client) scope(name string, servers []*bootstrap.Server, o options) *authorityScope {
+func (c *Client) scope(name string, servers []*bootstrap.Server, o Options) *authorityScope {
 	s := &authorityScope{client: c, name: name}
-	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.fail, MaxMembers: c.limits.CollectionMembers}
+	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.FailOnDataErrors, MaxMembers: c.limits.CollectionMembers}
 	for _, server := range servers {
 		if len(s.channels) == authority.MaxServers {
 			break // the machine does not support further positions

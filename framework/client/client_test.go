@@ -273,14 +273,15 @@ func TestFederationOffMakesNamesMonolithic(t *testing.T) {
 func TestPoolIsSharedByClients(t *testing.T) {
 	s := startServer(t)
 	set(t, s, "a", cluster("a", "1"))
-	pool := client.NewPool(client.PoolIdleTime(0))
+	pool := client.NewPool(nil)
+	client.SetIdleTime(pool, 0)
 	defer func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	cfg := oneServer(t, s.Addr())
-	one, two := newClient(t, cfg, client.WithPool(pool)), newClient(t, cfg, client.WithPool(pool))
+	one, two := newClient(t, cfg, withPool(pool)), newClient(t, cfg, withPool(pool))
 	ctx := testContext(t)
 	follow(ctx, t, one, clusters, "a").value("1")
 	f := follow(ctx, t, two, clusters, "a")

@@ -52,7 +52,7 @@ func newThings(t *testing.T, features ...any) (*client.Client, *memoryads.Server
 	return newThingsWith(t, features)
 }
 
-func newThingsWith(t *testing.T, features []any, opts ...client.Option) (*client.Client, *memoryads.Server) {
+func newThingsWith(t *testing.T, features []any, opts ...option) (*client.Client, *memoryads.Server) {
 	t.Helper()
 	s := memoryads.NewServer(
 		memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true}, memoryads.Type{URL: listURL},
@@ -68,7 +68,7 @@ func newThingsWith(t *testing.T, features []any, opts ...client.Option) (*client
 	}
 	e := server("memory:1", features...)
 	spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{e}, Authorities: map[string]bootstrap.AuthoritySpec{"e": {Servers: []bootstrap.ServerSpec{e}}}}
-	c, err := client.New(config(t, spec), types, append(opts, client.WithTransport(memoryads.Network{"memory:1": s}))...)
+	c, err := newWith(config(t, spec), types, append(opts, withTransport(memoryads.Network{"memory:1": s}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@
 // # Watchers
 //
 // Each subscription has a mailbox for the newest state. Callbacks run on a few worker goroutines. A
-// watcher that blocks delays only its own mailbox, as long as at most [MaxBlockedWatchers] block.
+// watcher that blocks delays only its own mailbox, as long as at most 10,000 block.
 // Beyond that, the client logs a warning, and other watchers wait until one returns.
 //
 // The client reads the next response of a stream when the watchers that the last response concerned
@@ -35,12 +35,12 @@
 // # Protocols and servers
 //
 // The client uses the state-of-the-world or the incremental variant of the protocol. The server's
-// entry selects it, or [WithProtocol]. An authority uses the first of its servers that is reachable
+// entry selects it, or [Options.Delta]. An authority uses the first of its servers that is reachable
 // (gRFC A71). When a better server is back, the stream and the connection to a worse one close at
 // once, unless something else needs them.
 //
 // The client reports an outage of a server once: to watchers, and in the log when it begins and
-// when it is over ([WithLogger]). [Client.Snapshot] has its newest error.
+// when it is over ([Options.Logger]). [Client.Snapshot] has its newest error.
 //
 // # Connections
 //

@@ -91,7 +91,7 @@ func newE2E(t *testing.T, layout e2eLayout, features []any) *e2e {
 		}
 	}
 	// Names that have nothing to do with each other must not wait for each other.
-	steady := client.WithBackoff(ads.Backoff{Base: 20 * time.Millisecond, Factor: 1.5, Max: 100 * time.Millisecond})
+	steady := withBackoff(ads.Backoff{Base: 20 * time.Millisecond, Factor: 1.5, Max: 100 * time.Millisecond})
 	e.client = newClient(t, config(t, spec), steady)
 	return e
 }

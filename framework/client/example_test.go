@@ -46,7 +46,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	c, err := client.New(config, types)
+	c, err := client.New(config, types, client.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -123,7 +123,7 @@ func TestHold(t *testing.T) {
 // Without a budget, nobody is waited for, and nobody is slow.
 func TestReadingDoesNotWaitWithoutABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newThingsWith(t, nil, client.WithWatcherBudget(0))
+		c, s := newThingsWith(t, nil, withoutWatcherBudget())
 		back := make(chan struct{})
 		defer close(back)
 		s.Set(things.URL(), thing("a", "1"))

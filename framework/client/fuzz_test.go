@@ -51,7 +51,7 @@ func FuzzResponse(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, err := client.New(oneServer(t, "memory:1", features...), types, client.WithTransport(memoryads.Network{"memory:1": s}))
+			c, err := newWith(oneServer(t, "memory:1", features...), types, withTransport(memoryads.Network{"memory:1": s}))
 			if err != nil {
 				t.Fatal(err)
 			}

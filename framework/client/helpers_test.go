@@ -163,20 +163,20 @@ func oneServer(t testing.TB, addr string, features ...any) *bootstrap.Config {
 	return config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server(addr, features...)}})
 }
 
-func newClient(t testing.TB, c *bootstrap.Config, opts ...client.Option) *client.Client {
+func newClient(t testing.TB, c *bootstrap.Config, opts ...option) *client.Client {
 	t.Helper()
 	return newClientOf(t, c, []*resource.Descriptor{clusters, endpoints}, opts...)
 }
 
 // newClientOf is newClient for other types.
-func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Descriptor, opts ...client.Option) *client.Client {
+func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Descriptor, opts ...option) *client.Client {
 	t.Helper()
 	types, err := resource.NewSet(of...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	fast := client.WithBackoff(ads.Backoff{Base: 50 * time.Millisecond, Factor: 1, Max: 50 * time.Millisecond})
-	cl, err := client.New(c, types, append([]client.Option{fast}, opts...)...)
+	fast := withBackoff(ads.Backoff{Base: 50 * time.Millisecond, Factor: 1, Max: 50 * time.Millisecond})
+	cl, err := newWith(c, types, append([]option{fast}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

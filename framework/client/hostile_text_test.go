@@ -201,8 +201,8 @@ func newTexts(t *testing.T) (*client.Client, *memoryads.Server, *logCheck) {
 		t.Fatal(err)
 	}
 	logs := new(logCheck)
-	c, err := client.New(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}), types,
-		client.WithTransport(memoryads.Network{"memory:1": s}), client.WithLogger(slog.New(logs)))
+	c, err := newWith(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}), types,
+		withTransport(memoryads.Network{"memory:1": s}), withLogger(slog.New(logs)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func ExampleClient_LoadStore() {
 		fmt.Println(err)
 		return
 	}
-	c, err := client.New(config, new(resource.Set), client.WithLoadIntervals(time.Millisecond, time.Minute))
+	c, err := client.New(config, new(resource.Set), client.Options{MinLoadInterval: time.Millisecond, MaxLoadInterval: time.Minute})
 	if err != nil {
 		fmt.Println(err)
 		return

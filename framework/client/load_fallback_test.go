@@ -11,7 +11,6 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	clusterplugin "github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -50,7 +49,7 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := client.New(b, types, client.WithTransport(network))
+		c, err := newWith(b, types, withTransport(network))
 		if err != nil {
 			t.Fatal(err)
 		}

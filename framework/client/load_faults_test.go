@@ -24,14 +24,14 @@ import (
 // over pipes in memory.
 
 // newLoadClient is a client with the default times, and a store of it.
-func newLoadClient(t *testing.T, n *loadNetwork, opts ...client.Option) (*client.Client, *load.Store) {
+func newLoadClient(t *testing.T, n *loadNetwork, opts ...option) (*client.Client, *load.Store) {
 	t.Helper()
 	set, err := resource.NewSet(clusters)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := oneServer(t, "passthrough:///memory")
-	c, err := client.New(b, set, append(opts, client.WithTransport(n))...)
+	c, err := newWith(b, set, append(opts, withTransport(n))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestTimesOfReports(t *testing.T) {
 		sink := fakelrs.New(5 * time.Second)
 		n := newLoadNetwork(sink.Register)
 		var log strings.Builder
-		c, store := newLoadClient(t, n, client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		c, store := newLoadClient(t, n, withLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		pass(time.Hour)
 		if opened, _ := sink.Streams(); opened != 0 {
 			t.Fatal("there is a stream although nobody counts anything")

@@ -31,7 +31,7 @@ func startLoadServer(t *testing.T) (*controlplane.Server, *fakelrs.Server) {
 }
 
 // often lets servers ask for short intervals.
-func often() client.Option { return client.WithLoadIntervals(time.Millisecond, 0) }
+func often() option { return withLoadIntervals(time.Millisecond, 0) }
 
 // loadOf is a store for the load that a server is told of.
 func loadOf(t *testing.T, c *client.Client, server *bootstrap.Server) *load.Store {

@@ -163,7 +163,7 @@ func newMemoryClient(t *testing.T, m *memory, types ...*resource.Descriptor) *cl
 	}
 	steady := ads.DefaultBackoff
 	steady.Jitter = 0
-	c, err := client.New(oneServer(t, "memory:1", "fail_on_data_errors"), set, client.WithTransport(m), client.WithBackoff(steady))
+	c, err := newWith(oneServer(t, "memory:1", "fail_on_data_errors"), set, withTransport(m), withBackoff(steady))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -115,7 +115,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 	}
 	steady := ads.DefaultBackoff
 	steady.Jitter = 0
-	w.client, err = client.New(config(t, spec), types, client.WithTransport(network), client.WithBackoff(steady))
+	w.client, err = newWith(config(t, spec), types, withTransport(network), withBackoff(steady))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 )
 
-// UserAgent and UserAgentVersion identify the client in the node.
+// userAgent and userAgentVersion identify the client in the node.
 const (
-	UserAgent        = "xdsforge"
-	UserAgentVersion = "0.1.0"
+	userAgent        = "xdsforge"
+	userAgentVersion = "0.1.0"
 )
 
 // clientFeatures returns features that control planes may rely on: the client ignores
@@ -25,8 +25,8 @@ func clientFeatures() []string {
 // stream has.
 func encodeNode(config *bootstrap.Config, features ...string) ([]byte, error) {
 	node := config.Node()
-	node.UserAgentName = UserAgent
-	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: UserAgentVersion}
+	node.UserAgentName = userAgent
+	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: userAgentVersion}
 	node.ClientFeatures = append(node.ClientFeatures, clientFeatures()...)
 	node.ClientFeatures = append(node.ClientFeatures, features...)
 	b, err := proto.Marshal(node)

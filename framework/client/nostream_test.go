@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
@@ -24,7 +23,7 @@ func TestServerThatGrantsNoStream(t *testing.T) {
 	t.Cleanup(silent.Stop)
 	second := startServer(t)
 	set(t, second, "a", cluster("a", "second"))
-	impatient := client.WithTransport(grpctransport.New(grpctransport.WithStreamTimeout(100 * time.Millisecond)))
+	impatient := withTransport(grpctransport.New(grpctransport.WithStreamTimeout(100 * time.Millisecond)))
 	ctx := testContext(t)
 	alone := newClient(t, oneServer(t, silent.Addr()), impatient)
 	if text := follow(ctx, t, alone, clusters, "a").failed(resource.ErrTransport); !strings.Contains(text, "granted no stream") {

@@ -10,73 +10,68 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-type options struct {
-	pool      *Pool
-	transport transport.Transport
-	logger    *slog.Logger
-	ads       ads.Config
-	lrs       lrs.Config
-	fail      bool
-	budget    time.Duration
-	limits    resource.Limits
+// defaultWatcherBudget is the default of [Options.WatcherBudget].
+const defaultWatcherBudget = 100 * time.Millisecond
+
+// Options set up a [Client]. The zero value has the defaults.
+type Options struct {
+	// Pool has the connections that the client shares. The client does not close it. Nil:
+	// the client has a pool of its own.
+	Pool *Pool
+	// Transport reaches control planes for the client's own pool. It has no effect beside
+	// Pool. Nil: grpctransport.New().
+	Transport transport.Transport
+	// Logger is where the client logs. Nil discards. The client logs rejected responses at
+	// Warn, streams at Info, the rest at Debug. A control plane that cannot be reached is one
+	// line at Warn, another if the kind of error changes, and one at Info when that is over;
+	// the client logs the attempts between at Debug.
+	Logger *slog.Logger
+	// Backoff is the pause between attempts to reach a control plane, for resources and for
+	// load reports. The default is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.
+	Backoff ads.Backoff
+	// MinLoadInterval and MaxLoadInterval bound the time between load reports that servers
+	// may ask for. The defaults are 1 s and 1 h.
+	MinLoadInterval, MaxLoadInterval time.Duration
+	// Delta uses the incremental variant of the xDS transport protocol for servers whose
+	// entry has neither of the features "xds.transport.delta" and "xds.transport.auto". The
+	// default is the state of the world.
+	Delta bool
+	// FailOnDataErrors treats every server as if it had the feature "fail_on_data_errors":
+	// data errors drop the cached resource (gRFC A88).
+	FailOnDataErrors bool
+	// WatcherBudget is how long the client may leave a control plane unread while watchers
+	// work on its last response. The default is 100 ms; a negative one never waits for
+	// watchers.
+	WatcherBudget time.Duration
+	// Limits bound the memory that resources take. A resource that exceeds a limit is invalid.
+	Limits resource.Limits
 }
 
-// DefaultWatcherBudget is the default of [WithWatcherBudget]: 100 ms.
-const DefaultWatcherBudget = 100 * time.Millisecond
-
-// A Backoff configures the pauses between attempts to reach a control plane.
-type Backoff = ads.Backoff
-
-// A Protocol is a variant of the xDS transport protocol.
-type Protocol = ads.Protocol
-
-// The variants of the xDS transport protocol.
-const (
-	StateOfTheWorld = ads.StateOfTheWorld
-	Delta           = ads.Delta
-)
-
-// An Option configures a [Client].
-type Option func(*options)
-
-// WithPool makes the client use the connections of a pool, which the client does not close. Without
-// it, a client has its own pool.
-func WithPool(p *Pool) Option { return func(o *options) { o.pool = p } }
-
-// WithTransport sets the transport of the client's own pool. The default is grpctransport.New(). It
-// has no effect with WithPool.
-func WithTransport(t transport.Transport) Option { return func(o *options) { o.transport = t } }
-
-// WithLogger sets the logger. The default discards. Rejected responses are logged at Warn, streams
-// at Info, the rest at Debug. An outage of a control plane is one line at Warn, another one if the
-// kind of error changes, and one at Info when it is over. Attempts in between are logged at Debug.
-func WithLogger(l *slog.Logger) Option { return func(o *options) { o.logger = l } }
-
-// WithBackoff sets the pauses between attempts to reach a control plane, for its resources and for
-// load reports. The default is [ads.DefaultBackoff].
-func WithBackoff(b Backoff) Option {
-	return func(o *options) { o.ads.Backoff, o.lrs.Backoff = b, b }
+// withDefaults returns the options with the defaults that this package knows.
+func (o Options) withDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case o.WatcherBudget == 0:
+		o.WatcherBudget = defaultWatcherBudget
+	case o.WatcherBudget < 0:
+		o.WatcherBudget = 0
+	}
+	o.Limits = o.Limits.WithDefaults()
+	return o
 }
 
-// WithLoadIntervals bounds the time between load reports that servers may ask for. A bound that is
-// not positive has its default; see [lrs.Config].
-func WithLoadIntervals(shortest, longest time.Duration) Option {
-	return func(o *options) { o.lrs.MinInterval, o.lrs.MaxInterval = shortest, longest }
+// ads returns the configuration of the ADS machines.
+func (o Options) ads() ads.Config {
+	c := ads.Config{Backoff: o.Backoff}
+	if o.Delta {
+		c.Protocol = ads.Delta
+	}
+	return c
 }
 
-// WithProtocol sets the variant of the xDS transport protocol for servers whose entry has neither
-// of the features "xds.transport.delta" and "xds.transport.auto". The default is
-// [ads.StateOfTheWorld].
-func WithProtocol(p ads.Protocol) Option { return func(o *options) { o.ads.Protocol = p } }
-
-// WithFailOnDataErrors treats every server as if it had the feature "fail_on_data_errors": data
-// errors drop cached resources (gRFC A88).
-func WithFailOnDataErrors() Option { return func(o *options) { o.fail = true } }
-
-// WithWatcherBudget sets the time for which the client waits for the watchers of a response before
-// it reads the next one. Zero never waits for watchers. The default is [DefaultWatcherBudget].
-func WithWatcherBudget(d time.Duration) Option { return func(o *options) { o.budget = d } }
-
-// WithLimits bounds the memory of resources. A resource that exceeds a limit is invalid. Limits
-// that are not set have their defaults.
-func WithLimits(l resource.Limits) Option { return func(o *options) { o.limits = l } }
+// lrs returns the configuration of the machines that report load.
+func (o Options) lrs() lrs.Config {
+	return lrs.Config{Backoff: o.Backoff, MinInterval: o.MinLoadInterval, MaxInterval: o.MaxLoadInterval}
+}

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
@@ -119,7 +118,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 		}
 		var log strings.Builder
 		spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}
-		c, err := client.New(config(t, spec), types, client.WithTransport(network), client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		c, err := newWith(config(t, spec), types, withTransport(network), withLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +173,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 func TestOutageThatNobodyWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		c, s := newThingsWith(t, nil, client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		c, s := newThingsWith(t, nil, withLogger(slog.New(slog.NewTextHandler(&log, nil))))
 		s.Refuse(errors.New("refused"))
 		f := follow(t.Context(), t, c, things, "a")
 		f.failed(resource.ErrTransport)

@@ -105,7 +105,7 @@ func (c stubbornConn) Close() error { return c.err }
 
 // TestPoolReportsConnectionsThatDoNotClose expects Close to return an error of a connection.
 func TestPoolReportsConnectionsThatDoNotClose(t *testing.T) {
-	p := NewPool(PoolTransport(new(stubborn)))
+	p := NewPool(new(stubborn))
 	for _, uri := range []string{"a", "b"} {
 		if _, _, err := p.acquire(serverOf(t, uri)); err != nil {
 			t.Fatal(err)

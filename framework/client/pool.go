@@ -11,12 +11,12 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 )
 
-// DefaultIdleTime is how long an unused connection is kept: 10 min (gRFC A47 expects 5 to 15).
-const DefaultIdleTime = 10 * time.Minute
+// idleTime is how long a pool keeps a connection that nobody uses (gRFC A47 expects 5 to 15 min).
+const idleTime = 10 * time.Minute
 
 // A Pool owns connections to control planes. Server entries with equal keys share one (gRFC A47).
 // It consists of several if the server allows few streams on each (see package grpctransport). The
-// pool makes a connection when it is first needed, and closes it after the idle time without use.
+// pool makes a connection when it is first needed, and closes it after 10 min without use.
 // It closes the connection to a fallback server earlier: as soon as a better server has taken over
 // and nobody else uses it (gRFC A71). A Pool is safe for concurrent use.
 type Pool struct {
@@ -36,26 +36,13 @@ type pooled struct {
 	timer *time.Timer // runs while there are no users
 }
 
-// A PoolOption configures a [Pool].
-type PoolOption func(*Pool)
-
-// PoolTransport sets the transport of the pool. The default is grpctransport.New().
-func PoolTransport(t transport.Transport) PoolOption { return func(p *Pool) { p.transport = t } }
-
-// PoolIdleTime sets how long an unused connection is kept. Zero closes it at once. The default is
-// [DefaultIdleTime].
-func PoolIdleTime(d time.Duration) PoolOption { return func(p *Pool) { p.idle = d } }
-
-// NewPool returns a pool without connections. Close it after the clients that use it.
-func NewPool(opts ...PoolOption) *Pool {
-	p := &Pool{idle: DefaultIdleTime, conns: make(map[string]*pooled)}
-	for _, o := range opts {
-		o(p)
+// NewPool returns a pool without connections. A nil transport is grpctransport.New(). Close the
+// pool after the clients that use it.
+func NewPool(t transport.Transport) *Pool {
+	if t == nil {
+		t = grpctransport.New()
 	}
-	if p.transport == nil {
-		p.transport = grpctransport.New()
-	}
-	return p
+	return &Pool{transport: t, idle: idleTime, conns: make(map[string]*pooled)}
 }
 
 // giveBack releases a connection to its pool. With keep, the pool keeps it for the idle time.

@@ -17,7 +17,7 @@ func inPool(t *testing.T, test func(plane *memoryads.Server, pool *client.Pool))
 	synctest.Test(t, func(t *testing.T) {
 		t.Helper()
 		plane := memoryads.NewServer(memoryads.Type{URL: clusterURL, Complete: true})
-		pool := client.NewPool(client.PoolTransport(memoryads.Network{"dns:memory:1": plane, "dns:///memory:1": plane}))
+		pool := client.NewPool(memoryads.Network{"dns:memory:1": plane, "dns:///memory:1": plane})
 		defer pool.Close()
 		test(plane, pool)
 	})
@@ -30,7 +30,7 @@ func watchIn(t *testing.T, pool *client.Pool, servers ...bootstrap.ServerSpec) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(config(t, bootstrap.Spec{Servers: servers}), types, client.WithPool(pool))
+	c, err := newWith(config(t, bootstrap.Spec{Servers: servers}), types, withPool(pool))
 	if err != nil {
 		t.Fatal(err)
 	}

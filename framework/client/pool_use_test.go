@@ -59,7 +59,8 @@ func TestPoolClosesConnectionsThatNobodyUses(t *testing.T) {
 			return s
 		}
 		d := new(dialer)
-		p := NewPool(PoolTransport(d), PoolIdleTime(time.Minute))
+		p := NewPool(d)
+		p.idle = time.Minute
 		acquire := func() giveBack {
 			t.Helper()
 			_, release, err := p.acquire(server())

@@ -27,7 +27,7 @@ func resting(t *testing.T) (*Client, *resource.Descriptor) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := New(config, types)
+	c, err := New(config, types, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

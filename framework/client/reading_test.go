@@ -38,7 +38,7 @@ func newSlowThings(t *testing.T) (c *client.Client, s *memoryads.Server, one, tw
 		t.Fatal(err)
 	}
 	spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}
-	if c, err = client.New(config(t, spec), types, client.WithTransport(memoryads.Network{"memory:1": s}), client.WithWatcherBudget(0)); err != nil {
+	if c, err = newWith(config(t, spec), types, withTransport(memoryads.Network{"memory:1": s}), withoutWatcherBudget()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })

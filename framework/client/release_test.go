@@ -38,10 +38,10 @@ func TestWorseServersAreLeftAtOnce(t *testing.T) {
 			"one": {Servers: []bootstrap.ServerSpec{server("memory:1"), server("memory:worse")}},
 			"two": {Servers: []bootstrap.ServerSpec{server("memory:2"), server("memory:worse")}},
 		}}
-		pool := client.NewPool(client.PoolTransport(network))
+		pool := client.NewPool(network)
 		defer func() { _ = pool.Close() }()
 		scope := func() *client.Client {
-			c, err := client.New(config(t, spec), types, client.WithPool(pool))
+			c, err := newWith(config(t, spec), types, withPool(pool))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -30,14 +30,14 @@ func TestScopesShareAServerOfOneStream(t *testing.T) {
 	}
 	t.Cleanup(s.Stop)
 	set(t, s, "a", cluster("a", "1"))
-	pool := client.NewPool()
+	pool := client.NewPool(nil)
 	defer func() {
 		if err := pool.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
 	cfg := oneServer(t, s.Addr())
-	one, two := newClient(t, cfg, client.WithPool(pool)), newClient(t, cfg, client.WithPool(pool))
+	one, two := newClient(t, cfg, withPool(pool)), newClient(t, cfg, withPool(pool))
 	ctx := testContext(t)
 	follow(ctx, t, one, clusters, "a").value("1")
 	f := follow(ctx, t, two, clusters, "a")
@@ -65,10 +65,10 @@ func TestScopesFallBackApart(t *testing.T) {
 			network[uri] = memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true, Wildcard: true})
 			network[uri].Set(things.URL(), thing("a", uri), thing("b", uri))
 		}
-		pool := client.NewPool(client.PoolTransport(network))
+		pool := client.NewPool(network)
 		spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1"), server("memory:2")}}
 		scope := func() *client.Client {
-			c, err := client.New(config(t, spec), types, client.WithPool(pool))
+			c, err := newWith(config(t, spec), types, withPool(pool))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,7 +170,7 @@ func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
 		spec := bootstrap.Spec{Authorities: map[string]bootstrap.AuthoritySpec{
 			"all": {Servers: all}, "last": {Servers: all[authority.MaxServers:]},
 		}}
-		c, err := client.New(config(t, spec), types, client.WithTransport(network))
+		c, err := newWith(config(t, spec), types, withTransport(network))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +213,7 @@ func TestCloseEndsDecoding(t *testing.T) {
 			t.Fatal(err)
 		}
 		spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}}
-		if c, err = client.New(config(t, spec), types, client.WithTransport(memoryads.Network{"memory:1": s})); err != nil {
+		if c, err = newWith(config(t, spec), types, withTransport(memoryads.Network{"memory:1": s})); err != nil {
 			t.Fatal(err)
 		}
 		if other, err = c.Observe(&slow, "other"); err != nil {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
@@ -20,7 +19,7 @@ func TestCollectionThatIsNeverAnswered(t *testing.T) {
 		for _, features := range [][]any{nil, {bootstrap.FeatureTransportDelta}} {
 			synctest.Test(t, func(t *testing.T) {
 				var log strings.Builder
-				c, s := newThingsWith(t, features, client.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+				c, s := newThingsWith(t, features, withLogger(slog.New(slog.NewTextHandler(&log, nil))))
 				s.Silence(transport.MethodADS, true)
 				s.Silence(transport.MethodDeltaADS, true)
 				w := collect(t, c, name)

@@ -59,7 +59,7 @@ func inStates(t *testing.T, f func(w *stateWorld), features ...any) {
 		servers := []bootstrap.ServerSpec{server("memory:1", features...), server("memory:2")}
 		spec := bootstrap.Spec{Servers: servers, Authorities: map[string]bootstrap.AuthoritySpec{"e": {Servers: servers}}}
 		network := memoryads.Network{"memory:1": w.primary, "memory:2": w.fallback}
-		if w.client, err = client.New(config(t, spec), types, client.WithTransport(network)); err != nil {
+		if w.client, err = newWith(config(t, spec), types, withTransport(network)); err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = w.client.Close() }()

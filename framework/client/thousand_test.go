@@ -24,13 +24,13 @@ func TestThousandClientsOnTenConnections(t *testing.T) {
 	fallback := startServer(t)
 	set(t, fallback, "a", cluster("a", "of the fallback"))
 	cfg := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server(s.Addr()), server(fallback.Addr())}})
-	pool := client.NewPool()
+	pool := client.NewPool(nil)
 	t.Cleanup(func() { _ = pool.Close() }) // it may be closed twice
 	ctx := testContext(t)
 	const n = 1000
 	clients, followers := make([]*client.Client, n), make([]*follower, n)
 	for i := range n {
-		clients[i] = newClient(t, cfg, client.WithPool(pool))
+		clients[i] = newClient(t, cfg, withPool(pool))
 		followers[i] = follow(ctx, t, clients[i], clusters, "a")
 	}
 	for _, f := range followers {

@@ -54,13 +54,13 @@ func inTrustWorld(t *testing.T, protocol string, test func(*trustWorld)) {
 			t.Fatal(err)
 		}
 		one, two, three := server("memory:1", protocol), server("memory:2", protocol), server("memory:3", protocol)
-		c, err := client.New(config(t, bootstrap.Spec{
+		c, err := newWith(config(t, bootstrap.Spec{
 			Servers: []bootstrap.ServerSpec{one},
 			Authorities: map[string]bootstrap.AuthoritySpec{
 				"e": {Servers: []bootstrap.ServerSpec{one}}, "evil": {Servers: []bootstrap.ServerSpec{two}},
 				"f": {Servers: []bootstrap.ServerSpec{three, two}},
 			},
-		}), types, client.WithTransport(network))
+		}), types, withTransport(network))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func (c *countingType) count(name string) int {
 }
 
 // newCounted is a client of a control plane that has the counted type, in a protocol.
-func newCounted(t *testing.T, typ *countingType, protocol string, opts ...client.Option) (*client.Client, *memoryads.Server) {
+func newCounted(t *testing.T, typ *countingType, protocol string, opts ...option) (*client.Client, *memoryads.Server) {
 	t.Helper()
 	s := memoryads.NewServer(memoryads.Type{URL: typ.URL()})
 	types, err := resource.NewSet(typ.Descriptor)
@@ -58,8 +58,8 @@ func newCounted(t *testing.T, typ *countingType, protocol string, opts ...client
 	if protocol != "" {
 		features = append(features, protocol)
 	}
-	opts = append(opts, client.WithTransport(memoryads.Network{"memory:1": s}))
-	c, err := client.New(oneServer(t, "memory:1", features...), types, opts...)
+	opts = append(opts, withTransport(memoryads.Network{"memory:1": s}))
+	c, err := newWith(oneServer(t, "memory:1", features...), types, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestMaxMembers(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				typ := newCountingType()
-				c, s := newCounted(t, typ, protocol, client.WithLimits(resource.Limits{CollectionMembers: 2}))
+				c, s := newCounted(t, typ, protocol, withLimits(resource.Limits{CollectionMembers: 2}))
 				for _, name := range []string{"a", "b", "c"} {
 					s.Set(typ.URL(), memoryads.Resource{Name: name, Body: []byte(name + "|1")})
 				}

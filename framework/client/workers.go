@@ -10,14 +10,14 @@ import (
 // code and other watchers wait.
 const stuckAfter = 10 * time.Millisecond
 
-// MaxBlockedWatchers is the limit of callbacks that may block before other watchers have to wait
+// maxBlockedWatchers is the limit of callbacks that may block before other watchers have to wait
 // for one of them to return.
-const MaxBlockedWatchers = 10_000
+const maxBlockedWatchers = 10_000
 
 // workers run the callbacks of subscriptions. While there are callbacks to run, there are as many
 // goroutines as processors, and otherwise none. If watchers block, further goroutines take over the
 // waiting callbacks. A watcher that never returns thus costs only itself and one goroutine, for up
-// to [MaxBlockedWatchers] watchers.
+// to 10,000 watchers.
 type workers struct {
 	full func() // called when the limit is reached, without w.mu: it may log
 
@@ -90,7 +90,7 @@ func (w *workers) relieve(started int) (full bool) {
 	}
 	if w.started == started {
 		// Twice as many each time, to get past a thousand blocked watchers quickly.
-		more := min(max(1, w.spare), len(w.queue), MaxBlockedWatchers-w.spare)
+		more := min(max(1, w.spare), len(w.queue), maxBlockedWatchers-w.spare)
 		if more == 0 { // the worker of the next callback that returns goes on with the queue
 			full = !w.warned
 			w.warned = true

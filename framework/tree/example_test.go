@@ -101,7 +101,7 @@ func newClient(server string) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(config, types)
+	return client.New(config, types, client.Options{})
 }
 
 // setCluster publishes a cluster with its endpoints.

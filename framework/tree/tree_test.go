@@ -57,7 +57,7 @@ func in(t *testing.T, test func(*world)) {
 		}
 		served := []memoryads.Type{{URL: route.Type().URL()}, {URL: cluster.Type().URL(), Complete: true}, {URL: endpoint.Type().URL()}}
 		server, fallback := memoryads.NewServer(served...), memoryads.NewServer(served...)
-		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server, "fallback": fallback}))
+		c, err := client.New(config, types, client.Options{Transport: memoryads.Network{"memory": server, "fallback": fallback}})
 		if err != nil {
 			t.Fatal(err)
 		}

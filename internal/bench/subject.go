@@ -219,11 +219,7 @@ func (s *subject) startOurs(addr string, n int, delta bool) error {
 	if err != nil {
 		return err
 	}
-	protocol := client.StateOfTheWorld
-	if delta {
-		protocol = client.Delta
-	}
-	c, err := client.New(config, set, client.WithProtocol(protocol), client.WithTransport(counting{grpctransport.New(), s}))
+	c, err := client.New(config, set, client.Options{Delta: delta, Transport: counting{grpctransport.New(), s}})
 	if err != nil {
 		return err
 	}

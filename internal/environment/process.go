@@ -61,7 +61,7 @@ func (e *Env) enter() {
 	}
 	process.users++
 	if process.shared == nil {
-		process.shared = client.NewPool()
+		process.shared = client.NewPool(nil)
 	}
 	e.pool = process.shared
 }

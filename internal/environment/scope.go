@@ -54,8 +54,9 @@ func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 // open creates a client. The caller holds process.mu.
 func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
 	e.retain()
-	opts := append([]client.Option{client.WithLogger(e.settings.Logger)}, e.settings.Client...)
-	c, err := client.New(e.settings.Config, types, append(opts, client.WithPool(e.pool))...)
+	opts := e.settings.Client
+	opts.Logger, opts.Pool = e.settings.Logger, e.pool
+	c, err := client.New(e.settings.Config, types, opts)
 	if err != nil {
 		e.refs-- // the caller has another reference
 		return nil, err

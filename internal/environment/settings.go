@@ -25,8 +25,8 @@ type Settings struct {
 	Transport transport.Transport
 	// Private gives the Env its own connections, as Transport does.
 	Private bool
-	// Client has further options of the xDS clients.
-	Client []client.Option
+	// Client are further options of the xDS clients. The Env sets the pool and the logger.
+	Client client.Options
 }
 
 // private reports whether the Env has its own connections.
@@ -34,17 +34,14 @@ func (s *Settings) private() bool { return s.Private || s.Transport != nil }
 
 // pool returns a new pool of connections for these settings.
 func (s *Settings) pool() *client.Pool {
-	if s.Transport != nil {
-		return client.NewPool(client.PoolTransport(s.Transport))
-	}
-	return client.NewPool()
+	return client.NewPool(s.Transport)
 }
 
-// WithClient sets options of the xDS clients that package xdsforge does not have. Its result is an
-// xdsforge.Option.
-func WithClient(opts ...client.Option) func(*Settings) error {
+// WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is
+// an xdsforge.Option.
+func WithClient(set func(*client.Options)) func(*Settings) error {
 	return func(s *Settings) error {
-		s.Client = append(s.Client, opts...)
+		set(&s.Client)
 		return nil
 	}
 }

@@ -108,7 +108,7 @@ func (v *victim) open(hostile, second string, delta bool) error {
 		return err
 	}
 	v.caller.config = config
-	if v.client, err = client.New(config, types); err != nil {
+	if v.client, err = client.New(config, types, client.Options{}); err != nil {
 		return err
 	}
 	_, err = cluster.Subscribe(v.client, secondName, v.second.notify)

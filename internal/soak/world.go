@@ -101,7 +101,9 @@ func (w *world) start() error {
 	if err != nil {
 		return err
 	}
-	w.client, err = client.New(config, types, client.WithBackoff(client.Backoff{Base: 100 * time.Millisecond, Max: time.Second, Jitter: 0.2}))
+	var opts client.Options
+	opts.Backoff.Base, opts.Backoff.Max, opts.Backoff.Jitter = 100*time.Millisecond, time.Second, 0.2
+	w.client, err = client.New(config, types, opts)
 	return err
 }
 

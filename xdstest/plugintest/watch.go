@@ -131,7 +131,7 @@ func (w *watched) kept(body []byte) {
 // watch starts a client of the control plane. The client watches the resource until the test ends.
 func (k *kit) watch(t *testing.T, s *memoryads.Server, name xdstp.Name) *watched {
 	t.Helper()
-	c, err := client.New(clientConfig(t, name), k.types, client.WithTransport(memoryads.Network{"memory": s}))
+	c, err := client.New(clientConfig(t, name), k.types, client.Options{Transport: memoryads.Network{"memory": s}})
 	if err != nil {
 		t.Fatal(err)
 	}

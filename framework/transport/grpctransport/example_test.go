@@ -13,13 +13,13 @@ import (
 
 // A transport with a dialer of the program's own, shared by all clients of a pool.
 func ExampleNew() {
-	pool := client.NewPool(client.PoolTransport(grpctransport.New(
+	pool := client.NewPool(grpctransport.New(
 		grpctransport.WithMaxReceiveSize(64<<20),
 		grpctransport.WithDialOptions(grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", addr)
 		})),
-	)))
-	// Give it to client.New with client.WithPool, and close it after the clients.
+	))
+	// Give it to client.New in client.Options, and close it after the clients.
 	if err := pool.Close(); err != nil {
 		fmt.Println(err)
 	}

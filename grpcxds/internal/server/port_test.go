@@ -94,7 +94,7 @@ func newStage(t *testing.T) *stage {
 	standard.Register(reg)
 	types, err := reg.Freeze()
 	check(t, err)
-	c, err := client.New(boot, types)
+	c, err := client.New(boot, types, client.Options{})
 	check(t, err)
 	t.Cleanup(func() { _ = c.Close() }) // closing connections that are not needed
 	chains, err := filterchain.New([]httpfilter.Filter{{HTTPFilter: router.Filter()}, *rbac.Filter()})

@@ -68,7 +68,7 @@ func in(t *testing.T, features string, test func(*world)) {
 		}
 		server := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
 			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()})
-		c, err := client.New(config, types, client.WithTransport(memoryads.Network{"memory": server}))
+		c, err := client.New(config, types, client.Options{Transport: memoryads.Network{"memory": server}})
 		if err != nil {
 			t.Fatal(err)
 		}
