@@ -40,15 +40,15 @@ fields:
 }
 
 // Explain says what would be generated.
-func ExampleExplain() {
-	text, err := gen.Explain(context.Background(), gen.Input{Descriptors: []gen.Descriptor{{
+func ExampleInput_Explain() {
+	text, err := gen.Input{Descriptors: []gen.Descriptor{{
 		Path: "internal/outputtest/resource.yaml",
 		Data: []byte(`version: v1
 resource: {message: envoy.service.runtime.v3.Runtime, name: name, sotw: partial}
 fields: [{name: Flags, from: layer}]
 rules: [{at: layer, required: true}]
 `),
-	}}})
+	}}}.Explain(context.Background())
 	fmt.Print(string(text), err)
 	// Output:
 	// package outputtest: envoy.service.runtime.v3.Runtime, named by name

@@ -103,10 +103,11 @@ func Foreign(files []File) []string {
 	return foreign
 }
 
-// Orphans returns the files beside a descriptor that were generated from it and are no
+// Orphans returns the files beside the descriptor that were generated from it and are no
 // longer among files. The descriptor need not exist. Files without the generator's header
 // are never orphans.
-func Orphans(descriptor string, files []File) ([]string, error) {
+func (d Descriptor) Orphans(files []File) ([]string, error) {
+	descriptor := d.Path
 	dir := filepath.Dir(descriptor)
 	entries, err := os.ReadDir(dir)
 	if err != nil {

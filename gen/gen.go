@@ -70,7 +70,7 @@ func Generate(ctx context.Context, in Input) ([]File, error) {
 // Explain describes the code that [Generate] returns: every field with its Go type and
 // source path, the rules, and the hooks that must be written. It returns the same errors as
 // Generate.
-func Explain(ctx context.Context, in Input) ([]byte, error) {
+func (in Input) Explain(ctx context.Context) ([]byte, error) {
 	var out [][]byte
 	err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) error {
 		text, err := emit.Explain(pkg)

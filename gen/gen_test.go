@@ -52,7 +52,7 @@ func TestGoldens(t *testing.T) {
 		}
 	}
 	for _, d := range descriptors {
-		if orphans, err := gen.Orphans(d.Path, files); err != nil || len(orphans) > 0 {
+		if orphans, err := d.Orphans(files); err != nil || len(orphans) > 0 {
 			t.Errorf("orphans of %s: %v, %v", d.Path, orphans, err)
 		}
 	}

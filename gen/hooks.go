@@ -10,16 +10,10 @@ import (
 	"strings"
 )
 
-// A Hook is a function that a descriptor names and that is not written yet.
-type Hook struct {
-	Folder    string
-	Signature string // as in "func size(*resource.DecodeContext, string) (int, error)"
-}
-
 // UnwrittenHooks returns the hooks that generated files call and that no Go file beside
-// them declares. The compiler reports them too, but only by name.
-func UnwrittenHooks(files []File) []Hook {
-	var out []Hook
+// them declares, each as a line with its folder and signature. The compiler reports them too, but only by name.
+func UnwrittenHooks(files []File) []string {
+	var out []string
 	for _, f := range files {
 		if filepath.Base(f.Path) != "decoder.gen.go" {
 			continue
@@ -38,7 +32,7 @@ func UnwrittenHooks(files []File) []Hook {
 			}
 			var text bytes.Buffer
 			if err := printer.Fprint(&text, fset, typ); err == nil {
-				out = append(out, Hook{folder, strings.Replace(text.String(), "func", "func "+name, 1)})
+				out = append(out, folder+": to be written by hand: "+strings.Replace(text.String(), "func", "func "+name, 1))
 			}
 			written[name] = true // report it once
 		}

@@ -19,19 +19,19 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 )
 
-// Start is the input of [Scaffold].
-type Start struct {
+// A Scaffold is the start of a resource type's package.
+type Scaffold struct {
 	Message   string   // full name
 	GoPackage string   // import path; empty if it follows from the name or from a set
 	Folder    string   // where the package goes
 	Sets      [][]byte // as in [Input]
 }
 
-// Scaffold returns the first files of a resource type's package: a descriptor with every
+// Files returns the first files of the package: a descriptor with every
 // field of the message as a comment, a file for hooks, a doc.go with the go:generate line,
-// a test and a test case. The unchanged package generates and passes its tests. Scaffold
+// a test and a test case. The unchanged package generates and passes its tests. Files
 // writes nothing.
-func Scaffold(ctx context.Context, s Start) ([]File, error) {
+func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	m, err := moduleOf(s.Folder)
 	if err != nil {
 		return nil, err
@@ -76,7 +76,7 @@ type draft struct {
 	Structs   []model.SuggestedStruct
 }
 
-func newDraft(s Start, m *protogen.Message) *draft {
+func newDraft(s Scaffold, m *protogen.Message) *draft {
 	d := &draft{
 		Message: s.Message, Short: string(m.Desc.Name()), GoPackage: s.GoPackage,
 		GoPath: string(m.GoIdent.GoImportPath), GoType: m.GoIdent.GoName, Schema: descriptor.SchemaID,

@@ -24,7 +24,7 @@ func TestScaffold(t *testing.T) {
 		"udpa.type.v1.TypedStruct":                              "",
 	} {
 		t.Run(message, func(t *testing.T) {
-			files, err := gen.Scaffold(t.Context(), gen.Start{Message: message, GoPackage: path, Folder: "internal/outputtest"})
+			files, err := gen.Scaffold{Message: message, GoPackage: path, Folder: "internal/outputtest"}.Files(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -76,16 +76,20 @@ func (r *Registry) Extend(e resource.Extension) {
 	from := origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if slices.ContainsFunc(r.extensions, func(known resource.Extension) bool { return same(known, e) }) || !r.admits(e, from) {
+	if slices.ContainsFunc(r.extensions, func(known resource.Extension) bool { return same(known, e) }) {
 		return
 	}
-	for _, name := range resource.ExtensionNames(e) {
+	names, ok := r.admits(e, from)
+	if !ok {
+		return
+	}
+	for _, name := range names {
 		if r.origin[name] != "" {
 			r.errs = append(r.errs, fmt.Errorf("registry: %s is registered twice: by %s, and by %s", name, r.origin[name], from))
 			return
 		}
 	}
-	for _, name := range resource.ExtensionNames(e) {
+	for _, name := range names {
 		r.origin[name] = from
 	}
 	r.extensions = append(r.extensions, e)
@@ -98,23 +102,24 @@ func (r *Registry) Fill(e resource.Extension) {
 	from := origin()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.admits(e, from) {
+	if _, ok := r.admits(e, from); ok {
 		r.fills = append(r.fills, e)
 	}
 }
 
-// admits reports whether an extension is valid and was registered before Freeze. If not, it records
-// the error.
-func (r *Registry) admits(e resource.Extension, from string) bool {
-	if err := resource.CheckExtension(e); err != nil {
+// admits reports whether an extension is valid and was registered before Freeze, and returns
+// its names. If not, it records the error.
+func (r *Registry) admits(e resource.Extension, from string) (names []string, ok bool) {
+	names, err := resource.ExtensionNames(e)
+	if err != nil {
 		r.errs = append(r.errs, fmt.Errorf("%w, by %s", err, from))
-		return false
+		return nil, false
 	}
 	if r.frozen != nil {
-		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, resource.ExtensionNames(e), from))
-		return false
+		r.errs = append(r.errs, fmt.Errorf("%w: %s, by %s", ErrFrozen, names, from))
+		return nil, false
 	}
-	return true
+	return names, true
 }
 
 // same reports whether both are the same extension. It compares pointers, because structs that hold

@@ -17,6 +17,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/internal/feature"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/xdstest"
@@ -53,7 +54,7 @@ func everywhere(t *testing.T, test func(t *testing.T, cp *xdstest.ControlPlane, 
 // variants are the server features that choose a variant of the protocol.
 var variants = map[string]string{
 	"state of the world": "",
-	"delta":              `"server_features": ["` + bootstrap.FeatureTransportDelta + `"], `,
+	"delta":              `"server_features": ["` + feature.TransportDelta + `"], `,
 }
 
 // speaking runs a test with control planes of both kinds and clients of one variant.

@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/plugins/builtin"
 	"github.com/xdsforge/xdsforge/registry"
@@ -85,7 +86,7 @@ func nameOf(d *resource.Descriptor, body []byte) (xdstp.Name, error) {
 	if d.PeekName != nil {
 		var err error
 		if name, err = d.PeekName(body); err != nil {
-			return xdstp.Name{}, resource.Unparseable(d.Name, err)
+			return xdstp.Name{}, wire.Unparseable(d.Name, err)
 		}
 	}
 	n, err := xdstp.Parse(name)

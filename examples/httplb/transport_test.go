@@ -16,7 +16,6 @@ import (
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
@@ -97,7 +96,7 @@ func (s *setting) publish(change func(map[string]proto.Message)) {
 		if err != nil {
 			s.Fatal(err)
 		}
-		url := resource.TypeURLPrefix + string(m.ProtoReflect().Descriptor().FullName())
+		url := "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
 		s.control.Set(url, memoryads.Resource{Name: name, Body: body})
 	}
 	<-time.NewTimer(time.Second).C

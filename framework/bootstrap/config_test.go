@@ -66,13 +66,13 @@ func TestLoad(t *testing.T) {
 
 func TestFederationSwitch(t *testing.T) {
 	for env, want := range map[string]bool{"": true, "true": true, "false": false, "FALSE": true, "0": true, "no": true} {
-		t.Setenv(EnvFederation, env)
+		t.Setenv(envFederation, env)
 		if got := mustParse(t, withURI("u")).Federation(); got != want {
-			t.Errorf("%s=%q: Federation() = %v", EnvFederation, env, got)
+			t.Errorf("%s=%q: Federation() = %v", envFederation, env, got)
 		}
 		for _, on := range []bool{true, false} {
 			if got := mustParse(t, withURI("u"), WithFederation(on)).Federation(); got != on {
-				t.Errorf("%s=%q, WithFederation(%v): Federation() = %v", EnvFederation, env, on, got)
+				t.Errorf("%s=%q, WithFederation(%v): Federation() = %v", envFederation, env, on, got)
 			}
 		}
 	}

@@ -11,7 +11,8 @@ var (
 	// ErrNotConfigured is the error of Load if the environment names no bootstrap.
 	ErrNotConfigured = errors.New("bootstrap: " + EnvFile + " and " + EnvContent +
 		` = ""; one must be set, to the path of a bootstrap file or to its content`)
-	// ErrUnknownAuthority matches every UnknownAuthorityError.
+	// ErrUnknownAuthority is the error for a name or target whose authority the bootstrap does not
+	// have (gRFC A47). The error's text lists the known authorities.
 	ErrUnknownAuthority = errors.New("bootstrap: unknown authority")
 	// ErrNoServers is the error for an old-style name if only authorities have servers.
 	ErrNoServers = errors.New("bootstrap: xds_servers = missing; must be set to use old-style names")
@@ -57,9 +58,9 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// UnknownAuthorityError reports that a name or target has an authority that the bootstrap does not
+// unknownAuthorityError reports that a name or target has an authority that the bootstrap does not
 // have (gRFC A47). It is an ErrUnknownAuthority.
-type UnknownAuthorityError struct {
+type unknownAuthorityError struct {
 	// Authority is the unknown authority, decoded.
 	Authority string
 	// Known are the authorities of the bootstrap, sorted.
@@ -67,7 +68,7 @@ type UnknownAuthorityError struct {
 }
 
 // Error returns a text with the unknown and the known authorities.
-func (e *UnknownAuthorityError) Error() string {
+func (e *unknownAuthorityError) Error() string {
 	rule := "there are no authorities"
 	if len(e.Known) > 0 {
 		rule = fmt.Sprintf("must be one of %q", e.Known)
@@ -76,7 +77,7 @@ func (e *UnknownAuthorityError) Error() string {
 }
 
 // Is reports whether target is ErrUnknownAuthority.
-func (e *UnknownAuthorityError) Is(target error) bool { return target == ErrUnknownAuthority }
+func (e *unknownAuthorityError) Is(target error) bool { return target == ErrUnknownAuthority }
 
 // problems collects the problems of one configuration.
 type problems struct {

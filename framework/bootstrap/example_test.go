@@ -50,7 +50,7 @@ func ExampleNew() {
 		Servers: []bootstrap.ServerSpec{{
 			URI:          "xds.example:443",
 			ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}},
-			Features:     []any{bootstrap.FeatureFailOnDataErrors},
+			Features:     []any{"fail_on_data_errors"},
 		}},
 	})
 	fmt.Println(config, err)

@@ -18,8 +18,8 @@ func (c *Config) ParseName(s string) (xdstp.Name, error) {
 }
 
 // ServersFor returns the servers of a resource, most preferred first. For a new-style name they are
-// those of its authority, for an old-style name the top-level ones. The errors are an
-// [*UnknownAuthorityError] and [ErrNoServers].
+// those of its authority, for an old-style name the top-level ones. The errors are
+// [ErrUnknownAuthority] and [ErrNoServers].
 func (c *Config) ServersFor(n xdstp.Name) ([]*Server, error) {
 	switch {
 	case n.IsZero():
@@ -39,7 +39,7 @@ func (c *Config) ServersFor(n xdstp.Name) ([]*Server, error) {
 func (c *Config) authority(name string) (*Authority, error) {
 	a, ok := c.Authority(name)
 	if !ok {
-		return nil, &UnknownAuthorityError{Authority: name, Known: c.Authorities()}
+		return nil, &unknownAuthorityError{Authority: name, Known: c.Authorities()}
 	}
 	return a, nil
 }
@@ -56,7 +56,7 @@ func (c *Config) authority(name string) (*Authority, error) {
 // if the target has one, else the default template. It percent-decodes authority and path first. It
 // ignores a query and a fragment.
 //
-// An unknown authority in the target is an [*UnknownAuthorityError]. [Config.ServersFor] reports an
+// An unknown authority in the target is an [ErrUnknownAuthority]. [Config.ServersFor] reports an
 // unknown authority that comes from the default template.
 func (c *Config) ClientListenerName(target string) (xdstp.Name, error) {
 	authority, path, err := parseTarget(target)

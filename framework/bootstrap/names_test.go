@@ -87,7 +87,7 @@ func checkName(t *testing.T, c *Config, what string, want nameRow, n xdstp.Name,
 		return
 	}
 	servers, err := c.ServersFor(n)
-	var unknown *UnknownAuthorityError
+	var unknown *unknownAuthorityError
 	switch {
 	case want.Unknown != "":
 		if !errors.As(err, &unknown) || !errors.Is(err, ErrUnknownAuthority) || unknown.Authority != want.Unknown {

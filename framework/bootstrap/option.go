@@ -11,9 +11,11 @@ const (
 	EnvFile = "GRPC_XDS_BOOTSTRAP"
 	// EnvContent is the content of a bootstrap file. It is used if EnvFile is not set.
 	EnvContent = "GRPC_XDS_BOOTSTRAP_CONFIG"
-	// EnvFederation switches federation off if it is exactly "false" (gRFC A47).
-	EnvFederation = "GRPC_EXPERIMENTAL_XDS_FEDERATION"
 )
+
+// envFederation is the environment variable that switches federation off if it is exactly
+// "false" (gRFC A47).
+const envFederation = "GRPC_EXPERIMENTAL_XDS_FEDERATION"
 
 // Option changes how a configuration is read.
 type Option interface {
@@ -33,7 +35,7 @@ func (f optionFunc) apply(o *options) { f(o) }
 // newOptions returns the defaults, changed by opts in their order.
 func newOptions(opts []Option) options {
 	o := options{
-		federation:   os.Getenv(EnvFederation) != "false",
+		federation:   os.Getenv(envFederation) != "false",
 		channelCreds: []string{"insecure", "tls", "google_default"},
 		callCreds:    []string{"jwt_token_file"},
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // Server is one server entry: gRFC A47's XdsServer. It is immutable.
@@ -112,41 +114,15 @@ func (s *Server) String() string {
 	return s.uri + " (" + about + ")"
 }
 
-// The server features of the gRFCs, and of this project.
-const (
-	// FeatureXDSV3 means that the server speaks xDS v3 (gRFC A30). No other version is supported.
-	FeatureXDSV3 = "xds_v3"
-	// FeatureIgnoreResourceDeletion keeps resources that the server deletes (A53). A88 makes that
-	// the default, so the feature has no effect.
-	FeatureIgnoreResourceDeletion = "ignore_resource_deletion"
-	// FeatureTrustedXDSServer lets the server configure security, such as authority rewriting
-	// (A81).
-	FeatureTrustedXDSServer = "trusted_xds_server"
-	// FeatureFailOnDataErrors drops cached resources on data errors (A88).
-	FeatureFailOnDataErrors = "fail_on_data_errors"
-	// FeatureResourceTimerIsTransientError makes the resource timer 30 s long, and its expiry a
-	// transient error (A88).
-	FeatureResourceTimerIsTransientError = "resource_timer_is_transient_error"
-	// FeatureResourceTimerIsTransientFailure is a second spelling of
-	// FeatureResourceTimerIsTransientError, used in one place of A88. Both are the same feature.
-	FeatureResourceTimerIsTransientFailure = "resource_timer_is_transient_failure"
-	// FeatureTransportDelta means that the server speaks the incremental variant of the xDS
-	// transport protocol. The name is this project's.
-	FeatureTransportDelta = "xds.transport.delta"
-	// FeatureTransportAuto tries the incremental variant. If the server does not support it, the
-	// client falls back to state of the world. The name is this project's.
-	FeatureTransportAuto = "xds.transport.auto"
-)
-
 // featureName returns the canonical spelling of a known feature.
 func featureName(name string) (canonical string, known bool) {
 	switch name {
-	case FeatureXDSV3, FeatureIgnoreResourceDeletion, FeatureTrustedXDSServer,
-		FeatureFailOnDataErrors, FeatureResourceTimerIsTransientError,
-		FeatureTransportDelta, FeatureTransportAuto:
+	case feature.XDSV3, feature.IgnoreResourceDeletion, feature.TrustedXDSServer,
+		feature.FailOnDataErrors, feature.ResourceTimerIsTransientError,
+		feature.TransportDelta, feature.TransportAuto:
 		return name, true
-	case FeatureResourceTimerIsTransientFailure:
-		return FeatureResourceTimerIsTransientError, true
+	case feature.ResourceTimerIsTransientFailure:
+		return feature.ResourceTimerIsTransientError, true
 	}
 	return "", false
 }

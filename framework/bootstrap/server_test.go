@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 func mustServer(t testing.TB, content string, opts ...Option) *Server {
@@ -40,12 +42,12 @@ func TestServer(t *testing.T) {
 	if len(call) != 2 || string(call[0].Config()) != `{"jwt_token_file": "/b"}` || string(call[1].Config()) != `{"jwt_token_file": "/a"}` {
 		t.Errorf("CallCreds() = %v", call)
 	}
-	if got := s.Features(); !slices.Equal(got, []string{FeatureTrustedXDSServer, FeatureXDSV3}) {
+	if got := s.Features(); !slices.Equal(got, []string{feature.TrustedXDSServer, feature.XDSV3}) {
 		t.Errorf("Features() = %q", got)
 	}
 	for name, want := range map[string]bool{
-		FeatureXDSV3: true, FeatureTrustedXDSServer: true,
-		FeatureFailOnDataErrors: false, "unknown": false, "": false,
+		feature.XDSV3: true, feature.TrustedXDSServer: true,
+		feature.FailOnDataErrors: false, "unknown": false, "": false,
 	} {
 		if s.HasFeature(name) != want {
 			t.Errorf("HasFeature(%q) = %v", name, !want)
@@ -80,10 +82,10 @@ func TestSupportedCreds(t *testing.T) {
 }
 
 func TestBothSpellingsOfTheTimerFeature(t *testing.T) {
-	for _, name := range []string{FeatureResourceTimerIsTransientError, FeatureResourceTimerIsTransientFailure} {
+	for _, name := range []string{feature.ResourceTimerIsTransientError, feature.ResourceTimerIsTransientFailure} {
 		s := mustServer(t, `{"server_uri": "u", "channel_creds": [{"type": "insecure"}], "server_features": ["`+name+`"]}`)
-		if !s.HasFeature(FeatureResourceTimerIsTransientError) || !s.HasFeature(FeatureResourceTimerIsTransientFailure) ||
-			!slices.Equal(s.Features(), []string{FeatureResourceTimerIsTransientError}) {
+		if !s.HasFeature(feature.ResourceTimerIsTransientError) || !s.HasFeature(feature.ResourceTimerIsTransientFailure) ||
+			!slices.Equal(s.Features(), []string{feature.ResourceTimerIsTransientError}) {
 			t.Errorf("the feature spelled %q: %v", name, s)
 		}
 	}
@@ -107,7 +109,7 @@ func TestServerIsImmutable(t *testing.T) {
 		URI:          "u",
 		ChannelCreds: []CredsSpec{{Type: "tls", Config: []byte(`{"a":1}`)}},
 		CallCreds:    []CredsSpec{{Type: "jwt_token_file", Config: []byte(`{"jwt_token_file":"/t"}`)}},
-		Features:     []any{FeatureXDSV3},
+		Features:     []any{feature.XDSV3},
 	}
 	s, err := NewServer(spec)
 	if err != nil {

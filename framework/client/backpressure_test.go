@@ -9,9 +9,10 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakeads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // The smallest windows that HTTP/2 servers of gRPC have: a request of 20,000 names
@@ -102,7 +103,7 @@ func TestReadingNeverDependsOnWriting(t *testing.T) {
 			})
 			var features []any
 			if delta {
-				features = []any{bootstrap.FeatureTransportDelta}
+				features = []any{feature.TransportDelta}
 			}
 			c := newClientOf(t, oneServer(t, addr, features...), []*resource.Descriptor{slowType})
 			ctx := testContext(t)

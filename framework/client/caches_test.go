@@ -28,7 +28,7 @@ type oneNode struct{}
 // ID implements [cachev3.NodeHash].
 func (oneNode) ID(*corev3.Node) string { return "" }
 
-const clusterType = resource.TypeURLPrefix + clusterName
+const clusterType = "type.googleapis.com/" + clusterName
 
 // allClusters are clusters that may be watched by the wildcard, too.
 var allClusters = &resource.Descriptor{

@@ -21,6 +21,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // things are a type with every kind of collection. The body of one is its name and
@@ -141,7 +143,7 @@ func kind(err error) string {
 	return fmt.Sprint(err)
 }
 
-var protocols = []string{"", bootstrap.FeatureTransportDelta}
+var protocols = []string{"", feature.TransportDelta}
 
 func TestWildcard(t *testing.T) {
 	for _, protocol := range protocols {
@@ -183,7 +185,7 @@ func mustParse(t *testing.T, c resource.Source, s string) xdstp.Name {
 
 func TestGlobCollection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newThings(t, bootstrap.FeatureTransportDelta)
+		c, s := newThings(t, feature.TransportDelta)
 		const dir = "xdstp://e/test.Thing/g/"
 		s.Set(things.URL(), thing(dir+"a", "1"), thing(dir+"b", "1"), thing("xdstp://e/test.Thing/h/a", "1"))
 		g := collect(t, c, dir+"*")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
@@ -256,7 +257,7 @@ func (ch *channel) name(t *resource.Descriptor, res *envelope.Resource) (xdstp.N
 		}
 		var err error
 		if s, err = peek(t, res.Body); err != nil {
-			return xdstp.Name{}, resource.Unparseable(t.Name, err)
+			return xdstp.Name{}, wire.Unparseable(t.Name, err)
 		}
 		if s == "" {
 			return xdstp.Name{}, errNoName

@@ -13,6 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/netproxy"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // One suite runs over both protocols and all layouts of control planes: real ones,
@@ -35,8 +37,8 @@ var (
 		features []any
 	}{
 		{"sotw", nil},
-		{"delta", []any{bootstrap.FeatureTransportDelta}},
-		{"auto", []any{bootstrap.FeatureTransportAuto}},
+		{"delta", []any{feature.TransportDelta}},
+		{"auto", []any{feature.TransportAuto}},
 	}
 )
 

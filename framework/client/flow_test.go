@@ -11,12 +11,13 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // subscribe subscribes to a thing.
@@ -215,7 +216,7 @@ func TestAutoFindsTheProtocol(t *testing.T) {
 			func(s *memoryads.Server) { s.Fail(transport.MethodDeltaADS, transport.ErrUnimplemented) },
 			func(s *memoryads.Server) { s.Silence(transport.MethodDeltaADS, true) },
 		} {
-			c, s := newThings(t, bootstrap.FeatureTransportAuto)
+			c, s := newThings(t, feature.TransportAuto)
 			spoil(s)
 			s.Set(things.URL(), thing("a", "1"))
 			f := follow(t.Context(), t, c, things, "a")
@@ -227,7 +228,7 @@ func TestAutoFindsTheProtocol(t *testing.T) {
 
 func TestSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, s := newThings(t, bootstrap.FeatureTransportDelta)
+		c, s := newThings(t, feature.TransportDelta)
 		began := time.Now()
 		picture := func() status.Snapshot {
 			t.Helper()

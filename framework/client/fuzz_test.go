@@ -10,10 +10,11 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // FuzzResponse: whatever bytes a control plane sends in between, in either protocol,
@@ -45,7 +46,7 @@ func FuzzResponse(f *testing.F) {
 			s := memoryads.NewServer(memoryads.Type{URL: url, Complete: true})
 			var features []any
 			if delta {
-				features = append(features, bootstrap.FeatureTransportDelta)
+				features = append(features, feature.TransportDelta)
 			}
 			types, err := resource.NewSet(modelTypes...)
 			if err != nil {

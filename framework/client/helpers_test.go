@@ -20,6 +20,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
@@ -36,7 +37,7 @@ var (
 	clusters = &resource.Descriptor{
 		Name: clusterName, Complete: true, Decode: decodeCluster, NewShard: newShard,
 		PeekName: func(b []byte) (string, error) {
-			name, err := resource.PeekString(b, 1)
+			name, err := wire.PeekString(b, 1)
 			if name == "panic" {
 				panic("a name")
 			}
@@ -45,7 +46,7 @@ var (
 	}
 	endpoints = &resource.Descriptor{
 		Name: endpointName, Decode: decodeEndpoint, NewShard: newShard,
-		PeekName: func(b []byte) (string, error) { return resource.PeekString(b, 1) },
+		PeekName: func(b []byte) (string, error) { return wire.PeekString(b, 1) },
 	}
 )
 
@@ -63,7 +64,7 @@ func newShard() resource.Shard { return runtime.NewShard[*update]() }
 func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(clusterv3.Cluster)
 	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(clusterName, err)
+		return nil, wire.Unparseable(clusterName, err)
 	}
 	switch m.GetAltStatName() {
 	case "panic":
@@ -99,7 +100,7 @@ func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, er
 func decodeEndpoint(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	if err := proto.Unmarshal(body, m); err != nil {
-		return nil, resource.Unparseable(endpointName, err)
+		return nil, wire.Unparseable(endpointName, err)
 	}
 	return &update{Meta: dc.Meta(body)}, nil
 }

@@ -54,7 +54,7 @@ func startFake(t *testing.T, names int, responses ...*discoveryv3.DiscoveryRespo
 	return s.Addr(), ch
 }
 
-const clusterURL = resource.TypeURLPrefix + clusterName
+const clusterURL = "type.googleapis.com/" + clusterName
 
 // Whatever stands beside it in a response, a good resource arrives, and the NACK
 // says what is wrong.
@@ -178,7 +178,7 @@ func TestUnreadableNameIsNoRemoval(t *testing.T) {
 func TestResponsesNobodyAskedFor(t *testing.T) {
 	addr, requests := startFake(t, 1,
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n1", TypeUrl: "type.googleapis.com/test.Unknown", Resources: []*anypb.Any{{TypeUrl: "type.googleapis.com/test.Unknown"}}},
-		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n2", TypeUrl: resource.TypeURLPrefix + endpointName, Resources: []*anypb.Any{anyOf(t, assignment("stranger"))}},
+		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n2", TypeUrl: "type.googleapis.com/" + endpointName, Resources: []*anypb.Any{anyOf(t, assignment("stranger"))}},
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n3", TypeUrl: "", Resources: nil},
 		&discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "n4", TypeUrl: clusterURL, Resources: []*anypb.Any{anyOf(t, cluster("a", "1")), anyOf(t, cluster("stranger", "1"))}},
 	)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
@@ -57,7 +58,7 @@ func decodeList(t *resource.Descriptor, dc *resource.DecodeContext, body []byte,
 	for i, b := 0, body; len(b) > 0; {
 		num, typ, n := protowire.ConsumeField(b)
 		if n < 0 {
-			return nil, resource.Unparseable(t.Collection, protowire.ParseError(n))
+			return nil, wire.Unparseable(t.Collection, protowire.ParseError(n))
 		}
 		field := b[:n]
 		b = b[n:]
@@ -114,7 +115,7 @@ func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xds
 	if t.PeekName != nil {
 		var err error
 		if s, err = t.PeekName(a.GetValue()); err != nil {
-			return resource.Unparseable(t.Name, err)
+			return wire.Unparseable(t.Name, err)
 		}
 	}
 	if s == "" {

@@ -10,6 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // An event is an input of the loop. The loop calls apply.
@@ -55,9 +57,9 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	}
 	config := l.config
 	switch {
-	case server.HasFeature(bootstrap.FeatureTransportDelta):
+	case server.HasFeature(feature.TransportDelta):
 		config.Protocol = ads.Delta
-	case server.HasFeature(bootstrap.FeatureTransportAuto):
+	case server.HasFeature(feature.TransportAuto):
 		config.Protocol = ads.Auto
 	}
 	ch := &channel{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}

@@ -11,8 +11,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // The model is what caches and watchers have to hold, in maps. Random events go to
@@ -137,7 +138,7 @@ type modelLayout struct {
 
 var (
 	modelSotW  = modelProtocol{"sotw", ""}
-	modelDelta = modelProtocol{"delta", bootstrap.FeatureTransportDelta}
+	modelDelta = modelProtocol{"delta", feature.TransportDelta}
 
 	modelOne        = modelLayout{name: "one server", servers: 1, authorities: map[string][]int{"": {0}}}
 	modelFederation = modelLayout{name: "federation", servers: 2, authorities: map[string][]int{"": {0}, "east.example": {0}, "west.example": {1}}}

@@ -15,6 +15,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // The types of the model. A resource is its name, a bar, and its value.
@@ -128,10 +130,10 @@ func (w *modelWorld) features() (features []any) {
 		features = append(features, f)
 	}
 	if w.model.dropsErrors {
-		features = append(features, bootstrap.FeatureFailOnDataErrors)
+		features = append(features, feature.FailOnDataErrors)
 	}
 	if w.model.patient {
-		features = append(features, bootstrap.FeatureResourceTimerIsTransientError)
+		features = append(features, feature.ResourceTimerIsTransientError)
 	}
 	return features
 }

@@ -139,7 +139,7 @@ func TestResponsesHaveABudget(t *testing.T) {
 	typ.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
 		return &plainUpdate{dc.Meta(body)}, nil
 	}
-	c.limits.ResponseSize = 5 * resource.ResourceBase
+	c.limits.ResponseSize = 5 * 512 // a resource without elements costs 512 bytes
 	ch := &channel{client: c, server: serverOf(t, "s")}
 	w := new(scratch)
 	for i := range 8 {

@@ -7,16 +7,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // A collection that the control plane never answers times out as a name does (gRFC A57):
 // its watchers are told, its state says so, and there is one line in the log.
 func TestCollectionThatIsNeverAnswered(t *testing.T) {
 	for _, name := range []string{resource.Wildcard, "xdstp://e/test.Thing/all/*", "xdstp://e/test.ThingCollection/all"} {
-		for _, features := range [][]any{nil, {bootstrap.FeatureTransportDelta}} {
+		for _, features := range [][]any{nil, {feature.TransportDelta}} {
 			synctest.Test(t, func(t *testing.T) {
 				var log strings.Builder
 				c, s := newThingsWith(t, features, withLogger(slog.New(slog.NewTextHandler(&log, nil))))

@@ -15,6 +15,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // An equalUpdate is a thing that can be compared with one of another server.
@@ -222,7 +224,7 @@ func TestStates(t *testing.T) {
 			w.watch(equals, "a")
 			pass(time.Minute)
 		}, want: "- | does not exist |  | false | none"},
-		{state: "no usable resource, after one", features: []any{bootstrap.FeatureFailOnDataErrors}, do: func(w *stateWorld) {
+		{state: "no usable resource, after one", features: []any{feature.FailOnDataErrors}, do: func(w *stateWorld) {
 			usable(w)
 			w.primary.Delete(equals.URL(), "a")
 			pass(time.Second)

@@ -10,10 +10,11 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // A countingType counts the resources that it decodes, and lets a test act before each.
@@ -186,7 +187,7 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 
 // A collection has no more members than it may, and the control plane is told why.
 func TestMaxMembers(t *testing.T) {
-	for _, protocol := range []string{"", bootstrap.FeatureTransportDelta} {
+	for _, protocol := range []string{"", feature.TransportDelta} {
 		t.Run(protocol, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				typ := newCountingType()

@@ -99,7 +99,7 @@ func (ch *channel) update(d *decoding, shared *wire.Shared, t *resource.Descript
 			u, err = nil, panicked(p)
 		}
 	}()
-	if err := d.context.Spend(1, resource.ResourceBase); err != nil {
+	if err := d.context.SpendBase(); err != nil {
 		return nil, err
 	}
 	u, err = t.Decode(&d.context, slices.Clone(body))

@@ -119,7 +119,7 @@ func TestSmallThings(t *testing.T) {
 	if !(State{Err: errScript}).Known() || !(State{Update: &update{}}).Known() || (State{}).Known() {
 		t.Error("a state is known with an update or an error, and not otherwise")
 	}
-	if names := ExtensionNames(&HTTPFilter{Config: "a", Override: "b"}); !slices.Equal(names, []string{"HTTP filter a", "HTTP filter b"}) {
-		t.Errorf("ExtensionNames = %q", names)
+	if names, err := ExtensionNames(&HTTPFilter{Config: "a", Override: "b"}); err != nil || !slices.Equal(names, []string{"HTTP filter a", "HTTP filter b"}) {
+		t.Errorf("ExtensionNames = %q, %v", names, err)
 	}
 }

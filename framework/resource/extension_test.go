@@ -243,8 +243,8 @@ func TestRunningExtensions(t *testing.T) {
 		t.Error("Keep changes the set that it is called on")
 	}
 	for _, bad := range []Extension{&runningFilter{}, (*runningFilter)(nil)} {
-		if err := CheckExtension(bad); err == nil || !strings.Contains(err.Error(), "nil") {
-			t.Errorf("CheckExtension(%v) = %v", bad, err)
+		if err := checkExtension(bad); err == nil || !strings.Contains(err.Error(), "nil") {
+			t.Errorf("checkExtension(%v) = %v", bad, err)
 		}
 	}
 }

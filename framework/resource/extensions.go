@@ -41,7 +41,7 @@ func (s *Set) Extend(profile Profile, extensions ...Extension) (*Set, error) {
 	maps.Copy(out.extensions, s.extensions)
 	var errs []error
 	for _, e := range extensions {
-		if err := CheckExtension(e); err != nil {
+		if err := checkExtension(e); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -69,7 +69,7 @@ func (s *Set) Fill(extensions ...Extension) (*Set, error) {
 	var errs []error
 	var reading []Extension
 	for _, e := range extensions {
-		if err := CheckExtension(e); err != nil {
+		if err := checkExtension(e); err != nil {
 			errs = append(errs, err)
 		} else if runs(e) {
 			out.fill(e)
@@ -126,17 +126,16 @@ func (s *Set) Keep(keep func(Extension) bool) *Set {
 	return &out
 }
 
-// ValidateMessage adds the violations of the message's own rules (protoc-gen-validate). The profile
+// AddMessage adds the violations of the message's own rules (protoc-gen-validate). The profile
 // Envoy requires nothing else.
-func ValidateMessage(p Path, m proto.Message, v *Violations) {
+func (v *Violations) AddMessage(p Path, m proto.Message) {
 	if err := validateRaw(m); err != nil {
 		v.AddError(p, err)
 	}
 }
 
-// CheckExtension returns an error if an extension lacks a required field. Implementers of
-// [Registrar] use it.
-func CheckExtension(e Extension) error {
+// checkExtension returns an error if an extension lacks a required field.
+func checkExtension(e Extension) error {
 	if e == nil {
 		return errors.New("resource: a nil extension")
 	}
@@ -147,14 +146,18 @@ func CheckExtension(e Extension) error {
 }
 
 // ExtensionNames returns the names of an extension, each with its extension point: "HTTP filter
-// acme.Filter". Each may be registered only once.
-func ExtensionNames(e Extension) []string {
+// acme.Filter". Each may be registered only once. It returns an error if the extension lacks a
+// required field.
+func ExtensionNames(e Extension) ([]string, error) {
+	if err := checkExtension(e); err != nil {
+		return nil, err
+	}
 	keys := e.keys()
 	names := make([]string, 0, len(keys))
 	for _, k := range keys {
 		names = append(names, k.String())
 	}
-	return names
+	return names, nil
 }
 
 // Profile returns the profile with which resources are validated.

@@ -12,43 +12,43 @@ import (
 // the members of a collection. Few bytes can describe many elements: an empty message in a list
 // takes two. Therefore each list element and each map entry costs its size in memory, in bytes. A
 // message that protobuf unmarshals costs twice its size. A resource over the limit is invalid.
-// Regular expressions cost the number of instructions that they compile to, plus [RegexpBase] each.
+// Regular expressions cost the number of instructions that they compile to, plus 32 each.
 //
 // A field that is not positive has its default.
 type Limits struct {
 	// ResourceSize is the limit of the cost of one resource, in bytes. Default
-	// [DefaultResourceSize].
+	// 128 MiB.
 	ResourceSize int64
 	// ResponseSize is the limit of the cost of all resources of one response, in bytes, beyond half
-	// the bytes of the response. Default [DefaultResponseSize].
+	// the bytes of the response. Default 96 MiB.
 	ResponseSize int64
 	// ResourceRegexps is the limit of the cost of the regular expressions of one resource, in
-	// instructions. Default [DefaultResourceRegexps].
+	// instructions. Default 1,048,576.
 	ResourceRegexps int64
 	// ResponseRegexps is the same limit for all resources of one response. Default
-	// [DefaultResponseRegexps].
+	// 1,048,576.
 	ResponseRegexps int64
 	// CollectionMembers is the limit of members of a collection: a wildcard, a glob collection
 	// or a list collection. Further members of a wildcard or glob are rejected. A list with
-	// more entries is rejected as a whole. Default [DefaultCollectionMembers].
+	// more entries is rejected as a whole. Default 200,000.
 	CollectionMembers int
 }
 
-// Defaults of [Limits].
+// The defaults of Limits. Sizes are in bytes, regexps in instructions.
 const (
-	DefaultResourceSize    = 128 << 20
-	DefaultResponseSize    = 96 << 20
-	DefaultResourceRegexps = 1 << 20
-	DefaultResponseRegexps = 1 << 20
+	defaultResourceSize    = 128 << 20
+	defaultResponseSize    = 96 << 20
+	defaultResourceRegexps = 1 << 20
+	defaultResponseRegexps = 1 << 20
 
-	DefaultCollectionMembers = 200_000
+	defaultCollectionMembers = 200_000
 )
 
-// ResourceBase is the cost of each resource in bytes, without its elements.
-const ResourceBase = 512
+// resourceBase is the cost of each resource in bytes, without its elements.
+const resourceBase = 512
 
-// RegexpBase is the cost of each regular expression, without its instructions.
-const RegexpBase = 32
+// regexpBase is the cost of each regular expression, without its instructions.
+const regexpBase = 32
 
 // WithDefaults returns the limits with defaults in place of those that are not positive.
 func (l Limits) WithDefaults() Limits {
@@ -57,12 +57,12 @@ func (l Limits) WithDefaults() Limits {
 			*p = value
 		}
 	}
-	set(&l.ResourceSize, DefaultResourceSize)
-	set(&l.ResponseSize, DefaultResponseSize)
-	set(&l.ResourceRegexps, DefaultResourceRegexps)
-	set(&l.ResponseRegexps, DefaultResponseRegexps)
+	set(&l.ResourceSize, defaultResourceSize)
+	set(&l.ResponseSize, defaultResponseSize)
+	set(&l.ResourceRegexps, defaultResourceRegexps)
+	set(&l.ResponseRegexps, defaultResponseRegexps)
 	if l.CollectionMembers <= 0 {
-		l.CollectionMembers = DefaultCollectionMembers
+		l.CollectionMembers = defaultCollectionMembers
 	}
 	return l
 }
@@ -115,7 +115,7 @@ func unmarshal(budget *wire.Budget, b []byte, m proto.Message) error {
 		return tooLarge("", budget.Excess())
 	}
 	if err := proto.Unmarshal(b, m); err != nil {
-		return Unparseable(string(m.ProtoReflect().Descriptor().FullName()), err)
+		return wire.Unparseable(string(m.ProtoReflect().Descriptor().FullName()), err)
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (dc *DecodeContext) Unreadable(message string, b []byte, m proto.Message) e
 	if e := dc.budget().Excess(); e != nil {
 		return tooLarge(e.Where(b, m), e)
 	}
-	return Unparseable(message, wire.Malformed(b, m))
+	return wire.Unparseable(message, wire.Malformed(b, m))
 }
 
 // tooLarge returns the error for an exceeded limit.
@@ -150,3 +150,6 @@ func tooLarge(path string, e *wire.Excess) error {
 	}
 	return &ValidationError{Violations: []Violation{v}}
 }
+
+// SpendBase takes the cost of a resource without its elements.
+func (dc *DecodeContext) SpendBase() error { return dc.Spend(1, resourceBase) }

@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
@@ -81,7 +82,7 @@ func peekRaw(message protoreflect.MessageType, name func(proto.Message) string) 
 		m.Set(f, protoreflect.ValueOfString("probe"))
 		if name(m.Interface()) == "probe" {
 			number := f.Number()
-			return func(body []byte) (string, error) { return PeekString(body, number) }
+			return func(body []byte) (string, error) { return wire.PeekString(body, number) }
 		}
 	}
 	return func(body []byte) (string, error) {

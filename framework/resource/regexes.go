@@ -39,7 +39,7 @@ func compile(expr string, part bool, b *wire.Budget) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !b.Regexp(RegexpBase + instructions(tree)) {
+	if !b.Regexp(regexpBase + instructions(tree)) {
 		return nil, tooLarge("", b.Excess())
 	}
 	if part {

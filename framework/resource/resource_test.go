@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -54,19 +55,19 @@ func TestPeekString(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := PeekString(body, 1); err != nil || got != "c" {
+	if got, err := wire.PeekString(body, 1); err != nil || got != "c" {
 		t.Errorf("name = %q, %v", got, err)
 	}
 	twice := append(slices.Clone(body), 0x0a, 1, 'd') // the last one wins
-	if got, err := PeekString(twice, 1); err != nil || got != "d" {
+	if got, err := wire.PeekString(twice, 1); err != nil || got != "d" {
 		t.Errorf("name = %q, %v", got, err)
 	}
-	if got, err := PeekString(nil, 1); err != nil || got != "" {
+	if got, err := wire.PeekString(nil, 1); err != nil || got != "" {
 		t.Errorf("name of nothing = %q, %v", got, err)
 	}
 	for cut := range body {
 		m := new(clusterv3.Cluster)
-		if _, err := PeekString(body[:cut], 1); (err == nil) != (proto.Unmarshal(body[:cut], m) == nil) {
+		if _, err := wire.PeekString(body[:cut], 1); (err == nil) != (proto.Unmarshal(body[:cut], m) == nil) {
 			t.Errorf("the first %d bytes: %v", cut, err)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// TypeURLPrefix precedes the message's full name in every type URL.
-const TypeURLPrefix = "type.googleapis.com/"
+// typeURLPrefix precedes the message's full name in every type URL.
+const typeURLPrefix = "type.googleapis.com/"
 
 // Wildcard is the name that subscribes to all resources that the control plane has for its client.
 const Wildcard = "*"
@@ -51,7 +51,7 @@ type Descriptor struct {
 }
 
 // URL returns the type URL of requests and responses.
-func (t *Descriptor) URL() string { return TypeURLPrefix + t.Name }
+func (t *Descriptor) URL() string { return typeURLPrefix + t.Name }
 
 // ShortName returns the last part of the message's name, such as "Cluster", for texts that people
 // read.

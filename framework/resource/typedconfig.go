@@ -56,12 +56,8 @@ func openTypedConfig(budget *wire.Budget, a *anypb.Any) (TypedConfig, error) {
 	return c, nil
 }
 
-// OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any. Nil is no Any.
-func OpenEncodedConfig(b []byte) (TypedConfig, error) {
-	return (*DecodeContext)(nil).OpenEncodedConfig(b)
-}
-
-// OpenEncodedConfig is the function [OpenEncodedConfig] within the limits of the resource.
+// OpenEncodedConfig is [OpenTypedConfig] of an encoded google.protobuf.Any, within the limits of
+// the resource. Nil is no Any.
 func (dc *DecodeContext) OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	if b == nil {
 		return OpenTypedConfig(nil)
@@ -70,7 +66,7 @@ func (dc *DecodeContext) OpenEncodedConfig(b []byte) (TypedConfig, error) {
 	r := wire.Read(b)
 	wire.Any(&r, &a)
 	if !r.OK() {
-		return TypedConfig{}, Unparseable("google.protobuf.Any", wire.Malformed(b, (*anypb.Any)(nil)))
+		return TypedConfig{}, wire.Unparseable("google.protobuf.Any", wire.Malformed(b, (*anypb.Any)(nil)))
 	}
 	return dc.OpenTypedConfig(&a)
 }
@@ -93,7 +89,7 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 		err = protojson.Unmarshal(text, m)
 	}
 	if err != nil {
-		return Unparseable(want, err)
+		return wire.Unparseable(want, err)
 	}
 	return nil
 }
@@ -111,7 +107,7 @@ func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
 	}
 	b, err := proto.Marshal(message)
 	if err != nil {
-		return nil, Unparseable(c.Message, err)
+		return nil, wire.Unparseable(c.Message, err)
 	}
 	return b, nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// MaxViolations is the limit of violations that are kept for one resource. Further ones are only
+// maxViolations is the limit of violations that are kept for one resource. Further ones are only
 // counted.
-const MaxViolations = 100
+const maxViolations = 100
 
 // A Path is the position of a value in a message. A decoder extends paths on the stack while it
 // descends. They are formatted only for a violation. A path refers to its parent, which must not be
@@ -81,7 +81,7 @@ type Violations struct {
 
 // Add records that the value at p breaks a rule. A nil value is not shown.
 func (v *Violations) Add(p Path, value any, rule string) {
-	if len(v.list) == MaxViolations {
+	if len(v.list) == maxViolations {
 		v.more++
 		return
 	}
@@ -105,7 +105,7 @@ func (v *Violations) AddError(p Path, err error) {
 	if nested, ok := err.(*ValidationError); ok { //nolint:errorlint // a wrapped one has words of its own to keep
 		for _, n := range nested.Violations {
 			at := p.below(n.Path)
-			if len(v.list) == MaxViolations {
+			if len(v.list) == maxViolations {
 				v.more++
 				continue
 			}
@@ -141,7 +141,7 @@ func (v *Violations) Err() error {
 // A ValidationError holds all violations of one resource.
 type ValidationError struct {
 	Violations []Violation // in the order of the descriptor's rules and fields
-	More       int         // the number of violations beyond MaxViolations
+	More       int         // the number of violations beyond maxViolations
 }
 
 // Error joins the violations with ", and ".

@@ -67,13 +67,13 @@ func TestNestedViolationsKeepTheirPaths(t *testing.T) {
 func TestViolationsAreBounded(t *testing.T) {
 	var root *Path
 	var v, w Violations
-	for i := range MaxViolations + 5 {
+	for i := range maxViolations + 5 {
 		v.Add(root.Item("x", i), i, "must not be")
 	}
 	w.AddError(root.Field("y"), v.Err())
 	w.AddError(root.Field("z"), v.Err())
 	var got *ValidationError
-	if !errors.As(w.Err(), &got) || len(got.Violations) != MaxViolations || got.More != 10+MaxViolations {
+	if !errors.As(w.Err(), &got) || len(got.Violations) != maxViolations || got.More != 10+maxViolations {
 		t.Errorf("kept %d, and %d more", len(got.Violations), got.More)
 	}
 	if !strings.HasSuffix(w.Err().Error(), fmt.Sprintf(", and %d more", got.More)) {

@@ -17,6 +17,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/route"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // password is in the configuration of credentials, and nowhere else.
@@ -36,7 +38,7 @@ func snapshot(t *testing.T) status.Snapshot {
 	t.Helper()
 	server, err := bootstrap.NewServer(bootstrap.ServerSpec{
 		URI:          "xds.example:443",
-		Features:     []any{bootstrap.FeatureTrustedXDSServer},
+		Features:     []any{feature.TrustedXDSServer},
 		ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure", Config: json.RawMessage(`{"token":"` + password + `"}`)}},
 	})
 	if err != nil {

@@ -115,7 +115,7 @@ func setCluster(plane *controlplane.Server, name string) error {
 }
 
 // show prints a snapshot, and the clusters that aggregates consist of.
-func show(ev tree.Event, _ bool) {
+func show(ev resource.Event[*tree.Snapshot], _ bool) {
 	if ev.Err != nil {
 		log.Fatal(ev.Err)
 	}

@@ -71,26 +71,26 @@ func (w *walker) stop() {
 
 // walk follows the references from the root and subscribes to the resources that it meets. news
 // reports whether there is an event: another complete snapshot, or another error.
-func (w *walker) walk(ctx context.Context) (ev Event, news bool) {
+func (w *walker) walk(ctx context.Context) (ev resource.Event[*Snapshot], news bool) {
 	met := map[resource.Ref]bool{w.root: true}
 	s, complete, err := w.follow(ctx, met)
 	switch {
 	case ctx.Err() != nil:
-		return Event{}, false // the watch ends; there is nothing to report
+		return resource.Event[*Snapshot]{}, false // the watch ends; there is nothing to report
 	case err != nil:
 		ev, news = w.failed(err)
 	case complete && !s.same(w.last):
 		w.last, w.lastErr = s, nil
-		ev, news = Event{Update: s, Changed: true, Origin: s.parts[w.root].origin}, true
+		ev, news = resource.Event[*Snapshot]{Update: s, Changed: true, Origin: s.parts[w.root].origin}, true
 	}
 	w.prune(met)
 	return ev, news
 }
 
 // failed returns the event of an error, unless it is the same as before.
-func (w *walker) failed(err error) (ev Event, news bool) {
+func (w *walker) failed(err error) (ev resource.Event[*Snapshot], news bool) {
 	news = w.lastErr == nil || w.lastErr.Error() != err.Error()
-	ev = Event{Err: err, Changed: w.last != nil}
+	ev = resource.Event[*Snapshot]{Err: err, Changed: w.last != nil}
 	w.last, w.lastErr = nil, err
 	return ev, news
 }

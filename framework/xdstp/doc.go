@@ -36,7 +36,7 @@
 //
 // Parse is lenient if the meaning is certain: it encodes a literal space or '[' in an id. Otherwise
 // it is strict. It rejects malformed escapes, a missing "//" or type, control characters and
-// invalid UTF-8 (also as escapes), unknown directives, and more than [MaxLength] bytes.
+// invalid UTF-8 (also as escapes), unknown directives, and more than 8192 bytes.
 //
 // # Names and locators
 //

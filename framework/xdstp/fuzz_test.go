@@ -30,7 +30,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil || again != n {
 			t.Fatalf("%q becomes %q, and then %q, %v", s, n, again, err)
 		}
-		if len(n.String()) > MaxLength || !utf8.ValidString(n.String()) {
+		if len(n.String()) > maxLength || !utf8.ValidString(n.String()) {
 			t.Fatalf("the canonical form is %q", n)
 		}
 		if !n.IsXdstp() {
@@ -101,7 +101,7 @@ func FuzzParts(f *testing.F) {
 		s := "xdstp://" + EncodeAuthority(authority) + "/" + strings.ReplaceAll(EncodePath(typ), "/", "%2F") + "/" + EncodePath(id) + query
 		n, err := Parse(s)
 		all := authority + typ + id + key + value + other
-		legal := typ != "" && key != "" && other != "" && len(s) <= MaxLength &&
+		legal := typ != "" && key != "" && other != "" && len(s) <= maxLength &&
 			!strings.ContainsFunc(all, unicode.IsControl)
 		for _, part := range []string{authority, typ, id, key, value, other} {
 			legal = legal && utf8.ValidString(part)

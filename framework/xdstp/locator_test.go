@@ -50,7 +50,7 @@ func TestDeepAlternates(t *testing.T) {
 	escape := strings.NewReplacer("%", "%25", "#", "%23", ",", "%2C")
 	for {
 		next := "xdstp:///t#alt=" + escape.Replace(s)
-		if len(next) > MaxLength {
+		if len(next) > maxLength {
 			break
 		}
 		s, depth = next, depth+1

@@ -142,6 +142,6 @@ func (n Name) Glob() (glob Name, ok bool) {
 	}
 	path := n.s[:n.pathEnd]
 	g := path[:strings.LastIndexByte(path, '/')+1] + "*"
-	n.s, n.pathEnd = g+n.s[n.pathEnd:], uint16(len(g)) //nolint:gosec // within MaxLength, and one
+	n.s, n.pathEnd = g+n.s[n.pathEnd:], uint16(len(g)) //nolint:gosec // within maxLength, and one
 	return n, true
 }

@@ -92,7 +92,7 @@ func TestParseErrors(t *testing.T) {
 
 func TestMaxLength(t *testing.T) {
 	const head = "xdstp://e/t/"
-	longest := head + strings.Repeat("i", MaxLength-len(head))
+	longest := head + strings.Repeat("i", maxLength-len(head))
 	for _, s := range []string{longest, longest[len(head):] + head} {
 		if n, err := Parse(s); err != nil || n.String() != s {
 			t.Errorf("a name of %d bytes: %v", len(s), err)
@@ -103,10 +103,10 @@ func TestMaxLength(t *testing.T) {
 		}
 	}
 	// Directives count, and so does what encoding adds.
-	if _, err := Parse(longest[:MaxLength-4] + "#entry=a"); err == nil {
+	if _, err := Parse(longest[:maxLength-4] + "#entry=a"); err == nil {
 		t.Error("a long name with a directive is accepted")
 	}
-	if _, err := Parse(head + strings.Repeat("^", MaxLength/3)); err == nil || !strings.HasSuffix(err.Error(), "in canonical form") {
+	if _, err := Parse(head + strings.Repeat("^", maxLength/3)); err == nil || !strings.HasSuffix(err.Error(), "in canonical form") {
 		t.Errorf("a name that is too long once it is encoded: %v", err)
 	}
 }

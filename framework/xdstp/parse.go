@@ -11,11 +11,11 @@ const (
 	prefix = scheme + "//"
 )
 
-// MaxLength is the limit of a name's length in bytes, both as given (with its directives) and in
+// maxLength is the limit of a name's length in bytes, both as given (with its directives) and in
 // canonical form. Longer names of either style are errors. It is slightly more than the 8000 octets
 // that RFC 9110 section 4.1 recommends everybody to support in a URI, so no name that works
 // elsewhere is rejected. It bounds the cost of one name from a control plane.
-const MaxLength = 8192
+const maxLength = 8192
 
 // Parse parses a name of either style. A string that starts with "xdstp:" is a new-style name.
 // Parse returns it in canonical form, and checks and drops its directives. Any other string is an
@@ -27,7 +27,7 @@ func Parse(s string) (Name, error) {
 
 // Opaque returns an old-style name with the whole of s, even if s starts with "xdstp:". gRFC A47
 // requires this for all names if federation is switched off. The error is an [*Error]: s is empty,
-// not UTF-8 (as protobuf strings must be) or longer than [MaxLength].
+// not UTF-8 (as protobuf strings must be) or longer than 8192 bytes.
 func Opaque(s string) (Name, error) {
 	if err := checkText(s); err != nil {
 		return Name{}, err
@@ -39,8 +39,8 @@ func checkText(s string) error {
 	switch {
 	case s == "":
 		return failure("name", s, "must not be empty")
-	case len(s) > MaxLength:
-		return failure("name", s, "must not be longer than "+strconv.Itoa(MaxLength)+" bytes")
+	case len(s) > maxLength:
+		return failure("name", s, "must not be longer than "+strconv.Itoa(maxLength)+" bytes")
 	case !utf8.ValidString(s):
 		return failure("name", s, ruleUTF8)
 	}
@@ -92,8 +92,8 @@ func assemble(s string, same bool, authority, typ, id, query string) (Name, erro
 	if query != "" {
 		length += len("?") + len(query)
 	}
-	if length > MaxLength {
-		return Name{}, failure("name", s, "must not be longer than "+strconv.Itoa(MaxLength)+" bytes in canonical form")
+	if length > maxLength {
+		return Name{}, failure("name", s, "must not be longer than "+strconv.Itoa(maxLength)+" bytes in canonical form")
 	}
 	if !same || length != len(s) {
 		var out strings.Builder
@@ -107,6 +107,6 @@ func assemble(s string, same bool, authority, typ, id, query string) (Name, erro
 		}
 		s = out.String()
 	}
-	//nolint:gosec // none is greater than MaxLength
+	//nolint:gosec // none is greater than maxLength
 	return Name{s: s, authorityEnd: uint16(authorityEnd), typeEnd: uint16(typeEnd), pathEnd: uint16(pathEnd)}, nil
 }

@@ -9,8 +9,6 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // listenerAttacks are attacks by Listeners.
@@ -81,7 +79,7 @@ func httpFilter(config proto.Message) []byte {
 
 // anyOf is an Any with a message, to which encoded fields are added.
 func anyOf(m proto.Message, fields ...[]byte) []byte {
-	return append(text(1, resource.TypeURLPrefix+string(m.ProtoReflect().Descriptor().FullName())), field(2, append([][]byte{encoded(m)}, fields...)...)...)
+	return append(text(1, typeURLPrefix+string(m.ProtoReflect().Descriptor().FullName())), field(2, append([][]byte{encoded(m)}, fields...)...)...)
 }
 
 // alternatives are fields of a FilterChainMatch with so many destinations, direct sources

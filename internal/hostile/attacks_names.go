@@ -6,8 +6,6 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // nameAttacks are attacks by names that come and go.
@@ -56,7 +54,7 @@ func nameAttacks() []attack {
 		{
 			name: "removals of unknown names", delta: true, watches: []watch{{message: clusterMessage, name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
-				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: resource.TypeURLPrefix + clusterMessage}
+				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
 				for i, n := 0, 0; n < usual; i++ {
 					name := fmt.Sprintf("%x", i)
 					resp.RemovedResources = append(resp.RemovedResources, name)
@@ -68,7 +66,7 @@ func nameAttacks() []attack {
 		{
 			name: "tiny resources", delta: true, rejected: "holds no resource", watches: []watch{{message: clusterMessage, name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
-				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: resource.TypeURLPrefix + clusterMessage}
+				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
 				for i, n := 0, 0; n < usual; i++ {
 					name := fmt.Sprintf("%x", i)
 					resp.Resources = append(resp.Resources, &discoveryv3.Resource{Name: name})
@@ -84,11 +82,11 @@ func nameAttacks() []attack {
 func deltaMembers(body func(name string) []byte) func(context.Context, *scene) error {
 	return func(ctx context.Context, s *scene) error {
 		for i := range 30 {
-			resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: resource.TypeURLPrefix + clusterMessage}
+			resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
 			for k := range 10_000 {
 				name := fmt.Sprintf("m%d", i*10_000+k)
 				resp.Resources = append(resp.Resources, &discoveryv3.Resource{
-					Name: name, Version: "1", Resource: &anypb.Any{TypeUrl: resource.TypeURLPrefix + clusterMessage, Value: body(name)},
+					Name: name, Version: "1", Resource: &anypb.Any{TypeUrl: typeURLPrefix + clusterMessage, Value: body(name)},
 				})
 			}
 			if err := s.respondDelta(ctx, resp); err != nil {

@@ -12,8 +12,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
-
-	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // ruleAttacks are attacks by the principals of RBAC filters and by header matchers.
@@ -94,7 +92,7 @@ func policyAttacks() []attack {
 		}),
 		policies("LB policies of unknown types", "", func() []byte {
 			return append(fill(usual, func(i int) []byte {
-				return field(1, field(4, text(1, "x"), field(2, text(1, fmt.Sprintf("%sx.Policy%x", resource.TypeURLPrefix, i)))))
+				return field(1, field(4, text(1, "x"), field(2, text(1, fmt.Sprintf("%sx.Policy%x", typeURLPrefix, i)))))
 			}), roundRobin...)
 		}),
 	}
@@ -113,16 +111,16 @@ func listAttacks() []attack {
 			name: name, rejected: rejected, watches: []watch{{message: clusterMessage, name: list, collection: true}},
 			run: func(ctx context.Context, s *scene) error {
 				// The message around a list collection names it.
-				inner := append(text(1, resource.TypeURLPrefix+listMessage), field(2, body())...)
-				resp := &discoveryv3.DiscoveryResponse{TypeUrl: resource.TypeURLPrefix + listMessage, Resources: []*anypb.Any{{
-					TypeUrl: resource.TypeURLPrefix + "envoy.service.discovery.v3.Resource", Value: append(text(3, list), field(2, inner)...),
+				inner := append(text(1, typeURLPrefix+listMessage), field(2, body())...)
+				resp := &discoveryv3.DiscoveryResponse{TypeUrl: typeURLPrefix + listMessage, Resources: []*anypb.Any{{
+					TypeUrl: typeURLPrefix + "envoy.service.discovery.v3.Resource", Value: append(text(3, list), field(2, inner)...),
 				}}}
 				return s.respond(ctx, resp)
 			},
 		}
 	}
 	entry := func(i int, cluster []byte) []byte {
-		return field(1, field(2, text(1, fmt.Sprintf("%x", i)), field(3, text(1, resource.TypeURLPrefix+clusterMessage), field(2, cluster))))
+		return field(1, field(2, text(1, fmt.Sprintf("%x", i)), field(3, text(1, typeURLPrefix+clusterMessage), field(2, cluster))))
 	}
 	member := unnamedCluster()
 	return []attack{

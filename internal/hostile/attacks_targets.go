@@ -11,7 +11,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
@@ -82,7 +81,7 @@ const maxCount = 500 * time.Millisecond
 
 // aggregate is a Cluster that stands for others.
 func aggregate(name string, below []byte) []byte {
-	const config = resource.TypeURLPrefix + "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
+	const config = typeURLPrefix + "envoy.extensions.clusters.aggregate.v3.ClusterConfig"
 	return append(text(1, name), field(38, text(1, "envoy.clusters.aggregate"), field(2, text(1, config), field(2, below)))...)
 }
 
@@ -150,7 +149,7 @@ func (s *scene) supply(ctx context.Context, answer *discoveryv3.DiscoveryRespons
 
 // response is a state-of-the-world response.
 func response(message string, bodies ...[]byte) *discoveryv3.DiscoveryResponse {
-	url := resource.TypeURLPrefix + message
+	url := typeURLPrefix + message
 	resp := &discoveryv3.DiscoveryResponse{TypeUrl: url}
 	for _, b := range bodies {
 		resp.Resources = append(resp.Resources, &anypb.Any{TypeUrl: url, Value: b})

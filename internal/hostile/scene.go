@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/encoding/gzip" // of both processes
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakeads"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 	"github.com/xdsforge/xdsforge/internal/process"
@@ -107,7 +106,10 @@ func (s *scene) take(ctx context.Context, r request) error {
 	}
 }
 
-func messageOf(url string) string { return url[len(resource.TypeURLPrefix):] }
+// typeURLPrefix stands before the message's full name in every type URL.
+const typeURLPrefix = "type.googleapis.com/"
+
+func messageOf(url string) string { return url[len(typeURLPrefix):] }
 
 // until waits for a request.
 func (s *scene) until(ctx context.Context, what string, is func(request) bool) (request, error) {

@@ -9,7 +9,6 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/fakeads"
 )
 
@@ -39,7 +38,7 @@ func startSecond() (*fakeads.Server, error) {
 				return err
 			}
 			if err := stream.Send(&discoveryv3.DiscoveryResponse{
-				TypeUrl: resource.TypeURLPrefix + clusterMessage, VersionInfo: now, Nonce: now, Resources: []*anypb.Any{a},
+				TypeUrl: typeURLPrefix + clusterMessage, VersionInfo: now, Nonce: now, Resources: []*anypb.Any{a},
 			}); err != nil {
 				return err
 			}

@@ -18,6 +18,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // A victim is the process with the client. It is given commands, a line each, and
@@ -91,7 +93,7 @@ func (v *victim) open(hostile, second string, delta bool) error {
 	}
 	spec := bootstrap.Spec{Node: &corev3.Node{Id: "hostile"}, Servers: server(hostile)}
 	if delta {
-		spec.Servers = server(hostile, bootstrap.FeatureTransportDelta)
+		spec.Servers = server(hostile, feature.TransportDelta)
 	}
 	spec.Authorities = map[string]bootstrap.AuthoritySpec{
 		secondAuthority: {Servers: server(second)},

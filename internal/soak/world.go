@@ -18,6 +18,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/netproxy"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // The authorities, and the servers that they use, in order. The empty one is that of
@@ -33,7 +35,7 @@ var authorities = []struct {
 }
 
 // The features of each server.
-var features = [][]any{nil, {bootstrap.FeatureTransportDelta}, {bootstrap.FeatureTransportAuto}}
+var features = [][]any{nil, {feature.TransportDelta}, {feature.TransportAuto}}
 
 // A world is the control planes, the proxies before them, and the client.
 type world struct {

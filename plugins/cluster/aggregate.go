@@ -10,8 +10,8 @@ const maxDepth = 16
 
 // The reasons why an aggregate cluster has no usable leaf cluster. Compare with errors.Is.
 var (
-	// ErrTooDeep means that aggregate clusters are nested more than 16 deep.
-	ErrTooDeep = fmt.Errorf("cluster: aggregate clusters must not be nested more than %d deep (A37)", maxDepth)
+	// errTooDeep means that aggregate clusters are nested more than 16 deep.
+	errTooDeep = fmt.Errorf("cluster: aggregate clusters must not be nested more than %d deep (A37)", maxDepth)
 	// ErrNoLeaves means that no leaf of an aggregate cluster exists.
 	ErrNoLeaves = errors.New("cluster: an aggregate cluster must come to a cluster that is there (A37)")
 )
@@ -33,7 +33,7 @@ func (u *Update) leaves(lookup func(string) (*Update, error), depth int, met map
 		return nil, nil
 	}
 	if depth > maxDepth {
-		return nil, ErrTooDeep
+		return nil, errTooDeep
 	}
 	a, ok := u.Discovery.(Aggregate)
 	if !ok {

@@ -16,7 +16,7 @@ import (
 
 // validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *clusterv3.Cluster, v *resource.Violations) {
-	resource.ValidateMessage(p, m, v)
+	v.AddMessage(p, m)
 }
 
 // aggregated returns the clusters of an aggregate cluster (A37).

@@ -12,7 +12,7 @@ import (
 
 // peekName reads the resource's name, the field cluster_name, from its encoded message.
 func peekName(body []byte) (string, error) {
-	return resource.PeekString(body, 1)
+	return wire.PeekString(body, 1)
 }
 
 // The hooks are hand-written functions. These declarations state their types.

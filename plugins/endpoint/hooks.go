@@ -13,7 +13,7 @@ import (
 
 // validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) {
-	resource.ValidateMessage(p, m, v)
+	v.AddMessage(p, m)
 }
 
 // checkPriorities checks, in profile gRPC, that the priorities of the localities are 0, 1,

@@ -13,6 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -140,7 +141,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*endpointv3.ClusterLoadAssignment, error) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }

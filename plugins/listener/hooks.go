@@ -14,11 +14,11 @@ import (
 // validateProfile checks the rules of the message and of its managers in profile Envoy. It
 // ignores managers that cannot be decoded, because decode reports them.
 func validateProfile(dc *resource.DecodeContext, p resource.Path, m *listenerv3.Listener, v *resource.Violations) {
-	resource.ValidateMessage(p, m, v)
+	v.AddMessage(p, m)
 	manager := func(p resource.Path, a *anypb.Any) {
 		var hcm hcmv3.HttpConnectionManager
 		if c, err := dc.OpenTypedConfig(a); err == nil && c.Unmarshal(&hcm) == nil {
-			resource.ValidateMessage(p, &hcm, v)
+			v.AddMessage(p, &hcm)
 		}
 	}
 	chain := func(p resource.Path, c *listenerv3.FilterChain) {

@@ -14,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
@@ -202,7 +203,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*listenerv3.Listener, error) {
 	m := new(listenerv3.Listener)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }

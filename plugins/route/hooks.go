@@ -7,15 +7,16 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // validateProfile checks the message's own rules in profile Envoy.
 func validateProfile(_ *resource.DecodeContext, p resource.Path, m *routev3.RouteConfiguration, v *resource.Violations) {
-	resource.ValidateMessage(p, m, v)
+	v.AddMessage(p, m)
 }
 
 // pathRegex compiles the regular expression of a path matcher.
@@ -82,5 +83,5 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 // autoHostRewrite returns the route's setting if the server is trusted, and else false
 // (A81).
 func autoHostRewrite(dc *resource.DecodeContext, rewrite bool) (bool, error) { //nolint:unparam // the type of a hook
-	return rewrite && dc.Server != nil && dc.Server.HasFeature(bootstrap.FeatureTrustedXDSServer), nil
+	return rewrite && dc.Server != nil && dc.Server.HasFeature(feature.TrustedXDSServer), nil
 }

@@ -5,11 +5,12 @@ package runtimelayer
 import (
 	runtimev3 "github.com/envoyproxy/go-control-plane/envoy/service/runtime/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
 func peekName(body []byte) (string, error) {
-	return resource.PeekString(body, 1)
+	return wire.PeekString(body, 1)
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {

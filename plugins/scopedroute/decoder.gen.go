@@ -11,7 +11,7 @@ import (
 
 // peekName reads the resource's name, the field name, from its encoded message.
 func peekName(body []byte) (string, error) {
-	return resource.PeekString(body, 1)
+	return wire.PeekString(body, 1)
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {

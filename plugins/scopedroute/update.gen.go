@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -93,7 +94,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*routev3.ScopedRouteConfiguration, error) {
 	m := new(routev3.ScopedRouteConfiguration)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }

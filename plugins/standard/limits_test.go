@@ -156,7 +156,8 @@ func listenerWithRules(t *testing.T) proto.Message {
 // Large valid configurations are within the default limits. With tight limits they are
 // rejected.
 func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
-	roomy := resource.Limits{ResourceSize: resource.DefaultResourceSize * 7 / 8, ResourceRegexps: resource.DefaultResourceRegexps / 2}.WithDefaults()
+	roomy := resource.Limits{}.WithDefaults()
+	roomy.ResourceSize, roomy.ResourceRegexps = roomy.ResourceSize*7/8, roomy.ResourceRegexps/2
 	for _, test := range []struct {
 		message proto.Message
 		tight   resource.Limits

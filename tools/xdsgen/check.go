@@ -50,7 +50,7 @@ func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
 		}
 	}
 	for _, folder := range folders {
-		orphans, err := gen.Orphans(filepath.Join(folder, descriptorName), files)
+		orphans, err := gen.Descriptor{Path: filepath.Join(folder, descriptorName)}.Orphans(files)
 		if err != nil {
 			return false, err
 		}

@@ -29,7 +29,7 @@ func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) 
 	}
 	var orphans []string
 	for _, d := range in.Descriptors {
-		found, err := gen.Orphans(d.Path, files)
+		found, err := d.Orphans(files)
 		if err != nil {
 			return false, err
 		}
@@ -43,8 +43,8 @@ func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) 
 			return false, err
 		}
 	}
-	for _, h := range gen.UnwrittenHooks(files) {
-		fmt.Fprintf(stdout, "%s: to be written by hand: %s\n", h.Folder, h.Signature)
+	for _, hook := range gen.UnwrittenHooks(files) {
+		fmt.Fprintln(stdout, hook)
 	}
 	return true, nil
 }

@@ -13,7 +13,7 @@ func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	text, err := gen.Explain(ctx, in)
+	text, err := in.Explain(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -25,7 +25,7 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // source code
 		return false, err
 	}
-	files, err := gen.Scaffold(ctx, gen.Start{Message: o.args[0], GoPackage: o.goPath, Folder: folder, Sets: in.Sets})
+	files, err := gen.Scaffold{Message: o.args[0], GoPackage: o.goPath, Folder: folder, Sets: in.Sets}.Files(ctx)
 	if err != nil {
 		return false, err
 	}

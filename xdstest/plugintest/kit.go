@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // A kit is a plugin and its test environment.
@@ -52,7 +53,7 @@ func opaqueType(name string) *resource.Descriptor {
 				return nil, err
 			}
 			if err := proto.Unmarshal(body, t.New().Interface()); err != nil {
-				return nil, resource.Unparseable(name, err)
+				return nil, wire.Unparseable(name, err)
 			}
 			return &opaque{dc.Meta(body)}, nil
 		},

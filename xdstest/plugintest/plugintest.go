@@ -9,6 +9,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
@@ -80,7 +81,7 @@ func resourceName(typ *resource.Descriptor, name string, body []byte) (xdstp.Nam
 		}
 		var err error
 		if name, err = typ.PeekName(body); err != nil {
-			return xdstp.Name{}, resource.Unparseable(typ.Name, err)
+			return xdstp.Name{}, wire.Unparseable(typ.Name, err)
 		}
 	}
 	return xdstp.Parse(name)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 type inner struct{ N uint8 }
@@ -111,7 +112,7 @@ func TestDecode(t *testing.T) {
 	if err != nil || u.Name().String() != "given" {
 		t.Errorf("Decode = %v, %v; want the given name", u, err)
 	}
-	d.PeekName = func(body []byte) (string, error) { return resource.PeekString(body, 1) }
+	d.PeekName = func(body []byte) (string, error) { return wire.PeekString(body, 1) }
 	u, err = Decode(t, typ, "", &corev3.Node{Id: "own"})
 	if err != nil || u.Name().String() != "own" || u.Server() == nil || u.Version() == "" {
 		t.Errorf("Decode = %v, %v; want the message's name, a server and a version", u, err)
@@ -126,7 +127,7 @@ func TestHandWritten(t *testing.T) {
 	Run(t, Plugin{
 		Type: resource.Define(resource.Spec[resource.Update]{
 			Name:     "envoy.config.core.v3.Node",
-			PeekName: func(body []byte) (string, error) { return resource.PeekString(body, 1) },
+			PeekName: func(body []byte) (string, error) { return wire.PeekString(body, 1) },
 			Decode:   opaqueType("envoy.config.core.v3.Node").Decode,
 			NewShard: func() resource.Shard { return runtime.NewShard[*opaque]() },
 		}),

@@ -4,8 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // timeOut asks a server for resources and lets their time pass.
@@ -165,7 +166,7 @@ func TestTimersOfAnotherServerThanTheOneThatIsRead(t *testing.T) {
 
 // A time to live does not pause, because the control plane sets it.
 func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
-	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
+	r := newRig(t, feature.FailOnDataErrors)
 	a := r.watch(partial, "a")
 	res := ok(r.update("a", "1"))
 	res.TTL = time.Minute

@@ -10,6 +10,8 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 func newFallbackRig(t *testing.T) *rig {
@@ -186,7 +188,7 @@ func TestSameFromAnotherServer(t *testing.T) {
 }
 
 func TestTimersOfTheServerInUse(t *testing.T) {
-	r := newRigOf(t, newServer(t, "first.test:1"), newServer(t, "second.test:1", bootstrap.FeatureResourceTimerIsTransientError))
+	r := newRigOf(t, newServer(t, "first.test:1"), newServer(t, "second.test:1", feature.ResourceTimerIsTransientError))
 	a := r.watch(partial, "a")
 	r.do(Asked{0, partial, []string{"a"}})
 	r.do(Lost{Server: 0, Err: errRefused})

@@ -25,7 +25,7 @@ type Config struct {
 	Servers []*bootstrap.Server
 	NodeID  string // for errors
 	// MaxMembers is the most members that a wildcard or glob collection may have; further
-	// ones are ignored. Zero is [resource.DefaultCollectionMembers].
+	// ones are ignored. Zero is the default of [resource.Limits].
 	MaxMembers int
 	// FailOnDataErrors treats every server as if it had the feature of that name.
 	FailOnDataErrors bool
@@ -61,7 +61,7 @@ type Machine struct {
 // New returns a machine without any resource.
 func New(config Config) *Machine {
 	if config.MaxMembers <= 0 {
-		config.MaxMembers = resource.DefaultCollectionMembers
+		config.MaxMembers = resource.Limits{}.WithDefaults().CollectionMembers
 	}
 	config.Servers = config.Servers[:min(len(config.Servers), MaxServers)]
 	m := &Machine{

@@ -11,6 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 var (
@@ -266,7 +268,7 @@ func TestRejectionIsAmbientWhileCached(t *testing.T) {
 }
 
 func TestFailOnDataErrorsDropsWhatIsCached(t *testing.T) {
-	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
+	r := newRig(t, feature.FailOnDataErrors)
 	w := r.watch(complete, "a")
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
@@ -287,14 +289,14 @@ func TestFailOnDataErrorsDropsWhatIsCached(t *testing.T) {
 // TestIgnoreResourceDeletionHasNoEffect expects the feature of gRFC A53 to change nothing:
 // gRFC A88 decides the meaning of a removal.
 func TestIgnoreResourceDeletionHasNoEffect(t *testing.T) {
-	r := newRig(t, bootstrap.FeatureIgnoreResourceDeletion)
+	r := newRig(t, feature.IgnoreResourceDeletion)
 	w := r.watch(complete, "a")
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
 	r.respond(complete)
 	w.wants(t, 2, u, resource.ErrRemoved)
 
-	r = newRig(t, bootstrap.FeatureIgnoreResourceDeletion, bootstrap.FeatureFailOnDataErrors)
+	r = newRig(t, feature.IgnoreResourceDeletion, feature.FailOnDataErrors)
 	w = r.watch(complete, "a")
 	u = r.update("a", "1")
 	r.respond(complete, ok(u))
@@ -326,7 +328,7 @@ func TestAbsenceRemovesWhatWasReceivedOfCompleteTypes(t *testing.T) {
 }
 
 func TestAbsenceSaysNothingBesideUnreadableNames(t *testing.T) {
-	r := newRig(t, bootstrap.FeatureFailOnDataErrors)
+	r := newRig(t, feature.FailOnDataErrors)
 	a := r.watch(complete, "a")
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
@@ -389,7 +391,7 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 }
 
 func TestTimerMeansASlowServerUnderTheFeature(t *testing.T) {
-	for _, feature := range []string{bootstrap.FeatureResourceTimerIsTransientError, bootstrap.FeatureResourceTimerIsTransientFailure} {
+	for _, feature := range []string{feature.ResourceTimerIsTransientError, feature.ResourceTimerIsTransientFailure} {
 		r := newRig(t, feature)
 		w := r.watch(partial, "a")
 		r.do(Asked{0, partial, []string{"a"}})

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 var (
@@ -263,7 +264,7 @@ func (m *Machine) refused(r *record, e ServerError) {
 // dataError sets the error of a resource. A cached update stays in use, unless the server has the
 // feature fail_on_data_errors (gRFC A88).
 func (m *Machine) dataError(r *record, state State, err *resource.Error) {
-	if r.update != nil && (m.config.FailOnDataErrors || m.active(bootstrap.FeatureFailOnDataErrors)) {
+	if r.update != nil && (m.config.FailOnDataErrors || m.active(feature.FailOnDataErrors)) {
 		m.drop(r)
 		r.err = nil // the ambient error is now a failure and must be reported
 	}

@@ -5,9 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 func (r *rig) delta(results ...Result) {
@@ -42,7 +43,7 @@ func TestRemovedResources(t *testing.T) {
 
 // An error that says that a resource is gone, and a removal after it, are one fact.
 func TestRemovalAfterAnErrorIsStillARemoval(t *testing.T) {
-	for _, features := range [][]string{nil, {bootstrap.FeatureFailOnDataErrors}} {
+	for _, features := range [][]string{nil, {feature.FailOnDataErrors}} {
 		r := newRig(t, features...)
 		held := r.watch(partial, "held")
 		r.delta(ok(r.update("held", "1")))
@@ -72,7 +73,7 @@ func TestErrorsOfTheControlPlane(t *testing.T) {
 		for _, fail := range []bool{false, true} {
 			var features []string
 			if fail {
-				features = []string{bootstrap.FeatureFailOnDataErrors}
+				features = []string{feature.FailOnDataErrors}
 			}
 			r := newRig(t, features...)
 			held, waiting := r.watch(complete, "held"), r.watch(complete, "waiting")

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // choose carries out a choice of servers. It skips at once a server that is known to be
@@ -93,7 +94,7 @@ func (m *Machine) await(r *record) {
 
 // wait returns the time in which the server in use must send a resource.
 func (m *Machine) wait() time.Duration {
-	if m.active(bootstrap.FeatureResourceTimerIsTransientError) {
+	if m.active(feature.ResourceTimerIsTransientError) {
 		return ResourceTimeoutTransient
 	}
 	return ResourceTimeout
@@ -164,7 +165,7 @@ func (m *Machine) timedOut(t timer) {
 		m.emit(Silent{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
 	}
 	switch {
-	case m.active(bootstrap.FeatureResourceTimerIsTransientError):
+	case m.active(feature.ResourceTimerIsTransientError):
 		m.setError(r, Timeout, m.fault(r, resource.ErrTimeout, nil))
 	case r.update != nil:
 		m.remove(r, errNotHere)

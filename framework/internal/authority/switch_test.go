@@ -4,9 +4,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // due checks whether, and when, a does-not-exist timer ends.
@@ -45,7 +46,7 @@ func TestTimersOverASwitch(t *testing.T) {
 
 // A slow server's resource is one that is not cached.
 func TestTimeoutIsAReasonToFallBack(t *testing.T) {
-	r := newRigOf(t, newServer(t, "first.test:1", bootstrap.FeatureResourceTimerIsTransientError), newServer(t, "second.test:1"))
+	r := newRigOf(t, newServer(t, "first.test:1", feature.ResourceTimerIsTransientError), newServer(t, "second.test:1"))
 	a := r.watch(partial, "a")
 	r.do(Asked{0, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeoutTransient)

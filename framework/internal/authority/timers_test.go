@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
+
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // A stopped timer stays stopped although its record has another one, whatever its number.
@@ -128,7 +129,7 @@ func TestResponsesAreToldApart(t *testing.T) {
 // A name that is asked for again gets a timer if the server in use has not answered it. A
 // time-out is no answer, and a rejected resource is one.
 func TestTimersOfNamesThatAreAskedForAgain(t *testing.T) {
-	r := newRig(t, bootstrap.FeatureResourceTimerIsTransientError)
+	r := newRig(t, feature.ResourceTimerIsTransientError)
 	r.watch(partial, "a")
 	r.do(Asked{0, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeoutTransient)

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // Encoded returns a message in the form of hooks that take bytes; nil for nil.
@@ -63,7 +64,7 @@ func OpenTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m prot
 		err = protojson.Unmarshal(data, m)
 	}
 	if err != nil {
-		v.AddError(p.Field("value"), resource.Unparseable(name, err))
+		v.AddError(p.Field("value"), wire.Unparseable(name, err))
 		return false
 	}
 	return true

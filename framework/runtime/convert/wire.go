@@ -33,7 +33,7 @@ func ReadTyped(dc *resource.DecodeContext, p resource.Path, a *anypb.Any, m prot
 	}
 	body, err := proto.Marshal(message)
 	if err != nil {
-		v.AddError(p.Field("value"), resource.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
+		v.AddError(p.Field("value"), wire.Unparseable(string(message.ProtoReflect().Descriptor().FullName()), err))
 		return r, false
 	}
 	return dc.Reader(body), true

@@ -67,8 +67,8 @@ const step = patience / 5
 // wantNoStream checks the error of a server that granted no stream, and when it came.
 func wantNoStream(t *testing.T, err error, took time.Duration) {
 	t.Helper()
-	if !errors.Is(err, &transport.Error{Kind: KindNoStream}) || took < DefaultStreamTimeout || took > DefaultStreamTimeout+2*step {
-		t.Errorf("error = %v after %v, want that of a server that grants no stream within %v", err, took, DefaultStreamTimeout)
+	if !errors.Is(err, &transport.Error{Kind: KindNoStream}) || took < defaultStreamTimeout || took > defaultStreamTimeout+2*step {
+		t.Errorf("error = %v after %v, want that of a server that grants no stream within %v", err, took, defaultStreamTimeout)
 	}
 }
 

@@ -12,14 +12,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// DefaultMaxReceiveSize is the default of [WithMaxReceiveSize]: 256 MiB. A state-of-the-world
+// defaultMaxReceiveSize is the default of [WithMaxReceiveSize]: 256 MiB. A state-of-the-world
 // response contains every resource of a type. grpc-go's default of 4 MiB allows only some ten
 // thousand small ones.
-const DefaultMaxReceiveSize = 256 << 20
+const defaultMaxReceiveSize = 256 << 20
 
-// DefaultStreamTimeout is the default of [WithStreamTimeout]: 20 s, the same as gRPC's timeout of a
+// defaultStreamTimeout is the default of [WithStreamTimeout]: 20 s, the same as gRPC's timeout of a
 // connection attempt.
-const DefaultStreamTimeout = 20 * time.Second
+const defaultStreamTimeout = 20 * time.Second
 
 // maxConnections is the default of [WithMaxConnections].
 const maxConnections = 100
@@ -53,7 +53,7 @@ func WithMaxReceiveSize(bytes int) Option {
 // them, as one with a SETTINGS_MAX_CONCURRENT_STREAMS of 0 does. After that time, opening the
 // stream fails with an error of kind [KindNoStream]. It is a connectivity failure (gRFC A57) and
 // thus a reason to fall back (gRFC A71). The next attempt uses a new connection. Zero or less
-// selects the default, [DefaultStreamTimeout].
+// selects the default, 20 s.
 func WithStreamTimeout(d time.Duration) Option {
 	return func(t *Transport) {
 		if d > 0 {
@@ -90,7 +90,7 @@ func WithChannelCredentials(name string, build ChannelCredentials) Option {
 
 // New returns a transport.
 func New(opts ...Option) *Transport {
-	t := &Transport{maxReceive: DefaultMaxReceiveSize, timeout: DefaultStreamTimeout, max: maxConnections, channel: builtinChannelCredentials()}
+	t := &Transport{maxReceive: defaultMaxReceiveSize, timeout: defaultStreamTimeout, max: maxConnections, channel: builtinChannelCredentials()}
 	for _, o := range opts {
 		o(t)
 	}

@@ -47,7 +47,7 @@ func (e *emitter) decodeFunctions() []jen.Code {
 func (e *emitter) peekName() jen.Code {
 	return jen.Add(comment("peekName reads the resource's name, the field "+string(e.pkg.NameField.Desc.Name())+", from its encoded message.")).Line().
 		Func().Id("peekName").Params(jen.Id("body").Index().Byte()).Params(jen.String(), jen.Error()).Block(
-		jen.Return(e.resource("PeekString").Call(jen.Id("body"), jen.Lit(int(e.pkg.NameField.Desc.Number())))),
+		jen.Return(e.qual(wirePkg, "PeekString").Call(jen.Id("body"), jen.Lit(int(e.pkg.NameField.Desc.Number())))),
 	)
 }
 

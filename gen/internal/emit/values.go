@@ -54,7 +54,7 @@ func (e *emitter) proto() jen.Code {
 		ofUpdate("Proto").Params(e.message(e.pkg.Message), jen.Error()).Block(
 			jen.Id("m").Op(":=").New(m),
 			jen.If(jen.Id("err").Op(":=").Add(e.qual(protoPkg, "Unmarshal")).Call(jen.Id("u").Dot("Raw").Call(), jen.Id("m")), jen.Id("err").Op("!=").Nil()).Block(
-				jen.Return(jen.Nil(), e.resource("Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
+				jen.Return(jen.Nil(), e.qual(wirePkg, "Unparseable").Call(jen.Id("messageName"), jen.Id("err"))),
 			),
 			jen.Return(jen.Id("m"), jen.Nil()),
 		))

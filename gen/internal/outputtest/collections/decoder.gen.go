@@ -4,12 +4,13 @@ package collections
 
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // peekName reads the resource's name, the field name, from its encoded message.
 func peekName(body []byte) (string, error) {
-	return resource.PeekString(body, 1)
+	return wire.PeekString(body, 1)
 }
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"google.golang.org/protobuf/proto"
 )
@@ -74,7 +75,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*rbacv3.Permission, error) {
 	m := new(rbacv3.Permission)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }

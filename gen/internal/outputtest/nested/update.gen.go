@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	"google.golang.org/protobuf/proto"
@@ -122,7 +123,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*testpb.Thing, error) {
 	m := new(testpb.Thing)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }

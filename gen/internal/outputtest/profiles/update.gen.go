@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	"google.golang.org/protobuf/proto"
@@ -85,7 +86,7 @@ func (u *Update) about() *resource.Meta {
 func (u *Update) Proto() (*testpb.Thing, error) {
 	m := new(testpb.Thing)
 	if err := proto.Unmarshal(u.Raw(), m); err != nil {
-		return nil, resource.Unparseable(messageName, err)
+		return nil, wire.Unparseable(messageName, err)
 	}
 	return m, nil
 }
