@@ -8,10 +8,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-func ExampleNewString() {
-	m, err := matcher.NewString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "Te"}, IgnoreCase: true})
+func ExampleStringParts_Matcher() {
+	m, err := matcher.PartsOfString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: "Te"}, IgnoreCase: true}).Matcher(nil)
 	fmt.Println(m.Match("TEXT"), m.Match("context"), err)
-	_, err = matcher.NewString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{}})
+	_, err = matcher.PartsOfString(&matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{}}).Matcher(nil)
 	fmt.Println(err)
 	// Output:
 	// true false <nil>

@@ -52,12 +52,6 @@ func (h Header) Equal(o Header) bool {
 
 func same[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// NewHeader converts a HeaderMatcher. Its name and its specifier must be set. The deprecated
-// specifiers mean the same as those of string_match.
-func NewHeader(m *routev3.HeaderMatcher) (Header, error) {
-	return PartsOfHeader(m).Header(nil)
-}
-
 // HeaderParts holds the fields of a HeaderMatcher that generated decoders read.
 type HeaderParts struct {
 	Name   string
@@ -112,7 +106,8 @@ const (
 )
 
 // Header returns the matcher. The context's program shares its regular expressions. The context may
-// be nil. Errors are those of [NewHeader].
+// be nil. Name and specifier must be set. The deprecated specifiers mean the same as those of
+// string_match.
 func (m HeaderParts) Header(dc *resource.DecodeContext) (Header, error) {
 	var root *resource.Path
 	h := Header{Name: strings.ToLower(m.Name), Invert: m.Invert}

@@ -47,7 +47,7 @@ func TestHeader(t *testing.T) {
 		if err := prototext.Unmarshal([]byte(`name: "X-Name" `+text), m); err != nil {
 			t.Fatal(err)
 		}
-		h, err := NewHeader(m)
+		h, err := PartsOfHeader(m).Header(nil)
 		if (err != nil) != (cases == nil) {
 			t.Errorf("%s: error %v", text, err)
 			continue
@@ -61,7 +61,7 @@ func TestHeader(t *testing.T) {
 			}
 		}
 	}
-	if h, err := NewHeader(&routev3.HeaderMatcher{HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}); err == nil {
+	if h, err := PartsOfHeader(&routev3.HeaderMatcher{HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}).Header(nil); err == nil {
 		t.Errorf("a matcher without a name is %+v", h)
 	}
 }
@@ -77,7 +77,7 @@ func TestHeaderErrors(t *testing.T) {
 		if err := prototext.Unmarshal([]byte(`name: "a" `+text), m); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := NewHeader(m); err == nil || err.Error() != want {
+		if _, err := PartsOfHeader(m).Header(nil); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}

@@ -31,7 +31,7 @@ func TestString(t *testing.T) {
 		if err := prototext.Unmarshal([]byte(text), m); err != nil {
 			t.Fatal(err)
 		}
-		s, err := NewString(m)
+		s, err := PartsOfString(m).Matcher(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

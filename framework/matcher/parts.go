@@ -72,7 +72,7 @@ func (m *StringParts) readRegex(r *wire.Reader) {
 }
 
 // NewStrings converts the StringMatchers of the repeated field with this name. They share regular
-// expressions as those of [HeaderParts.Header] do. Errors are those of [NewString].
+// expressions as those of [HeaderParts.Header] do. Errors are those of [StringParts.Matcher].
 func NewStrings(dc *resource.DecodeContext, field string, list []StringParts) ([]String, error) {
 	if len(list) == 0 {
 		return nil, nil

@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"strings"
 
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
-
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -74,12 +72,9 @@ func (s String) Equal(o String) bool {
 	return s.Kind == o.Kind && s.Text == o.Text && s.IgnoreCase == o.IgnoreCase
 }
 
-// NewString converts a StringMatcher. Its pattern must be set. An empty prefix, suffix or substring
-// would match everything and is an error by the message's own rules.
-func NewString(m *matcherv3.StringMatcher) (String, error) { return PartsOfString(m).Matcher(nil) }
-
 // Matcher returns the matcher, within the limits of the context. Regular expressions are shared as
-// those of [Compile] are. Errors are those of [NewString], or report that a limit is exceeded.
+// those of [Compile] are. The pattern must be set. An empty prefix, suffix or substring
+// would match everything and is an error by the message's own rules. An exceeded limit is an error, too.
 func (m StringParts) Matcher(dc *resource.DecodeContext) (String, error) {
 	var root *resource.Path
 	switch m.pattern {

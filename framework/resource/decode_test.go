@@ -119,7 +119,9 @@ func TestSmallThings(t *testing.T) {
 	if !(State{Err: errScript}).Known() || !(State{Update: &update{}}).Known() || (State{}).Known() {
 		t.Error("a state is known with an update or an error, and not otherwise")
 	}
-	if names, err := ExtensionNames(&HTTPFilter{Config: "a", Override: "b"}); err != nil || !slices.Equal(names, []string{"HTTP filter a", "HTTP filter b"}) {
+	parse := func(*DecodeContext, TypedConfig) (any, error) { return nil, nil }
+	filter := &HTTPFilter{Config: "a", Override: "b", Sides: ClientSide, Parse: parse, ParseOverride: parse}
+	if names, err := ExtensionNames(filter); err != nil || !slices.Equal(names, []string{"HTTP filter a", "HTTP filter b"}) {
 		t.Errorf("ExtensionNames = %q, %v", names, err)
 	}
 }
