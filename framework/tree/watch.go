@@ -53,7 +53,7 @@ func Watch(ctx context.Context, c resource.Client, t resource.Type, name string,
 		ended := w.start(ctx, resource.Describe(t).Handle())
 		defer func() {
 			w.stop()
-			_ = <-ended // the caller is gone
+			<-ended //nolint:errcheck // the caller is gone
 		}()
 		for {
 			select {

@@ -1,7 +1,6 @@
 package controlplane
 
 import (
-	"context"
 	"sync"
 
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
@@ -17,9 +16,10 @@ type following struct {
 	server *Server
 	log    adslog.Log
 
+	running sync.WaitGroup // handlers of streams, ended streams included
+
 	mu      sync.Mutex
 	streams map[*stream]struct{}
-	running int                                     // handlers of streams, ended streams included
 	refuse  error                                   // not nil: streams end with it
 	holding bool                                    // responses wait
 	errors  map[string]map[string]*rpcstatus.Status // by type URL and name
@@ -45,7 +45,7 @@ func (f *following) serve(srv any, ss grpc.ServerStream, handler grpc.StreamHand
 	ended := make(chan error, 1)
 	go func() {
 		ended <- handler(srv, st) // ends at the latest when serve has returned, because RecvMsg fails
-		f.note(func() { f.running-- })
+		f.running.Done()
 	}()
 	var err error
 	select {
@@ -68,7 +68,7 @@ func (f *following) add(st *stream) error {
 	}
 	st.log = f.log.Open()
 	f.streams[st] = struct{}{}
-	f.running++
+	f.running.Add(1)
 	return nil
 }
 
@@ -93,13 +93,7 @@ func (f *following) each(do func(*stream)) {
 }
 
 // stopped waits until all handlers have returned. The server is stopped.
-func (f *following) stopped() {
-	_ = f.log.Await(context.Background(), func() bool {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return f.running == 0
-	})
-}
+func (f *following) stopped() { f.running.Wait() }
 
 // HoldResponses keeps responses back until release is called. They are then sent in their order.
 func (s *Server) HoldResponses() (release func()) {
