@@ -22,6 +22,7 @@ type script struct {
 	types       *Set
 	shards      map[string]Shard // by authority
 	open        int
+	asked       int // calls of Shard
 
 	f     func(next, last State)
 	async func(next, last State, done func())
@@ -82,7 +83,10 @@ func (c *script) ObserveCollection(*Descriptor, string) (CollectionObservation, 
 	return collectionObservation{c}, nil
 }
 
-func (c *script) Shard(_ *Descriptor, n xdstp.Name) Shard { return c.shards[n.Authority()] }
+func (c *script) Shard(_ *Descriptor, n xdstp.Name) Shard {
+	c.asked++
+	return c.shards[n.Authority()]
+}
 
 func (c *script) Shards(*Descriptor) iter.Seq[Shard] {
 	return func(yield func(Shard) bool) {
@@ -132,6 +136,9 @@ func TestWatch(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || c.open != 0 {
 		t.Errorf("Watch yields %v and leaves %d subscriptions, want %v", got, c.open, want)
+	}
+	if c.asked != 0 {
+		t.Errorf("Watch looked for the shard %d times; it needs the shard only to compare updates of different servers", c.asked)
 	}
 	c, typ = of(&script{states: states()})
 	for range typ.Watch(t.Context(), c, "a") {

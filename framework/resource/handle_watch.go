@@ -102,16 +102,16 @@ func (t TypeOf[U]) event(src Source, s State, last Update) Event[U] {
 	if !ok {
 		return Event[U]{Err: fmt.Errorf("resource: the client has a %T for the type %s", s.Update, t.Name()), Changed: last != nil}
 	}
-	return Event[U]{Update: u, Ambient: s.Err, Changed: differ(src.Shard(t.d, s.Update.Name()), last, s.Update), Origin: s.Origin}
+	return Event[U]{Update: u, Ambient: s.Err, Changed: t.differ(src, last, s.Update), Origin: s.Origin}
 }
 
-// differ reports whether two updates of a shard differ. The client decodes equal bytes of the
-// same server only once.
-func differ(s Shard, last, next Update) bool {
+// differ reports whether next differs from the update before it. The client decodes equal bytes of
+// the same server only once, so only updates of different servers have to be compared.
+func (t TypeOf[U]) differ(src Source, last, next Update) bool {
 	if last == next || last == nil || last.Server() == next.Server() {
 		return last != next
 	}
-	e, ok := s.(interface{ Equal(a, b Update) bool })
+	e, ok := src.Shard(t.d, next.Name()).(interface{ Equal(a, b Update) bool })
 	return !ok || !e.Equal(last, next)
 }
 
