@@ -122,6 +122,10 @@ check-api: ## Fail if api/v1.txt is stale, or if the API broke since the commit 
 lint: ## Run the linters; the import rules are among them
 	$(call in_modules,$(GO) run $(GOLANGCI_LINT) run ./...)
 
+.PHONY: prose
+prose: ## Print how plain the English of comments and docs is: rate of what-clauses, long sentences, wide lines
+	$(GO) run ./internal/prose
+
 .PHONY: fmt
 fmt: ## Format the code
 	$(GO) run $(GOFUMPT) -l -w .
