@@ -17,7 +17,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clustermanager"
+	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 )
 
 // A lookup is a route lookup server. The target of a call is the value of its key "to".

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
 // ServerCredentials returns credentials for [NewServer] that secure connections as the control plane configures them

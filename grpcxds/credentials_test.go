@@ -28,7 +28,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
@@ -56,7 +56,7 @@ func newFiles(t testing.TB) *files {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if f.providers, err = security.NewProviders(b, []certprovider.Plugin{*certprovider.FileWatcher()}); err != nil {
+	if f.providers, err = security.NewProviders(b, []security.Plugin{security.Plugin(*certprovider.FileWatcher())}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.providers.Close)

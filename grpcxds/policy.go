@@ -1,7 +1,7 @@
 package grpcxds
 
 import (
-	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/clustermanager"
+	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 )
 
 // gRPC's registry of LB policies may only be filled by init functions. This policy has a name of its own, so that a

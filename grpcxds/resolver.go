@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )

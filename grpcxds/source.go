@@ -12,9 +12,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/balancer/breaker"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -148,7 +148,7 @@ func newShared(e *environment.Env) (s *shared, err error) {
 	}
 	s = &shared{types: e.Types().Keep(complete)}
 	var filters []httpfilter.Filter
-	var plugins []certprovider.Plugin
+	var plugins []security.Plugin
 	for x := range s.types.Extensions() {
 		switch x := x.(type) {
 		case *httpfilter.Filter:
@@ -156,9 +156,9 @@ func newShared(e *environment.Env) (s *shared, err error) {
 		case httpfilter.Filter:
 			filters = append(filters, x)
 		case *certprovider.Plugin:
-			plugins = append(plugins, *x)
+			plugins = append(plugins, security.Plugin(*x))
 		case certprovider.Plugin:
-			plugins = append(plugins, x)
+			plugins = append(plugins, security.Plugin(x))
 		}
 	}
 	if len(filters) == 0 {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 

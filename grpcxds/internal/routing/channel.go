@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
 // ErrInUse is the error of a channel whose options another open channel uses.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 

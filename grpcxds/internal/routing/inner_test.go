@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
 )
 
 // Pick routes a call in the picker if no interceptor of a [Channel] has routed it, as in channels

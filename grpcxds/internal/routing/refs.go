@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
 // refs are the clusters that a channel's table or calls use. They outlive the resolver. A call that

@@ -13,8 +13,8 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/rpcinfo"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )

@@ -9,7 +9,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
 // DefaultGrace is the grace period for the calls of an old Listener: 10 min (A36).

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 

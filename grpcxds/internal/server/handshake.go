@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/xdsforge/xdsforge/grpcxds/internal/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
 // handshakes tracks the connections that were handed to gRPC servers and have not finished their handshakes. A

@@ -1,0 +1,90 @@
+package serial_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestOrder(t *testing.T) {
+	var got []int
+	l := serial.New(func() {})
+	for i := range 100 {
+		l.Post(func() { got = append(got, i) })
+	}
+	l.Post(func() {
+		l.Post(func() { got = append(got, 101) }) // functions posted on the loop wait too
+		got = append(got, 100)
+	})
+	l.Do(func() {})
+	l.Close(func() { got = append(got, 102) })
+	if !slices.IsSorted(got) || len(got) != 103 {
+		t.Errorf("the order is %v; must be 0 to 102", got)
+	}
+	l.Post(func() { t.Error("something was called after Close") })
+	l.Do(func() { t.Error("something was called after Close") })
+}
+
+func TestNothingIsConcurrent(t *testing.T) {
+	var count, settled int
+	l := serial.New(func() { settled = count })
+	defer l.Close(func() {})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 1000 {
+				l.Post(func() { count++ })
+			}
+		})
+	}
+	wg.Wait()
+	l.Do(func() { count++ })
+	l.Do(func() {
+		if count != 8001 || settled != count {
+			t.Errorf("count = %d, when settled %d; must be 8001", count, settled)
+		}
+	})
+}
+
+func TestTimer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := serial.New(func() {})
+		defer l.Close(func() {})
+		var timer serial.Timer
+		var called []string
+		set := func(d time.Duration, name string) {
+			l.Do(func() { timer.Set(l, d, func() { called = append(called, name) }) })
+		}
+		check := func(when string, pending bool, want ...string) {
+			t.Helper()
+			l.Do(func() {
+				if timer.Pending() != pending || !slices.Equal(called, want) {
+					t.Errorf("%s: pending %t, called %q; must be %t, %q", when, timer.Pending(), called, pending, want)
+				}
+			})
+		}
+
+		set(time.Second, "first")
+		set(3*time.Second, "second")
+		<-time.NewTimer(2 * time.Second).C
+		check("after 2 s", true)
+		<-time.NewTimer(2 * time.Second).C
+		check("after 4 s", false, "second")
+
+		// A function that is queued already when the timer is stopped is not called.
+		set(time.Second, "third")
+		release := make(chan struct{})
+		l.Post(func() { <-release; timer.Stop() })
+		<-time.NewTimer(2 * time.Second).C
+		close(release)
+		check("after Stop", false, "second")
+	})
+}
