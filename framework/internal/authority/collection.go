@@ -106,7 +106,10 @@ func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	m.heard(c)
 	news := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
 	first := !c.usable() && state == Acked
-	c.state, c.err = state, err
+	c.become(state, err)
+	if err != nil {
+		c.failed = m.now.UnixNano()
+	}
 	if state == Acked {
 		c.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
 	}

@@ -21,6 +21,7 @@ type Entry struct {
 	Err             error
 	RejectedVersion string
 	RejectedAt      time.Time
+	FailedAt        time.Time // the time of the error of the state; zero if that has none
 	Collection      bool
 	Watchers        []Watcher
 }
@@ -45,6 +46,9 @@ func (m *Machine) entry(r *record) Entry {
 	}
 	if r.updated != 0 {
 		e.Updated = time.Unix(0, r.updated)
+	}
+	if r.err != nil {
+		e.FailedAt = time.Unix(0, r.failed)
 	}
 	if x := r.rare; x != nil {
 		e.Expires, e.RejectedVersion, e.RejectedAt = x.expires, x.rejected, x.rejectedAt

@@ -156,7 +156,7 @@ func (m *Machine) watch(ev Watch) {
 	r, ok := t.records[key]
 	if !ok {
 		r = &record{table: t, name: ev.Name}
-		t.records[key] = r
+		t.add(r)
 		t.generation++
 		if r.isCollection() {
 			t.collections++
@@ -222,6 +222,7 @@ func (m *Machine) cancel(ev Cancel) {
 // discard forgets a record that nobody needs.
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
+	r.count()
 	if r.seen == m.responses {
 		m.mentioned-- // it counts the records of the table
 	}

@@ -104,6 +104,7 @@ func (r *rig) do(ev Event) []Effect {
 		}
 		rest = append(rest, e)
 	}
+	r.checkCounts()
 	return rest
 }
 

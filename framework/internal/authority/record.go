@@ -45,11 +45,13 @@ type record struct {
 	gone    bool  // the machine has discarded it
 	overdue bool  // it was requested from the server in use again, without an answer
 	doubted bool  // DoesNotExist by the timer alone, while the server was and is silent
+	counted uint8 // the position among the table's counts, plus one; 0: none
 
 	name    xdstp.Name
 	asked   uint64  // servers, by bit, on whose stream it has been requested
 	watcher Watcher // the only one; nil where there are none or many
 	updated int64   // when the update was taken into use, in nanoseconds of Unix time
+	failed  int64   // when the last error occurred, likewise
 }
 
 // rare holds the fields that few records need.
@@ -146,10 +148,17 @@ type table struct {
 	most        int // largest number of records since the map was made
 	// generation grows when an unwanted name becomes wanted.
 	generation uint64
+	counts     counts
 }
 
 // fewRecords is the number of records up to which the size of a map does not matter.
 const fewRecords = 1 << 10
+
+// add adds a new record.
+func (t *table) add(r *record) {
+	t.records[r.name.String()] = r
+	r.count()
+}
 
 // remove removes a record. Maps never shrink, so it replaces the map when far fewer records are
 // left.
@@ -186,6 +195,7 @@ func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
 func (t *table) use(r *record, u resource.Update) {
 	t.release(r, u)
 	r.update = u
+	r.count()
 	if u.Name() != r.name {
 		key := u.Name().String()
 		t.aliased[key] = append(t.aliased[key], r)
@@ -196,7 +206,8 @@ func (t *table) use(r *record, u resource.Update) {
 	}
 }
 
-// release ends the use of the update before another one, which may be nil.
+// release ends the use of the update before another one, which may be nil. The caller counts the
+// record.
 func (t *table) release(r *record, next resource.Update) {
 	if r.update == nil {
 		return

@@ -116,7 +116,7 @@ func (m *Machine) result(t *table, res *Result) {
 			return
 		} else if !ok {
 			r = &record{table: t, name: res.Name}
-			t.records[res.Name.String()] = r
+			t.add(r)
 			m.join(r, c)
 		} else if r.collection() == nil {
 			m.join(r, c)
@@ -162,7 +162,7 @@ func (m *Machine) accept(r *record, res Result) {
 			news = moved || !same.Equal(r.update, u)
 		}
 	}
-	r.state, r.err = Acked, nil
+	r.become(Acked, nil)
 	r.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
 	r.version = m.shared(res.Version)
 	if r.update != u {
@@ -275,7 +275,8 @@ func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	r.timer, r.doubted = 0, false
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
-	r.state, r.err = state, err
+	r.become(state, err)
+	r.failed = m.now.UnixNano()
 	if !known {
 		m.tell(r)
 	}

@@ -73,7 +73,7 @@ func (m *Machine) switched() {
 				m.await(r)
 			}
 			if r.err != nil && r.update != nil && int(r.from) == i {
-				r.state, r.err = Acked, nil
+				r.become(Acked, nil)
 				m.tell(r)
 			}
 		}

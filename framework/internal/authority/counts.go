@@ -1,0 +1,65 @@
+package authority
+
+import (
+	"iter"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A Count is the number of resources of one type in one state (gRFC A78, gRFC A88).
+type Count struct {
+	Type      *resource.Descriptor
+	State     State
+	Cached    bool // an update is in use
+	Resources int
+}
+
+// counts holds the number of records by state, without and with an update. The machine maintains
+// them with each change, so that reading them does not depend on the number of records.
+type counts [2 * (ReceivedError + 1)]int
+
+// Counts yields the counts that are not zero, in the order of types and states. It leaves out
+// wildcards and globs, which are not resources.
+func (m *Machine) Counts() iter.Seq[Count] {
+	return func(yield func(Count) bool) {
+		for _, t := range m.tables {
+			for i, n := range t.counts {
+				c := Count{Type: t.typ, State: State(i / 2), Cached: i%2 == 1, Resources: n} //nolint:gosec // few states
+				if n != 0 && !yield(c) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// become changes the state of a record and its error.
+func (r *record) become(s State, err *resource.Error) {
+	r.state, r.err = s, err
+	r.count()
+}
+
+// count moves the record to the count of its present state. Every change of state, update or gone
+// must be followed by a call.
+func (r *record) count() {
+	if r.counted == 0 && (r.gone || r.isCollection()) {
+		return
+	}
+	bucket := 1 + 2*uint8(r.state)
+	if r.update != nil {
+		bucket++
+	}
+	if r.gone {
+		bucket = 0
+	}
+	if bucket == r.counted {
+		return
+	}
+	if r.counted > 0 {
+		r.table.counts[r.counted-1]--
+	}
+	if bucket > 0 {
+		r.table.counts[bucket-1]++
+	}
+	r.counted = bucket
+}
