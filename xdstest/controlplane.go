@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 
-	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -16,13 +15,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/adslog"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 // A ControlPlane serves resources to clients under test. Its methods may be called from any
 // goroutine, except that those that fail the test must run on the test's goroutine.
 type ControlPlane struct {
 	t         testing.TB
-	backend   backend
+	server    *memoryads.Server
 	log       *adslog.Log
 	uri       string
 	transport transport.Transport // nil: the default one
@@ -37,30 +37,24 @@ type servedType struct {
 	bodies map[string]string // encoded messages by the names of the resources
 }
 
-// A backend is a control plane on loopback or in memory.
-type backend interface {
-	set(d *resource.Descriptor, name string, m proto.Message, body []byte) error
-	setError(d *resource.Descriptor, name string, problem *rpcstatus.Status) error
-	remove(d *resource.Descriptor, name string) error
-	disconnect(err error)
-	reconnect()
-	hold() (release func())
-}
-
-// newControlPlane returns a control plane without a backend.
+// newControlPlane returns a control plane that clients cannot reach yet.
 func newControlPlane(t testing.TB, types []resource.Type) *ControlPlane {
 	t.Helper()
 	c := &ControlPlane{t: t, types: make(map[string]*servedType)}
+	kinds := make([]memoryads.Type, 0, len(types))
 	for i, typ := range types {
 		d := resource.Describe(typ)
 		if d == nil {
 			t.Fatalf("xdstest: type %d is nil or a zero handle", i+1)
 		}
 		c.types[d.Name] = &servedType{d, make(map[string]string)}
+		kinds = append(kinds, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard, Name: d.PeekName})
 	}
 	if len(types) == 0 {
 		t.Fatal("xdstest: a control plane needs at least one type, such as cluster.Type()")
 	}
+	c.server = memoryads.NewServer(kinds...)
+	c.log = c.server.Follow()
 	return c
 }
 
@@ -156,7 +150,7 @@ func (c *ControlPlane) SetNamed(name string, m proto.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	typ.bodies[name] = string(body)
-	c.check(c.backend.set(typ.Descriptor, name, m, body))
+	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: body, Wrapped: typ.PeekName == nil})
 }
 
 func (c *ControlPlane) encode(m proto.Message) []byte {
@@ -174,7 +168,7 @@ func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(s.bodies, name)
-	c.check(c.backend.setError(s.Descriptor, name, status.New(code, text).Proto()))
+	c.server.Set(s.URL(), memoryads.Resource{Name: name, Error: status.New(code, text).Proto()})
 }
 
 // Delete removes resources and errors. In the state-of-the-world variant, clients learn only that a
@@ -186,8 +180,8 @@ func (c *ControlPlane) Delete(typ resource.Type, names ...string) {
 	defer c.mu.Unlock()
 	for _, name := range names {
 		delete(s.bodies, name)
-		c.check(c.backend.remove(s.Descriptor, name))
 	}
+	c.server.Delete(s.URL(), names...)
 }
 
 var errDisconnected = errors.New("the test disconnected the control plane")
@@ -199,13 +193,17 @@ func (c *ControlPlane) Disconnect(err error) {
 	if err == nil {
 		err = errDisconnected
 	}
-	c.backend.disconnect(err)
+	c.server.Refuse(err)
+	c.server.Cut(err)
 }
 
 // Reconnect ends [ControlPlane.Disconnect]. Clients open their streams again after their backoff:
 // about a second at first, and longer the longer the outage was.
-func (c *ControlPlane) Reconnect() { c.backend.reconnect() }
+func (c *ControlPlane) Reconnect() { c.server.Refuse(nil) }
 
 // Hold keeps responses back until release is called. They are then sent in their order. While
 // responses are held back, clients wait for resources as they do for a slow control plane.
-func (c *ControlPlane) Hold() (release func()) { return c.backend.hold() }
+func (c *ControlPlane) Hold() (release func()) {
+	c.server.Hold()
+	return sync.OnceFunc(c.server.Release)
+}

@@ -76,13 +76,6 @@ func (l *Log) Await(ctx context.Context, done func() bool) error {
 	}
 }
 
-// Wake makes waiting calls of Await look again.
-func (l *Log) Wake() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.wake()
-}
-
 func (l *Log) wake() {
 	if l.changed != nil {
 		close(l.changed)
@@ -138,15 +131,6 @@ func (s *Stream) Close() {
 	defer s.log.mu.Unlock()
 	s.log.streams = slices.DeleteFunc(s.log.streams, func(o *Stream) bool { return o == s })
 	s.log.wake()
-}
-
-// Subscribed reports whether the stream subscribes to a name of a type, by itself or by the
-// wildcard.
-func (s *Stream) Subscribed(url, name string) bool {
-	s.log.mu.Lock()
-	defer s.log.mu.Unlock()
-	t, ok := s.types[url]
-	return ok && t.wants(name)
 }
 
 // Request notes a request of the client, of either variant.

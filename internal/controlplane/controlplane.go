@@ -26,7 +26,6 @@ type Server struct {
 	options []grpc.ServerOption
 	addr    string
 	gate    gate
-	follow  *following // nil: nobody called Follow
 
 	forgetful atomic.Bool
 
@@ -91,9 +90,6 @@ func (s *Server) Restart() error {
 func (s *Server) Stop() {
 	s.gate.release()
 	s.stop()
-	if s.follow != nil {
-		s.follow.stopped()
-	}
 }
 
 // Addr is "127.0.0.1:port".
@@ -119,9 +115,6 @@ func (s *Server) Update(resources map[string]proto.Message) error {
 		if !ok {
 			return fmt.Errorf("controlplane: %s is not served", url)
 		}
-		for name := range rs {
-			s.follow.clear(url, name, false)
-		}
 		if err := c.UpdateResources(rs, nil); err != nil {
 			return err
 		}
@@ -132,14 +125,6 @@ func (s *Server) Update(resources map[string]proto.Message) error {
 // Delete removes a resource of the type with the given full message name.
 func (s *Server) Delete(message, name string) error {
 	url := "type.googleapis.com/" + message
-	if err := s.deleteResource(url, name); err != nil {
-		return err
-	}
-	s.follow.clear(url, name, true)
-	return nil
-}
-
-func (s *Server) deleteResource(url, name string) error {
 	c, ok := s.caches[url]
 	if !ok {
 		return fmt.Errorf("controlplane: %s is not served", url)
@@ -150,9 +135,6 @@ func (s *Server) deleteResource(url, name string) error {
 // intercept notes each stream and, before the server adds to them, its requests.
 func (s *Server) intercept(srv any, ss grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	s.note(func() { s.streams++ })
-	if s.follow != nil {
-		return s.follow.serve(srv, recordingStream{ss, s}, handler)
-	}
 	return handler(srv, recordingStream{ss, s})
 }
 

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
@@ -57,7 +60,7 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	case transport.MethodDeltaADS:
 		st.protocol = &delta{stream: st, types: make(map[string]*deltaType)}
 	default:
-		return nil, fmt.Errorf("memoryads: no method %q", method)
+		return nil, status.Errorf(codes.Unimplemented, "memoryads: no method %q", method)
 	}
 	if err := s.faults.failing[method]; err != nil {
 		st.ended, st.err = true, err
