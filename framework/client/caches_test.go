@@ -13,8 +13,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"github.com/envoyproxy/go-control-plane/pkg/cache/types"
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
-	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
@@ -88,7 +86,7 @@ type cacheTest struct {
 	*client.Client
 	t      *testing.T
 	cache  string
-	server *controlplane.Memory
+	server *controlplane.Server
 	log    *strings.Builder
 	set    filler
 }
@@ -100,9 +98,11 @@ func atCaches(t *testing.T, f func(t *testing.T, c *cacheTest)) {
 			t.Run(cache+" "+protocol, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					kept, set := realCaches[cache](t)
-					s, log := controlplane.InMemory(kept), new(strings.Builder)
-					c, err := newWith(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1", protocol)}}), mustSet(t, allClusters),
-						withTransport(s), withLogger(slog.New(slog.NewTextHandler(log, nil))))
+					s, network := controlplane.InMemory(kept)
+					defer s.Stop()
+					log := new(strings.Builder)
+					c, err := newWith(config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("passthrough:///memory", protocol)}}), mustSet(t, allClusters),
+						withTransport(network), withLogger(slog.New(slog.NewTextHandler(log, nil))))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -141,16 +141,6 @@ func (c *cacheTest) has(name, want string) {
 	}
 }
 
-// nacks counts the requests that reject a response.
-func nacks(requests []proto.Message) (n int) {
-	for _, r := range requests {
-		if d, ok := r.(interface{ GetErrorDetail() *rpcstatus.Status }); ok && d.GetErrorDetail() != nil {
-			n++
-		}
-	}
-	return n
-}
-
 // rejectionLines counts the lines about rejected responses.
 func rejectionLines(log *strings.Builder) int {
 	return strings.Count(log.String(), `rejected" server=`)
@@ -182,7 +172,7 @@ func TestNoStormOfNACKs(t *testing.T) {
 				k.watch(fmt.Sprint("later", i))
 			}
 			pass(9*time.Second - time.Duration(c.changes)*500*time.Millisecond)
-			if n, most := nacks(k.server.Requests()), 12+c.changes; n == 0 || n > most {
+			if n, most := len(k.server.Rejections()), 12+c.changes; n == 0 || n > most {
 				t.Errorf("%d bad, %d changes: %d NACKs in 10 s, want 1 to %d", c.bad, c.changes, n, most)
 			}
 			if n := rejectionLines(k.log); n == 0 || n > 2 {
@@ -215,7 +205,7 @@ func TestRejectionsAreLoggedTogether(t *testing.T) {
 		if n := rejectionLines(k.log); n == 0 || n > 2 {
 			t.Errorf("%d log lines about rejections in 10 s; want 1 or 2:\n%s", n, k.log.String())
 		}
-		if n, most := nacks(k.server.Requests()), 12+names; n == 0 || n > most {
+		if n, most := len(k.server.Rejections()), 12+names; n == 0 || n > most {
 			t.Errorf("%d NACKs in 10 s; want 1 to %d", n, most)
 		}
 		pass(6 * time.Second)

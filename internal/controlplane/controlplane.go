@@ -16,7 +16,11 @@ import (
 	cachev3 "github.com/envoyproxy/go-control-plane/pkg/cache/v3"
 	serverv3 "github.com/envoyproxy/go-control-plane/pkg/server/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 )
 
 // A Server is a control plane. It keeps any resource of the types that it was
@@ -42,9 +46,8 @@ type Server struct {
 // Start serves the types with the given full message names on a free port of
 // 127.0.0.1, until Stop.
 func Start(messages []string, opts ...grpc.ServerOption) (*Server, error) {
-	s := &Server{caches: make(map[string]*cachev3.LinearCache), options: opts, addr: "127.0.0.1:0"}
-	s.changed = sync.NewCond(&s.mu)
-	s.gate.cond = sync.NewCond(&s.gate.mu)
+	s := newServer(opts...)
+	s.caches, s.addr = make(map[string]*cachev3.LinearCache), "127.0.0.1:0"
 	for _, m := range messages {
 		url := "type.googleapis.com/" + m
 		s.caches[url] = cachev3.NewLinearCache(url)
@@ -70,9 +73,31 @@ func (s *Server) Restart() error {
 	for url, c := range s.caches {
 		mux.Caches[url] = c
 	}
+	s.serve(lis, mux)
+	return nil
+}
+
+// InMemory serves a cache of any kind until Stop. Only connections of the returned transport reach
+// it, to servers with the URI "passthrough:///memory". It works in a bubble of testing/synctest.
+func InMemory(cache cachev3.Cache) (*Server, transport.Transport) {
+	s := newServer()
+	lis := bufconn.Listen(1 << 20)
+	s.serve(lis, cache)
+	return s, grpctransport.New(grpctransport.WithDialOptions(grpc.WithContextDialer(
+		func(ctx context.Context, _ string) (net.Conn, error) { return lis.DialContext(ctx) })))
+}
+
+func newServer(opts ...grpc.ServerOption) *Server {
+	s := &Server{options: opts}
+	s.changed = sync.NewCond(&s.mu)
+	s.gate.cond = sync.NewCond(&s.gate.mu)
+	return s
+}
+
+func (s *Server) serve(lis net.Listener, cache cachev3.Cache) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := grpc.NewServer(append([]grpc.ServerOption{grpc.StreamInterceptor(s.intercept)}, s.options...)...)
-	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, mux, nil))
+	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, cache, nil))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
@@ -83,7 +108,6 @@ func (s *Server) Restart() error {
 		g.Stop()
 		<-served
 	}
-	return nil
 }
 
 // Stop closes the listener and every connection.
