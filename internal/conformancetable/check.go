@@ -122,8 +122,8 @@ func names(cell string) (names []string) {
 	return names
 }
 
-// testsOf finds the tests, fuzz targets and examples of a package, by their names. A
-// package that is not there has none.
+// testsOf finds the tests, fuzz targets and examples of a package, by their names, and the
+// scenarios of its scripts. A package that does not exist has none.
 func testsOf(root fs.FS, dir string) (map[string]bool, error) {
 	tests := make(map[string]bool)
 	files, err := fs.Glob(root, path.Join(dir, "*_test.go"))
@@ -146,7 +146,36 @@ func testsOf(root fs.FS, dir string) (map[string]bool, error) {
 			}
 		}
 	}
-	return tests, nil
+	if !tests[scripts] {
+		return tests, nil
+	}
+	return tests, addScenarios(root, dir, tests)
+}
+
+// scripts is the test that runs the scripts of a package: testdata/FILE.txt with "subtest NAME" lines.
+const scripts = "TestScripts"
+
+// addScenarios adds the names of script files, TestScripts/FILE, and of the scenarios in them,
+// TestScripts/FILE/NAME.
+func addScenarios(root fs.FS, dir string, tests map[string]bool) error {
+	files, err := fs.Glob(root, path.Join(dir, "testdata", "*.txt"))
+	if err != nil {
+		return fmt.Errorf("package %q: %w", dir, err)
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			return err
+		}
+		name := scripts + "/" + strings.TrimSuffix(path.Base(file), ".txt")
+		tests[name] = true
+		for line := range strings.Lines(string(text)) {
+			if scenario, ok := strings.CutPrefix(strings.TrimSpace(line), "subtest "); ok && scenario != "end" {
+				tests[name+"/"+scenario] = true
+			}
+		}
+	}
+	return nil
 }
 
 func isTest(name string) bool {

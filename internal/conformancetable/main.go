@@ -1,5 +1,6 @@
 // Command conformancetable checks the table of docs/conformance.md: every test that
-// a row names exists, in a package that the row names.
+// a row names exists, in a package that the row names. A test may be a scenario of a script,
+// TestScripts/FILE/NAME.
 //
 //	go run ./internal/conformancetable
 //

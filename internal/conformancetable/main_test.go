@@ -40,11 +40,20 @@ func TestFaults(t *testing.T) {
 		"a/a_test.go": {Data: []byte("package a\nfunc TestA(t *testing.T) {}\nfunc helper() {}\nfunc (x X) TestM() {}\nfunc FuzzA(f *testing.F) {}\n")},
 		"b/b_test.go": {Data: []byte("package b\nfunc TestB(t *testing.T) {}\n")},
 		"c/c.go":      {Data: []byte("package c\nfunc TestC() {}\n")},
+		// Package d runs scripts, package b does not.
+		"d/d_test.go":        {Data: []byte("package d\nfunc TestScripts(t *testing.T) {}\n")},
+		"d/testdata/a57.txt": {Data: []byte("subtest timer\n\n# subtest comment\n\nsubtest end\n")},
+		"b/testdata/b.txt":   {Data: []byte("subtest timer\n\nsubtest end\n")},
 	}
 	for table, want := range map[string]string{
 		"| A1 | a rule with `code` | `a` | `TestA`, `FuzzA` |\n":              "",
 		"| A1 | a rule | with bars | `a`, `b` | `TestB` |\n":                  "",
 		"| A1 | rule | `a` | `TestA` |\n\n| row | of | another | table |\n":   "",
+		"| A1 | rule | `d` | `TestScripts/a57`, `TestScripts/a57/timer` |\n":  "",
+		"| A1 | rule | `d` | `TestScripts/a57/comment` |\n":                   "there is no TestScripts/a57/comment in d",
+		"| A1 | rule | `d` | `TestScripts/a57/end` |\n":                       "there is no TestScripts/a57/end in d",
+		"| A1 | rule | `d` | `TestScripts/a58` |\n":                           "there is no TestScripts/a58 in d",
+		"| A1 | rule | `b` | `TestScripts/b/timer` |\n":                       "there is no TestScripts/b/timer in b",
 		"| A1 | rule | `a` | `TestB` |\n":                                     "conformance.md:5: there is no TestB in a",
 		"| A1 | rule | `a` | `TestA` |\n| A2 | rule | `a`, `b` | `TestX` |\n": "conformance.md:6: there is no TestX in a, b",
 		"| A1 | rule | `a` | `helper` |\n":                                    "there is no helper",

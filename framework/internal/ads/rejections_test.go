@@ -2,55 +2,46 @@ package ads
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 )
 
-// A naiveServer sends its next content as soon as it reads an answer, like caches of control
-// planes that compare versions.
-type naiveServer struct {
-	*rig
-	contents []Received
-	sent     int
-}
+const ms = time.Millisecond
 
-func (s *naiveServer) answer() {
-	c := s.contents[s.sent%len(s.contents)]
-	s.sent++
-	c.Type, c.Version, c.Nonce = endpoints, "v", fmt.Sprint(s.sent)
-	s.do(c)
-}
-
-// run exchanges messages for d and counts NACKs.
-func (s *naiveServer) run(d time.Duration) (nacks int) {
-	s.t.Helper()
-	s.answer()
-	s.requests(d, func(req Send) {
-		if req.Reject != "" {
+// runServer runs a server that sends its next content 1 ms after it has read an answer, like caches of
+// control planes that compare versions. It returns the number of NACKs.
+func runServer(t *testing.T, protocol Protocol, d time.Duration, contents ...string) (nacks int) {
+	t.Helper()
+	r := newRigOf(t, protocol)
+	r.run("subscribe endpoint a")
+	sent := 0
+	next := func() string {
+		sent++
+		return fmt.Sprintf("response endpoint version=v nonce=%d %s", sent, contents[(sent-1)%len(contents)])
+	}
+	r.onSend = func(s Send) {
+		if s.Reject != "" {
 			nacks++
 		}
-		s.pass(time.Millisecond)
-		s.answer()
-	})
+		r.now = r.now.Add(ms)
+		r.respond(r.parse([]string{next()})[0].args)
+	}
+	r.run(next(), "wait "+d.String())
 	return nacks
 }
 
 func TestRejectedContentThatComesAgainIsAnsweredWithAPause(t *testing.T) {
-	bad := Received{Reject: "bad", Digest: 1, Bad: []uint64{1}}
 	for _, c := range []struct {
 		name     string
-		contents []Received
+		contents []string
 	}{
-		{"the same", []Received{bad}},
-		{"in turns with another", []Received{bad, {Reject: "worse", Digest: 2, Bad: []uint64{2}}}},
+		{"the same", []string{"nack=bad content=1"}},
+		{"in turns with another", []string{"nack=bad content=1", "nack=worse content=2"}},
 	} {
 		for _, protocol := range []Protocol{StateOfTheWorld, Delta} {
 			for d, most := range map[time.Duration]int{10 * time.Second: 8, 10 * time.Minute: 30} {
-				r := newDeltaRig(t, protocol)
-				r.open(endpoints, "a")
-				s := &naiveServer{rig: r, contents: c.contents}
-				if n := s.run(d); n < 7 || n > most*len(c.contents) {
+				if n := runServer(t, protocol, d, c.contents...); n < 7 || n > most*len(c.contents) {
 					t.Errorf("%s, protocol %v: %d NACKs in %v, want 7 to %d", c.name, protocol, n, d, most*len(c.contents))
 				}
 			}
@@ -58,156 +49,233 @@ func TestRejectedContentThatComesAgainIsAnsweredWithAPause(t *testing.T) {
 	}
 }
 
-// Good content in between is acknowledged at once, and does not make the bad one new.
+// Valid content between the invalid one is acknowledged at once, and does not make the invalid one new.
 func TestContentThatAlternatesIsPacedToo(t *testing.T) {
-	r := newRig(t)
-	r.open(endpoints, "a")
-	s := &naiveServer{rig: r, contents: []Received{{Reject: "bad", Digest: 1, Bad: []uint64{1}}, {}}}
-	if n := s.run(10 * time.Second); n < 7 || n > 8 {
+	if n := runServer(t, StateOfTheWorld, 10*time.Second, "nack=bad content=1", ""); n < 7 || n > 8 {
 		t.Errorf("%d NACKs in 10 s, want 7 or 8", n)
 	}
 }
 
 func TestOtherContentIsAnsweredAtOnce(t *testing.T) {
 	for _, protocol := range []Protocol{StateOfTheWorld, Delta} {
-		r := newDeltaRig(t, protocol)
-		r.open(endpoints, "a")
+		r := newRigOf(t, protocol)
+		r.run("subscribe endpoint a")
 		for i := range 100 {
-			r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: uint64(i), Bad: []uint64{uint64(i)}})
-			if nack := r.sent(); nack.Repeats != 0 {
+			if nack := r.one(fmt.Sprintf("response endpoint nonce=%d nack=bad content=%d", i, i)); nack.Reject == "" || nack.Repeats != 0 {
 				t.Fatalf("NACK %d = %+v", i, nack)
 			}
 		}
-		r.do(Received{Type: endpoints, Nonce: "x", Reject: "bad", Digest: 99, Bad: []uint64{99}})
-		r.silent() // it waits
-		r.do(Received{Type: endpoints, Nonce: "y"})
-		if ack := r.sent(); ack.Nonce != "y" || ack.Reject != "" {
+		if early := r.run("response endpoint nonce=x nack=bad content=99"); len(early) > 0 {
+			t.Errorf("NACK of repeated content = %+v, want a delay", early)
+		}
+		if ack := r.one("response endpoint nonce=y"); ack.Nonce != "y" || ack.Reject != "" {
 			t.Errorf("request = %+v, want the ACK of the good response", ack)
 		}
 	}
 }
 
-// A server that resends content slowly gets its NACKs at once.
-func TestContentThatComesAgainLaterIsAnsweredAtOnce(t *testing.T) {
-	r := newRig(t)
-	r.open(endpoints, "a")
-	for i := range 10 {
-		r.do(Received{Type: endpoints, Nonce: fmt.Sprint(i), Reject: "bad", Digest: 1, Bad: []uint64{1}})
-		r.sent()
-		r.pass(2 * time.Second)
-	}
-}
-
-// With the nonce of the response whose NACK waits, a change of subscriptions would read as
-// an ACK of bad content. So it has the previous nonce, the NACK follows with the new list, and
-// then a plain request for a server that ignores both.
+// Each change during a delay is sent at once: with the previous nonce, then with the NACK, and then in a plain
+// request for a server that ignores both.
 func TestChangeDuringAPauseIsNoACK(t *testing.T) {
 	r := newRig(t)
-	r.open(endpoints, "a")
-	names := []string{"a"}
+	r.run("subscribe endpoint a")
 	nonce := 0
-	reject := func() {
+	reject := func() string {
 		nonce++
-		r.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(nonce), Reject: "bad", Digest: 1, Bad: []uint64{1}, Rejected: []string{"a"}})
+		return fmt.Sprintf("response endpoint version=bad nonce=%d content=1 a=invalid", nonce)
 	}
-	reject()
-	r.next("a")
+	r.run(reject())
 	for i := range 10 {
-		r.pass(time.Millisecond)
-		reject()
-		names = append(names, fmt.Sprint("b", i))
-		r.do(Subscribe{endpoints, names[i+1]})
-		for _, want := range []struct {
+		r.run("wait 1ms", reject())
+		sends := r.run("wait 1ms", fmt.Sprint("subscribe endpoint b", i))
+		if len(sends) != 3 {
+			t.Fatalf("change %d: %d requests, want 3", i, len(sends))
+		}
+		for k, want := range []struct {
 			nonce  int
 			reject string
-		}{{nonce - 1, ""}, {nonce, "bad"}, {nonce, ""}} {
-			req := r.sent()
+		}{{nonce - 1, ""}, {nonce, "a: invalid"}, {nonce, ""}} {
+			req := sends[k]
 			if req.Nonce != fmt.Sprint(want.nonce) || req.Reject != want.reject || req.Version != "" || len(req.Names) != i+2 {
 				t.Fatalf("change %d: request = %+v, want nonce %d, rejection %q, no version, %d names", i, req, want.nonce, want.reject, i+2)
 			}
 		}
-		r.silent()
 	}
 }
 
-// A stubbornServer ignores requests with an old nonce, and resends the same bad content as
-// soon as it reads another request. Its response comes before the client knows that its
-// request has left.
-type stubbornServer struct {
-	*rig
-	nonce int
-	names []string // of the last request that it did not pass over
-	nacks int
-}
-
-func (s *stubbornServer) respond() {
-	s.nonce++
-	s.do(Received{Type: endpoints, Version: "bad", Nonce: fmt.Sprint(s.nonce), Reject: "bad", Digest: 1, Bad: []uint64{1}})
-}
-
-// serve reads all that the machine has to send without any time passing.
-func (s *stubbornServer) serve() {
-	s.t.Helper()
-	for range 100 {
-		i := slices.IndexFunc(s.do(Turn{}), func(e Effect) bool { _, ok := e.(Send); return ok })
-		if i < 0 {
-			return
-		}
-		req := s.m.effects[i].(Send)
-		if req.Reject != "" {
-			s.nacks++
-		}
-		if req.Nonce == "" || req.Nonce == fmt.Sprint(s.nonce) {
-			s.names = slices.Sorted(slices.Values(req.Names))
-			s.respond()
-		}
-		s.do(Written{})
-	}
-	s.t.Fatalf("the machine does not stop sending; names = %v", s.names)
-}
-
+// This server ignores requests with an old nonce, and resends the same invalid content as soon as it reads another
+// request. Its response arrives before the client knows that its request was sent.
 func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
-	s := &stubbornServer{rig: newRig(t)}
-	s.open(endpoints, "a", "b")
-	s.respond()
-	s.serve()
+	r := newRig(t)
+	var names []string // of the last request that the server did not ignore
+	nonce, nacks := 0, 0
+	respond := func() {
+		nonce++
+		r.respond(r.parse([]string{fmt.Sprintf("response endpoint version=bad nonce=%d nack=bad content=1", nonce)})[0].args)
+	}
+	r.run("subscribe endpoint a b")
+	r.onSend = func(s Send) {
+		if s.Reject != "" {
+			nacks++
+		}
+		if s.Nonce == "" || s.Nonce == fmt.Sprint(nonce) {
+			names = sorted(s.Names)
+			respond()
+		}
+	}
+	respond()
+	r.run()
 	for i, c := range []struct {
-		change Event
-		want   []string
+		change string
+		want   string
 		nacks  int
 	}{
-		{Subscribe{endpoints, "c"}, []string{"a", "b", "c"}, 1},
-		{Unsubscribe{endpoints, "b"}, []string{"a", "c"}, 1},
+		{"subscribe endpoint c", "a b c", 1},
+		{"unsubscribe endpoint b", "a c", 1},
 		// The server may not have read that the name was dropped.
-		{Subscribe{endpoints, "b"}, []string{"a", "b", "c"}, maxAnew + 2},
+		{"subscribe endpoint b", "a b c", maxAnew + 2},
 	} {
-		s.pass(10 * time.Second)
-		s.serve() // the NACK of the last content
-		s.nacks = 0
-		s.do(c.change)
-		s.serve()
-		if !slices.Equal(s.names, c.want) || s.nacks > c.nacks {
-			t.Errorf("change %d: the server has %v after %d NACKs, want %v after %d", i, s.names, s.nacks, c.want, c.nacks)
+		r.now = r.now.Add(10 * time.Second)
+		r.run() // the NACK of the last content
+		nacks = 0
+		r.run(c.change)
+		if got := strings.Join(names, " "); got != c.want || nacks > c.nacks {
+			t.Errorf("change %d: the server has %s after %d NACKs, want %s after %d", i, got, nacks, c.want, c.nacks)
 		}
 	}
 }
 
-// A change that leaves during a pause does not wait for the NACK. If a good response comes
-// before that NACK, its ACK has the new names: no plain request follows.
-func TestNoRequestFollowsAnACKAfterAChangeDuringAPause(t *testing.T) {
-	r := newRig(t)
-	r.open(endpoints, "a")
-	for _, nonce := range []string{"1", "2"} {
-		r.do(Received{Type: endpoints, Version: "bad", Nonce: nonce, Reject: "bad", Digest: 1, Bad: []uint64{1}, Rejected: []string{"a"}})
-		if nonce == "1" {
-			r.next("a")
+// A rejection with the given content and rejected resources, and the time that its NACK
+// waits.
+func (r *rejections) pause(now *time.Time, digest uint64, bad ...uint64) time.Duration {
+	u := r.met(&Received{Reject: "bad", Digest: digest, Bad: bad}, *now)
+	wait := max(u.until.Sub(*now), 0)
+	*now = now.Add(wait)
+	u.answered(*now)
+	return wait
+}
+
+func newTestRejections() *rejections {
+	r := newRejections(&Config{Rejected: DefaultRejected, Random: func() float64 { return 0.5 }})
+	return &r
+}
+
+// Content that was rejected waits longer each time that it comes again at once.
+func TestPausesOfRejections(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		after   time.Duration // from a NACK to the next response
+		digests []uint64
+		want    []time.Duration
+	}{
+		{"the same", 0, []uint64{1, 1, 1, 1}, []time.Duration{0, 100 * ms, 200 * ms, 400 * ms}},
+		{"the same a second later", time.Second, []uint64{1, 1, 1}, []time.Duration{0, 100 * ms, 200 * ms}},
+		{"the same after more than a second", time.Second + 1, []uint64{1, 1, 1}, []time.Duration{0, 0, 0}},
+		{"others", 0, []uint64{1, 2, 3, 4, 5, 6, 7}, []time.Duration{0, 0, 0, 0, 0, 100 * ms, 200 * ms}},
+		{"two in turn", 0, []uint64{1, 2, 1, 2}, []time.Duration{0, 0, 100 * ms, 200 * ms}},
+		{
+			"as many as are remembered", 0,
+			[]uint64{1, 2, 3, 4, 5, 6, 7, 8, 1},
+			[]time.Duration{0, 0, 0, 0, 0, 100 * ms, 200 * ms, 400 * ms, 800 * ms},
+		},
+	} {
+		r, now := newTestRejections(), time.Unix(0, 0)
+		for i, d := range c.digests {
+			if got := r.pause(&now, d, 42); got != c.want[i] {
+				t.Errorf("%s: NACK %d waits for %v, want %v", c.name, i, got, c.want[i])
+			}
+			now = now.Add(c.after)
 		}
 	}
-	r.silent()
-	r.do(Subscribe{endpoints, "b"}, Turn{})
-	r.do(Received{Type: endpoints, Version: "good", Nonce: "3", Accepted: []Accepted{{Name: "a"}, {Name: "b"}}}, Written{})
-	if req := r.next("a", "b"); req.Nonce != "3" || req.Version != "good" || req.Reject != "" {
-		t.Fatalf("request = %+v, want the ACK of response 3", req)
+}
+
+// Eight runs of rejections are remembered, those that were met last.
+func TestRunsOfRejectionsAreBounded(t *testing.T) {
+	for runs, remembered := range map[uint64]bool{maxRuns: true, maxRuns + 1: false} {
+		r, now := newTestRejections(), time.Unix(0, 0)
+		for i := range runs {
+			r.pause(&now, i, i)
+		}
+		if wait := r.pause(&now, 0, 0); (wait > 0) != remembered {
+			t.Errorf("the first of %d runs waits for %v", runs, wait)
+		}
+		if len(r.runs) != maxRuns {
+			t.Errorf("%d runs are remembered, want %d", len(r.runs), maxRuns)
+		}
 	}
-	r.silent()
+}
+
+// Of a run, eight contents and 256 rejected resources are remembered.
+func TestRunsAreBounded(t *testing.T) {
+	r, now := newTestRejections(), time.Unix(0, 0)
+	var bad []uint64
+	for i := range uint64(maxBad + 1) {
+		bad = append(bad, i)
+	}
+	r.pause(&now, 1, bad...)
+	if n := len(r.runs[0].bad); n != maxBad {
+		t.Errorf("%d rejected resources are remembered, want %d", n, maxBad)
+	}
+	for d := range uint64(2 * maxContents) {
+		r.pause(&now, d, 0)
+	}
+	if n := len(r.runs[0].contents); n != maxContents {
+		t.Errorf("%d contents are remembered, want %d", n, maxContents)
+	}
+	if wait := r.pause(&now, 99, maxBad); wait != 0 || len(r.runs) != 2 {
+		t.Errorf("a resource that is not remembered waits for %v in one of %d runs, want a run of its own", wait, len(r.runs))
+	}
+}
+
+// The log has one line a minute about a run, and another about resources that are new.
+func TestRunsAreLoggedSeldom(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		bad   uint64 // beside the first one
+		quiet bool
+	}{
+		{time.Minute - 1, 0, true},
+		{time.Minute, 0, false},
+		{1, 1, false},
+	} {
+		r, start := newTestRejections(), time.Unix(1000, 0)
+		u := r.met(&Received{Reject: "bad", Digest: 1, Bad: []uint64{0}}, start)
+		if u.answered(start) {
+			t.Error("the first rejection is not logged")
+		}
+		u = r.met(&Received{Reject: "bad", Digest: 1, Bad: []uint64{0, c.bad}}, start)
+		if quiet := u.answered(start.Add(c.after)); quiet != c.quiet {
+			t.Errorf("%v later, with resource %d: quiet = %v, want %v", c.after, c.bad, quiet, c.quiet)
+		}
+	}
+}
+
+// A response that comes while the NACK of the same content waits does not make it wait longer.
+func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
+	r, now := newTestRejections(), time.Unix(0, 0)
+	r.pause(&now, 1, 42)
+	ev := &Received{Reject: "bad", Digest: 1, Bad: []uint64{42}}
+	until := r.met(ev, now).until
+	if u := r.met(ev, now.Add(50*ms)); !u.until.Equal(until) || u.repeats != 1 {
+		t.Errorf("the NACK waits until %v, want %v", u.until, until)
+	}
+	if u := r.met(ev, until); !u.until.Equal(until.Add(200*ms)) || u.repeats != 2 {
+		t.Errorf("after the pause, the NACK waits until %v, want 200 ms more", u.until)
+	}
+}
+
+// A NACK that left before its time is no reason to wait longer for the next one.
+func TestEarlyNackDoesNotProlongThePause(t *testing.T) {
+	r, now := newTestRejections(), time.Unix(0, 0)
+	ev := &Received{Reject: "bad", Digest: 1, Bad: []uint64{42}}
+	r.pause(&now, 1, 42)
+	r.met(ev, now).answered(now)
+	if u := r.met(ev, now); u.repeats != 1 || !u.until.Equal(now.Add(100*ms)) {
+		t.Errorf("after an early NACK: %d repeats, waits for %v; want 1, 100 ms", u.repeats, u.until.Sub(now))
+	}
+	u := r.runs[0]
+	u.answered(u.until)
+	if u = r.met(ev, u.until); u.repeats != 2 {
+		t.Errorf("after a NACK in time: %d repeats, want 2", u.repeats)
+	}
 }
