@@ -37,8 +37,12 @@ func New(opts ...Option) (*Client, error) {
 	return c, err
 }
 
-func newClient(s *environment.Scope) *Client {
-	return &Client{base: resource.NewBase(s.Client), scope: s, close: sync.OnceValue(s.Release)}
+func newClient(core *environment.Env, name string) (*Client, error) {
+	s, err := core.NewScope(name)
+	if err != nil {
+		return nil, fmt.Errorf("xdsforge: %w", err)
+	}
+	return &Client{base: resource.NewBase(s.Client), scope: s, close: sync.OnceValue(s.Release)}, nil
 }
 
 // Close ends all watches and streams of the client. It waits neither for watchers nor, for longer
@@ -56,15 +60,11 @@ var errZeroClient = fmt.Errorf("xdsforge: the Client is %w: it was not made by N
 
 // Snapshot describes the state of the client. It returns the error of ctx, or [ErrClosed].
 func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
-	if c.scope == nil {
-		return status.Snapshot{}, errZeroClient
-	}
-	s, err := c.scope.Snapshot(ctx)
-	if err != nil {
-		return status.Snapshot{}, fmt.Errorf("xdsforge: %w", err)
-	}
-	return s, nil
+	return c.Status().Snapshot(ctx)
 }
+
+// Status returns access to the state of the client.
+func (c *Client) Status() ClientStatus { return ClientStatus{c.scope} }
 
 // LoadStore returns the store of the load that the client reports to a server: one store for
 // equal entries, whichever authority they belong to. The error is load.ErrServerNotInBootstrap

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -113,11 +114,28 @@ func (e *Env) NewClient() (*Client, error) {
 	if core == nil {
 		return nil, errZero
 	}
-	scope, err := core.NewScope()
-	if err != nil {
-		return nil, fmt.Errorf("xdsforge: %w", err)
+	return newClient(core, "")
+}
+
+// NewNamedClient returns a client as NewClient does. Snapshots and CSDS show it under the name, which
+// must neither be empty nor begin with "#".
+func (e *Env) NewNamedClient(name string) (*Client, error) {
+	core := environment.Of(e)
+	if core == nil {
+		return nil, errZero
 	}
-	return newClient(scope), nil
+	if err := checkName(name); err != nil {
+		return nil, fmt.Errorf("xdsforge: NewNamedClient: %w", err)
+	}
+	return newClient(core, name)
+}
+
+// checkName returns an error for a name that could be taken for another scope.
+func checkName(name string) error {
+	if name == "" || strings.HasPrefix(name, "#") {
+		return fmt.Errorf("name = %q; must neither be empty nor begin with \"#\", which is for scopes of gRFC A71", name)
+	}
+	return nil
 }
 
 // Bootstrap returns the bootstrap configuration.
@@ -137,7 +155,7 @@ func (e *Env) Types() *resource.Set {
 }
 
 // Snapshots describes the clients of the environment, ordered by their scopes: those of
-// NewClient, one for all gRPC servers, and one for each target of gRPC channels (gRFC A71).
+// NewClient and NewNamedClient, one for all gRPC servers, and one for each target of gRPC channels (gRFC A71).
 func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
 	core := environment.Of(e)
 	if core == nil {
@@ -148,6 +166,19 @@ func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
 		return nil, fmt.Errorf("xdsforge: %w", err)
 	}
 	return snapshots, nil
+}
+
+// Clients returns the open clients of the environment with their scopes, in the order of Snapshots.
+func (e *Env) Clients() []ClientStatus {
+	core := environment.Of(e)
+	if core == nil {
+		return nil
+	}
+	var list []ClientStatus
+	for _, s := range core.Scopes() {
+		list = append(list, ClientStatus{s})
+	}
+	return list
 }
 
 // Close says that nothing more will be made of the environment. Clients, channels and servers

@@ -196,7 +196,13 @@ func TestZeroEnv(t *testing.T) {
 	if _, err := e.Snapshots(t.Context()); err == nil || e.Bootstrap() != nil || e.Types() != nil || e.Close() != nil {
 		t.Errorf("Snapshots: %v", err)
 	}
+	if _, err := e.NewNamedClient("name"); err == nil || e.Clients() != nil {
+		t.Errorf("NewNamedClient: %v", err)
+	}
 	var c xdsforge.Client
+	if _, err := c.Status().Summary(t.Context()); !errors.Is(err, xdsforge.ErrClosed) || c.Status().Scope() != "" {
+		t.Errorf("Summary of a zero Client: %v", err)
+	}
 	if _, err := c.Snapshot(t.Context()); !errors.Is(err, xdsforge.ErrClosed) {
 		t.Errorf("Snapshot of a zero Client: %v", err)
 	}
@@ -219,5 +225,56 @@ func TestLoadStore(t *testing.T) {
 	other := parse(t, strings.Replace(someBootstrap, `"memory"`, `"elsewhere"`, 1))
 	if _, err := c.LoadStore(other.Servers()[0]); !errors.Is(err, load.ErrServerNotInBootstrap) {
 		t.Errorf("LoadStore of another server: %v; want %v", err, load.ErrServerNotInBootstrap)
+	}
+}
+
+// TestClientsOfAnEnv expects the clients of the program by their names, each with its own state.
+func TestClientsOfAnEnv(t *testing.T) {
+	e := newEnv(t, xdsforge.WithClientName("program"))
+	scopes := func() (list []string) {
+		t.Helper()
+		snapshots, err := e.Snapshots(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, c := range e.Clients() {
+			s, err := c.Summary(t.Context())
+			if err != nil || s.Scope != c.Scope() || snapshots[i].Scope != c.Scope() {
+				t.Errorf("client %q: %v, %v; want its scope as in Snapshots, %v", c.Scope(), s, err, snapshots[i])
+			}
+			list = append(list, c.Scope())
+		}
+		return list
+	}
+	if got := scopes(); len(got) != 0 {
+		t.Errorf("clients = %q; want none", got)
+	}
+	plain, err := e.NewClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	named, err := e.NewNamedClient("checkout")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := scopes(); !slices.Equal(got, []string{"checkout", "program"}) {
+		t.Errorf("clients = %q; want both", got)
+	}
+	list := e.Clients()
+	_ = named.Close()
+	if got := scopes(); !slices.Equal(got, []string{"program"}) {
+		t.Errorf("clients = %q after Close of one; want the other", got)
+	}
+	if _, err := list[0].Snapshot(t.Context()); !errors.Is(err, xdsforge.ErrClosed) {
+		t.Errorf("Snapshot of a closed client: %v", err)
+	}
+	_ = plain.Close()
+	for _, name := range []string{"", "#server"} {
+		if _, err := e.NewNamedClient(name); err == nil || !strings.Contains(err.Error(), "name = ") {
+			t.Errorf("NewNamedClient(%q): %v; want an error", name, err)
+		}
+		if _, err := xdsforge.NewEnv(xdsforge.WithClientName(name)); err == nil || !strings.Contains(err.Error(), "WithClientName") {
+			t.Errorf("WithClientName(%q): %v; want an error", name, err)
+		}
 	}
 }

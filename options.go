@@ -108,6 +108,18 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
+// WithClientName sets the name of the clients of [New] and [Env.NewClient] in snapshots and CSDS. It
+// must neither be empty nor begin with "#". Without it, these clients have no name.
+func WithClientName(name string) Option {
+	return func(s *settings) error {
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("WithClientName: %w", err)
+		}
+		s.ClientName = name
+		return nil
+	}
+}
+
 // WithTransport sets how clients reach control planes. The default is gRPC, as package
 // grpctransport has it. The Env then shares its connections with no other Env.
 func WithTransport(t transport.Transport) Option {

@@ -8,17 +8,30 @@ import (
 	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 )
 
 // Snapshot returns the state of the client. It fails with ctx's error, or with ErrClosed.
-func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
+func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) { return c.picture(ctx, true) }
+
+// Summary returns the state of the client without its resources. Its time does not depend on their
+// number. It fails with ctx's error, or with ErrClosed.
+func (c *Client) Summary(ctx context.Context) (status.Snapshot, error) { return c.picture(ctx, false) }
+
+func (c *Client) picture(ctx context.Context, resources bool) (status.Snapshot, error) {
 	reply := make(chan status.Snapshot, 1)
-	c.loop.post(pictured{reply})
+	c.loop.post(pictured{reply, resources})
 	select {
 	case s := <-reply:
+		s.Node = new(corev3.Node)
+		if err := proto.Unmarshal(c.node, s.Node); err != nil {
+			return status.Snapshot{}, fmt.Errorf("client: decoding the node: %w", err)
+		}
 		order(&s)
 		return s, nil
 	case <-c.done:
@@ -31,21 +44,31 @@ func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 // order sorts the unordered parts of a snapshot outside of the loop.
 func order(s *status.Snapshot) {
 	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
-		switch {
-		case a.OldStyle:
-			return -1
-		case b.OldStyle:
-			return 1
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(oldStyleFirst(a.OldStyle, b.OldStyle), strings.Compare(a.Name, b.Name))
+	})
+	slices.SortStableFunc(s.Counts, func(a, b status.Count) int { // they have the order of states
+		return cmp.Or(oldStyleFirst(a.OldStyle, b.OldStyle), strings.Compare(a.Authority, b.Authority), strings.Compare(a.Type, b.Type))
 	})
 	slices.SortFunc(s.Resources, func(a, b status.Resource) int {
 		return cmp.Or(strings.Compare(a.Type, b.Type), strings.Compare(a.Name.String(), b.Name.String()))
 	})
 }
 
-// pictured asks the loop for a snapshot.
-type pictured struct{ reply chan<- status.Snapshot }
+func oldStyleFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// pictured asks the loop for a snapshot, with or without resources.
+type pictured struct {
+	reply     chan<- status.Snapshot
+	resources bool
+}
 
 func (e pictured) apply(l *loop, now time.Time) {
 	c := l.client
@@ -55,6 +78,14 @@ func (e pictured) apply(l *loop, now time.Time) {
 	}
 	for a := range c.allScopes() {
 		s.Authorities = append(s.Authorities, a.picture(a == c.oldStyle))
+		for n := range a.machine.Counts() {
+			s.Counts = append(s.Counts, status.Count{
+				Authority: a.name, OldStyle: a == c.oldStyle, Type: n.Type.Name, State: n.State.String(), Cached: n.Cached, Resources: n.Resources,
+			})
+		}
+		if !e.resources {
+			continue
+		}
 		for e := range a.machine.Entries() {
 			s.Resources = append(s.Resources, picture(e, a.name, now))
 		}
@@ -96,7 +127,7 @@ func (a *authorityScope) picture(oldStyle bool) status.Authority {
 func picture(e authority.Entry, name string, now time.Time) status.Resource {
 	r := status.Resource{
 		Type: e.Type.Name, Name: e.Name, Authority: name, State: e.State.String(),
-		Update: e.Update, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err,
+		Update: e.Update, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err, ErrAt: e.FailedAt,
 		RejectedVersion: e.RejectedVersion, RejectedAt: e.RejectedAt, Collection: e.Collection,
 	}
 	for _, w := range e.Watchers {

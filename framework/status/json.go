@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 
+	"google.golang.org/protobuf/encoding/protojson"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
 )
@@ -42,6 +44,23 @@ func kindOf(err error) string {
 		}
 	}
 	return ""
+}
+
+// MarshalJSON returns all fields that are set. Node is in the JSON mapping of protobuf.
+func (s Snapshot) MarshalJSON() ([]byte, error) {
+	type fields Snapshot
+	var node json.RawMessage
+	if s.Node != nil {
+		b, err := protojson.Marshal(s.Node)
+		if err != nil {
+			return nil, err
+		}
+		node = b // json.Marshal removes the white space, which varies
+	}
+	return json.Marshal(struct {
+		fields
+		Node json.RawMessage `json:"node,omitempty"`
+	}{fields(s), node})
 }
 
 // MarshalJSON returns all fields that are set. Err is an object with its kind, such as "TRANSPORT",

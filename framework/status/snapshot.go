@@ -1,7 +1,10 @@
 package status
 
 import (
+	"strings"
 	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -11,12 +14,18 @@ import (
 // A Snapshot is the state of a client at one moment. It never changes and may be read by any number
 // of goroutines. Its JSON contains everything but credentials and secrets. Each of its parts prints
 // as one line.
+//
+// A summary is a Snapshot without Resources. The client takes it in the same time for any number of
+// resources.
 type Snapshot struct {
 	// Scope is the part of the program that uses the client (gRFC A71): the target of gRPC
-	// channels, "#server" for gRPC servers, and "" for the program's own client.
+	// channels, "#server" for gRPC servers, and the name that the program gave its own client.
 	Scope  string    `json:"scope,omitzero"`
 	Taken  time.Time `json:"taken,omitzero"`
 	NodeID string    `json:"nodeId,omitzero"`
+	// Node is the node as the client sends it: the node of the bootstrap, with user agent and client
+	// features. It belongs to the snapshot.
+	Node *corev3.Node `json:"-"`
 	// Servers are the servers of the bootstrap file, each once, in the order in which authorities
 	// first name them.
 	Servers []Server `json:"servers,omitempty"`
@@ -25,6 +34,9 @@ type Snapshot struct {
 	// Resources are the watched resources, the watched collections, and the members of those
 	// collections, ordered by type and name.
 	Resources []Resource `json:"resources,omitempty"`
+	// Counts are the numbers of resources by authority, type and state, in that order. Collections
+	// are not counted.
+	Counts []Count `json:"counts,omitempty"`
 	// SlowWatchers counts how often a watcher exceeded its time budget.
 	SlowWatchers uint64 `json:"slowWatchers,omitzero"`
 }
@@ -89,6 +101,9 @@ type Resource struct {
 	Expires time.Time       `json:"expires,omitzero"` // the end of its time to live; zero: none
 	// Err is a problem of the resource. If Update is set, it stays in use.
 	Err error `json:"-"`
+	// ErrAt is the time of the error that belongs to the state, such as the last rejection. It is
+	// zero if Err only means that no control plane is reachable.
+	ErrAt time.Time `json:"errorAt,omitzero"`
 	// RejectedVersion is the last rejected version, at RejectedAt.
 	RejectedVersion string    `json:"rejectedVersion,omitzero"`
 	RejectedAt      time.Time `json:"rejectedAt,omitzero"`
@@ -101,4 +116,26 @@ type Resource struct {
 type Watcher struct {
 	// Behind is the time for which the watcher has not taken the newest state; zero if it has.
 	Behind time.Duration `json:"-"`
+}
+
+// A Count is the number of resources of an authority by type and state. Its fields are the labels
+// of the metric grpc.xds_client.resources (gRFC A78).
+type Count struct {
+	Authority string `json:"authority,omitzero"`
+	OldStyle  bool   `json:"oldStyle,omitzero"`
+	Type      string `json:"type"`  // full name of the message
+	State     string `json:"state"` // as in Resource
+	// Cached reports whether the resources have an update in use.
+	Cached    bool `json:"cached,omitzero"`
+	Resources int  `json:"resources"`
+}
+
+// CacheState returns the value of the label grpc.xds.cache_state (gRFC A78, gRFC A88), such as
+// "nacked_but_cached".
+func (c Count) CacheState() string {
+	state := strings.ToLower(c.State)
+	if c.Cached && c.State != "ACKED" {
+		state += "_but_cached"
+	}
+	return state
 }

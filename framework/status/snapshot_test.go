@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
@@ -54,6 +56,11 @@ func snapshot(t *testing.T) status.Snapshot {
 	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
 	return status.Snapshot{
 		Scope: "xds:///checkout", Taken: at, NodeID: "web-1", SlowWatchers: 2,
+		Node: &corev3.Node{Id: "web-1", UserAgentName: "xdsforge", ClientFeatures: []string{"a", "b"}},
+		Counts: []status.Count{
+			{OldStyle: true, Type: "envoy.config.cluster.v3.Cluster", State: "ACKED", Cached: true, Resources: 1},
+			{Authority: "east.example", Type: "example.Own", State: "DOES_NOT_EXIST", Resources: 1},
+		},
 		Servers: []status.Server{
 			{Entry: server, State: status.Connected, Delta: true, Streams: 2, Requests: 5, Responses: 4, Rejected: 1, Repeated: 1, Sent: 100, Received: 1000},
 			{
@@ -75,7 +82,7 @@ func snapshot(t *testing.T) status.Snapshot {
 				Watchers: []status.Watcher{{}, {Behind: 1500 * time.Millisecond}},
 			},
 			{
-				Type: "envoy.config.route.v3.RouteConfiguration", Name: name("routes"), State: "NACKED", RejectedVersion: "8", RejectedAt: at,
+				Type: "envoy.config.route.v3.RouteConfiguration", Name: name("routes"), State: "NACKED", RejectedVersion: "8", RejectedAt: at, ErrAt: at,
 				Update: &route.Update{VirtualHosts: []route.VirtualHost{{Domains: []string{"*"}, Routes: []route.Route{
 					{Path: route.Prefix{Value: "/"}, Action: route.WeightedClusters{Total: 2, Clusters: []route.WeightedCluster{{Name: "a", Weight: 2}}}},
 				}}}},
@@ -148,6 +155,9 @@ func TestString(t *testing.T) {
 		{s.Resources[1], `RouteConfiguration "routes" NACKED rejected "8", 0 watchers: RouteConfiguration "routes": invalid: no routes`},
 		{s.Resources[0].Watchers[0], "up to date"},
 		{s.Resources[0].Watchers[1], "1.5s behind"},
+		{s.Counts[0], `old-style names: 1 Cluster acked`},
+		{s.Counts[1], `"east.example": 1 Own does_not_exist`},
+		{status.Count{Type: "X", State: "NACKED", Cached: true}, `"": 0 X nacked_but_cached`},
 		{status.Snapshot{}, `node "": 0 servers, 0 authorities, 0 resources, 0 times slow watchers`},
 		{status.Server{}, `<nil> : 0 streams, 0 requests, 0 responses`},
 		{status.Authority{}, `"": none of 0 servers in use`},

@@ -58,6 +58,15 @@ func (r Resource) String() string {
 	return line + fmt.Sprintf(", %d watchers", len(r.Watchers)) + problem(r.Err)
 }
 
+// String returns the number of resources and their label values of gRFC A78.
+func (c Count) String() string {
+	name := printable.Quote(c.Authority, printable.Short)
+	if c.OldStyle {
+		name = "old-style names"
+	}
+	return fmt.Sprintf("%s: %d %s %s", name, c.Resources, printable.Text(c.Type[strings.LastIndexByte(c.Type, '.')+1:], printable.Short), c.CacheState())
+}
+
 // String returns for how long the watcher is behind.
 func (w Watcher) String() string {
 	if w.Behind == 0 {

@@ -59,15 +59,24 @@ func TestScopes(t *testing.T) {
 	if a.Client != b.Client || a.Client == other.Client {
 		t.Error("there must be one client for each scope")
 	}
-	own, err := e.NewScope()
+	own, err := e.NewScope("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if further, err := e.NewScope(); err != nil || further.Client == own.Client {
+	if further, err := e.NewScope(""); err != nil || further.Client == own.Client {
 		t.Errorf("clients of the program share a cache: %v", err)
 	} else {
 		_ = further.Release()
 	}
+	named, err := e.NewScope("xds:///own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	channels := acquire(t, e, "xds:///own")
+	if named.Client == channels.Client || named.Name() != channels.Name() {
+		t.Error("a channel shares the client to which the program gave the name of its target")
+	}
+	_, _ = named.Release(), channels.Release()
 	_ = a.Release()
 	if !works(b) {
 		t.Error("the client was closed under its other user")

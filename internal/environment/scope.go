@@ -20,21 +20,29 @@ const Servers = "#server"
 // to its Env.
 type Scope struct {
 	*client.Client
-	env  *Env
-	name string
-	uses int
+	env    *Env
+	name   string
+	uses   int
+	shared bool // all users of the name share it
 }
 
-// NewScope returns a separate client. Release closes it. NewScope returns an error after Close.
-func (e *Env) NewScope() (*Scope, error) {
+// Name returns the target of gRPC channels, Servers, or the name of a client of the program.
+func (s *Scope) Name() string { return s.name }
+
+// NewScope returns a separate client with a name of the program. Release closes it. The default name
+// is that of the settings. NewScope returns an error after Close.
+func (e *Env) NewScope(name string) (*Scope, error) {
 	if err := e.Closed(); err != nil {
 		return nil, err
+	}
+	if name == "" {
+		name = e.settings.ClientName
 	}
 	e.Retain()
 	defer e.Release()
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	return e.open("", e.settings.Types)
+	return e.open(name, e.settings.Types)
 }
 
 // Acquire returns the client of a scope. All users of the same scope at one time share one client.
@@ -43,9 +51,13 @@ func (e *Env) NewScope() (*Scope, error) {
 func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	i := slices.IndexFunc(e.scopes, func(s *Scope) bool { return s.name == name })
+	i := slices.IndexFunc(e.scopes, func(s *Scope) bool { return s.shared && s.name == name })
 	if i < 0 {
-		return e.open(name, types)
+		s, err := e.open(name, types)
+		if err == nil {
+			s.shared = true
+		}
+		return s, err
 	}
 	e.scopes[i].uses++
 	return e.scopes[i], nil
@@ -88,12 +100,25 @@ func (s *Scope) Snapshot(ctx context.Context) (status.Snapshot, error) {
 	return snapshot, err
 }
 
-// Snapshots describes the clients that are open, ordered by their scopes.
-func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
+// Summary describes the client without its resources.
+func (s *Scope) Summary(ctx context.Context) (status.Snapshot, error) {
+	snapshot, err := s.Client.Summary(ctx)
+	snapshot.Scope = s.name
+	return snapshot, err
+}
+
+// Scopes returns the clients that are open, ordered by their names.
+func (e *Env) Scopes() []*Scope {
 	process.mu.Lock()
 	scopes := slices.Clone(e.scopes)
 	process.mu.Unlock()
 	slices.SortStableFunc(scopes, func(a, b *Scope) int { return strings.Compare(a.name, b.name) })
+	return scopes
+}
+
+// Snapshots describes the clients that are open, ordered by their names.
+func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
+	scopes := e.Scopes()
 	out := make([]status.Snapshot, 0, len(scopes))
 	for _, s := range scopes {
 		switch snapshot, err := s.Snapshot(ctx); {

@@ -25,6 +25,8 @@ type Settings struct {
 	Transport transport.Transport
 	// Private gives the Env its own connections, as Transport does.
 	Private bool
+	// ClientName is the name of the program's own clients.
+	ClientName string
 	// Client are further options of the xDS clients. The Env sets the pool and the logger.
 	Client client.Options
 }
