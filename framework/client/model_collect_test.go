@@ -10,17 +10,20 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// A modelCollector keeps the members of a wildcard or glob collection that its watch
-// reported. The model does not check the reports in between.
+// A modelCollector keeps the members of a collection that its watch reported. The model checks
+// them at rest only.
 type modelCollector struct {
-	key    modelKey // the name is that of the collection
+	key    modelKey   // the name is that of the collection
+	list   *modelList // nil: a wildcard or a glob collection
+	exact  bool       // the collector had the members of a valid list at rest
 	number int
 	o      resource.CollectionObservation
 	done   chan struct{} // closed when nothing more is told
 
 	mu      sync.Mutex
 	members map[string]resource.State
-	err     error  // of the collection as a whole, told last
+	err     error // of the collection as a whole, told last
+	synced  bool
 	wrong   string // an event that must not happen
 }
 
@@ -33,6 +36,7 @@ func (c *modelCollector) run() {
 			return
 		}
 		c.mu.Lock()
+		c.synced = s.Synced
 		if err := cmp.Or(s.Err, s.Ambient); err != nil {
 			c.err = err
 		}
@@ -55,11 +59,15 @@ func collection(k modelKey) modelKey {
 }
 
 func (w *modelWorld) collect() {
-	if !w.column.layout.collections {
+	k, l := collection(w.anyKey()), (*modelList)(nil)
+	switch {
+	case len(w.lists) > 0 && (!w.column.layout.collections || w.rng.IntN(2) == 0):
+		l = w.anyList()
+		k = l.key
+	case !w.column.layout.collections:
 		return
 	}
-	k := collection(w.anyKey())
-	c := &modelCollector{key: k, number: w.collected, done: make(chan struct{}), members: make(map[string]resource.State)}
+	c := &modelCollector{key: k, list: l, number: w.collected, done: make(chan struct{}), members: make(map[string]resource.State)}
 	w.collected++
 	w.told("collector %d: watch %s %s", c.number, k.typ.Name, k.name)
 	var err error
@@ -69,6 +77,9 @@ func (w *modelWorld) collect() {
 	}
 	w.collectors = append(w.collectors, c)
 	go c.run()
+	if l != nil {
+		w.relist(l, func() {})
+	}
 	w.eachMember(k, func(k modelKey) { w.retaken[k] = w.retaken[k] || w.dropped[k] })
 }
 
@@ -82,6 +93,9 @@ func (w *modelWorld) scatter() {
 	w.collectors = slices.Delete(w.collectors, i, i+1)
 	c.o.Stop()
 	<-c.done
+	if c.list != nil {
+		w.relist(c.list, func() {})
+	}
 	w.eachMember(c.key, func(k modelKey) { w.dropped[k], w.left[k] = true, true })
 }
 
@@ -102,9 +116,11 @@ func (w *modelWorld) eachMember(c modelKey, do func(modelKey)) {
 	}
 }
 
-// covered reports whether a resource is a member of a collection that is watched.
+// covered reports whether a resource may be a member of a collection that is watched.
 func (w *modelWorld) covered(k modelKey) bool {
-	return slices.ContainsFunc(w.collectors, func(c *modelCollector) bool { return c.key == collection(k) })
+	return slices.ContainsFunc(w.collectors, func(c *modelCollector) bool {
+		return c.key == collection(k) || c.list != nil && c.list.locates(k)
+	})
 }
 
 // checkCollector compares a collector's members with the resources that its server holds.
@@ -118,6 +134,8 @@ func (w *modelWorld) checkCollector(c *modelCollector) {
 	case !s.connected && c.err == nil && len(c.members) == 0:
 		w.failf("collector %d has no error, but nobody is reached", c.number)
 	case !s.connected || w.busy(c.key):
+	case c.list != nil:
+		w.checkList(c)
 	case c.key.authority != "" && (w.temper == memoryads.Snapshot || w.temper == memoryads.Mux && c.key.typ.Complete):
 		// A snapshot cache takes a glob for a name that does not exist. The client reads
 		// the resources of watched names that it sends as an answer to the glob.

@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -30,7 +31,7 @@ func (w *modelWorld) learn() {
 			w.checkUnreachable(one, kind)
 		case w.busy(one.key):
 		default:
-			w.checkLearned(one, v, s.holds[one.key])
+			w.checkLearned(fmt.Sprintf("watcher %d", one.number), one.key, v, s.holds[one.key])
 			c := s.holds[one.key]
 			b.vague, b.value, b.kind = w.model.open(one.key) || c.ttl > 0, v.value, kind
 			b.version, b.refused, b.expires = c.version, c.code != 0, time.Time{}
@@ -102,34 +103,40 @@ func (w *modelWorld) settled() {
 		return
 	}
 	clear(w.dropped)
+	for _, l := range w.lists { // the client has not received the newest version yet
+		if !w.model.servers[l.server].connected {
+			w.relist(l, func() {})
+		}
+	}
 	maps.DeleteFunc(w.retaken, func(k modelKey, _ bool) bool {
 		c := w.model.servers[w.active(k)].holds[k]
 		return c.value != "" && !c.bad
 	})
 }
 
-func (w *modelWorld) checkLearned(one *modelWatcher, v modelView, c content) {
+// checkLearned compares the state of a resource at rest with the content that its server has.
+func (w *modelWorld) checkLearned(who string, k modelKey, v modelView, c content) {
 	kind := kindOf(v.err)
 	expired := v.value == "" && kind == isRemoved
 	if w.caches() && w.column.layout.collections { // which believe that the client still has the member
 		expired = expired || v.value == "" && (kind == isNotFound || kind == isTimeout)
 	}
 	switch {
-	case expired && w.model.mortal[one.key]: // which error it had before is forgotten
-	case c.bad && w.temper == memoryads.Istiod && w.model.delta && w.retaken[one.key] && v.value == "":
+	case expired && w.model.mortal[k]: // which error it had before is forgotten
+	case c.bad && w.temper == memoryads.Istiod && w.model.delta && w.retaken[k] && v.value == "":
 		// It believes that a member of a collection that has ended is still watched.
 		if kind != isInvalid && kind != isNotFound && kind != isTimeout {
-			w.failf("watcher %d has %v, want %v", one.number, v.err, isInvalid)
+			w.failf("%s has %v, want %v", who, v.err, isInvalid)
 		}
 	case c.kind() != noError:
 		if kind != c.kind() && (c.kind() != isNotFound || kind != isRemoved) {
-			w.failf("watcher %d has %v, want %v", one.number, v.err, c.kind())
+			w.failf("%s has %v, want %v", who, v.err, c.kind())
 		}
 	case c.value != "":
-		if v.value != c.value || kind != noError && (kind != isTransport || !w.unproven(one.key)) {
-			w.failf("watcher %d has %q and %v, want %q", one.number, v.value, v.err, c.value)
+		if v.value != c.value || kind != noError && (kind != isTransport || !w.unproven(k)) {
+			w.failf("%s has %q and %v, want %q", who, v.value, v.err, c.value)
 		}
-	case v.value == "" && kind == noError || v.value != "" && kind == noError && w.tells(one.key):
-		w.failf("watcher %d has %q and %v, but there is nothing", one.number, v.value, v.err)
+	case v.value == "" && kind == noError || v.value != "" && kind == noError && w.tells(k):
+		w.failf("%s has %q and %v, but there is nothing", who, v.value, v.err)
 	}
 }

@@ -13,12 +13,15 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// The steps of a sequence, each with how often it comes. A step that cannot be
-// taken does nothing.
-var modelMoves = []struct {
+// A modelMove is a step of a sequence. The weight is how often it is drawn. A step that is
+// impossible does nothing.
+type modelMove struct {
 	weight int
 	move   func(*modelWorld)
-}{
+}
+
+// modelMoves are the steps about single resources, servers and watchers.
+var modelMoves = []modelMove{
 	{24, (*modelWorld).watch},
 	{12, (*modelWorld).unwatch},
 	{12, (*modelWorld).collect},
@@ -48,13 +51,14 @@ const slowness = 3 * client.DefaultWatcherBudget
 // longestHold is how long the client may hold the NACK of repeated content back.
 const longestHold = 30 * time.Second
 
-func (w *modelWorld) anyMove() func(*modelWorld) {
+// anyMove draws a step.
+func (w *modelWorld) anyMove(moves []modelMove) func(*modelWorld) {
 	total := 0
-	for _, m := range modelMoves {
+	for _, m := range moves {
 		total += m.weight
 	}
 	n := w.rng.IntN(total)
-	for _, m := range modelMoves {
+	for _, m := range moves {
 		if n -= m.weight; n < 0 {
 			return m.move
 		}
@@ -65,7 +69,9 @@ func (w *modelWorld) anyMove() func(*modelWorld) {
 // step lets something happen, and some time pass: none to speak of, a little, or as
 // much as it takes.
 func (w *modelWorld) step() {
-	w.anyMove()(w)
+	if !w.moveList() {
+		w.anyMove(modelMoves)(w)
+	}
 	w.pass(slowness)
 	w.check(false)
 	switch w.rng.IntN(8) {
@@ -336,6 +342,9 @@ func (w *modelWorld) wakeUp() {
 func (w *modelWorld) burst() {
 	w.told("at once:")
 	for range 2 + w.rng.IntN(4) {
+		if w.moveList() {
+			continue
+		}
 		k := w.keys[w.rng.IntN(min(2, len(w.keys)))]
 		switch w.rng.IntN(9) {
 		case 0, 1:

@@ -133,7 +133,8 @@ type modelLayout struct {
 	name        string
 	servers     int
 	authorities map[string][]int // "" is for old-style names
-	collections bool             // these are watched, too
+	collections bool             // wildcards and globs are watched, too
+	lists       []string         // authorities whose list collections are watched, too
 }
 
 var (
@@ -145,15 +146,19 @@ var (
 	modelFallback   = modelLayout{name: "fallback", servers: 2, authorities: map[string][]int{"": {0, 1}}}
 	modelCollection = modelLayout{name: "collections", servers: 2, authorities: map[string][]int{"": {0}, "east.example": {1}}, collections: true}
 
+	modelListed = modelLayout{name: "lists", servers: 2, authorities: map[string][]int{"east.example": {1}, "west.example": {0}}, lists: []string{"east.example"}}
+
 	modelColumns = []modelColumn{
 		{modelSotW, modelOne},
 		{modelSotW, modelFederation},
 		{modelSotW, modelFallback},
 		{modelSotW, modelCollection},
+		{modelSotW, modelListed},
 		{modelDelta, modelOne},
 		{modelDelta, modelFederation},
 		{modelDelta, modelFallback},
 		{modelDelta, modelCollection},
+		{modelDelta, modelListed},
 	}
 )
 

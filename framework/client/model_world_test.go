@@ -28,7 +28,7 @@ var (
 
 func modelType(name string, complete bool) *resource.Descriptor {
 	return &resource.Descriptor{
-		Name: name, Complete: complete, Wildcard: true, Globs: true, NewShard: newShard,
+		Name: name, Complete: complete, Wildcard: true, Globs: true, Collection: name + "Collection", NewShard: newShard,
 		PeekName: func(b []byte) (string, error) {
 			name, _, _ := strings.Cut(string(b), "|")
 			return name, nil
@@ -66,6 +66,7 @@ type modelWorld struct {
 	named            map[modelKey]bool // keys that were watched at any time
 	left             map[modelKey]bool // of them and of members, those that were dropped at any time
 
+	lists      []*modelList
 	collectors []*modelCollector // those that were not stopped
 	collected  int               // all
 
@@ -80,7 +81,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
-			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter || column.layout.collections,
+			delta: column.protocol == modelDelta, lax: temper != memoryads.Letter || column.layout.collections || len(column.layout.lists) > 0,
 		},
 	}
 	network := make(memoryads.Network)
@@ -91,6 +92,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 		network[uri] = memoryads.NewServer(
 			memoryads.Type{URL: modelComplete.URL(), Complete: true, Wildcard: column.layout.collections},
 			memoryads.Type{URL: modelPartial.URL(), Wildcard: column.layout.collections},
+			memoryads.Type{URL: modelComplete.URL() + "Collection"}, memoryads.Type{URL: modelPartial.URL() + "Collection"},
 		)
 		network[uri].Imitate(temper)
 		w.servers = append(w.servers, network[uri])
@@ -110,7 +112,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 			spec.Authorities[name] = bootstrap.AuthoritySpec{Servers: own}
 		}
 	}
-	w.keys = modelKeys(column.layout)
+	w.keys, w.lists = modelKeys(column.layout), modelLists(column.layout)
 	types, err := resource.NewSet(modelTypes...)
 	if err != nil {
 		t.Fatal(err)
@@ -226,6 +228,9 @@ func (w *modelWorld) settle() {
 	for before := -1; before != w.streams(); {
 		before = w.streams()
 		w.pass(31 * time.Second)
+		if len(w.lists) > 0 { // the client asks for members after it has the list
+			w.pass(31 * time.Second)
+		}
 	}
 	w.check(true)
 	w.settled()
