@@ -9,38 +9,27 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // send sends concurrent requests. It counts answers by server and drops by category.
 func send(ctx context.Context, c *http.Client, requests int) (map[string]uint64, error) {
-	const workers = 8
-	var (
-		wg    sync.WaitGroup
-		left  atomic.Int64
-		mu    sync.Mutex
-		count = make(map[string]uint64)
-		errs  []error
-	)
-	left.Store(int64(requests))
-	for range workers {
-		wg.Go(func() {
-			for left.Add(-1) >= 0 {
-				who, err := get(ctx, c)
-				mu.Lock()
-				if err != nil {
-					errs = append(errs, err)
-					left.Store(0)
-				}
-				count[who]++
-				mu.Unlock()
-			}
+	var mu sync.Mutex
+	count := make(map[string]uint64)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(8)
+	for range requests {
+		g.Go(func() error {
+			who, err := get(ctx, c)
+			mu.Lock()
+			defer mu.Unlock()
+			count[who]++
+			return err
 		})
 	}
-	wg.Wait()
-	return count, errors.Join(errs...)
+	return count, g.Wait()
 }
 
 // get sends a request and returns the name of the server that answered.
@@ -50,21 +39,17 @@ func get(ctx context.Context, c *http.Client) (who string, err error) {
 		return "", err
 	}
 	resp, err := c.Do(r)
-	var drop *DroppedError
-	switch {
-	case errors.As(err, &drop):
+	if drop, ok := errors.AsType[*DroppedError](err); ok {
 		return dropsOf(drop.Category), nil
-	case err != nil:
+	}
+	if err != nil {
 		return "", err
 	}
-	defer func() {
-		if e := resp.Body.Close(); err == nil {
-			err = e
-		}
-	}()
 	b, err := io.ReadAll(resp.Body)
-	return strings.TrimSpace(string(b)), err
+	return string(b), errors.Join(err, resp.Body.Close())
 }
+
+func dropsOf(category string) string { return "dropped: " + category }
 
 // tolerance is the allowed difference between a measured and a configured share: five
 // standard deviations. Chance exceeds it once in a million times. A share of 0 has no

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -25,11 +25,6 @@ type DroppedError struct{ Category string }
 
 // Error returns a text with the category.
 func (e *DroppedError) Error() string { return "dropped by " + e.Category }
-
-// stores returns the load counter for a server. The client implements it.
-type stores interface {
-	LoadStore(server *bootstrap.Server) (*load.Store, error)
-}
 
 // A table is the part of one snapshot that requests need.
 type table struct {
@@ -55,7 +50,7 @@ type zone struct {
 }
 
 // newTable builds a table from a snapshot.
-func newTable(s *tree.Snapshot, in stores) *table {
+func newTable(s *tree.Snapshot, in *xdsforge.Client) *table {
 	t := &table{snapshot: s, err: errNoRoute, backends: make(map[string]*backend)}
 	for ref, state := range s.All() {
 		switch u := state.Update.(type) {
@@ -72,7 +67,7 @@ func newTable(s *tree.Snapshot, in stores) *table {
 
 // build finds the endpoints of a cluster. It uses only the highest priority that has usable
 // endpoints (gRFC A27).
-func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in stores) error {
+func (b *backend) build(s *tree.Snapshot, u *cluster.Update, in *xdsforge.Client) error {
 	eds, ok := u.Discovery.(cluster.EDS)
 	if !ok || u.LoadReports == nil {
 		return errors.New("this example supports only EDS clusters that report load")
@@ -179,7 +174,11 @@ func (b *backend) pick() (address string, counted *load.Locality, err error) {
 
 // choose picks an item at random, in proportion to its weight. It fails without items.
 func choose[T any](items []T, weight func(T) uint32) (chosen T, ok bool) {
-	n := rand.Float64() * sum(items, weight)
+	var sum float64
+	for _, x := range items {
+		sum += float64(weight(x))
+	}
+	n := rand.Float64() * sum
 	for _, x := range items {
 		if n -= float64(weight(x)); n < 0 {
 			return x, true

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -85,8 +85,10 @@ func set(t *testing.T, test func(s *setting)) {
 // publish gives the control plane a service with one host, changed.
 func (s *setting) publish(change func(map[string]proto.Message)) {
 	s.Helper()
-	one := []service{{"web", 1, 0, "", []place{{zone: "z", weight: 1, hosts: []host{{"a", 1, healthy}}}}}}
-	all, err := resources(one, map[string]netip.AddrPort{"a": netip.MustParseAddrPort("10.0.0.1:80")})
+	one := phase{weights: `clusters { name: "web" weight { value: 1 } }`, services: map[string]string{
+		"web": `endpoints { locality { zone: "z" } load_balancing_weight { value: 1 } lb_endpoints { endpoint ${a} } }`,
+	}}
+	all, err := one.resources(map[string]string{"a": "10.0.0.1:80"})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -170,7 +172,7 @@ func TestErrorsOfRequests(t *testing.T) {
 		}
 		fails("http://shop/", "does not exist") // which takes 15 s to find out
 		s.publish(func(all map[string]proto.Message) {
-			all["web-endpoints"].(*endpointv3.ClusterLoadAssignment).Endpoints[0].LbEndpoints[0].HealthStatus = draining
+			all["web-endpoints"].(*endpointv3.ClusterLoadAssignment).Endpoints[0].LbEndpoints[0].HealthStatus = corev3.HealthStatus_DRAINING
 		})
 		fails("http://shop/", "no endpoint can be used")
 		fails("http://another/", "no route")
