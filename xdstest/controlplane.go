@@ -14,7 +14,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
-	"github.com/xdsforge/xdsforge/internal/adslog"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
@@ -23,43 +22,34 @@ import (
 type ControlPlane struct {
 	t         testing.TB
 	server    *memoryads.Server
-	log       *adslog.Log
 	uri       string
 	transport transport.Transport // nil: the default one
 
-	mu    sync.Mutex
-	types map[string]*servedType // by the full name of the message
-}
-
-// A servedType is a type and the control plane's resources of it.
-type servedType struct {
-	*resource.Descriptor
-	bodies map[string]string // encoded messages by the names of the resources
+	types map[string]*resource.Descriptor // by the full name of the message
 }
 
 // newControlPlane returns a control plane that clients cannot reach yet.
 func newControlPlane(t testing.TB, types []resource.Type) *ControlPlane {
 	t.Helper()
-	c := &ControlPlane{t: t, types: make(map[string]*servedType)}
+	c := &ControlPlane{t: t, types: make(map[string]*resource.Descriptor)}
 	kinds := make([]memoryads.Type, 0, len(types))
 	for i, typ := range types {
 		d := resource.Describe(typ)
 		if d == nil {
 			t.Fatalf("xdstest: type %d is nil or a zero handle", i+1)
 		}
-		c.types[d.Name] = &servedType{d, make(map[string]string)}
-		kinds = append(kinds, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard, Name: d.PeekName})
+		c.types[d.Name] = d
+		kinds = append(kinds, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard})
 	}
 	if len(types) == 0 {
 		t.Fatal("xdstest: a control plane needs at least one type, such as cluster.Type()")
 	}
 	c.server = memoryads.NewServer(kinds...)
-	c.log = c.server.Follow()
 	return c
 }
 
-// served returns the state of a type. It fails the test if the control plane does not serve it.
-func (c *ControlPlane) served(message string) *servedType {
+// served returns a type. It fails the test if the control plane does not serve it.
+func (c *ControlPlane) served(message string) *resource.Descriptor {
 	c.t.Helper()
 	typ, ok := c.types[message]
 	if !ok {
@@ -69,7 +59,7 @@ func (c *ControlPlane) served(message string) *servedType {
 }
 
 // of is served for a handle.
-func (c *ControlPlane) of(typ resource.Type) *servedType {
+func (c *ControlPlane) of(typ resource.Type) *resource.Descriptor {
 	c.t.Helper()
 	d := resource.Describe(typ)
 	if d == nil {
@@ -146,11 +136,8 @@ func (c *ControlPlane) Set(messages ...proto.Message) {
 // SetNamed adds or replaces a resource under a name.
 func (c *ControlPlane) SetNamed(name string, m proto.Message) {
 	c.t.Helper()
-	typ, body := c.served(messageName(m)), c.encode(m)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	typ.bodies[name] = string(body)
-	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: body, Wrapped: typ.PeekName == nil})
+	typ := c.served(messageName(m))
+	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: c.encode(m), Wrapped: typ.PeekName == nil})
 }
 
 func (c *ControlPlane) encode(m proto.Message) []byte {
@@ -164,24 +151,14 @@ func (c *ControlPlane) encode(m proto.Message) []byte {
 // as xdsforge.ErrNotFound, ErrDenied or ErrUnavailable, by its code. Set and Delete end it.
 func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code, text string) {
 	c.t.Helper()
-	s := c.of(typ)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(s.bodies, name)
-	c.server.Set(s.URL(), memoryads.Resource{Name: name, Error: status.New(code, text).Proto()})
+	c.server.Set(c.of(typ).URL(), memoryads.Resource{Name: name, Error: status.New(code, text).Proto()})
 }
 
 // Delete removes resources and errors. In the state-of-the-world variant, clients learn only that a
 // Listener or Cluster is gone: the protocol cannot say so of other types and of errors.
 func (c *ControlPlane) Delete(typ resource.Type, names ...string) {
 	c.t.Helper()
-	s := c.of(typ)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, name := range names {
-		delete(s.bodies, name)
-	}
-	c.server.Delete(s.URL(), names...)
+	c.server.Delete(c.of(typ).URL(), names...)
 }
 
 var errDisconnected = errors.New("the test disconnected the control plane")

@@ -2,7 +2,6 @@ package xdstest
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ const patience = 10 * time.Second
 func (c *ControlPlane) await(done func() bool) bool {
 	ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 	defer cancel()
-	return c.log.Await(ctx, done) == nil
+	return c.server.Await(ctx, done) == nil
 }
 
 // WantSubscribed waits until a client subscribes to a name, or to "*" or a glob collection if the
@@ -25,9 +24,9 @@ func (c *ControlPlane) await(done func() bool) bool {
 func (c *ControlPlane) WantSubscribed(typ resource.Type, name string) {
 	c.t.Helper()
 	s := c.of(typ)
-	if !c.await(func() bool { return slices.Contains(c.log.Subscribed(s.URL()), name) }) {
+	if !c.await(func() bool { return slices.Contains(c.server.SubscribedTo(s.URL()), name) }) {
 		c.t.Fatalf("xdstest: no client subscribes to the %s %q after %v; %d open streams subscribe to %q",
-			s.ShortName(), name, patience, c.log.Streams(), c.log.Subscribed(s.URL()))
+			s.ShortName(), name, patience, c.server.Open(), c.server.SubscribedTo(s.URL()))
 	}
 }
 
@@ -37,11 +36,8 @@ func (c *ControlPlane) WantSubscribed(typ resource.Type, name string) {
 func (c *ControlPlane) WantAccepted(typ resource.Type) {
 	c.t.Helper()
 	s := c.of(typ)
-	c.mu.Lock()
-	bodies := maps.Clone(s.bodies)
-	c.mu.Unlock()
 	var why string
-	if !c.await(func() (ok bool) { ok, why = c.log.Accepted(s.URL(), bodies); return ok }) {
+	if !c.await(func() (ok bool) { ok, why = c.server.Accepted(s.URL()); return ok }) {
 		c.t.Fatalf("xdstest: not every client has accepted the newest %s after %v: %s", s.ShortName(), patience, why)
 	}
 }
@@ -54,7 +50,7 @@ func (c *ControlPlane) WantRejected(typ resource.Type, texts ...string) string {
 	s := c.of(typ)
 	var found string
 	if c.await(func() bool {
-		messages := c.log.Rejections(s.URL())
+		messages := c.server.Rejections(s.URL())
 		i := slices.IndexFunc(messages, func(m string) bool {
 			return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(m, text) })
 		})
@@ -65,11 +61,11 @@ func (c *ControlPlane) WantRejected(typ resource.Type, texts ...string) string {
 	}) {
 		return found
 	}
-	messages := c.log.Rejections(s.URL())
+	messages := c.server.Rejections(s.URL())
 	if len(messages) == 0 {
-		_, why := c.log.Accepted(s.URL(), nil)
+		_, why := c.server.Accepted(s.URL())
 		c.t.Fatalf("xdstest: no client has rejected a %s after %v; %d open streams subscribe to %q; %s",
-			s.ShortName(), patience, c.log.Streams(), c.log.Subscribed(s.URL()), why)
+			s.ShortName(), patience, c.server.Open(), c.server.SubscribedTo(s.URL()), why)
 	}
 	c.t.Fatalf("xdstest: no client has rejected a %s with %q after %v; the rejections are:\n%s",
 		s.ShortName(), texts, patience, strings.Join(messages, "\n"))

@@ -26,6 +26,7 @@ type deltaType struct {
 	removed  map[string][]string  // by nonce: the removals in the response; it has all that were sent
 	rejected rejections
 	asked    *asked
+	progress *progress
 }
 
 // read implements protocol.
@@ -50,10 +51,12 @@ func (p *delta) read(raw []byte) {
 		if t.has == nil {
 			t.has = make(map[string]string)
 		}
+		t.progress = p.stream.follow(h.URL, t.asked, true)
 		t.manner = newDeltaManner(p, h, t)
 		p.types[h.URL] = t
 	}
 	p.checkNames(h, t, r, !known)
+	t.progress.answer(h, r.GetResponseNonce(), r.GetErrorDetail())
 	for _, name := range t.removed[r.GetResponseNonce()] {
 		if _, sentAgain := t.has[name]; !sentAgain {
 			p.stream.server.record.gone[key(h.URL, name)] = true
@@ -112,7 +115,12 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 		return ""
 	}
 	subscribed := t.manner.names()
+	c := content{has: make(map[string]string), gone: slices.Clone(r.GetRemovedResources())}
+	for _, e := range r.GetResourceErrors() {
+		c.gone = append(c.gone, e.GetResourceName().GetName())
+	}
 	for _, res := range r.GetResources() {
+		c.has[res.GetName()] = res.GetVersion()
 		s.record.sent[key(h.URL, res.GetName()+" "+res.GetVersion())] = true
 		delete(s.record.gone, key(h.URL, res.GetName()))
 		if !subscribed[res.GetName()] {
@@ -124,7 +132,8 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 		delete(t.has, name)
 	}
 	nonce = s.nonce()
-	r.Nonce = nonce
+	r.Nonce, c.nonce = nonce, nonce
+	t.progress.open = append(t.progress.open, c)
 	t.open = append(t.open, nonce)
 	t.removed[nonce] = r.GetRemovedResources()
 	t.rejected.sent(nonce, &discoveryv3.DeltaDiscoveryResponse{Resources: r.GetResources()})

@@ -21,8 +21,6 @@ type Type struct {
 	// Wildcard says that clients may subscribe to everything. Where they may
 	// not, doing so is a violation.
 	Wildcard bool
-	// Name reads a resource's name from its encoded message, for Follow. Nil: it carries none.
-	Name func(body []byte) (string, error)
 }
 
 // A Resource is a resource that a server has under a name.

@@ -53,7 +53,7 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	}
 	s.opened++
 	s.lastOpened = time.Now()
-	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened, temperament: s.temperament}
+	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened, temperament: s.temperament, progress: make(map[string]*progress)}
 	switch method {
 	case transport.MethodADS:
 		st.protocol = &sotw{stream: st, types: make(map[string]*sotwType)}
@@ -65,9 +65,6 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	if err := s.faults.failing[method]; err != nil {
 		st.ended, st.err = true, err
 		return st, nil
-	}
-	if s.log != nil {
-		st.log = s.log.Open()
 	}
 	s.streams = append(s.streams, st)
 	context.AfterFunc(ctx, func() {

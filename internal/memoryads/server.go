@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/proto"
-
-	"github.com/xdsforge/xdsforge/internal/adslog"
 )
 
 // A Server is a control plane. Its methods may be called from any goroutine.
@@ -28,7 +26,6 @@ type Server struct {
 	temperament Temperament
 	trace       func(line string) // nil: nobody reads it
 	record      record
-	log         *adslog.Log // nil: nobody called Follow
 }
 
 // NewServer returns a server that holds nothing yet.
@@ -119,9 +116,6 @@ func (s *Server) end(fits func(*stream) bool, err error) {
 			return false
 		}
 		st.ended, st.err, st.out = true, err, nil
-		if st.log != nil {
-			st.log.Close()
-		}
 		return true
 	})
 	s.wake()
@@ -177,20 +171,15 @@ func (s *Server) Requests() []proto.Message {
 
 // AwaitRequest waits for a request that fits, those of the past included, and returns it. It
 // returns nil when ctx ends first.
-func (s *Server) AwaitRequest(ctx context.Context, fits func(proto.Message) bool) proto.Message {
-	for i := 0; ; {
-		s.mu.Lock()
-		all, changed := s.requests, s.changed
-		s.mu.Unlock()
-		for ; i < len(all); i++ {
+func (s *Server) AwaitRequest(ctx context.Context, fits func(proto.Message) bool) (found proto.Message) {
+	i := 0
+	_ = s.Await(ctx, func() bool {
+		for all := s.Requests(); i < len(all) && found == nil; i++ {
 			if fits(all[i]) {
-				return all[i]
+				found = all[i]
 			}
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
-	}
+		return found != nil
+	})
+	return found
 }

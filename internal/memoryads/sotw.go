@@ -32,6 +32,7 @@ type sotwType struct {
 	answered string            // nonce that it answered last
 	rejected rejections
 	asked    *asked
+	progress *progress
 	heeded   []string // names of the last request that no server may pass over, sorted
 }
 
@@ -50,10 +51,12 @@ func (p *sotw) read(raw []byte) {
 	t, known := p.types[h.URL]
 	if !known {
 		t = &sotwType{versions: make(map[string]string), asked: newAsked()}
+		t.progress = p.stream.follow(h.URL, t.asked, false)
 		t.manner = newSotwManner(p, h, t)
 		p.types[h.URL] = t
 	}
 	p.check(h, t, r)
+	t.progress.answer(h, r.GetResponseNonce(), r.GetErrorDetail())
 	t.last = r
 	t.manner.request(r)
 }
@@ -114,6 +117,13 @@ func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Reso
 	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
 	t.rejected.sent(nonce, &discoveryv3.DiscoveryResponse{Resources: r.GetResources()})
+	c := content{nonce: nonce, has: make(map[string]string)}
+	for _, res := range about {
+		if res.Error == nil {
+			c.has[res.Name] = res.version
+		}
+	}
+	t.progress.open = append(t.progress.open, c)
 	p.stream.respond(r, func() {
 		if t.received == t.answered {
 			t.owed = time.Now()

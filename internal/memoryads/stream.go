@@ -8,8 +8,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/xdsforge/xdsforge/internal/adslog"
 )
 
 // A protocol is one variant of xDS on one stream. The server's mutex is held
@@ -36,7 +34,7 @@ type stream struct {
 	method   string
 	number   int // counted over all streams of the server, from 1
 	protocol protocol
-	log      *adslog.Stream // nil: nobody follows it
+	progress map[string]*progress // by type URL
 
 	temperament Temperament // the server's when the stream was opened
 
@@ -127,9 +125,6 @@ func (st *stream) respond(m proto.Message, received func()) {
 	}
 	st.out = append(st.out, response{raw, func() {
 		st.tell(m)
-		if st.log != nil {
-			st.log.Response(m)
-		}
 		received()
 	}})
 }
@@ -140,9 +135,6 @@ func (st *stream) silent() bool { return st.muted || st.server.faults.silent[st.
 func (st *stream) begin(m proto.Message, node *corev3.Node) {
 	st.server.requests = append(st.server.requests, m)
 	st.tell(m)
-	if st.log != nil {
-		st.log.Request(m)
-	}
 	if st.begun == (node != nil) {
 		st.violation("a node in a stream's request: %t; want it in the first, and in no other", node != nil)
 	}

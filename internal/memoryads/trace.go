@@ -5,8 +5,6 @@ import (
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
-
-	"github.com/xdsforge/xdsforge/internal/adslog"
 )
 
 // Trace makes the server report each message in one line: when it reads a request, and when
@@ -15,18 +13,6 @@ func (s *Server) Trace(tell func(line string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trace = tell
-}
-
-// Follow logs the streams that open from now on: requests when the server reads them, and
-// responses when the client receives them.
-func (s *Server) Follow() *adslog.Log {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.log = new(adslog.Log)
-	for url, h := range s.held {
-		s.log.Describe(url, adslog.Kind{Name: h.Name, Complete: h.Complete})
-	}
-	return s.log
 }
 
 func (st *stream) tell(m proto.Message) {
