@@ -7,7 +7,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
-	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/envelope"
@@ -39,17 +38,9 @@ type user struct {
 	server int
 }
 
-// tell sends an event to every authority. The function event makes it for the authority and the
-// server's position.
-func (ch *channel) tell(l *loop, event func(server int, a *authorityScope) authority.Event, now time.Time) {
-	for _, u := range ch.users {
-		l.toAuthority(u.authorityScope, event(u.server, u.authorityScope), now)
-	}
-}
-
 // open starts a stream and replaces the current one, if any. It acquires the connection from the
 // pool when it is first needed.
-func (ch *channel) open(l *loop, delta bool) {
+func (ch *channel) open(l *loop) {
 	if ch.stream != nil {
 		ch.log(slog.LevelInfo, "stream ended: the control plane does not answer the delta protocol")
 		ch.stream.cancel()
@@ -57,7 +48,7 @@ func (ch *channel) open(l *loop, delta bool) {
 	s := &stream{
 		channel: ch,
 		loop:    l,
-		delta:   delta,
+		delta:   ch.machine.Delta(),
 		out:     make(chan []byte, 1),
 		applied: make(chan struct{}, 1),
 		reading: reading{born: time.Now()},
@@ -72,7 +63,7 @@ func (ch *channel) open(l *loop, delta bool) {
 		conn, release, err := ch.client.pool.acquire(ch.server)
 		if err != nil {
 			s.cancel()
-			l.post(closed{s, err})
+			l.post(func() { s.closed(err) })
 			return
 		}
 		ch.conn, ch.release = conn, release
@@ -83,7 +74,7 @@ func (ch *channel) open(l *loop, delta bool) {
 
 // send encodes a request and passes it to the writing goroutine. That goroutine is idle, because
 // the machine has only one request in flight.
-func (ch *channel) send(e ads.Send, now time.Time) {
+func (ch *channel) send(e *ads.Request, now time.Time) {
 	var node []byte
 	if e.First {
 		node = ch.client.node
@@ -92,7 +83,7 @@ func (ch *channel) send(e ads.Send, now time.Time) {
 		ch.counts.rejected.Add(1)
 		ch.rejected(e, now)
 	}
-	ch.counts.repeated.Add(uint64(e.Again)) //nolint:gosec // not negative
+	ch.counts.repeated.Add(uint64(e.Repeated)) //nolint:gosec // not negative
 	if e.Delta {
 		req := envelope.DeltaRequest{
 			Node: node, TypeURL: e.Type.URL(), Subscribe: e.Subscribe, Unsubscribe: e.Unsubscribe,
@@ -118,7 +109,7 @@ type encodedNames struct {
 
 // names encodes the names of a request. Most requests are answers to responses and have the names
 // of the previous request.
-func (ch *channel) names(e ads.Send) []byte {
+func (ch *channel) names(e *ads.Request) []byte {
 	if len(e.Names) < manyNames {
 		delete(ch.encoded, e.Type)
 		return envelope.EncodeNames(e.Names)

@@ -206,7 +206,10 @@ func (c *Client) subscribe(t *resource.Descriptor, name string, s *subscription)
 		return nil, err
 	}
 	s.scope = scope
-	c.loop.post(watched{s, t, n})
+	c.loop.post(func() {
+		s.record = scope.machine.Watch(t, n, s, c.loop.now)
+		c.loop.authority(scope)
+	})
 	return s.Stop, nil
 }
 

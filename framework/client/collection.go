@@ -38,17 +38,19 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 	if err != nil {
 		return nil, err
 	}
-	o := &collectionSubscription{box: newBox(c), scope: scope, typ: t, name: n}
-	c.loop.post(gathered{o})
+	o := &collectionSubscription{box: newBox(c), scope: scope}
+	c.loop.post(func() {
+		o.record = scope.machine.Watch(t, n, o, c.loop.now)
+		c.loop.authority(scope)
+	})
 	return o, nil
 }
 
 // A collectionSubscription is a subscription to a wildcard or a glob collection.
 type collectionSubscription struct {
 	*box
-	scope *authorityScope
-	typ   *resource.Descriptor
-	name  xdstp.Name
+	scope  *authorityScope
+	record authority.Handle // loop only
 }
 
 var _ authority.CollectionWatcher = (*collectionSubscription)(nil)
@@ -72,6 +74,10 @@ func (o *collectionSubscription) NotifyMember(name xdstp.Name, s resource.State)
 // Stop implements [resource.CollectionObservation].
 func (o *collectionSubscription) Stop() {
 	if o.stop() {
-		o.client.loop.post(scattered{o})
+		l := o.client.loop
+		l.post(func() {
+			o.scope.machine.Cancel(o.record, o, l.now)
+			l.authority(o.scope)
+		})
 	}
 }

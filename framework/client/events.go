@@ -3,121 +3,97 @@ package client
 import (
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// The events of subscriptions.
-type (
-	watched struct {
-		s    *subscription
-		typ  *resource.Descriptor
-		name xdstp.Name
-	}
-	unwatched struct{ s *subscription }
-	gathered  struct{ o *collectionSubscription }
-	scattered struct{ o *collectionSubscription }
-)
-
-func (e gathered) apply(l *loop, now time.Time) {
-	l.toAuthority(e.o.scope, authority.Watch{Type: e.o.typ, Name: e.o.name, Watcher: e.o}, now)
-}
-
-func (e scattered) apply(l *loop, now time.Time) {
-	l.toAuthority(e.o.scope, authority.Cancel{Type: e.o.typ, Name: e.o.name, Watcher: e.o}, now)
-}
-
-func (e watched) apply(l *loop, now time.Time) {
-	l.toAuthority(e.s.scope, authority.Watch{Type: e.typ, Name: e.name, Watcher: e.s, Place: &e.s.place}, now)
-}
-
-func (e unwatched) apply(l *loop, now time.Time) {
-	l.toAuthority(e.s.scope, authority.Cancel{Place: e.s.place, Watcher: e.s}, now)
-}
-
-// The events of streams. The loop ignores events of a stream that its channel has replaced.
-type (
-	opened struct {
-		s       *stream
-		arriver transport.Arriver // may be nil
-	}
-	written struct{ s *stream }
-	closed  struct {
-		s   *stream
-		err error
-	}
-	received struct {
-		s        *stream
-		response decoded
-	}
-)
-
-func (e opened) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		e.s.reading.arriver = e.arriver
-		l.toStream(e.s.channel, ads.Opened{}, now)
+// opened handles the start of the stream. The arriver may be nil.
+func (s *stream) opened(arriver transport.Arriver) {
+	if s.current() {
+		s.reading.arriver = arriver
+		s.channel.machine.Opened(s.loop.now)
 	}
 }
 
-func (e written) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		l.toStream(e.s.channel, ads.Written{}, now)
+// written handles the end of a write.
+func (s *stream) written() {
+	if s.current() {
+		s.channel.machine.Written()
+		s.loop.stream(s.channel)
 	}
 }
 
-func (e closed) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		ch, err := e.s.channel, printable.Error(e.err)
-		ch.stream = nil
-		clear(ch.encoded)
-		ch.ended(e.s, err, now)
-		l.toStream(ch, ads.Closed{Err: err, Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
-		if e.s.delta && !ch.machine.Delta() {
-			ch.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", err)
-		}
-	}
-}
-
-func (e received) apply(l *loop, now time.Time) {
-	if !e.s.current() {
-		e.s.resume()
+// closed handles the end of the stream.
+func (s *stream) closed(cause error) {
+	if !s.current() {
 		return
 	}
-	ch, r := e.s.channel, e.response
-	if r.left > 0 && !r.last && ch.generation(r.typ) != r.generation {
-		e.s.again <- struct{}{}
+	ch, l, err := s.channel, s.loop, printable.Error(cause)
+	ch.stream = nil
+	clear(ch.encoded)
+	ch.ended(s, err, l.now)
+	ch.machine.Closed(err, errors.Is(cause, transport.ErrUnimplemented), l.now)
+	l.stream(ch)
+	if s.delta && !ch.machine.Delta() {
+		ch.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", err)
+	}
+}
+
+// received handles a decoded response. It sends the reader back if more of its resources are watched
+// by now.
+func (s *stream) received(d *decoded) {
+	if !s.current() {
+		s.resume()
 		return
 	}
-	e.s.answered = true
-	e.s.pause(l, now)
-	if r.reject != "" {
-		ch.nacks(r.typ).name(r.rejected)
+	ch, l := s.channel, s.loop
+	if d.left > 0 && !d.last && ch.generation(d.typ) != d.generation {
+		s.again <- struct{}{}
+		return
 	}
-	asked := ch.machine.Asked(r.typ)
-	l.news, l.work = false, newWork(l.client, e.s.resume)
-	ev := ads.Received{Type: r.typ, Version: r.version, Nonce: r.nonce, Reject: r.reject, Digest: r.digest, Bad: r.bad}
-	if ch.machine.Curious(r.typ) {
-		r.summarise(&ev)
+	s.answered = true
+	s.pause()
+	if d.reject != "" {
+		ch.nacks(d.typ).name(d.rejected)
 	}
-	l.toStream(ch, ev, now)
-	if asked {
-		var parts []part
-		ch.tell(l, func(server int, a *authorityScope) authority.Event {
-			p := r.of(l.client, a)
-			parts = append(parts, p)
-			return authority.Response{Server: server, Type: r.typ, Results: p.results, Unchanged: r.unchanged, Version: r.version, Partial: r.partial}
-		}, now)
-		r.place(parts)
+	requested := ch.machine.Requests(d.typ)
+	l.news, l.work = false, newWork(l.client, s.resume)
+	resp := ads.Response{Type: d.typ, Version: d.version, Nonce: d.nonce, Reject: d.reject, Digest: d.digest, Bad: d.bad}
+	if ch.machine.NeedsNames(d.typ) {
+		d.summarise(&resp)
 	}
-	e.s.news = l.news
+	ch.machine.Received(&resp, l.now)
+	l.stream(ch)
+	if requested {
+		d.apply(l, ch)
+	}
+	s.news = l.news
 	l.work.handed()
 	l.work = nil
+}
+
+// apply passes the results to the authorities. It ignores a resource of an authority that this
+// server does not serve: only the bootstrap decides which servers serve an authority (gRFC A47).
+func (d *decoded) apply(l *loop, ch *channel) {
+	for _, u := range ch.users {
+		results, at := d.of(l.client, u.authorityScope)
+		u.machine.Received(&authority.Response{
+			Server: u.server, Type: d.typ, Results: results, Unchanged: d.unchanged, Version: d.version, Partial: d.partial,
+		}, l.now)
+		l.authority(u.authorityScope)
+		d.record(results, at)
+	}
+}
+
+// record copies the records that an authority assigned to its results.
+func (d *decoded) record(results []authority.Result, at []int) {
+	for k, i := range at {
+		d.results[i].Record = results[k].Record
+	}
 }
 
 // decoded is a response whose resources have been read.
@@ -142,17 +118,9 @@ type decoded struct {
 	last       bool
 }
 
-// A part is the part of a response for one authority: results, and their positions among the
-// response's results. Nil positions mean that it has all results.
-type part struct {
-	results []authority.Result
-	at      []int
-}
-
-// of returns the results that belong to an authority. It ignores a resource of an authority that
-// this server does not serve: only the bootstrap decides which servers serve an authority (gRFC
-// A47).
-func (d *decoded) of(c *Client, a *authorityScope) part {
+// of returns the results that belong to an authority, and their positions. Nil positions mean that it
+// has all results.
+func (d *decoded) of(c *Client, a *authorityScope) (results []authority.Result, at []int) {
 	n := 0
 	for i := range d.results {
 		if c.find(d.results[i].Name) == a {
@@ -160,30 +128,21 @@ func (d *decoded) of(c *Client, a *authorityScope) part {
 		}
 	}
 	if n == len(d.results) {
-		return part{results: d.results}
+		return d.results, nil
 	}
-	p := part{results: make([]authority.Result, 0, n), at: make([]int, 0, n)}
+	results, at = make([]authority.Result, 0, n), make([]int, 0, n)
 	for i, r := range d.results {
 		if c.find(r.Name) == a {
-			p.results, p.at = append(p.results, r), append(p.at, i)
+			results, at = append(results, r), append(at, i)
 		}
 	}
-	return p
-}
-
-// place copies the places that the authorities assigned to the response's results.
-func (d *decoded) place(parts []part) {
-	for _, p := range parts {
-		for k, i := range p.at {
-			d.results[i].Place = p.results[k].Place
-		}
-	}
+	return results, at
 }
 
 // summarise fills in the facts that the stream's machine must remember.
-func (d *decoded) summarise(ev *ads.Received) {
+func (d *decoded) summarise(resp *ads.Response) {
 	for _, u := range d.unchanged {
-		ev.Accepted = append(ev.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
+		resp.Accepted = append(resp.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
 	}
 	for _, r := range d.results {
 		name := r.Name.String()
@@ -193,11 +152,11 @@ func (d *decoded) summarise(ev *ads.Received) {
 			for _, alias := range r.Aliases {
 				a.Aliases = append(a.Aliases, alias.String())
 			}
-			ev.Accepted = append(ev.Accepted, a)
+			resp.Accepted = append(resp.Accepted, a)
 		case r.Removed:
-			ev.Removed = append(ev.Removed, name)
+			resp.Removed = append(resp.Removed, name)
 		case r.Err != nil || r.Error != nil:
-			ev.Rejected = append(ev.Rejected, name)
+			resp.Rejected = append(resp.Rejected, name)
 		}
 	}
 }

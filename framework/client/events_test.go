@@ -13,52 +13,49 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// Where authorities keep what a response has is noted in the response, also where it has
-// something for several.
-func TestPlacesOfSeveralAuthorities(t *testing.T) {
-	oldStyle, a := new(authorityScope), new(authorityScope)
-	c := &Client{oldStyle: oldStyle, authorities: map[string]*authorityScope{"a": a}}
-	var d decoded
+// TestRecordsOfSeveralAuthorities expects the records of all authorities of a response in the
+// response's results.
+func TestRecordsOfSeveralAuthorities(t *testing.T) {
+	server, err := bootstrap.ParseServer([]byte(`{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	typ := resource.Describe(cluster.Type())
+	types, err := resource.NewSet(typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := authority.Config{Types: types, Servers: []*bootstrap.Server{server}}
+	c := &Client{oldStyle: &authorityScope{machine: authority.New(config)}, authorities: map[string]*authorityScope{"a": {machine: authority.New(config)}}}
+	ch := &channel{users: []user{{c.oldStyle, 0}, {c.authorities["a"], 0}}}
+	d := decoded{typ: typ}
 	for _, s := range []string{"one", "xdstp://a/t/two", "xdstp://unknown/t/three", "four"} {
 		n, err := xdstp.Parse(s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.results = append(d.results, authority.Result{Name: n})
-	}
-	var parts []part
-	for i, scope := range []*authorityScope{oldStyle, a} {
-		p := d.of(c, scope)
-		if want := 2 - i; len(p.results) != want {
-			t.Fatalf("authority %d has %d results, want %d", i, len(p.results), want)
+		if scope := c.find(n); scope != nil {
+			scope.machine.Watch(typ, n, new(subscription), time.Now())
+			scope.machine.Ready()
 		}
-		for k := range p.results {
-			p.results[k].Place = placeOf(t, p.results[k].Name)
-		}
-		parts = append(parts, p)
+		d.results = append(d.results, authority.Result{Name: n, Removed: true})
 	}
-	d.place(parts)
+	for i, scope := range []*authorityScope{c.oldStyle, c.authorities["a"]} {
+		if results, at := d.of(c, scope); len(results) != 2-i || len(at) != 2-i {
+			t.Errorf("authority %d has %d results at %v, want %d", i, len(results), at, 2-i)
+		}
+	}
+	l := newLoop(c, ads.Config{})
+	for _, u := range ch.users { // the test delivers no notices
+		results, at := d.of(c, u.authorityScope)
+		u.machine.Received(&authority.Response{Type: typ, Results: results}, l.now)
+		d.record(results, at)
+	}
 	for i, want := range []bool{true, true, false, true} {
-		if got := d.results[i].Place != (authority.Place{}); got != want {
-			t.Errorf("%s has a place: %t, want %t", d.results[i].Name, got, want)
+		if got := d.results[i].Record != (authority.Handle{}); got != want {
+			t.Errorf("%s has a record: %t, want %t", d.results[i].Name, got, want)
 		}
 	}
-}
-
-// placeOf is where a machine keeps what it knows of a resource that is watched.
-func placeOf(t *testing.T, name xdstp.Name) (p authority.Place) {
-	t.Helper()
-	types, err := resource.NewSet(resource.Describe(cluster.Type()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, err := bootstrap.ParseServer([]byte(`{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := authority.New(authority.Config{Types: types, Servers: []*bootstrap.Server{server}})
-	m.Handle(authority.Watch{Type: resource.Describe(cluster.Type()), Name: name, Place: &p}, time.Now())
-	return p
 }
 
 // The stream is told of everything that a response mentions: what it does not mention
@@ -77,7 +74,7 @@ func TestResponseIsSummarised(t *testing.T) {
 		{Name: name("gone"), Removed: true},
 		{Name: name("alive"), Version: "1", Heartbeat: true, Aliases: []xdstp.Name{name("alias")}},
 	}}
-	var ev ads.Received
+	var ev ads.Response
 	d.summarise(&ev)
 	if !slices.Equal(ev.Rejected, []string{"bad", "refused"}) || !slices.Equal(ev.Removed, []string{"gone"}) {
 		t.Errorf("rejected = %q, removed = %q", ev.Rejected, ev.Removed)

@@ -10,3 +10,10 @@ const (
 
 // SetIdleTime sets how long a pool keeps a connection that nobody uses.
 func SetIdleTime(p *Pool, d time.Duration) { p.idle = d }
+
+// Settle waits until the loop has handled all events that were posted before.
+func (c *Client) Settle() {
+	done := make(chan struct{})
+	c.loop.post(func() { close(done) })
+	<-done
+}

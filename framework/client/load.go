@@ -61,89 +61,85 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 	ch, ok := c.loads.channels[server.Key()]
 	if !ok {
 		ch = &loadChannel{client: c, server: server, machine: lrs.New(c.loads.config)}
-		ch.store = load.NewStore(func() { c.loop.post(filled{ch}) })
+		ch.store = load.NewStore(func() { c.loop.post(ch.filled) })
 		c.loads.channels[server.Key()] = ch
 	}
 	return ch.store, nil
 }
 
-// The events of load reporting. The loop ignores events of a stream that its channel has replaced.
-type (
-	filled     struct{ ch *loadChannel }
-	loadOpened struct{ s *loadStream }
-	reported   struct{ s *loadStream }
-	instructed struct {
-		s            *loadStream
-		instructions lrs.Instructions
+// filled handles a store that has something to report. Loop only, as the methods below.
+func (ch *loadChannel) filled() {
+	l := ch.client.loop
+	if !slices.Contains(l.loads, ch) {
+		l.loads = append(l.loads, ch)
 	}
-	loadClosed struct {
-		s   *loadStream
-		err error
-	}
-)
-
-func (e filled) apply(l *loop, now time.Time) {
-	if !slices.Contains(l.loads, e.ch) {
-		l.loads = append(l.loads, e.ch)
-	}
-	l.weigh(e.ch, now)
+	l.weigh(ch)
 }
 
-func (e loadOpened) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		l.toLoad(e.s.channel, lrs.Opened{}, now)
+func (s *loadStream) opened() {
+	if s.current() {
+		s.channel.machine.Opened(s.loop.now)
+		s.loop.load(s.channel)
 	}
 }
 
-func (e reported) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		l.toLoad(e.s.channel, lrs.Written{}, now)
-		l.weigh(e.s.channel, now)
+func (s *loadStream) written() {
+	if s.current() {
+		s.channel.machine.Written(s.loop.now)
+		s.loop.load(s.channel)
+		s.loop.weigh(s.channel)
 	}
 }
 
-func (e instructed) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		if attributes := e.s.channel.outage.over(now); attributes != nil {
-			e.s.channel.log(slog.LevelInfo, "load can be reported again", attributes...)
+func (s *loadStream) received(in lrs.Instructions) {
+	if s.current() {
+		if attributes := s.channel.outage.over(s.loop.now); attributes != nil {
+			s.channel.log(slog.LevelInfo, "load can be reported again", attributes...)
 		}
-		l.toLoad(e.s.channel, lrs.Received{Instructions: e.instructions}, now)
+		s.channel.machine.Received(in, s.loop.now)
+		s.loop.load(s.channel)
 	}
-	e.s.resume()
+	s.resume()
 }
 
-func (e loadClosed) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		e.s.channel.stream = nil
-		l.toLoad(e.s.channel, lrs.Closed{Err: printable.Error(e.err), Unimplemented: errors.Is(e.err, transport.ErrUnimplemented)}, now)
-		l.weigh(e.s.channel, now)
+func (s *loadStream) closed(err error) {
+	if s.current() {
+		s.channel.stream = nil
+		s.channel.machine.Closed(printable.Error(err), errors.Is(err, transport.ErrUnimplemented), s.loop.now)
+		s.loop.load(s.channel)
+		s.loop.weigh(s.channel)
 	}
 }
 
 // weigh tells a machine whether its store has something to report.
-func (l *loop) weigh(ch *loadChannel, now time.Time) {
-	l.toLoad(ch, lrs.Want{Wanted: !ch.store.Empty()}, now)
+func (l *loop) weigh(ch *loadChannel) {
+	ch.machine.Want(!ch.store.Empty(), l.now)
+	l.load(ch)
 }
 
-// toLoad passes an event to a load channel's machine and carries out its effects.
-func (l *loop) toLoad(ch *loadChannel, ev lrs.Event, now time.Time) {
-	for _, e := range ch.machine.Handle(ev, now) {
-		switch e := e.(type) {
-		case lrs.Open:
-			ch.open(l)
-		case lrs.Greet:
-			ch.stream.out <- nil
-		case lrs.Report:
-			ch.stream.out <- &e.Scope
-		case lrs.Bounded:
-			ch.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", e.Asked, "used", e.Used)
-		case lrs.Truncated:
-			ch.log(slog.LevelWarn, "the server lists too many clusters for load reports; the rest is ignored", "limit", lrs.MaxClusters, "ignored", e.Ignored)
-		case lrs.Lost:
-			ch.lost(e, now)
-		case lrs.Idle:
-			ch.rest()
-		}
+// load carries out the effects of a machine that reports load.
+func (l *loop) load(ch *loadChannel) {
+	r := ch.machine.Ready()
+	if r.StreamEnded != nil {
+		ch.lost(r.StreamEnded, l.now)
+	}
+	if c := r.IntervalClamped; c != nil {
+		ch.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", c.Asked, "used", c.Used)
+	}
+	if r.Truncated > 0 {
+		ch.log(slog.LevelWarn, "the server lists too many clusters for load reports; the rest is ignored", "limit", lrs.MaxClusters, "ignored", r.Truncated)
+	}
+	if r.Idle {
+		ch.rest()
+	}
+	if r.Open {
+		ch.open(l)
+	}
+	if r.SendNode {
+		ch.stream.out <- nil
+	}
+	if r.Report != nil {
+		ch.stream.out <- r.Report
 	}
 }
 
@@ -154,7 +150,7 @@ func (ch *loadChannel) open(l *loop) {
 	conn, release, err := ch.client.pool.acquire(ch.server)
 	if err != nil {
 		s.cancel()
-		l.post(loadClosed{s, err})
+		l.post(func() { s.closed(err) })
 		return
 	}
 	ch.conn, ch.release = conn, release
@@ -164,7 +160,7 @@ func (ch *loadChannel) open(l *loop) {
 // lost releases the connection: ADS may need it, but a pause between two attempts to report does
 // not. It also forgets the load of clusters that have been unused for long, because it cannot be
 // reported.
-func (ch *loadChannel) lost(e lrs.Lost, now time.Time) {
+func (ch *loadChannel) lost(e *lrs.End, now time.Time) {
 	ch.letGo()
 	level := slog.LevelDebug
 	if e.Err != nil && ch.outage.failed(e.Err, now) {

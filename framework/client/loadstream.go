@@ -39,10 +39,10 @@ func (s *loadStream) run(conn transport.Conn) {
 	defer s.cancel()
 	ts, err := conn.OpenStream(s.ctx, lrs.Method)
 	if err != nil {
-		s.loop.post(loadClosed{s, err})
+		s.loop.post(func() { s.closed(err) })
 		return
 	}
-	s.loop.post(loadOpened{s})
+	s.loop.post(s.opened)
 	wrote := make(chan error, 1)
 	s.channel.client.wg.Go(func() { wrote <- s.write(ts) })
 	err = s.read(ts)
@@ -53,7 +53,7 @@ func (s *loadStream) run(conn transport.Conn) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	s.loop.post(loadClosed{s, err})
+	s.loop.post(func() { s.closed(err) })
 }
 
 // errEnded means that a message could not be sent because the stream has ended. Reading returns the
@@ -76,7 +76,7 @@ func (s *loadStream) write(ts transport.Stream) error {
 				s.cancel()
 				return err
 			}
-			s.loop.post(reported{s})
+			s.loop.post(s.written)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (s *loadStream) read(ts transport.Stream) error {
 		if err != nil {
 			return err
 		}
-		s.loop.post(instructed{s, in})
+		s.loop.post(func() { s.received(in) })
 		select {
 		case <-s.applied:
 		case <-s.ctx.Done():

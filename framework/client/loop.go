@@ -8,16 +8,10 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
-	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 	"github.com/xdsforge/xdsforge/framework/resource"
 
 	"github.com/xdsforge/xdsforge/internal/feature"
 )
-
-// An event is an input of the loop. The loop calls apply.
-type event interface {
-	apply(l *loop, now time.Time)
-}
 
 // The loop owns the machines of a client. Its inbox takes any number of events without blocking.
 // The loop handles all of them at once, so that one request carries a burst of subscriptions.
@@ -28,10 +22,10 @@ type loop struct {
 	loads    []*loadChannel
 
 	mu    sync.Mutex
-	inbox []event
+	inbox []func()
 	wake  chan struct{} // has a token when the inbox is not empty
 
-	now time.Time // of the current events
+	now time.Time // of the current iteration
 
 	asked uint64 // responses with a question
 
@@ -67,8 +61,9 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	return ch
 }
 
-// post adds an event to the inbox. Any goroutine; it never blocks for long.
-func (l *loop) post(ev event) {
+// post adds an event to the inbox: a function that the loop calls. Any goroutine; it never blocks for
+// long.
+func (l *loop) post(ev func()) {
 	l.mu.Lock()
 	l.inbox = append(l.inbox, ev)
 	l.mu.Unlock()
@@ -78,7 +73,7 @@ func (l *loop) post(ev event) {
 	}
 }
 
-func (l *loop) take(spare []event) []event {
+func (l *loop) take(spare []func()) []func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.inbox
@@ -89,7 +84,7 @@ func (l *loop) take(spare []event) []event {
 func (l *loop) run() {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
-	var batch []event
+	var batch []func()
 	for {
 		select {
 		case <-l.client.done:
@@ -101,16 +96,15 @@ func (l *loop) run() {
 		case <-timer.C:
 		}
 		batch = l.take(batch[:0])
-		now := time.Now()
-		l.now = now
+		l.now = time.Now()
 		for _, ev := range batch {
-			ev.apply(l, now)
+			ev()
 		}
 		clear(batch) // an old event must not keep a response in memory
 		if cap(batch) > keptEvents {
 			batch = nil
 		}
-		l.turn(now)
+		l.tick()
 		if at, ok := l.nextDeadline(); ok {
 			timer.Reset(time.Until(at))
 		} else {
@@ -119,23 +113,26 @@ func (l *loop) run() {
 	}
 }
 
-// turn advances the machines' time and lets the channels send.
-func (l *loop) turn(now time.Time) {
+// tick advances the machines' time and lets the streams send.
+func (l *loop) tick() {
 	for _, ch := range l.channels {
-		ch.lookAgain(l, now)
-		ch.logNACKs(now)
+		ch.lookAgain(l)
+		ch.logNACKs(l.now)
 	}
 	for a := range l.client.allScopes() {
-		if at, ok := a.machine.NextDeadline(); ok && !now.Before(at) {
-			l.attend(a, now)
-			l.toAuthority(a, authority.Tick{}, now)
+		if at, ok := a.machine.NextDeadline(); ok && !l.now.Before(at) {
+			l.attend(a)
+			a.machine.Tick(l.now)
+			l.authority(a)
 		}
 	}
 	for _, ch := range l.channels {
-		l.toStream(ch, ads.Turn{}, now)
+		ch.machine.Tick(l.now)
+		l.stream(ch)
 	}
 	for _, ch := range l.loads {
-		l.toLoad(ch, lrs.Turn{}, now)
+		ch.machine.Tick(l.now)
+		l.load(ch)
 	}
 }
 
@@ -163,69 +160,62 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 	return earliest, ok
 }
 
-// toAuthority passes an event to an authority and carries out its effects.
-func (l *loop) toAuthority(a *authorityScope, ev authority.Event, now time.Time) {
-	effects := a.machine.Handle(ev, now)
-	for _, e := range effects {
-		switch e := e.(type) {
-		case authority.Subscribe:
-			l.toStream(a.channels[e.Server], ads.Subscribe{Type: e.Type, Name: e.Name}, now)
-		case authority.Unsubscribe:
-			l.toStream(a.channels[e.Server], ads.Unsubscribe{Type: e.Type, Name: e.Name}, now)
-		case authority.Overdue:
-			l.toStream(a.channels[e.Server], ads.Overdue{Type: e.Type, Name: e.Name}, now)
-		case authority.Answered:
-			l.toStream(a.channels[e.Server], ads.Answered{Type: e.Type, Name: e.Name}, now)
-		case authority.Silent:
-			a.channels[e.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", e.Type.Name, "name", e.Name)
-		case authority.Forget:
-			l.toStream(a.channels[e.Server], ads.Forget{Type: e.Type, Name: e.Name.String()}, now)
-			a.channels[e.Server].drop(e.Type, e.Name)
-		case authority.Unused:
-			a.channels[e.Server].drop(e.Type, e.Name)
-		case authority.Renew:
-			l.toStream(a.channels[e.Server], ads.Renew{}, now)
-		case authority.Release:
-			l.toStream(a.channels[e.Server], ads.Release{}, now)
-		case authority.Notify:
-			l.news = true
-			e.Watcher.Notify(e.State)
-		case authority.NotifyMember:
-			l.news = true
-			e.Watcher.NotifyMember(e.Name, e.State)
-		}
+// authority carries out the effects of an authority's machine.
+func (l *loop) authority(a *authorityScope) {
+	r := a.machine.Ready()
+	for _, c := range r.Changes {
+		a.channels[c.Server].machine.Change(c.Change, l.now)
 	}
-	clear(effects) // old effects must not keep anything in memory
+	for _, u := range r.Unused {
+		a.channels[u.Server].drop(u.Type, u.Name)
+	}
+	for _, u := range r.Unanswered {
+		a.channels[u.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", u.Type.Name, "name", u.Name.String())
+	}
+	for i := range r.Notices {
+		l.news = true
+		r.Notices[i].Deliver()
+	}
+	r.Clear()
 }
 
-// toStream passes an event to a channel's stream machine and carries out its effects.
-func (l *loop) toStream(ch *channel, ev ads.Event, now time.Time) {
-	for _, e := range ch.machine.Handle(ev, now) {
-		switch e := e.(type) {
-		case ads.Open:
-			ch.open(l, e.Delta)
-		case ads.Send:
-			ch.send(e, now)
-		case ads.Asked:
-			for _, u := range ch.users {
-				l.attend(u.authorityScope, now)
-			}
-			ch.tell(l, func(i int, _ *authorityScope) authority.Event {
-				return authority.Asked{Server: i, Type: e.Type, Names: e.Names}
-			}, now)
-		case ads.Stale:
-			ch.tell(l, func(i int, _ *authorityScope) authority.Event {
-				return authority.Stale{Server: i, Type: e.Type, Names: e.Names}
-			}, now)
-		case ads.Lost:
-			ch.lost(e.Err, now)
-			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Lost{Server: i, Err: e.Err} }, now)
-		case ads.Healthy:
-			ch.healthy(now)
-			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Healthy{Server: i} }, now)
-		case ads.Idle:
-			ch.rest(e.Released, now)
-			ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Idle{Server: i} }, now)
+// authorities reports an event of a server to the authorities that may use it. The function report
+// gets the position of the server in the authority's list.
+func (l *loop) authorities(ch *channel, report func(m *authority.Machine, server int)) {
+	for _, u := range ch.users {
+		report(u.machine, u.server)
+		l.authority(u.authorityScope)
+	}
+}
+
+// stream carries out the effects of a server's stream machine.
+func (l *loop) stream(ch *channel) {
+	r := ch.machine.Ready()
+	if r.StreamEnded {
+		ch.lost(r.Err, l.now)
+		l.authorities(ch, func(m *authority.Machine, i int) { m.StreamEnded(i, r.Err, l.now) })
+	}
+	if r.Idle {
+		ch.rest(r.Released, l.now)
+		l.authorities(ch, func(m *authority.Machine, i int) { m.Idle(i) })
+	}
+	if len(r.Requested.Names) > 0 {
+		for _, u := range ch.users {
+			l.attend(u.authorityScope)
 		}
+		l.authorities(ch, func(m *authority.Machine, i int) { m.Requested(i, r.Requested, l.now) })
+	}
+	if r.Healthy {
+		ch.healthy(l.now)
+		l.authorities(ch, func(m *authority.Machine, i int) { m.Healthy(i, l.now) })
+	}
+	for _, names := range r.Stale {
+		l.authorities(ch, func(m *authority.Machine, i int) { m.Stale(i, names, l.now) })
+	}
+	if r.Open {
+		ch.open(l)
+	}
+	if r.Send != nil {
+		ch.send(r.Send, l.now)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // A memory holds the resources of a stream's state-of-the-world responses for its reader: those of
 // each type by their bytes. When one resource changes, servers send all resources of the type
 // again, in any order. The reader recognises an unchanged resource by its bytes alone. It does not
-// read its name or use the cache, and it tells the loop the place of the resource's record.
+// read its name or use the cache, and it tells the loop the resource's record.
 type memory map[*resource.Descriptor]*seen
 
 // forget drops a resource that is no longer in use.
@@ -61,7 +61,7 @@ type slot struct {
 type item struct {
 	raw      string // the bytes that the update was decoded from
 	update   resource.Update
-	place    authority.Place
+	record   authority.Handle
 	response uint32 // the last response that contained it
 }
 
@@ -108,7 +108,7 @@ func (s *seen) scan(w *scratch, n int) {
 				continue
 			}
 			it.response = s.response
-			w.unchanged = append(w.unchanged, authority.Unchanged{Update: it.update, Place: it.place})
+			w.unchanged = append(w.unchanged, authority.Unchanged{Update: it.update, Record: it.record})
 		}
 	}
 }
@@ -196,7 +196,7 @@ func (m memory) remember(c *Client, d *decoded) {
 		if r.Update == nil || r.TTL != 0 || len(r.Aliases) > 0 {
 			continue // its bytes are not all of it
 		}
-		s.add(item{raw: text(r.Update.Raw()), update: r.Update, place: r.Place, response: s.response})
+		s.add(item{raw: text(r.Update.Raw()), update: r.Update, record: r.Record, response: s.response})
 	}
 	if len(s.items) > min(s.limit, 2*cached(c, d.typ)+fewItems) {
 		s.prune(c, d.typ)

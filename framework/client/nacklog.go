@@ -59,7 +59,7 @@ func (n *nackLog) name(names []string) {
 }
 
 // rejected logs a NACK, now or later.
-func (ch *channel) rejected(e ads.Send, now time.Time) {
+func (ch *channel) rejected(e *ads.Request, now time.Time) {
 	n := ch.nacks(e.Type)
 	n.count++
 	switch {

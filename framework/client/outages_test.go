@@ -38,17 +38,17 @@ func TestLostLoadReports(t *testing.T) {
 	ch := &loadChannel{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s"), store: load.NewStore(nil)}
 	refused, broken := errors.New("refused"), errors.New("broken")
 	for i, tt := range []struct {
-		lost  lrs.Lost
+		lost  lrs.End
 		level string
 	}{
-		{lrs.Lost{}, "INFO"},
-		{lrs.Lost{Err: refused}, "WARN"},
-		{lrs.Lost{Err: refused}, "DEBUG"},
-		{lrs.Lost{Err: broken}, "WARN"},
-		{lrs.Lost{Err: broken, Unimplemented: true}, "DEBUG"},
+		{lrs.End{}, "INFO"},
+		{lrs.End{Err: refused}, "WARN"},
+		{lrs.End{Err: refused}, "DEBUG"},
+		{lrs.End{Err: broken}, "WARN"},
+		{lrs.End{Err: broken, Unimplemented: true}, "DEBUG"},
 	} {
 		text.Reset()
-		ch.lost(tt.lost, time.Now())
+		ch.lost(&tt.lost, time.Now())
 		if line := text.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "level="+tt.level+" ") {
 			t.Errorf("attempt %d is logged as %q, want one line of level %s", i, line, tt.level)
 		}
@@ -216,7 +216,7 @@ func TestTimesOfRejections(t *testing.T) {
 		{2*nackInterval - 1, ""},
 	} {
 		text.Reset()
-		ch.rejected(ads.Send{Type: typ, Reject: "bad"}, now.Add(tt.after))
+		ch.rejected(&ads.Request{Type: typ, Reject: "bad"}, now.Add(tt.after))
 		if got := text.String(); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("rejection %d is logged as %q, want %q", i, got, tt.want)
 		}
@@ -321,7 +321,8 @@ func TestLoadCanBeReportedAgain(t *testing.T) {
 	ch.outage.failed(errors.New("refused"), now)
 	for i, want := range []int{1, 0} {
 		text.Reset()
-		instructed{s, lrs.Instructions{Interval: 10 * time.Second}}.apply(l, now.Add(time.Minute))
+		l.now = now.Add(time.Minute)
+		s.received(lrs.Instructions{Interval: 10 * time.Second})
 		<-s.applied
 		if got := strings.Count(text.String(), "load can be reported again"); got != want {
 			t.Errorf("answer %d: %d lines that load can be reported again, want %d: %s", i, got, want, text.String())

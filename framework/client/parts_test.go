@@ -57,16 +57,16 @@ func TestEncodedNamesAreKept(t *testing.T) {
 	ch := &channel{encoded: make(map[*resource.Descriptor]encodedNames)}
 	typ := new(resource.Descriptor)
 	list := strings.Split(strings.Repeat("a,", manyNames-1)+"a", ",")
-	first := ch.names(ads.Send{Type: typ, Names: list})
-	if again := ch.names(ads.Send{Type: typ, Names: list}); &again[0] != &first[0] {
+	first := ch.names(&ads.Request{Type: typ, Names: list})
+	if again := ch.names(&ads.Request{Type: typ, Names: list}); &again[0] != &first[0] {
 		t.Error("the same names were encoded twice")
 	}
 	other := slices.Clone(list)
 	other[0] = "b"
-	if got := ch.names(ads.Send{Type: typ, Names: other}); bytes.Equal(got, first) {
+	if got := ch.names(&ads.Request{Type: typ, Names: other}); bytes.Equal(got, first) {
 		t.Error("other names have the encoding of the last request")
 	}
-	if few := ch.names(ads.Send{Type: typ, Names: list[1:]}); len(few) >= len(first) || len(ch.encoded) != 0 {
+	if few := ch.names(&ads.Request{Type: typ, Names: list[1:]}); len(few) >= len(first) || len(ch.encoded) != 0 {
 		t.Errorf("a name less takes %d bytes of %d, and %d lists are kept", len(few), len(first), len(ch.encoded))
 	}
 }
@@ -94,11 +94,11 @@ func TestResultsOfOneAuthority(t *testing.T) {
 	oldStyle, a := new(authorityScope), new(authorityScope)
 	c := &Client{oldStyle: oldStyle, authorities: map[string]*authorityScope{"a": a}}
 	d := decoded{results: []authority.Result{{Name: old(t, "one")}, {Name: old(t, "two")}}}
-	if p := d.of(c, oldStyle); len(p.results) != 2 || p.at != nil {
-		t.Errorf("old-style names have the results %v, want all of them", p)
+	if results, at := d.of(c, oldStyle); len(results) != 2 || at != nil {
+		t.Errorf("old-style names have the results %v at %v, want all of them", results, at)
 	}
-	if p := d.of(c, a); len(p.results) != 0 {
-		t.Errorf("the authority a has the results %v, want none", p.results)
+	if results, _ := d.of(c, a); len(results) != 0 {
+		t.Errorf("the authority a has the results %v, want none", results)
 	}
 }
 

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"time"
-
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -50,7 +48,7 @@ func (s *stream) ask(q *question) bool {
 		return true
 	}
 	q.stream = s
-	s.loop.post(q)
+	s.loop.post(q.answer)
 	select {
 	case <-s.replied:
 		return true
@@ -59,9 +57,9 @@ func (s *stream) ask(q *question) bool {
 	}
 }
 
-// apply answers the question.
-func (q *question) apply(l *loop, _ time.Time) {
-	ch := q.stream.channel
+// answer answers the question. Loop only.
+func (q *question) answer() {
+	ch, l := q.stream.channel, q.stream.loop
 	q.generation = ch.generation(q.typ)
 	if q.response == 0 {
 		l.asked++

@@ -19,7 +19,7 @@ import (
 type reading struct {
 	born   time.Time
 	since  atomic.Int64 // when the response arrived, after born, plus one; 0: none is in progress
-	paused atomic.Bool  // the loop has paused timers, and waits for a readsOn
+	paused atomic.Bool  // the loop has paused timers, and waits for a resume
 
 	// The loop's.
 	arriver transport.Arriver // nil if the transport cannot tell
@@ -50,42 +50,37 @@ func (r *reading) arriving(now time.Time) (since time.Time, ok bool) {
 // arrived records the arrival of a response.
 func (r *reading) arrived(at time.Time) { r.since.Store(int64(at.Sub(r.born)) + 1) }
 
-// readsOn reports that the goroutine of a stream reads again.
-type readsOn struct{ s *stream }
-
 // next records that the goroutine is about to wait for a response.
 func (s *stream) next() {
 	s.reading.since.Store(0)
 	if s.reading.paused.Swap(false) {
-		s.loop.post(readsOn{s})
-	}
-}
-
-func (e readsOn) apply(l *loop, now time.Time) {
-	if e.s.current() {
-		e.s.channel.resume(l, now)
+		s.loop.post(func() {
+			if s.current() {
+				s.channel.resume(s.loop)
+			}
+		})
 	}
 }
 
 // resume continues the timers.
-func (ch *channel) resume(l *loop, now time.Time) {
+func (ch *channel) resume(l *loop) {
 	ch.stream.reading.look = time.Time{}
-	ch.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Resume{Server: i} }, now)
+	l.authorities(ch, func(m *authority.Machine, i int) { m.Resume(i, l.now) })
 }
 
 // lookAgain continues the timers if the response that paused them no longer arrives. A
-// response that has arrived pauses them until readsOn.
-func (ch *channel) lookAgain(l *loop, now time.Time) {
-	if ch.stream == nil || ch.stream.reading.look.IsZero() || now.Before(ch.stream.reading.look) {
+// response that has arrived pauses them until the goroutine reads on.
+func (ch *channel) lookAgain(l *loop) {
+	if ch.stream == nil || ch.stream.reading.look.IsZero() || l.now.Before(ch.stream.reading.look) {
 		return
 	}
 	r := &ch.stream.reading
-	if _, arriving := r.arriving(now); arriving {
-		r.look = now.Add(lookInterval)
+	if _, arriving := r.arriving(l.now); arriving {
+		r.look = l.now.Add(lookInterval)
 		return
 	}
 	if r.look = (time.Time{}); r.since.Load() == 0 {
-		ch.resume(l, now)
+		ch.resume(l)
 	}
 }
 
@@ -93,18 +88,18 @@ func (ch *channel) lookAgain(l *loop, now time.Time) {
 const noticeable = 10 * time.Millisecond
 
 // pause pauses the timers if work on the current response takes long. Loop only.
-func (s *stream) pause(l *loop, now time.Time) {
+func (s *stream) pause() {
 	since := s.reading.born.Add(time.Duration(s.reading.since.Load() - 1))
-	if now.Sub(since) < noticeable {
+	if s.loop.now.Sub(since) < noticeable {
 		return
 	}
 	s.reading.paused.Store(true)
-	s.channel.tell(l, func(i int, _ *authorityScope) authority.Event { return authority.Pause{Server: i, Since: since} }, now)
+	s.loop.authorities(s.channel, func(m *authority.Machine, i int) { m.Pause(i, since) })
 }
 
 // attend pauses the timers of an authority if the stream of the server in use works on a
 // response, or if one arrives on it. The loop calls it before it starts or reads timers.
-func (l *loop) attend(a *authorityScope, now time.Time) {
+func (l *loop) attend(a *authorityScope) {
 	i, ok := a.machine.Active()
 	if !ok || a.channels[i].stream == nil {
 		return
@@ -112,11 +107,11 @@ func (l *loop) attend(a *authorityScope, now time.Time) {
 	r := &a.channels[i].stream.reading
 	r.paused.Store(true) // first, so that the goroutine cannot miss it
 	if since := r.since.Load(); since != 0 {
-		l.toAuthority(a, authority.Pause{Server: i, Since: r.born.Add(time.Duration(since - 1))}, now)
-	} else if since, arriving := r.arriving(now); arriving {
-		l.toAuthority(a, authority.Pause{Server: i, Since: since}, now)
-		r.look = now.Add(lookInterval)
+		a.machine.Pause(i, r.born.Add(time.Duration(since-1)))
+	} else if since, arriving := r.arriving(l.now); arriving {
+		a.machine.Pause(i, since)
+		r.look = l.now.Add(lookInterval)
 	} else {
-		r.none = now
+		r.none = l.now
 	}
 }

@@ -176,9 +176,9 @@ func TestLimitsOfReading(t *testing.T) {
 		}
 	}
 	for after, want := range map[time.Duration]bool{0: false, noticeable - 1: false, noticeable: true} {
-		s := &stream{channel: new(channel), reading: reading{born: born}}
+		s := &stream{channel: new(channel), loop: &loop{now: born.Add(time.Second + after)}, reading: reading{born: born}}
 		s.reading.arrived(born.Add(time.Second))
-		s.pause(nil, born.Add(time.Second+after))
+		s.pause()
 		if s.reading.paused.Load() != want {
 			t.Errorf("after %v of work: paused %t, want %t", after, !want, want)
 		}

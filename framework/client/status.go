@@ -25,7 +25,7 @@ func (c *Client) Summary(ctx context.Context) (status.Snapshot, error) { return 
 
 func (c *Client) picture(ctx context.Context, resources bool) (status.Snapshot, error) {
 	reply := make(chan status.Snapshot, 1)
-	c.loop.post(pictured{reply, resources})
+	c.loop.post(func() { reply <- c.loop.picture(resources) })
 	select {
 	case s := <-reply:
 		s.Node = new(corev3.Node)
@@ -64,14 +64,9 @@ func oldStyleFirst(a, b bool) int {
 	return 1
 }
 
-// pictured asks the loop for a snapshot, with or without resources.
-type pictured struct {
-	reply     chan<- status.Snapshot
-	resources bool
-}
-
-func (e pictured) apply(l *loop, now time.Time) {
-	c := l.client
+// picture returns an unordered snapshot, with or without resources.
+func (l *loop) picture(resources bool) status.Snapshot {
+	c, now := l.client, l.now
 	s := status.Snapshot{Taken: now, NodeID: c.nodeID, SlowWatchers: c.slow.Load()}
 	for _, ch := range l.channels {
 		s.Servers = append(s.Servers, ch.picture())
@@ -83,14 +78,14 @@ func (e pictured) apply(l *loop, now time.Time) {
 				Authority: a.name, OldStyle: a == c.oldStyle, Type: n.Type.Name, State: n.State.String(), Cached: n.Cached, Resources: n.Resources,
 			})
 		}
-		if !e.resources {
+		if !resources {
 			continue
 		}
 		for e := range a.machine.Entries() {
 			s.Resources = append(s.Resources, picture(e, a.name, now))
 		}
 	}
-	e.reply <- s
+	return s
 }
 
 func (ch *channel) picture() status.Server {

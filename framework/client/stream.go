@@ -55,18 +55,18 @@ func (s *stream) run(conn transport.Conn) {
 	}
 	ts, err := conn.OpenStream(s.ctx, method)
 	if err != nil {
-		s.loop.post(closed{s, err})
+		s.loop.post(func() { s.closed(err) })
 		return
 	}
 	s.channel.counts.opened.Add(1)
 	arriver, _ := ts.(transport.Arriver)
-	s.loop.post(opened{s, arriver})
+	s.loop.post(func() { s.opened(arriver) })
 	s.channel.client.wg.Go(func() { s.write(ts) })
 	err = s.read(ts)
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	s.loop.post(closed{s, err})
+	s.loop.post(func() { s.closed(err) })
 }
 
 // write sends the requests of the loop. If sending fails, the stream has ended, and reading returns
@@ -82,7 +82,7 @@ func (s *stream) write(ts transport.Stream) {
 			if ts.Send(msg) != nil {
 				return
 			}
-			s.loop.post(written{s})
+			s.loop.post(s.written)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (s *stream) take(w *scratch, t *resource.Descriptor, known memory) error {
 			return s.ctx.Err()
 		}
 		d.last = looks == maxLooks
-		s.loop.post(received{s, d})
+		s.loop.post(func() { s.received(&d) })
 		select {
 		case <-s.applied:
 			if !s.delta {

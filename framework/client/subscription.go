@@ -11,8 +11,8 @@ import (
 
 // A subscription is one watcher of one resource. Its mailbox holds one state, the newest.
 type subscription struct {
-	scope *authorityScope
-	place authority.Place // the loop's
+	scope  *authorityScope
+	record authority.Handle // loop only
 
 	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel that
 	// has a token when state is fresh.
@@ -172,5 +172,9 @@ func (s *subscription) Stop() {
 	if s.ready != nil {
 		s.signal()
 	}
-	s.scope.client.loop.post(unwatched{s})
+	l := s.scope.client.loop
+	l.post(func() {
+		s.scope.machine.Cancel(s.record, s, l.now)
+		l.authority(s.scope)
+	})
 }

@@ -41,7 +41,7 @@ type Config struct {
 	// Resources that are missing after that time are stale. 15 s by default.
 	Replay time.Duration
 	// Repeat is the pause between requests for a name that the server does not answer, after the
-	// first of them, which [Overdue] requests. [DefaultRepeat] by default.
+	// first of them, which [Repeat] requests. [DefaultRepeat] by default.
 	Repeat Backoff
 	// Rejected is the pause before the NACK of content that was rejected before and was resent at
 	// once. [DefaultRejected] by default.

@@ -210,8 +210,8 @@ func (s *deltaNames) next() (at time.Time, ok bool) {
 // send returns the next request: the answer to one response, or else the changes since the last
 // request. The first request of a stream lists all names, with the versions of the resources that
 // the client holds.
-func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
-	req = Send{Type: s.resource, Delta: true}
+func (s *deltaNames) send(now time.Time, perName time.Duration) (req Request, added []string) {
+	req = Request{Type: s.resource, Delta: true}
 	if i := s.answer(now); i >= 0 {
 		a := s.answers[i]
 		s.answers = slices.Delete(s.answers, i, i+1)
@@ -229,33 +229,33 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Send, asked
 	}
 	room := maxRequest
 	req.Unsubscribe = fit(slices.Sorted(maps.Keys(s.dropped)), &room)
-	asked = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
-	req.Subscribe = asked
+	added = fit(slices.Sorted(maps.Keys(s.fresh)), &room)
+	req.Subscribe = added
 	if s.asked {
-		req.Subscribe = s.repeat(asked, &room)
-		req.Again = len(req.Subscribe) - len(asked)
+		req.Subscribe = s.repeat(added, &room)
+		req.Repeated = len(req.Subscribe) - len(added)
 		s.resent(req.Subscribe)
 	} else {
 		s.tell(room)
 		req.Versions = maps.Clone(s.told)
-		if len(asked) == 1 && asked[0] == resource.Wildcard {
+		if len(added) == 1 && added[0] == resource.Wildcard {
 			req.Subscribe = nil // a wildcard alone is sent without names, as every server understands it
 		}
 	}
 	s.legacy = (s.legacy || !s.asked) && len(req.Subscribe) == 0
-	s.asked, s.burst = true, len(asked)
-	if len(asked) == len(s.fresh) {
+	s.asked, s.burst = true, len(added)
+	if len(added) == len(s.fresh) {
 		s.fresh = make(map[string]struct{})
 	}
-	for _, name := range asked {
+	for _, name := range added {
 		delete(s.fresh, name)
 	}
-	s.pauseUntil = now.Add(time.Duration(len(asked)) * perName)
+	s.pauseUntil = now.Add(time.Duration(len(added)) * perName)
 	for _, name := range req.Unsubscribe {
 		delete(s.dropped, name)
 	}
 	s.retake()
-	return req, asked
+	return req, added
 }
 
 // repeat returns the names together with the overdue ones, as many as there is room for.
@@ -302,17 +302,17 @@ func (s *deltaNames) retake() {
 	}
 }
 
-func (s *deltaNames) received(ev Received, now time.Time) {
-	a := answer{nonce: ev.Nonce, reject: ev.Reject}
-	if ev.Reject != "" {
-		a.run = s.rejections.met(&ev, now)
+func (s *deltaNames) received(resp *Response, now time.Time) {
+	a := answer{nonce: resp.Nonce, reject: resp.Reject}
+	if resp.Reject != "" {
+		a.run = s.rejections.met(resp, now)
 		a.until = a.run.until
 	}
 	s.answers = append(s.answers, a)
 	if extra := len(s.answers) - maxAnswers; extra > 0 {
 		s.answers = slices.Clone(s.answers[extra:])
 	}
-	for _, a := range ev.Accepted {
+	for _, a := range resp.Accepted {
 		if v, ok := s.told[a.Name]; ok && v == a.Version && !a.Heartbeat && s.replayed.IsZero() {
 			s.replayed = now.Add(s.replay)
 		}
@@ -320,10 +320,10 @@ func (s *deltaNames) received(ev Received, now time.Time) {
 		s.parted.take(a.Name)
 		s.hold(a)
 	}
-	for _, name := range ev.Rejected {
+	for _, name := range resp.Rejected {
 		delete(s.told, name)
 	}
-	for _, name := range ev.Removed {
+	for _, name := range resp.Removed {
 		s.forget(name)
 		s.parted.take(name)
 	}
@@ -348,7 +348,7 @@ func (s *deltaNames) late(name string, now time.Time) {
 
 func (s *deltaNames) answered(name string) { s.overdue.forget(name) }
 
-func (s *deltaNames) curious() bool { return true }
+func (s *deltaNames) needsNames() bool { return true }
 
 // reset clears the state of a stream that has ended.
 func (s *deltaNames) reset() {

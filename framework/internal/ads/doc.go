@@ -1,10 +1,9 @@
 // Package ads is one ADS stream, as a state machine without I/O.
 //
 // A [Machine] uses the state-of-the-world or the incremental (delta) variant of the xDS transport
-// protocol, or detects which of them the server supports. Its input is [Event] values, each with
-// the time of the event. Its output is [Effect] values: actions for its owner. The owner opens
-// streams, sends requests and reads responses. The machine decides when to send a request, and its
-// content.
+// protocol, or detects which of them the server supports. Its methods report events to it, with the
+// time. [Machine.Ready] returns their effects: actions for its owner. The owner opens streams, sends
+// requests and reads responses. The machine decides when to send a request, and its content.
 //
 // # State
 //
@@ -36,7 +35,7 @@
 //
 // # Repetitions
 //
-// The machine requests an unanswered name again ([Overdue]), at once and then with back-off
+// The machine requests an unanswered name again ([Repeat]), at once and then with back-off
 // ([Config.Repeat]). If a server resends rejected content at once, the machine delays the next NACK
 // by a growing pause ([Config.Rejected]).
 package ads

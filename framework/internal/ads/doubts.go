@@ -73,19 +73,19 @@ func (d doubts) take(name string) (crossed bool) {
 
 // received handles a response and returns the names that are still doubted. A resource that arrives
 // before a request asked for it again was never seen dropped.
-func (d doubts) received(ev Received, sent func(name string) bool) iter.Seq[string] {
+func (d doubts) received(resp *Response, sent func(name string) bool) iter.Seq[string] {
 	for name := range d.left {
 		d.left[name] = max(d.left[name], 0) + 1
 		if d.left[name] > maxCrossing {
 			delete(d.left, name)
 		}
 	}
-	for _, a := range ev.Accepted {
+	for _, a := range resp.Accepted {
 		if sent(a.Name) {
 			delete(d.taken, a.Name)
 		}
 	}
-	for _, name := range ev.Rejected {
+	for _, name := range resp.Rejected {
 		if sent(name) {
 			delete(d.taken, name)
 		}

@@ -64,13 +64,13 @@ type rig struct {
 	m   *Machine
 	now time.Time
 
-	stalled bool    // the network opens no stream and takes no request
-	pending []Event // the answers of a stalled network
-	onSend  func(Send)
+	stalled bool     // the network opens no stream and takes no request
+	pending []func() // the answers of a stalled network
+	onSend  func(Request)
 
 	prefix string          // of lines of the output
 	output strings.Builder // the effects of the last batch
-	sends  []Send          // of the last batch
+	sends  []Request       // of the last batch
 }
 
 // newRig returns a rig for a state-of-the-world machine.
@@ -100,14 +100,14 @@ func (r *rig) parse(lines []string) (events []event) {
 
 // run handles a batch of events, given as lines of a script, and returns the requests that the
 // machine then sends.
-func (r *rig) run(lines ...string) []Send {
+func (r *rig) run(lines ...string) []Request {
 	r.t.Helper()
 	r.batch(r.parse(lines))
 	return r.sends
 }
 
 // one is run for batches that lead to exactly one request.
-func (r *rig) one(lines ...string) Send {
+func (r *rig) one(lines ...string) Request {
 	r.t.Helper()
 	if sends := r.run(lines...); len(sends) != 1 {
 		r.t.Fatalf("%q: %d requests, want 1", lines, len(sends))
@@ -153,17 +153,17 @@ func (r *rig) event(verb string, args []datadriven.CmdArg) {
 		}
 	case "subscribe", "unsubscribe", "forget", "overdue", "answered":
 		for _, a := range args[1:] {
-			r.handle(r.change(verb, args[0].Key, a.Key))
+			r.change(Change{Op: ops[verb], Type: typeNamed(args[0].Key), Name: a.Key})
 		}
 	case "renew":
-		r.handle(Renew{})
+		r.change(Change{Op: Renew})
 	case "release":
-		r.handle(Release{})
+		r.change(Change{Op: Release})
 	case "response":
 		r.respond(args)
 	case "closed":
 		r.pending = nil
-		r.handle(closedBy(args))
+		r.closed(args)
 	case "stall":
 		r.stalled = true
 	case "unstall":
@@ -182,72 +182,61 @@ func typeNamed(name string) *resource.Descriptor {
 	return map[string]*resource.Descriptor{"cluster": clusters, "endpoint": endpoints}[name]
 }
 
-func (r *rig) change(verb, typ, name string) Event {
-	t := typeNamed(typ)
-	switch verb {
-	case "subscribe":
-		return Subscribe{t, name}
-	case "unsubscribe":
-		return Unsubscribe{t, name}
-	case "forget":
-		return Forget{t, name}
-	case "overdue":
-		return Overdue{t, name}
-	}
-	return Answered{t, name}
-}
+var ops = map[string]Op{"subscribe": Subscribe, "unsubscribe": Unsubscribe, "forget": Forget, "overdue": Repeat, "answered": Answered}
 
-// closedBy is the end of a stream, with the words after it as the error.
-func closedBy(args []datadriven.CmdArg) Closed {
+func (r *rig) change(c Change) { r.handle(func() { r.m.Change(c, r.now) }) }
+
+// closed ends the stream, with the words after it as the error.
+func (r *rig) closed(args []datadriven.CmdArg) {
 	var words []string
 	for _, a := range args {
 		words = append(words, a.Key)
 	}
-	ev := Closed{Unimplemented: slices.Contains(words, "unimplemented")}
+	var err error
 	if len(words) > 0 {
-		ev.Err = errors.New(strings.Join(words, " "))
+		err = errors.New(strings.Join(words, " "))
 	}
-	return ev
+	r.handle(func() { r.m.Closed(err, slices.Contains(words, "unimplemented"), r.now) })
 }
 
 // respond handles a response. Like the client, it passes the names of resources only to a machine
 // that needs them.
 func (r *rig) respond(args []datadriven.CmdArg) {
 	r.t.Helper()
-	ev := Received{Type: typeNamed(args[0].Key)}
+	resp := &Response{Type: typeNamed(args[0].Key)}
 	var bad []string
 	for _, a := range args[1:] {
 		switch value := strings.Join(a.Vals, ", "); {
 		case a.Key == "version":
-			ev.Version = value
+			resp.Version = value
 		case a.Key == "nonce":
-			ev.Nonce = value
+			resp.Nonce = value
 		case a.Key == "nack":
-			ev.Reject = value
+			resp.Reject = value
 		case a.Key == "content":
 			n, err := strconv.ParseUint(value, 10, 64)
 			if err != nil {
 				r.t.Fatal(err)
 			}
-			ev.Digest, ev.Bad = n, []uint64{n}
+			resp.Digest, resp.Bad = n, []uint64{n}
 		case value == "removed":
-			ev.Removed = append(ev.Removed, a.Key)
+			resp.Removed = append(resp.Removed, a.Key)
 		case value == "invalid", value == "error":
-			ev.Rejected = append(ev.Rejected, a.Key)
+			resp.Rejected = append(resp.Rejected, a.Key)
 			if value == "invalid" {
 				bad = append(bad, a.Key+": invalid")
 			}
 		default:
-			ev.Accepted = append(ev.Accepted, acceptedBy(a))
+			resp.Accepted = append(resp.Accepted, acceptedBy(a))
 		}
 	}
-	ev.Reject = cmp.Or(ev.Reject, strings.Join(bad, ", "))
-	if !r.m.Curious(ev.Type) {
-		ev.Accepted, ev.Rejected, ev.Removed = nil, nil, nil
+	resp.Reject = cmp.Or(resp.Reject, strings.Join(bad, ", "))
+	if !r.m.NeedsNames(resp.Type) {
+		resp.Accepted, resp.Rejected, resp.Removed = nil, nil, nil
 	} else if !r.m.Delta() {
-		r.printf("needs names %s", short(ev.Type))
+		r.printf("needs names %s", short(resp.Type))
 	}
-	r.handle(ev)
+	r.handle(func() { r.m.Received(resp, r.now) })
 }
 
 // acceptedBy is a valid resource: its version, or (version, heartbeat, alias X).
@@ -299,7 +288,7 @@ func (r *rig) wait(text string) {
 func (r *rig) turn() {
 	r.t.Helper()
 	for range 10_000 {
-		if r.handle(Turn{}); r.stalled || len(r.pending) == 0 {
+		if r.handle(func() { r.m.Tick(r.now) }); r.stalled || len(r.pending) == 0 {
 			return
 		}
 		r.deliver()
@@ -311,40 +300,41 @@ func (r *rig) turn() {
 func (r *rig) deliver() {
 	pending := r.pending
 	r.pending = nil
-	for _, ev := range pending {
-		r.handle(ev)
+	for _, report := range pending {
+		r.handle(report)
 	}
 }
 
-// handle passes an event to the machine, and prints the effects.
-func (r *rig) handle(ev Event) {
-	for _, e := range slices.Clone(r.m.Handle(ev, r.now)) {
-		switch e := e.(type) {
-		case Open:
-			r.printf("open %s", map[bool]string{false: "state-of-the-world", true: "delta"}[e.Delta])
-			r.pending = []Event{Opened{}}
-		case Send:
-			r.sends = append(r.sends, e)
-			r.printf("send %s", request(e))
-			r.pending = append(r.pending, Written{})
-			if r.onSend != nil {
-				r.onSend(e)
-			}
-		case Asked:
-			if len(e.Names) > 0 {
-				r.printf("start timers %s names=%v", short(e.Type), sorted(e.Names))
-			}
-		case Stale:
-			r.printf("stale %s names=%v", short(e.Type), e.Names)
-		case Lost:
-			r.printf("stream ended%s", map[bool]string{true: fmt.Sprintf(": %v", e.Err)}[e.Err != nil])
-		case Healthy:
-			r.printf("healthy")
-		case Idle:
-			r.pending = nil
-			r.printf("idle%s", map[bool]string{true: " released"}[e.Released])
-		default:
-			r.t.Fatalf("%sunknown effect %T", r.pos, e)
+// handle reports an event to the machine, and prints the effects.
+func (r *rig) handle(report func()) {
+	report()
+	e := r.m.Ready()
+	if e.StreamEnded {
+		r.printf("stream ended%s", map[bool]string{true: fmt.Sprintf(": %v", e.Err)}[e.Err != nil])
+	}
+	if e.Idle {
+		r.pending = nil
+		r.printf("idle%s", map[bool]string{true: " released"}[e.Released])
+	}
+	if len(e.Requested.Names) > 0 {
+		r.printf("start timers %s names=%v", short(e.Requested.Type), sorted(e.Requested.Names))
+	}
+	if e.Healthy {
+		r.printf("healthy")
+	}
+	for _, s := range e.Stale {
+		r.printf("stale %s names=%v", short(s.Type), s.Names)
+	}
+	if e.Open {
+		r.printf("open %s", map[bool]string{false: "state-of-the-world", true: "delta"}[r.m.Delta()])
+		r.pending = []func(){func() { r.m.Opened(r.now) }}
+	}
+	if e.Send != nil {
+		r.sends = append(r.sends, *e.Send)
+		r.printf("send %s", request(e.Send))
+		r.pending = append(r.pending, r.m.Written)
+		if r.onSend != nil {
+			r.onSend(*e.Send)
 		}
 	}
 }
@@ -356,7 +346,7 @@ func (r *rig) printf(format string, args ...any) {
 }
 
 // request prints the fields of a request that are set.
-func request(s Send) string {
+func request(s *Request) string {
 	b := new(strings.Builder)
 	b.WriteString(short(s.Type))
 	field := func(isSet bool, format string, value any) {
@@ -377,7 +367,7 @@ func request(s Send) string {
 	field(s.Reject != "", "nack=%q", s.Reject)
 	field(s.Repeats > 0, "repeats=%d", s.Repeats)
 	field(s.Quiet, "%s", "quiet")
-	field(s.Again > 0, "again=%d", s.Again)
+	field(s.Repeated > 0, "again=%d", s.Repeated)
 	field(s.First, "%s", "node")
 	return b.String()
 }

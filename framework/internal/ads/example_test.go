@@ -8,37 +8,39 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// The machine is told what happens and answers with what to do.
+// The owner reports events to the machine, and carries out the effects.
 func ExampleMachine() {
 	clusters := &resource.Descriptor{Name: "envoy.config.cluster.v3.Cluster"}
 	m := ads.New(ads.Config{})
 	now := time.Now()
-	for _, event := range []ads.Event{
-		ads.Subscribe{Type: clusters, Name: "checkout"},
-		ads.Turn{},
-		ads.Opened{},
-		ads.Turn{},
-		ads.Written{},
-		ads.Received{Type: clusters, Version: "1", Nonce: "a"},
-		ads.Turn{},
+	for _, event := range []func(){
+		func() { m.Change(ads.Change{Op: ads.Subscribe, Type: clusters, Name: "checkout"}, now) },
+		func() { m.Tick(now) },
+		func() { m.Opened(now) },
+		func() { m.Tick(now) },
+		func() { m.Written() },
+		func() { m.Received(&ads.Response{Type: clusters, Version: "1", Nonce: "a"}, now) },
+		func() { m.Tick(now) },
 	} {
-		for _, effect := range m.Handle(event, now) {
-			switch e := effect.(type) {
-			case ads.Open:
-				fmt.Println("open a stream")
-			case ads.Send:
-				fmt.Printf("send names %v, version %q, nonce %q\n", e.Names, e.Version, e.Nonce)
-			case ads.Asked:
-				fmt.Printf("asked for %v\n", e.Names)
-			case ads.Healthy:
-				fmt.Println("the control plane can be reached")
-			}
+		event()
+		r := m.Ready()
+		if len(r.Requested.Names) > 0 {
+			fmt.Println("requested", r.Requested.Names)
+		}
+		if r.Healthy {
+			fmt.Println("the control plane is reachable")
+		}
+		if r.Open {
+			fmt.Println("open a stream")
+		}
+		if r.Send != nil {
+			fmt.Printf("send names %v, version %q, nonce %q\n", r.Send.Names, r.Send.Version, r.Send.Nonce)
 		}
 	}
 	// Output:
 	// open a stream
 	// send names [checkout], version "", nonce ""
-	// asked for [checkout]
-	// the control plane can be reached
+	// requested [checkout]
+	// the control plane is reachable
 	// send names [checkout], version "1", nonce "a"
 }

@@ -141,11 +141,11 @@ func TestDroppedNamesLeaveNoMemory(t *testing.T) {
 		r.run("subscribe cluster first")
 		before := heap()
 		for _, name := range names {
-			r.handle(r.change("subscribe", "cluster", strings.Clone(name)))
+			r.change(Change{Subscribe, clusters, strings.Clone(name)})
 		}
 		r.run("wait 1m")
 		for _, name := range names {
-			r.handle(r.change("unsubscribe", "cluster", strings.Clone(name)))
+			r.change(Change{Unsubscribe, clusters, strings.Clone(name)})
 		}
 		r.run("unsubscribe cluster first", "closed")
 		r.sends = nil
@@ -184,7 +184,7 @@ func TestAnswersOfDeltaAreBounded(t *testing.T) {
 
 // The client holds many resources. gRPC servers refuse requests of more than 4 MiB by default.
 func TestDeltaRequestsAreBounded(t *testing.T) {
-	size := func(s Send) (bytes int) {
+	size := func(s Request) (bytes int) {
 		for _, name := range slices.Concat(s.Subscribe, s.Unsubscribe) {
 			bytes += len(name)
 		}
@@ -198,7 +198,7 @@ func TestDeltaRequestsAreBounded(t *testing.T) {
 	r.run(subscribe("cluster", names...))
 	r.run("wait 1s")
 	r.run("response cluster nonce=1 " + strings.Join(names, "=1 ") + "=1")
-	check := func(sends []Send) (subscribed, unsubscribed int) {
+	check := func(sends []Request) (subscribed, unsubscribed int) {
 		t.Helper()
 		for _, s := range sends {
 			subscribed, unsubscribed = subscribed+len(s.Subscribe), unsubscribed+len(s.Unsubscribe)
@@ -233,7 +233,7 @@ func TestLongListsLeaveInSeveralRequests(t *testing.T) {
 	}
 	r.one("wait 1s", "response cluster nonce=1")
 	sends := r.run("overdue cluster a"+long+" b"+long+" c"+long, "wait 1s")
-	if len(sends) != 2 || sends[0].Again != 2 || sends[1].Again != 1 || len(sends[1].Subscribe) != 1 {
+	if len(sends) != 2 || sends[0].Repeated != 2 || sends[1].Repeated != 1 || len(sends[1].Subscribe) != 1 {
 		t.Errorf("%d requests repeat the names, want one with 2 names and one with the last", len(sends))
 	}
 }
@@ -263,8 +263,8 @@ func TestOverdueNamesShareRequests(t *testing.T) {
 	r.run(subscribe("endpoint", names...))
 	r.run("wait 7.5s")
 	for i, s := range append(r.run("overdue endpoint "+strings.Join(names[:100], " ")), r.run("wait 20m")...) {
-		if len(s.Names) != len(names) || s.Again != 100 || s.Reject != "" {
-			t.Errorf("request %d has %d names, %d of them overdue, want %d and 100", i, len(s.Names), s.Again, len(names))
+		if len(s.Names) != len(names) || s.Repeated != 100 || s.Reject != "" {
+			t.Errorf("request %d has %d names, %d of them overdue, want %d and 100", i, len(s.Names), s.Repeated, len(names))
 		}
 	}
 }
@@ -331,7 +331,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 		d := newDoubts()
 		d.drop("a")
 		for range responses {
-			d.received(Received{}, never)
+			d.received(&Response{}, never)
 		}
 		if got := d.take("a"); got != crossed {
 			t.Errorf("after %d responses: crossed = %v, want %v", responses, got, crossed)
@@ -355,12 +355,12 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 	for after, follows := range map[time.Duration]bool{overtakenFor: true, overtakenFor + 1: false} {
 		o, now := newOvertaken(), time.Unix(0, 0)
 		o.add([]string{"a"}, now)
-		o.received(Received{Reject: "bad"}, now.Add(after))
+		o.received(&Response{Reject: "bad"}, now.Add(after))
 		if o.follow != follows {
 			t.Errorf("after %v: follow = %v, want %v", after, o.follow, follows)
 		}
 	}
-	for _, ev := range []Received{
+	for _, ev := range []Response{
 		{Accepted: []Accepted{{Name: "a"}}},
 		{Accepted: []Accepted{{Name: "b", Aliases: []string{"a"}}}},
 		{Rejected: []string{"a"}},
@@ -369,7 +369,7 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 		o := newOvertaken()
 		o.add([]string{"a"}, time.Unix(0, 0))
 		ev.Reject = "bad"
-		o.received(ev, time.Unix(0, 0))
+		o.received(&ev, time.Unix(0, 0))
 		if o.follow || len(o.names) != 0 {
 			t.Errorf("a response with %+v leaves the name overtaken", ev)
 		}

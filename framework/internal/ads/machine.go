@@ -20,7 +20,7 @@ type streamState int
 
 const (
 	idle    streamState = iota // no stream, because nothing is wanted
-	opening                    // Open was emitted
+	opening                    // Ready.Open was set
 	open
 	waiting // no stream until retryAt
 )
@@ -41,17 +41,17 @@ type Machine struct {
 	nodeSent time.Time // on this stream; zero before
 	answered bool      // this stream received a response
 	proven   bool      // some stream did, in the current protocol
-	healthy  bool      // Healthy was emitted for this stream
-	writing  *pending  // the request that is being sent
+	healthy  bool      // this stream was reported as healthy
+	writing  Names     // of the request that is being sent; the zero value if there is none
 
 	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
-	released bool      // Release came since the last Turn
+	released bool      // Release came since the last Tick
 
 	// settle is how long a stream must be up. It is longer than the configured time after a stream
 	// that was up for that time and ended without a response.
 	settle time.Duration
 
-	effects []Effect
+	ready Ready
 }
 
 // names is the state of one type. It has an implementation for each variant of the protocol.
@@ -69,10 +69,10 @@ type names interface {
 	due(now time.Time) bool
 	next() (time.Time, bool)
 	// send returns the next request, and the names that are new on this stream.
-	send(now time.Time, perName time.Duration) (req Send, asked []string)
-	received(ev Received, now time.Time)
-	// curious reports whether received needs the resources of the response.
-	curious() bool
+	send(now time.Time, perName time.Duration) (req Request, added []string)
+	received(resp *Response, now time.Time)
+	// needsNames reports whether received needs the resources of the response.
+	needsNames() bool
 	// late records that the server has not answered a name, and answered records that it has.
 	late(name string, now time.Time)
 	answered(name string)
@@ -84,11 +84,6 @@ type names interface {
 	stale(now time.Time) []string
 	// reset clears the state of a stream that has ended.
 	reset()
-}
-
-type pending struct {
-	typ   *resource.Descriptor
-	asked []string
 }
 
 // New returns a machine without subscriptions.
@@ -109,42 +104,7 @@ func (m *Machine) Status() (isOpen, isOpening bool, retryAt time.Time) {
 	return m.state == open, m.state == opening, retryAt
 }
 
-// Handle handles an event and returns its effects. The slice is valid until the next call. The
-// machine sends nothing before a Turn, so that the events of one batch share their requests.
-func (m *Machine) Handle(ev Event, now time.Time) []Effect {
-	m.effects = m.effects[:0]
-	switch ev := ev.(type) {
-	case Subscribe:
-		m.of(ev.Type).add(ev.Name)
-	case Unsubscribe:
-		m.of(ev.Type).remove(ev.Name)
-	case Forget:
-		m.of(ev.Type).forget(ev.Name)
-	case Renew:
-		for _, s := range m.types {
-			s.renew()
-		}
-	case Overdue:
-		m.of(ev.Type).late(ev.Name, now)
-	case Answered:
-		m.of(ev.Type).answered(ev.Name)
-	case Release:
-		m.released = true
-	case Opened:
-		m.state, m.openedAt = open, now
-	case Written:
-		m.written()
-	case Received:
-		m.received(ev, now)
-	case Closed:
-		m.closed(ev, now)
-	case Turn:
-		m.turn(now)
-	}
-	return m.effects
-}
-
-// NextDeadline returns when the next Turn is due if no other event comes.
+// NextDeadline returns when the next Tick is due if no other event comes.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	earliest := func(t time.Time) {
 		if !ok || t.Before(at) {
@@ -170,7 +130,7 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 			earliest(m.nodeSent.Add(m.config.Silence))
 		}
 		for _, s := range m.types {
-			if t, has := s.next(); has && (m.writing == nil || !s.due(t)) {
+			if t, has := s.next(); has && (m.writing.Type == nil || !s.due(t)) {
 				earliest(t)
 			}
 		}
@@ -178,15 +138,13 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-// Asked reports whether a request for the type was sent on this stream. Otherwise the client must
-// ignore responses of the type.
-func (m *Machine) Asked(t *resource.Descriptor) bool { return m.of(t).opened() }
+// Requests reports whether a request for the type was sent on this stream. Otherwise the client
+// must ignore responses of the type.
+func (m *Machine) Requests(t *resource.Descriptor) bool { return m.of(t).opened() }
 
-// Curious reports whether a Received event of the type must have Accepted, Rejected and Removed. In
+// NeedsNames reports whether a [Response] of the type must have Accepted, Rejected and Removed. In
 // the state-of-the-world variant it rarely must.
-func (m *Machine) Curious(t *resource.Descriptor) bool { return m.of(t).curious() }
-
-func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
+func (m *Machine) NeedsNames(t *resource.Descriptor) bool { return m.of(t).needsNames() }
 
 func (m *Machine) of(t *resource.Descriptor) names {
 	for _, s := range m.types {
@@ -227,7 +185,9 @@ func (m *Machine) settleForStateOfTheWorld() {
 	m.reset()
 }
 
-func (m *Machine) turn(now time.Time) {
+// Tick ends a batch of events: the machine opens and ends streams, and sends requests. It is also
+// due at the time of NextDeadline.
+func (m *Machine) Tick(now time.Time) {
 	released := m.released
 	m.released = false
 	if released && m.state != idle && !m.wanted() {
@@ -251,7 +211,7 @@ func (m *Machine) turn(now time.Time) {
 		}
 		if m.doubted() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
 			m.settleForStateOfTheWorld()
-			m.emit(Lost{})
+			m.ready.StreamEnded = true
 			m.open()
 			return
 		}
@@ -260,7 +220,7 @@ func (m *Machine) turn(now time.Time) {
 		}
 		for _, s := range m.types {
 			if stale := s.stale(now); len(stale) > 0 {
-				m.emit(Stale{Type: s.typ(), Names: stale})
+				m.ready.Stale = append(m.ready.Stale, Names{s.typ(), stale})
 			}
 		}
 		m.send(now)
@@ -268,8 +228,7 @@ func (m *Machine) turn(now time.Time) {
 }
 
 func (m *Machine) open() {
-	m.state = opening
-	m.emit(Open{Delta: m.delta})
+	m.state, m.ready.Open = opening, true
 }
 
 // lingered reports whether nothing has been wanted on the stream for long enough.
@@ -289,12 +248,12 @@ func (m *Machine) lingered(now time.Time) bool {
 func (m *Machine) rest(released bool) {
 	m.state = idle
 	m.reset()
-	m.emit(Idle{Released: released})
+	m.ready.Idle, m.ready.Released = true, released
 }
 
 // send sends one request if none is in flight. The types take turns.
 func (m *Machine) send(now time.Time) {
-	if m.writing != nil {
+	if m.writing.Type != nil {
 		return
 	}
 	for range m.types {
@@ -303,41 +262,58 @@ func (m *Machine) send(now time.Time) {
 		if !s.due(now) {
 			continue
 		}
-		req, asked := s.send(now, m.config.PausePerName)
+		req, added := s.send(now, m.config.PausePerName)
 		if req.First = m.nodeSent.IsZero(); req.First {
 			m.nodeSent = now
 		}
-		m.writing = &pending{typ: s.typ(), asked: asked}
-		m.emit(req)
+		m.writing, m.ready.Send = Names{s.typ(), added}, &req
 		return
 	}
 }
 
-func (m *Machine) received(ev Received, now time.Time) {
+// Received handles a response.
+func (m *Machine) Received(resp *Response, now time.Time) {
 	m.answered, m.proven, m.settle = true, true, m.config.Settle
-	m.askedFor(ev.Type)
+	m.requested(resp.Type)
 	if !m.healthy {
 		m.setHealthy()
 	}
 	// Without a subscription on this stream, an answer would subscribe to everything.
-	if s := m.of(ev.Type); s.opened() {
-		s.received(ev, now)
+	if s := m.of(resp.Type); s.opened() {
+		s.received(resp, now)
 	}
 }
 
-func (m *Machine) setHealthy() {
-	m.healthy = true
-	m.emit(Healthy{})
+// requested reports collections as requested if a response of their type comes before Written. The
+// event may be late, and only one response answers a collection. That response would be missed.
+func (m *Machine) requested(t *resource.Descriptor) {
+	if m.writing.Type != t || !slices.ContainsFunc(m.writing.Names, isCollection) {
+		return
+	}
+	var names, collections []string
+	for _, name := range m.writing.Names {
+		if isCollection(name) {
+			collections = append(collections, name)
+		} else {
+			names = append(names, name)
+		}
+	}
+	m.writing.Names, m.ready.Requested = names, Names{t, collections}
 }
 
-func (m *Machine) closed(ev Closed, now time.Time) {
+func (m *Machine) setHealthy() {
+	m.healthy, m.ready.Healthy = true, true
+}
+
+// Closed reports that the stream ended or could not be opened. If unimplemented is true, the
+// server does not support the protocol.
+func (m *Machine) Closed(err error, unimplemented bool, now time.Time) {
 	m.state = waiting
-	err := ev.Err
 	switch {
 	case m.answered:
 		m.failures, err = 0, nil
 		m.retryAt = now.Add(m.config.Backoff.delay(1, m.config.Random))
-	case ev.Unimplemented && m.delta && m.config.Protocol == Auto:
+	case unimplemented && m.delta && m.config.Protocol == Auto:
 		m.settleForStateOfTheWorld()
 		err = nil
 	default:
@@ -351,12 +327,12 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))
 	}
 	m.reset()
-	m.emit(Lost{Err: err})
+	m.ready.StreamEnded, m.ready.Err = true, err
 }
 
 // reset clears the state of a stream that has ended.
 func (m *Machine) reset() {
-	m.nodeSent, m.answered, m.healthy, m.writing = time.Time{}, false, false, nil
+	m.nodeSent, m.answered, m.healthy, m.writing = time.Time{}, false, false, Names{}
 	m.unwanted = time.Time{}
 	for _, s := range m.types {
 		s.reset()

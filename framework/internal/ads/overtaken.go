@@ -36,7 +36,7 @@ func (o *overtaken) forget(name string) {
 
 // received handles a response. No response answers a collection: the response and its ACK
 // may have crossed the request for the collection.
-func (o *overtaken) received(ev Received, now time.Time) {
+func (o *overtaken) received(resp *Response, now time.Time) {
 	o.follow = false
 	if len(o.names) == 0 {
 		return
@@ -45,16 +45,16 @@ func (o *overtaken) received(ev Received, now time.Time) {
 		clear(o.names)
 		return
 	}
-	for _, a := range ev.Accepted {
+	for _, a := range resp.Accepted {
 		delete(o.names, a.Name)
 		for _, alias := range a.Aliases {
 			delete(o.names, alias)
 		}
 	}
-	for _, list := range [][]string{ev.Rejected, ev.Removed} {
+	for _, list := range [][]string{resp.Rejected, resp.Removed} {
 		for _, name := range list {
 			delete(o.names, name)
 		}
 	}
-	o.follow = ev.Reject != "" && len(o.names) > 0
+	o.follow = resp.Reject != "" && len(o.names) > 0
 }

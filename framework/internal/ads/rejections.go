@@ -38,7 +38,7 @@ type rejections struct {
 // Pauses grow as long as the next response arrives at once after a NACK.
 type run struct {
 	bad      map[uint64]struct{} // the rejected resources
-	contents []uint64            // by Received.Digest, the newest last
+	contents []uint64            // by Response.Digest, the newest last
 	waiting  uint64              // the content whose NACK waits, until then
 	until    time.Time
 	sent     time.Time // when the last NACK left; zero while one waits
@@ -53,11 +53,11 @@ type run struct {
 func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected, random: c.Random} }
 
 // met records that content is rejected, and returns its run. The NACK may be sent at until.
-func (r *rejections) met(ev *Received, now time.Time) (current *run) {
-	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.shares(ev) })
+func (r *rejections) met(resp *Response, now time.Time) (current *run) {
+	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.shares(resp) })
 	if i < 0 {
 		u := &run{bad: make(map[uint64]struct{})}
-		u.take(ev)
+		u.take(resp)
 		if len(r.runs) == maxRuns {
 			r.runs = slices.Delete(r.runs, 0, 1)
 		}
@@ -69,9 +69,9 @@ func (r *rejections) met(ev *Received, now time.Time) (current *run) {
 	if !u.sent.IsZero() && now.Sub(u.sent) > atOnce {
 		u.contents, u.until, u.repeats, u.spared, u.early = nil, time.Time{}, 0, 0, false
 	}
-	waits := u.sent.IsZero() && u.waiting == ev.Digest && now.Before(u.until)
-	again := slices.Contains(u.contents, ev.Digest)
-	u.take(ev)
+	waits := u.sent.IsZero() && u.waiting == resp.Digest && now.Before(u.until)
+	again := slices.Contains(u.contents, resp.Digest)
+	u.take(resp)
 	switch {
 	case waits:
 	case len(u.contents) == 1 && !again:
@@ -89,22 +89,22 @@ func (r *rejections) met(ev *Received, now time.Time) (current *run) {
 }
 
 // shares reports whether a response has rejected resources of the run.
-func (u *run) shares(ev *Received) bool {
-	return slices.ContainsFunc(ev.Bad, func(b uint64) bool {
+func (u *run) shares(resp *Response) bool {
+	return slices.ContainsFunc(resp.Bad, func(b uint64) bool {
 		_, ok := u.bad[b]
 		return ok
 	})
 }
 
 // take records the content of a response.
-func (u *run) take(ev *Received) {
-	u.waiting = ev.Digest
-	u.contents = slices.DeleteFunc(u.contents, func(d uint64) bool { return d == ev.Digest })
+func (u *run) take(resp *Response) {
+	u.waiting = resp.Digest
+	u.contents = slices.DeleteFunc(u.contents, func(d uint64) bool { return d == resp.Digest })
 	if len(u.contents) == maxContents {
 		u.contents = slices.Delete(u.contents, 0, 1)
 	}
-	u.contents = append(u.contents, ev.Digest)
-	for _, b := range ev.Bad {
+	u.contents = append(u.contents, resp.Digest)
+	for _, b := range resp.Bad {
 		if _, known := u.bad[b]; !known && len(u.bad) < maxBad {
 			u.bad[b] = struct{}{}
 			u.news = true

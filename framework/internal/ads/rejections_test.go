@@ -20,7 +20,7 @@ func runServer(t *testing.T, protocol Protocol, d time.Duration, contents ...str
 		sent++
 		return fmt.Sprintf("response endpoint version=v nonce=%d %s", sent, contents[(sent-1)%len(contents)])
 	}
-	r.onSend = func(s Send) {
+	r.onSend = func(s Request) {
 		if s.Reject != "" {
 			nacks++
 		}
@@ -114,7 +114,7 @@ func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
 		r.respond(r.parse([]string{fmt.Sprintf("response endpoint version=bad nonce=%d nack=bad content=1", nonce)})[0].args)
 	}
 	r.run("subscribe endpoint a b")
-	r.onSend = func(s Send) {
+	r.onSend = func(s Request) {
 		if s.Reject != "" {
 			nacks++
 		}
@@ -148,7 +148,7 @@ func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
 // A rejection with the given content and rejected resources, and the time that its NACK
 // waits.
 func (r *rejections) pause(now *time.Time, digest uint64, bad ...uint64) time.Duration {
-	u := r.met(&Received{Reject: "bad", Digest: digest, Bad: bad}, *now)
+	u := r.met(&Response{Reject: "bad", Digest: digest, Bad: bad}, *now)
 	wait := max(u.until.Sub(*now), 0)
 	*now = now.Add(wait)
 	u.answered(*now)
@@ -239,11 +239,11 @@ func TestRunsAreLoggedSeldom(t *testing.T) {
 		{1, 1, false},
 	} {
 		r, start := newTestRejections(), time.Unix(1000, 0)
-		u := r.met(&Received{Reject: "bad", Digest: 1, Bad: []uint64{0}}, start)
+		u := r.met(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0}}, start)
 		if u.answered(start) {
 			t.Error("the first rejection is not logged")
 		}
-		u = r.met(&Received{Reject: "bad", Digest: 1, Bad: []uint64{0, c.bad}}, start)
+		u = r.met(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0, c.bad}}, start)
 		if quiet := u.answered(start.Add(c.after)); quiet != c.quiet {
 			t.Errorf("%v later, with resource %d: quiet = %v, want %v", c.after, c.bad, quiet, c.quiet)
 		}
@@ -254,7 +254,7 @@ func TestRunsAreLoggedSeldom(t *testing.T) {
 func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)
 	r.pause(&now, 1, 42)
-	ev := &Received{Reject: "bad", Digest: 1, Bad: []uint64{42}}
+	ev := &Response{Reject: "bad", Digest: 1, Bad: []uint64{42}}
 	until := r.met(ev, now).until
 	if u := r.met(ev, now.Add(50*ms)); !u.until.Equal(until) || u.repeats != 1 {
 		t.Errorf("the NACK waits until %v, want %v", u.until, until)
@@ -267,7 +267,7 @@ func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 // A NACK that left before its time is no reason to wait longer for the next one.
 func TestEarlyNackDoesNotProlongThePause(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)
-	ev := &Received{Reject: "bad", Digest: 1, Bad: []uint64{42}}
+	ev := &Response{Reject: "bad", Digest: 1, Bad: []uint64{42}}
 	r.pause(&now, 1, 42)
 	r.met(ev, now).answered(now)
 	if u := r.met(ev, now); u.repeats != 1 || !u.until.Equal(now.Add(100*ms)) {

@@ -173,7 +173,7 @@ func (s *sotwNames) answers(now time.Time) bool {
 // A change does not wait for a delayed NACK. It has the nonce of the previous response, as if the
 // two had crossed, and the NACK follows with the new list. If the NACK came first, a server that
 // resends the same content at once would make the nonce of the change stale each time.
-func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked []string) {
+func (s *sotwNames) send(now time.Time, perName time.Duration) (req Request, added []string) {
 	if s.answers(now) {
 		return s.answer(now), nil
 	}
@@ -187,17 +187,17 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Send, asked 
 		return s.request(), nil
 	}
 	if s.changed() {
-		asked = s.change(now, perName)
+		added = s.change(now, perName)
 	}
 	req = s.request()
-	req.Again = s.overdue.repeated(now)
+	req.Repeated = s.overdue.repeated(now)
 	s.asked = true
-	return req, asked
+	return req, added
 }
 
 // answer returns the ACK or NACK of the last response. If the server ignored a change because of
 // its nonce, a plain request follows the NACK, because some servers ignore NACKs, too.
-func (s *sotwNames) answer(now time.Time) Send {
+func (s *sotwNames) answer(now time.Time) Request {
 	s.owed = false
 	req := s.request()
 	if req.Reject = s.reject; s.run != nil {
@@ -210,20 +210,20 @@ func (s *sotwNames) answer(now time.Time) Send {
 }
 
 // change updates the list and returns the names that are new on this stream.
-func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string) {
+func (s *sotwNames) change(now time.Time, perName time.Duration) (added []string) {
 	s.part()
 	s.list = slices.Clip(s.names)
 	s.lent = len(s.list)
 	s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
-	asked = make([]string, 0, s.unsent)
+	added = make([]string, 0, s.unsent)
 	for i, sent := range s.sent {
 		if !sent {
-			asked = append(asked, s.names[i])
+			added = append(added, s.names[i])
 			s.sent[i] = true
 		}
 	}
 	if s.asked {
-		s.overtaken.add(asked, now)
+		s.overtaken.add(added, now)
 	}
 	s.unsent = 0
 	// A wildcard alone is sent without names, as every server understands it.
@@ -238,7 +238,7 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (asked []string
 	}
 	s.dropped = emptied(s.dropped)
 	s.retake()
-	return asked
+	return added
 }
 
 // part delays new names if a collection has ended, or if a new collection comes as other names end.
@@ -279,7 +279,7 @@ func (s *sotwNames) retake() {
 	}
 }
 
-func (s *sotwNames) request() Send {
+func (s *sotwNames) request() Request {
 	list := s.list
 	if s.legacy {
 		list = nil
@@ -288,21 +288,21 @@ func (s *sotwNames) request() Send {
 	if s.owed {
 		nonce = s.before
 	}
-	return Send{Type: s.resource, Version: s.version, Nonce: nonce, Names: list}
+	return Request{Type: s.resource, Version: s.version, Nonce: nonce, Names: list}
 }
 
-func (s *sotwNames) received(ev Received, now time.Time) {
-	s.nonce, s.owed, s.renewed = ev.Nonce, true, false
-	s.reject, s.run, s.until = ev.Reject, nil, time.Time{}
-	if ev.Reject == "" {
-		s.version = ev.Version
+func (s *sotwNames) received(resp *Response, now time.Time) {
+	s.nonce, s.owed, s.renewed = resp.Nonce, true, false
+	s.reject, s.run, s.until = resp.Reject, nil, time.Time{}
+	if resp.Reject == "" {
+		s.version = resp.Version
 		s.early = false // the ACK has the newest nonce and the changed list
 	} else {
-		s.run = s.rejections.met(&ev, now)
+		s.run = s.rejections.met(resp, now)
 		s.until = s.run.until
 	}
-	s.overtaken.received(ev, now)
-	for name := range s.doubts.received(ev, s.wasSent) {
+	s.overtaken.received(resp, now)
+	for name := range s.doubts.received(resp, s.wasSent) {
 		if _, ok := s.at[name]; ok && s.doubts.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
@@ -341,7 +341,7 @@ func (s *sotwNames) wasSent(name string) bool {
 	return ok && s.sent[i]
 }
 
-func (s *sotwNames) curious() bool { return len(s.doubts.taken) > 0 || len(s.overtaken.names) > 0 }
+func (s *sotwNames) needsNames() bool { return len(s.doubts.taken) > 0 || len(s.overtaken.names) > 0 }
 
 // forget does nothing: versions belong to responses, and requests do not list held resources.
 func (s *sotwNames) forget(string) {}

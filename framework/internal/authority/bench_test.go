@@ -25,24 +25,29 @@ func BenchmarkResponse(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.Handle(Watch{Type: complete, Name: dc.Name, Watcher: new(watcher)}, now)
+		m.Watch(complete, dc.Name, new(watcher), now)
 		results[i] = Result{Name: dc.Name, Update: u}
 	}
-	m.Handle(Response{Type: complete, Results: results}, now)
+	received := func(resp *Response) {
+		m.Received(resp, now)
+		ready := m.Ready()
+		ready.Clear()
+	}
+	received(&Response{Type: complete, Results: results})
 	unchanged := make([]Unchanged, n)
 	for i := range unchanged {
-		unchanged[i] = Unchanged{Update: results[i].Update, Place: results[i].Place}
+		unchanged[i] = Unchanged{Update: results[i].Update, Record: results[i].Record}
 	}
 	b.Run("unchanged", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			m.Handle(Response{Type: complete, Unchanged: unchanged, Version: "2"}, now)
+			received(&Response{Type: complete, Unchanged: unchanged, Version: "2"})
 		}
 	})
 	b.Run("results", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			m.Handle(Response{Type: complete, Results: results}, now)
+			received(&Response{Type: complete, Results: results})
 		}
 	})
 }

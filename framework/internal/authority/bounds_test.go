@@ -21,11 +21,11 @@ func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
 	for i := range MaxServers - 1 {
 		want := []string{fmt.Sprintf("%d!", i), fmt.Sprintf("%d+a", i+1)}
 		slices.Sort(want)
-		r.expect(strings.Join(want, " "), Lost{Server: i, Err: errRefused})
-		r.do(Asked{i + 1, partial, []string{"a"}})
+		r.expect(strings.Join(want, " "), evLost{Server: i, Err: errRefused})
+		r.do(evAsked{i + 1, partial, []string{"a"}})
 		r.due(ResourceTimeout)
 	}
-	r.expect("", Lost{Server: MaxServers - 1, Err: errRefused})
+	r.expect("", evLost{Server: MaxServers - 1, Err: errRefused})
 }
 
 // Zero means no timer and no response. Numbers that start over pass it.
@@ -33,7 +33,7 @@ func TestNumbersThatStartOver(t *testing.T) {
 	r := newRig(t)
 	r.m.timers.last, r.m.responses = math.MaxUint32, math.MaxUint32
 	a, b := r.watch(complete, "a"), r.watch(complete, "b")
-	r.do(Asked{0, complete, []string{"a", "b"}})
+	r.do(evAsked{0, complete, []string{"a", "b"}})
 	r.due(ResourceTimeout)
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
@@ -41,7 +41,7 @@ func TestNumbersThatStartOver(t *testing.T) {
 		t.Error("a response has the number of none")
 	}
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 1, u, nil)
 	b.wants(t, 1, nil, resource.ErrNotFound)
 	r.respond(complete)
@@ -54,11 +54,11 @@ func TestRoomForEffectsIsBounded(t *testing.T) {
 	for range keptEffects + 1 {
 		r.watch(partial, "a")
 	}
-	r.do(Tick{})
-	small := cap(r.m.effects)
+	r.do(evTick{})
+	small := cap(r.m.ready.Notices)
 	r.respond(partial, ok(r.update("a", "1")))
-	if small > keptEffects || cap(r.m.effects) > keptEffects {
-		t.Errorf("the machine keeps room for %d effects, want at most %d", cap(r.m.effects), keptEffects)
+	if n := cap(r.m.ready.Notices); small > keptEffects || n > keptEffects {
+		t.Errorf("the machine keeps room for %d notices, want at most %d", n, keptEffects)
 	}
 }
 
@@ -98,14 +98,14 @@ func TestUnchangedElsewhere(t *testing.T) {
 	unchanged := func() { r.do(Response{Type: partial, Unchanged: list, Version: "3", Partial: true}) }
 	unchanged() // without a place
 	a.wants(t, 1, u, nil)
-	if list[0].Place.r != r.m.table(partial).records["a"] {
+	if list[0].Record.r != r.m.table(partial).records["a"] {
 		t.Error("the place is not set")
 	}
 	r.cancel(partial, "a", a)
 	a = r.watch(partial, "a")
 	unchanged() // the place is that of a record which is gone
 	a.wants(t, 1, u, nil)
-	if list[0].Place.r != r.m.table(partial).records["a"] {
+	if list[0].Record.r != r.m.table(partial).records["a"] {
 		t.Error("the place of a record that is gone is not replaced")
 	}
 	v := r.update("a", "2")
@@ -117,8 +117,8 @@ func TestUnchangedElsewhere(t *testing.T) {
 	}
 
 	other := r.watch(complete, "a")
-	r.do(Response{Type: complete, Unchanged: []Unchanged{{Update: u, Place: list[0].Place}}, Partial: true})
-	r.do(Response{Type: complete, Unchanged: []Unchanged{{Update: v, Place: list[0].Place}}, Partial: true})
+	r.do(Response{Type: complete, Unchanged: []Unchanged{{Update: u, Record: list[0].Record}}, Partial: true})
+	r.do(Response{Type: complete, Unchanged: []Unchanged{{Update: v, Record: list[0].Record}}, Partial: true})
 	other.wants(t, 0, nil, nil) // the place is one of another type
 	a.wants(t, 3, u, nil)
 }
@@ -131,7 +131,7 @@ func TestUnchangedEndsMoreThanNothing(t *testing.T) {
 	res[0].TTL = time.Minute
 	r.do(Response{Type: partial, Results: res, Partial: true})
 	r.next(time.Minute)
-	unchanged := Response{Type: partial, Unchanged: []Unchanged{{Update: res[0].Update, Place: res[0].Place}}, Partial: true}
+	unchanged := Response{Type: partial, Unchanged: []Unchanged{{Update: res[0].Update, Record: res[0].Record}}, Partial: true}
 	r.do(unchanged)
 	r.next(0)
 	r.delta(r.bad("a", "bad"))
@@ -149,15 +149,15 @@ func TestUnchangedEndsMoreThanNothing(t *testing.T) {
 func TestPausesDoNotNest(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
-	r.do(Resume{})
+	r.do(evAsked{0, partial, []string{"a"}})
+	r.do(evResume{})
 	r.now = r.now.Add(time.Second)
-	r.do(Pause{Since: r.now})
+	r.do(evPause{Since: r.now})
 	r.now = r.now.Add(time.Second)
-	r.do(Pause{Since: r.now})
+	r.do(evPause{Since: r.now})
 	r.now = r.now.Add(time.Second)
-	r.do(Resume{})
-	r.do(Resume{})
+	r.do(evResume{})
+	r.do(evResume{})
 	r.due(ResourceTimeout - time.Second)
 }
 
@@ -170,7 +170,7 @@ func TestNextDeadlineIsTheEarliest(t *testing.T) {
 		r := newRig(t)
 		r.watch(partial, "a")
 		r.watch(partial, "b")
-		r.do(Asked{0, partial, []string{"a"}})
+		r.do(evAsked{0, partial, []string{"a"}})
 		res := ok(r.update("b", "1"))
 		res.TTL = c.ttl
 		r.delta(res)

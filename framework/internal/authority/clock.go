@@ -46,3 +46,18 @@ func (m *Machine) restart() {
 	m.timers.stopAll()
 	m.clock = clock{started: m.now}
 }
+
+// Pause reports that a server's response arrived, or began to arrive, at since, and that the client
+// still works on it. The does-not-exist timers pause. It must precede Requested and Tick of that time.
+func (m *Machine) Pause(server int, since time.Time) {
+	if server == m.choice.Active() {
+		m.clock.stop(since)
+	}
+}
+
+// Resume reports that the client reads again. The timers continue with their remaining time.
+func (m *Machine) Resume(server int, now time.Time) {
+	if server == m.choice.Active() {
+		m.clock.start(now)
+	}
+}

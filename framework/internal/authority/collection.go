@@ -87,7 +87,7 @@ func (m *Machine) introduce(c *record, w Watcher) {
 	}
 	for _, r := range c.members() {
 		if s := m.told(r); s.Known() {
-			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
+			m.notify(cw, r.name, s)
 		}
 	}
 }
@@ -95,7 +95,7 @@ func (m *Machine) introduce(c *record, w Watcher) {
 func (m *Machine) tellMember(r *record, s resource.State) {
 	for w := range r.collection().watchers() {
 		if cw, ok := w.(CollectionWatcher); ok {
-			m.emit(NotifyMember{Watcher: cw, Name: r.name, State: s})
+			m.notify(cw, r.name, s)
 		}
 	}
 }

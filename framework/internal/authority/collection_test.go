@@ -26,7 +26,7 @@ func (g *gatherer) NotifyMember(n xdstp.Name, s resource.State) {
 func (r *rig) gather(typ *resource.Descriptor, s string) *gatherer {
 	r.t.Helper()
 	g := &gatherer{members: make(map[string]resource.State)}
-	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: g})
+	r.do(evWatch{Type: typ, Name: name(r.t, s), Watcher: g})
 	return g
 }
 
@@ -43,8 +43,8 @@ func (r *rig) size(typ *resource.Descriptor) int { return r.m.Shard(r.m.config.T
 func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	r := newRig(t)
 	g := &gatherer{members: make(map[string]resource.State)}
-	r.expect("0+*", Watch{Type: complete, Name: name(t, "*"), Watcher: g})
-	r.do(Asked{0, complete, []string{"*"}})
+	r.expect("0+*", evWatch{Type: complete, Name: name(t, "*"), Watcher: g})
+	r.do(evAsked{0, complete, []string{"*"}})
 	a, b := r.update("a", "1"), r.update("b", "1")
 	r.respond(complete, ok(a), r.bad("b", "bad"))
 	if _, armed := r.m.NextDeadline(); armed {
@@ -61,7 +61,7 @@ func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	late.wantsMember(t, "a", a, nil)
 	late.wantsMember(t, "b", b, nil)
 	named := new(watcher)
-	r.expect("0+a", Watch{Type: complete, Name: name(t, "a"), Watcher: named})
+	r.expect("0+a", evWatch{Type: complete, Name: name(t, "a"), Watcher: named})
 	named.wants(t, 1, a, nil)
 	r.respond(complete)
 	g.wantsMember(t, "a", nil, resource.ErrRemoved)
@@ -73,12 +73,12 @@ func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 	r.respond(complete, ok(a), ok(b))
 	g.wantsMember(t, "a", a, nil)
 	g.wantsMember(t, "b", b, nil)
-	r.expect("", Cancel{Type: complete, Name: name(t, "*"), Watcher: g})
-	r.expect("0-*", Cancel{Type: complete, Name: name(t, "*"), Watcher: late})
+	r.expect("", evCancel{Type: complete, Name: name(t, "*"), Watcher: g})
+	r.expect("0-*", evCancel{Type: complete, Name: name(t, "*"), Watcher: late})
 	if r.size(complete) != 1 || r.cached(complete, "a") != a {
 		t.Error("want the one that is watched by its name")
 	}
-	r.expect("0-a", Cancel{Type: complete, Name: name(t, "a"), Watcher: named})
+	r.expect("0-a", evCancel{Type: complete, Name: name(t, "a"), Watcher: named})
 	if len(r.m.table(complete).records) != 0 || r.size(complete) != 0 {
 		t.Error("something is left")
 	}
@@ -87,7 +87,7 @@ func TestWildcardOfTheStateOfTheWorld(t *testing.T) {
 func TestWildcardOfDelta(t *testing.T) {
 	r := newRig(t)
 	g := r.gather(partial, "*")
-	r.do(Asked{0, partial, []string{"*"}})
+	r.do(evAsked{0, partial, []string{"*"}})
 	r.delta() // there is nothing: an answer
 	if _, armed := r.m.NextDeadline(); armed || r.state(partial, "*") != Acked {
 		t.Error("an empty response does not answer the wildcard")
@@ -115,7 +115,7 @@ func TestRejectedResourceThatWasWatchedByNameIsAMember(t *testing.T) {
 	for _, first := range []bool{false, true} {
 		r := newRig(t)
 		named := new(watcher)
-		watch := Watch{Type: partial, Name: name(t, "a"), Watcher: named}
+		watch := evWatch{Type: partial, Name: name(t, "a"), Watcher: named}
 		var g *gatherer
 		r.do(watch)
 		if first {
@@ -127,7 +127,7 @@ func TestRejectedResourceThatWasWatchedByNameIsAMember(t *testing.T) {
 		}
 		named.wants(t, 1, nil, resource.ErrInvalid)
 		g.wantsMember(t, "a", nil, resource.ErrInvalid)
-		r.expect("0-a", Cancel{Type: partial, Name: name(t, "a"), Watcher: named})
+		r.expect("0-a", evCancel{Type: partial, Name: name(t, "a"), Watcher: named})
 		if e := r.entry("a"); e.State != Nacked || len(e.Err.Error()) > 2*maxMemberError {
 			t.Errorf("the member is %v with an error of %d bytes; want NACKED with a clipped error", e.State, len(e.Err.Error()))
 		}
@@ -145,7 +145,7 @@ func TestGlobCollection(t *testing.T) {
 	r.delta(ok(u))
 	g := r.gather(partial, glob)
 	g.wantsMember(t, one, u, nil) // what is known is told at once
-	r.do(Asked{0, partial, []string{glob}})
+	r.do(evAsked{0, partial, []string{glob}})
 	r.delta(ok(v), ok(r.update(deep, "1")))
 	g.wantsMember(t, two, v, nil)
 	if len(g.members) != 2 {
@@ -174,11 +174,11 @@ func TestGlobCollection(t *testing.T) {
 func TestCollectionThatIsNotAnswered(t *testing.T) {
 	r := newRig(t)
 	g := r.gather(partial, "xdstp://e/test.Partial/*")
-	r.do(Asked{0, partial, []string{"xdstp://e/test.Partial/*"}})
+	r.do(evAsked{0, partial, []string{"xdstp://e/test.Partial/*"}})
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 	g.wants(t, 1, nil, resource.ErrNotFound)
-	r.do(Lost{Err: errRefused})
+	r.do(evLost{Err: errRefused})
 	r.gather(partial, "xdstp://e/test.Partial/x/*").wants(t, 1, nil, resource.ErrTransport)
 }
 
@@ -187,15 +187,15 @@ func TestMembersOfAnotherServer(t *testing.T) {
 	for _, typ := range []*resource.Descriptor{complete, partial} {
 		r := newFallbackRig(t)
 		g := r.gather(typ, "*")
-		r.do(Lost{Server: 0, Err: errRefused})
+		r.do(evLost{Server: 0, Err: errRefused})
 		a, b := r.update("a", "1"), r.update("b", "1")
 		r.do(Response{Server: 1, Type: typ, Results: []Result{ok(a), ok(b)}, Partial: !typ.Complete})
 		g.wantsMember(t, "b", b, nil)
-		r.do(Asked{0, typ, []string{"*"}})
+		r.do(evAsked{0, typ, []string{"*"}})
 		c := r.update("a", "2")
 		r.do(Response{Server: 0, Type: typ, Results: []Result{ok(c)}, Partial: !typ.Complete})
 		r.now = r.now.Add(ResourceTimeout)
-		r.do(Tick{})
+		r.do(evTick{})
 		g.wantsMember(t, "a", c, nil)
 		g.wantsMember(t, "b", nil, resource.ErrRemoved)
 		if r.size(typ) != 1 {
@@ -212,7 +212,7 @@ func TestMembersExpire(t *testing.T) {
 	res.TTL = time.Minute
 	r.delta(res)
 	r.now = r.now.Add(time.Minute)
-	r.do(Tick{})
+	r.do(evTick{})
 	g.wantsMember(t, "a", nil, resource.ErrRemoved)
 	if _, armed := r.m.NextDeadline(); armed || len(r.m.table(partial).records) != 1 {
 		t.Error("an expired member is still there")
@@ -251,8 +251,8 @@ func TestUnchangedMembersAnswerForTheirGlob(t *testing.T) {
 	x := []Result{ok(r.update(dir+"x", "1"))}
 	r.do(Response{Server: 0, Type: partial, Results: x})
 	g := r.gather(partial, dir+"*")
-	r.do(Asked{0, partial, []string{dir + "*"}})
-	r.do(Response{Server: 0, Type: partial, Unchanged: []Unchanged{{Update: x[0].Update, Place: x[0].Place}}})
+	r.do(evAsked{0, partial, []string{dir + "*"}})
+	r.do(Response{Server: 0, Type: partial, Unchanged: []Unchanged{{Update: x[0].Update, Record: x[0].Record}}})
 	if _, armed := r.m.NextDeadline(); armed {
 		t.Error("the timer of the glob still runs")
 	}

@@ -69,11 +69,11 @@ func TestCountsWithServerFeatures(t *testing.T) {
 	r := newRig(t, feature.FailOnDataErrors, feature.ResourceTimerIsTransientError)
 	r.watch(partial, "a")
 	r.watch(partial, "b")
-	r.do(Asked{0, partial, []string{"b"}})
+	r.do(evAsked{0, partial, []string{"b"}})
 	r.delta(ok(r.update("a", "1")))
 	r.delta(r.removed("a"))
 	r.now = r.now.Add(ResourceTimeoutTransient)
-	r.do(Tick{})
+	r.do(evTick{})
 	r.wantsCounts(Count{partial, DoesNotExist, false, 1}, Count{partial, Timeout, false, 1})
 }
 
@@ -95,7 +95,7 @@ func TestTimeOfAnError(t *testing.T) {
 	}
 	r.delta(ok(r.update("a", "1")))
 	at(time.Time{})
-	r.do(Lost{Err: errors.New("unreachable")})
+	r.do(evLost{Err: errors.New("unreachable")})
 	if e := r.entry("a"); !errors.Is(e.Err, resource.ErrTransport) {
 		t.Errorf("error = %v, want that of the transport", e.Err)
 	}

@@ -42,7 +42,7 @@
 // A requested resource that does not arrive within 15 s does not exist (gRFC A57). Under
 // resource_timer_is_transient_error the time is 30 s, and its end is a timeout. The timer runs only
 // while a stream is up, and only for resources that are not cached. It pauses while a response
-// arrives or is decoded ([Pause]). If the server sent nothing at all in that time, the resource is
+// arrives or is decoded ([Machine.Pause]). If the server sent nothing at all in that time, the resource is
 // still a reason to fall back. A resource with a time to live is dropped when that ends without a
 // heartbeat.
 package authority

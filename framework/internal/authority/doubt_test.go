@@ -12,9 +12,9 @@ import (
 // timeOut asks a server for resources and lets their time pass.
 func (r *rig) timeOut(server int, names ...string) {
 	r.t.Helper()
-	r.do(Asked{server, partial, names})
+	r.do(evAsked{server, partial, names})
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 }
 
 // next checks whether, and how soon, the machine has something to do.
@@ -32,8 +32,8 @@ func TestTimeoutOfASilentServerIsNoReasonToStay(t *testing.T) {
 	a := r.watch(partial, "a")
 	r.timeOut(0, "a")
 	a.wants(t, 1, nil, resource.ErrNotFound)
-	r.expect("0! 1+a", Lost{Server: 0, Err: errRefused})
-	r.expect("1! 2+a", Lost{Server: 1, Err: errRefused})
+	r.expect("0! 1+a", evLost{Server: 0, Err: errRefused})
+	r.expect("1! 2+a", evLost{Server: 1, Err: errRefused})
 	u := r.update("a", "1")
 	r.do(r.from(2, ok(u)))
 	a.wants(t, 2, u, nil)
@@ -44,11 +44,11 @@ func TestTimeoutAfterAServerFellSilent(t *testing.T) {
 	r := newFallbackRig(t)
 	r.watch(partial, "a")
 	r.watch(partial, "b")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.do(r.from(0, ok(r.update("a", "1"))))
 	r.now = r.now.Add(1)
 	r.timeOut(0, "b")
-	r.expect("0! 1+a 1+b", Lost{Server: 0, Err: errRefused})
+	r.expect("0! 1+a 1+b", evLost{Server: 0, Err: errRefused})
 }
 
 // If a server responds while the timer runs, or later, the resource does not exist, which
@@ -57,16 +57,16 @@ func TestTimeoutOfAServerThatResponds(t *testing.T) {
 	for _, meanwhile := range []bool{true, false} {
 		r := newFallbackRig(t)
 		r.watch(partial, "a")
-		r.do(Asked{0, partial, []string{"a"}})
+		r.do(evAsked{0, partial, []string{"a"}})
 		if meanwhile {
 			r.do(r.from(0, ok(r.update("other", "1"))))
 		}
 		r.now = r.now.Add(ResourceTimeout)
-		r.do(Tick{})
+		r.do(evTick{})
 		if !meanwhile {
 			r.do(r.from(0, ok(r.update("other", "1"))))
 		}
-		r.expect("", Lost{Server: 0, Err: errRefused})
+		r.expect("", evLost{Server: 0, Err: errRefused})
 	}
 }
 
@@ -76,7 +76,7 @@ func TestRemovalAfterATimeout(t *testing.T) {
 	r.watch(partial, "a")
 	r.timeOut(0, "a")
 	r.do(r.from(0, r.removed("a")))
-	r.expect("", Lost{Server: 0, Err: errRefused})
+	r.expect("", evLost{Server: 0, Err: errRefused})
 }
 
 // A new watcher of a resource that a silent server did not send falls back at once if the
@@ -86,8 +86,8 @@ func TestNewWatcherAfterATimeout(t *testing.T) {
 	a := r.watch(partial, "a")
 	r.timeOut(0, "a")
 	r.cancel(partial, "a", a)
-	r.do(Lost{Server: 0, Err: errRefused})
-	r.expect("0! 0+a 1+a", Watch{Type: partial, Name: name(t, "a"), Watcher: new(watcher)})
+	r.do(evLost{Server: 0, Err: errRefused})
+	r.expect("0! 0+a 1+a", evWatch{Type: partial, Name: name(t, "a"), Watcher: new(watcher)})
 }
 
 // The timers pause from the arrival of a response until the client reads again, and continue
@@ -95,26 +95,26 @@ func TestNewWatcherAfterATimeout(t *testing.T) {
 func TestTimersStandStillWhileAResponseIsRead(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.now = r.now.Add(10 * time.Second)
 	since := r.now
 	r.now = r.now.Add(4 * time.Second)
-	r.do(Pause{Server: 0, Since: since})
+	r.do(evPause{Server: 0, Since: since})
 	r.next(0)
 	r.now = r.now.Add(time.Hour)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 0, nil, nil)
 	r.do(r.from(0, ok(r.update("other", "1"))))
-	r.do(Asked{0, partial, []string{"a"}}) // it runs already
+	r.do(evAsked{0, partial, []string{"a"}}) // it runs already
 	b := r.watch(partial, "b")
-	r.do(Asked{0, partial, []string{"b"}})
-	r.do(Resume{Server: 0})
+	r.do(evAsked{0, partial, []string{"b"}})
+	r.do(evResume{Server: 0})
 	r.due(5 * time.Second)
 	r.now = r.now.Add(5 * time.Second)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 1, nil, resource.ErrNotFound)
 	r.now = r.now.Add(10 * time.Second)
-	r.do(Tick{})
+	r.do(evTick{})
 	b.wants(t, 1, nil, resource.ErrNotFound)
 }
 
@@ -122,21 +122,21 @@ func TestTimersStandStillWhileAResponseIsRead(t *testing.T) {
 func TestHalvesStandStillWhileAResponseIsRead(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	overdue := func() (n int) {
-		for _, e := range r.do(Tick{}) {
-			if _, is := e.(Overdue); is {
+		for _, e := range r.do(evTick{}) {
+			if _, is := e.(efRepeat); is {
 				n++
 			}
 		}
 		return n
 	}
-	r.do(Pause{Server: 0, Since: r.now})
+	r.do(evPause{Server: 0, Since: r.now})
 	r.now = r.now.Add(time.Hour)
 	if n := overdue(); n != 0 {
 		t.Errorf("asked for %d times again although the client does not read", n)
 	}
-	r.do(Resume{Server: 0})
+	r.do(evResume{Server: 0})
 	r.next(ResourceTimeout / 2)
 	r.now = r.now.Add(ResourceTimeout / 2)
 	if n := overdue(); n != 1 {
@@ -148,19 +148,19 @@ func TestHalvesStandStillWhileAResponseIsRead(t *testing.T) {
 func TestTimersOfAnotherServerThanTheOneThatIsRead(t *testing.T) {
 	r := newFallbackRig(t)
 	r.watch(partial, "a")
-	r.do(Lost{Server: 0, Err: errRefused})
-	r.do(Asked{1, partial, []string{"a"}})
-	r.do(Pause{Server: 0, Since: r.now})
+	r.do(evLost{Server: 0, Err: errRefused})
+	r.do(evAsked{1, partial, []string{"a"}})
+	r.do(evPause{Server: 0, Since: r.now})
 	r.due(ResourceTimeout)
-	r.do(Pause{Server: 1, Since: r.now})
-	r.do(Resume{Server: 0})
+	r.do(evPause{Server: 1, Since: r.now})
+	r.do(evResume{Server: 0})
 	r.due(0)
-	r.do(Lost{Server: 1})
-	r.do(Asked{1, partial, []string{"a"}})
+	r.do(evLost{Server: 1})
+	r.do(evAsked{1, partial, []string{"a"}})
 	r.due(ResourceTimeout)
-	r.do(Pause{Server: 1, Since: r.now})
+	r.do(evPause{Server: 1, Since: r.now})
 	r.do(r.from(0, ok(r.update("other", "1"))))
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.due(ResourceTimeout)
 }
 
@@ -171,10 +171,10 @@ func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 	res := ok(r.update("a", "1"))
 	res.TTL = time.Minute
 	r.respond(partial, res)
-	r.do(Pause{Server: 0, Since: r.now})
+	r.do(evPause{Server: 0, Since: r.now})
 	r.next(time.Minute)
 	r.now = r.now.Add(time.Minute)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 2, nil, resource.ErrRemoved)
 }
 
@@ -182,12 +182,12 @@ func TestLifetimesGoOnWhileAResponseIsRead(t *testing.T) {
 func TestTimersStandStillOnce(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	since := r.now
 	r.now = r.now.Add(10 * time.Second)
 	for range 3 {
-		r.do(Pause{Server: 0, Since: since})
-		r.do(Resume{Server: 0})
+		r.do(evPause{Server: 0, Since: since})
+		r.do(evResume{Server: 0})
 	}
 	r.due(ResourceTimeout)
 }
@@ -197,14 +197,14 @@ func TestTimersStandStillOnce(t *testing.T) {
 func TestTimersOfASwitchStandStillFromThenOn(t *testing.T) {
 	r := newFallbackRig(t)
 	r.watch(partial, "a")
-	r.do(Lost{Server: 0, Err: errRefused})
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evLost{Server: 0, Err: errRefused})
+	r.do(evAsked{0, partial, []string{"a"}})
 	since := r.now
 	r.now = r.now.Add(10 * time.Second) // that the response takes
 	r.do(r.from(0, ok(r.update("other", "1"))))
 	r.due(ResourceTimeout)
-	r.do(Pause{Server: 0, Since: since})
+	r.do(evPause{Server: 0, Since: since})
 	r.now = r.now.Add(time.Second)
-	r.do(Resume{Server: 0})
+	r.do(evResume{Server: 0})
 	r.due(ResourceTimeout)
 }

@@ -203,11 +203,11 @@ func TestWildcardGathersWhatIsKnown(t *testing.T) {
 func TestCancelByPlace(t *testing.T) {
 	r := newRig(t)
 	w := new(watcher)
-	var place Place
-	r.expect("0+a", Watch{Type: partial, Name: name(t, "a"), Watcher: w, Place: &place})
-	r.expect("", Cancel{Watcher: new(watcher), Place: place}) // another watcher
-	r.expect("0-a", Cancel{Watcher: w, Place: place})
-	r.expect("", Cancel{Watcher: w, Place: place})
+	var place Handle
+	r.expect("0+a", evWatch{Type: partial, Name: name(t, "a"), Watcher: w, Record: &place})
+	r.expect("", evCancel{Watcher: new(watcher), Record: place}) // another watcher
+	r.expect("0-a", evCancel{Watcher: w, Record: place})
+	r.expect("", evCancel{Watcher: w, Record: place})
 }
 
 // Names that nobody watches any longer may still leave on a stream.
@@ -215,9 +215,9 @@ func TestAskedOfNamesThatAreNotWatched(t *testing.T) {
 	r := newRig(t)
 	g := r.gather(partial, "*")
 	r.delta(ok(r.update("member", "1")))
-	r.do(Asked{0, partial, []string{"stranger", "member"}})
+	r.do(evAsked{0, partial, []string{"stranger", "member"}})
 	r.due(0)
-	r.do(Asked{0, partial, []string{"stranger", "*"}})
+	r.do(evAsked{0, partial, []string{"stranger", "*"}})
 	r.due(ResourceTimeout)
 	r.delta()
 	g.wants(t, 1, nil, nil) // it is there, and empty

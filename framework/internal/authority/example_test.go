@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -25,22 +26,25 @@ func ExampleMachine() {
 	name, _ := xdstp.Parse("checkout")
 	now := time.Now()
 
-	m.Handle(authority.Watch{Type: clusters, Name: name, Watcher: printer{}}, now)
-	m.Handle(authority.Asked{Type: clusters, Names: []string{"checkout"}}, now)
+	m.Watch(clusters, name, printer{}, now)
+	m.Requested(0, ads.Names{Type: clusters, Names: []string{"checkout"}}, now)
+	m.Ready() // has the subscription to checkout
 	for at, ok := m.NextDeadline(); ok; at, ok = m.NextDeadline() {
 		fmt.Println("after", at.Sub(now))
-		for _, effect := range m.Handle(authority.Tick{}, at) {
-			switch e := effect.(type) {
-			case authority.Overdue:
-				fmt.Println("ask again for", e.Name)
-			case authority.Notify:
-				e.Watcher.Notify(e.State)
+		m.Tick(at)
+		ready := m.Ready()
+		for _, c := range ready.Changes {
+			if c.Op == ads.Repeat {
+				fmt.Println("request again:", c.Name)
 			}
+		}
+		for _, n := range ready.Notices {
+			n.Deliver()
 		}
 	}
 	// Output:
 	// after 7.5s
-	// ask again for checkout
+	// request again: checkout
 	// after 15s
 	// told: <nil> Cluster "checkout": does not exist: the control plane did not send it in time after it was asked for [server xds.example:443, node web-1]
 }

@@ -21,19 +21,19 @@ func newFallbackRig(t *testing.T) *rig {
 var errRefused = errors.New("refused")
 
 // effects prints effects, sorted, since the order among names is free.
-func effects(list []Effect) string {
+func effects(list []effect) string {
 	var out []string
 	for _, e := range list {
 		switch e := e.(type) {
-		case Subscribe:
+		case efSubscribe:
 			out = append(out, fmt.Sprintf("%d+%s", e.Server, e.Name))
-		case Unsubscribe:
+		case efUnsubscribe:
 			out = append(out, fmt.Sprintf("%d-%s", e.Server, e.Name))
-		case Renew:
+		case efRenew:
 			out = append(out, fmt.Sprintf("%d!", e.Server))
-		case Release:
+		case efRelease:
 			out = append(out, fmt.Sprintf("%d.", e.Server))
-		case Forget:
+		case efForget:
 			out = append(out, fmt.Sprintf("%d?%s", e.Server, e.Name))
 		}
 	}
@@ -41,7 +41,7 @@ func effects(list []Effect) string {
 	return strings.Join(out, " ")
 }
 
-func (r *rig) expect(want string, ev Event) {
+func (r *rig) expect(want string, ev event) {
 	r.t.Helper()
 	if got := effects(r.do(ev)); got != want {
 		r.t.Errorf("%T: effects = %q, want %q", ev, got, want)
@@ -55,25 +55,25 @@ func (r *rig) from(server int, results ...Result) Response {
 func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	r := newFallbackRig(t)
 	a := new(watcher)
-	r.expect("0+a", Watch{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.expect("0+a", evWatch{Type: partial, Name: name(t, "a"), Watcher: a})
 	u := r.update("a", "1")
 	r.do(r.from(0, ok(u)))
-	r.expect("", Lost{Err: errRefused, Server: 0}) // all is cached
+	r.expect("", evLost{Err: errRefused, Server: 0}) // all is cached
 	a.wants(t, 2, u, resource.ErrTransport)
 	b := new(watcher)
-	r.expect("0! 0+b 1+a 1+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
+	r.expect("0! 0+b 1+a 1+b", evWatch{Type: partial, Name: name(t, "b"), Watcher: b})
 	b.wants(t, 0, nil, nil) // somebody may still have it
 	if i, _ := r.m.Active(); i != 1 {
 		t.Errorf("active = %d, want 1", i)
 	}
-	r.expect("1! 2+a 2+b", Lost{Err: errRefused, Server: 1})
+	r.expect("1! 2+a 2+b", evLost{Err: errRefused, Server: 1})
 	b.wants(t, 0, nil, nil)
-	r.expect("", Lost{Err: errRefused, Server: 2})
+	r.expect("", evLost{Err: errRefused, Server: 2})
 	b.wants(t, 1, nil, resource.ErrTransport)
 	if !strings.Contains(b.state.Err.Error(), "third.test:1") {
 		t.Errorf("error = %v, want the last server", b.state.Err)
 	}
-	r.expect("", Lost{Err: errRefused, Server: 0}) // it was not asked
+	r.expect("", evLost{Err: errRefused, Server: 0}) // it was not asked
 	b.wants(t, 1, nil, resource.ErrTransport)
 
 	v := r.update("b", "1")
@@ -88,8 +88,8 @@ func TestFallsBackForWhatIsNotCached(t *testing.T) {
 	w := r.update("b", "3")
 	r.expect("2?b", r.from(0, ok(w)))
 	b.wants(t, 3, w, nil)
-	r.expect("0-a", Cancel{Type: partial, Name: name(t, "a"), Watcher: a})
-	r.expect("0-b", Cancel{Type: partial, Name: name(t, "b"), Watcher: b})
+	r.expect("0-a", evCancel{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.expect("0-b", evCancel{Type: partial, Name: name(t, "b"), Watcher: b})
 	if _, ok := r.m.Active(); ok {
 		t.Error("a server is active although nothing is watched")
 	}
@@ -97,16 +97,16 @@ func TestFallsBackForWhatIsNotCached(t *testing.T) {
 
 func TestServersThatAreDownArePassedOver(t *testing.T) {
 	r := newFallbackRig(t)
-	r.do(Lost{Server: 0, Err: errRefused}) // another authority uses it
-	r.do(Lost{Server: 1, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused}) // another authority uses it
+	r.do(evLost{Server: 1, Err: errRefused})
 	a := new(watcher)
-	r.expect("0! 0+a 1! 1+a 2+a", Watch{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.expect("0! 0+a 1! 1+a 2+a", evWatch{Type: partial, Name: name(t, "a"), Watcher: a})
 	a.wants(t, 0, nil, nil)
-	r.do(Cancel{Type: partial, Name: name(t, "a"), Watcher: a})
-	r.do(Lost{Server: 2, Err: errRefused})
-	r.do(Watch{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.do(evCancel{Type: partial, Name: name(t, "a"), Watcher: a})
+	r.do(evLost{Server: 2, Err: errRefused})
+	r.do(evWatch{Type: partial, Name: name(t, "a"), Watcher: a})
 	a.wants(t, 1, nil, resource.ErrTransport)
-	r.do(Healthy{Server: 1}) // not the one that is listened to
+	r.do(evHealthy{Server: 1}) // not the one that is listened to
 	a.wants(t, 1, nil, resource.ErrTransport)
 	r.do(r.from(1, ok(r.update("a", "1"))))
 	if a.state.Err != nil {
@@ -119,17 +119,17 @@ func TestServersThatAreDownArePassedOver(t *testing.T) {
 func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
-	r.expect("", Lost{Server: 0})
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
+	r.expect("", evLost{Server: 0})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.do(r.from(0, ok(r.update("other", "1"))))
 	r.now = r.now.Add(ResourceTimeout)
-	r.expect("", Tick{})
+	r.expect("", evTick{})
 	a.wants(t, 1, nil, resource.ErrNotFound)
 	bad := r.watch(partial, "bad")
 	r.expect("", r.from(0, r.bad("bad", "bad"))) // a data error says that the server is there
 	bad.wants(t, 1, nil, resource.ErrInvalid)
-	r.expect("", Lost{Server: 0, Err: errRefused})
+	r.expect("", evLost{Server: 0, Err: errRefused})
 	b := r.watch(partial, "b")
 	b.wants(t, 0, nil, nil)
 	r.expect("1-a 1-b 1-bad 1.", r.from(0, r.bad("b", "bad"))) // a data error says that the server is there
@@ -140,10 +140,10 @@ func TestFallsBackOnlyOnConnectivity(t *testing.T) {
 func TestWhatOnlyTheFallbackHadDoesNotStay(t *testing.T) {
 	r := newFallbackRig(t)
 	a, b := r.watch(partial, "a"), r.watch(partial, "b")
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	u, v := r.update("a", "1"), r.update("b", "1")
 	r.do(r.from(1, ok(u), ok(v)))
-	r.do(Asked{0, partial, []string{"a", "b"}})
+	r.do(evAsked{0, partial, []string{"a", "b"}})
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Error("the primary is waited for, although it has not said a word")
 	}
@@ -154,7 +154,7 @@ func TestWhatOnlyTheFallbackHadDoesNotStay(t *testing.T) {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
 	}
 	r.now = at
-	r.expect("", Tick{})
+	r.expect("", evTick{})
 	a.wants(t, 2, w, nil)
 	b.wants(t, 2, v, resource.ErrRemoved)
 	if r.state(partial, "b") != DoesNotExist {
@@ -173,7 +173,7 @@ func TestSameFromAnotherServer(t *testing.T) {
 		return ok(u)
 	}
 	r.do(r.from(0, from(first, "a", "same"), from(first, "b", "self")))
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.watch(partial, "uncached")
 	r.expect("0?a 0?b", r.from(1, from(second, "a", "same"), from(second, "b", "self")))
 	if a.calls != 4 || a.state.Err != nil || a.state.Origin != resource.OriginFallback { // the value, the trouble, its end, the other origin
@@ -190,31 +190,31 @@ func TestSameFromAnotherServer(t *testing.T) {
 func TestTimersOfTheServerInUse(t *testing.T) {
 	r := newRigOf(t, newServer(t, "first.test:1"), newServer(t, "second.test:1", feature.ResourceTimerIsTransientError))
 	a := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evAsked{0, partial, []string{"a"}})
+	r.do(evLost{Server: 0, Err: errRefused})
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Error("a timer runs without a stream")
 	}
-	r.do(Asked{0, partial, []string{"a"}}) // the primary is tried again meanwhile
+	r.do(evAsked{0, partial, []string{"a"}}) // the primary is tried again meanwhile
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Error("a timer runs for a server that is not in use")
 	}
-	r.do(Asked{1, partial, []string{"a"}})
+	r.do(evAsked{1, partial, []string{"a"}})
 	at, _ := r.timeout()
 	if at.Sub(r.now) != 30*time.Second {
 		t.Fatalf("NextDeadline = %v, want in 30 s", at)
 	}
-	r.do(Lost{Server: 0, Err: errRefused}) // the primary is tried in vain
+	r.do(evLost{Server: 0, Err: errRefused}) // the primary is tried in vain
 	if _, ok := r.m.NextDeadline(); !ok {
 		t.Error("the timer stopped with another server's stream")
 	}
 	r.now = at
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 1, nil, resource.ErrTimeout)
-	r.do(Lost{Server: 1})
+	r.do(evLost{Server: 1})
 	r.now = r.now.Add(time.Hour)
-	r.do(Asked{1, partial, []string{"a"}})
+	r.do(evAsked{1, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeoutTransient)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 1, nil, resource.ErrTimeout) // nothing new
 }

@@ -4,8 +4,10 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // Times of the does-not-exist timer (gRFC A57, gRFC A88).
@@ -55,7 +57,7 @@ type Machine struct {
 	arrived   []*record // collections that became usable with the current response
 	now       time.Time // of the current event
 
-	effects []Effect
+	ready Ready
 }
 
 // New returns a machine without any resource.
@@ -88,49 +90,6 @@ func (m *Machine) Active() (int, bool) {
 	return i, i != fallback.None
 }
 
-// keptEffects is the limit of the memory for effects that is kept.
-const keptEffects = 1 << 10
-
-// Handle handles an event and returns its effects. The slice is valid until the next call.
-func (m *Machine) Handle(ev Event, now time.Time) []Effect {
-	clear(m.effects) // old effects must not keep updates in memory
-	m.effects, m.now = m.effects[:0], now
-	switch ev := ev.(type) {
-	case Watch:
-		m.watch(ev)
-	case Cancel:
-		m.cancel(ev)
-	case Asked:
-		m.asked(ev)
-	case Response:
-		m.response(ev)
-	case Stale:
-		m.stale(ev)
-	case Lost:
-		m.lost(ev.Server, ev.Err)
-	case Healthy:
-		m.healthy(ev.Server)
-	case Idle:
-		m.down[ev.Server] = nil
-		m.choice.Healthy(ev.Server)
-	case Pause:
-		if ev.Server == m.choice.Active() {
-			m.clock.stop(ev.Since)
-		}
-	case Resume:
-		if ev.Server == m.choice.Active() {
-			m.clock.start(now)
-		}
-	case Tick:
-		m.tick()
-	}
-	out := m.effects
-	if cap(out) > keptEffects {
-		m.effects = nil
-	}
-	return out
-}
-
 // NextDeadline returns when the next Tick is due.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	if t, armed := m.timers.next(); armed && !m.clock.standing() {
@@ -146,16 +105,17 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	return at, ok
 }
 
-func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
-
 func (m *Machine) table(t *resource.Descriptor) *table { return m.tables[m.config.Types.Index(t)] }
 
-func (m *Machine) watch(ev Watch) {
-	t := m.table(ev.Type)
-	key := ev.Name.String()
+// Watch adds a watcher of a resource, or a CollectionWatcher of a collection. The watcher is notified
+// of the known state at once. It returns the handle for Cancel.
+func (m *Machine) Watch(typ *resource.Descriptor, name xdstp.Name, w Watcher, now time.Time) Handle {
+	m.now = now
+	t := m.table(typ)
+	key := name.String()
 	r, ok := t.records[key]
 	if !ok {
-		r = &record{table: t, name: ev.Name}
+		r = &record{table: t, name: name}
 		t.add(r)
 		t.generation++
 		if r.isCollection() {
@@ -163,48 +123,36 @@ func (m *Machine) watch(ev Watch) {
 			m.gather(r)
 		}
 	}
-	if ev.Place != nil {
-		ev.Place.r = r
-	}
 	first := !r.watched()
-	r.addWatcher(ev.Watcher)
+	r.addWatcher(w)
 	if first {
 		m.watched++
-		for i := range m.config.Servers {
-			if m.choice.Used(i) {
-				m.emit(Subscribe{Server: i, Type: t.typ, Name: key})
-			}
-		}
+		m.changeAll(ads.Subscribe, r)
 	}
 	m.choose(m.choice.Wanted(r.unknown()))
-	m.introduce(r, ev.Watcher)
+	m.introduce(r, w)
 	if s := m.told(r); s.Known() {
-		m.emit(Notify{Watcher: ev.Watcher, State: s})
+		m.notify(w, xdstp.Name{}, s)
 	}
+	return Handle{r}
 }
 
-func (m *Machine) cancel(ev Cancel) {
-	r := ev.Place.r
-	if r == nil {
-		r = m.table(ev.Type).records[ev.Name.String()]
-	}
+// Cancel removes a watcher from the record that Watch returned.
+func (m *Machine) Cancel(h Handle, w Watcher, now time.Time) {
+	m.now = now
+	r := h.r
 	if r == nil || !r.watched() {
 		return
 	}
-	t := r.table
-	r.removeWatcher(ev.Watcher)
+	r.removeWatcher(w)
 	if r.watched() {
 		return
 	}
 	m.watched--
-	for i := range m.config.Servers {
-		if m.choice.Used(i) {
-			m.emit(Unsubscribe{Server: i, Type: t.typ, Name: r.name.String()})
-		}
-	}
+	m.changeAll(ads.Unsubscribe, r)
 	r.asked, r.overdue = 0, false
 	if r.isCollection() {
-		t.collections--
+		r.table.collections--
 		m.scatter(r)
 	}
 	if r.collection() == nil {
@@ -219,6 +167,15 @@ func (m *Machine) cancel(ev Cancel) {
 	}
 }
 
+// changeAll emits a change at every server in use.
+func (m *Machine) changeAll(op ads.Op, r *record) {
+	for i := range m.config.Servers {
+		if m.choice.Used(i) {
+			m.change(i, op, r)
+		}
+	}
+}
+
 // discard forgets a record that nobody needs.
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
@@ -227,7 +184,7 @@ func (m *Machine) discard(r *record) {
 		m.mentioned-- // it counts the records of the table
 	}
 	if r.update != nil {
-		m.emit(Unused{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
+		m.unuse(r)
 	}
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
@@ -261,7 +218,7 @@ func (m *Machine) tell(r *record) {
 	if r.watched() {
 		s := m.told(r)
 		for w := range r.watchers() {
-			m.emit(Notify{Watcher: w, State: s})
+			m.notify(w, xdstp.Name{}, s)
 		}
 	}
 	if r.collection() != nil {

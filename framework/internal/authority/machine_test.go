@@ -90,24 +90,6 @@ func name(t testing.TB, s string) xdstp.Name {
 	return n
 }
 
-// do handles an event, delivers the notifications, and returns the rest.
-func (r *rig) do(ev Event) []Effect {
-	var rest []Effect
-	for _, e := range r.m.Handle(ev, r.now) {
-		switch n := e.(type) {
-		case Notify:
-			n.Watcher.Notify(n.State)
-			continue
-		case NotifyMember:
-			n.Watcher.NotifyMember(n.Name, n.State)
-			continue
-		}
-		rest = append(rest, e)
-	}
-	r.checkCounts()
-	return rest
-}
-
 // timeout is when the next does-not-exist timer ends.
 func (r *rig) timeout() (time.Time, bool) {
 	t, ok := r.m.timers.next()
@@ -117,7 +99,7 @@ func (r *rig) timeout() (time.Time, bool) {
 func (r *rig) watch(typ *resource.Descriptor, s string) *watcher {
 	r.t.Helper()
 	w := new(watcher)
-	r.do(Watch{Type: typ, Name: name(r.t, s), Watcher: w})
+	r.do(evWatch{Type: typ, Name: name(r.t, s), Watcher: w})
 	return w
 }
 
@@ -171,29 +153,29 @@ func TestWatchersShareASubscription(t *testing.T) {
 	r := newRig(t)
 	first, second := new(watcher), new(watcher)
 	n := name(t, "a")
-	if e := r.do(Watch{Type: complete, Name: n, Watcher: first}); len(e) != 1 || e[0] != (Subscribe{0, complete, "a"}) {
+	if e := r.do(evWatch{Type: complete, Name: n, Watcher: first}); len(e) != 1 || e[0] != (efSubscribe{0, complete, "a"}) {
 		t.Fatalf("effects = %v, want Subscribe", e)
 	}
-	if e := r.do(Watch{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
+	if e := r.do(evWatch{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
 		t.Fatalf("effects of the second watch = %v, want none", e)
 	}
 	u := r.update("a", "1")
 	r.respond(complete, ok(u))
 	first.wants(t, 1, u, nil)
 	second.wants(t, 1, u, nil)
-	if e := r.do(Cancel{Type: complete, Name: n, Watcher: first}); len(e) != 0 {
+	if e := r.do(evCancel{Type: complete, Name: n, Watcher: first}); len(e) != 0 {
 		t.Fatalf("effects of the first cancel = %v, want none", e)
 	}
 	if r.cached(complete, "a") != u {
 		t.Error("not cached while it is watched")
 	}
-	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 2 || e[0] != (Unsubscribe{0, complete, "a"}) || e[1] != (Unused{0, complete, n}) {
+	if e := r.do(evCancel{Type: complete, Name: n, Watcher: second}); len(e) != 2 || e[0] != (efUnsubscribe{0, complete, "a"}) || e[1] != (efUnused{0, complete, n}) {
 		t.Fatalf("effects of the last cancel = %v, want Unsubscribe and Unused", e)
 	}
 	if r.cached(complete, "a") != nil {
 		t.Error("still cached when nobody watches")
 	}
-	if e := r.do(Cancel{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
+	if e := r.do(evCancel{Type: complete, Name: n, Watcher: second}); len(e) != 0 {
 		t.Errorf("effects of a cancel too many = %v", e)
 	}
 }
@@ -230,9 +212,9 @@ func TestLateWatcherGetsWhatIsKnown(t *testing.T) {
 	r.watch(partial, "a").wants(t, 1, u, resource.ErrInvalid)
 
 	r.watch(partial, "gone")
-	r.do(Asked{0, partial, []string{"gone"}})
+	r.do(evAsked{0, partial, []string{"gone"}})
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 	r.watch(partial, "gone").wants(t, 1, nil, resource.ErrNotFound)
 
 	if w := r.watch(partial, "new"); w.calls != 0 {
@@ -345,16 +327,16 @@ func TestTimerRunsFromTheRequestOn(t *testing.T) {
 	if at, ok := r.m.NextDeadline(); ok {
 		t.Fatalf("a timer runs before anything was asked: %v", at)
 	}
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	at, ok := r.timeout()
 	if !ok || at.Sub(r.now) != ResourceTimeout {
 		t.Fatalf("NextDeadline = %v %v, want in 15 s", at, ok)
 	}
 	r.now = at.Add(-1)
-	r.do(Tick{})
+	r.do(evTick{})
 	w.wants(t, 0, nil, nil)
 	r.now = at
-	r.do(Tick{})
+	r.do(evTick{})
 	w.wants(t, 1, nil, resource.ErrNotFound)
 	if errors.Is(w.state.Err, resource.ErrRemoved) {
 		t.Error("a resource that never was counts as removed")
@@ -371,16 +353,16 @@ func TestTimerStopsWithTheStreamAndStartsAgain(t *testing.T) {
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Error("a timer runs before a request has left")
 	}
-	r.do(Asked{0, partial, []string{"a", "cached"}})
+	r.do(evAsked{0, partial, []string{"a", "cached"}})
 	r.respond(partial, ok(r.update("cached", "1")))
-	r.do(Lost{})
+	r.do(evLost{})
 	if _, ok := r.m.NextDeadline(); ok {
 		t.Fatal("a timer runs without a stream")
 	}
 	r.now = r.now.Add(time.Hour)
-	r.do(Tick{})
+	r.do(evTick{})
 	w.wants(t, 0, nil, nil)
-	r.do(Asked{0, partial, []string{"a", "cached"}})
+	r.do(evAsked{0, partial, []string{"a", "cached"}})
 	at, _ := r.timeout()
 	if at.Sub(r.now) != 15*time.Second {
 		t.Fatalf("NextDeadline = %v, want in 15 s", at)
@@ -395,13 +377,13 @@ func TestTimerMeansASlowServerUnderTheFeature(t *testing.T) {
 	for _, feature := range []string{feature.ResourceTimerIsTransientError, feature.ResourceTimerIsTransientFailure} {
 		r := newRig(t, feature)
 		w := r.watch(partial, "a")
-		r.do(Asked{0, partial, []string{"a"}})
+		r.do(evAsked{0, partial, []string{"a"}})
 		at, _ := r.timeout()
 		if at.Sub(r.now) != 30*time.Second {
 			t.Fatalf("%s: NextDeadline = %v, want in 30 s", feature, at)
 		}
 		r.now = at
-		r.do(Tick{})
+		r.do(evTick{})
 		w.wants(t, 1, nil, resource.ErrTimeout)
 		if r.state(partial, "a") != Timeout {
 			t.Errorf("%s: state = %v, want TIMEOUT", feature, r.state(partial, "a"))
@@ -414,30 +396,30 @@ func TestLosingTheControlPlane(t *testing.T) {
 	cached, waiting, gone := r.watch(partial, "cached"), r.watch(partial, "waiting"), r.watch(partial, "gone")
 	u := r.update("cached", "1")
 	r.respond(partial, ok(u), r.bad("gone", "bad"))
-	r.do(Lost{}) // after a response: no error
+	r.do(evLost{}) // after a response: no error
 	cached.wants(t, 1, u, nil)
-	r.do(Lost{Err: errors.New("refused")})
+	r.do(evLost{Err: errors.New("refused")})
 	cached.wants(t, 2, u, resource.ErrTransport)
 	waiting.wants(t, 1, nil, resource.ErrTransport)
 	gone.wants(t, 1, nil, resource.ErrInvalid) // its own error says more
-	r.do(Lost{Err: errors.New("refused")})
+	r.do(evLost{Err: errors.New("refused")})
 	cached.wants(t, 2, u, resource.ErrTransport)
 	r.watch(partial, "late").wants(t, 1, nil, resource.ErrTransport)
-	r.do(Healthy{})
+	r.do(evHealthy{})
 	cached.wants(t, 3, u, nil)
 	waiting.wants(t, 1, nil, resource.ErrTransport) // still nothing to use
 	if w := r.watch(partial, "later"); w.calls != 0 {
 		t.Errorf("a watcher was told %v after the control plane came back", w.state)
 	}
-	r.do(Healthy{})
+	r.do(evHealthy{})
 	cached.wants(t, 3, u, nil)
 }
 
 func TestOldTroubleIsForgotten(t *testing.T) {
 	r := newRig(t)
-	r.do(Lost{Err: errors.New("refused")})
+	r.do(evLost{Err: errors.New("refused")})
 	r.watch(partial, "a").wants(t, 1, nil, resource.ErrTransport)
-	r.do(Idle{})
+	r.do(evIdle{})
 	r.watch(partial, "b").wants(t, 0, nil, nil)
 }
 
@@ -446,7 +428,7 @@ func TestStoppedTimersLeaveTheQueue(t *testing.T) {
 	for _, s := range []string{"a", "b"} {
 		r.watch(partial, s)
 	}
-	r.do(Asked{0, partial, []string{"a", "b"}})
+	r.do(evAsked{0, partial, []string{"a", "b"}})
 	r.respond(partial, ok(r.update("a", "1")), ok(r.update("b", "1")))
 	if _, ok := r.m.NextDeadline(); ok || len(r.m.timers.queue) != 0 {
 		t.Errorf("queue = %v, want none", r.m.timers.queue)

@@ -25,7 +25,7 @@ func TestOutageIsToldOnceOfAKind(t *testing.T) {
 	u := r.update("a", "1")
 	r.respond(partial, ok(u))
 	for _, port := range []string{"1", "2", "3"} {
-		r.do(Lost{Err: kindred{"refused", "port " + port}})
+		r.do(evLost{Err: kindred{"refused", "port " + port}})
 	}
 	a.wants(t, 2, u, resource.ErrTransport)
 	late := r.watch(partial, "late")
@@ -33,8 +33,8 @@ func TestOutageIsToldOnceOfAKind(t *testing.T) {
 	if !strings.Contains(late.state.Err.Error(), "port 3") {
 		t.Errorf("error = %v, want the newest", late.state.Err)
 	}
-	r.do(Lost{Err: kindred{"denied", "port 4"}})
-	r.do(Lost{Err: kindred{"denied", "port 5"}})
+	r.do(evLost{Err: kindred{"denied", "port 4"}})
+	r.do(evLost{Err: kindred{"denied", "port 5"}})
 	a.wants(t, 3, u, resource.ErrTransport)
 	late.wants(t, 2, nil, resource.ErrTransport)
 }
@@ -45,15 +45,15 @@ func TestOutageOfAnotherServerIsTold(t *testing.T) {
 	a := r.watch(partial, "a")
 	u := r.update("a", "1")
 	r.do(r.from(0, ok(u)))
-	r.do(Lost{Server: 0, Err: kindred{"refused", "port 1"}})
+	r.do(evLost{Server: 0, Err: kindred{"refused", "port 1"}})
 	a.wants(t, 2, u, resource.ErrTransport)
 	r.watch(partial, "b")
-	r.do(Lost{Server: 1, Err: kindred{"refused", "port 2"}})
+	r.do(evLost{Server: 1, Err: kindred{"refused", "port 2"}})
 	a.wants(t, 3, u, resource.ErrTransport)
 	if !strings.Contains(a.state.Err.Error(), "second.test:1") {
 		t.Errorf("error = %v, want that of the second server", a.state.Err)
 	}
-	r.do(Lost{Server: 0, Err: kindred{"refused", "port 3"}})
-	r.do(Lost{Server: 1, Err: kindred{"refused", "port 4"}})
+	r.do(evLost{Server: 0, Err: kindred{"refused", "port 3"}})
+	r.do(evLost{Server: 1, Err: kindred{"refused", "port 4"}})
 	a.wants(t, 3, u, resource.ErrTransport)
 }

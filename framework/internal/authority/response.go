@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
 
 	"github.com/xdsforge/xdsforge/internal/feature"
@@ -30,13 +31,14 @@ const (
 	codePermissionDenied = 7
 )
 
-// response applies a response. It ignores resources that nobody watches (gRFC A27), and uses the
+// Received applies a response. It ignores resources that nobody watches (gRFC A27), and uses the
 // valid resources of a rejected response (gRFC A46). It ignores a response of a server that another
 // one has replaced (gRFC A71).
-func (m *Machine) response(ev Response) {
-	m.down[ev.Server] = nil
+func (m *Machine) Received(resp *Response, now time.Time) {
+	m.now = now
+	m.down[resp.Server] = nil
 	before := m.choice.Active()
-	d, counts := m.choice.Responded(ev.Server)
+	d, counts := m.choice.Responded(resp.Server)
 	m.choose(d)
 	if !counts {
 		return
@@ -46,22 +48,22 @@ func (m *Machine) response(ev Response) {
 	}
 	m.trust()
 	m.relieve()
-	t := m.table(ev.Type)
+	t := m.table(resp.Type)
 	m.responses++
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	if c, ok := t.records[resource.Wildcard]; ok && c.asked&(1<<ev.Server) != 0 {
+	if c, ok := t.records[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 {
 		m.answered(c, Acked, nil)
 	}
 	m.mentioned = 0
-	m.unchanged(t, ev.Unchanged, ev.Version)
-	for i := range ev.Results {
-		m.result(t, &ev.Results[i])
+	m.unchanged(t, resp.Unchanged, resp.Version)
+	for i := range resp.Results {
+		m.result(t, &resp.Results[i])
 	}
-	if ev.Type.Complete && !ev.Partial && m.mentioned < len(t.records) {
+	if resp.Type.Complete && !resp.Partial && m.mentioned < len(t.records) {
 		for _, r := range t.records {
-			sent := r.seen != 0 || r.isStray() || r.update != nil && int(r.from) == ev.Server
+			sent := r.seen != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
 			if r.seen != m.responses && sent && r.state != ReceivedError {
 				m.remove(r, errAbsent)
 			}
@@ -76,14 +78,14 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 	shared := m.shared(version)
 	for i := range list {
 		u := &list[i]
-		r := u.Place.r
+		r := u.Record.r
 		switch {
 		case r == nil || r.gone || r.update != u.Update:
-			// Its place is unknown, or another resource is there.
+			// Its record is unknown, or another resource is there.
 			res := Result{Name: u.Update.Name(), Update: u.Update, Version: version}
 			if r == nil || r.table == t || r.gone {
 				m.result(t, &res)
-				u.Place = res.Place
+				u.Record = res.Record
 			}
 		case r.table != t:
 		case r.err != nil || r.timer != 0 || int(r.from) != active || r.expires() || len(t.aliased) > 0:
@@ -126,7 +128,7 @@ func (m *Machine) result(t *table, res *Result) {
 		m.mention(r)
 		m.heard(r)
 		if r.name == res.Name {
-			res.Place = Place{r}
+			res.Record = Handle{r}
 		}
 		switch {
 		case res.Error != nil:
@@ -155,7 +157,7 @@ func (m *Machine) accept(r *record, res Result) {
 	news := r.update != u || r.err != nil
 	if r.update != nil && int(r.from) != m.choice.Active() {
 		moved := origin(int(r.from)) != origin(m.choice.Active())
-		m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
+		m.forget(r)
 		if same, ok := r.table.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
@@ -201,8 +203,8 @@ func (m *Machine) beat(r *record, res Result) {
 	case r.update != nil && (res.Version == r.lastVersion() || res.Version == ""):
 		m.live(r, res.TTL)
 	case r.update == nil && r.state == DoesNotExist && r.watched():
-		m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
-		m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+		m.change(i, ads.Unsubscribe, r)
+		m.change(i, ads.Subscribe, r)
 	}
 }
 
@@ -282,13 +284,14 @@ func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	}
 }
 
-// stale removes resources that a server no longer has.
-func (m *Machine) stale(ev Stale) {
-	if ev.Server != m.choice.Active() {
+// Stale reports that a server no longer has the resources, although it did not say so.
+func (m *Machine) Stale(server int, names ads.Names, now time.Time) {
+	m.now = now
+	if server != m.choice.Active() {
 		return
 	}
-	t := m.table(ev.Type)
-	for _, name := range ev.Names {
+	t := m.table(names.Type)
+	for _, name := range names.Names {
 		if r, ok := t.records[name]; ok {
 			m.remove(r, errStale)
 		}

@@ -20,7 +20,7 @@ func (r *rig) removed(s string) Result { return Result{Name: name(r.t, s), Remov
 func TestRemovedResources(t *testing.T) {
 	r := newRig(t)
 	held, never := r.watch(partial, "held"), r.watch(partial, "never")
-	r.do(Asked{0, partial, []string{"held", "never"}})
+	r.do(evAsked{0, partial, []string{"held", "never"}})
 	u := r.update("held", "1")
 	r.delta(ok(u))
 	r.delta() // absence means nothing
@@ -77,7 +77,7 @@ func TestErrorsOfTheControlPlane(t *testing.T) {
 			}
 			r := newRig(t, features...)
 			held, waiting := r.watch(complete, "held"), r.watch(complete, "waiting")
-			r.do(Asked{0, complete, []string{"held", "waiting"}})
+			r.do(evAsked{0, complete, []string{"held", "waiting"}})
 			u := r.update("held", "1")
 			r.respond(complete, ok(u), said("waiting", c.code))
 			waiting.wants(t, 1, nil, c.kind)
@@ -136,9 +136,9 @@ func TestLifetimes(t *testing.T) {
 	r.delta(with(ok(u), "1", time.Second))
 	r.delta(r.bad("a", "bad")) // says nothing of the version in use
 	deadline(time.Second)
-	r.do(Lost{Err: errors.New("refused")}) // that is what it is for
+	r.do(evLost{Err: errors.New("refused")}) // that is what it is for
 	r.now = r.now.Add(time.Second)
-	if e := effects(r.do(Tick{})); e != "0?a" {
+	if e := effects(r.do(evTick{})); e != "0?a" {
 		t.Errorf("effects = %q, want that it is forgotten", e)
 	}
 	if a.state.Update != nil || !errors.Is(a.state.Err, resource.ErrRemoved) || r.cached(partial, "a") != nil {
@@ -154,7 +154,7 @@ func TestLifetimes(t *testing.T) {
 		r.delta(with(ok(r.update(s, "1")), "1", time.Duration(3-i)*time.Minute))
 	}
 	deadline(time.Minute)
-	r.do(Cancel{Type: partial, Name: name(t, "z"), Watcher: r.m.table(partial).records["z"].watcher})
+	r.do(evCancel{Type: partial, Name: name(t, "z"), Watcher: r.m.table(partial).records["z"].watcher})
 	deadline(2 * time.Minute)
 	r.delta(with(ok(r.update("y", "2")), "2", time.Hour))
 	deadline(3 * time.Minute)
@@ -176,7 +176,7 @@ func TestAliases(t *testing.T) {
 	if r.cached(partial, "real") != u || r.cached(partial, "alias") != nil {
 		t.Error("want it cached under its own name alone")
 	}
-	r.do(Cancel{Type: partial, Name: name(t, "real"), Watcher: canonical})
+	r.do(evCancel{Type: partial, Name: name(t, "real"), Watcher: canonical})
 	if r.cached(partial, "real") != u {
 		t.Error("not cached although its alias is watched")
 	}
@@ -187,7 +187,7 @@ func TestAliases(t *testing.T) {
 	alias.wants(t, 3, v, resource.ErrRemoved)
 	r.delta(named(v))
 	alias.wants(t, 4, v, nil)
-	r.do(Cancel{Type: partial, Name: name(t, "alias"), Watcher: alias})
+	r.do(evCancel{Type: partial, Name: name(t, "alias"), Watcher: alias})
 	if r.cached(partial, "real") != nil || len(r.m.table(partial).aliased) != 0 {
 		t.Error("still cached when nobody watches")
 	}
@@ -203,7 +203,7 @@ func TestStale(t *testing.T) {
 	aliased := ok(v)
 	aliased.Aliases = []xdstp.Name{name(t, "alias")}
 	r.delta(aliased)
-	r.do(Stale{Server: 0, Type: partial, Names: []string{"a", "real", "stranger"}})
+	r.do(evStale{Server: 0, Type: partial, Names: []string{"a", "real", "stranger"}})
 	a.wants(t, 2, u, resource.ErrRemoved)
 	canonical.wants(t, 2, v, resource.ErrRemoved)
 	alias.wants(t, 2, v, resource.ErrRemoved) // whatever it is watched by

@@ -14,7 +14,7 @@ func TestErrorsOfTheFallbackEndWithIt(t *testing.T) {
 	a := r.watch(partial, "a")
 	u := r.update("a", "1")
 	r.do(r.from(0, ok(u)))
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.watch(partial, "b")
 	r.do(r.from(1, r.bad("a", "bad")))
 	if a.state.Update != u || !errors.Is(a.state.Err, resource.ErrInvalid) {
@@ -35,7 +35,7 @@ func TestAbsenceAfterAFallbackRemoves(t *testing.T) {
 	}
 	a := r.watch(complete, "a")
 	r.do(from(0, ok(r.update("a", "1"))))
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.watch(complete, "b")
 	r.do(from(1, ok(r.update("b", "1"))))
 	if a.state.Err != nil {

@@ -17,14 +17,14 @@ func TestManyComeAndGo(t *testing.T) {
 	g := r.gather(partial, "*")
 	for i := range all {
 		all[i] = new(watcher)
-		r.do(Watch{Type: partial, Name: a, Watcher: all[i]})
+		r.do(evWatch{Type: partial, Name: a, Watcher: all[i]})
 		results[i] = ok(r.update(fmt.Sprint(i), "1"))
 	}
 	r.delta(results...)
 	for step := range n {
 		gone := step * 7 % n
-		r.do(Cancel{Type: partial, Name: a, Watcher: all[gone]})
-		r.do(Cancel{Type: partial, Name: a, Watcher: all[gone]}) // once more is nothing
+		r.do(evCancel{Type: partial, Name: a, Watcher: all[gone]})
+		r.do(evCancel{Type: partial, Name: a, Watcher: all[gone]}) // once more is nothing
 		all[gone] = nil
 		r.delta(ok(r.update("a", fmt.Sprint(step))), r.removed(fmt.Sprint(gone)))
 		for i, w := range all {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
 
@@ -16,19 +17,19 @@ func (m *Machine) choose(d fallback.Decision) {
 	for _, i := range d.Drop {
 		m.eachWatched(func(r *record) {
 			r.asked &^= 1 << i
-			m.emit(Unsubscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+			m.change(i, ads.Unsubscribe, r)
 		})
 		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps only briefly
-			m.emit(Release{Server: i})
+			m.ready.Changes = append(m.ready.Changes, Change{i, ads.Change{Op: ads.Release}})
 		}
 	}
 	for _, i := range d.Use {
 		if i > 0 {
-			m.emit(Renew{Server: i - 1})
+			m.ready.Changes = append(m.ready.Changes, Change{i - 1, ads.Change{Op: ads.Renew}})
 		}
 		m.switched()
 		m.eachWatched(func(r *record) {
-			m.emit(Subscribe{Server: i, Type: r.table.typ, Name: r.name.String()})
+			m.change(i, ads.Subscribe, r)
 		})
 		if m.down[i] != nil {
 			m.choose(m.choice.Failed(i, m.anyUnknown()))
@@ -100,16 +101,18 @@ func (m *Machine) wait() time.Duration {
 	return ResourceTimeout
 }
 
-func (m *Machine) asked(ev Asked) {
-	t := m.table(ev.Type)
-	m.timers.reserve(len(ev.Names))
-	for _, name := range ev.Names {
+// Requested reports that a request with the names was sent on the current stream of a server.
+func (m *Machine) Requested(server int, names ads.Names, now time.Time) {
+	m.now = now
+	t := m.table(names.Type)
+	m.timers.reserve(len(names.Names))
+	for _, name := range names.Names {
 		r, ok := t.records[name]
 		if !ok || !r.watched() {
 			continue
 		}
-		r.asked |= 1 << ev.Server
-		if ev.Server != m.choice.Active() {
+		r.asked |= 1 << server
+		if server != m.choice.Active() {
 			continue
 		}
 		m.await(r)
@@ -119,7 +122,9 @@ func (m *Machine) asked(ev Asked) {
 	}
 }
 
-func (m *Machine) tick() {
+// Tick handles the timers that are due. It is due at the time of NextDeadline.
+func (m *Machine) Tick(now time.Time) {
+	m.now = now
 	for !m.clock.standing() {
 		t, ok := m.timers.nextHalf()
 		if !ok || m.clock.read(m.now).Before(t.half()) {
@@ -145,7 +150,7 @@ func (m *Machine) tick() {
 func (m *Machine) late(r *record) {
 	if r.watched() && !r.overdue {
 		r.overdue = true
-		m.emit(Overdue{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+		m.change(m.choice.Active(), ads.Repeat, r)
 	}
 }
 
@@ -153,7 +158,7 @@ func (m *Machine) late(r *record) {
 func (m *Machine) heard(r *record) {
 	if r.overdue {
 		r.overdue = false
-		m.emit(Answered{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+		m.change(m.choice.Active(), ads.Answered, r)
 	}
 }
 
@@ -162,7 +167,7 @@ func (m *Machine) timedOut(t timer) {
 	r := t.record
 	r.timer = 0
 	if r.isCollection() || r.name.IsCollection() {
-		m.emit(Silent{Server: m.choice.Active(), Type: r.table.typ, Name: r.name.String()})
+		m.ready.Unanswered = append(m.ready.Unanswered, Resource{m.choice.Active(), r.table.typ, r.name})
 	}
 	switch {
 	case m.active(feature.ResourceTimerIsTransientError):
@@ -191,7 +196,11 @@ func (m *Machine) trust() {
 	}
 }
 
-func (m *Machine) lost(server int, err error) {
+// StreamEnded reports that a server's stream has ended. If err is not nil, the server is unreachable.
+// Watchers are notified once per outage, and again if err differs from the previous one: neither
+// errors.Is holds nor are the texts equal.
+func (m *Machine) StreamEnded(server int, err error, now time.Time) {
+	m.now = now
 	active := server == m.choice.Active()
 	m.eachWatched(func(r *record) {
 		r.asked &^= 1 << server
@@ -210,9 +219,9 @@ func (m *Machine) lost(server int, err error) {
 	}
 	before := m.choice.Active()
 	m.choose(m.choice.Failed(server, m.anyUnknown()))
-	now := m.choice.Active()
-	known := server == now && before == now && old != nil && alike(err, old)
-	if m.choice.Exhausted() && (server == now || before != now) && !known {
+	after := m.choice.Active()
+	known := server == after && before == after && old != nil && alike(err, old)
+	if m.choice.Exhausted() && (server == after || before != after) && !known {
 		m.tellUndisturbed(func(*record) bool { return true })
 	}
 }
@@ -220,7 +229,16 @@ func (m *Machine) lost(server int, err error) {
 // alike reports whether two errors are of one kind or have the same text.
 func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
 
-func (m *Machine) healthy(server int) {
+// Idle reports that the client has had no subscriptions at a server lately, so that it does not know
+// whether the server is reachable.
+func (m *Machine) Idle(server int) {
+	m.down[server] = nil
+	m.choice.Healthy(server)
+}
+
+// Healthy reports that a server is reachable.
+func (m *Machine) Healthy(server int, now time.Time) {
+	m.now = now
 	if m.down[server] == nil {
 		return
 	}
@@ -265,7 +283,7 @@ func (m *Machine) drop(r *record) {
 	if r.update == nil {
 		return
 	}
-	m.emit(Forget{Server: int(r.from), Type: r.table.typ, Name: r.update.Name()})
+	m.forget(r)
 	r.table.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
 }

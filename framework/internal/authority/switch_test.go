@@ -20,7 +20,7 @@ func (r *rig) due(want time.Duration) {
 
 func (r *rig) cancel(typ *resource.Descriptor, s string, w Watcher) {
 	r.t.Helper()
-	r.do(Cancel{Type: typ, Name: name(r.t, s), Watcher: w})
+	r.do(evCancel{Type: typ, Name: name(r.t, s), Watcher: w})
 }
 
 // The timer runs from the first request on, for the server that is listened to, and
@@ -29,18 +29,18 @@ func TestTimersOverASwitch(t *testing.T) {
 	r := newFallbackRig(t)
 	r.watch(partial, "a")
 	r.watch(partial, "b")
-	r.do(Asked{0, partial, []string{"a", "b"}})
+	r.do(evAsked{0, partial, []string{"a", "b"}})
 	r.now = r.now.Add(5 * time.Second)
-	r.do(Asked{0, partial, []string{"a", "b"}}) // once more, as after a drop that was taken back
+	r.do(evAsked{0, partial, []string{"a", "b"}}) // once more, as after a drop that was taken back
 	r.due(10 * time.Second)
-	r.do(Lost{Server: 0, Err: errRefused})
-	r.do(Asked{1, partial, []string{"a", "b"}})
+	r.do(evLost{Server: 0, Err: errRefused})
+	r.do(evAsked{1, partial, []string{"a", "b"}})
 	r.due(15 * time.Second)
 	r.do(r.from(0, ok(r.update("other", "1")))) // a new stream, on which a was not asked for
 	r.due(0)
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.due(0) // nor was it on that of the second server, which was let go
-	r.do(Asked{1, partial, []string{"a"}})
+	r.do(evAsked{1, partial, []string{"a"}})
 	r.due(15 * time.Second)
 }
 
@@ -48,11 +48,11 @@ func TestTimersOverASwitch(t *testing.T) {
 func TestTimeoutIsAReasonToFallBack(t *testing.T) {
 	r := newRigOf(t, newServer(t, "first.test:1", feature.ResourceTimerIsTransientError), newServer(t, "second.test:1"))
 	a := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeoutTransient)
-	r.do(Tick{})
+	r.do(evTick{})
 	a.wants(t, 1, nil, resource.ErrTimeout)
-	r.expect("0! 1+a", Lost{Server: 0, Err: errRefused})
+	r.expect("0! 1+a", evLost{Server: 0, Err: errRefused})
 }
 
 // A response shows that a server can be reached, and idleness that nothing is known.
@@ -61,25 +61,25 @@ func TestWhetherAServerIsDownIsForgotten(t *testing.T) {
 	a := r.watch(partial, "a")
 	u := r.update("a", "1")
 	r.do(r.from(0, ok(u)))
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.do(r.from(0, ok(u)))
 	r.cancel(partial, "a", a)
 	b := new(watcher)
-	r.expect("0+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.expect("0+b", evWatch{Type: partial, Name: name(t, "b"), Watcher: b})
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.cancel(partial, "b", b)
-	r.do(Idle{Server: 0})
-	r.expect("0+b", Watch{Type: partial, Name: name(t, "b"), Watcher: b})
+	r.do(evIdle{Server: 0})
+	r.expect("0+b", evWatch{Type: partial, Name: name(t, "b"), Watcher: b})
 	b.wants(t, 0, nil, nil)
 }
 
 func TestStaleOfAServerThatIsNotInUse(t *testing.T) {
 	r := newFallbackRig(t)
 	a := r.watch(partial, "a")
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	u := r.update("a", "1")
 	r.do(r.from(1, ok(u)))
-	r.do(Stale{Server: 0, Type: partial, Names: []string{"a"}})
+	r.do(evStale{Server: 0, Type: partial, Names: []string{"a"}})
 	a.wants(t, 1, u, nil)
 }
 
@@ -91,7 +91,7 @@ func TestSameFromAnotherServerEndsAnError(t *testing.T) {
 	r.do(r.from(0, ok(u), r.bad("a", "bad")))
 	a.wants(t, 2, u, resource.ErrInvalid)
 	r.watch(partial, "b")
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	v := r.update("a", "1")
 	r.do(r.from(1, ok(v)))
 	a.wants(t, 3, v, nil)
@@ -102,18 +102,18 @@ func TestSameFromAnotherServerEndsAnError(t *testing.T) {
 func TestStraysLeaveInTime(t *testing.T) {
 	r := newFallbackRig(t)
 	g := r.gather(partial, "*")
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	u := r.update("a", "1")
 	r.do(Response{Server: 1, Type: partial, Results: []Result{ok(u)}, Partial: true})
 	w := r.watch(partial, "a")
 	r.do(Response{Server: 0, Type: complete, Partial: true})
 	r.due(0)
-	r.do(Asked{0, partial, []string{"*"}})
+	r.do(evAsked{0, partial, []string{"*"}})
 	r.due(15 * time.Second)
 	r.cancel(partial, "a", w)
 	g.wantsMember(t, "a", u, nil)
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 	g.wantsMember(t, "a", nil, resource.ErrRemoved)
 	if r.size(partial) != 0 {
 		t.Error("a stray is still cached")
@@ -154,11 +154,11 @@ func TestCollectionHearsOfTrouble(t *testing.T) {
 	if r.state(partial, "*") != Requested {
 		t.Error("what came before it was asked for has answered the wildcard")
 	}
-	r.do(Asked{0, partial, []string{"*"}})
+	r.do(evAsked{0, partial, []string{"*"}})
 	r.delta()
-	r.do(Lost{Err: errRefused})
+	r.do(evLost{Err: errRefused})
 	g.wants(t, 2, nil, resource.ErrTransport)
-	r.do(Healthy{})
+	r.do(evHealthy{})
 	g.wants(t, 3, nil, nil)
 }
 
@@ -166,19 +166,21 @@ func TestCollectionHearsOfTrouble(t *testing.T) {
 func TestWhatDoesNotExistIsNotToldAgain(t *testing.T) {
 	r := newRig(t)
 	a := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeout)
-	r.do(Tick{})
+	r.do(evTick{})
 	r.delta(r.removed("a"))
 	a.wants(t, 1, nil, resource.ErrNotFound)
 }
 
+// TestOldEffectsKeepNothing expects a cleared Ready to refer to no update.
 func TestOldEffectsKeepNothing(t *testing.T) {
 	r := newRig(t)
 	r.watch(partial, "a")
-	old := r.m.Handle(Response{Type: partial, Results: []Result{ok(r.update("a", "1"))}}, r.now)
-	r.do(Tick{})
-	if len(old) != 1 || old[0] != nil {
-		t.Errorf("effects = %v, want them cleared", old)
+	r.m.Received(&Response{Type: partial, Results: []Result{ok(r.update("a", "1"))}}, r.now)
+	ready := r.m.Ready()
+	ready.Clear()
+	if n := ready.Notices; len(n) != 1 || n[0] != (Notice{}) {
+		t.Errorf("notices = %v, want one that is empty", n)
 	}
 }

@@ -47,15 +47,15 @@ func TestHalvesAfterAnswers(t *testing.T) {
 	for _, s := range []string{"a", "b", "c", "d"} {
 		r.watch(partial, s)
 	}
-	r.do(Asked{0, partial, []string{"a", "b"}})
+	r.do(evAsked{0, partial, []string{"a", "b"}})
 	r.now = r.now.Add(5 * time.Second)
-	r.do(Asked{0, partial, []string{"c", "d"}})
+	r.do(evAsked{0, partial, []string{"c", "d"}})
 	r.now = r.now.Add(2500 * time.Millisecond)
-	r.wantsRepeats("overdue 0 a overdue 0 b ", Tick{})
+	r.wantsRepeats("overdue 0 a overdue 0 b ", evTick{})
 	r.wantsRepeats("answered 0 a answered 0 b ", r.from(0, ok(r.update("a", "1")), ok(r.update("b", "1"))))
 	r.next(5 * time.Second)
 	r.now = r.now.Add(5 * time.Second)
-	r.wantsRepeats("overdue 0 c overdue 0 d ", Tick{})
+	r.wantsRepeats("overdue 0 c overdue 0 d ", evTick{})
 	r.next(7500 * time.Millisecond)
 }
 
@@ -93,7 +93,7 @@ func TestLifetimesEndInOrder(t *testing.T) {
 func TestStraysOfCompleteTypesLeaveAtOnce(t *testing.T) {
 	r := newFallbackRig(t)
 	g := r.gather(complete, "*")
-	r.do(Lost{Server: 0, Err: errRefused})
+	r.do(evLost{Server: 0, Err: errRefused})
 	a, b := r.update("a", "1"), r.update("b", "1")
 	r.do(Response{Server: 1, Type: complete, Results: []Result{ok(a), ok(b)}})
 	r.watch(complete, "b")
@@ -107,7 +107,7 @@ func TestStraysOfCompleteTypesLeaveAtOnce(t *testing.T) {
 func TestCollectionWithoutMembers(t *testing.T) {
 	r := newRig(t)
 	g := r.gather(partial, "*")
-	r.expect("0-*", Cancel{Type: partial, Name: name(t, "*"), Watcher: g})
+	r.expect("0-*", evCancel{Type: partial, Name: name(t, "*"), Watcher: g})
 	if len(r.m.table(partial).records) != 0 {
 		t.Error("the collection is left")
 	}
@@ -131,15 +131,15 @@ func TestResponsesAreToldApart(t *testing.T) {
 func TestTimersOfNamesThatAreAskedForAgain(t *testing.T) {
 	r := newRig(t, feature.ResourceTimerIsTransientError)
 	r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.now = r.now.Add(ResourceTimeoutTransient)
-	r.do(Tick{})
+	r.do(evTick{})
 	r.due(0)
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.due(ResourceTimeoutTransient)
 	for _, answer := range []Result{r.bad("a", "bad"), r.removed("a"), ok(r.update("a", "1"))} {
 		r.delta(answer)
-		r.do(Asked{0, partial, []string{"a"}})
+		r.do(evAsked{0, partial, []string{"a"}})
 		r.due(0)
 	}
 }
@@ -150,10 +150,10 @@ func TestUnchangedFromAnotherServer(t *testing.T) {
 	r.watch(partial, "a")
 	first := []Result{ok(r.update("a", "1"))}
 	r.do(r.from(0, first...))
-	first[0].Place = Place{r.m.table(partial).records["a"]}
-	r.do(Lost{Server: 0, Err: errRefused})
+	first[0].Record = Handle{r.m.table(partial).records["a"]}
+	r.do(evLost{Server: 0, Err: errRefused})
 	r.watch(partial, "b")
-	same := Response{Server: 1, Type: partial, Unchanged: []Unchanged{{Update: first[0].Update, Place: first[0].Place}}, Partial: true}
+	same := Response{Server: 1, Type: partial, Unchanged: []Unchanged{{Update: first[0].Update, Record: first[0].Record}}, Partial: true}
 	r.expect("0?a", same)
 	r.expect("", same)
 }
@@ -162,15 +162,15 @@ func TestUnchangedFromAnotherServer(t *testing.T) {
 func TestTimersDoNotEndEarlyAfterAPause(t *testing.T) {
 	r := newRig(t)
 	w := r.watch(partial, "a")
-	r.do(Asked{0, partial, []string{"a"}})
+	r.do(evAsked{0, partial, []string{"a"}})
 	r.now = r.now.Add(time.Second)
-	r.do(Pause{Server: 0, Since: r.now})
+	r.do(evPause{Server: 0, Since: r.now})
 	r.now = r.now.Add(time.Hour)
-	r.do(Resume{Server: 0})
+	r.do(evResume{Server: 0})
 	r.now = r.now.Add(ResourceTimeout - 2*time.Second)
-	r.do(Tick{})
+	r.do(evTick{})
 	w.wants(t, 0, nil, nil)
 	r.now = r.now.Add(time.Second)
-	r.do(Tick{})
+	r.do(evTick{})
 	w.wants(t, 1, nil, resource.ErrNotFound)
 }

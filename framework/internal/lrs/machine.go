@@ -15,7 +15,7 @@ type streamState int
 
 const (
 	idle    streamState = iota // no stream, because there is nothing to report
-	opening                    // Open was emitted
+	opening                    // Ready.Open was set
 	open
 	waiting // no stream until retryAt
 )
@@ -34,40 +34,31 @@ type Machine struct {
 	// State of the current stream.
 	writing    bool    // a message is being sent
 	instructed bool    // the server has sent instructions
-	bounded    [2]bool // Bounded was emitted for an interval that is too short, too long
-	truncated  bool    // Truncated was emitted
+	clamped    [2]bool // IntervalClamped was set for an interval that is too short, too long
+	truncated  bool    // Ready.Truncated was set
 	scope      load.Scope
 	interval   time.Duration
 	reported   time.Time // when the last report was emitted; the interval begins there
 
-	effects []Effect
+	ready Ready
 }
 
 // New returns a machine that has nothing to report yet.
 func New(config Config) *Machine { return &Machine{config: config.withDefaults()} }
 
-// Handle handles an event and returns its effects. The slice is valid until the next call.
-func (m *Machine) Handle(ev Event, now time.Time) []Effect {
-	m.effects = m.effects[:0]
-	switch ev := ev.(type) {
-	case Want:
-		m.want(ev.Wanted, now)
-	case Opened:
-		m.state, m.writing = open, true
-		m.emit(Greet{})
-	case Written:
-		m.writing = false
-	case Received:
-		m.received(ev.Instructions, now)
-	case Closed:
-		m.closed(ev, now)
-	case Turn:
-	}
-	m.turn(now)
-	return m.effects
+// Opened reports that the stream of the last Open is open.
+func (m *Machine) Opened(now time.Time) {
+	m.state, m.writing, m.ready.SendNode = open, true, true
+	m.Tick(now)
 }
 
-// NextDeadline returns when the next Turn is due if no other event comes.
+// Written reports that the message of the last SendNode or Report has been sent.
+func (m *Machine) Written(now time.Time) {
+	m.writing = false
+	m.Tick(now)
+}
+
+// NextDeadline returns when the next Tick is due if no other event comes.
 func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	switch {
 	case m.state == waiting:
@@ -80,48 +71,44 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-func (m *Machine) emit(e Effect) { m.effects = append(m.effects, e) }
-
-// want records whether there is something to report. On an open stream, the first period begins
-// when there is.
-func (m *Machine) want(wanted bool, now time.Time) {
-	if wanted == m.wanted {
-		return
+// Want reports whether there is something to report, now or later: whether the store is not empty. On
+// an open stream, the first period begins when there is.
+func (m *Machine) Want(wanted bool, now time.Time) {
+	switch {
+	case wanted == m.wanted:
+	case wanted:
+		m.wanted, m.reported = true, now
+	default:
+		m.wanted, m.unwanted = false, now
 	}
-	m.wanted = wanted
-	if wanted {
-		m.reported = now
-	} else {
-		m.unwanted = now
-	}
+	m.Tick(now)
 }
 
-func (m *Machine) turn(now time.Time) {
+// Tick is due at the time of NextDeadline.
+func (m *Machine) Tick(now time.Time) {
 	at, ok := m.NextDeadline()
 	due := ok && !now.Before(at)
 	switch {
 	case m.state == idle && m.wanted, m.state == waiting && m.wanted && due:
-		m.state = opening
-		m.emit(Open{})
+		m.state, m.ready.Open = opening, true
 	case m.state == waiting && due, m.state == open && !m.wanted && due:
-		m.state = idle
+		m.state, m.ready.Idle = idle, true
 		m.reset()
-		m.emit(Idle{})
 	case m.state == open && due:
-		m.reported, m.writing = now, true
-		m.emit(Report{Scope: m.scope})
+		scope := m.scope
+		m.reported, m.writing, m.ready.Report = now, true, &scope
 	}
 }
 
 // reset clears the state of a stream that has ended.
 func (m *Machine) reset() {
 	m.writing, m.instructed, m.scope = false, false, load.Scope{}
-	m.bounded, m.truncated = [2]bool{}, false
+	m.clamped, m.truncated = [2]bool{}, false
 }
 
-// received applies the server's instructions. The current period is measured against the new
+// Received applies the server's instructions. The current period is measured against the new
 // interval. The first one begins with the first response.
-func (m *Machine) received(in Instructions, now time.Time) {
+func (m *Machine) Received(in Instructions, now time.Time) {
 	if !m.instructed {
 		m.instructed, m.reported = true, now
 	}
@@ -131,21 +118,22 @@ func (m *Machine) received(in Instructions, now time.Time) {
 	if in.Interval > used {
 		side = 1
 	}
-	if used != in.Interval && !m.bounded[side] {
-		m.bounded[side] = true
-		m.emit(Bounded{Asked: in.Interval, Used: used})
+	if used != in.Interval && !m.clamped[side] {
+		m.clamped[side] = true
+		m.ready.IntervalClamped = &Clamp{Asked: in.Interval, Used: used}
 	}
 	if in.Ignored > 0 && !m.truncated {
-		m.truncated = true
-		m.emit(Truncated{in.Ignored})
+		m.truncated, m.ready.Truncated = true, in.Ignored
 	}
 	m.interval = used
+	m.Tick(now)
 }
 
-func (m *Machine) closed(ev Closed, now time.Time) {
-	err := ev.Err
+// Closed reports that the stream ended or could not be opened. If unimplemented is true, the server
+// does not accept load reports.
+func (m *Machine) Closed(err error, unimplemented bool, now time.Time) {
 	switch {
-	case ev.Unimplemented:
+	case unimplemented:
 		jitter := 0.9 + 0.2*m.config.Random()
 		m.retryAt = now.Add(time.Duration(jitter * float64(m.config.Unimplemented)))
 	case m.instructed:
@@ -160,5 +148,6 @@ func (m *Machine) closed(ev Closed, now time.Time) {
 	}
 	m.state = waiting
 	m.reset()
-	m.emit(Lost{Err: err, RetryAt: m.retryAt, Unimplemented: ev.Unimplemented})
+	m.ready.StreamEnded = &End{Err: err, RetryAt: m.retryAt, Unimplemented: unimplemented}
+	m.Tick(now)
 }

@@ -41,23 +41,23 @@ func TestRandomEvents(t *testing.T) {
 
 // step lets something happen.
 func (s *stage) step() {
-	var ev lrs.Event = lrs.Turn{}
+	ev := tick
 	switch n := s.random.IntN(10); {
 	case n == 0:
 		s.wanted = !s.wanted
-		ev = lrs.Want{Wanted: s.wanted}
+		ev = want(s.wanted)
 	case n == 1 && (s.opening || s.open):
 		s.opening, s.open, s.writing, s.greeted, s.instructed = false, false, false, false, false
-		ev = lrs.Closed{Err: errNetwork, Unimplemented: s.random.IntN(5) == 0}
+		ev = closed(errNetwork, s.random.IntN(5) == 0)
 	case n < 5 && s.opening:
 		s.opening, s.open = false, true
-		ev = lrs.Opened{}
+		ev = streamOpened
 	case n < 5 && s.writing:
 		s.writing = false
-		ev = lrs.Written{}
+		ev = streamWritten
 	case n == 5 && s.open && s.greeted:
 		s.instructed = true
-		ev = instructions(time.Duration(s.random.IntN(10)) * sec)
+		ev = received(instructions(time.Duration(s.random.IntN(10)) * sec))
 	default:
 		if at, ok := s.machine.NextDeadline(); ok {
 			s.now = at
@@ -65,42 +65,43 @@ func (s *stage) step() {
 			s.Error("a machine with something to report waits for nothing")
 		}
 	}
-	for _, e := range s.machine.Handle(ev, s.now) {
-		s.check(e)
-	}
+	ev(s.machine, s.now)
+	s.check(s.machine.Ready())
 }
 
-func (s *stage) check(e lrs.Effect) {
-	switch e := e.(type) {
-	case lrs.Open:
+func (s *stage) check(r lrs.Ready) {
+	if e := r.StreamEnded; e != nil {
+		s.retryAt = e.RetryAt
+		if s.open || s.opening || !e.RetryAt.After(s.now) {
+			s.Errorf("StreamEnded: open %t, again in %v", s.open || s.opening, e.RetryAt.Sub(s.now))
+		}
+	}
+	if c := r.IntervalClamped; c != nil && c.Used < sec {
+		s.Errorf("used %v", c.Used)
+	}
+	if r.Idle {
+		if s.wanted || s.opening {
+			s.Errorf("Idle: wanted %t, opening %t", s.wanted, s.opening)
+		}
+		s.open, s.writing, s.greeted, s.instructed = false, false, false, false
+	}
+	if r.Open {
 		if s.opening || s.open || !s.wanted || s.now.Before(s.retryAt) {
 			s.Errorf("Open: opening %t, open %t, wanted %t, to be tried again in %v", s.opening, s.open, s.wanted, s.retryAt.Sub(s.now))
 		}
 		s.opening = true
-	case lrs.Greet:
+	}
+	if r.SendNode {
 		if !s.open || s.greeted || s.writing {
-			s.Errorf("Greet: open %t, greeted %t, writing %t", s.open, s.greeted, s.writing)
+			s.Errorf("SendNode: open %t, greeted %t, writing %t", s.open, s.greeted, s.writing)
 		}
 		s.greeted, s.writing = true, true
-	case lrs.Report:
+	}
+	if r.Report != nil {
 		if !s.instructed || s.writing || !s.wanted {
 			s.Errorf("Report: instructed %t, writing %t, wanted %t", s.instructed, s.writing, s.wanted)
 		}
 		s.writing = true
 		s.reports++
-	case lrs.Lost:
-		s.retryAt = e.RetryAt
-		if s.open || s.opening || !e.RetryAt.After(s.now) {
-			s.Errorf("Lost: open %t, again in %v", s.open || s.opening, e.RetryAt.Sub(s.now))
-		}
-	case lrs.Idle:
-		if s.wanted || s.opening {
-			s.Errorf("Idle: wanted %t, opening %t", s.wanted, s.opening)
-		}
-		s.open, s.writing, s.greeted, s.instructed = false, false, false, false
-	case lrs.Bounded:
-		if e.Used < sec {
-			s.Errorf("used %v", e.Used)
-		}
 	}
 }

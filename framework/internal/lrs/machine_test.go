@@ -16,22 +16,47 @@ import (
 
 var errNetwork = errors.New("connection refused")
 
+// An event reports something to a machine.
+type event func(m *lrs.Machine, now time.Time)
+
+var (
+	tick          event = (*lrs.Machine).Tick
+	streamOpened  event = (*lrs.Machine).Opened
+	streamWritten event = (*lrs.Machine).Written
+)
+
+func want(wanted bool) event {
+	return func(m *lrs.Machine, now time.Time) { m.Want(wanted, now) }
+}
+
+func closed(err error, unimplemented bool) event {
+	return func(m *lrs.Machine, now time.Time) { m.Closed(err, unimplemented, now) }
+}
+
+func received(in lrs.Instructions) event {
+	return func(m *lrs.Machine, now time.Time) { m.Received(in, now) }
+}
+
 // describe writes effects in the words that the tables use.
-func describe(effects []lrs.Effect, now time.Time) string {
+func describe(r lrs.Ready, now time.Time) string {
 	var words []string
-	for _, e := range effects {
-		switch e := e.(type) {
-		case lrs.Report:
-			words = append(words, strings.TrimSpace(fmt.Sprintf("report all=%t %s", e.Scope.All, strings.Join(slices.Sorted(maps.Keys(e.Scope.Clusters)), ","))))
-		case lrs.Truncated:
-			words = append(words, fmt.Sprintf("truncated by %d", e.Ignored))
-		case lrs.Bounded:
-			words = append(words, fmt.Sprintf("bounded %v to %v", e.Asked, e.Used))
-		case lrs.Lost:
-			words = append(words, fmt.Sprintf("lost %v, again in %v", e.Err, e.RetryAt.Sub(now)))
-		default:
-			words = append(words, strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", e), "lrs.")))
+	add := func(set bool, format string, args ...any) {
+		if set {
+			words = append(words, fmt.Sprintf(format, args...))
 		}
+	}
+	if e := r.StreamEnded; e != nil {
+		add(true, "lost %v, again in %v", e.Err, e.RetryAt.Sub(now))
+	}
+	if c := r.IntervalClamped; c != nil {
+		add(true, "bounded %v to %v", c.Asked, c.Used)
+	}
+	add(r.Truncated > 0, "truncated by %d", r.Truncated)
+	add(r.Idle, "idle")
+	add(r.Open, "open")
+	add(r.SendNode, "greet")
+	if s := r.Report; s != nil {
+		add(true, "%s", strings.TrimSpace(fmt.Sprintf("report all=%t %s", s.All, strings.Join(slices.Sorted(maps.Keys(s.Clusters)), ","))))
 	}
 	return strings.Join(words, "; ")
 }
@@ -39,7 +64,7 @@ func describe(effects []lrs.Effect, now time.Time) string {
 // A step is an event after a pause, with what must come of it.
 type step struct {
 	after time.Duration
-	event lrs.Event
+	event event
 	want  string
 }
 
@@ -49,8 +74,9 @@ func run(t *testing.T, steps []step) *lrs.Machine {
 	now := time.Unix(1e9, 0)
 	for i, s := range steps {
 		now = now.Add(s.after)
-		if got := describe(m.Handle(s.event, now), now); got != s.want {
-			t.Fatalf("step %d, %T: %q; must be %q", i, s.event, got, s.want)
+		s.event(m, now)
+		if got := describe(m.Ready(), now); got != s.want {
+			t.Fatalf("step %d: %q; must be %q", i, got, s.want)
 		}
 	}
 	return m
@@ -64,11 +90,11 @@ func set(names ...string) map[string]struct{} {
 	return s
 }
 
-func instructions(interval time.Duration, clusters ...string) lrs.Received {
-	return lrs.Received{Instructions: lrs.Instructions{
+func instructions(interval time.Duration, clusters ...string) lrs.Instructions {
+	return lrs.Instructions{
 		Scope:    load.Scope{All: len(clusters) == 0, Clusters: set(clusters...)},
 		Interval: interval,
-	}}
+	}
 }
 
 const sec = time.Second
@@ -76,79 +102,79 @@ const sec = time.Second
 // opened is how every stream begins.
 func opened(then ...step) []step {
 	return append([]step{
-		{0, lrs.Turn{}, ""}, // nothing to report: no stream
-		{0, lrs.Want{Wanted: true}, "open"},
-		{0, lrs.Opened{}, "greet"},
-		{0, lrs.Written{}, ""},
-		{9 * sec, lrs.Turn{}, ""}, // the server has not said yet what it wants
+		{0, tick, ""}, // nothing to report: no stream
+		{0, want(true), "open"},
+		{0, streamOpened, "greet"},
+		{0, streamWritten, ""},
+		{9 * sec, tick, ""}, // the server has not said yet what it wants
 	}, then...)
 }
 
 func TestReports(t *testing.T) {
 	run(t, opened(
-		step{0, instructions(5 * sec), ""},
-		step{5*sec - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "report all=true"},
-		step{5 * sec, lrs.Turn{}, ""}, // the last one has not left
-		step{1 * sec, lrs.Written{}, "report all=true"},
-		step{0, lrs.Written{}, ""},
-		step{2 * sec, instructions(5*sec, "a", "b"), ""}, // the period goes on
-		step{3 * sec, lrs.Turn{}, "report all=false a,b"},
-		step{0, lrs.Written{}, ""},
-		step{3 * sec, instructions(2*sec, "c"), "report all=false c"}, // shorter: it is over
+		step{0, received(instructions(5 * sec)), ""},
+		step{5*sec - 1, tick, ""},
+		step{1, tick, "report all=true"},
+		step{5 * sec, tick, ""}, // the last one has not left
+		step{1 * sec, streamWritten, "report all=true"},
+		step{0, streamWritten, ""},
+		step{2 * sec, received(instructions(5*sec, "a", "b")), ""}, // the period goes on
+		step{3 * sec, tick, "report all=false a,b"},
+		step{0, streamWritten, ""},
+		step{3 * sec, received(instructions(2*sec, "c")), "report all=false c"}, // shorter: it is over
 	))
 }
 
 func TestIntervalsAreBounded(t *testing.T) {
 	run(t, opened(
-		step{0, instructions(time.Millisecond), "bounded 1ms to 1s"},
-		step{sec - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "report all=true"},
-		step{0, instructions(time.Millisecond), ""}, // said already
-		step{0, instructions(-sec), ""},
-		step{0, instructions(48 * time.Hour), "bounded 48h0m0s to 1h0m0s"},
-		step{0, lrs.Written{}, ""},
-		step{time.Hour - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "report all=true"},
+		step{0, received(instructions(time.Millisecond)), "bounded 1ms to 1s"},
+		step{sec - 1, tick, ""},
+		step{1, tick, "report all=true"},
+		step{0, received(instructions(time.Millisecond)), ""}, // said already
+		step{0, received(instructions(-sec)), ""},
+		step{0, received(instructions(48 * time.Hour)), "bounded 48h0m0s to 1h0m0s"},
+		step{0, streamWritten, ""},
+		step{time.Hour - 1, tick, ""},
+		step{1, tick, "report all=true"},
 	))
 }
 
 // Unusable instructions are reported once a stream, even if the server keeps changing them.
 func TestUnusableInstructionsAreToldOnce(t *testing.T) {
-	truncated := func(interval time.Duration) lrs.Received {
+	truncated := func(interval time.Duration) event {
 		in := instructions(interval, "a")
-		in.Instructions.Ignored = 3
-		return in
+		in.Ignored = 3
+		return received(in)
 	}
 	run(t, opened(
 		step{0, truncated(time.Millisecond), "bounded 1ms to 1s; truncated by 3"},
 		step{0, truncated(48 * time.Hour), "bounded 48h0m0s to 1h0m0s"},
 		step{0, truncated(time.Millisecond), ""},
 		step{0, truncated(48 * time.Hour), ""},
-		step{0, lrs.Closed{}, "lost <nil>, again in 1s"},
-		step{sec, lrs.Turn{}, "open"},
-		step{0, lrs.Opened{}, "greet"},
-		step{0, lrs.Written{}, ""},
+		step{0, closed(nil, false), "lost <nil>, again in 1s"},
+		step{sec, tick, "open"},
+		step{0, streamOpened, "greet"},
+		step{0, streamWritten, ""},
 		step{0, truncated(sec), "truncated by 3"},
 	))
 }
 
 func TestBackoff(t *testing.T) {
 	run(t, opened(
-		step{0, lrs.Closed{Err: errNetwork}, "lost connection refused, again in 1s"},
-		step{sec - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "open"},
-		step{0, lrs.Closed{}, "lost the server closed the stream without any response, again in 1.6s"},
-		step{1600 * time.Millisecond, lrs.Turn{}, "open"},
-		step{0, lrs.Opened{}, "greet"},
-		step{0, instructions(sec), ""},
+		step{0, closed(errNetwork, false), "lost connection refused, again in 1s"},
+		step{sec - 1, tick, ""},
+		step{1, tick, "open"},
+		step{0, closed(nil, false), "lost the server closed the stream without any response, again in 1.6s"},
+		step{1600 * time.Millisecond, tick, "open"},
+		step{0, streamOpened, "greet"},
+		step{0, received(instructions(sec)), ""},
 		// A response makes the end no error, and backoff starts over.
-		step{0, lrs.Closed{Err: errNetwork}, "lost <nil>, again in 1s"},
-		step{sec, lrs.Turn{}, "open"},
-		step{0, lrs.Opened{}, "greet"},
-		step{0, lrs.Written{}, ""},
-		step{9 * sec, lrs.Turn{}, ""}, // instructions are those of a stream
-		step{0, lrs.Closed{Err: errNetwork}, "lost connection refused, again in 1s"},
+		step{0, closed(errNetwork, false), "lost <nil>, again in 1s"},
+		step{sec, tick, "open"},
+		step{0, streamOpened, "greet"},
+		step{0, streamWritten, ""},
+		step{9 * sec, tick, ""}, // instructions are those of a stream
+		step{0, closed(errNetwork, false), "lost connection refused, again in 1s"},
 	))
 }
 
@@ -158,8 +184,10 @@ func TestBackoffIsThatOfTheConfig(t *testing.T) {
 	for want, c := range map[time.Duration]lrs.Config{20 * sec: {Backoff: backoff}, sec: {}} {
 		c.Random = func() float64 { return 0.5 }
 		m := lrs.New(c)
-		m.Handle(lrs.Want{Wanted: true}, now)
-		if got := describe(m.Handle(lrs.Closed{Err: errNetwork}, now), now); got != fmt.Sprintf("lost connection refused, again in %v", want) {
+		m.Want(true, now)
+		m.Ready()
+		m.Closed(errNetwork, false, now)
+		if got := describe(m.Ready(), now); got != fmt.Sprintf("lost connection refused, again in %v", want) {
 			t.Errorf("with the backoff %+v: %q; want it again in %v", c.Backoff, got, want)
 		}
 	}
@@ -167,34 +195,34 @@ func TestBackoffIsThatOfTheConfig(t *testing.T) {
 
 func TestServerWithoutLRSIsLeftAlone(t *testing.T) {
 	run(t, opened(
-		step{0, lrs.Closed{Err: errNetwork, Unimplemented: true}, "lost connection refused, again in 1h0m0s"},
-		step{30 * time.Minute, lrs.Want{}, ""},
-		step{0, lrs.Want{Wanted: true}, ""}, // wanted again: the pause stays
-		step{30*time.Minute - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "open"},
+		step{0, closed(errNetwork, true), "lost connection refused, again in 1h0m0s"},
+		step{30 * time.Minute, want(false), ""},
+		step{0, want(true), ""}, // wanted again: the pause stays
+		step{30*time.Minute - 1, tick, ""},
+		step{1, tick, "open"},
 	))
 }
 
 func TestAStreamLingersAfterTheLastReport(t *testing.T) {
 	run(t, opened(
-		step{0, instructions(5 * sec), ""},
-		step{5 * sec, lrs.Turn{}, "report all=true"},
-		step{0, lrs.Written{}, ""},
-		step{0, lrs.Want{}, ""},
-		step{59 * sec, lrs.Want{Wanted: true}, ""}, // on the same stream; a period begins
-		step{5*sec - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "report all=true"},
-		step{0, lrs.Written{}, ""},
-		step{0, lrs.Want{}, ""},
-		step{time.Minute - 1, lrs.Turn{}, ""},
-		step{1, lrs.Turn{}, "idle"},
-		step{time.Hour, lrs.Turn{}, ""},
-		step{0, lrs.Want{Wanted: true}, "open"},
+		step{0, received(instructions(5 * sec)), ""},
+		step{5 * sec, tick, "report all=true"},
+		step{0, streamWritten, ""},
+		step{0, want(false), ""},
+		step{59 * sec, want(true), ""}, // on the same stream; a period begins
+		step{5*sec - 1, tick, ""},
+		step{1, tick, "report all=true"},
+		step{0, streamWritten, ""},
+		step{0, want(false), ""},
+		step{time.Minute - 1, tick, ""},
+		step{1, tick, "idle"},
+		step{time.Hour, tick, ""},
+		step{0, want(true), "open"},
 	))
 	m := run(t, opened(
-		step{0, lrs.Closed{Err: errNetwork}, "lost connection refused, again in 1s"},
-		step{0, lrs.Want{}, ""},
-		step{sec, lrs.Turn{}, "idle"},
+		step{0, closed(errNetwork, false), "lost connection refused, again in 1s"},
+		step{0, want(false), ""},
+		step{sec, tick, "idle"},
 	))
 	if at, ok := m.NextDeadline(); ok {
 		t.Errorf("a machine without anything to do wants to be woken at %v", at)
@@ -204,12 +232,11 @@ func TestAStreamLingersAfterTheLastReport(t *testing.T) {
 func TestDeadlinesAreWhenSomethingHappens(t *testing.T) {
 	m := lrs.New(lrs.Config{})
 	now := time.Unix(1e9, 0)
-	events := []lrs.Event{lrs.Want{Wanted: true}, lrs.Opened{}, lrs.Written{}, instructions(5 * sec)}
-	for _, ev := range events {
+	for i, ev := range []event{want(true), streamOpened, streamWritten, received(instructions(5 * sec))} {
 		if at, ok := m.NextDeadline(); ok {
-			t.Fatalf("before %T: to be woken at %v, although only the server can go on", ev, at)
+			t.Fatalf("before event %d: to be woken at %v, although only the server can go on", i, at)
 		}
-		m.Handle(ev, now)
+		ev(m, now)
 	}
 	if at, ok := m.NextDeadline(); !ok || !at.Equal(now.Add(5*sec)) {
 		t.Errorf("NextDeadline = %v, %t; must be the end of the period", at, ok)
