@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -56,7 +57,7 @@ type xdsResolver struct {
 	settings routing.Settings
 	state    resolver.State // the common part of all configurations
 	told     bool           // the LB policy has received a configuration
-	latest   atomic.Pointer[xdsconfig.State]
+	latest   atomic.Pointer[lbtree.State]
 	table    *routing.Table // the table that calls use; nil: none
 }
 
@@ -117,7 +118,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		state := r.state
 		newest := r.policyState(c, table, err)
 		r.latest.Store(newest)
-		state.Attributes = xdsconfig.With(nil, newest)
+		state.Attributes = lbtree.WithState(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
 			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
@@ -133,9 +134,9 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 }
 
 // policyState returns the state for the LB policy. Without a table, err is the reason.
-func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *xdsconfig.State {
-	s := &xdsconfig.State{
-		Config: c, Latest: &r.latest, Where: r.settings.Where, Holder: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
+func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *lbtree.State {
+	s := &lbtree.State{
+		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
 		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger,
 		Connect: !r.told && !r.channel.Waiting(),
 	}

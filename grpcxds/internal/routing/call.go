@@ -14,7 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -64,7 +64,7 @@ func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn,
 		}
 		x := call{retry: p.retry, ref: to.ref}
 		info := p.info(ctx, to, &headers)
-		ctx, err = x.pass(rpcinfo.With(ctx, info), p, to.chain, method, &headers)
+		ctx, err = x.pass(lbtree.WithCall(ctx, info), p, to.chain, method, &headers)
 		return ctx, x, err
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // ErrInUse is the error of a channel whose options another open channel uses.
@@ -46,8 +46,8 @@ func NewChannel() *Channel {
 // DisableRetries disables retries. It must be called before the first call.
 func (c *Channel) DisableRetries() { c.noRetry = true }
 
-// Bind sets the holder that keeps the clusters of calls in the configuration. Nil removes it.
-func (c *Channel) Bind(h xdsconfig.Holder) { c.refs.bind(h) }
+// Bind sets the subscriber that keeps the clusters of calls in the configuration. Nil removes it.
+func (c *Channel) Bind(h lbtree.Subscriber) { c.refs.bind(h) }
 
 // Explain sets the function that names the resources for which the first table waits. Calls that
 // exceed their deadline meanwhile have its error. f returns nil if it does not know. A nil f

@@ -2,7 +2,7 @@
 // (gRFC A28) and applies timeouts (A31), HTTP filters (A39), hashes (A42) and retries (A44).
 //
 // grpc-go does not export its ConfigSelector. Interceptors do this work instead, and pass their
-// choices to the pickers in the context (package rpcinfo). They must be the innermost interceptors,
+// choices to the pickers in the context (package lbtree). They must be the innermost interceptors,
 // to see the final method and headers. A [Channel] has the interceptors of one grpc.ClientConn, and
 // the newest [Table], which they route calls with.
 //

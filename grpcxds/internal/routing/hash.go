@@ -6,13 +6,13 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // hashed returns the call with its hash, if the policies make one (A42). id is the hash of policies
 // that hash by channel.
-func hashed(policies []route.HashPolicy, id uint64, call *rpcinfo.Call, headers route.Metadata) *rpcinfo.Call {
+func hashed(policies []route.HashPolicy, id uint64, call *lbtree.Call, headers route.Metadata) *lbtree.Call {
 	h, ok := hashOf(policies, id, headers)
 	if !ok {
 		return call

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -127,7 +127,7 @@ func TestEveryTargetIsChosen(t *testing.T) {
 
 // TestHashOfACall expects a hash only of routes with hash policies.
 func TestHashOfACall(t *testing.T) {
-	to := &target{call: new(rpcinfo.Call)}
+	to := &target{call: new(lbtree.Call)}
 	with := &plan{id: 7, hash: make([]route.HashPolicy, 1)}
 	if got := with.info(t.Context(), to, new(headers)); !got.HasHash || to.call.HasHash {
 		t.Errorf("a call by a hash policy has a hash: %t; all calls have: %t", got.HasHash, to.call.HasHash)

@@ -8,14 +8,14 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // Pick routes a call in the picker if no interceptor of a [Channel] has routed it, as in channels
 // that have only the resolver. Timeouts and retries cannot be applied then. The call fails if HTTP
 // filters must run, because filters such as those for security must not be skipped. The caller
 // calls release when the call has ended or was not sent.
-func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error) {
+func (t *Table) Pick(ctx context.Context, method string) (call *lbtree.Call, release func(), err error) {
 	var headers headers
 	p, err := t.plan(ctx, method, &headers)
 	if err != nil {
@@ -38,7 +38,7 @@ func (t *Table) Pick(ctx context.Context, method string) (call *rpcinfo.Call, re
 // Unroutable replaces [Table.Pick] while there is no table, for the given reason. Calls fail, or
 // wait if they set WaitForReady. The reason becomes text, so that a control plane's status does not
 // become the status of a call (A54).
-func Unroutable(reason error) func(context.Context, string) (*rpcinfo.Call, func(), error) {
+func Unroutable(reason error) func(context.Context, string) (*lbtree.Call, func(), error) {
 	err := errors.New(reason.Error())
-	return func(context.Context, string) (*rpcinfo.Call, func(), error) { return nil, nil, err }
+	return func(context.Context, string) (*lbtree.Call, func(), error) { return nil, nil, err }
 }

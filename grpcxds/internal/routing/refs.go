@@ -4,14 +4,14 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // refs are the clusters that a channel's table or calls use. They outlive the resolver. A call that
 // begins while the channel becomes idle therefore finds its cluster in the next configuration.
 type refs struct {
 	mu     sync.Mutex
-	holder xdsconfig.Holder
+	subscriber lbtree.Subscriber
 	live   map[string]*ref
 }
 
@@ -24,11 +24,11 @@ type ref struct {
 	release func() // guarded by refs.mu
 }
 
-// bind sets the holder that keeps clusters. Nil removes it.
-func (r *refs) bind(h xdsconfig.Holder) {
+// bind sets the subscriber that keeps clusters. Nil removes it.
+func (r *refs) bind(h lbtree.Subscriber) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.holder = h
+	r.subscriber = h
 	for _, one := range r.live {
 		one.hold()
 	}
@@ -54,8 +54,8 @@ func (r *refs) get(name string) *ref {
 // hold keeps the cluster in the configuration. refs.mu is held.
 func (r *ref) hold() {
 	r.release = func() {}
-	if r.refs.holder != nil {
-		r.release = r.refs.holder.Hold(r.name)
+	if r.refs.subscriber != nil {
+		r.release = r.refs.subscriber.Subscribe(r.name)
 	}
 }
 

@@ -278,7 +278,7 @@ func TestReplayIsBounded(t *testing.T) {
 // A call that nobody receives from any more ends with its context.
 func TestReplayIsCancelled(t *testing.T) {
 	w := newWorld(t)
-	h := &holder{held: make(map[string]int)}
+	h := &subscriber{held: make(map[string]int)}
 	w.channel.Bind(h)
 	w.route(retries("a", 4))
 	over := make(chan struct{})

@@ -247,7 +247,7 @@ func TestOneChannelAtATime(t *testing.T) {
 // Clusters are held by the tables that have them, and by the calls on their way to them.
 func TestHolding(t *testing.T) {
 	w := newWorld(t)
-	h := &holder{held: make(map[string]int)}
+	h := &subscriber{held: make(map[string]int)}
 	w.channel.Bind(h)
 	check := func(why, want string) {
 		t.Helper()
@@ -265,10 +265,10 @@ func TestHolding(t *testing.T) {
 	check("a call in flight", "a b c")
 	w.channel.Set(nil, nil)
 	check("no table", "a")
-	next := &holder{held: make(map[string]int)}
+	next := &subscriber{held: make(map[string]int)}
 	w.channel.Bind(next)
 	h = next
-	check("another holder", "a")
+	check("another subscriber", "a")
 	if err := s.SendMsg(wrapperspb.String("")); err != nil {
 		t.Fatal(err)
 	}

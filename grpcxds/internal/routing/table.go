@@ -13,7 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -56,7 +56,7 @@ type plan struct {
 type target struct {
 	weight uint32
 	ref    *ref
-	call   *rpcinfo.Call // for calls without a hash
+	call   *lbtree.Call // for calls without a hash
 	chain  *filterchain.ClientChain
 }
 
@@ -157,7 +157,7 @@ func (b *builder) add(name string, weight uint32, overrides map[string]route.Fil
 	b.plan.total += weight
 	b.plan.targets = append(b.plan.targets, target{
 		weight: weight, ref: one, chain: chain,
-		call: &rpcinfo.Call{Cluster: name, AutoHostRewrite: b.route.AutoHostRewrite},
+		call: &lbtree.Call{Cluster: name, AutoHostRewrite: b.route.AutoHostRewrite},
 	})
 }
 
@@ -176,7 +176,7 @@ func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, err
 }
 
 // info returns the routing decisions of a call for the pickers.
-func (p *plan) info(ctx context.Context, to *target, h *headers) *rpcinfo.Call {
+func (p *plan) info(ctx context.Context, to *target, h *headers) *lbtree.Call {
 	if len(p.hash) == 0 {
 		return to.call
 	}

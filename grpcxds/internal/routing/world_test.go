@@ -27,7 +27,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/internal/plugincase"
@@ -64,7 +64,7 @@ func (drop) Dropped() bool              { return true }
 func (drop) GRPCStatus() *status.Status { return status.New(codes.Unavailable, "dropped") }
 
 func (p clusterPicker) Pick(i balancer.PickInfo) (balancer.PickResult, error) {
-	call := rpcinfo.From(i.Ctx)
+	call := lbtree.CallOf(i.Ctx)
 	if call.Cluster == "dropped" {
 		dropped.Add(1)
 		return balancer.PickResult{}, drop{}

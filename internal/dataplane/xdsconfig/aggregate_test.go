@@ -21,7 +21,7 @@ func TestAggregateIsKept(t *testing.T) {
 		const all = "y: y=z z=[10.0.0.1:1]" + quiet
 		w.want("a configuration", all)
 		before := w.last.Clusters["y"].Update
-		release := w.watcher.Hold("y")
+		release := w.watcher.Subscribe("y")
 		w.want("a turn without a change")
 		release()
 		w.want("another turn without a change")

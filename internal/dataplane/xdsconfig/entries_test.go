@@ -39,7 +39,7 @@ func TestHoldOfABadName(t *testing.T) {
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
 		w.want("a configuration", "a: a=[10.0.0.1:1]"+quiet)
 		const bad = "xdstp://%zz/envoy.config.cluster.v3.Cluster/c"
-		release := w.watcher.Hold(bad)
+		release := w.watcher.Subscribe(bad)
 		w.settle()
 		if c, ok := w.last.Clusters[bad]; !ok || c.Err == nil {
 			w.t.Errorf("the clusters are %v, want %s with an error", w.last.Clusters, bad)
@@ -89,7 +89,7 @@ func TestAmbientTroubleIsToldOnce(t *testing.T) {
 		for len(w.news) > 0 {
 			<-w.news
 		}
-		w.watcher.Hold("a")()
+		w.watcher.Subscribe("a")()
 		w.want("a turn without a change")
 	})
 }
@@ -112,7 +112,7 @@ func TestHoldBeforeStart(t *testing.T) {
 		w.watcher.Close()
 		limited, news := w.limited(w.client, 10)
 		defer limited.Close()
-		defer limited.Hold("a")()
+		defer limited.Subscribe("a")()
 		w.elapse()
 		if got := w.subscribed(); got != "" || len(news) > 0 {
 			w.t.Errorf("before Start, %q is subscribed to, and %d configurations are delivered", got, len(news))

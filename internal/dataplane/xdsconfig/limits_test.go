@@ -83,7 +83,7 @@ func TestLimitSparesHeldClusters(t *testing.T) {
 		w.aggregate("y", "z")
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("y")))
 		limited.Start()
-		defer limited.Hold("y")()
+		defer limited.Subscribe("y")()
 		w.want("a second passes")
 		<-news
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a", "b", "y")))

@@ -83,7 +83,7 @@ func (m *model) change(w *world, r *rand.Rand) {
 			delete(m.held, name)
 			return
 		}
-		m.held[name] = w.watcher.Hold(name)
+		m.held[name] = w.watcher.Subscribe(name)
 	}
 }
 

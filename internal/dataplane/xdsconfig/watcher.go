@@ -97,8 +97,10 @@ func (w *Watcher) Close() {
 	<-w.over
 }
 
-// Hold implements [Holder]. After Close it does nothing.
-func (w *Watcher) Hold(name string) (release func()) {
+// Subscribe keeps a cluster in later configurations that no route may name (gRFC A74), until
+// unsubscribe is called. Configurations do not wait for a cluster that is new. After Close it does
+// nothing.
+func (w *Watcher) Subscribe(name string) (unsubscribe func()) {
 	if r, err := cluster.Type().Ref(w.client, name); err == nil {
 		name = r.Name.String()
 	}

@@ -85,7 +85,7 @@ func TestUnusableListeners(t *testing.T) {
 		w.eds("a", "")
 		w.endpoints("a", 1)
 		w.want("it is there", "a: a=[10.0.0.1:1]"+quiet)
-		release := w.watcher.Hold("a")
+		release := w.watcher.Subscribe("a")
 		w.want("a cluster that is there already is held")
 		w.server.Delete(listener.Type().URL(), "l")
 		w.want("it is gone; what is held stays", `a: a=[10.0.0.1:1]`+quiet+` error: Listener "l": removed by the control plane: it is missing from a response that names every resource [server memory, node n]`)
@@ -104,7 +104,7 @@ func TestHold(t *testing.T) {
 		w.eds("a", "")
 		w.endpoints("a", 1)
 		w.want("one cluster", "a: a=[10.0.0.1:1]"+quiet)
-		release, again := w.watcher.Hold("b"), w.watcher.Hold("b")
+		release, again := w.watcher.Subscribe("b"), w.watcher.Subscribe("b")
 		w.want("b has not come yet")
 		w.endpoints("a", 2)
 		w.want("it holds up nothing", "a: a=[10.0.0.1:2]"+quiet)
@@ -125,8 +125,8 @@ func TestHold(t *testing.T) {
 // Clusters that are held before the start are in the first configuration.
 func TestHeldBefore(t *testing.T) {
 	in(t, "", func(w *world) {
-		defer w.watcher.Hold("b")()
-		defer w.watcher.Hold("cluster_specifier_plugin:p")()
+		defer w.watcher.Subscribe("b")()
+		defer w.watcher.Subscribe("cluster_specifier_plugin:p")()
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
 		w.eds("a", "")
 		w.endpoints("a", 1)
@@ -146,7 +146,7 @@ func TestPlugins(t *testing.T) {
 		if got := w.last.Plugins["cluster_specifier_plugin:p"].Name; got != "chooser" {
 			t.Errorf("the policy is %q", got)
 		}
-		release := w.watcher.Hold("cluster_specifier_plugin:p")
+		release := w.watcher.Subscribe("cluster_specifier_plugin:p")
 		w.eds("a", "")
 		w.endpoints("a", 1)
 		w.route(hosts("a"))

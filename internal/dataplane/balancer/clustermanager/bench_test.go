@@ -14,7 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -60,11 +60,11 @@ func BenchmarkPick(b *testing.B) {
 			w := newWorld(b, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"`+spyName+`":{}}]}`))
 			w.one(eds(lb, locality("x", 0, 1, servers[:5]...), locality("y", 0, 1, servers[5:]...)))
 			for i := range 100 {
-				_, _ = w.call(b.Context(), rpcinfo.Call{Cluster: "c", Hash: uint64(i) << 56, HasHash: true})
+				_, _ = w.call(b.Context(), lbtree.Call{Cluster: "c", Hash: uint64(i) << 56, HasHash: true})
 			}
 			picker := observed.last.Load().Picker
-			call := &rpcinfo.Call{Cluster: "c", HasHash: true}
-			info := balancer.PickInfo{Ctx: rpcinfo.With(b.Context(), call)}
+			call := &lbtree.Call{Cluster: "c", HasHash: true}
+			info := balancer.PickInfo{Ctx: lbtree.WithCall(b.Context(), call)}
 			b.ReportAllocs()
 			for b.Loop() {
 				if r, err := picker.Pick(info); err == nil && r.Done != nil {
@@ -86,7 +86,7 @@ type desert struct {
 // all have their subchannels.
 func (d *desert) wake(clusters []string, subConns int64) {
 	for _, name := range clusters {
-		ctx := rpcinfo.With(context.Background(), &rpcinfo.Call{Cluster: name})
+		ctx := lbtree.WithCall(context.Background(), &lbtree.Call{Cluster: name})
 		_, _ = d.last.Load().Picker.Pick(balancer.PickInfo{Ctx: ctx})
 	}
 	for d.subConns.Load() != subConns {
@@ -122,7 +122,7 @@ func BenchmarkManyClusters(b *testing.B) {
 		config.Targets = append(config.Targets, name)
 	}
 	state := func(c *xdsconfig.Config) balancer.ClientConnState {
-		return balancer.ClientConnState{ResolverState: resolver.State{Attributes: xdsconfig.With(nil, &xdsconfig.State{Config: c})}}
+		return balancer.ClientConnState{ResolverState: resolver.State{Attributes: lbtree.WithState(nil, &lbtree.State{Config: c})}}
 	}
 	b.Run("build", func(b *testing.B) {
 		b.ReportAllocs()

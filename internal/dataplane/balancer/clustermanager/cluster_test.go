@@ -21,7 +21,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -81,7 +81,7 @@ func TestDrops(t *testing.T) {
 	const n = 4000
 	dropped := 0
 	for range n {
-		_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c"}, grpc.WaitForReady(true))
+		_, err := w.call(t.Context(), lbtree.Call{Cluster: "c"}, grpc.WaitForReady(true))
 		if err == nil {
 			continue
 		}
@@ -128,7 +128,7 @@ func TestCircuitBreaking(t *testing.T) {
 	ended := make(chan error, 4)
 	begin := func(w *world) {
 		go func() {
-			_, err := w.call(context.WithoutCancel(t.Context()), rpcinfo.Call{Cluster: "c"})
+			_, err := w.call(context.WithoutCancel(t.Context()), lbtree.Call{Cluster: "c"})
 			ended <- err
 		}()
 		<-arrived
@@ -137,7 +137,7 @@ func TestCircuitBreaking(t *testing.T) {
 	begin(worlds[0])
 	begin(worlds[1])
 	for _, w := range worlds[:2] {
-		_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c"}, grpc.WaitForReady(true))
+		_, err := w.call(t.Context(), lbtree.Call{Cluster: "c"}, grpc.WaitForReady(true))
 		var d interface{ Dropped() bool }
 		if !errors.As(err, &d) || !d.Dropped() {
 			t.Errorf("%v does not say that the call was dropped, so that it is not made again", err)
@@ -183,7 +183,7 @@ func TestLoad(t *testing.T) {
 	ended := make(chan error, 2)
 	for range 2 {
 		go func() {
-			_, err := w.call(context.WithoutCancel(t.Context()), rpcinfo.Call{Cluster: "c", Hash: 1, HasHash: true})
+			_, err := w.call(context.WithoutCancel(t.Context()), lbtree.Call{Cluster: "c", Hash: 1, HasHash: true})
 			ended <- err
 		}()
 		<-arrived
@@ -202,7 +202,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	b[0].does(func(context.Context) error { return errors.New("no") })
-	if _, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c", Hash: 1, HasHash: true}); err == nil {
+	if _, err := w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: 1, HasHash: true}); err == nil {
 		t.Error("a call that fails succeeded")
 	}
 	after := l.report().GetUpstreamLocalityStats()
@@ -234,7 +234,7 @@ func TestLoadGoesElsewhere(t *testing.T) {
 	b[0].does(func(context.Context) error { arrived <- struct{}{}; <-release; return nil })
 	ended := make(chan error)
 	go func() {
-		_, err := w.call(context.WithoutCancel(t.Context()), rpcinfo.Call{Cluster: "c"})
+		_, err := w.call(context.WithoutCancel(t.Context()), lbtree.Call{Cluster: "c"})
 		ended <- err
 	}()
 	<-arrived
@@ -265,14 +265,14 @@ func TestAuthority(t *testing.T) {
 	})
 	for _, test := range []struct {
 		hostname string
-		call     rpcinfo.Call
+		call     lbtree.Call
 		opts     []grpc.CallOption
 		want     string
 	}{
-		{"host.example", rpcinfo.Call{AutoHostRewrite: true}, nil, "host.example"},
-		{"host.example", rpcinfo.Call{}, nil, "test"},
-		{"", rpcinfo.Call{AutoHostRewrite: true}, nil, "test"},
-		{"host.example", rpcinfo.Call{AutoHostRewrite: true}, []grpc.CallOption{grpc.CallAuthority("mine")}, "mine"},
+		{"host.example", lbtree.Call{AutoHostRewrite: true}, nil, "host.example"},
+		{"host.example", lbtree.Call{}, nil, "test"},
+		{"", lbtree.Call{AutoHostRewrite: true}, nil, "test"},
+		{"host.example", lbtree.Call{AutoHostRewrite: true}, []grpc.CallOption{grpc.CallAuthority("mine")}, "mine"},
 	} {
 		w := newWorld(t)
 		l := locality("x", 0, 1, b)
@@ -305,7 +305,7 @@ func TestOutlierDetection(t *testing.T) {
 			i := uint64(0)
 			call := func() (string, error) {
 				i++
-				return w.call(t.Context(), rpcinfo.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
+				return w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
 			}
 			inARow := 0
 			for deadline := time.Now().Add(30 * time.Second); inARow < 60; {

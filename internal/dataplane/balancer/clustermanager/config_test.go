@@ -18,7 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
@@ -27,12 +27,12 @@ func configured(t *testing.T, config string) *world {
 	return newWorld(t, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"`+clustermanager.Name+`":`+config+`}]}`))
 }
 
-// A holder hears which clusters are held, and which no longer.
-type holder struct{ held, released chan string }
+// A subscriber records which clusters are subscribed to, and which no longer.
+type subscriber struct{ held, released chan string }
 
-func newHolder() *holder { return &holder{make(chan string, 8), make(chan string, 8)} }
+func newSubscriber() *subscriber { return &subscriber{make(chan string, 8), make(chan string, 8)} }
 
-func (h *holder) Hold(name string) func() {
+func (h *subscriber) Subscribe(name string) func() {
 	h.held <- name
 	return func() { h.released <- name }
 }
@@ -41,12 +41,12 @@ func (h *holder) Hold(name string) func() {
 func TestOneCluster(t *testing.T) {
 	b := startAll(t, 1)
 	w := configured(t, `{"cluster":"c"}`)
-	h := newHolder()
-	w.state.Holder = h
+	h := newSubscriber()
+	w.state.Subscriber = h
 	w.set(nil) // it is not there yet, and is waited for
 	done := make(chan error)
 	go func() {
-		_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "ignored"})
+		_, err := w.call(t.Context(), lbtree.Call{Cluster: "ignored"})
 		done <- err
 	}()
 	select {
@@ -90,7 +90,7 @@ func TestLoadReportingServer(t *testing.T) {
 	w = configured(t, field("evil"))
 	w.state.Bootstrap, w.state.Loads = config, l
 	w.one(eds(roundRobin, locality("x", 0, 1, b[0])))
-	_, err = w.call(t.Context(), rpcinfo.Call{Cluster: "c"})
+	_, err = w.call(t.Context(), lbtree.Call{Cluster: "c"})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), load.ErrServerNotInBootstrap.Error()) {
 		t.Errorf("with a server that the bootstrap has not, a call: %v", err)
 	}
@@ -99,7 +99,7 @@ func TestLoadReportingServer(t *testing.T) {
 func TestWithoutState(t *testing.T) {
 	w := newWorld(t)
 	w.resolver.InitialState(resolver.State{})
-	_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c"})
+	_, err := w.call(t.Context(), lbtree.Call{Cluster: "c"})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("a call: %v; must be UNAVAILABLE", err)
 	}
@@ -120,7 +120,7 @@ func TestCustomPolicy(t *testing.T) {
 			t.Errorf("%s: a call came to %s; must to the second endpoint", name, got)
 		}
 	}
-	if _, err := w.call(t.Context(), rpcinfo.Call{Cluster: "none"}); err == nil || !strings.Contains(err.Error(), "nobody_registered_it") {
+	if _, err := w.call(t.Context(), lbtree.Call{Cluster: "none"}); err == nil || !strings.Contains(err.Error(), "nobody_registered_it") {
 		t.Errorf("with a policy that is not registered, a call: %v", err)
 	}
 }
@@ -128,8 +128,8 @@ func TestCustomPolicy(t *testing.T) {
 func TestSpecifierPlugin(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
-	h := newHolder()
-	w.state.Holder = h
+	h := newSubscriber()
+	w.state.Subscriber = h
 	target := xdsconfig.PluginTarget("p")
 	w.plugins = map[string]resource.LBConfig{target: {Name: chooserName, Config: `{}`}}
 	w.set(map[string]xdsconfig.Cluster{"c": eds(roundRobin, locality("x", 0, 1, b[0]))}, []string{}...)

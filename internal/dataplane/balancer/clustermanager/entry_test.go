@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
@@ -31,7 +31,7 @@ func TestClustersSleep(t *testing.T) {
 		accepted[name] = n
 		clusters[name] = eds(roundRobin, locality("x", 0, 1, start(t, "", grpc.StatsHandler(connections{n}))))
 	}
-	w.resolver.InitialState(resolver.State{Attributes: xdsconfig.With(nil, &xdsconfig.State{Config: &xdsconfig.Config{
+	w.resolver.InitialState(resolver.State{Attributes: lbtree.WithState(nil, &lbtree.State{Config: &xdsconfig.Config{
 		Clusters: clusters, Targets: []string{"a", "b", "c"},
 	}})})
 	expect := func(when string, a, b, c int64) {
@@ -111,7 +111,7 @@ func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
 			w.one(eds(lb, locality("a", 0, 1, &backend{addr: silent.Addr().String()})))
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			if _, err := w.call(ctx, rpcinfo.Call{Cluster: "c"}); status.Code(err) != codes.DeadlineExceeded {
+			if _, err := w.call(ctx, lbtree.Call{Cluster: "c"}); status.Code(err) != codes.DeadlineExceeded {
 				t.Errorf("%v; want a call that waits for the connection", err)
 			}
 		})

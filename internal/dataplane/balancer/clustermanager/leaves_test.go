@@ -18,7 +18,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
 // The ways in which programs write a policy of their own.
@@ -87,7 +87,7 @@ func TestLeaves(t *testing.T) {
 					w.until("c", want)
 					// Calls may come to the old endpoints until the new ones are connected, and not after that.
 					for range 20 {
-						if addr, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c", HasHash: true}); !want(addr, err) {
+						if addr, err := w.call(t.Context(), lbtree.Call{Cluster: "c", HasHash: true}); !want(addr, err) {
 							t.Fatalf("step %d: a call came to %q, %v, after one had come to the new endpoints", i, addr, err)
 						}
 					}
@@ -111,7 +111,7 @@ func TestNotLeaves(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.one(eds(test.lb, locality("x", 0, 1, b[0])))
-		_, err := w.call(context.Background(), rpcinfo.Call{Cluster: "c"})
+		_, err := w.call(context.Background(), lbtree.Call{Cluster: "c"})
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s %s: %v; want UNAVAILABLE, %s", test.lb.Name, test.lb.Config, err, test.want)
 		}

@@ -1,21 +1,70 @@
+// Package clustermanager is the LB policy at the top of a channel. It has a child for each cluster
+// that calls may be sent to. The call's route selects the child (gRFC A28). The policy reads an
+// [lbtree.State] from the attributes of the resolver's state.
+//
+// The policies below it form the tree of gRFC A75. They are built directly, because grpc's registry
+// has only this policy. A target cluster has its leaf clusters, in order of preference. A leaf
+// cluster has its priorities. A priority has the policy of package policy that the control plane
+// configures. The leaves of the tree are grpc's policies.
 package clustermanager
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/serviceconfig"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
-	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clusterimpl"
-	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/node"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
-	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
+
+// Name is the policy's name. It is unique to this module.
+const Name = "xdsforge_cluster_manager"
+
+// ServiceConfig is the service config that selects the policy.
+const ServiceConfig = `{"loadBalancingConfig":[{"` + Name + `":{}}]}`
+
+// A config is the policy's configuration, an object.
+type config struct {
+	serviceconfig.LoadBalancingConfig `json:"-"`
+
+	// Cluster is the cluster of all calls. If it is empty, each call's route selects the cluster.
+	// It is for policies that choose clusters and have this policy as a child for each (gRFC A74).
+	Cluster string `json:"cluster"`
+	// raw may have lrs_load_reporting_server. The cluster's load is then reported to that server
+	// instead of the one that the cluster names. The server must be in the bootstrap (A47).
+	raw []byte
+}
+
+type builder struct{}
+
+// Register adds the policy to grpc's registry. Call it only during the initialization of the
+// program.
+func Register() { balancer.Register(builder{}) }
+
+// Name implements [balancer.Builder].
+func (builder) Name() string { return Name }
+
+// ParseConfig implements [balancer.ConfigParser].
+func (builder) ParseConfig(raw json.RawMessage) (serviceconfig.LoadBalancingConfig, error) {
+	c := &config{raw: raw}
+	if err := json.Unmarshal(raw, c); err != nil {
+		return nil, fmt.Errorf("LB policy %s: %w", Name, err)
+	}
+	return c, nil
+}
+
+// Build implements [balancer.Builder].
+func (builder) Build(cc balancer.ClientConn, options balancer.BuildOptions) balancer.Balancer {
+	return newManager(cc, options)
+}
 
 var (
 	errUnknown   = errors.New("not in the configuration")
@@ -25,42 +74,39 @@ var (
 
 // A manager is the policy of one channel. Its loop owns all fields, unless noted otherwise.
 type manager struct {
-	loop     *serial.Loop
-	cc       balancer.ClientConn
-	around   *clusterimpl.Around // nil before the first state
-	options  balancer.BuildOptions
+	env      *lbtree.Env  // of the tree; has no State before the first
 	breakers *breaker.Set // used if the state has none
 	// config is the policy's own configuration.
-	config  *config
-	release func() // releases the configured cluster; nil: it is not held
+	config      *config
+	unsubscribe func() // from the configured cluster; nil: not subscribed
 
 	children map[string]*entry
-	picker   *picker // without children, of err
+	picker   *routePicker
 	err      error
 	// changed says that the channel does not have the newest state.
 	changed bool
 }
 
 func newManager(cc balancer.ClientConn, options balancer.BuildOptions) *manager {
-	m := &manager{cc: cc, options: options, breakers: new(breaker.Set), config: new(config), children: make(map[string]*entry)}
-	m.loop = serial.New(m.publish)
+	m := &manager{breakers: new(breaker.Set), config: new(config), children: make(map[string]*entry)}
+	m.env = &lbtree.Env{Loop: serial.New(m.publish), Conn: cc, Options: options}
 	return m
 }
 
 // UpdateClientConnState implements [balancer.Balancer]. When it returns, calls can be sent to the
 // clusters of the state.
 func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
-	state := xdsconfig.From(s.ResolverState.Attributes)
+	state := lbtree.StateOf(s.ResolverState.Attributes)
 	if state == nil || state.Config == nil {
 		m.ResolverError(errNoState)
 		return errNoState
 	}
 	var err error
-	m.loop.Do(func() {
+	m.env.Loop.Do(func() {
 		if c, ok := s.BalancerConfig.(*config); ok {
 			m.config = c
 		}
-		if m.config.Cluster == "" && chosen(s.ResolverState.Attributes) {
+		if m.config.Cluster == "" && belowPlugin(s.ResolverState.Attributes) {
 			err = errNoCluster
 			m.fail(err)
 			return
@@ -70,10 +116,7 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 			m.fail(err)
 			return
 		}
-		if m.around == nil {
-			m.around = &clusterimpl.Around{Loop: m.loop, Conn: m.cc, Options: m.options}
-		}
-		m.around.State, m.around.Attributes = m.complete(state, server), s.ResolverState.Attributes
+		m.env.State, m.env.Attributes = m.complete(state, server), s.ResolverState.Attributes
 		m.update()
 		if state.Connect {
 			m.exitIdle()
@@ -84,7 +127,7 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 
 // reportingServer returns the server for load reports in the configuration, or nil if there is
 // none.
-func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, error) {
+func (m *manager) reportingServer(state *lbtree.State) (*bootstrap.Server, error) {
 	if !bytes.Contains(m.config.raw, []byte("lrs")) {
 		return nil, nil //nolint:nilnil // no server is no error
 	}
@@ -99,7 +142,7 @@ func (m *manager) reportingServer(state *xdsconfig.State) (*bootstrap.Server, er
 }
 
 // complete sets the unset fields of a state, and the server for load reports.
-func (m *manager) complete(state *xdsconfig.State, server *bootstrap.Server) *xdsconfig.State {
+func (m *manager) complete(state *lbtree.State, server *bootstrap.Server) *lbtree.State {
 	s := *state
 	if s.Breakers == nil {
 		s.Breakers = m.breakers
@@ -115,11 +158,11 @@ func (m *manager) complete(state *xdsconfig.State, server *bootstrap.Server) *xd
 
 // update adds, updates and closes children as the state needs.
 func (m *manager) update() {
-	c := m.around.State.Config
+	c := m.env.State.Config
 	targets := make(map[string]bool, len(c.Targets)+len(c.Plugins))
 	if m.config.Cluster != "" {
 		targets[m.config.Cluster] = true
-		m.hold()
+		m.subscribe()
 	} else {
 		for _, name := range c.Targets {
 			targets[name] = true
@@ -136,7 +179,7 @@ func (m *manager) update() {
 			same = false
 			e = m.add(name)
 		}
-		m.tell(e)
+		m.updateEntry(e)
 	}
 	for name, e := range m.children {
 		if !targets[name] {
@@ -145,22 +188,23 @@ func (m *manager) update() {
 		}
 	}
 	m.err = nil
+	next := &routePicker{cluster: m.config.Cluster, where: m.env.State.Where, route: m.env.State.Route}
 	if same && m.picker != nil {
-		m.picker = newPicker(m.config.Cluster, m.around.State, m.picker.children)
-		return
+		next.children = m.picker.children
+	} else {
+		next.children = make(map[string]*slot, len(m.children))
+		for name, e := range m.children {
+			next.children[name] = e.slot
+		}
 	}
-	slots := make(map[string]*slot, len(m.children))
-	for name, e := range m.children {
-		slots[name] = e.slot
-	}
-	m.picker = newPicker(m.config.Cluster, m.around.State, slots)
+	m.picker = next
 }
 
-// hold keeps the configured cluster in the configuration. Calls wait for the cluster until the
+// subscribe keeps the configured cluster in the configuration. Calls wait for the cluster until the
 // configuration has it (A74).
-func (m *manager) hold() {
-	if m.release == nil && m.around.State.Holder != nil {
-		m.release = m.around.State.Holder.Hold(m.config.Cluster)
+func (m *manager) subscribe() {
+	if m.unsubscribe == nil && m.env.State.Subscriber != nil {
+		m.unsubscribe = m.env.State.Subscriber.Subscribe(m.config.Cluster)
 	}
 }
 
@@ -171,14 +215,14 @@ func (m *manager) publish() {
 	}
 	m.changed = false
 	if m.err != nil {
-		m.cc.UpdateState(node.Failure(m.err))
+		m.env.Conn.UpdateState(lbtree.Failure(m.err))
 		return
 	}
-	var tally node.Tally
+	var tally lbtree.Tally
 	for _, e := range m.children {
 		tally.Add(e.state.ConnectivityState)
 	}
-	m.cc.UpdateState(balancer.State{ConnectivityState: tally.State(), Picker: m.picker})
+	m.env.Conn.UpdateState(balancer.State{ConnectivityState: tally.State(), Picker: m.picker})
 }
 
 // fail makes all calls fail until there is a state.
@@ -188,8 +232,8 @@ func (m *manager) fail(err error) {
 
 // ResolverError implements [balancer.Balancer]. An existing configuration stays in use.
 func (m *manager) ResolverError(err error) {
-	m.loop.Post(func() {
-		if m.around == nil {
+	m.env.Loop.Post(func() {
+		if m.env.State == nil {
 			m.fail(fmt.Errorf("resolver: %v", err)) //nolint:errorlint // A54
 		}
 	})
@@ -201,19 +245,17 @@ func (m *manager) UpdateSubConnState(balancer.SubConn, balancer.SubConnState) {}
 
 // ExitIdle implements [balancer.Balancer].
 func (m *manager) ExitIdle() {
-	m.loop.Post(func() {
-		m.exitIdle()
-	})
+	m.env.Loop.Post(m.exitIdle)
 }
 
 // Close implements [balancer.Balancer].
 func (m *manager) Close() {
-	m.loop.Close(func() {
+	m.env.Loop.Close(func() {
 		for _, e := range m.children {
 			e.close()
 		}
-		if m.release != nil {
-			m.release()
+		if m.unsubscribe != nil {
+			m.unsubscribe()
 		}
 	})
 }

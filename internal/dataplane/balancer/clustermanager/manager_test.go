@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -34,7 +34,7 @@ func TestCallsGoToTheirCluster(t *testing.T) {
 			t.Fatalf("a call to b came to %s, want %s", got, b[1].addr)
 		}
 	}
-	_, err := w.call(t.Context(), rpcinfo.Call{Cluster: "other"})
+	_, err := w.call(t.Context(), lbtree.Call{Cluster: "other"})
 	if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), `"other"`) {
 		t.Errorf("a call to an unknown cluster: %v; must be UNAVAILABLE, with its name", err)
 	}
@@ -45,12 +45,12 @@ func TestUnroutedCalls(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
 	held := make(chan int, 16)
-	w.state.Route = func(_ context.Context, method string) (*rpcinfo.Call, func(), error) {
+	w.state.Route = func(_ context.Context, method string) (*lbtree.Call, func(), error) {
 		if method != testpb.TestService_UnaryCall_FullMethodName {
 			return nil, nil, status.Error(codes.Unimplemented, "no route")
 		}
 		held <- 1
-		return &rpcinfo.Call{Cluster: "c", Hash: 1, HasHash: true}, func() { held <- -1 }, nil
+		return &lbtree.Call{Cluster: "c", Hash: 1, HasHash: true}, func() { held <- -1 }, nil
 	}
 	w.one(eds(ringHash, locality("x", 0, 1, b[0])))
 	if _, err := w.client.UnaryCall(t.Context(), &testpb.SimpleRequest{}); err != nil {
@@ -83,7 +83,7 @@ func TestFailedCluster(t *testing.T) {
 	for name, reason := range map[string]string{
 		"bad": "not for you", "empty": "no usable endpoints (node id is test)", "down": "connection refused",
 	} {
-		_, err := w.call(t.Context(), rpcinfo.Call{Cluster: name})
+		_, err := w.call(t.Context(), lbtree.Call{Cluster: name})
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), name) {
 			t.Errorf("a call to %q: %v; must be UNAVAILABLE, with its name and %q", name, err, reason)
 		}
@@ -111,7 +111,7 @@ func TestAggregate(t *testing.T) {
 	w.until("all", at(b[1]))
 	w.set(clusters(eds(roundRobin, locality("x", 0, 1, b[0]))), "all", "none")
 	w.until("all", at(b[0]))
-	if _, err := w.call(t.Context(), rpcinfo.Call{Cluster: "none"}); !strings.Contains(err.Error(), "no leaf is there") {
+	if _, err := w.call(t.Context(), lbtree.Call{Cluster: "none"}); !strings.Contains(err.Error(), "no leaf is there") {
 		t.Errorf("a call to an aggregate without leaves: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestLocalityWeights(t *testing.T) {
 		w.until("c", at(s))
 	}
 	const n = 4000
-	got := w.spread(n, func(int) rpcinfo.Call { return rpcinfo.Call{Cluster: "c"} })
+	got := w.spread(n, func(int) lbtree.Call { return lbtree.Call{Cluster: "c"} })
 	x := float64(got[b[0].addr] + got[b[1].addr])
 	if want, tolerance := 0.75*n, 4*math.Sqrt(n*0.75*0.25); math.Abs(x-want) > tolerance {
 		t.Errorf("%v of %d calls came to a locality of weight 3 of 4; want %v, give or take %v", x, n, want, tolerance)
@@ -161,7 +161,7 @@ func TestHealth(t *testing.T) {
 	w.one(eds(roundRobin, l))
 	w.until("c", at(b[0]))
 	w.until("c", at(b[1]))
-	w.spread(50, func(int) rpcinfo.Call { return rpcinfo.Call{Cluster: "c"} })
+	w.spread(50, func(int) lbtree.Call { return lbtree.Call{Cluster: "c"} })
 	if b[2].calls.Load()+b[3].calls.Load() > 0 {
 		t.Error("endpoints that are draining or unhealthy get calls")
 	}
@@ -179,7 +179,7 @@ func TestAddressesOfAnEndpoint(t *testing.T) {
 		}
 		w.one(eds(lb, l))
 		for range 10 {
-			if got, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c", Hash: 1, HasHash: true}); got != b[0].addr {
+			if got, err := w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: 1, HasHash: true}); got != b[0].addr {
 				t.Errorf("%s: a call came to %q, %v; must to the first address that answers", name, got, err)
 			}
 		}
@@ -197,7 +197,7 @@ func TestChurn(t *testing.T) {
 	for range 4 {
 		go func() {
 			for ctx.Err() == nil {
-				if _, err := w.call(context.WithoutCancel(ctx), rpcinfo.Call{Cluster: "c", Hash: 7, HasHash: true}); err != nil {
+				if _, err := w.call(context.WithoutCancel(ctx), lbtree.Call{Cluster: "c", Hash: 7, HasHash: true}); err != nil {
 					failed <- err
 					return
 				}
@@ -267,7 +267,7 @@ func TestEveryPolicy(t *testing.T) {
 			w.one(eds(test.lb, locality("x", 0, 1, b...)))
 			got := make(map[string]bool)
 			for i := uint64(0); i < 2000 && len(got) < test.used || i < 100; i++ {
-				addr, err := w.call(t.Context(), rpcinfo.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
+				addr, err := w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
 				if err != nil {
 					t.Fatal(err)
 				}

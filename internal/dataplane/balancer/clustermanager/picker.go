@@ -5,14 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"sync/atomic"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
 // A slot has the newest picker of a child.
@@ -22,27 +29,23 @@ type slot struct {
 
 func (s *slot) set(p balancer.Picker) { s.picker.Store(&p) }
 
-// A picker picks with the child of the call's cluster. For routed calls it takes no lock and does
+// A routePicker picks with the child of the call's cluster. For routed calls it takes no lock and does
 // not allocate. Only a change of the set of children makes a new map.
-type picker struct {
+type routePicker struct {
 	// cluster is the cluster of all calls. If it is empty, each call's route selects it.
 	cluster  string
 	children map[string]*slot
 	where    string // the prefix of errors
-	route    func(ctx context.Context, method string) (call *rpcinfo.Call, release func(), err error)
-}
-
-func newPicker(cluster string, state *xdsconfig.State, children map[string]*slot) *picker {
-	return &picker{cluster: cluster, children: children, where: state.Where, route: state.Route}
+	route    func(ctx context.Context, method string) (call *lbtree.Call, release func(), err error)
 }
 
 var errNoRoute = errors.New("no route was chosen for the call; must be made through a channel of grpcxds")
 
 // Pick implements [balancer.Picker].
-func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+func (p *routePicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	name := p.cluster
 	if name == "" {
-		c := rpcinfo.From(info.Ctx)
+		c := lbtree.CallOf(info.Ctx)
 		if c == nil {
 			return p.pickRouted(info)
 		}
@@ -52,20 +55,20 @@ func (p *picker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 }
 
 // pick picks with a child.
-func (p *picker) pick(name string, info balancer.PickInfo) (balancer.PickResult, error) {
+func (p *routePicker) pick(name string, info balancer.PickInfo) (balancer.PickResult, error) {
 	s, ok := p.children[name]
 	if !ok {
-		return balancer.PickResult{}, p.say(failed(name, errUnknown))
+		return balancer.PickResult{}, p.withTarget(clusterError(name, errUnknown, nil))
 	}
 	r, err := (*s.picker.Load()).Pick(info)
 	if err != nil {
-		return balancer.PickResult{}, p.say(err)
+		return balancer.PickResult{}, p.withTarget(err)
 	}
 	return r, nil
 }
 
 // pickRouted routes a call that no interceptor has routed, and picks.
-func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error) {
+func (p *routePicker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error) {
 	if p.route == nil {
 		return balancer.PickResult{}, errNoRoute
 	}
@@ -73,7 +76,7 @@ func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error)
 	if err != nil {
 		return balancer.PickResult{}, err
 	}
-	info.Ctx = rpcinfo.With(info.Ctx, c)
+	info.Ctx = lbtree.WithCall(info.Ctx, c)
 	r, err := p.pick(c.Cluster, info)
 	if err != nil {
 		release()
@@ -89,30 +92,17 @@ func (p *picker) pickRouted(info balancer.PickInfo) (balancer.PickResult, error)
 	return r, nil
 }
 
-// say adds the target to an error. A call that must not be retried keeps that property.
-func (p *picker) say(err error) error {
+// withTarget adds the target to an error. A call that must not be retried keeps that property.
+func (p *routePicker) withTarget(err error) error {
 	switch st, ok := status.FromError(err); {
 	case errors.Is(err, balancer.ErrNoSubConnAvailable), p.where == "":
 		return err
 	case ok:
-		return &final{status.Newf(st.Code(), "%s: %s", p.where, st.Message())}
+		return &statusError{status.Newf(st.Code(), "%s: %s", p.where, st.Message())}
 	default:
 		return fmt.Errorf("%s: %w", p.where, err)
 	}
 }
-
-// A final error is the status of a call that must not be retried, like a status from a picker in
-// gRPC.
-type final struct{ st *status.Status }
-
-// Error implements error.
-func (f *final) Error() string { return f.st.Err().Error() }
-
-// GRPCStatus returns the status.
-func (f *final) GRPCStatus() *status.Status { return f.st }
-
-// Dropped prevents retries.
-func (f *final) Dropped() bool { return true }
 
 // reporting returns a configuration in which all clusters report their load to a server.
 func reporting(c *xdsconfig.Config, server *bootstrap.Server) *xdsconfig.Config {
@@ -127,4 +117,120 @@ func reporting(c *xdsconfig.Config, server *bootstrap.Server) *xdsconfig.Config 
 		}
 	}
 	return &out
+}
+
+// A clusterPicker drops calls, breaks the circuit, and counts the other calls. It takes no lock, and
+// allocates only for calls that fail.
+type clusterPicker struct {
+	name string
+	// note is added to every error (A88), unless it is nil.
+	note    error
+	drops   []endpoint.Drop
+	breaker *breaker.Counter
+	most    uint32
+	load    *load.Cluster // nil: load is not reported
+	// child picks the endpoint.
+	child balancer.State
+}
+
+const million = 1_000_000
+
+// Pick implements [balancer.Picker].
+func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	// A waiting call is picked for again. Each call must be considered for dropping only once.
+	if p.child.ConnectivityState == connectivity.Ready {
+		for i := range p.drops {
+			if d := &p.drops[i]; rand.Uint32N(million) < d.PerMillion {
+				return balancer.PickResult{}, p.drop(d.Category, "dropped, as the control plane demands")
+			}
+		}
+	}
+	if !p.breaker.Start(p.most) {
+		return balancer.PickResult{}, p.drop("", "too many calls are in flight")
+	}
+	r, err := p.child.Picker.Pick(info)
+	if err != nil {
+		p.breaker.End()
+		return r, p.explain(err)
+	}
+	sc, ok := r.SubConn.(*subConn)
+	if !ok {
+		p.breaker.End()
+		return r, nil
+	}
+	a := sc.account.Load()
+	if a.breaker != p.breaker { // the cluster has changed its EDS resource since this picker was made
+		p.breaker.End()
+		a.breaker.Start(^uint32(0))
+	}
+	a.start()
+	r.SubConn = sc.SubConn
+	if a.authority != nil {
+		p.rewrite(info, a, &r)
+	}
+	if child := r.Done; child != nil {
+		r.Done = func(info balancer.DoneInfo) {
+			child(info)
+			a.finish(info)
+		}
+	} else {
+		r.Done = a.done
+	}
+	return r, nil
+}
+
+// rewrite sets the endpoint's authority, if the call's route asks for it (A81).
+func (p *clusterPicker) rewrite(info balancer.PickInfo, a *account, r *balancer.PickResult) {
+	c := lbtree.CallOf(info.Ctx)
+	if c == nil || !c.AutoHostRewrite {
+		return
+	}
+	if r.Metadata == nil {
+		r.Metadata = a.authority
+		return
+	}
+	r.Metadata = maps.Clone(r.Metadata)
+	maps.Copy(r.Metadata, a.authority)
+}
+
+// drop counts a dropped call.
+func (p *clusterPicker) drop(category, reason string) error {
+	if p.load != nil {
+		p.load.Drop(category)
+	}
+	return &statusError{status.Newf(codes.Unavailable, "cluster %s: %s", printable.Quote(p.name, printable.Short), reason)}
+}
+
+// A statusError is the status of a call that a picker ends. Because it is a status, gRPC neither
+// makes the call wait for ready endpoints nor retries it.
+type statusError struct{ status *status.Status }
+
+// Error returns the error text of the status.
+func (e *statusError) Error() string { return e.status.Err().Error() }
+
+// GRPCStatus returns the status.
+func (e *statusError) GRPCStatus() *status.Status { return e.status }
+
+// Dropped prevents retries by the route's policy (A44, A32).
+func (e *statusError) Dropped() bool { return true }
+
+// explain adds the cluster to an error. It does not change the status of a policy.
+func (p *clusterPicker) explain(err error) error {
+	if errors.Is(err, balancer.ErrNoSubConnAvailable) {
+		return balancer.ErrNoSubConnAvailable
+	}
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	return clusterError(p.name, err, p.note)
+}
+
+// clusterError returns an error of a cluster, with its note unless that is nil. It keeps only the text of err, so that a
+// control plane's status does not become the status of a call (A54).
+func clusterError(name string, err, note error) error {
+	text := printable.Text(err.Error(), printable.Whole)
+	if note != nil {
+		text += " (" + printable.Text(note.Error(), printable.Whole) + ")"
+	}
+	return fmt.Errorf("cluster %s: %s", printable.Quote(name, printable.Short), text)
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
-	"github.com/xdsforge/xdsforge/internal/dataplane/rpcinfo"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -89,7 +89,7 @@ type world struct {
 	t        testing.TB
 	resolver *manual.Resolver
 	started  bool
-	state    xdsconfig.State
+	state    lbtree.State
 	plugins  map[string]resource.LBConfig
 	client   testpb.TestServiceClient
 }
@@ -122,7 +122,7 @@ func (w *world) set(clusters map[string]xdsconfig.Cluster, targets ...string) {
 	s := w.state
 	s.Config = c
 	w.state = s
-	next := resolver.State{Attributes: xdsconfig.With(nil, &s)}
+	next := resolver.State{Attributes: lbtree.WithState(nil, &s)}
 	if w.started {
 		w.resolver.UpdateState(next)
 		return
@@ -136,17 +136,17 @@ func (w *world) set(clusters map[string]xdsconfig.Cluster, targets ...string) {
 func (w *world) one(c xdsconfig.Cluster) { w.set(map[string]xdsconfig.Cluster{"c": c}) }
 
 // call makes a call to a cluster and returns the address of the server.
-func (w *world) call(ctx context.Context, call rpcinfo.Call, opts ...grpc.CallOption) (string, error) {
+func (w *world) call(ctx context.Context, call lbtree.Call, opts ...grpc.CallOption) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	r, err := w.client.UnaryCall(rpcinfo.With(ctx, &call), &testpb.SimpleRequest{}, opts...)
+	r, err := w.client.UnaryCall(lbtree.WithCall(ctx, &call), &testpb.SimpleRequest{}, opts...)
 	return r.GetHostname(), err
 }
 
 // to makes a call to a cluster that must succeed.
 func (w *world) to(name string, opts ...grpc.CallOption) string {
 	w.t.Helper()
-	addr, err := w.call(context.Background(), rpcinfo.Call{Cluster: name}, opts...)
+	addr, err := w.call(context.Background(), lbtree.Call{Cluster: name}, opts...)
 	if err != nil {
 		w.t.Fatalf("a call to %q: %v", name, err)
 	}
@@ -159,7 +159,7 @@ func (w *world) until(name string, wanted func(addr string, err error) bool) {
 	deadline := time.Now().Add(30 * time.Second)
 	for time.Now().Before(deadline) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		addr, err := w.call(ctx, rpcinfo.Call{Cluster: name})
+		addr, err := w.call(ctx, lbtree.Call{Cluster: name})
 		cancel()
 		if wanted(addr, err) {
 			return
@@ -213,7 +213,7 @@ func nowhere(t testing.TB) *backend {
 }
 
 // spread counts where n calls go.
-func (w *world) spread(n int, call func(i int) rpcinfo.Call) map[string]int {
+func (w *world) spread(n int, call func(i int) lbtree.Call) map[string]int {
 	w.t.Helper()
 	got := make(map[string]int)
 	for i := range n {

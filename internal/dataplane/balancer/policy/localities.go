@@ -3,25 +3,27 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
+	"sort"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/node"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
 // localities is the policy xds_wrr_locality. It picks a locality by weight, and has a child policy
 // for each locality (A28, A52).
 type localities struct {
-	env      *node.Env
-	report   node.Report
-	child    func(env *node.Env, report node.Report) *Switch
+	env      *lbtree.Env
+	report   lbtree.Report
+	child    func(env *lbtree.Env, report lbtree.Report) *Switch
 	children map[endpoint.LocalityID]*locality
 	order    []*locality // in the order of the target
 	err      error       // why the configuration is unusable
-	busy     bool
+	batch    lbtree.Batch
 }
 
 type locality struct {
@@ -30,22 +32,26 @@ type locality struct {
 	state  balancer.State // after Sticky (A62)
 }
 
-func newLocalities(env *node.Env, report node.Report) *localities {
-	return &localities{env: env, report: report, child: New, children: make(map[endpoint.LocalityID]*locality)}
+func newLocalities(env *lbtree.Env, report lbtree.Report) *localities {
+	p := &localities{env: env, report: report, child: New, children: make(map[endpoint.LocalityID]*locality)}
+	p.batch.Report = p.publish
+	return p
 }
 
 // Update updates each locality's policy, and closes the policies of removed localities.
-func (p *localities) Update(t node.Target) {
+func (p *localities) Update(t lbtree.Target) {
 	var child resource.LBConfig
-	if child, p.err = childOf(t.Policy.Config); p.err != nil {
-		p.settle()
-		return
+	if child, p.err = childOf(t.Policy.Config); p.err == nil {
+		p.batch.Pause(func() { p.replace(child, t.Localities) })
 	}
-	p.busy = true
+	p.batch.Changed()
+}
+
+func (p *localities) replace(child resource.LBConfig, all []lbtree.Locality) {
 	last := p.children
-	p.children = make(map[endpoint.LocalityID]*locality, len(t.Localities))
+	p.children = make(map[endpoint.LocalityID]*locality, len(all))
 	p.order = p.order[:0]
-	for _, l := range t.Localities {
+	for _, l := range all {
 		c := last[l.ID]
 		if c == nil {
 			c = p.start()
@@ -54,13 +60,11 @@ func (p *localities) Update(t node.Target) {
 		c.weight = l.Weight
 		p.children[l.ID] = c
 		p.order = append(p.order, c)
-		c.policy.Update(node.Target{Policy: child, Localities: []node.Locality{l}})
+		c.policy.Update(lbtree.Target{Policy: child, Localities: []lbtree.Locality{l}})
 	}
 	for _, c := range last {
 		c.policy.Close()
 	}
-	p.busy = false
-	p.settle()
 }
 
 // childOf returns the child policy of each locality in a configuration.
@@ -69,38 +73,35 @@ func childOf(config string) (resource.LBConfig, error) {
 		ChildPolicy json.RawMessage `json:"childPolicy"`
 	}
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
-		return resource.LBConfig{}, fmt.Errorf("LB policy %s: %w", wrrLocality, err)
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: %w", wrrLocalityName, err)
 	}
 	child, err := first(c.ChildPolicy)
 	if err != nil {
-		return resource.LBConfig{}, fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocality, err)
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocalityName, err)
 	}
 	return child, nil
 }
 
 func (p *localities) start() *locality {
-	c := &locality{state: node.Connecting()}
+	c := &locality{state: lbtree.Connecting()}
 	c.policy = p.child(p.env, func(s balancer.State) {
-		c.state = node.Sticky(c.state, s)
-		p.settle()
+		c.state = lbtree.Sticky(c.state, s)
+		p.batch.Changed()
 	})
 	return c
 }
 
-// settle reports the combined state of the localities, or the error of an unusable configuration.
-func (p *localities) settle() {
-	switch {
-	case p.busy:
-		return
-	case p.err != nil:
-		p.report(node.Failure(p.err))
+// publish reports the combined state of the localities, or the error of an unusable configuration.
+func (p *localities) publish() {
+	if p.err != nil {
+		p.report(lbtree.Failure(p.err))
 		return
 	}
-	var tally node.Tally
+	var tally lbtree.Tally
 	for _, c := range p.order {
 		tally.Add(c.state.ConnectivityState)
 	}
-	s := balancer.State{ConnectivityState: tally.State(), Picker: node.Queue{}}
+	s := balancer.State{ConnectivityState: tally.State(), Picker: lbtree.Queue{}}
 	if s.ConnectivityState != connectivity.Connecting {
 		var spread spread
 		for _, c := range p.order {
@@ -122,8 +123,45 @@ func (p *localities) ExitIdle() {
 
 // Close closes the policies of all localities.
 func (p *localities) Close() {
-	p.busy = true
+	p.batch.Close()
 	for _, c := range p.order {
 		c.policy.Close()
 	}
+}
+
+// A spread picks among pickers at random, by their weights.
+type spread struct {
+	pickers []balancer.Picker
+	// ends are the cumulative weights of the pickers.
+	ends []uint64
+}
+
+func (s *spread) add(weight uint32, p balancer.Picker) {
+	end := uint64(weight)
+	if n := len(s.ends); n > 0 {
+		end += s.ends[n-1]
+	}
+	s.pickers = append(s.pickers, p)
+	s.ends = append(s.ends, end)
+}
+
+// picker returns the spread, or a simpler picker if there is at most one.
+func (s *spread) picker() balancer.Picker {
+	switch len(s.pickers) {
+	case 0:
+		return lbtree.Fail{Err: ErrNoEndpoints}
+	case 1:
+		return s.pickers[0]
+	}
+	return s
+}
+
+// Pick picks with one of the pickers.
+func (s *spread) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	return s.pickers[s.at(rand.Uint64N(s.ends[len(s.ends)-1]))].Pick(info)
+}
+
+// at returns the index of the picker for a point in the cumulative weights.
+func (s *spread) at(point uint64) int {
+	return sort.Search(len(s.ends), func(i int) bool { return point < s.ends[i] })
 }

@@ -3,12 +3,24 @@
 package policy
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/balancer"
+	// These packages register the policies that internal/extensions/lbpolicy renders.
+	_ "google.golang.org/grpc/balancer/leastrequest"
+	_ "google.golang.org/grpc/balancer/pickfirst"
+	_ "google.golang.org/grpc/balancer/randomsubsetting"
+	_ "google.golang.org/grpc/balancer/roundrobin"
+	_ "google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/connectivity"
 
-	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/node"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // ErrNoEndpoints is the error of calls to a target without endpoints.
@@ -17,53 +29,44 @@ var ErrNoEndpoints = errors.New("there are no usable endpoints")
 // A Switch runs the policy that its targets name. When the name changes, the old policy continues
 // with its endpoints until the new one is no longer connecting.
 type Switch struct {
-	env              *node.Env
-	report           node.Report
-	build            func(name string, env *node.Env, report node.Report) node.Policy
+	env              *lbtree.Env
+	report           lbtree.Report
+	build            func(name string, env *lbtree.Env, report lbtree.Report) lbtree.Policy
 	current, pending *running
-	// busy says that policies are being updated. settle then runs after the update, not for each
-	// report.
-	busy bool
+	batch            lbtree.Batch
 }
 
 type running struct {
 	name   string
-	policy node.Policy
+	policy lbtree.Policy
 	state  balancer.State
 }
 
 // New returns a switch without a policy.
-func New(env *node.Env, report node.Report) *Switch {
-	return &Switch{env: env, report: report, build: build}
+func New(env *lbtree.Env, report lbtree.Report) *Switch {
+	s := &Switch{env: env, report: report, build: build}
+	s.batch.Report = s.publish
+	return s
 }
 
 // Update starts or updates the policy of a target. A target without endpoints closes the policy.
-func (s *Switch) Update(t node.Target) {
+func (s *Switch) Update(t lbtree.Target) {
 	if !t.Chooses && !hasEndpoints(t) {
 		s.Close()
-		s.report(node.Failure(ErrNoEndpoints))
+		s.report(lbtree.Failure(ErrNoEndpoints))
 		return
 	}
-	s.busy = true
-	newest := s.pending
-	if newest == nil {
-		newest = s.current
-	}
-	if newest == nil || newest.name != t.Policy.Name {
-		newest = s.start(t.Policy.Name)
-	}
-	newest.policy.Update(t)
-	s.busy = false
-	s.settle()
+	s.batch.Update(func() {
+		newest := cmp.Or(s.pending, s.current)
+		if newest == nil || newest.name != t.Policy.Name {
+			newest = s.start(t.Policy.Name)
+		}
+		newest.policy.Update(t)
+	})
 }
 
-func hasEndpoints(t node.Target) bool {
-	for i := range t.Localities {
-		if len(t.Localities[i].Endpoints) > 0 {
-			return true
-		}
-	}
-	return false
+func hasEndpoints(t lbtree.Target) bool {
+	return slices.ContainsFunc(t.Localities, func(l lbtree.Locality) bool { return len(l.Endpoints) > 0 })
 }
 
 // start starts a policy and makes it the newest.
@@ -71,7 +74,7 @@ func (s *Switch) start(name string) *running {
 	if s.pending != nil {
 		s.pending.policy.Close()
 	}
-	r := &running{name: name, state: node.Connecting()}
+	r := &running{name: name, state: lbtree.Connecting()}
 	if s.current == nil {
 		s.current = r
 	} else {
@@ -80,17 +83,14 @@ func (s *Switch) start(name string) *running {
 	r.policy = s.build(name, s.env, func(state balancer.State) {
 		r.state = state
 		if r == s.current || r == s.pending {
-			s.settle()
+			s.batch.Changed()
 		}
 	})
 	return r
 }
 
-// settle switches to the pending policy if it is time, and reports.
-func (s *Switch) settle() {
-	if s.busy {
-		return
-	}
+// publish switches to the pending policy if it is time, and reports.
+func (s *Switch) publish() {
 	if s.pending != nil && (s.pending.state.ConnectivityState != connectivity.Connecting ||
 		s.current.state.ConnectivityState != connectivity.Ready) {
 		old := s.current
@@ -118,3 +118,62 @@ func (s *Switch) Close() {
 	}
 	s.current, s.pending = nil, nil
 }
+
+// The policies of this module. All others come from grpc's registry.
+const (
+	ringHashName    = "ring_hash_experimental"
+	wrrLocalityName = "xds_wrr_locality_experimental"
+)
+
+// known reports whether there is a policy with a name.
+func known(name string) bool {
+	return name == ringHashName || name == wrrLocalityName || balancer.Get(name) != nil
+}
+
+// build starts the policy with a name.
+func build(name string, env *lbtree.Env, report lbtree.Report) lbtree.Policy {
+	switch name {
+	case ringHashName:
+		return newRingHash(env, report)
+	case wrrLocalityName:
+		return newLocalities(env, report)
+	}
+	b := balancer.Get(name)
+	if b == nil {
+		return &broken{report, fmt.Errorf("LB policy %s is not registered (A52)", printable.Quote(name, printable.Short))}
+	}
+	return newLeaf(env, b, report)
+}
+
+var errNoneKnown = errors.New("no LB policy of the list is known")
+
+// first returns the first known policy of a service config's list.
+func first(list json.RawMessage) (resource.LBConfig, error) {
+	var entries []map[string]json.RawMessage
+	if err := json.Unmarshal(list, &entries); err != nil {
+		return resource.LBConfig{}, fmt.Errorf("the list of LB policies: %w", err)
+	}
+	for _, e := range entries {
+		for name, config := range e {
+			if known(name) {
+				return resource.LBConfig{Name: name, Config: string(config)}, nil
+			}
+		}
+	}
+	return resource.LBConfig{}, errNoneKnown
+}
+
+// broken replaces a policy that does not exist.
+type broken struct {
+	report lbtree.Report
+	err    error
+}
+
+// Update reports the error.
+func (b *broken) Update(lbtree.Target) { b.report(lbtree.Failure(b.err)) }
+
+// ExitIdle does nothing.
+func (b *broken) ExitIdle() {}
+
+// Close does nothing.
+func (b *broken) Close() {}

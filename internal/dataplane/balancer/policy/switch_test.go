@@ -11,25 +11,25 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/node"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
 // A puppet is a policy that reports the states that the test sets.
 type puppet struct {
 	name    string
-	report  node.Report
-	targets []node.Target
+	report  lbtree.Report
+	targets []lbtree.Target
 	woken   int
 	closed  bool
 }
 
-func (p *puppet) Update(t node.Target) { p.targets = append(p.targets, t) }
-func (p *puppet) ExitIdle()            { p.woken++ }
-func (p *puppet) Close()               { p.closed = true }
+func (p *puppet) Update(t lbtree.Target) { p.targets = append(p.targets, t) }
+func (p *puppet) ExitIdle()              { p.woken++ }
+func (p *puppet) Close()                 { p.closed = true }
 
 func (p *puppet) state(s connectivity.State) {
-	p.report(balancer.State{ConnectivityState: s, Picker: node.Fail{Err: errors.New(p.name)}})
+	p.report(balancer.State{ConnectivityState: s, Picker: lbtree.Fail{Err: errors.New(p.name)}})
 }
 
 // A theatre builds puppets for policies of the names "one" and "two".
@@ -38,14 +38,14 @@ type theatre struct {
 	reported balancer.State
 }
 
-func (th *theatre) build(name string, _ *node.Env, report node.Report) node.Policy {
+func (th *theatre) build(name string, _ *lbtree.Env, report lbtree.Report) lbtree.Policy {
 	p := &puppet{name: name, report: report}
 	th.puppets = append(th.puppets, p)
 	return p
 }
 
 // child is a switch of puppets, for the localities of a policy.
-func (th *theatre) child(env *node.Env, report node.Report) *Switch {
+func (th *theatre) child(env *lbtree.Env, report lbtree.Report) *Switch {
 	s := New(env, report)
 	s.build = th.build
 	return s
@@ -58,7 +58,7 @@ func (th *theatre) top(s balancer.State) { th.reported = s }
 func (th *theatre) expect(t *testing.T, when string, s connectivity.State, from string) {
 	t.Helper()
 	var got string
-	if f, ok := th.reported.Picker.(node.Fail); ok {
+	if f, ok := th.reported.Picker.(lbtree.Fail); ok {
 		got = f.Err.Error()
 	}
 	if th.reported.ConnectivityState != s || got != from {
@@ -67,14 +67,14 @@ func (th *theatre) expect(t *testing.T, when string, s connectivity.State, from 
 }
 
 // target is one with an endpoint.
-func target(name, config string) node.Target {
-	return node.Target{
-		Policy: resource.LBConfig{Name: name, Config: config}, Localities: []node.Locality{at("x", 1)},
+func target(name, config string) lbtree.Target {
+	return lbtree.Target{
+		Policy: resource.LBConfig{Name: name, Config: config}, Localities: []lbtree.Locality{at("x", 1)},
 	}
 }
 
-func at(region string, weight uint32) node.Locality {
-	return node.Locality{ID: endpoint.LocalityID{Region: region}, Weight: weight, Endpoints: []node.Endpoint{
+func at(region string, weight uint32) lbtree.Locality {
+	return lbtree.Locality{ID: endpoint.LocalityID{Region: region}, Weight: weight, Endpoints: []lbtree.Endpoint{
 		{Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: region}}}, Weight: 1},
 	}}
 }
@@ -125,7 +125,7 @@ func TestSwitch(t *testing.T) {
 		t.Error("the second is not closed")
 	}
 
-	s.Update(node.Target{Policy: resource.LBConfig{Name: "two"}, Localities: []node.Locality{{}}})
+	s.Update(lbtree.Target{Policy: resource.LBConfig{Name: "two"}, Localities: []lbtree.Locality{{}}})
 	th.expect(t, "without endpoints", failure, ErrNoEndpoints.Error())
 	if !fourth.closed {
 		t.Error("the last is not closed, though there are no endpoints")
@@ -163,8 +163,8 @@ func TestLocalities(t *testing.T) {
 	th := new(theatre)
 	p := newLocalities(nil, th.top)
 	p.child = th.child
-	update := func(localities ...node.Locality) {
-		p.Update(node.Target{Policy: resource.LBConfig{Config: `{"childPolicy":[{"pick_first":{"x":1}}]}`}, Localities: localities})
+	update := func(localities ...lbtree.Locality) {
+		p.Update(lbtree.Target{Policy: resource.LBConfig{Config: `{"childPolicy":[{"pick_first":{"x":1}}]}`}, Localities: localities})
 	}
 	update(at("x", 3), at("y", 1))
 	th.expect(t, "at first", connecting, "")
@@ -195,13 +195,13 @@ func TestLocalities(t *testing.T) {
 	if !x.closed || y.closed || len(th.puppets) != 3 {
 		t.Error("what stays is to be kept, and what goes closed")
 	}
-	p.Update(node.Target{Policy: resource.LBConfig{Config: `{"childPolicy":[{"nobody_has_it":{}}]}`}})
-	if f, ok := th.reported.Picker.(node.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
+	p.Update(lbtree.Target{Policy: resource.LBConfig{Config: `{"childPolicy":[{"nobody_has_it":{}}]}`}})
+	if f, ok := th.reported.Picker.(lbtree.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
 		t.Errorf("with a child that is not known, the picker is %v", th.reported.Picker)
 	}
 	y.state(connecting)
 	y.state(ready)
-	if f, ok := th.reported.Picker.(node.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
+	if f, ok := th.reported.Picker.(lbtree.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
 		t.Errorf("a locality of the configuration before is ready: the picker is %v", th.reported.Picker)
 	}
 	update(at("y", 5), at("z", 1))

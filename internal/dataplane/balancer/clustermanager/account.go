@@ -1,0 +1,208 @@
+package clustermanager
+
+import (
+	"errors"
+	"log/slog"
+	"reflect"
+	"time"
+
+	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/metadata"
+
+	// It reads the metrics that endpoints send with their trailers (A51).
+	_ "google.golang.org/grpc/orca"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
+	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// An account counts the calls of one endpoint. It is immutable. A call ends with the account that
+// it began with, even if the endpoint has another one by then.
+type account struct {
+	breaker *breaker.Counter
+	load    *load.Locality // nil: load is not reported
+	// metrics says that load reports include the endpoint's metrics (A85).
+	metrics bool
+	outlier *outlier.Endpoint // nil: no outlier detection
+	// authority is the authority of calls that are rewritten for the endpoint (A81). It is nil if
+	// the endpoint has no hostname.
+	authority metadata.MD
+	// done is finish. It is made once, to save an allocation for each call.
+	done func(balancer.DoneInfo)
+}
+
+// open completes an account.
+func (a *account) open() *account {
+	a.done = a.finish
+	return a
+}
+
+// start counts a call in the load report. The breaker has counted it already.
+func (a *account) start() {
+	if a.load != nil {
+		a.load.CallStarted()
+	}
+}
+
+// errNotSent is the load report's error of a call whose endpoint had disconnected before it was
+// sent. gRPC picks again and gives no error.
+var errNotSent = errors.New("the endpoint is not connected any more")
+
+// finish counts the end of a call.
+func (a *account) finish(info balancer.DoneInfo) {
+	a.breaker.End()
+	sent := info.Err != nil || info.BytesSent || info.BytesReceived
+	if !sent {
+		info.Err = errNotSent
+	}
+	if a.outlier != nil && sent {
+		a.outlier.Record(info.Err == nil)
+	}
+	if a.load == nil {
+		return
+	}
+	var m *load.Metrics
+	if r, ok := info.ServerLoad.(*orcav3.OrcaLoadReport); a.metrics && ok && r != nil {
+		m = &load.Metrics{
+			CPU: r.GetCpuUtilization(), Memory: r.GetMemUtilization(), Application: r.GetApplicationUtilization(),
+			Named: r.GetNamedMetrics(),
+		}
+	}
+	a.load.CallFinished(info.Err, m)
+}
+
+// isEjected reports whether the endpoint is ejected. It is called on the loop.
+func (a *account) isEjected() bool { return a.outlier != nil && a.outlier.Ejected() }
+
+// A loadReport counts the load of a cluster for reports to one server.
+type loadReport struct {
+	name, service string
+	server        *bootstrap.Server
+	propagation   load.Propagation
+
+	cluster    *load.Cluster // nil: load is not reported
+	localities map[endpoint.LocalityID]*load.Locality
+}
+
+// matches reports whether o reports the same load to the same server.
+func (l *loadReport) matches(o *loadReport) bool {
+	same := l.server == o.server || l.server != nil && o.server != nil && l.server.Equal(o.server)
+	return same && l.name == o.name && l.service == o.service && reflect.DeepEqual(l.propagation, o.propagation)
+}
+
+// metrics reports whether load reports include the endpoints' metrics (A85).
+func (l *loadReport) metrics() bool { return !reflect.DeepEqual(l.propagation, load.Propagation{}) }
+
+// open starts counting, if there is a server to report to.
+func (l *loadReport) open(loads lbtree.Loads, logger *slog.Logger) {
+	if l.server == nil || loads == nil {
+		return
+	}
+	store, err := loads.LoadStore(l.server)
+	if err != nil {
+		if errors.Is(err, load.ErrServerNotInBootstrap) {
+			logger.Warn("load is not reported", "cluster", printable.Text(l.name, printable.Short), "server", l.server.URI(), "error", err)
+		}
+		return
+	}
+	l.cluster = store.Cluster(l.name, l.service)
+	l.localities = make(map[endpoint.LocalityID]*load.Locality)
+}
+
+// locality returns the counter of a locality's calls, or nil if load is not reported.
+func (l *loadReport) locality(id endpoint.LocalityID) *load.Locality {
+	if l.cluster == nil {
+		return nil
+	}
+	h := l.localities[id]
+	if h == nil {
+		h = l.cluster.Locality(load.LocalityID(id), l.propagation)
+		l.localities[id] = h
+	}
+	return h
+}
+
+// keep releases the localities that are not in use.
+func (l *loadReport) keep(used map[endpoint.LocalityID]bool) {
+	for id, h := range l.localities {
+		if !used[id] {
+			h.Release()
+			delete(l.localities, id)
+		}
+	}
+}
+
+// close stops counting, except for calls in flight.
+func (l *loadReport) close() {
+	if l.cluster != nil {
+		l.keep(nil)
+		l.cluster.Release()
+	}
+}
+
+// count makes the accounts of all endpoints.
+func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
+	var keys []string
+	for _, localities := range priorities {
+		for i := range localities {
+			for j := range localities[i].Endpoints {
+				keys = append(keys, localities[i].Endpoints[j].Key())
+			}
+		}
+	}
+	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
+	accounts := make(map[string]*account, len(keys))
+	used := make(map[endpoint.LocalityID]bool)
+	for _, localities := range priorities {
+		for i := range localities {
+			l := &localities[i]
+			used[l.ID] = true
+			for j := range l.Endpoints {
+				e := &l.Endpoints[j]
+				a := c.account(e, c.load.locality(l.ID))
+				for _, addr := range e.Addresses {
+					accounts[addr.Addr] = a
+				}
+			}
+		}
+	}
+	stray := account{breaker: c.breaker}
+	c.conn.reassign(accounts, stray.open())
+	c.load.keep(used)
+	c.schedule()
+}
+
+func (c *leafCluster) account(e *lbtree.Endpoint, locality *load.Locality) *account {
+	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
+	if c.config.Update.OutlierDetection != nil {
+		a.outlier = c.outlier.Endpoint(e.Key())
+	}
+	if e.Hostname != "" {
+		a.authority = metadata.Pairs(":authority", e.Hostname)
+	}
+	return a.open()
+}
+
+// schedule sets the timer for the next outlier detection (A50).
+func (c *leafCluster) schedule() {
+	next, ok := c.outlier.Next()
+	if !ok {
+		c.interval.Stop()
+		return
+	}
+	c.interval.Set(c.env.Loop, time.Until(next), func() {
+		ejected, unejected := c.outlier.Turn(time.Now())
+		if len(ejected)+len(unejected) > 0 {
+			c.env.State.Logger.Info("outlier detection", "cluster", printable.Text(c.name, printable.Short), "ejected", len(ejected), "unejected", len(unejected))
+			c.conn.eject()
+		}
+		c.schedule()
+	})
+}

@@ -1,0 +1,184 @@
+package clustermanager
+
+import (
+	"errors"
+
+	"google.golang.org/grpc/balancer"
+
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/policy"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// A leafCluster is a cluster that is not an aggregate. It applies the settings of the cluster to its
+// calls, whichever endpoint they go to. It drops calls (gRFC A27), breaks the circuit (A32), and
+// counts calls for load reports (A47, A64, A85). It ejects outliers (A50), above all priorities as
+// in A75, and sets the endpoint's authority (A81). Below it are the cluster's priorities.
+type leafCluster struct {
+	tree   *lbtree.Env
+	env    *lbtree.Env // for the policies of the cluster
+	name   string
+	report lbtree.Report
+
+	conn       *clusterConn
+	tls        *security.Cluster // nil: only the channel's credentials
+	priorities *priorities[*policy.Switch]
+	names      priorityNames[endpoint.LocalityID]
+	targets    map[string]lbtree.Target // by the name of the priority
+
+	breaker  *breaker.Counter
+	load     *loadReport
+	outlier  *outlier.Machine
+	interval serial.Timer // of outlier detection
+
+	config xdsconfig.Cluster
+	child  balancer.State
+	batch  lbtree.Batch
+}
+
+// newLeafCluster returns a cluster without a configuration.
+func newLeafCluster(tree *lbtree.Env, name string, report lbtree.Report) *leafCluster {
+	c := &leafCluster{tree: tree, name: name, report: report, load: new(loadReport), outlier: outlier.New(nil), child: lbtree.Connecting()}
+	c.conn = &clusterConn{loopConn: loopConn{tree.Conn, tree.Loop}, options: tree.Options, subConns: make(map[*subConn]struct{})}
+	c.env = &lbtree.Env{Loop: tree.Loop, Conn: c.conn, Options: tree.Options, State: tree.State}
+	if tree.State.TLS != nil {
+		c.tls = tree.State.TLS.Cluster()
+	}
+	c.batch.Report = c.publish
+	c.priorities = newPriorities(tree.Loop,
+		func(_ string, report lbtree.Report) *policy.Switch { return policy.New(c.env, report) },
+		func(name string, s *policy.Switch) { s.Update(c.targets[name]) },
+		func(s balancer.State) {
+			c.child = s
+			c.batch.Changed()
+		})
+	return c
+}
+
+// Update replaces the configuration of the cluster.
+func (c *leafCluster) Update(config xdsconfig.Cluster) {
+	last := c.config
+	c.config = config
+	c.env.State = c.tree.State
+	if last.Update != nil && sameButNote(&last, &config) {
+		c.batch.Changed()
+		return
+	}
+	c.batch.Update(func() {
+		if u := config.Update; config.Err == nil && u != nil {
+			c.apply(u)
+			return
+		}
+		c.targets = nil
+		c.interval.Stop()
+		c.priorities.Update(nil)
+	})
+}
+
+// sameButNote reports whether two states of a cluster come from the same resources. A change of one
+// cluster updates all clusters.
+func sameButNote(a, b *xdsconfig.Cluster) bool {
+	same := len(a.Localities) == len(b.Localities) && len(a.Drops) == len(b.Drops)
+	if same && len(a.Localities) > 0 {
+		same = &a.Localities[0] == &b.Localities[0]
+	}
+	if same && len(a.Drops) > 0 {
+		same = &a.Drops[0] == &b.Drops[0]
+	}
+	return same && a.Update == b.Update && a.Err == nil && b.Err == nil
+}
+
+// apply applies the configuration of a usable cluster.
+func (c *leafCluster) apply(u *cluster.Update) {
+	_, dns := u.Discovery.(cluster.LogicalDNS)
+	c.conn.resolves.Store(dns)
+	c.conn.proxied.Store(u.HTTPProxy)
+	if c.tls != nil {
+		c.tls.Update(u.TLS)
+	}
+	service := serviceOf(c.name, u)
+	counter := c.env.State.Breakers.Acquire(c.name, service)
+	if c.breaker != nil {
+		c.breaker.Release()
+	}
+	c.breaker = counter
+	next := &loadReport{name: c.name, service: service, server: u.LoadReports, propagation: load.Propagation(u.ReportMetrics)}
+	old := c.load
+	if !old.matches(next) {
+		next.open(c.env.State.Loads, c.env.State.Logger)
+		c.load = next
+		defer old.close()
+	}
+
+	d := newDialer(c.tls, u.HTTPProxy)
+	priorities := byPriority(c.config.Localities)
+	ids := make([][]endpoint.LocalityID, len(priorities))
+	all := make([][]lbtree.Locality, len(priorities))
+	for i, localities := range priorities {
+		for _, l := range localities {
+			ids[i] = append(ids[i], l.ID)
+		}
+		all[i] = d.localities(localities)
+	}
+	names := c.names.assign(ids)
+	c.targets = make(map[string]lbtree.Target, len(names))
+	for i, name := range names {
+		c.targets[name] = lbtree.Target{Policy: u.LBPolicy, Localities: all[i]}
+	}
+	c.count(u, all)
+	c.priorities.Update(names)
+}
+
+// serviceOf returns the name of a cluster's EDS resource, or "" if it is the cluster's own name.
+func serviceOf(name string, u *cluster.Update) string {
+	if eds, ok := u.Discovery.(cluster.EDS); ok && eds.ServiceName != name {
+		return eds.ServiceName
+	}
+	return ""
+}
+
+var errNoResource = errors.New("there is no such cluster")
+
+// publish reports the state of the cluster.
+func (c *leafCluster) publish() {
+	if c.config.Err != nil || c.config.Update == nil {
+		err := c.config.Err
+		if err == nil {
+			err = errNoResource
+		}
+		c.report(lbtree.Failure(clusterError(c.name, err, nil)))
+		return
+	}
+	if len(c.targets) == 0 {
+		c.report(lbtree.Failure(clusterError(c.name, policy.ErrNoEndpoints, c.config.Note)))
+		return
+	}
+	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &clusterPicker{
+		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
+		load: c.load.cluster, child: c.child,
+	}})
+}
+
+// ExitIdle connects idle endpoints.
+func (c *leafCluster) ExitIdle() { c.priorities.ExitIdle() }
+
+// Close closes all connections of the cluster.
+func (c *leafCluster) Close() {
+	c.batch.Close()
+	c.interval.Stop()
+	c.priorities.Close()
+	c.load.close()
+	if c.breaker != nil {
+		c.breaker.Release()
+	}
+	if c.tls != nil {
+		c.tls.Close()
+	}
+}

@@ -1,0 +1,154 @@
+package clustermanager
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
+	"google.golang.org/grpc/balancer"
+
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+// A call that was picked for and not sent is no success.
+func TestCallsThatAreNotSent(t *testing.T) {
+	store := load.NewStore(nil)
+	c := store.Cluster("c", "")
+	var breakers breaker.Set
+	a := (&account{breaker: breakers.Acquire("c", ""), load: c.Locality(load.LocalityID{}, load.Propagation{})}).open()
+	for _, info := range []balancer.DoneInfo{{}, {BytesSent: true, BytesReceived: true}} {
+		a.breaker.Start(1)
+		a.start()
+		a.done(info)
+	}
+	stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+	if len(stats) != 1 || len(stats[0].GetUpstreamLocalityStats()) != 1 {
+		t.Fatalf("the report is %v", stats)
+	}
+	if l := stats[0].GetUpstreamLocalityStats()[0]; l.GetTotalSuccessfulRequests() != 1 || l.GetTotalErrorRequests() != 1 {
+		t.Errorf("of two calls, one of which was sent, the report says %v", l)
+	}
+}
+
+// TestMetricsOfCalls expects the metrics that an endpoint sends to count only if the report has
+// them, and a missing report to be none.
+func TestMetricsOfCalls(t *testing.T) {
+	for _, tt := range []struct {
+		metrics bool
+		load    any
+		want    int // metrics in the report
+	}{
+		{true, &orcav3.OrcaLoadReport{NamedMetrics: map[string]float64{"m": 1}}, 1},
+		{false, &orcav3.OrcaLoadReport{NamedMetrics: map[string]float64{"m": 1}}, 0},
+		{true, (*orcav3.OrcaLoadReport)(nil), 0},
+		{true, nil, 0},
+	} {
+		store := load.NewStore(nil)
+		locality := store.Cluster("c", "").Locality(load.LocalityID{}, load.Propagation{AllNamed: true})
+		var breakers breaker.Set
+		a := (&account{breaker: breakers.Acquire("c", ""), load: locality, metrics: tt.metrics}).open()
+		a.breaker.Start(1)
+		a.start()
+		a.done(balancer.DoneInfo{BytesSent: true, ServerLoad: tt.load})
+		stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+		if len(stats) != 1 || len(stats[0].GetUpstreamLocalityStats()) != 1 {
+			t.Fatalf("the report is %v", stats)
+		}
+		if got := stats[0].GetUpstreamLocalityStats()[0].GetLoadMetricStats(); len(got) != tt.want {
+			t.Errorf("metrics %t, report %v: the load report has %v, want %d", tt.metrics, tt.load, got, tt.want)
+		}
+	}
+}
+
+// TestServiceOf expects the name of an EDS resource only if it is not that of the cluster.
+func TestServiceOf(t *testing.T) {
+	for _, tt := range []struct {
+		discovery cluster.Discovery
+		want      string
+	}{
+		{cluster.EDS{ServiceName: "c"}, ""},
+		{cluster.EDS{ServiceName: "s"}, "s"},
+		{cluster.LogicalDNS{Target: "d"}, ""},
+	} {
+		if got := serviceOf("c", &cluster.Update{Discovery: tt.discovery}); got != tt.want {
+			t.Errorf("the service of %+v is %q, want %q", tt.discovery, got, tt.want)
+		}
+	}
+}
+
+// TestSameUpdate expects a cluster whose configuration is the same but for its note to keep the
+// targets of its priorities.
+func TestSameUpdate(t *testing.T) {
+	s := newStage(t)
+	c := leafConfig(cluster.EDS{}, "a")
+	s.do(func() { s.cluster.Update(c) })
+	s.do(func() {
+		s.cluster.targets["mark"] = lbtree.Target{}
+		s.cluster.Update(c)
+	})
+	s.do(func() {
+		if _, kept := s.cluster.targets["mark"]; !kept {
+			t.Error("the targets were made anew")
+		}
+		delete(s.cluster.targets, "mark")
+		s.cluster.Update(leafConfig(cluster.EDS{}, "b"))
+	})
+}
+
+// TestCloseReleasesTheBreaker expects a closed cluster not to hold the counter of its calls.
+func TestCloseReleasesTheBreaker(t *testing.T) {
+	loop, breakers := serial.New(func() {}), new(breaker.Set)
+	c := newLeafCluster(&lbtree.Env{Loop: loop, Conn: new(channel), State: &lbtree.State{Breakers: breakers, Logger: slog.New(slog.DiscardHandler)}}, "c", func(balancer.State) {})
+	loop.Do(func() { c.Update(leafConfig(cluster.EDS{ServiceName: "s"}, "a")) })
+	held := breakers.Acquire("c", "s")
+	if held != c.breaker {
+		t.Fatal("the cluster does not count in its breaker")
+	}
+	loop.Close(c.Close)
+	held.Release()
+	if breakers.Acquire("c", "s") == held {
+		t.Error("the closed cluster holds its breaker")
+	}
+	newStage(t) // a cluster without a breaker is closed in the end
+}
+
+// TestDropsAreReported expects a dropped call in the load report, by its category.
+func TestDropsAreReported(t *testing.T) {
+	store := load.NewStore(nil)
+	p, _ := newClusterPicker(new(fixed), "")
+	p.load = store.Cluster("c", "")
+	_ = p.drop("all", "dropped")
+	stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+	if len(stats) != 1 || stats[0].GetTotalDroppedRequests() != 1 || len(stats[0].GetDroppedRequests()) != 1 {
+		t.Errorf("the report is %v, want one dropped call", stats)
+	}
+	p.load = nil
+	if err := p.drop("all", "dropped"); err == nil {
+		t.Error("a call that is dropped without a report has no error")
+	}
+}
+
+// TestAuthorityOfAnEndpoint expects calls to be rewritten for endpoints with a hostname only.
+func TestAuthorityOfAnEndpoint(t *testing.T) {
+	s := newStage(t)
+	s.do(func() { s.cluster.Update(leafConfig(cluster.EDS{}, "a")) })
+	s.do(func() {
+		if a := s.cluster.account(&lbtree.Endpoint{}, nil); a.authority != nil {
+			t.Errorf("an endpoint without a hostname has the authority %v", a.authority)
+		}
+		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, nil); len(a.authority.Get(":authority")) != 1 {
+			t.Errorf("an endpoint with a hostname has the authority %v", a.authority)
+		}
+		none := new(subConn)
+		s.cluster.conn.assign(none, nil)
+		if none.address != "" || none.account.Load() == nil {
+			t.Errorf("a subchannel without addresses is for %q", none.address)
+		}
+		delete(s.cluster.conn.subConns, none)
+	})
+}

@@ -1,0 +1,91 @@
+package clustermanager
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+var m0 = time.Unix(1_000_000, 0)
+
+func TestByPriority(t *testing.T) {
+	got := byPriority([]endpoint.Locality{
+		{Priority: 1, ID: endpoint.LocalityID{Zone: "c"}},
+		{Priority: 0, ID: endpoint.LocalityID{Zone: "a"}},
+		{Priority: 1, ID: endpoint.LocalityID{Zone: "d"}},
+		{Priority: 0, ID: endpoint.LocalityID{Zone: "b"}},
+	})
+	var order string
+	for _, p := range got {
+		for _, l := range p {
+			order += l.ID.Zone
+		}
+		order += "|"
+	}
+	if order != "ab|cd|" {
+		t.Errorf("priorities are %s, want ab|cd|", order)
+	}
+}
+
+func TestUsableEndpoints(t *testing.T) {
+	e := func(addr string, h endpoint.Health) endpoint.Endpoint {
+		e := endpoint.New(addr)
+		e.Health, e.Weight = h, 2
+		return e
+	}
+	got := newDialer(nil, false).localities([]*endpoint.Locality{
+		{Weight: 5, Endpoints: []endpoint.Endpoint{
+			e("unknown", endpoint.HealthUnknown), e("draining", endpoint.HealthDraining), e("healthy", endpoint.HealthHealthy),
+		}},
+		{Weight: 6, Endpoints: []endpoint.Endpoint{e("unhealthy", endpoint.HealthUnhealthy), e("other", 77)}},
+		{Weight: 7},
+	})
+	if len(got) != 1 || got[0].Weight != 5 || len(got[0].Endpoints) != 2 ||
+		got[0].Endpoints[0].Key() != "unknown" || got[0].Endpoints[1].Key() != "healthy" || got[0].Endpoints[1].Weight != 2 {
+		t.Errorf("to pick from: %+v; must be unknown and healthy of the first locality", got)
+	}
+}
+
+// Addresses have the TLS of their cluster. It stays the same when the cluster changes, so that the
+// connections stay too.
+func TestAddresses(t *testing.T) {
+	providers, err := security.NewProviders(new(bootstrap.Config), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer providers.Close()
+	tls := providers.Cluster()
+	l := &endpoint.Locality{Weight: 1, Endpoints: []endpoint.Endpoint{endpoint.New("a", "b"), endpoint.New("c"), endpoint.New("d")}}
+	l.Endpoints[1].Hostname = "host"
+	l.Endpoints[2].Metadata = map[string]resource.Metadatum{
+		"envoy.http11_proxy_transport_socket.proxy_address": {Value: netip.MustParseAddrPort("10.0.0.1:3128")},
+	}
+	first := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
+	again := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
+	for i := range first {
+		for j, a := range first[i].Addresses {
+			if !a.Equal(again[i].Addresses[j]) {
+				t.Errorf("%v is another address the next time", a)
+			}
+			if a.Attributes == nil {
+				t.Errorf("%v has nothing that secures it", a)
+			}
+		}
+	}
+	if want := security.WithCluster(resolver.Address{Addr: "c"}, tls, "host"); !first[1].Addresses[0].Equal(want) {
+		t.Errorf("%v must have its hostname", first[1].Addresses[0])
+	}
+	if a := security.ThroughProxies(first[2].Addresses)[0]; a.Addr != "10.0.0.1:3128" || first[2].Addresses[0].Addr != "d" {
+		t.Errorf("%v, of %v; must lead through the proxy", a, first[2].Addresses[0])
+	}
+	if a := newDialer(nil, false).localities([]*endpoint.Locality{l})[0].Endpoints[2].Addresses[0]; a.Addr != "d" || a.Attributes != nil {
+		t.Errorf("%v; must lead to the endpoint, as the cluster wants no proxies", a)
+	}
+}

@@ -1,0 +1,180 @@
+package clustermanager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// fixed is a policy's picker that always has the same result.
+type fixed struct {
+	result balancer.PickResult
+	err    error
+}
+
+func (f *fixed) Pick(balancer.PickInfo) (balancer.PickResult, error) { return f.result, f.err }
+
+// newClusterPicker is a picker of a cluster with all that costs something.
+func newClusterPicker(child *fixed, authority string) (*clusterPicker, *subConn) {
+	m := outlier.New(nil)
+	m.Configure(&cluster.OutlierDetection{FailurePercentage: cluster.FailurePercentage{Enforcement: 1}}, []string{"a"}, m0)
+	counts := load.NewStore(nil).Cluster("c", "")
+	a := &account{breaker: new(breaker.Set).Acquire("c", ""), load: counts.Locality(load.LocalityID{}, load.Propagation{}), outlier: m.Endpoint("a")}
+	if authority != "" {
+		a.authority = metadata.Pairs(":authority", authority)
+	}
+	sc := new(subConn)
+	sc.account.Store(a.open())
+	if child.err == nil {
+		child.result.SubConn = sc
+	}
+	return &clusterPicker{
+		name: "c", drops: []endpoint.Drop{{Category: "x"}, {Category: "y"}}, breaker: a.breaker, most: 1, load: counts,
+		child: balancer.State{ConnectivityState: connectivity.Ready, Picker: child},
+	}, sc
+}
+
+func TestPickAllocatesNothing(t *testing.T) {
+	p, _ := newClusterPicker(new(fixed), "host")
+	info := balancer.PickInfo{Ctx: lbtree.WithCall(t.Context(), &lbtree.Call{AutoHostRewrite: true})}
+	if n := testing.AllocsPerRun(100, func() {
+		r, err := p.Pick(info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Done(balancer.DoneInfo{})
+	}); n > 0 {
+		t.Errorf("a pick makes %v allocations, want none", n)
+	}
+}
+
+// The picker keeps the Done function and the metadata of the policy below.
+func TestPickKeepsWhatThePolicySays(t *testing.T) {
+	done := 0
+	below := metadata.Pairs("key", "value")
+	child := &fixed{result: balancer.PickResult{Metadata: below, Done: func(balancer.DoneInfo) { done++ }}}
+	p, sc := newClusterPicker(child, "host")
+	ctx := lbtree.WithCall(t.Context(), &lbtree.Call{AutoHostRewrite: true})
+	for range 3 { // one at a time, as the breaker has it
+		r, err := p.Pick(balancer.PickInfo{Ctx: ctx})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.SubConn != sc.SubConn {
+			t.Error("grpc must get its own subchannel")
+		}
+		if got := fmt.Sprint(map[string][]string(r.Metadata)); got != "map[:authority:[host] key:[value]]" {
+			t.Errorf("metadata = %s", got)
+		}
+		if _, err := p.Pick(balancer.PickInfo{Ctx: ctx}); status.Code(err) != codes.Unavailable {
+			t.Errorf("a second call at a time: %v", err)
+		}
+		r.Done(balancer.DoneInfo{})
+	}
+	if done != 3 || len(below) != 1 {
+		t.Errorf("the policy's Done was called %d times, want 3; its metadata is %v", done, below)
+	}
+}
+
+// A pick that fails counts no call; its error has the cluster's name and note, unless it is
+// the policy's own status.
+func TestPickFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"waits":        {balancer.ErrNoSubConnAvailable, balancer.ErrNoSubConnAvailable.Error()},
+		"own status":   {status.Error(codes.Aborted, "mine"), "rpc error: code = Aborted desc = mine"},
+		"a failure":    {errors.New("connection refused"), `cluster "c": connection refused (node x)`},
+		"no endpoints": {lbtree.Fail{Err: errors.New("no")}.Err, `cluster "c": no (node x)`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, _ := newClusterPicker(&fixed{err: test.err}, "")
+			p.note = errors.New("node x")
+			for range 3 {
+				if _, err := p.Pick(balancer.PickInfo{Ctx: context.Background()}); err.Error() != test.want {
+					t.Errorf("Pick = %v, want %s", err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// A control plane's status in a reason does not become that of the call (A54).
+func TestReasonsAreText(t *testing.T) {
+	leak := fmt.Errorf("config: %w", status.Error(codes.PermissionDenied, "secret"))
+	for _, err := range []error{clusterError("c", leak, leak), clusterError("c", leak, nil)} {
+		if _, ok := status.FromError(err); ok || !strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v is a status; must be text", err)
+		}
+	}
+}
+
+// A call ends where it began, though the cluster has changed meanwhile.
+func TestCallsEndWhereTheyBegan(t *testing.T) {
+	for name, child := range map[string]*fixed{"alone": {}, "below another": {result: balancer.PickResult{Done: func(balancer.DoneInfo) {}}}} {
+		p, sc := newClusterPicker(child, "")
+		r, err := p.Pick(balancer.PickInfo{Ctx: t.Context()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := &account{breaker: new(breaker.Set).Acquire("c", "other")}
+		sc.account.Store(next.open())
+		r.Done(balancer.DoneInfo{})
+		if !p.breaker.Start(1) {
+			t.Errorf("%s: the call still counts where it began", name)
+		}
+		p.breaker.End()
+
+		// An old picker counts where the endpoint is now.
+		if r, err = p.Pick(balancer.PickInfo{Ctx: t.Context()}); err != nil {
+			t.Fatal(err)
+		}
+		if !p.breaker.Start(1) || next.breaker.Start(1) {
+			t.Errorf("%s: the call is not counted where it ends", name)
+		}
+		r.Done(balancer.DoneInfo{})
+		if !next.breaker.Start(1) {
+			t.Errorf("%s: the call does not end", name)
+		}
+	}
+}
+
+// Nothing is dropped before the endpoints are ready: a call that waits is picked for often.
+func TestDropsWait(t *testing.T) {
+	p, _ := newClusterPicker(&fixed{err: balancer.ErrNoSubConnAvailable}, "")
+	p.drops = []endpoint.Drop{{Category: "all", PerMillion: million}}
+	p.child.ConnectivityState = connectivity.Connecting
+	if _, err := p.Pick(balancer.PickInfo{Ctx: t.Context()}); !errors.Is(err, balancer.ErrNoSubConnAvailable) {
+		t.Errorf("Pick = %v; must wait", err)
+	}
+	p.child.ConnectivityState = connectivity.Ready
+	if _, err := p.Pick(balancer.PickInfo{Ctx: t.Context()}); status.Code(err) != codes.Unavailable {
+		t.Errorf("Pick = %v; must drop", err)
+	}
+}
+
+func BenchmarkClusterPick(b *testing.B) {
+	p, _ := newClusterPicker(new(fixed), "")
+	info := balancer.PickInfo{Ctx: lbtree.WithCall(b.Context(), new(lbtree.Call))}
+	b.ReportAllocs()
+	for b.Loop() {
+		r, _ := p.Pick(info)
+		r.Done(balancer.DoneInfo{})
+	}
+}

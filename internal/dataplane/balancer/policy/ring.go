@@ -1,0 +1,230 @@
+package policy
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+	"golang.org/x/net/http/httpguts"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+)
+
+// A ring is a circle of hashes. Each entry leads to an endpoint. It is immutable.
+type ring []ringEntry
+
+type ringEntry struct {
+	hash uint64
+	at   int // the endpoint's index
+}
+
+// A spot has the key and weight that place an endpoint on a ring.
+type spot struct {
+	key    string
+	weight uint32
+}
+
+// newRing distributes endpoints over a ring, as Envoy does. Each has a share of the entries by
+// weight. The endpoint with the least weight has a whole number of entries if the size allows it.
+// The ring does not depend on the order of the endpoints, so that all clients have the same ring.
+func newRing(spots []spot, minSize, maxSize uint64) ring {
+	order := make([]int, len(spots))
+	var sum, least uint64
+	for i, s := range spots {
+		order[i] = i
+		sum += uint64(s.weight)
+		if w := uint64(s.weight); i == 0 || w < least {
+			least = w
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(spots[a].key, spots[b].key) })
+
+	smallest := float64(least) / float64(sum)
+	scale := math.Min(math.Ceil(smallest*float64(minSize))/smallest, float64(maxSize))
+	r := make(ring, 0, int(math.Ceil(scale)))
+	var wanted, have float64
+	var key []byte
+	for _, i := range order {
+		wanted += scale * float64(spots[i].weight) / float64(sum)
+		key = append(append(key[:0], spots[i].key...), '_')
+		prefix := len(key)
+		for n := int64(0); have < wanted; n++ {
+			key = strconv.AppendInt(key[:prefix], n, 10)
+			r = append(r, ringEntry{xxhash.Sum64(key), i})
+			have++
+		}
+	}
+	slices.SortFunc(r, func(a, b ringEntry) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(spots[a.at].key, spots[b.at].key), cmp.Compare(a.at, b.at))
+	})
+	return r
+}
+
+// find returns the index of the first entry that is not before a hash.
+func (r ring) find(hash uint64) int {
+	i := sort.Search(len(r), func(i int) bool { return r[i].hash >= hash })
+	if i == len(r) {
+		return 0
+	}
+	return i
+}
+
+const (
+	defaultRingSize = 1024
+	ringSizeCap     = 4096    // of both sizes, unless the program sets another (A42)
+	maxRingSize     = 8 << 20 // the limit of sizes in a configuration
+)
+
+// A ringConfig is the configuration of ring_hash.
+type ringConfig struct {
+	MinSize uint64 `json:"minRingSize"`
+	MaxSize uint64 `json:"maxRingSize"`
+	// Header is the header to hash, instead of the hash of the call's route (A76).
+	Header string `json:"requestHashHeader"`
+}
+
+// parseRing reads a configuration. It lowers sizes above the cap to the cap.
+func parseRing(text string, most uint64) (ringConfig, error) {
+	if most == 0 {
+		most = ringSizeCap
+	}
+	c := ringConfig{MinSize: defaultRingSize, MaxSize: most}
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return ringConfig{}, fmt.Errorf("ring_hash: %w", err)
+	}
+	if c.MinSize == 0 { // not set
+		c.MinSize = defaultRingSize
+	}
+	switch {
+	case c.MinSize > maxRingSize || c.MaxSize > maxRingSize:
+		return ringConfig{}, fmt.Errorf("ring_hash: sizes %d to %d; must be at most %d (A42)", c.MinSize, c.MaxSize, maxRingSize)
+	case c.MinSize > c.MaxSize:
+		return ringConfig{}, fmt.Errorf("ring_hash: minRingSize = %d; must be at most maxRingSize, which is %d", c.MinSize, c.MaxSize)
+	}
+	c.MinSize, c.MaxSize = min(c.MinSize, most), min(c.MaxSize, most)
+	c.Header = strings.ToLower(c.Header)
+	if c.Header == "" {
+		return c, nil
+	}
+	if !httpguts.ValidHeaderFieldName(c.Header) {
+		return ringConfig{}, fmt.Errorf("ring_hash: requestHashHeader = %q; must be a header (A76)", c.Header)
+	}
+	if strings.HasSuffix(c.Header, "-bin") {
+		return ringConfig{}, errors.New("ring_hash: requestHashHeader must not be binary (A76)")
+	}
+	return c, nil
+}
+
+// A ringPicker is a ring and the states of its endpoints at one time.
+type ringPicker struct {
+	ring      ring
+	endpoints []ringEndpoint
+	header    string
+	// connecting says that an endpoint is connecting.
+	connecting bool
+	// hopeless says that all endpoints have failed.
+	hopeless bool
+}
+
+// A ringEndpoint is the state of an endpoint at one time.
+type ringEndpoint struct {
+	state     connectivity.State
+	picker    balancer.Picker
+	connector *connector
+}
+
+// A connector connects an idle endpoint, once.
+type connector struct {
+	requested atomic.Bool
+	start     func()
+}
+
+func (c *connector) request() {
+	if !c.requested.Load() && c.requested.CompareAndSwap(false, true) {
+		c.start()
+	}
+}
+
+// Pick finds the endpoint of a call's hash, or the next endpoint on the ring that has not failed
+// (A61). An idle endpoint is connected, and the call waits for it.
+func (p *ringPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	hash, ok := p.hash(info)
+	if !ok {
+		return p.any(info)
+	}
+	first := p.ring.find(hash)
+	if p.hopeless {
+		return p.endpoints[p.ring[first].at].picker.Pick(info)
+	}
+	for i := range p.ring {
+		e := &p.endpoints[p.at(first, i)]
+		switch e.state {
+		case connectivity.Ready:
+			return e.picker.Pick(info)
+		case connectivity.Idle:
+			e.connector.request()
+			return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+		case connectivity.Connecting:
+			return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+		default:
+		}
+	}
+	return p.endpoints[p.ring[first].at].picker.Pick(info)
+}
+
+// any picks for a call without a hash. It returns the first ready endpoint after a random point on
+// the ring. If no endpoint is connecting, it connects the first idle one on the way (A76).
+func (p *ringPicker) any(info balancer.PickInfo) (balancer.PickResult, error) {
+	first := p.ring.find(rand.Uint64())
+	connecting := p.connecting
+	for i := range p.ring {
+		if p.hopeless {
+			break
+		}
+		e := &p.endpoints[p.at(first, i)]
+		switch {
+		case e.state == connectivity.Ready:
+			return e.picker.Pick(info)
+		case e.state == connectivity.Idle && !connecting:
+			e.connector.request()
+			connecting = true
+		}
+	}
+	if connecting {
+		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
+	}
+	return p.endpoints[p.ring[first].at].picker.Pick(info)
+}
+
+// at returns the endpoint that is i entries after the first.
+func (p *ringPicker) at(first, i int) int {
+	if i += first; i >= len(p.ring) {
+		i -= len(p.ring)
+	}
+	return p.ring[i].at
+}
+
+// hash returns the hash of a call: that of its route (A42), or that of a header (A76).
+func (p *ringPicker) hash(info balancer.PickInfo) (uint64, bool) {
+	if p.header == "" {
+		if c := lbtree.CallOf(info.Ctx); c != nil {
+			return c.Hash, c.HasHash
+		}
+		return 0, false
+	}
+	md, _ := metadata.FromOutgoingContext(info.Ctx)
+	value := strings.Join(md.Get(p.header), ",")
+	return xxhash.Sum64String(value), value != ""
+}

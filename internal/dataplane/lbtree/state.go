@@ -1,0 +1,109 @@
+package lbtree
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"google.golang.org/grpc/attributes"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+)
+
+// A State has the newest configuration and everything else that the resolver passes to the tree.
+type State struct {
+	Config *xdsconfig.Config
+	// Latest holds the newest state of the channel. Some policies start a child with the
+	// resolver.State of an earlier update: rls_experimental ignores updates while it has no child.
+	// Nil means that this state is the newest.
+	Latest *atomic.Pointer[State]
+	// Where prefixes errors: the target and its data-plane authority.
+	Where string
+	// Connect asks the channel to connect before the first call. It is set if something other than
+	// a call has brought the channel out of idleness.
+	Connect bool
+	// Route routes calls in the picker, if their context has no Call because their channel has only
+	// the resolver of this module. It uses Config. The caller calls release when the call has ended
+	// or was not sent. Nil means that there are no such calls.
+	Route func(ctx context.Context, method string) (call *Call, release func(), err error)
+	// Subscriber keeps clusters in later configurations.
+	Subscriber Subscriber
+	// Loads counts load. Nil disables load reports.
+	Loads Loads
+	// Bootstrap has the servers that LB policies may name (gRFC A47).
+	Bootstrap *bootstrap.Config
+	// Breakers count the calls in flight. Other channels may share them (gRFC A32). Nil: they are
+	// not shared.
+	Breakers *breaker.Set
+	// TLS secures connections as clusters configure it (gRFC A29). Nil: connections use the
+	// channel's credentials.
+	TLS *security.Providers
+	// RingSizeCap is the limit of ring entries (gRFC A42); 0: 4096.
+	RingSizeCap uint64
+	// Logger logs events that no call reports. Nil discards them.
+	Logger *slog.Logger
+}
+
+// A Subscriber keeps clusters in the configuration that no route names (gRFC A74's dynamic
+// subscriptions). A *xdsconfig.Watcher implements it. It is safe for concurrent use.
+type Subscriber interface {
+	// Subscribe keeps the named cluster in later configurations, until unsubscribe is called. The
+	// newest configuration does not have the cluster if it did not have it before. Configurations
+	// do not wait for the cluster.
+	Subscribe(cluster string) (unsubscribe func())
+}
+
+// Loads counts the load of calls to a cluster. A *client.Client implements it.
+type Loads interface {
+	// LoadStore returns the store of the load that is reported to a server. It returns an error for
+	// a server that is not in the bootstrap (gRFC A47).
+	LoadStore(server *bootstrap.Server) (*load.Store, error)
+}
+
+type stateKey struct{}
+
+// WithState adds a state to the attributes of a resolver.State.
+func WithState(a *attributes.Attributes, s *State) *attributes.Attributes {
+	return a.WithValue(stateKey{}, s)
+}
+
+// StateOf returns the newest state of the channel whose state [WithState] added, or nil if there is
+// none.
+func StateOf(a *attributes.Attributes) *State {
+	s, _ := a.Value(stateKey{}).(*State)
+	if s != nil && s.Latest != nil {
+		return s.Latest.Load()
+	}
+	return s
+}
+
+// A Call has the routing decisions of a call. Pickers see only the call's context, which carries
+// it. The starter of the call owns it, and must not change it while a picker may still read it.
+type Call struct {
+	// Cluster selects the child of the top policy: the name of a cluster as routes write it, or the
+	// key of a cluster specifier plugin (gRFC A28).
+	Cluster string
+	// Hash places the call on a ring, if HasHash is true (gRFC A42).
+	Hash    uint64
+	HasHash bool
+	// AutoHostRewrite sets the call's authority to the hostname of the endpoint. The route asks for
+	// it, and comes from a trusted server (gRFC A81).
+	AutoHostRewrite bool
+}
+
+type callKey struct{}
+
+// WithCall returns a context that carries c to the pickers.
+func WithCall(ctx context.Context, c *Call) context.Context {
+	return context.WithValue(ctx, callKey{}, c)
+}
+
+// CallOf returns the Call of a context from [WithCall], or nil.
+func CallOf(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
