@@ -54,7 +54,11 @@ func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected
 
 // met records that content is rejected, and returns its run. The NACK may be sent at until.
 func (r *rejections) met(resp *Response, now time.Time) (current *run) {
-	i := slices.IndexFunc(r.runs, func(u *run) bool { return u.shares(resp) })
+	// If the response belongs to several runs, the newest gets it each time. Its pause then grows.
+	i := len(r.runs) - 1
+	for i >= 0 && !r.runs[i].shares(resp) {
+		i--
+	}
 	if i < 0 {
 		u := &run{bad: make(map[uint64]struct{})}
 		u.take(resp)

@@ -279,3 +279,28 @@ func TestEarlyNackDoesNotProlongThePause(t *testing.T) {
 		t.Errorf("after a NACK in time: %d repeats, want 2", u.repeats)
 	}
 }
+
+// TestContentThatUnitesTwoRuns expects one growing pause for content that has the rejected resources of
+// two earlier responses.
+func TestContentThatUnitesTwoRuns(t *testing.T) {
+	config := Config{}.withDefaults()
+	r, start := newRejections(&config), time.Unix(0, 0)
+	now := start
+	reject := func(bad ...uint64) {
+		now = now.Add(ms)
+		u := r.met(&Response{Digest: uint64(len(bad))*10 + bad[0], Bad: bad}, now)
+		if u.until.After(now) {
+			now = u.until
+		}
+		u.answered(now)
+	}
+	reject(1)
+	reject(2)
+	nacks := 0
+	for ; now.Before(start.Add(10 * time.Second)); nacks++ {
+		reject(1, 2)
+	}
+	if nacks < 7 || nacks > 9 {
+		t.Errorf("%d NACKs in 10 s, want 7 to 9", nacks)
+	}
+}
