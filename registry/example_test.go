@@ -27,11 +27,11 @@ func Example() {
 	// envoy.config.route.v3.RouteConfiguration
 }
 
-// A tag is what the filter acme.filters.http.Tag, configured by a TypedStruct, does:
-// calls get a header.
+// A tag is the configuration of the filter acme.filters.http.Tag, which adds a header to calls. The
+// control plane sends it as a TypedStruct.
 type tag struct{ Header, Value string }
 
-// A filter of a program's own, which knows no message of protobuf.
+// Programs can register their own filters, without a protobuf message.
 func ExampleRegistry_Extend() {
 	reg := registry.New()
 	standard.Register(reg)

@@ -92,13 +92,13 @@ func extendThere(r *Registry) { r.Extend(&resource.LBPolicy{Config: "test.P"}) }
 func TestExtensions(t *testing.T) {
 	r := New(WithProfile(resource.Envoy))
 	extendHere(r)
-	r.Extend(&resource.CertificateProvider{Plugin: "test.P"}) // another place to plug in
+	r.Extend(&resource.CertificateProvider{Plugin: "test.P"}) // an LB policy, as another kind of extension
 	set, err := r.Freeze()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := set.LBPolicy("test.P"); !ok || set.Profile() != resource.Envoy {
-		t.Errorf("the policy is there: %v; the profile is %v", ok, set.Profile())
+		t.Errorf("LB policy found: %v; profile %v", ok, set.Profile())
 	}
 	r.Extend(&resource.LBPolicy{Config: "test.Late"})
 	if _, err := r.Freeze(); !errors.Is(err, ErrFrozen) || !strings.Contains(err.Error(), "LB policy test.Late") {
@@ -122,8 +122,8 @@ func TestWrongExtensions(t *testing.T) {
 	}
 }
 
-// TestTheSameAgain expects the same type or extension to be registered any number of times, also
-// a struct that cannot be compared, through its pointer.
+// TestTheSameAgain registers the same type or extension several times without an error. This
+// includes a struct that cannot be compared, by its pointer.
 func TestTheSameAgain(t *testing.T) {
 	type running struct {
 		*resource.LBPolicy
@@ -141,18 +141,18 @@ func TestTheSameAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := slices.Collect(set.Extensions()); set.Len() != 1 || !slices.Equal(got, []resource.Extension{policy, own}) {
-		t.Errorf("%d types, extensions %v", set.Len(), got)
+		t.Errorf("%d types, extensions %v; want 1 type and both extensions", set.Len(), got)
 	}
 	r = New()
 	r.Extend(*own)
-	r.Extend(*own) // a copy, which may hold other functions
+	r.Extend(*own) // a copy, which may have other functions
 	if _, err := r.Freeze(); err == nil || !strings.Contains(err.Error(), "registered twice") {
-		t.Errorf("two copies: %v; want a duplicate", err)
+		t.Errorf("two copies: error = %v; want a duplicate", err)
 	}
 }
 
-// TestFill expects filled extensions to give way to registered ones, and of two filled ones that
-// can run to have precedence.
+// A registered extension replaces a filled one. Of two filled extensions, one that can run has
+// precedence.
 func TestFill(t *testing.T) {
 	type running struct{ *resource.HTTPFilter }
 	filter := func() *resource.HTTPFilter {

@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// clusters are made of lines "name: children"; without children, a cluster is a leaf.
+// clusters parses lines of the form "name: children". A cluster without children is a leaf.
 func clusters(t *testing.T, lines ...string) func(string) (*cluster.Update, error) {
 	t.Helper()
 	all := make(map[string]*cluster.Update)
@@ -33,7 +33,7 @@ func clusters(t *testing.T, lines ...string) func(string) (*cluster.Update, erro
 }
 
 func TestLeaves(t *testing.T) {
-	var chain []string // c0 is 16 deep, and d one more
+	var chain []string // c0 is nested 16 deep, and d adds one level
 	for i := range 15 {
 		chain = append(chain, fmt.Sprintf("c%d: c%d", i, i+1))
 	}

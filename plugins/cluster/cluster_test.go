@@ -27,7 +27,7 @@ func TestCases(t *testing.T) {
 
 const eds = `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } `
 
-// The laws of updates hold where everything is there, too.
+// TestKit runs the conformance kit on a resource that sets every field.
 func TestKit(t *testing.T) {
 	plugincase.Kit(t, plugintest.Plugin{
 		Type: cluster.Type(), NameField: "name",
@@ -67,7 +67,7 @@ func TestOutlierDetectionDefaults(t *testing.T) {
 		t.Errorf("without outlier_detection: %+v", got)
 	}
 	if got := decode(t, eds+`outlier_detection { base_ejection_time { seconds: 400 } }`).OutlierDetection.MaxEjectionTime; got != 400*time.Second {
-		t.Errorf("the longest ejection is %v; must not be below one ejection", got)
+		t.Errorf("maximum ejection time = %v; must not be below the base", got)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// Names to ask for are at most 255 bytes long (A101).
+// A resource name has at most 255 bytes (A101).
 func TestSNI(t *testing.T) {
 	for _, length := range []int{255, 256} {
 		m := new(clusterv3.Cluster)
@@ -177,7 +177,7 @@ func TestReportsAndMetadata(t *testing.T) {
 		t.Errorf("labels %q, %q", u.TelemetryLabel("service_name"), u.TelemetryLabel("service_namespace"))
 	}
 	if u.LoadReports == nil || !u.LoadReports.Equal(u.Server()) {
-		t.Errorf("load is reported to %v; must be where the cluster came from (A47)", u.LoadReports)
+		t.Errorf("LoadReports = %v; want the server that sent the cluster (A47)", u.LoadReports)
 	}
 	if all := decode(t, eds+`lrs_report_endpoint_metrics: "named_metrics.*" lrs_report_endpoint_metrics: "named_metrics.a"`).ReportMetrics; !all.AllNamed || all.Named != nil {
 		t.Errorf("all named metrics: %+v", all)

@@ -18,7 +18,7 @@ const (
 	endpoints  = 100
 )
 
-// assignment is a resource of 100 endpoints in 4 localities.
+// assignment encodes a resource of 100 endpoints in 4 localities.
 func assignment() *endpointv3.ClusterLoadAssignment {
 	m := &endpointv3.ClusterLoadAssignment{ClusterName: "checkout"}
 	for l := range localities {
@@ -41,8 +41,8 @@ func assignment() *endpointv3.ClusterLoadAssignment {
 	return m
 }
 
-// Decoding costs few allocations, however many endpoints there are, and strings of the
-// message none.
+// The number of allocations of decoding does not depend on the number of endpoints, and strings
+// cost none.
 func TestAllocations(t *testing.T) {
 	dc := plugincase.Context(t)
 	body, err := proto.Marshal(assignment())
@@ -61,7 +61,7 @@ func TestAllocations(t *testing.T) {
 
 func BenchmarkDecode(b *testing.B) { plugincase.Bench(b, endpoint.Type(), assignment()) }
 
-// Reading the first address allocates nothing, and so does a loop over all addresses.
+// Neither Address nor a loop over Addresses allocates.
 func TestAddressAllocations(t *testing.T) {
 	e := endpoint.New("10.0.0.1:80", "10.0.0.2:80")
 	var n int
@@ -76,14 +76,14 @@ func TestAddressAllocations(t *testing.T) {
 	}
 }
 
-// An endpoint that is nil or has no address answers nothing.
+// An endpoint that is nil or has no addresses returns "".
 func TestNoAddress(t *testing.T) {
 	for _, e := range []*endpoint.Endpoint{nil, new(endpoint.Endpoint)} {
 		for a := range e.Addresses() {
-			t.Errorf("address %q", a)
+			t.Errorf("Addresses yields %q; want nothing", a)
 		}
 		if a := e.Address(); a != "" {
-			t.Errorf("address %q", a)
+			t.Errorf("Address = %q; want none", a)
 		}
 	}
 }

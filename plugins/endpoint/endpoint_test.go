@@ -22,7 +22,7 @@ func TestCases(t *testing.T) {
 	plugincase.Run(t, endpoint.Type(), func() proto.Message { return new(endpointv3.ClusterLoadAssignment) })
 }
 
-// The laws of updates hold where everything is there, too.
+// TestKit runs the conformance kit on a resource that sets every field.
 func TestKit(t *testing.T) {
 	plugincase.Kit(t, plugintest.Plugin{
 		Type: endpoint.Type(), NameField: "cluster_name",
@@ -47,16 +47,16 @@ func TestDropsHaveEveryDenominator(t *testing.T) {
 	}
 }
 
-// A proxy keeps localities that have no weight, which gRPC does not.
+// Profile Envoy keeps localities without weight. Profile gRPC drops them.
 func TestUnweightedLocalities(t *testing.T) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	const text = `cluster_name: "c" endpoints { locality { zone: "a" } } endpoints { locality { zone: "b" } load_balancing_weight { value: 3 } }`
 	if u := decode(t, text); len(u.Localities) != 1 {
-		t.Errorf("gRPC keeps %+v", u.Localities)
+		t.Errorf("profile gRPC keeps %+v", u.Localities)
 	}
 	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, text, plugincase.Profile(resource.Envoy))
 	if len(u.Localities) != 2 || u.Localities[0].Weight != 0 || u.Localities[1].Weight != 3 {
-		t.Errorf("a proxy keeps %+v", u.Localities)
+		t.Errorf("profile Envoy keeps %+v", u.Localities)
 	}
 }
 
@@ -95,12 +95,12 @@ func TestPriorities(t *testing.T) {
 		}
 		_, err := plugincase.Decode(t, endpoint.Type(), m)
 		if (err == nil) != c.want || err != nil && !strings.Contains(err.Error(), "must not leave out a lower number (A27)") {
-			t.Errorf("%d localities, the last one with priority %d: %v; want them accepted: %t", c.count, c.last, err, c.want)
+			t.Errorf("%d localities, the last one with priority %d: %v; want accepted: %t", c.count, c.last, err, c.want)
 		}
 	}
 }
 
-// Endpoints beside a list collection do not count (A95).
+// The decoder drops the endpoints of a locality that has a list collection (A95).
 func TestCollection(t *testing.T) {
 	u := decode(t, `cluster_name: "c" endpoints { locality { zone: "a" } load_balancing_weight { value: 1 }
 		lb_endpoints { endpoint { address { socket_address { address: "10.0.0.1" port_value: 2 } } } }
@@ -110,7 +110,7 @@ func TestCollection(t *testing.T) {
 	}
 }
 
-// What an endpoint says of itself, and the proxy that it inherits.
+// TestEndpoints checks the fields of endpoints, and that they inherit the locality's proxy.
 func TestEndpoints(t *testing.T) {
 	const proxy = `typed_filter_metadata { key: "envoy.http11_proxy_transport_socket.proxy_address" value { [type.googleapis.com/envoy.config.core.v3.Address] { socket_address { address: "10.0.0.9" port_value: 3128 } } } }`
 	u := decode(t, `cluster_name: "c"
@@ -122,12 +122,12 @@ func TestEndpoints(t *testing.T) {
 				metadata { filter_metadata { key: "envoy.lb" value { fields { key: "hash_key" value { number_value: 1 } } } } `+strings.ReplaceAll(proxy, "10.0.0.9", "10.0.0.8")+` } } }
 		endpoints { locality { zone: "b" } load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: "10.0.0.3" port_value: 2 } } } } }`)
 	if len(u.Localities) != 2 {
-		t.Fatalf("%d localities; must be those with weight", len(u.Localities))
+		t.Fatalf("%d localities; want only the two with weight", len(u.Localities))
 	}
 	a, b := &u.Localities[0], &u.Localities[1]
 	first, second := &a.Endpoints[0], &a.Endpoints[1]
 	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, slices.Collect(first.Addresses())); diff != "" || first.Hostname != "h" || first.HashKey() != "k" || first.Weight != 1 {
-		t.Errorf("the first is %+v", first)
+		t.Errorf("first endpoint = %+v", first)
 	}
 	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey() != "" {
 		t.Errorf("health %v, %v; hash key %q", first.Health, second.Health, second.HashKey())
@@ -138,7 +138,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// In profile Envoy, an address that is no socket address is left out.
+// Profile Envoy leaves out addresses that are not socket addresses.
 func TestEnvoyAddresses(t *testing.T) {
 	m := new(endpointv3.ClusterLoadAssignment)
 	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, `cluster_name: "c" endpoints {

@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/lbendpoint"
 )
 
-// In profile Envoy, an address that is no socket address is left out.
+// Profile Envoy leaves out addresses that are not socket addresses.
 func TestEnvoyAddresses(t *testing.T) {
 	u := plugincase.Read[*lbendpoint.Update](t, lbendpoint.Type(), new(endpointv3.LbEndpoint), `endpoint { address { pipe { path: "/s" } }
 		additional_addresses { address { envoy_internal_address { server_listener_name: "main" } } }

@@ -25,7 +25,7 @@ func packed(tb testing.TB, m proto.Message) *anypb.Any {
 	return a
 }
 
-// api is the listener of a client, whose manager has the filters fault and router.
+// api is a client's listener whose manager has the filters fault and router.
 func api(tb testing.TB) proto.Message {
 	tb.Helper()
 	filter := func(name string, m proto.Message) *hcmv3.HttpFilter {

@@ -22,7 +22,7 @@ import (
 
 const managerFilter = `filters { name: "m" typed_config { ` + managerAny + ` { rds { route_config_name: "r" config_source { ads { } } } ` + routerText + ` } } } `
 
-// chains is a listener whose chains have these names and matches, in turn.
+// chains returns a listener. The arguments alternate between the name of a chain and its match.
 func chains(matches ...string) string {
 	var b strings.Builder
 	b.WriteString(address + `default_filter_chain { name: "default" ` + managerFilter + `} `)
@@ -56,9 +56,9 @@ func TestFilterChain(t *testing.T) {
 	for _, test := range []struct{ local, remote, want string }{
 		{"11.0.0.1:80", "1.1.1.1:1", "four"},
 		{"10.0.0.1:80", "1.1.1.1:1", "ten"},
-		{"10.2.0.1:80", "1.1.1.1:1", "ten"}, // a chain that never matches is as if it were not there
+		{"10.2.0.1:80", "1.1.1.1:1", "ten"}, // the chain for 10.2.0.0 never matches and is ignored
 		{"10.1.0.1:80", "1.1.1.1:1", "ten raw"},
-		{"10.1.0.1:80", "127.0.0.1:1", "default"}, // raw_buffer is more than no protocol, and is decided first
+		{"10.1.0.1:80", "127.0.0.1:1", "default"}, // raw_buffer is more specific than no protocol, and decides before the source
 		{"10.3.0.1:80", "10.3.0.1:1", "local"},
 		{"10.3.0.1:80", "127.0.0.9:7", "local"},
 		{"10.3.0.1:80", "1.1.1.1:8", "outside"},
@@ -66,7 +66,7 @@ func TestFilterChain(t *testing.T) {
 		{"10.4.0.1:80", "192.168.9.9:9", "port"},
 		{"10.4.0.1:80", "192.168.9.9:8", "sources"},
 		{"10.4.0.1:80", "192.168.1.9:9", "nearer"},
-		{"10.4.0.1:80", "192.168.1.9:8", "default"}, // what was decided is not taken back
+		{"10.4.0.1:80", "192.168.1.9:8", "default"}, // the choice by source prefix is final, even if no port matches
 		{"10.4.0.1:80", "1.1.1.1:9", "default"},
 		{"10.5.0.1:80", "192.168.1.1:9", "direct"},
 		{"10.5.0.1:80", "1.1.1.1:9", "default"},
@@ -86,7 +86,7 @@ func TestFilterChain(t *testing.T) {
 	}
 }
 
-// What a chain is for can be read.
+// TestMatch checks the exported fields of a chain's match.
 func TestMatch(t *testing.T) {
 	u := decode(t, chains("one", `destination_port { value: 80 } prefix_ranges { address_prefix: "10.1.2.3" prefix_len { value: 8 } }
 		server_names: "a.example" transport_protocol: "tls" application_protocols: "h2" direct_source_prefix_ranges { address_prefix: "::1" prefix_len { value: 128 } }
@@ -98,21 +98,21 @@ func TestMatch(t *testing.T) {
 		Sources: prefix("192.168.0.0/16"), SourcePorts: []uint32{7, 8},
 	}
 	if got := u.FilterChains[0].Match; !got.Equal(want) {
-		t.Errorf("%+v; want %+v", got, want)
+		t.Errorf("match = %+v; want %+v", got, want)
 	}
 	if got := u.FilterChains[1].Match; !got.Equal(listener.Match{}) {
-		t.Errorf("%+v; want nothing", got)
+		t.Errorf("match of a chain without criteria = %+v; want the zero value", got)
 	}
 }
 
-// Without chains, there is the one for all connections, or none.
+// Without chains, a connection gets the default chain, or none.
 func TestNoChains(t *testing.T) {
 	c := conn("10.0.0.1:80", "1.1.1.1:1")
 	if got := decode(t, chains()).FilterChain(c); got == nil || got.Name != "default" {
-		t.Errorf("%+v; want the default one", got)
+		t.Errorf("chain = %+v; want the default chain", got)
 	}
 	if got := new(listener.Update).FilterChain(c); got != nil {
-		t.Errorf("%+v; want none", got)
+		t.Errorf("chain = %+v; want nil", got)
 	}
 }
 
@@ -129,17 +129,17 @@ func TestConnOf(t *testing.T) {
 	defer c.Close()
 	got := listener.ConnOf(c)
 	if got.Remote.String() != l.Addr().String() || got.Local.String() != c.LocalAddr().String() {
-		t.Errorf("the ends are %v", got)
+		t.Errorf("ConnOf = %v; want the addresses of the connection", got)
 	}
 	a, b := net.Pipe()
 	defer a.Close()
 	defer b.Close()
 	if got := listener.ConnOf(a); got != (listener.Conn{}) {
-		t.Errorf("the ends of a pipe are %v", got)
+		t.Errorf("ConnOf(pipe) = %v; want no addresses", got)
 	}
 }
 
-// random is a listener whose chains have few addresses in common with many.
+// random returns a listener whose chains match few addresses, so that many overlap.
 func random(rnd *rand.Rand, n int) *listenerv3.Listener {
 	cidr := func() *corev3.CidrRange {
 		if rnd.IntN(4) == 0 {
@@ -172,8 +172,8 @@ func random(rnd *rand.Rand, n int) *listenerv3.Listener {
 	return l
 }
 
-// bruteForce narrows the chains down, one criterion after the other, by looking at each:
-// of what is left, what matches most specifically stays.
+// bruteForce finds a chain by narrowing the list down, one criterion after the other. After each
+// criterion it keeps the most specific matches.
 func bruteForce(l *listenerv3.Listener, c listener.Conn) string {
 	left := slices.Clone(l.GetFilterChains())
 	narrow := func(score func(*listenerv3.FilterChainMatch) int) { // -1: does not match
@@ -223,8 +223,8 @@ func bruteForce(l *listenerv3.Listener, c listener.Conn) string {
 	return left[0].GetName()
 }
 
-// prefixScore is the length of the longest prefix that has an address, plus one; 0 where
-// there are no prefixes.
+// prefixScore returns one more than the length of the longest matching prefix, or 0 if there are no
+// prefixes.
 func prefixScore(list []*corev3.CidrRange, a netip.Addr) int {
 	if len(list) == 0 {
 		return 0
@@ -239,7 +239,7 @@ func prefixScore(list []*corev3.CidrRange, a netip.Addr) int {
 	return best
 }
 
-// FilterChain finds what looking at every chain finds.
+// FilterChain finds the same chain as a search through all chains.
 func TestFilterChainAgreesWithBruteForce(t *testing.T) {
 	manager := new(listenerv3.FilterChain)
 	if err := prototext.Unmarshal([]byte(managerFilter), manager); err != nil {
@@ -260,7 +260,7 @@ func TestFilterChainAgreesWithBruteForce(t *testing.T) {
 		}
 		u, err := plugincase.DecodeBytes(dc, listener.Type(), body)
 		if err != nil {
-			continue // chains that are the same
+			continue // two chains with the same match
 		}
 		valid++
 		for range 50 {
@@ -270,13 +270,13 @@ func TestFilterChainAgreesWithBruteForce(t *testing.T) {
 				got = chain.Name
 			}
 			if got != want {
-				t.Fatalf("seed %d: %v has the chain %q; looking at each finds %q in %v", seed, c, got, want, l)
+				t.Fatalf("seed %d: %v gets chain %q; a search finds %q in %v", seed, c, got, want, l)
 			}
 			found += cmp.Compare(got, "")
 		}
 	}
 	if valid < 500 || found < 5000 {
-		t.Errorf("%d listeners and %d connections with a chain are too few to show anything", valid, found)
+		t.Errorf("%d valid listeners and %d connections with a chain; want more", valid, found)
 	}
 }
 
@@ -293,8 +293,7 @@ func randomEnd(rnd *rand.Rand) netip.AddrPort {
 	return netip.AddrPortFrom(a, uint16(1+rnd.IntN(4)))
 }
 
-// A listener that means more alternatives than can be looked up is rejected before they
-// are made.
+// The decoder rejects a listener with too many alternatives before it creates them.
 func TestTooManyAlternatives(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
@@ -311,7 +310,7 @@ func TestTooManyAlternatives(t *testing.T) {
 	}
 }
 
-// The chains of a listener share the limit of alternatives. They may reach it.
+// All chains of a listener share the limit of alternatives. A listener may reach it.
 func TestChainsShareTheLimitOfAlternatives(t *testing.T) {
 	var b strings.Builder
 	for i := range 512 {
@@ -333,11 +332,11 @@ func TestChainsShareTheLimitOfAlternatives(t *testing.T) {
 
 func TestChainWithoutFiltersHasNoManager(t *testing.T) {
 	if m := new(listener.FilterChain).Manager(); m != nil {
-		t.Errorf("the manager of a chain without filters is %v; want none", m)
+		t.Errorf("Manager of a chain without filters = %v; want nil", m)
 	}
 }
 
-// mixed is a listener of n chains for prefixes of all lengths.
+// mixed encodes a listener of n chains for prefixes of all lengths.
 func mixed(tb testing.TB, n int) *listener.Update {
 	tb.Helper()
 	matches := make([]string, 0, 2*n)
@@ -352,10 +351,10 @@ func TestFilterChainAllocatesNothing(t *testing.T) {
 	c := conn("10.0.99.0:80", "1.1.1.1:100")
 	if n := testing.AllocsPerRun(100, func() {
 		if u.FilterChain(c).Name != "99" {
-			t.Error("the wrong chain")
+			t.Error("FilterChain returned the wrong chain")
 		}
 	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("FilterChain allocates %v times; want 0", n)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestCases(t *testing.T) {
 	plugincase.Run(t, listener.Type(), func() proto.Message { return new(listenerv3.Listener) })
 }
 
-// The laws of updates hold where everything is there, too.
+// TestKit runs the conformance kit on a resource that sets every field.
 func TestKit(t *testing.T) {
 	plugincase.Kit(t, plugintest.Plugin{
 		Type: listener.Type(), NameField: "name",
@@ -58,7 +58,7 @@ func TestClient(t *testing.T) {
 	}
 	f := u.API.Filters
 	if len(f) != 3 || f[0].Name != "f" || f[1].Skipped != "it is optional, and there is no such filter for a client" || f[2].Config != (router.Config{}) {
-		t.Fatalf("filters %+v", f)
+		t.Fatalf("filters = %+v", f)
 	}
 	config, ok := f[0].Config.(fault.Config)
 	if !ok || config.Delay != nil || *config.Abort != (fault.Abort{PerMillion: 1_000_000, Code: 14}) || *config.MaxActive != 2 {
@@ -69,7 +69,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-// A program's own filter, in a TypedStruct.
+// A program can register its own filter, configured by a TypedStruct.
 func TestOwnFilter(t *testing.T) {
 	own := plugincase.Extend(func(r resource.Registrar) {
 		r.Extend(&resource.HTTPFilter{
@@ -112,7 +112,7 @@ func TestServer(t *testing.T) {
 	}
 }
 
-// In profile Envoy, what is not known is kept as it came.
+// Profile Envoy keeps unknown extensions in their received form.
 func TestEnvoyKeepsWhatItDoesNotKnow(t *testing.T) {
 	u := decode(t, `filter_chains { filters { name: "x" `+unknownAny+` } transport_socket { name: "t" `+unknownAny+` } }
 		filter_chains { filters { name: "m" typed_config { `+managerAny+` { stat_prefix: "s" rds { config_source { ads { } } route_config_name: "r" } http_filters { name: "h" `+unknownAny+` }
@@ -129,7 +129,7 @@ func TestEnvoyKeepsWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
-// A disabled filter is read and checked like any other, and may be the last one (A39).
+// The decoder validates a disabled filter like any other. The last filter may be disabled (A39).
 func TestDisabledFilter(t *testing.T) {
 	u := decode(t, `api_listener { api_listener { `+managerAny+` { rds { route_config_name: "r" config_source { ads { } } }
 		http_filters { name: "f" disabled: true typed_config { [type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { max_active_faults { value: 2 } } } }
@@ -140,15 +140,15 @@ func TestDisabledFilter(t *testing.T) {
 	}
 }
 
-// The decoder does not read the server's fields of a client's Listener, and skips an optional
-// filter whose configuration is discovered.
+// The decoder ignores the server fields of a client's Listener, and skips an optional filter whose
+// configuration is discovered.
 func TestClientReadsItsPartOnly(t *testing.T) {
 	const chain = ` { name: "c" filters { name: "m" typed_config { ` + managerAny + ` { rds { route_config_name: "other" config_source { ads { } } } ` + routerText + ` } } } } `
 	u := decode(t, `api_listener { api_listener { `+managerAny+` { rds { route_config_name: "r" config_source { ads { } } }
 		http_filters { name: "e" is_optional: true config_discovery { config_source { ads { } } type_urls: "x" } } `+routerText+` } } }
 		`+address+`filter_chains`+chain+`default_filter_chain`+chain)
 	if u.FilterChains != nil || u.DefaultFilterChain != nil || u.Address != "" {
-		t.Errorf("listener %+v; must have nothing of a server", u)
+		t.Errorf("listener = %+v; want no server fields", u)
 	}
 	if !slices.Equal(refs(u), []string{"r"}) {
 		t.Errorf("refs %q", refs(u))

@@ -7,8 +7,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// An update that no decoder made finds its filter chains by searching them, by the rules of
-// a decoded one.
+// An update that does not come from a decoder finds filter chains by a search. The result is the
+// same.
 func TestLiteralFilterChain(t *testing.T) {
 	u := &listener.Update{
 		FilterChains: []listener.FilterChain{
@@ -24,7 +24,7 @@ func TestLiteralFilterChain(t *testing.T) {
 	}
 	for name, u := range map[string]*listener.Update{"nil": nil, "zero": {}} {
 		if c := u.FilterChain(listener.Conn{}); c != nil {
-			t.Errorf("the filter chain of %s is %+v", name, c)
+			t.Errorf("FilterChain of %s = %+v; want nil", name, c)
 		}
 	}
 }

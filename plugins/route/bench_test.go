@@ -16,8 +16,8 @@ func to(cluster string) *routev3.Route_Route {
 	return &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}}
 }
 
-// hosts is a gateway's RouteConfiguration: in each of 50 virtual hosts, four routes by
-// prefix and header, and one by a regular expression that all have.
+// hosts encodes the RouteConfiguration of a gateway. Each of its 50 virtual hosts has four routes
+// by prefix and header, and one by a regular expression that all hosts share.
 func hosts() *routev3.RouteConfiguration {
 	rc := &routev3.RouteConfiguration{Name: "routes"}
 	for i := range 50 {
@@ -42,7 +42,7 @@ func hosts() *routev3.RouteConfiguration {
 	return rc
 }
 
-// methods is a RouteConfiguration of one virtual host with a route for each method.
+// methods encodes a RouteConfiguration of one virtual host with a route for each method.
 func methods(tb testing.TB) *routev3.RouteConfiguration {
 	tb.Helper()
 	m, err := services(tb, 5000).Proto()

@@ -2,7 +2,7 @@ package route
 
 import "testing"
 
-// Of a million rolls, as many match as the fraction says. They are the lowest ones.
+// A fraction matches as many of a million random numbers as it states, and these are the lowest.
 func TestRollsOfAFraction(t *testing.T) {
 	for _, c := range []struct {
 		perMillion, roll uint32

@@ -6,8 +6,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// An update that no decoder made finds its virtual hosts by searching them, by the rules of
-// a decoded one.
+// An update that does not come from a decoder finds virtual hosts by a search. The result is the
+// same.
 func TestLiteralVirtualHost(t *testing.T) {
 	u := &route.Update{VirtualHosts: []route.VirtualHost{
 		{Name: "any", Domains: []string{"*"}},
@@ -21,12 +21,12 @@ func TestLiteralVirtualHost(t *testing.T) {
 	}
 	for name, u := range map[string]*route.Update{"nil": nil, "zero": {}} {
 		if h := u.VirtualHost("x"); h != nil {
-			t.Errorf("the virtual host of %s is %+v", name, h)
+			t.Errorf("VirtualHost of %s = %+v; want nil", name, h)
 		}
 	}
 }
 
-// A regular expression that is absent matches no path.
+// A nil regular expression matches no path.
 func TestLiteralRegex(t *testing.T) {
 	h := &route.VirtualHost{Routes: []route.Route{{Path: route.Regex{}}, {Name: "second", Path: route.Prefix{}}}}
 	if r := h.Match("/a/b", nil); r == nil || r.Name != "second" {

@@ -68,7 +68,7 @@ func TestMatchHeaders(t *testing.T) {
 	}
 }
 
-// Routes that gRPC does not follow are passed over, and the next one is looked at.
+// Match skips routes that gRPC ignores, and tries the next one.
 func TestMatchPassesOver(t *testing.T) {
 	u := decode(t, `virtual_hosts { domains: "*"
 		routes { match { prefix: "" query_parameters { name: "x" } } route { cluster: "a" } }
@@ -77,25 +77,26 @@ func TestMatchPassesOver(t *testing.T) {
 		routes { match { prefix: "" runtime_fraction { default_value { numerator: 0 } } } route { cluster: "b" } }
 		routes { match { prefix: "" runtime_fraction { default_value { numerator: 100 } } } redirect { } } }`)
 	if r := u.VirtualHosts[0].Match("/a", nil); r != &u.VirtualHosts[0].Routes[4] || r.Action != nil {
-		t.Errorf("the route is %+v; must be the last, whose action is none that gRPC has", r)
+		t.Errorf("Match = %+v; want the last route, whose action gRPC does not support", r)
 	}
 }
 
-// Shares of calls are what they are said to be.
-// Only the letters from A to Z have another case, with a table of routes and without one.
+// A fractional route matches its share of the calls. Case is ignored for ASCII letters only, with
+// and without a table of routes.
 func TestMatchIgnoresTheCaseOfLetters(t *testing.T) {
 	const text = `routes { match { path: "/AZaz@[" case_sensitive { value: false } } route { cluster: "a" } } `
 	for _, routes := range []int{1, 20} {
 		h := &decode(t, `virtual_hosts { domains: "*" `+strings.Repeat(text, routes)+`}`).VirtualHosts[0]
 		for path, want := range map[string]bool{"/AZaz@[": true, "/azAZ@[": true, "/bzAZ@[": false, "/ayAZ@[": false, "/azaz`[": false, "/azaz@{": false} {
 			if got := h.Match(path, nil) != nil; got != want {
-				t.Errorf("one of %d routes matches %s: %t; want %t", routes, path, got, want)
+				t.Errorf("with %d routes, path %s matches: %t; want %t", routes, path, got, want)
 			}
 		}
 	}
 }
 
-// Routes with prefixes of many lengths, and with many of one length, are found in their order.
+// Match respects the order of routes whose prefixes have many different lengths, or all the same
+// length.
 func TestMatchManyPrefixesOfOnePath(t *testing.T) {
 	var b strings.Builder
 	for i := range 200 {
@@ -105,7 +106,7 @@ func TestMatchManyPrefixesOfOnePath(t *testing.T) {
 	for i := range 200 {
 		n := strconv.Itoa(i)
 		if r := h.Match("/"+strings.Repeat("a", 100), route.Metadata{"n": {n}}); r == nil || r.Action != (route.Cluster{Name: n}) {
-			t.Fatalf("the call for route %d has %+v", i, r)
+			t.Fatalf("the call for route %d gets %+v", i, r)
 		}
 	}
 }
@@ -123,7 +124,7 @@ func TestMatchFraction(t *testing.T) {
 	}
 }
 
-// naive finds the first route without any table.
+// naive finds the first matching route without a table.
 func naive(routes []*routev3.Route, path string) int {
 	for i, r := range routes {
 		p, fold := path, r.GetMatch().GetCaseSensitive() != nil && !r.GetMatch().GetCaseSensitive().GetValue()
@@ -138,7 +139,7 @@ func naive(routes []*routev3.Route, path string) int {
 	return -1
 }
 
-// randomRoutes are routes with short paths of few letters, so that many match.
+// randomRoutes returns routes with short paths of few letters, so that many match.
 func randomRoutes(rnd *rand.Rand, n int) []*routev3.Route {
 	out := make([]*routev3.Route, 0, n)
 	for range n {
@@ -162,7 +163,7 @@ func randomPath(rnd *rand.Rand, most int) string {
 	return string(b)
 }
 
-// Match finds what looking at every route finds.
+// Match finds the same route as a search through all routes.
 func TestMatchAgreesWithNaive(t *testing.T) {
 	for seed := range uint64(100) {
 		rnd := rand.New(rand.NewPCG(seed, 5))
@@ -177,13 +178,13 @@ func TestMatchAgreesWithNaive(t *testing.T) {
 			want := naive(m.GetVirtualHosts()[0].GetRoutes(), path)
 			got := h.Match(path, nil)
 			if want < 0 && got != nil || want >= 0 && got != &h.Routes[want] {
-				t.Fatalf("seed %d: Match(%q) = %+v; the first is %d", seed, path, got, want)
+				t.Fatalf("seed %d: Match(%q) = %+v; want the first match, %d", seed, path, got, want)
 			}
 		}
 	}
 }
 
-// services is a virtual host with one route a method, as control planes write them.
+// services decodes a virtual host with a route for each method, as control planes send it.
 func services(tb testing.TB, routes int) *route.Update {
 	tb.Helper()
 	var b strings.Builder
@@ -201,13 +202,13 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		h := u.VirtualHost("b.a.example")
 		if r := h.Match("/acme.v1.Service99/Method", headers); r == nil || r.Action != (route.Cluster{Name: "c99"}) {
-			t.Error("the wrong route")
+			t.Error("Match returned the wrong route")
 		}
 		if r := h.Match("/ACME.v1.Other/Method", headers); r == nil || r.Action != (route.Cluster{Name: "x"}) {
-			t.Error("the wrong route")
+			t.Error("Match returned the wrong route")
 		}
 	}); n > 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("Match allocates %v times; want 0", n)
 	}
 }
 

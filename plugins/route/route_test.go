@@ -20,7 +20,7 @@ func TestCases(t *testing.T) {
 	plugincase.Run(t, route.Type(), func() proto.Message { return new(routev3.RouteConfiguration) })
 }
 
-// The laws of updates hold where everything is there, too.
+// TestKit runs the conformance kit on a resource that sets every field.
 func TestKit(t *testing.T) {
 	plugincase.Kit(t, plugintest.Plugin{
 		Type: route.Type(), NameField: "name",
@@ -28,13 +28,13 @@ func TestKit(t *testing.T) {
 	}, "testdata/full")
 }
 
-// decode decodes a RouteConfiguration; text is what follows its name.
+// decode decodes a RouteConfiguration. The text follows its name.
 func decode(t testing.TB, text string, opts ...plugincase.Option) *route.Update {
 	t.Helper()
 	return plugincase.Read[*route.Update](t, route.Type(), new(routev3.RouteConfiguration), `name: "r" `+text, opts...)
 }
 
-// one is a RouteConfiguration of one route, and first is that route.
+// one is a RouteConfiguration with one route, and first is this route.
 func one(routeText string) string {
 	return `virtual_hosts { domains: "*" routes { ` + routeText + ` } }`
 }
@@ -65,7 +65,7 @@ func TestAutoHostRewriteIsForTrustedServers(t *testing.T) {
 		t.Error("a trusted server does not rewrite authorities (A81)")
 	}
 	if first(decode(t, one(`match { prefix: "" } route { cluster: "c" auto_host_rewrite { } }`), plugincase.Trusted())).AutoHostRewrite {
-		t.Error("authorities are rewritten though the route says not to")
+		t.Error("auto_host_rewrite = false rewrites authorities")
 	}
 }
 
@@ -99,12 +99,12 @@ func TestHashPolicies(t *testing.T) {
 		t.Fatalf("policies %+v", got)
 	}
 	if s := got[0].Regex.ReplaceAllString("abc", got[0].Substitution); s != "bc$-a" {
-		t.Errorf("abc is rewritten to %q", s)
+		t.Errorf("the substitution rewrites abc to %q", s)
 	}
 }
 
-// A substitution becomes a template of package regexp. \0 to \9 are groups. Another character
-// after a backslash stands for itself, and so does a backslash at the end.
+// The decoder converts a substitution to a template of package regexp. \0 to \9 are groups. Any
+// other character after a backslash is literal, and so is a backslash at the end.
 func TestSubstitutions(t *testing.T) {
 	for substitution, want := range map[string]string{
 		`\0`: "${0}", `\9`: "${9}", `\1\2`: "${1}${2}", `\10`: "${1}0", `\/`: "/", `\:`: ":", `\\1`: `\1`, `\`: `\`, `a\`: `a\`, "$1": "$$1", "": "",
@@ -128,7 +128,7 @@ func TestSpecifiers(t *testing.T) {
 	}))
 	r := u.VirtualHosts[0].Match("/a/b", nil)
 	if r == nil || r.Action != (route.Specifier{Name: "p"}) || u.Specifiers["p"].Name != "choose" {
-		t.Errorf("the route to an optional plugin that nobody knows must be passed over: %+v, %+v", r, u.Specifiers)
+		t.Errorf("the route to an optional unknown plugin must be ignored: %+v, %+v", r, u.Specifiers)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/xdstest/plugintest"
 )
 
-// The content of a certificate says where it stands, and nothing is read.
+// The update has the source of a certificate's content. The decoder reads no file.
 func TestCertificate(t *testing.T) {
 	u, err := plugintest.Decode(t, Type(), "", &tlsv3.Secret{Name: "server", Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 		CertificateChain: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: "pem"}},
@@ -30,7 +30,7 @@ func TestCertificate(t *testing.T) {
 	}
 }
 
-// An empty message in a oneof is another thing than none.
+// The decoder distinguishes an empty message in a oneof from an absent one.
 func TestSystemRoots(t *testing.T) {
 	u, err := plugintest.Decode(t, Type(), "", &tlsv3.Secret{Name: "roots", Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
 		SystemRootCerts: &tlsv3.CertificateValidationContext_SystemRootCerts{},
@@ -39,11 +39,11 @@ func TestSystemRoots(t *testing.T) {
 		t.Fatal(err)
 	}
 	if v, ok := u.(*Update).Content.(Validation); !ok || v.SystemRoots == nil || v.TrustedCA != nil {
-		t.Errorf("content %+v; want the roots of the system", u.(*Update).Content)
+		t.Errorf("content %+v; want the system roots", u.(*Update).Content)
 	}
 }
 
-// No text, log or JSON of a secret has its content, whatever kind of secret it is.
+// No text, log or JSON form of a secret shows its content, for any kind of secret.
 func TestSecretsAreNotShown(t *testing.T) {
 	const content = "hunter2"
 	text := &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: content}}
@@ -73,12 +73,12 @@ func TestSecretsAreNotShown(t *testing.T) {
 			}
 			for _, hidden := range []string{content, base64.StdEncoding.EncodeToString([]byte(content)), fmt.Sprintf("%d", []byte(content))} {
 				if strings.Contains(shown, hidden) {
-					t.Errorf("%s has the secret's content", shown)
+					t.Errorf("%s shows the secret's content", shown)
 				}
 			}
 		}
 		if !strings.Contains(string(encoded), "secret\\u003e") {
-			t.Errorf("%s does not say that there is content", encoded)
+			t.Errorf("%s does not show that the secret has content", encoded)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func packed(t *testing.T, m proto.Message) *anypb.Any {
 	return a
 }
 
-// largeRoutes has 5,000 routes, each with a regular expression of its own.
+// largeRoutes has 5,000 routes, each with its own regular expression.
 func largeRoutes() proto.Message {
 	h := &routev3.VirtualHost{Name: "v", Domains: []string{"*"}}
 	for i := range 5000 {
@@ -153,8 +153,7 @@ func listenerWithRules(t *testing.T) proto.Message {
 	}
 }
 
-// Large valid configurations are within the default limits. With tight limits they are
-// rejected.
+// Large valid configurations fit in the default limits. Tight limits reject them.
 func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
 	roomy := resource.Limits{}.WithDefaults()
 	roomy.ResourceSize, roomy.ResourceRegexps = roomy.ResourceSize*7/8, roomy.ResourceRegexps/2
@@ -170,7 +169,7 @@ func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
 		{largeEndpoints(t), resource.Limits{ResourceSize: 8 << 20}, "ResourceSize"},
 		{largeListener(t), resource.Limits{ResourceSize: 200 << 10}, "filter_chains = 1000 elements of"},
 	} {
-		set := types(t) // of its own: compiled expressions are shared
+		set := types(t) // a new set: compiled expressions are shared
 		body, err := proto.Marshal(test.message)
 		if err != nil {
 			t.Fatal(err)
@@ -191,7 +190,7 @@ func TestLargeConfigurationsAreWithinLimits(t *testing.T) {
 			return err
 		}
 		if err := decode(test.tight.WithDefaults()); err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s with tight limits: error = %v, want %q in it", typ.ShortName(), err, test.says)
+			t.Errorf("%s with tight limits: error = %v, want it to contain %q", typ.ShortName(), err, test.says)
 		}
 		if err := decode(roomy); err != nil {
 			t.Errorf("%s: %v", typ.ShortName(), err)

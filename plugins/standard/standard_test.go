@@ -34,7 +34,7 @@ func TestRegister(t *testing.T) {
 	var got []string
 	for _, typ := range types(t).All() {
 		got = append(got, typ.Name)
-		// By the specification, absence deletes listeners and clusters only.
+		// The specification lets absence delete only listeners and clusters.
 		if want := typ.ShortName() == "Listener" || typ.ShortName() == "Cluster"; typ.Complete != want {
 			t.Errorf("%s: Complete = %v; want %v", typ.Name, typ.Complete, want)
 		}
@@ -48,7 +48,7 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// listenerBody is an encoded Listener of a client, with routes within.
+// listenerBody encodes a client's Listener with inlined routes.
 func listenerBody(t *testing.T, routes *routev3.RouteConfiguration) []byte {
 	t.Helper()
 	router, err := anypb.New(new(routerv3.Router))
@@ -86,7 +86,7 @@ func toCluster(name string) *routev3.Route {
 	}
 }
 
-// A listener refers to the clusters of the routes that it carries.
+// A listener refers to the clusters of its inlined routes.
 func TestInlineRoutes(t *testing.T) {
 	u, err := decodeListener(t, &routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{{Domains: []string{"*"}, Routes: []*routev3.Route{toCluster("a")}}}})
 	if err != nil {
@@ -110,7 +110,7 @@ func TestInlineRoutes(t *testing.T) {
 	}
 }
 
-// What is wrong with inlined routes is wrong with the listener, at its place.
+// The listener reports the violations of its inlined routes, with their full path.
 func TestWrongInlineRoutes(t *testing.T) {
 	_, err := decodeListener(t, &routev3.RouteConfiguration{VirtualHosts: []*routev3.VirtualHost{{Routes: []*routev3.Route{{}}}}})
 	const want = "api_listener.api_listener.route_config.virtual_hosts[0].domains; must not be empty, and " +

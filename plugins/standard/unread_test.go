@@ -11,15 +11,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A field that no decoder reads is skipped, also where the message in it is malformed. A
-// malformed message in a field that is read, and a field that is cut off, reject the
-// resource.
+// The decoder skips an unread field, even if the message in it is malformed. It rejects a resource
+// with a malformed message in a field that it reads, or with a truncated field.
 func TestUnreadMalformedBytes(t *testing.T) {
 	set := types(t)
 	field := func(number protowire.Number, value ...byte) []byte {
 		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
 	}
-	garbage := []byte{0xff, 0xff, 0xff} // a tag that has no end
+	garbage := []byte{0xff, 0xff, 0xff} // a truncated tag
 	for _, test := range []struct {
 		message      string
 		base         []byte
@@ -43,16 +42,16 @@ func TestUnreadMalformedBytes(t *testing.T) {
 			return err
 		}
 		if err := accepts(); err != nil {
-			t.Fatalf("%s without more: %v", test.message, err)
+			t.Fatalf("%s without further fields: %v", test.message, err)
 		}
 		if err := accepts(field(test.unread, garbage...)...); err != nil {
-			t.Errorf("%s with a malformed field %d, which nothing reads: %v", test.message, test.unread, err)
+			t.Errorf("%s with malformed field %d, which is not read: %v", test.message, test.unread, err)
 		}
 		if accepts(field(test.read, garbage...)...) == nil {
-			t.Errorf("%s with a malformed field %d, which is read, is accepted", test.message, test.read)
+			t.Errorf("%s with malformed field %d, which is read, is accepted", test.message, test.read)
 		}
 		if cut := field(test.unread, garbage...); accepts(cut[:len(cut)-1]...) == nil {
-			t.Errorf("%s whose last field is cut off is accepted", test.message)
+			t.Errorf("%s with a truncated field is accepted", test.message)
 		}
 	}
 }

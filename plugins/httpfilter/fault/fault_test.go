@@ -51,11 +51,11 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// HTTP statuses become what gRPC takes them for, that of success included (A33).
+// HTTP statuses, 200 included, map to status codes by gRPC's table (A33).
 func TestCodeOf(t *testing.T) {
 	for status, want := range map[uint32]uint32{200: 2, 400: 13, 401: 16, 403: 7, 404: 12, 429: 14, 502: 14, 503: 14, 504: 14, 500: 2} {
 		if got := CodeOf(status); got != want {
-			t.Errorf("%d becomes %d; want %d", status, got, want)
+			t.Errorf("CodeOf(%d) = %d; want %d", status, got, want)
 		}
 	}
 }

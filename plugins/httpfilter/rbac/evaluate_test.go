@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Evaluate names the policy that decided.
+// Evaluate returns the name of the policy that decided.
 func TestEvaluate(t *testing.T) {
 	const policies = `policies { key: "get" value { permissions { url_path { path { exact: "/a.B/Get" } } } principals { any: true } } }`
 	for _, tt := range []struct {
@@ -29,7 +29,7 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
-// A configuration without rules allows all calls, and rules deny a call that is nil.
+// A configuration without rules allows all calls. Rules deny a nil call.
 func TestEvaluateNothing(t *testing.T) {
 	rules, err := parse(t, `action: DENY`)
 	if err != nil {

@@ -33,8 +33,7 @@ func parse(t *testing.T, text string, loggers ...AuditLogger) (Config, error) {
 	return config, err
 }
 
-// Policies are evaluated in the order of their names, so that it is always the same one
-// that is said to match.
+// Evaluate tries policies in the order of their names, so that it always returns the same match.
 func TestPoliciesAreSorted(t *testing.T) {
 	const policy = `value { permissions { destination_port: 1 } principals { any: true } } } `
 	c, err := parse(t, `action: DENY policies { key: "b" `+policy+`policies { key: "a" `+policy)
@@ -50,7 +49,7 @@ func logger(name string) string {
 	return `logger_configs { audit_logger { name: "l" typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/` + name + `" } } } `
 }
 
-// Audit loggers must be known, unless they are optional, and their configurations good
+// An unknown audit logger must be optional, and the configurations of known ones must be valid
 // (A59).
 func TestAudit(t *testing.T) {
 	known := []AuditLogger{
@@ -88,11 +87,10 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// Rules that are only for logging are as if they were not there, their audit loggers too
-// (A41).
+// The filter ignores rules that only log, and their audit loggers (A41).
 func TestLog(t *testing.T) {
 	if c, err := parse(t, `action: LOG audit_logging_options { `+logger("unknown")+`} }`); err != nil || c.Rules != nil {
-		t.Errorf("%v, %v", c.Rules, err)
+		t.Errorf("rules that only log = %v, %v; want nil", c.Rules, err)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 func exact(text string) matcher.String { return matcher.String{Kind: matcher.Exact, Text: text} }
 
-// TestPermissionsAndPrincipals has each kind of rule, or the violation of it. Both
-// lists have one entry each, of which the other one is any.
+// TestPermissionsAndPrincipals has each kind of rule, or its violation. The other list always
+// contains only "any".
 func TestPermissionsAndPrincipals(t *testing.T) {
 	name := exact("spiffe://a")
 	header := headerRule{matcher.Header{Name: "x-a", Value: exact("b")}}
@@ -92,7 +92,7 @@ func checkRule(t *testing.T, where string, c Config, err error, of func(namedPol
 		return
 	}
 	if got := of(c.Rules.Policies[0]); !reflect.DeepEqual(got, rule(or{want})) {
-		t.Errorf("%s is read as %#v, want %#v", where, got, or{want})
+		t.Errorf("%s decodes to %#v, want %#v", where, got, or{want})
 	}
 }
 
@@ -111,8 +111,8 @@ func TestRulesThatAreRejected(t *testing.T) {
 	}
 }
 
-// TestOverride reads the configuration of a route: its rules take the place of the
-// filter's, and without rules it switches the filter off.
+// TestOverride reads the configuration of a route. Its rules replace the filter's. Without rules it
+// disables the filter.
 func TestOverride(t *testing.T) {
 	f := Filter()
 	read := func(fields map[string]any) (Config, error) {
@@ -121,11 +121,11 @@ func TestOverride(t *testing.T) {
 		return config, err
 	}
 	if c, err := read(nil); err != nil || c.Rules != nil {
-		t.Errorf("an override without rules is %+v, %v", c.Rules, err)
+		t.Errorf("override without rules = %+v, %v; want no rules", c.Rules, err)
 	}
 	c, err := read(map[string]any{"rbac": map[string]any{"rules": map[string]any{"action": "DENY"}}})
 	if err != nil || c.Rules == nil || !c.Rules.Deny {
-		t.Errorf("an override that denies is %+v, %v", c.Rules, err)
+		t.Errorf("override that denies = %+v, %v", c.Rules, err)
 	}
 	_, err = read(map[string]any{"rbac": map[string]any{"rules": map[string]any{"policies": map[string]any{"p": map[string]any{}}}}})
 	if err == nil || !strings.Contains(err.Error(), "rbac.rules.policies[p].permissions; must not be empty") {
@@ -133,7 +133,7 @@ func TestOverride(t *testing.T) {
 	}
 	for _, read := range []func(*resource.DecodeContext, resource.TypedConfig) (any, error){f.Parse, f.ParseOverride} {
 		if c, err := read(nil, typed(t, f.Config, map[string]any{"unknown": true})); err == nil {
-			t.Errorf("a field that the message has not is read as %+v", c)
+			t.Errorf("an unknown field is accepted: %+v", c)
 		}
 	}
 }
