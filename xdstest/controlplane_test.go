@@ -43,7 +43,7 @@ func invalid(name string) *clusterv3.Cluster {
 	return c
 }
 
-// everywhere runs a test with control planes of both kinds and clients of both variants.
+// everywhere runs a test with both kinds of control planes and with clients of both variants.
 func everywhere(t *testing.T, test func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client)) {
 	t.Helper()
 	for variant := range variants {
@@ -57,7 +57,7 @@ var variants = map[string]string{
 	"delta":              `"server_features": ["` + feature.TransportDelta + `"], `,
 }
 
-// speaking runs a test with control planes of both kinds and clients of one variant.
+// speaking runs a test with both kinds of control planes and with clients of one variant.
 func speaking(t *testing.T, variant string, test func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client)) {
 	t.Helper()
 	client := func(t *testing.T, cp *xdstest.ControlPlane) *xdsforge.Client {
@@ -103,7 +103,7 @@ func wantLimit(t *testing.T, ev cluster.Event, want uint32) {
 	}
 }
 
-// TestResources follows a resource from its first version to its end.
+// TestResources follows a resource from its first version to its removal.
 func TestResources(t *testing.T) {
 	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
 		cp.Set(eds("checkout", 1), eds("other", 1))
@@ -138,7 +138,8 @@ func TestResources(t *testing.T) {
 	})
 }
 
-// TestSetError expects errors before and after the first response of a type, and their end.
+// TestSetError expects clients to receive errors before and after the first response of a type, and
+// their end.
 func TestSetError(t *testing.T) {
 	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
 		cp.SetError(cluster.Type(), "secret", codes.PermissionDenied, "not for you")
@@ -181,7 +182,7 @@ func TestSetError(t *testing.T) {
 		denied := make(chan struct{})
 		go func() {
 			for ev := range endpoint.Watch(t.Context(), c, "later") {
-				if errors.Is(ev.Err, xdsforge.ErrDenied) { // it may not exist at first
+				if errors.Is(ev.Err, xdsforge.ErrDenied) { // the client may not know at first that it does not exist
 					close(denied)
 					return
 				}
@@ -209,7 +210,7 @@ func TestErrorBecomesRemoval(t *testing.T) {
 	})
 }
 
-// TestDisconnect expects the outage and its end, with the resource valid throughout.
+// TestDisconnect expects events for the outage and its end. The resource stays valid throughout.
 func TestDisconnect(t *testing.T) {
 	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
 		cp.Set(eds("checkout", 1))
@@ -224,7 +225,7 @@ func TestDisconnect(t *testing.T) {
 		cp.WantAccepted(cluster.Type())
 		ev := next()
 		if ev.Ambient == nil && ev.Update.MaxRequests == 1 {
-			ev = next() // the outage was over before the update was there
+			ev = next() // the outage ended before the update arrived
 		}
 		if ev.Ambient != nil || ev.Update.MaxRequests != 2 {
 			t.Fatalf("event = %v; want the new version", ev)
@@ -232,7 +233,8 @@ func TestDisconnect(t *testing.T) {
 	})
 }
 
-// TestHold expects responses to wait, those with errors included, and then to come in order.
+// TestHold expects the control plane to hold back responses, including errors, and then to send
+// them in order.
 func TestHold(t *testing.T) {
 	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
 		cp.Set(eds("checkout", 1))
@@ -295,7 +297,7 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestWantSaysWhatItSaw expects the messages of calls that wait in vain.
+// TestWantSaysWhatItSaw expects a Want call that fails to show the messages it saw.
 func TestWantSaysWhatItSaw(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fail := func(want string, call func(r *recorder, cp *xdstest.ControlPlane), prepare func(cp *xdstest.ControlPlane, c *xdsforge.Client)) {

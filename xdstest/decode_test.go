@@ -29,7 +29,7 @@ func anyOf(t *testing.T, m proto.Message) *anypb.Any {
 	return a
 }
 
-// TestDecode expects the update that a client makes of the message.
+// TestDecode expects the update that a client would decode.
 func TestDecode(t *testing.T) {
 	u := xdstest.Decode(t, cluster.Type(), eds("checkout", 7))
 	if u.MaxRequests != 7 || u.Name().String() != "checkout" || u.Version() != "1" || u.Server() == nil {
@@ -37,7 +37,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodeInlined expects registered types to read the resources that are inlined in another.
+// TestDecodeInlined expects registered types to decode resources that are inlined in others.
 func TestDecodeInlined(t *testing.T) {
 	m := &listenerv3.Listener{Name: "shop", ApiListener: &listenerv3.ApiListener{ApiListener: anyOf(t, &hcmv3.HttpConnectionManager{
 		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{Name: "shop"}},
@@ -51,7 +51,8 @@ func TestDecodeInlined(t *testing.T) {
 	xdstest.Decode(t, listener.Type(), m, route.Register)
 }
 
-// TestTryDecode expects rejections to be those of clients, and mistakes to be named.
+// TestTryDecode expects the same rejections as those of clients. An error names each mistake of the
+// caller.
 func TestTryDecode(t *testing.T) {
 	var rejection *resource.ValidationError
 	if _, err := xdstest.TryDecode(cluster.Type(), invalid("checkout")); !errors.As(err, &rejection) {

@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/xdstest"
 )
 
-// limit is code under test: it returns how many concurrent calls a cluster allows.
+// limit is code under test. It returns the limit of concurrent calls of a cluster.
 func limit(ctx context.Context, c resource.Client, name string) uint32 {
 	u, err := cluster.Get(ctx, c, name)
 	if errors.Is(err, xdsforge.ErrNotFound) {

@@ -19,7 +19,7 @@ import (
 
 var errGone = errors.New("the control plane is gone")
 
-// brief returns an event in one line.
+// brief describes an event in one line.
 func brief(ev cluster.Event) string {
 	limit := "none"
 	if ev.Update != nil {
@@ -28,7 +28,7 @@ func brief(ev cluster.Event) string {
 	return fmt.Sprintf("%s %v err=%v ambient=%v changed=%t", limit, ev.Origin, ev.Err, ev.Ambient, ev.Changed)
 }
 
-// TestFakeEvents expects a watch to yield each event of the table of states, in order.
+// TestFakeEvents expects a watch to yield the events of each state in the table, in order.
 func TestFakeEvents(t *testing.T) {
 	f, typ := xdstest.NewFake(), cluster.Type()
 	one, same, two := xdstest.Decode(t, typ, eds("checkout", 1)), xdstest.Decode(t, typ, eds("checkout", 1)), xdstest.Decode(t, typ, eds("checkout", 2))
@@ -37,7 +37,7 @@ func TestFakeEvents(t *testing.T) {
 	emit(cluster.Event{Update: one, Origin: resource.OriginStored, Ambient: errGone})
 	next, stop := iter.Pull(cluster.Watch(t.Context(), f, "checkout"))
 	defer stop()
-	first, _ := next() // so that the watch begins with the newest state
+	first, _ := next() // the watch begins with the newest state
 	got := []string{brief(first)}
 	emit(cluster.Event{Update: one})
 	emit(cluster.Event{Update: same, Origin: resource.OriginFallback})
@@ -66,7 +66,7 @@ func TestFakeEvents(t *testing.T) {
 	}
 }
 
-// TestFakeGet expects Get to wait, and to end with its context.
+// TestFakeGet expects Get to wait for a state and to end with its context.
 func TestFakeGet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := xdstest.NewFake()
@@ -89,7 +89,7 @@ func TestFakeGet(t *testing.T) {
 	})
 }
 
-// TestFakeSubscribe expects every event in order, none at the same time, and none after stop.
+// TestFakeSubscribe expects every event in order, never two at the same time, and none after stop.
 func TestFakeSubscribe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, typ := xdstest.NewFake(), cluster.Type()
@@ -131,7 +131,7 @@ func TestFakeSubscribe(t *testing.T) {
 	})
 }
 
-// TestFakeLookup expects lookups to find the newest updates, literals included.
+// TestFakeLookup expects Lookup to find the newest updates, including literals.
 func TestFakeLookup(t *testing.T) {
 	f, typ := xdstest.NewFake(), cluster.Type()
 	literal := &cluster.Update{MaxRequests: 1}
@@ -157,7 +157,7 @@ func TestFakeLookup(t *testing.T) {
 	}
 }
 
-// TestFakeTypes expects types to be found by the names of their messages.
+// TestFakeTypes expects the fake to find types by the names of their messages.
 func TestFakeTypes(t *testing.T) {
 	f := xdstest.NewFake(cluster.Type())
 	if _, err := resource.Find(f, cluster.Type().Name()); err != nil {
@@ -168,7 +168,7 @@ func TestFakeTypes(t *testing.T) {
 	}
 }
 
-// TestFakeCollection expects members, their changes, and events of the collection as a whole.
+// TestFakeCollection expects members, their changes, and events of the whole collection.
 func TestFakeCollection(t *testing.T) {
 	const glob = "xdstp://east/envoy.config.cluster.v3.Cluster/shop/*"
 	f, typ := xdstest.NewFake(), cluster.Type()

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// A checkedTest stands for a test whose end the caller chooses.
+// A checkedTest replaces a testing.TB. The caller decides when it ends.
 type checkedTest struct {
 	testing.TB
 	cleanups []func()
@@ -23,7 +23,7 @@ func (c *checkedTest) Errorf(format string, args ...any) {
 	c.errors = append(c.errors, fmt.Sprintf(format, args...))
 }
 
-// TestViolations expects a client that breaks the protocol to fail the test.
+// TestViolations expects a test to fail if the client violates the protocol.
 func TestViolations(t *testing.T) {
 	ct := &checkedTest{TB: t}
 	cp := InMemory(ct, cluster.Type())

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A recorder stands for a test that fails.
+// A recorder replaces the testing.TB of a test that fails.
 type recorder struct {
 	testing.TB
 	message string
@@ -21,7 +21,7 @@ func (r *recorder) Fatal(args ...any) {
 
 func (r *recorder) Fatalf(format string, args ...any) { r.Fatal(fmt.Sprintf(format, args...)) }
 
-// failure runs a test on a goroutine of its own and returns the message that it fails with.
+// failure runs a test on its own goroutine and returns its failure message.
 func failure(t *testing.T, test func(*recorder)) string {
 	t.Helper()
 	r := &recorder{TB: t}

@@ -33,8 +33,7 @@ func TestItEndsWithItsTime(t *testing.T) {
 	}
 }
 
-// A share that deviates too much is an error, and so is a request to a server without a
-// share.
+// The check fails if a share deviates too much, and if a server without a share gets a request.
 func TestCompare(t *testing.T) {
 	want := map[string]float64{"a": 0.75, "b": 0.25, "c": 0}
 	for name, tc := range map[string]struct {

@@ -20,7 +20,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
-// answers is a network on which everybody answers as the path says.
+// answers is a network on which the path of a request selects the answer.
 type answers struct{}
 
 // RoundTrip implements [http.RoundTripper].
@@ -37,7 +37,7 @@ func (answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: code, Header: make(http.Header), Body: io.NopCloser(strings.NewReader(r.URL.Host + " " + r.Host))}, nil
 }
 
-// A setting is a transport and what is around it, on a clock of its own.
+// A setting is a transport with its control plane and network, on the clock of a bubble.
 type setting struct {
 	*testing.T
 	control   *memoryads.Server
@@ -82,7 +82,7 @@ func set(t *testing.T, test func(s *setting)) {
 	})
 }
 
-// publish gives the control plane a service with one host, changed.
+// publish makes the control plane send a changed service with one host.
 func (s *setting) publish(change func(map[string]proto.Message)) {
 	s.Helper()
 	one := phase{weights: `clusters { name: "web" weight { value: 1 } }`, services: map[string]string{
@@ -113,7 +113,7 @@ func (s *setting) request(url string) (*http.Response, error) {
 	return s.transport.RoundTrip(r)
 }
 
-// wantLoad checks what has been counted so far.
+// wantLoad compares the load reported so far.
 func (s *setting) wantLoad(succeeded, failed, inProgress, dropped uint64) {
 	s.Helper()
 	cut := s.store.Cut(load.Scope{All: true}, time.Now())
@@ -138,7 +138,7 @@ func TestWhatBecomesOfARequestIsItsLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.wantLoad(0, 0, 1, 0) // until its body has been read
+		s.wantLoad(0, 0, 1, 0) // until the caller has read its body
 		b, err := io.ReadAll(resp.Body)
 		if err != nil || string(b) != "10.0.0.1:80 shop" {
 			t.Errorf("answer %q, %v; must come from the endpoint, for the host that was asked", b, err)
@@ -154,7 +154,7 @@ func TestWhatBecomesOfARequestIsItsLoad(t *testing.T) {
 			}
 			_ = resp.Body.Close() // it is not read
 		}
-		s.wantLoad(2, 1, 0, 0) // that nothing is there is no failure of the endpoint
+		s.wantLoad(2, 1, 0, 0) // a status for a missing page is not a failure of the endpoint
 		if resp, err := s.request("http://shop/unreachable"); err == nil {
 			t.Error(resp.Status)
 		}
@@ -170,7 +170,7 @@ func TestErrorsOfRequests(t *testing.T) {
 				t.Errorf("%s: error = %v; must have %q", url, err, want)
 			}
 		}
-		fails("http://shop/", "does not exist") // which takes 15 s to find out
+		fails("http://shop/", "does not exist") // which the client notices after 15 s
 		s.publish(func(all map[string]proto.Message) {
 			all["web-endpoints"].(*endpointv3.ClusterLoadAssignment).Endpoints[0].LbEndpoints[0].HealthStatus = corev3.HealthStatus_DRAINING
 		})

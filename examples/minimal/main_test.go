@@ -17,7 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge/xdstest"
 )
 
-// beProgram is the environment variable that makes the test's binary the program.
+// beProgram is the environment variable that turns the test binary into the program.
 const beProgram = "XDSFORGE_TEST_BE_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestProgram expects the program to print the cluster of a control plane.
+// TestProgram expects the program to print a cluster of the control plane.
 func TestProgram(t *testing.T) {
 	cp := xdstest.Start(t, cluster.Type())
 	m := new(clusterv3.Cluster)
@@ -60,8 +60,8 @@ func TestProgram(t *testing.T) {
 	_ = cmd.Wait() // killed
 }
 
-// TestSize expects the program to have at most 17 lines that are neither empty nor a comment, and
-// two imports of this module.
+// TestSize limits the program to 17 lines, without empty lines and comments, and to two imports of
+// this module.
 func TestSize(t *testing.T) {
 	source, err := os.ReadFile("main.go")
 	if err != nil {

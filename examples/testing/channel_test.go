@@ -93,7 +93,7 @@ func TestChannel(t *testing.T) {
 	}
 }
 
-// endpoints returns the endpoints of a cluster: one, on loopback.
+// endpoints returns the endpoints of a cluster: one address on loopback.
 func endpoints(name string, port uint32) *endpointv3.ClusterLoadAssignment {
 	address := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
 		Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},

@@ -33,8 +33,8 @@ func checkout(limit uint32) *clusterv3.Cluster {
 	}
 }
 
-// start runs a limiter in a bubble. The function that it returns waits until the limiter is idle,
-// and compares.
+// start runs a limiter in a bubble. The returned function waits until the limiter is idle and then
+// compares its limit.
 func start(t *testing.T, c resource.Client) (want func(limit uint32, warning error)) {
 	t.Helper()
 	l := new(Limiter)
@@ -48,7 +48,7 @@ func start(t *testing.T, c resource.Client) (want func(limit uint32, warning err
 	}
 }
 
-// TestEvents tests the program without a control plane: a fake client yields events.
+// TestEvents tests the program without a control plane. A fake client yields the events.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := xdstest.NewFake()
@@ -77,7 +77,7 @@ func TestOutage(t *testing.T) {
 		want(7, nil)
 
 		cp.Disconnect(nil)
-		<-time.NewTimer(2 * time.Second).C // of the bubble: the client has tried again
+		<-time.NewTimer(2 * time.Second).C // the clock of the bubble; the client has retried
 		want(7, xdsforge.ErrTransport)
 
 		cp.Set(checkout(8))

@@ -211,8 +211,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestWithoutFederation expects the fields of gRFC A47 to be as if they were not set, in a
-// file as in a Spec.
+// TestWithoutFederation expects files and Specs to ignore the fields of gRFC A47.
 func TestWithoutFederation(t *testing.T) {
 	var spec Spec
 	if err := json.Unmarshal([]byte(complete), &spec); err != nil {

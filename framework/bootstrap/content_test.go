@@ -25,7 +25,7 @@ func keyOf(t *testing.T, text string, opts ...bootstrap.Option) string {
 	return c.Key()
 }
 
-// TestConfigKey expects each part of the content to count for the key, and the layout not to.
+// TestConfigKey expects the key to depend on each part of the content, but not on the layout.
 func TestConfigKey(t *testing.T) {
 	key := keyOf(t, wholeContent)
 	for _, same := range [][2]string{

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzParse: no file makes Parse panic; an error is never joined by a
-// configuration, nor a problem reported twice; a configuration is usable.
+// FuzzParse expects Parse never to panic. It returns either an error or a usable configuration, and
+// reports each problem once.
 func FuzzParse(f *testing.F) {
 	for _, file := range []string{"a47.json", "invalid.json"} {
 		data, err := os.ReadFile(filepath.Join("testdata", file))

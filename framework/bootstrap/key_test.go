@@ -9,7 +9,7 @@ func serverWith(uri, channel, call, features string) string {
 	return `{"server_uri": "` + uri + `", "channel_creds": [` + channel + `], "call_creds": [` + call + `], "server_features": [` + features + `]}`
 }
 
-// TestKey: entries in one group are the same server, those of two groups are not.
+// TestKey expects equal keys within a group and different keys between groups.
 func TestKey(t *testing.T) {
 	const jwt = `{"type": "jwt_token_file", "config": {"jwt_token_file": "/a"}}`
 	groups := [][]string{
@@ -78,7 +78,7 @@ func TestCanonicalURI(t *testing.T) {
 		"10.0.0.1:1":  "dns:///10.0.0.1:1",
 		"[::1]:1":     "dns:///[::1]:1",
 		"::1":         "dns:///::1",
-		// A word before a colon may be the scheme of a resolver, and of what.
+		// A word before a colon may be the scheme of a resolver or a host name.
 		"localhost:1":         "localhost:1",
 		"unix:1":              "unix:1",
 		"xds:h.example:1":     "xds:h.example:1",
@@ -89,10 +89,10 @@ func TestCanonicalURI(t *testing.T) {
 		"h.example:":          "h.example:",
 		"https://h.example:1": "https://h.example:1",
 		"h.example/x":         "h.example/x",
-		// The first and last letters of schemes, and their neighbours.
+		// These are the first and last characters that a scheme may have, and their neighbours.
 		"a:1": "a:1", "z:1": "z:1", "A:1": "A:1", "M:1": "M:1", "Z:1": "Z:1",
 		"`:1": "dns:///`:1", "{:1": "dns:///{:1", "@:1": "dns:///@:1", "[:1": "dns:///[:1",
-		// A DNS server is part of the target, and the default port is the resolver's.
+		// A DNS server is part of the target. The resolver sets the default port.
 		"dns://8.8.8.8/h:1": "dns://8.8.8.8/h:1",
 		"dns:///h":          "dns:///h",
 		"dns:///H:1":        "dns:///H:1",

@@ -41,12 +41,12 @@ func uris(servers []*Server) (list []string) {
 	return list
 }
 
-// nameRow is a target or an address, and what becomes of it.
+// nameRow is a target or an address with the expected resource name.
 type nameRow struct {
 	Target, Address string
 	Name            string
 	Servers         []string
-	Unknown         string // the authority that ServersFor does not find
+	Unknown         string // an authority for which ServersFor returns nothing
 	Error           string // how the error begins
 }
 

@@ -80,8 +80,8 @@ func TestNodeErrors(t *testing.T) {
 	}
 }
 
-// TestNothingElseIsNeeded: what the format leaves optional, or does not know, is
-// no error.
+// TestNothingElseIsNeeded expects Parse to accept a file without optional fields, and with unknown
+// ones.
 func TestNothingElseIsNeeded(t *testing.T) {
 	const good = `"server_uri": "u", "channel_creds": [{"type": "insecure"}]`
 	for _, in := range []string{
@@ -102,7 +102,7 @@ func TestNothingElseIsNeeded(t *testing.T) {
 	}
 }
 
-// TestConsequences expects a problem to hide those inside of it, and no others.
+// TestConsequences expects a problem to hide the problems inside of the same value, and no others.
 func TestConsequences(t *testing.T) {
 	for _, tt := range []struct {
 		first, then string

@@ -72,7 +72,7 @@ func TestSupportedCreds(t *testing.T) {
 	if err == nil || err.Error() != `bootstrap: channel_creds = "tls, mine"; must have a type that is supported: a, z` {
 		t.Errorf("without a supported type: %v", err)
 	}
-	// The list may be changed once the option has been made.
+	// A caller may change the list after creating the option.
 	list := []string{"mine"}
 	opt := WithChannelCreds(list...)
 	list[0] = "tls"

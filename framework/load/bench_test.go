@@ -11,9 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// BenchmarkCounting compares each operation, by 1 to GOMAXPROCS goroutines, with adding to
-// one atomic that all of them share, in the same run: x/atomic is how many times as long it
-// takes.
+// BenchmarkCounting compares each operation with adding to one shared atomic, in the same run, with
+// 1 to GOMAXPROCS goroutines. The result x/atomic is the ratio of the times.
 func BenchmarkCounting(b *testing.B) {
 	s := load.NewStore(nil)
 	c := s.Cluster("c", "")
@@ -45,11 +44,11 @@ func BenchmarkCounting(b *testing.B) {
 	}
 }
 
-// batch is how often each goroutine does what is measured before the two change places:
-// whatever else the machine does then slows both.
+// batch is the number of operations of each goroutine before the benchmark switches to the other
+// operation. So other work on the machine slows both alike.
 const batch = 10_000
 
-// inParallel is how long it takes n goroutines to do something, each a batch of times.
+// inParallel returns the time that n goroutines take for an operation, each doing one batch.
 func inParallel(n int, f func()) time.Duration {
 	began := time.Now()
 	var wg sync.WaitGroup

@@ -35,7 +35,7 @@ func TestNamesOfOthersAreBounded(t *testing.T) {
 	}
 }
 
-// encoded is a report as a message.
+// encoded encodes a report as a message.
 func encoded(stats []*endpointv3.ClusterStats) ([]byte, error) {
 	return proto.Marshal(&loadstatsv3.LoadStatsRequest{ClusterStats: stats})
 }
@@ -69,7 +69,7 @@ func TestSplit(t *testing.T) {
 	if n != 10 || len(whole.Split(1)) != 10 || len(whole.Split(1<<20)) != 1 {
 		t.Errorf("%d clusters in parts; must be 10, also one by one", n)
 	}
-	// Only what was committed has been reported.
+	// Only committed reports count as reported.
 	if got, want := len(commit(s)), len(parts[0].Stats); got != want {
 		t.Errorf("%d clusters are left to report; must be %d", got, want)
 	}
@@ -90,7 +90,7 @@ func TestClustersOutOfUseAreBounded(t *testing.T) {
 	}
 }
 
-// A list of any length is a set, which reports share.
+// A list of any length becomes a set that reports share.
 func TestListsOfClustersAreShared(t *testing.T) {
 	const listed = 1 << 20
 	in := Scope{Clusters: make(map[string]struct{}, listed)}
@@ -115,7 +115,7 @@ func TestListsOfClustersAreShared(t *testing.T) {
 	}
 }
 
-// Counting a call does not wait for a report that is being made.
+// Counting a call does not wait for a report.
 func TestCountingDoesNotWaitForReports(t *testing.T) {
 	s := NewStore(nil)
 	c := s.Cluster("c", "")

@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// A program gets its stores from the client, which also reports what they count.
+// A program gets its stores from the client. The client also reports their counters.
 func ExampleStore() {
 	store := load.NewStore(nil)
 	checkout := store.Cluster("checkout", "")

@@ -21,8 +21,7 @@ func names(cut *Cut) map[string]bool {
 	return all
 }
 
-// A store sweeps unused clusters when it is full, and then has room for as many clusters
-// again as are in use.
+// A full store removes unused clusters. Then it has room for as many clusters again as are in use.
 func TestAFullStoreIsSwept(t *testing.T) {
 	s := NewStore(nil)
 	unused := func(name string) {
@@ -48,10 +47,10 @@ func TestAFullStoreIsSwept(t *testing.T) {
 	}
 }
 
-// A part may be as long as the limit. Each cluster counts with its tag and the longest length
-// that a protobuf message can have.
+// A part may be as long as the limit. The size of each cluster includes its tag and the longest
+// length prefix of protobuf.
 func TestSplitFillsParts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // so that all intervals are equally long
+	synctest.Test(t, func(t *testing.T) { // so that all intervals have the same length
 		s := NewStore(nil)
 		for _, name := range []string{"a", "b", "c"} {
 			s.Cluster(name, "").Drop("")
@@ -70,8 +69,8 @@ func TestSplitFillsParts(t *testing.T) {
 	})
 }
 
-// A utilization of 0 is no report (gRFC A51), so a load report does not count it. A named
-// metric of 0 is one.
+// A load report ignores a utilization of 0, because it means no report (gRFC A51). It includes a
+// named metric of 0.
 func TestUtilizationsOfZeroAreNotCounted(t *testing.T) {
 	s := NewStore(nil)
 	l := s.Cluster("c", "").Locality(LocalityID{}, Propagation{CPU: true, Memory: true, Application: true, AllNamed: true})
@@ -84,7 +83,7 @@ func TestUtilizationsOfZeroAreNotCounted(t *testing.T) {
 		load_metric_stats { metric_name: "named_metrics.m" num_requests_finished_with_metric: 1 } }`)
 }
 
-// Each processor has a lane, within the bound. A lane fills a cache line.
+// Each processor has a lane, up to the limit. A lane fills a cache line.
 func TestLanesOfProcessors(t *testing.T) {
 	if size := unsafe.Sizeof(lane{}); size != 64 {
 		t.Errorf("a lane has %d bytes; want a cache line of 64", size)

@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 )
 
-// sums adds up what reports say.
+// sums adds up the counters of reports.
 type sums struct{ issued, succeeded, failed, dropped, throttled, metrics, total uint64 }
 
 func (s *sums) add(stats []*endpointv3.ClusterStats) {
@@ -36,8 +36,8 @@ func (s *sums) add(stats []*endpointv3.ClusterStats) {
 	}
 }
 
-// While calls are counted and handles come and go, reports are made, some of which cannot
-// be sent. Their sum must be what was counted.
+// Goroutines count calls and create and release handles while another one creates reports, some of
+// which fail. The sum of the reports must equal the count.
 func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	const workers, rounds = 4, 300
 	s := load.NewStore(nil)
@@ -73,7 +73,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	}
 }
 
-// work makes calls at random, and says how many.
+// work simulates random calls and returns their number.
 func work(s *load.Store, seed uint64, rounds int) (n sums) {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var inProgress []func()
@@ -117,7 +117,7 @@ func work(s *load.Store, seed uint64, rounds int) (n sums) {
 	return n
 }
 
-// finish ends calls, some of them after their handles were released.
+// finish ends calls, some of them after the release of their handles.
 func finish(calls []func()) []func() {
 	for _, f := range calls {
 		f()

@@ -17,7 +17,7 @@ const bootstrapJSON = `{
 	]}}
 }`
 
-// A service config may come from a DNS record, which anybody may have written.
+// A service config may come from a DNS record, which is not trusted.
 func TestLoadReportingServerOfAnLBPolicy(t *testing.T) {
 	config, err := bootstrap.Parse([]byte(bootstrapJSON))
 	if err != nil {
@@ -64,8 +64,8 @@ func TestLoadReportingServerOfAnLBPolicy(t *testing.T) {
 	}
 }
 
-// Credentials that only a program's own code supports make the same server in the bootstrap
-// and in the configuration of an LB policy.
+// Two configurations with credentials of a program denote the same server, one in the bootstrap and
+// one in an LB policy.
 func TestLoadReportingServerHasTheOptionsOfTheBootstrap(t *testing.T) {
 	const server = `{"server_uri": "xds.example:443", "channel_creds": [{"type": "own"}, {"type": "insecure"}], "call_creds": [{"type": "own_call"}]}`
 	config, err := bootstrap.Parse([]byte(`{"xds_servers": [`+server+`]}`), bootstrap.WithChannelCreds("own", "insecure"), bootstrap.WithCallCreds("own_call"))

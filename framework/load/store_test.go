@@ -18,14 +18,14 @@ var errCall = errors.New("the call failed")
 // everything is the scope of servers that set send_all_clusters.
 var everything = Scope{All: true}
 
-// commit makes a report, as one that was sent.
+// commit creates a report and commits it.
 func commit(s *Store) []*endpointv3.ClusterStats {
 	cut := s.Cut(everything, time.Now())
 	cut.Commit()
 	return cut.Stats
 }
 
-// wantStats compares with texts of ClusterStats.
+// wantStats compares ClusterStats with their texts.
 func wantStats(t *testing.T, got []*endpointv3.ClusterStats, want ...string) {
 	t.Helper()
 	var stats []*endpointv3.ClusterStats
@@ -51,7 +51,7 @@ func TestWhatAReportHas(t *testing.T) {
 		for range 3 {
 			south.CallStarted()
 		}
-		south.CallFinished(nil, &Metrics{CPU: 1}) // not asked for: nothing is propagated
+		south.CallFinished(nil, &Metrics{CPU: 1}) // not configured, so no metric is propagated
 		south.CallFinished(errCall, nil)
 		c.Drop("throttle")
 		c.Drop("throttle")
@@ -65,8 +65,8 @@ func TestWhatAReportHas(t *testing.T) {
 				total_issued_requests: 3 total_successful_requests: 1 total_error_requests: 1 total_requests_in_progress: 1
 			}`)
 
-		// A gauge stays, and what was reported does not come again. The period began
-		// with the last report, also for those who had nothing to say.
+		// A gauge stays. A counter is reported once. The period begins with the previous report,
+		// even if that was empty.
 		north.CallStarted()
 		pass(2 * time.Second)
 		wantStats(t, commit(s), `
@@ -119,7 +119,7 @@ func TestOnlyWhatIsAskedForIsReported(t *testing.T) {
 		wantStats(t, cut.Stats, `cluster_name: "a" total_dropped_requests: 1 load_report_interval { seconds: 1 }`)
 		cut.Commit()
 		pass(time.Second)
-		// b waited until it was asked for. That of b which nobody uses has gone.
+		// A used cluster b waits until a server requests it. An unused b is gone.
 		wantStats(t, commit(s), `cluster_name: "b" total_dropped_requests: 1 load_report_interval { seconds: 2 }`)
 	})
 }
@@ -153,7 +153,7 @@ func TestWhatIsOutOfUseIsReportedOnceMoreAndGoes(t *testing.T) {
 	l.CallStarted()
 	c.Drop("")
 	l.Release()
-	l.Release() // which must not be the other handle's
+	l.Release() // and not the other handle's
 	c.Release()
 	c.Release()
 	commit(s)
@@ -253,5 +253,5 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// pass lets time go by, on the clock of a test.
+// pass advances the clock of a test.
 func pass(d time.Duration) { <-time.NewTimer(d).C }

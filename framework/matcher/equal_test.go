@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 )
 
-// Headers are equal when all that decides is.
+// Headers are equal if all fields that affect the result are.
 func TestHeaderEqual(t *testing.T) {
 	all := []matcher.Header{
 		{Name: "a"},

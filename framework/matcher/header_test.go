@@ -13,7 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// absent stands for a header that is not there.
+// absent represents a missing header.
 const absent = "\x00absent"
 
 func TestHeader(t *testing.T) {
@@ -83,8 +83,7 @@ func TestHeaderErrors(t *testing.T) {
 	}
 }
 
-// read decodes an encoded StringMatcher as generated decoders do: as a field of a
-// message.
+// read decodes an encoded StringMatcher as generated decoders do: as a field of a message.
 func read(matcher []byte) (m StringParts, ok bool) {
 	b := protowire.AppendBytes(protowire.AppendTag(nil, 1, protowire.BytesType), matcher)
 	b = protowire.AppendVarint(protowire.AppendTag(b, 2, protowire.VarintType), 1)
@@ -100,8 +99,8 @@ func read(matcher []byte) (m StringParts, ok bool) {
 	return m, r.OK() && last == 2<<3|wire.Varint
 }
 
-// TestRead compares the reader with protobuf, also for repeated occurrences of a field,
-// unknown fields and merged regular expressions.
+// TestRead compares the reader with protobuf, also for repeated occurrences of a field, unknown
+// fields and merged regular expressions.
 func TestRead(t *testing.T) {
 	encode := func(text string) []byte {
 		m := new(matcherv3.StringMatcher)

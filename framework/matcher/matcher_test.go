@@ -58,7 +58,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// A part may match where the whole does not, and errors keep their cause.
+// A part of a text may match when the whole does not. Errors keep their cause.
 func TestCompile(t *testing.T) {
 	part, err := CompilePart(nil, "b")
 	if err != nil || !part.MatchString("abc") {
@@ -97,7 +97,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// The matcher of a literal compiles its expression, and matches nothing if that is invalid.
+// A literal matcher compiles its expression at use. It matches nothing if the expression is
+// invalid.
 func TestLiteralRegex(t *testing.T) {
 	for _, tt := range []struct {
 		expr string

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// repository makes a repository with one commit and returns its folder and the commit.
+// repository creates a repository with one commit and returns its folder and the commit.
 func repository(t *testing.T) (dir, commit string) {
 	t.Helper()
 	dir = smallModule(t)
@@ -33,12 +33,12 @@ func repository(t *testing.T) (dir, commit string) {
 	return dir, commit
 }
 
-// An apidiff stands in for the Go command, which runs the real one.
+// An apidiff replaces the Go command. It runs the real one and counts.
 type apidiff struct {
 	t       *testing.T
 	report  string
 	err     error // of writing the export data
-	exports int   // how often export data were written
+	exports int   // the number of times that export data were written
 }
 
 func (a *apidiff) run(ctx context.Context, dir string, args ...string) (string, error) {
@@ -120,7 +120,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// An incompatible change fails the command.
+// The command fails if the change is incompatible.
 func TestRunCompares(t *testing.T) {
 	dir, commit := repository(t)
 	fake := &apidiff{t: t}

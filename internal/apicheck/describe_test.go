@@ -14,7 +14,7 @@ import (
 
 const module = "example.com/module"
 
-// parsed type-checks the source of a package that imports nothing but imports.
+// parsed type-checks the source of a package without imports, except for those in imports.
 func parsed(t *testing.T, path, source string, imports ...*types.Package) *types.Package {
 	t.Helper()
 	fset := token.NewFileSet()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// write makes the files of a folder.
+// write creates the files of a folder.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -23,7 +23,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// smallModule has a package of each class.
+// smallModule has one package of each class.
 func smallModule(t *testing.T) string {
 	dir := t.TempDir()
 	write(t, dir, map[string]string{

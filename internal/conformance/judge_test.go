@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// judgeRow is a row and the parts of it in which a peer is made to differ.
+// judgeRow is a row together with its parts that a test changes to make a peer differ.
 type judgeRow struct {
 	why, row string
 	parts    []string // how the differences begin

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// write makes a folder of the files and returns its path.
+// write creates a folder with the files and returns its path.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -89,7 +89,7 @@ func TestNothingToCompare(t *testing.T) {
 	}
 }
 
-// TestTable: the table in the repository is one that the command can read.
+// TestTable expects the command to read the table of this repository.
 func TestTable(t *testing.T) {
 	known, err := readTable(filepath.Join("..", "..", "docs", "conformance.md"))
 	if err != nil || !known["xdstp-035"] || !known["bootstrap-049"] {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// row is a row with a message in it, and other fields as JSON.
+// row returns a row with a message, and other fields as JSON.
 func row(t *testing.T, m proto.Message, text, fields string) string {
 	t.Helper()
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {

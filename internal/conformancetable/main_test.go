@@ -21,7 +21,7 @@ func TestThisRepository(t *testing.T) {
 	}
 }
 
-// All tables of the document about trust count.
+// The command checks all tables of the trust document.
 func TestFaultsOfTrust(t *testing.T) {
 	const head = "\n| place | rule | package | test |\n|---|---|---|---|\n"
 	faults, err := check(fstest.MapFS{

@@ -8,7 +8,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// A response of 3 MB, in the pieces that grpc-go receives it in.
+// The benchmark parses a response of 3 MB, in pieces as grpc-go receives it.
 func BenchmarkParsePieces(b *testing.B) {
 	resource := marshal(b, &anypb.Any{TypeUrl: "type.googleapis.com/test", Value: make([]byte, 300)})
 	var raw []byte

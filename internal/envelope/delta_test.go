@@ -101,7 +101,7 @@ func TestParseDeltaResponse(t *testing.T) {
 	}
 }
 
-// In the two protocols, one field number means two things.
+// The two protocol variants use one field number for different fields.
 func TestErrorsOfTheStateOfTheWorld(t *testing.T) {
 	r, err := ParseResponse(marshal(t, &discoveryv3.DiscoveryResponse{
 		ControlPlane:   &corev3.ControlPlane{Identifier: "no name"},
@@ -136,7 +136,7 @@ func FuzzParseDeltaResponse(f *testing.F) {
 		}
 		got, removed, errs := collect(r), slices.Collect(r.Removed()), slices.Collect(r.Errors())
 		if wantErr != nil {
-			return // an interior that is looked at per resource, or not at all
+			return // the fields inside a resource; the walk may skip them
 		}
 		if len(got) != len(want.GetResources()) || len(removed) != len(want.GetRemovedResources())+len(want.GetRemovedResourceNames()) {
 			t.Fatalf("read %d and %d removed of %v", len(got), len(removed), want)

@@ -28,7 +28,7 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// TestTinyResources reads resources of one to three bytes.
+// TestTinyResources parses resources of one to three bytes.
 func TestTinyResources(t *testing.T) {
 	for _, tiny := range []string{"\x01", "\x0a\x00", "\x0a\x01x"} {
 		var r Response
@@ -38,7 +38,7 @@ func TestTinyResources(t *testing.T) {
 	}
 }
 
-// TestLargeValuesInPieces has values that need more than one room to be joined in.
+// TestLargeValuesInPieces has values that need more than one buffer to be joined.
 func TestLargeValuesInPieces(t *testing.T) {
 	var raw []byte
 	for i := range 5 {
@@ -46,7 +46,7 @@ func TestLargeValuesInPieces(t *testing.T) {
 	}
 	raw = appendString(raw, responseResources, string(bytes.Repeat([]byte("z"), 3*joinedRoom)))
 	var list [][]byte
-	for part := range bytes.SplitSeq(raw, []byte("bb")) { // pieces of all lengths, one byte among them
+	for part := range bytes.SplitSeq(raw, []byte("bb")) { // pieces of all lengths, including one byte
 		list = append(list, part, []byte("b"), nil, []byte("b"))
 	}
 	list = list[:len(list)-3]
@@ -72,7 +72,7 @@ func TestForgetKeepsLittle(t *testing.T) {
 	}
 }
 
-// TestPlain tells resources that are encoded as everybody does it from all others.
+// TestPlain expects Plain to recognise the usual encoding of resources and no other.
 func TestPlain(t *testing.T) {
 	plain := marshal(t, &anypb.Any{TypeUrl: "x/t", Value: []byte("body")})
 	swapped := appendString(appendString(nil, anyValue, "body"), anyTypeURL, "x/t")
@@ -128,7 +128,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// TestFieldsBehindAGroup expects a group to be skipped, and the fields behind it to be read.
+// TestFieldsBehindAGroup expects the parser to skip a group and to read the fields after it.
 func TestFieldsBehindAGroup(t *testing.T) {
 	raw := protowire.AppendTag(nil, 101, protowire.StartGroupType)
 	raw = appendString(raw, 1, "skipped")
@@ -143,8 +143,8 @@ func TestFieldsBehindAGroup(t *testing.T) {
 	}
 }
 
-// TestDeltaRequestsOfManyNames expects requests to have all names, short ones and those with long
-// versions, too.
+// TestDeltaRequestsOfManyNames expects requests to have all names, short and long, with their
+// versions.
 func TestDeltaRequestsOfManyNames(t *testing.T) {
 	names := make([]string, 200)
 	short, long := make(map[string]string), make(map[string]string)

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
-// A response is walked in place; bodies alias the received bytes.
+// The parser walks a response in place. Bodies alias the received bytes.
 func ExampleParseResponse() {
 	raw, _ := proto.Marshal(&discoveryv3.DiscoveryResponse{
 		VersionInfo: "7", Nonce: "a", TypeUrl: "type.googleapis.com/acme.v1.Limit",

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// A wrapper whose only field comes over and over costs no more than its length.
+// A wrapper that repeats its only field costs no more than its length.
 func TestWrapperOfManyParts(t *testing.T) {
 	const parts = 20_000
 	part := appendString(nil, anyTypeURL, "some.Type/with.a.name")

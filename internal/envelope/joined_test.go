@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// TestTakeJoinsManyValues expects values that lie in several pieces to be right, also when the
-// room that they share is over, and to stay right when later ones are read.
+// TestTakeJoinsManyValues expects values in several pieces to be joined correctly. They share a
+// buffer, and stay correct after it is full and after later values are read.
 func TestTakeJoinsManyValues(t *testing.T) {
-	const n = 6000 // two and a half times 6000 bytes is the room
+	const n = 6000 // 2.5 times 6000 bytes fill the buffer
 	data := make([]byte, 5*n)
 	for i := range data {
 		data[i] = byte(i % 251)
@@ -33,7 +33,7 @@ func TestTakeJoinsManyValues(t *testing.T) {
 	}
 }
 
-// TestLongPartsOfDeltaRequests encodes requests of which one part is much longer than the others.
+// TestLongPartsOfDeltaRequests encodes requests in which one part is much longer than the others.
 func TestLongPartsOfDeltaRequests(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	for name, r := range map[string]*DeltaRequest{

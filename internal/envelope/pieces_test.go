@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 )
 
-// said is everything that a response says.
+// said has all fields of a response.
 func said(r *Response) (all []any) {
 	all = append(all, r.Version, r.TypeURL, r.Nonce)
 	for i := range r.Len() {
@@ -32,7 +32,7 @@ func said(r *Response) (all []any) {
 	return all
 }
 
-// cut makes pieces of a message, of lengths up to most, some of them empty.
+// cut splits a message into pieces of at most the given length, some of them empty.
 func cut(random *rand.Rand, raw []byte, most int) (list [][]byte) {
 	for len(raw) > 0 {
 		n := min(random.IntN(most+1), len(raw))
@@ -41,7 +41,7 @@ func cut(random *rand.Rand, raw []byte, most int) (list [][]byte) {
 	return list
 }
 
-// However a message is cut into pieces, it says the same, or is as malformed.
+// The pieces of a message change neither its content nor its verdict.
 func TestPieces(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var raw []byte
@@ -84,7 +84,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// What arrives in one piece, or in few, stays where it is.
+// The parser does not copy a value that lies in one piece or in few.
 func TestPiecesAreNotJoined(t *testing.T) {
 	value := bytes.Repeat([]byte("v"), 100)
 	resource := marshal(t, &anypb.Any{TypeUrl: "t", Value: value})

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A request is encoded into one allocation, whichever of its fields is large.
+// Encoding a request allocates once, whichever of its fields is large.
 func TestRequestsAreAllocatedOnce(t *testing.T) {
 	long := strings.Repeat("x", 10_000)
 	few := []string{"a", "b", "c"}
@@ -40,7 +40,7 @@ func TestRequestsAreAllocatedOnce(t *testing.T) {
 	}
 }
 
-// Encoded names stand in a request as the names do.
+// Encoded names produce the same request as the names.
 func TestEncodedNames(t *testing.T) {
 	names := []string{"a", strings.Repeat("b", 200), "*"}
 	r := Request{Version: "1", TypeURL: "t", Nonce: "n"}

@@ -131,8 +131,7 @@ func TestUnreadableResourceIsThatResourceAlone(t *testing.T) {
 // TypeURLWrapper is the type URL of a wrapper.
 const TypeURLWrapper = "type.googleapis.com/" + wrapperTypeName
 
-// ParseResponse agrees with the real message on what it accepts, and on what it
-// reads.
+// ParseResponse and protobuf accept the same messages, with the same content.
 func FuzzParseResponse(f *testing.F) {
 	f.Add(marshal(f, &discoveryv3.DiscoveryResponse{VersionInfo: "1", TypeUrl: "t", Nonce: "n", Resources: []*anypb.Any{{TypeUrl: "u", Value: []byte("v")}}}))
 	inner := marshal(f, &discoveryv3.Resource{Name: "n", Resource: &anypb.Any{TypeUrl: "u", Value: []byte("v")}})
@@ -150,7 +149,7 @@ func FuzzParseResponse(f *testing.F) {
 		}
 		got := collect(r)
 		if wantErr != nil {
-			return // an interior that is looked at per resource, or not at all
+			return // the fields inside a resource; the walk may skip them
 		}
 		if r.Version != want.GetVersionInfo() || r.Nonce != want.GetNonce() || r.TypeURL != want.GetTypeUrl() || len(got) != len(want.GetResources()) {
 			t.Fatalf("envelope = %+v with %d resources, want %v", r, len(got), want)
@@ -191,7 +190,7 @@ func checkResource(t *testing.T, got Resource, a *anypb.Any) {
 	}
 }
 
-// Walking a response costs nothing for each resource but its name.
+// A walk over a response allocates only the names of the resources.
 func TestWalkingDoesNotCopyBodies(t *testing.T) {
 	resources := appendString(nil, responseTypeURL, "t")
 	for range 1000 {

@@ -52,7 +52,7 @@ func works(s *Scope) bool {
 	return err == nil
 }
 
-// TestScopes expects one client for each scope while it is used (A71).
+// TestScopes expects one client for each scope that is in use (A71).
 func TestScopes(t *testing.T) {
 	e := New(settings(t, "n"))
 	a, b, other := acquire(t, e, Servers), acquire(t, e, Servers), acquire(t, e, "xds:///web")
@@ -101,7 +101,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// An attachment counts how often it was closed.
+// An attachment counts its Close calls.
 type attachment struct{ closed int }
 
 func (a *attachment) Close() error {
@@ -110,7 +110,7 @@ func (a *attachment) Close() error {
 }
 
 // TestAttachmentsEndWithTheEnv expects an attachment to live from the first use to the last
-// reference, and another one after that.
+// reference. A later use creates another one.
 func TestAttachmentsEndWithTheEnv(t *testing.T) {
 	e := New(settings(t, "n"))
 	made := 0
@@ -140,7 +140,7 @@ func TestAttachmentsEndWithTheEnv(t *testing.T) {
 	if first.closed != 1 {
 		t.Errorf("the attachment was closed %d times; want once", first.closed)
 	}
-	e.Retain() // as an idle channel that wakes does
+	e.Retain() // like an idle channel that connects again
 	if attach() == first {
 		t.Error("a closed attachment was handed out")
 	}
@@ -153,7 +153,7 @@ func TestAttachmentsEndWithTheEnv(t *testing.T) {
 	}
 }
 
-// TestDefaults expects one Env for each content of the bootstrap while it is used.
+// TestDefaults expects equal bootstraps to share one Env while it is in use.
 func TestDefaults(t *testing.T) {
 	made := 0
 	open := func(node string) *Env {
@@ -172,7 +172,7 @@ func TestDefaults(t *testing.T) {
 	if got := Open(); !slices.Equal(got, []*Env{a, other}) {
 		t.Errorf("Open = %v; want both", got)
 	}
-	if err := a.Close(); err != nil || len(Open()) != 2 { // the program has no reference to give back
+	if err := a.Close(); err != nil || len(Open()) != 2 { // the program has no reference to release
 		t.Errorf("Close of a default Env: %v, %d open", err, len(Open()))
 	}
 	a.Release()
@@ -193,7 +193,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse expects references from many goroutines to end in a closed Env.
+// TestConcurrentUse expects the Env to be closed after many goroutines have released their
+// references.
 func TestConcurrentUse(t *testing.T) {
 	s := settings(t, "n")
 	var wg sync.WaitGroup
@@ -224,12 +225,12 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// TestGoroutinesOfScopes expects a bounded number of goroutines for each scope, and none in the
-// end.
+// TestGoroutinesOfScopes expects a bounded number of goroutines for each scope, and none after
+// Close.
 func TestGoroutinesOfScopes(t *testing.T) {
 	e := New(settings(t, "n"))
 	before := runtime.NumGoroutine()
-	const n, bound = 100, 4 // the loop, and the stream with its two directions
+	const n, bound = 100, 4 // the event loop, and the two directions of the stream
 	var scopes []*Scope
 	for i := range n {
 		s := acquire(t, e, string(rune('a'+i)))
@@ -239,7 +240,7 @@ func TestGoroutinesOfScopes(t *testing.T) {
 		scopes = append(scopes, s)
 	}
 	for _, s := range scopes {
-		if _, err := s.Snapshot(t.Context()); err != nil { // the loop has opened its stream
+		if _, err := s.Snapshot(t.Context()); err != nil { // the event loop has opened its stream
 			t.Fatal(err)
 		}
 	}

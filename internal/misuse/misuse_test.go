@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/tools/go/packages"
 
-	// The Go command repeats a cached test when a package that it imports has changed.
+	// The Go command runs a cached test again after a change of a package that the test imports.
 	_ "github.com/xdsforge/xdsforge"
 	_ "github.com/xdsforge/xdsforge/framework/resource"
 	_ "github.com/xdsforge/xdsforge/grpcxds"
@@ -26,8 +26,8 @@ import (
 	_ "google.golang.org/grpc"
 )
 
-// imports are the packages that a snippet may use. Each has the last element of its path
-// as its name.
+// imports are the packages that a snippet may use. The name of each is the last element of its
+// path.
 func imports() []string {
 	return []string{
 		"context",
@@ -41,7 +41,7 @@ func imports() []string {
 	}
 }
 
-// source completes a snippet to a file that imports the packages it names.
+// source completes a snippet to a file that imports the packages of the snippet.
 func (s snippet) source() string {
 	code := "var (\n\tctx context.Context\n\tc resource.Client\n)\n" + s.code
 	var b strings.Builder
@@ -87,8 +87,8 @@ func errorsOf(t *testing.T, source string, from types.Importer) (found []string)
 	return found
 }
 
-// compiled returns an importer of the packages of imports. The Go command compiles them
-// once for all snippets.
+// compiled returns an importer of the packages in imports. The Go command compiles them once for
+// all snippets.
 func compiled(t *testing.T) types.Importer {
 	t.Helper()
 	loaded, err := packages.Load(&packages.Config{

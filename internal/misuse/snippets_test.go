@@ -5,7 +5,7 @@ package misuse
 type snippet struct {
 	name string
 	code string
-	want string // in the compiler's only error; empty: the snippet compiles
+	want string // a part of the compiler's only error; empty if the snippet compiles
 }
 
 func snippets() []snippet {

@@ -58,8 +58,8 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestDrawRepository reads the changed lines from the repository, as gremlins does: each
-// hunk is one range.
+// TestDrawRepository reads the changed lines from the repository, as gremlins does. Each hunk is
+// one range.
 func TestDrawRepository(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.go"), "package a\n\nvar a = 1\nvar b = 2\nvar c = 3\nvar d = 4")
@@ -161,7 +161,7 @@ func TestWidenProfile(t *testing.T) {
 	}
 }
 
-// TestPackages expects the packages that match, without those of test helpers.
+// TestPackages expects the matching packages, without those of test helpers.
 func TestPackages(t *testing.T) {
 	root := t.TempDir()
 	write(t, filepath.Join(root, "go.mod"), "module example.com/m\n")
@@ -196,7 +196,7 @@ func TestEquivalents(t *testing.T) {
 	for _, tt := range []struct {
 		why   string
 		entry equivalent
-		want  []int // which of the mutants are marked; none is a stale entry
+		want  []int // the marked mutants; no entry is stale
 	}{
 		{"all on a line", equivalent{File: "p/a.go", Func: "T.Kind", Line: line, Mutator: "BOUNDARY"}, []int{1, 2}},
 		{"one of them", equivalent{File: "p/a.go", Func: "T.Kind", Line: line, Mutator: "BOUNDARY", Nth: 2}, []int{2}},
@@ -333,7 +333,7 @@ func TestDoesNotBuild(t *testing.T) {
 	}
 }
 
-// TestCopyTree expects files that git ignores to stay behind.
+// TestCopyTree expects the copy to leave out files that git ignores.
 func TestCopyTree(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{".gitignore": "*.out\n", "a/b.go": "package a\n", "new.go": "package m\n", "x.out": "x"} {

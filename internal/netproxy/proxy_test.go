@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// echo returns every line that it reads, and ends when its reader does.
+// echo returns every line that it reads. It ends when its peer closes the connection.
 func echo(t *testing.T) (addr string) {
 	t.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -53,7 +53,7 @@ func start(t *testing.T) *Proxy {
 	return p
 }
 
-// A caller is a client's end of a connection.
+// A caller is the client's end of a connection.
 type caller struct {
 	t *testing.T
 	*net.TCPConn
@@ -77,7 +77,7 @@ func (c *caller) say(s string) {
 	}
 }
 
-// hear reads a line within a time.
+// hear reads a line, with a timeout.
 func (c *caller) hear(within time.Duration) (string, error) {
 	_ = c.SetReadDeadline(time.Now().Add(within))
 	s, err := c.lines.ReadString('\n')
@@ -91,7 +91,7 @@ func (c *caller) expect(want string) {
 	}
 }
 
-// nothing expects that nothing comes for a while.
+// nothing expects no data for a while.
 func (c *caller) nothing() {
 	c.t.Helper()
 	if got, err := c.hear(30 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -171,7 +171,7 @@ func TestHalfClose(t *testing.T) {
 	c := dial(t, p)
 	c.say("a")
 	c.expect("a")
-	p.HalfClose(Up) // the server has heard everything, and ends
+	p.HalfClose(Up) // the server has read everything and closes
 	c.over()
 }
 
@@ -188,7 +188,7 @@ func TestHalfCloseOfAnEndIsPassedOn(t *testing.T) {
 	}
 }
 
-// refused expects that a connection comes to nothing: in the attempt, or later.
+// refused expects a connection to fail, either in the attempt or later.
 func refused(t *testing.T, p *Proxy) {
 	t.Helper()
 	c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", p.Addr())

@@ -25,7 +25,7 @@ func TestText(t *testing.T) {
 		{"\x1b[31mred\x00\x7f", 40, `\x1b[31mred\x00\x7f`},
 		{"\xff\xfe", 20, `\xff\xfe`},
 		{"größer", 20, "größer"},
-		{"größer", 3, "gr…"}, // the next character takes two bytes
+		{"größer", 3, "gr…"}, // the next character has two bytes
 		{"\u009b31m\u2028\u202e\u200b\ufeff", 60, `\u009b31m\u2028\u202e\u200b\ufeff`},
 		{"ab\n", 3, "ab…"}, // no half escapes
 		{"\ufffd", 10, "\ufffd"},

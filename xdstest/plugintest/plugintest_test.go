@@ -35,7 +35,7 @@ type everything struct {
 	hidden int
 }
 
-// changes changes every exported field, in every relevant place.
+// changes changes every exported field, at every depth.
 func TestChanges(t *testing.T) {
 	v := everything{Slice: []inner{{1}}, Map: map[string]int{"a": 1}, Some: &inner{}, Face: inner{}, Addr: netip.MustParseAddr("::1"), hidden: 1}
 	var paths []string
@@ -66,7 +66,8 @@ func TestChangeOfNumbers(t *testing.T) {
 	}
 }
 
-// demanding is an update with a hand-written type. Its Equal panics for values that no hook makes.
+// demanding is an update with a hand-written type. Its Equal panics for values that no hook
+// creates.
 type demanding struct {
 	resource.Update
 	Pattern pattern

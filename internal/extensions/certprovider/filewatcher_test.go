@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Configurations of file_watcher are good or bad when they are read.
+// The provider validates configurations of file_watcher when it decodes them.
 func TestCheckFiles(t *testing.T) {
 	for config, want := range map[string]string{
 		`{"spiffe_trust_bundle_map_file": "b"}`:              "",

@@ -34,7 +34,7 @@ func encode(t *testing.T, m proto.Message) []byte {
 	return b
 }
 
-// Sixteen policies may be nested, and not one more (A52).
+// The limit of nested policies is sixteen (A52).
 func TestDepth(t *testing.T) {
 	reg := registry.New()
 	lbpolicy.Register(reg)

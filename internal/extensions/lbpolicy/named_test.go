@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// TestNamedPolicies covers the policies that a TypedStruct names as gRPC does (A52).
+// TestNamedPolicies covers the policies that a TypedStruct names by gRPC's names (A52).
 func TestNamedPolicies(t *testing.T) {
 	reg := registry.New()
 	lbpolicy.Register(reg)
@@ -26,7 +26,7 @@ func TestNamedPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		policy    string
 		config    map[string]any
-		violation string // part of the error; empty: the policy is valid
+		violation string // a part of the error; empty if the policy is valid
 	}{
 		{"round_robin", map[string]any{}, ""},
 		{"round_robin", map[string]any{"load": math.NaN()}, "NaN"},

@@ -13,8 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// TestPolicies has for each message the configuration of the LB policy that it
-// becomes, or the violations.
+// TestPolicies has a configuration of each message, and the resulting LB policy or the violations.
 func TestPolicies(t *testing.T) {
 	reg := registry.New()
 	lbpolicy.Register(reg)
@@ -27,7 +26,7 @@ func TestPolicies(t *testing.T) {
 	for _, tt := range []struct {
 		message, text string
 		want          string   // the configuration
-		violations    []string // or the violations, in part
+		violations    []string // or a part of the violations
 	}{
 		{"round_robin.v3.RoundRobin", ``, `[{"round_robin":{}}]`, nil},
 		{"pick_first.v3.PickFirst", ``, `[{"pick_first":{"shuffleAddressList":false}}]`, nil},
@@ -91,8 +90,7 @@ func TestPolicies(t *testing.T) {
 	}
 }
 
-// TestMalformedPolicies expects bytes that are no such message to be an error of
-// every policy.
+// TestMalformedPolicies expects every policy to reject malformed bytes.
 func TestMalformedPolicies(t *testing.T) {
 	reg := registry.New()
 	lbpolicy.Register(reg)
