@@ -7,7 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// TestReadWithoutBudget expects a budget of the default limits while a resource is read.
+// TestReadWithoutBudget expects the default limits for a resource without a budget.
 func TestReadWithoutBudget(t *testing.T) {
 	set, err := resource.NewSet()
 	if err != nil {
@@ -34,7 +34,7 @@ func TestReadWithoutBudget(t *testing.T) {
 	}
 }
 
-// TestReadWithBudget expects a resource to be read within the budget of its response.
+// TestReadWithBudget expects the decoder to charge the budget of the response.
 func TestReadWithBudget(t *testing.T) {
 	dc := limited(t, resource.Limits{ResourceSize: 7}, nil)
 	budget := dc.Budget

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// TestMetadata expects kinds that are registered to win over the untyped fields of the
-// same key (gRFC A83).
+// TestMetadata expects registered kinds to have precedence over untyped fields of the same key
+// (gRFC A83).
 func TestMetadata(t *testing.T) {
 	types := extend(t, &MetadataKind{Message: "google.protobuf.Struct", Parse: func(_ *DecodeContext, c TypedConfig) (any, error) {
 		m := new(structpb.Struct)
@@ -61,7 +61,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestCertificateProviderIsCheckedOnce expects one check of each configuration.
+// TestCertificateProviderIsCheckedOnce expects one validation of each configuration.
 func TestCertificateProviderIsCheckedOnce(t *testing.T) {
 	checks := 0
 	p := &CertificateProvider{Plugin: "p", Check: func(config json.RawMessage) error {

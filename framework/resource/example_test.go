@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// Decoders collect violations; each has the path and the value that is wrong.
+// Decoders collect violations. Each has the path of the invalid value, the value and the rule.
 func ExampleViolations() {
 	var root *resource.Path
 	var v resource.Violations
@@ -22,7 +22,7 @@ func ExampleViolations() {
 	// Output: endpoints[1].weight = 0; must be at least 1
 }
 
-// The kind of an error tells what to do about it.
+// The kind of an error tells the program how to react.
 func ExampleError() {
 	name, _ := xdstp.Parse("checkout")
 	err := error(&resource.Error{Kind: resource.ErrRemoved, Type: "envoy.config.cluster.v3.Cluster", Name: name, Server: "xds.example:443"})

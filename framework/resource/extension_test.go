@@ -142,7 +142,7 @@ func TestTypedConfig(t *testing.T) {
 	}
 }
 
-// A policy of a program's own is configured by a TypedStruct, and by nothing else.
+// A program configures its own LB policy by a TypedStruct, and in no other form.
 func TestOwnLBPolicy(t *testing.T) {
 	dc := &DecodeContext{Types: extend(t, &LBPolicy{Config: "google.protobuf.Int32Value"})}
 	fields, err := structpb.NewStruct(map[string]any{"n": 1})
@@ -204,14 +204,14 @@ func TestSides(t *testing.T) {
 	}
 }
 
-// A runningFilter adds code to the half that reads configurations, as package httpfilter does.
+// A runningFilter adds code to the filter that parses configurations, as package httpfilter does.
 type runningFilter struct {
 	*HTTPFilter
 	Run func()
 }
 
-// TestRunningExtensions expects a set to find the reading half of an extension that can run, and
-// to yield the extension itself.
+// TestRunningExtensions expects lookups to return the parsing part of a running extension, and
+// Extensions to yield the extension itself.
 func TestRunningExtensions(t *testing.T) {
 	parse := func(*DecodeContext, TypedConfig) (any, error) { return struct{}{}, nil }
 	f := &runningFilter{HTTPFilter: &HTTPFilter{Config: "test.F", Override: "test.O", Sides: ClientSide, Parse: parse, ParseOverride: parse}}

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A script is a client that answers with the states that it is given, and ends with
-// io.EOF. It counts the subscriptions that were not stopped.
+// A script is a client that yields the given states and then io.EOF. It counts the open
+// subscriptions.
 type script struct {
 	states      []State
 	collections []CollectionState
@@ -132,7 +132,7 @@ func TestWatch(t *testing.T) {
 		{Update: v, Changed: true, Origin: OriginFallback},
 		{Err: errScript, Changed: true},
 		{Err: errScript},
-		{Err: io.EOF}, // the end of the script, as of a client that is closed
+		{Err: io.EOF}, // the end of the script, as if the client were closed
 	}
 	if !slices.Equal(got, want) || c.open != 0 {
 		t.Errorf("Watch yields %v and leaves %d subscriptions, want %v", got, c.open, want)
@@ -159,7 +159,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// An update of another Go type than the handle's is an error of the client's, not a panic.
+// An update of another Go type than the handle's is an error of the client, not a panic.
 func TestForeignUpdate(t *testing.T) {
 	c, _ := of(&script{states: []State{{Update: named(t, "a")}}})
 	typ := Define(Spec[*RawUpdate[*structpb.Struct]]{Name: "test.T"})
@@ -171,7 +171,7 @@ func TestForeignUpdate(t *testing.T) {
 	}
 }
 
-// Zero values answer with errors, or with nothing.
+// Zero values return errors or nothing.
 func TestZeroValues(t *testing.T) {
 	c, typ := of(&script{})
 	var none TypeOf[*update]
@@ -361,7 +361,7 @@ func TestLookups(t *testing.T) {
 		t.Errorf("All yields %d updates, want 2", n)
 	}
 	for range typ.All(c) {
-		break // it must not go on
+		break // the loop must end here
 	}
 	r := Ref{Type: "test.T", Name: a.Name()}
 	c.shards["one"] = referring{one, r, a}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What a policy is called needs quoting where JSON says so, and a list of policies
-// stands in that of another.
+// The config quotes the name of a policy if JSON requires it. A list of policies may contain
+// another.
 func TestLBConfig(t *testing.T) {
 	for _, c := range []LBConfig{{"round_robin", "{}"}, {"", ""}, {"a\"b\\c", `{"x":1}`}, {"\x01é", "{}"}} {
 		text, err := json.Marshal(c)

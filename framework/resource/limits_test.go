@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// limited is a context of a resource of a response, with limits.
+// limited returns the context for a resource of a response with these limits.
 func limited(t *testing.T, l resource.Limits, shared *wire.Shared) *resource.DecodeContext {
 	t.Helper()
 	set, err := resource.NewSet()
@@ -31,11 +31,11 @@ func says(t *testing.T, err error, want string) {
 	}
 }
 
-// Small regular expressions cost a base, large ones their instructions.
+// A small regular expression costs a base amount, a large one its instructions.
 func TestRegexpLimit(t *testing.T) {
 	for _, test := range []struct {
 		name, expr string
-		fits       int // of so many distinct ones
+		fits       int // with this many distinct expressions
 	}{
 		{"small", "x%d", 25},
 		{"with repetitions", "(abcdefghij){60}%d", 1},
@@ -58,7 +58,7 @@ func TestRegexpLimit(t *testing.T) {
 	says(t, err, "101 instructions of regular expressions exceed") // it was not parsed
 }
 
-// An expression that is compiled already costs nothing.
+// A compiled expression costs nothing when it is used again.
 func TestSharedRegexpIsFree(t *testing.T) {
 	dc := limited(t, resource.Limits{ResourceRegexps: 50}, nil)
 	for range 10 {
@@ -83,7 +83,7 @@ func TestResponseLimit(t *testing.T) {
 	says(t, limited(t, l, nil).Spend(1<<20, 2), "1048576 elements of 2 bytes exceed the decode limit ResourceSize")
 }
 
-// A message is measured before it is unmarshalled, by its elements.
+// The budget measures a message by its elements before the decoder unmarshals it.
 func TestMessageLimit(t *testing.T) {
 	list := &structpb.ListValue{Values: make([]*structpb.Value, 1000)}
 	for i := range list.GetValues() {

@@ -2,7 +2,7 @@ package resource
 
 import "testing"
 
-// A text that JSON escapes, or that has other characters than ASCII, is not plain.
+// Plain rejects texts that JSON must escape, and characters outside ASCII.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string]bool{
 		"": true, " ": true, "~": true, "round_robin": true, "\x1f": false, "\x7f": false, "é": false, `a"b`: false, `a\b`: false, "a\n": false,

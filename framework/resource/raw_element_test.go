@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-// TestRawField finds the values for which violations have names of Go.
+// TestRawField finds values for which violations have Go names.
 func TestRawField(t *testing.T) {
 	paths := (&fieldmaskpb.FieldMask{Paths: []string{"a", "b"}}).ProtoReflect()
 	labels := (&testpb.Thing{Labels: map[string]string{"k": "v"}, MaybeText: new("x")}).ProtoReflect()
@@ -43,7 +43,7 @@ func TestRawField(t *testing.T) {
 	}
 }
 
-// TestRawValue expects scalars, wrappers and durations to be shown, and nothing else.
+// TestRawValue expects errors to show scalars, wrappers and durations, and no other messages.
 func TestRawValue(t *testing.T) {
 	for _, tt := range []struct {
 		in   any
@@ -52,7 +52,7 @@ func TestRawValue(t *testing.T) {
 		{durationpb.New(1500000000).ProtoReflect(), "1.5s"},
 		{wrapperspb.String("x").ProtoReflect(), "x"},
 		{(*wrapperspb.StringValue)(nil).ProtoReflect(), ""},
-		{(&testpb.Nameless{Value: 1}).ProtoReflect(), ""}, // one field, but not of protobuf
+		{(&testpb.Nameless{Value: 1}).ProtoReflect(), ""}, // one field, but not a protobuf field
 		{(&fieldmaskpb.FieldMask{}).ProtoReflect(), ""},   // one field of another name
 		{structpb.NewStringValue("x").ProtoReflect(), ""}, // several fields
 		{"x", "x"},

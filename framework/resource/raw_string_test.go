@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A raw update prints without the content of its message.
+// The text of a raw update does not contain its message.
 func TestRawString(t *testing.T) {
 	body, err := proto.Marshal(&corev3.Node{Id: "hunter2"})
 	if err != nil {

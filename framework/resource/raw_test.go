@@ -33,7 +33,7 @@ func decodeRaw[M proto.Message](t *testing.T, typ resource.Spec[*resource.RawUpd
 	return typ.Decode(&resource.DecodeContext{Name: name, Version: "1"}, body)
 }
 
-// A type in one line: the whole message is the update.
+// One line defines a type whose update is the whole message.
 func TestRaw(t *testing.T) {
 	secrets := resource.Raw((*tlsv3.Secret).GetName)
 	if secrets.Name != "envoy.extensions.transport_sockets.tls.v3.Secret" || secrets.Complete {
@@ -58,7 +58,7 @@ func TestRaw(t *testing.T) {
 	}
 }
 
-// Names are read as the getter does, decoding only where it computes something.
+// The name is the result of the getter. Raw decodes the message only if the getter computes it.
 func TestRawNames(t *testing.T) {
 	body, err := proto.Marshal(&endpointv3.ClusterLoadAssignment{ClusterName: "c"})
 	if err != nil {
@@ -80,7 +80,7 @@ func TestRawNames(t *testing.T) {
 	}
 }
 
-// What protoc-gen-validate says comes with the paths of protobuf, and values.
+// The violations of protoc-gen-validate get protobuf paths and values.
 func TestRawViolations(t *testing.T) {
 	_, err := decodeRaw(t, resource.Raw((*clusterv3.Cluster).GetName), &clusterv3.Cluster{
 		ConnectTimeout: durationpb.New(-time.Second), PerConnectionBufferLimitBytes: wrapperspb.UInt32(1),

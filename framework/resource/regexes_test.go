@@ -14,8 +14,7 @@ func (t *regexes) size() int {
 	return n
 }
 
-// One expression is compiled once as long as somebody holds it, and is forgotten
-// afterwards.
+// An expression is compiled once while it is in use, and then removed.
 func TestRegexpIsShared(t *testing.T) {
 	set, err := NewSet()
 	if err != nil {
@@ -40,7 +39,7 @@ func TestRegexpIsShared(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	runtime.KeepAlive(a)
-	for range 1000 { // cleanups run some time after the collection
+	for range 1000 { // cleanups run some time after the garbage collection
 		runtime.GC()
 		if set.regexes.size() == 0 {
 			return
@@ -54,7 +53,7 @@ func mustFail(expr string) string {
 	return err.Error()
 }
 
-// Without types, expressions are compiled all the same.
+// A context without types compiles expressions, too.
 func TestRegexpWithoutTypes(t *testing.T) {
 	for _, dc := range []*DecodeContext{nil, {}, {Types: new(Set)}} {
 		if re, err := dc.Regexp("a|ab"); err != nil || !re.MatchString("ab") || re.MatchString("abc") {

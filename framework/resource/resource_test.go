@@ -138,10 +138,10 @@ func TestInlineTakesOverRefsAndViolations(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "route_config.leaf = ") || !strings.Contains(err.Error(), "test.Missing; register its plugin") {
 		t.Errorf("error = %v", err)
 	}
-	(&DecodeContext{}).Inline(&m, &v, at, "test.Inner", nil) // no types at all: a violation, no panic
+	(&DecodeContext{}).Inline(&m, &v, at, "test.Inner", nil) // without types: a violation, no panic
 }
 
-// Types that are added later are read with the same extensions, and as strictly.
+// Types that are added later use the same extensions and the same profile.
 func TestWithKeepsExtensions(t *testing.T) {
 	decode := func(*DecodeContext, []byte) (Update, error) { return nil, ErrInvalid }
 	base, err := NewSet(newType("a", decode))
@@ -195,7 +195,7 @@ func TestNewSetReportsEverything(t *testing.T) {
 	}
 }
 
-// However many refs there are, each is there once and in its place.
+// References are sorted and unique, however many there are.
 func TestManyRefs(t *testing.T) {
 	dc := &DecodeContext{Name: parse(t, "x")}
 	var m Meta

@@ -81,7 +81,7 @@ func TestViolationsAreBounded(t *testing.T) {
 	}
 }
 
-// A path may have the key of a map, and a rule the words of a parser. They are printable and
+// The path may contain the key of a map, and the rule a parser's error. Both are printable and
 // clipped.
 func TestViolationsArePrintable(t *testing.T) {
 	long := "a\n\xff\x1b" + strings.Repeat("x", 1<<20)
@@ -109,8 +109,7 @@ func TestViolationsArePrintable(t *testing.T) {
 	}
 }
 
-// Descending without a violation must not allocate: decoders do it for every
-// element.
+// Descending without a violation must not allocate, because decoders do it for every element.
 func TestPathsStayOnTheStack(t *testing.T) {
 	var v Violations
 	check := func(p *Path, weight int) {
@@ -133,7 +132,7 @@ func TestPathsStayOnTheStack(t *testing.T) {
 	}
 }
 
-// A path that was written over does not say much, but it ends.
+// The path of an overwritten location is short, but it ends.
 func TestPathOfItself(t *testing.T) {
 	var p Path
 	p = p.Field("a")
@@ -143,7 +142,7 @@ func TestPathOfItself(t *testing.T) {
 	}
 }
 
-// TestLongValues cuts values of every kind behind the same number of bytes.
+// TestLongValues expects values of every kind to be clipped after the same number of bytes.
 func TestLongValues(t *testing.T) {
 	full := strings.Repeat("x", maxShown)
 	for _, tt := range []struct {

@@ -10,7 +10,7 @@ import (
 
 type update struct{ resource.Meta }
 
-// A shard has one writer; reading takes no lock.
+// A shard has one writer. Reading takes no lock.
 func ExampleShard() {
 	shard := runtime.NewShard[*update]()
 	name, _ := xdstp.Parse("checkout")

@@ -27,7 +27,7 @@ func name(tb testing.TB, s string) xdstp.Name {
 	return n
 }
 
-// newUpdate makes an update that refers to leaves.
+// newUpdate returns an update that refers to leaves.
 func newUpdate(tb testing.TB, s string, value int, leaves ...string) *update {
 	tb.Helper()
 	dc := resource.DecodeContext{Name: name(tb, s)}
@@ -66,7 +66,7 @@ func TestStoreLoadDelete(t *testing.T) {
 	}
 }
 
-// A shard agrees with a map after any sequence of operations.
+// A shard equals a map after any sequence of operations.
 func TestShardAgreesWithAMap(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	s, model := NewShard[*update](), make(map[string]*update)
@@ -103,7 +103,7 @@ func TestShardAgreesWithAMap(t *testing.T) {
 	}
 }
 
-// Readers see, under every name, an update that was stored under it.
+// Readers find under every name only updates that were stored under it.
 func TestReadersNeedNoLock(t *testing.T) {
 	s := NewShard[*update]()
 	var names []xdstp.Name
@@ -145,7 +145,7 @@ func TestReadersNeedNoLock(t *testing.T) {
 	readers.Wait()
 }
 
-// What is not there is not found, whatever takes the slot where its search ends.
+// Get does not find a missing name, whatever value is in the slot where its search ends.
 func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	s := NewShard[*update]()
 	absent := make([]xdstp.Name, 64)
@@ -226,8 +226,8 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// BenchmarkGet compares a lookup with one in a plain map behind an atomic
-// pointer: the difference is what updating costs readers.
+// BenchmarkGet compares a lookup with one in a plain map behind an atomic pointer. The difference
+// is the price that readers pay for updates in place.
 func BenchmarkGet(b *testing.B) {
 	s, m := NewShard[*update](), make(map[string]*update)
 	var names []xdstp.Name

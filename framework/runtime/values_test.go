@@ -45,11 +45,11 @@ type shown struct {
 	hidden   []string          `xds:"shown=Hidden"`
 	private  string            // not shown
 	Func     func()            // not shown
-	Loud     panics            // panics when it is asked
+	Loud     panics            // its method panics
 	Broken   brokenJSON        // is not JSON
 	Opaque   struct{ n int }   // not shown
 	Empty    *struct{}         // shown as an empty object
-	Number   map[uint32]string // keys that are no texts
+	Number   map[uint32]string // keys that are not strings
 }
 
 type face interface{ isFace() }
@@ -83,7 +83,7 @@ func meta(t *testing.T) resource.Meta {
 	return dc.Meta(nil)
 }
 
-// Every form of field is shown, in text and in JSON.
+// The text and the JSON show every form of field.
 func TestForms(t *testing.T) {
 	one := uint32(0)
 	for _, tt := range []struct {
@@ -130,7 +130,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// A value that holds itself, and a huge one, are clipped.
+// The output clips a value that contains itself, and a huge one.
 func TestBounds(t *testing.T) {
 	u := &shown{Meta: meta(t), SANs: slices.Repeat([]string{strings.Repeat("é", 1000)}, 8)}
 	for range 200 {

@@ -23,10 +23,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
-// password is in the configuration of credentials, and nowhere else.
+// password is only in the configuration of credentials.
 const password = "hunter2"
 
-// foreign is an update of a program's own, without JSON.
+// foreign is an update of a program, without JSON.
 type foreign struct{ Text string }
 
 func (*foreign) Name() xdstp.Name             { return xdstp.Name{} }
@@ -35,7 +35,7 @@ func (*foreign) Raw() []byte                  { return []byte(password) }
 func (*foreign) Server() *bootstrap.Server    { return nil }
 func (*foreign) Refs() iter.Seq[resource.Ref] { return nil }
 
-// snapshot has a part of every kind.
+// snapshot has entries of every kind.
 func snapshot(t *testing.T) status.Snapshot {
 	t.Helper()
 	server, err := bootstrap.NewServer(bootstrap.ServerSpec{
@@ -94,8 +94,8 @@ func snapshot(t *testing.T) status.Snapshot {
 	}
 }
 
-// The JSON of a snapshot is complete, stable and without credentials. With UPDATE set in the
-// environment, the golden file is written anew.
+// The JSON of a snapshot is complete, stable and without credentials. Set UPDATE in the environment
+// to rewrite the golden file.
 func TestJSON(t *testing.T) {
 	s := snapshot(t)
 	got, err := json.MarshalIndent(s, "", "  ")
@@ -121,7 +121,7 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// The kind of an error is the most specific one.
+// Kind returns the most specific kind of an error.
 func TestKinds(t *testing.T) {
 	for kind, err := range map[string]error{
 		"REMOVED": resource.ErrRemoved, "NOT_FOUND": resource.ErrNotFound, "TIMEOUT": resource.ErrTimeout, "INVALID": resource.ErrInvalid,
@@ -139,7 +139,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Each part prints as one line that can be read.
+// Each entry prints as one readable line.
 func TestString(t *testing.T) {
 	s := snapshot(t)
 	for _, tt := range []struct {

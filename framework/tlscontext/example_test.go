@@ -12,7 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 )
 
-// A client that verifies servers by the system's roots.
+// The client verifies servers by the system's root certificates.
 func ExampleForClient() {
 	config, _ := anypb.New(&tlsv3.UpstreamTlsContext{CommonTlsContext: &tlsv3.CommonTlsContext{
 		ValidationContextType: &tlsv3.CommonTlsContext_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{

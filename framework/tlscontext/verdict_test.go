@@ -16,7 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// withProvider is a context whose bootstrap has the certificate provider instance "i".
+// withProvider returns a context whose bootstrap has the certificate provider instance "i".
 func withProvider(t *testing.T) *resource.DecodeContext {
 	t.Helper()
 	config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}],
@@ -47,8 +47,8 @@ func socket(t *testing.T, text string) []byte {
 	return b
 }
 
-// The parts of the cases: identities and roots of the instance "i", and of one that the
-// bootstrap has not.
+// Parts of the cases: identities and roots of the instance "i", and of one that is missing in the
+// bootstrap.
 const (
 	shows    = `tls_certificate_provider_instance { instance_name: "i" certificate_name: "c" } `
 	verifies = `validation_context { ca_certificate_provider_instance { instance_name: "i" certificate_name: "r" } } `
@@ -60,8 +60,8 @@ var (
 	roots1    = Instance{"i", "r"}
 )
 
-// A verdictCase is a CommonTlsContext with its verdicts for a client and for a server: the
-// rule of a violation, or, if that is empty, the context.
+// A verdictCase is a CommonTlsContext with its verdicts for a client and for a server. A verdict is
+// the rule of a violation. An empty one means that the context is valid.
 type verdictCase struct {
 	common         string
 	ofClient       Client
@@ -105,7 +105,7 @@ func TestVerdicts(t *testing.T) {
 			common:     shows + `validation_context { ca_certificate_provider_instance { instance_name: "i" certificate_name: "r" } match_subject_alt_names {} }`,
 			clientRule: `match_subject_alt_names[0].match_pattern; must have`, serverRule: `match_subject_alt_names; must not be set for a server (A29)`,
 		},
-		{ // the roots in the deprecated places
+		{ // roots in the deprecated fields
 			common:   `tls_certificate_certificate_provider_instance { instance_name: "i" certificate_name: "c" } combined_validation_context { default_validation_context {} validation_context_certificate_provider_instance { instance_name: "i" certificate_name: "r" } }`,
 			ofClient: Client{Identity: identity1, Roots: roots1}, ofServer: Server{Identity: identity1, Roots: roots1},
 		},
@@ -155,7 +155,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// named is the name that A29 asks of a server's transport socket.
+// named is the name that A29 requires of a server's transport socket.
 const named = `name: "envoy.transport_sockets.tls" `
 
 func checkVerdict(t *testing.T, text string, got any, err error, want any, path, rule string) {

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// of is what a CommonTlsContext has of a view, by its getters.
+// of returns the parts of a CommonTlsContext that a view has, by its getters.
 func of(m *tlsv3.CommonTlsContext) commonView {
 	out := commonView{
 		set: m != nil, params: m.GetTlsParams() != nil, handshaker: m.GetCustomHandshaker() != nil,
@@ -62,7 +62,7 @@ func ofValidation(m *tlsv3.CertificateValidationContext) validationView {
 	return out
 }
 
-// contexts are CommonTlsContexts in which everything is there that a view reads.
+// contexts are CommonTlsContexts that set every field that a view reads.
 func contexts(f *testing.F) (out [][]byte) {
 	for _, text := range []string{
 		``, `tls_params {}`, `custom_handshaker {}`, `tls_certificates {} tls_certificates {}`, `tls_certificate_sds_secret_configs {}`,
@@ -90,7 +90,7 @@ func contexts(f *testing.F) (out [][]byte) {
 	return out
 }
 
-// A view says what the message says, however its parts are spread over the bytes.
+// A view has the content of the message, however its parts are spread over the bytes.
 func FuzzCommon(f *testing.F) {
 	all := contexts(f)
 	for _, a := range all {
@@ -102,7 +102,7 @@ func FuzzCommon(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m := new(tlsv3.CommonTlsContext)
 		if proto.Unmarshal(b, m) != nil {
-			return // not given to a view
+			return // a view does not have this field
 		}
 		var got commonView
 		r := wire.Read(b)
@@ -117,7 +117,7 @@ func FuzzCommon(f *testing.F) {
 	})
 }
 
-// The views of whole contexts read what is theirs.
+// The views of client and server contexts read their own fields.
 func TestContexts(t *testing.T) {
 	common := &tlsv3.CommonTlsContext{TlsParams: &tlsv3.TlsParameters{}}
 	up, err := proto.Marshal(&tlsv3.UpstreamTlsContext{CommonTlsContext: common, Sni: "s", AutoHostSni: true, AutoSniSanValidation: true})
@@ -147,7 +147,7 @@ func TestContexts(t *testing.T) {
 	}
 }
 
-// A socket that is not there is no TLS, one that says nothing is an error.
+// A missing transport socket means no TLS. An empty one is an error.
 func TestNothing(t *testing.T) {
 	if c, err := ForClient(nil, nil); c != nil || err != nil {
 		t.Errorf("no socket: %v, %v", c, err)

@@ -9,8 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-// Errors of one kind are the same trouble, even where the client has made their texts
-// printable.
+// Errors of one kind are equal, even after the client has escaped their texts.
 func TestErrorsOfOneKindAreTheSameTrouble(t *testing.T) {
 	a := printable.Error(&transport.Error{Kind: "Unavailable", Text: "port 1\nrefused"})
 	b := printable.Error(&transport.Error{Kind: "Unavailable", Text: "port 2\nrefused"})

@@ -25,8 +25,8 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// A program watches a Listener with all resources that it leads to. It sees a snapshot
-// only when all of them are there.
+// A program watches a Listener with all resources that it refers to. It receives a snapshot only
+// when all of them have arrived.
 func ExampleWatch() {
 	plane, err := controlplane.Start(controlplane.Standard())
 	if err != nil {
@@ -114,7 +114,7 @@ func setCluster(plane *controlplane.Server, name string) error {
 	)
 }
 
-// show prints a snapshot, and the clusters that aggregates consist of.
+// show prints a snapshot, and the leaves of aggregate clusters.
 func show(ev resource.Event[*tree.Snapshot], _ bool) {
 	if ev.Err != nil {
 		log.Fatal(ev.Err)

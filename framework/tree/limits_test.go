@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// References that change before their resources arrive leave nothing behind, with or
-// without a snapshot, and also where there are too many of them.
+// References that change before their resources arrive leave no subscription behind. This holds
+// with and without a snapshot, and above the limit.
 func TestReferencesThatChangeLeaveNothing(t *testing.T) {
 	for _, first := range []string{"here", "absent"} {
 		in(t, func(w *world) {
@@ -42,7 +42,7 @@ func TestReferencesThatChangeLeaveNothing(t *testing.T) {
 	}
 }
 
-// A countingClient ends the context while the walk subscribes.
+// A countingClient ends the context during the walk's subscriptions.
 type countingClient struct {
 	resource.Base
 	resource.Source

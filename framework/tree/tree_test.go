@@ -28,8 +28,8 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// A world is a control plane, a fallback server with the same resources, and a client, on a
-// clock of their own.
+// A world is a control plane, a fallback server with the same resources, and a client, in one
+// bubble.
 type world struct {
 	t        *testing.T
 	server   *memoryads.Server
@@ -100,7 +100,7 @@ func (w *world) endpoints(name string) {
 	w.set(endpoint.Type().URL(), name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q`, name)
 }
 
-// elapse lets the does-not-exist timers run out (A57).
+// elapse waits until the does-not-exist timers have fired (A57).
 func (w *world) elapse() {
 	<-time.NewTimer(time.Minute).C
 	synctest.Wait()
@@ -112,7 +112,7 @@ type watch struct {
 	news chan string
 }
 
-// watch watches a tree from a route; what it yields is described in news.
+// watch watches the tree of a route. The descriptions of its snapshots are in news.
 func (w *world) watch(ctx context.Context, name string, opts ...tree.Option) *watch {
 	x := &watch{w: w, news: make(chan string, 100)}
 	go func() {
@@ -124,7 +124,7 @@ func (w *world) watch(ctx context.Context, name string, opts ...tree.Option) *wa
 	return x
 }
 
-// describe is "route r, cluster a, endpoints a", with a ! behind what is missing.
+// describe returns a text like "route r, cluster a, endpoints a". A ! follows a missing resource.
 func describe(s *tree.Snapshot, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
@@ -141,7 +141,7 @@ func describe(s *tree.Snapshot, err error) string {
 	return strings.Join(parts, ", ")
 }
 
-// want waits until everything is quiet, and compares the news since the last time.
+// want waits until all goroutines are idle, and compares the snapshots since the last call.
 func (x *watch) want(why string, news ...string) {
 	x.w.t.Helper()
 	synctest.Wait()
@@ -191,7 +191,7 @@ func TestSnapshotsAreComplete(t *testing.T) {
 	})
 }
 
-// What is missing harms only what needs it, and is news when it comes (A37, proposal
+// A missing resource affects only resources that need it. Its arrival is a change (A37, proposal
 // 500).
 func TestMissingParts(t *testing.T) {
 	in(t, func(w *world) {
@@ -252,8 +252,7 @@ func TestOptions(t *testing.T) {
 	})
 }
 
-// TestFallbackWithEqualResources expects no snapshot for resources that another server sends
-// again.
+// TestFallbackWithEqualResources expects no snapshot if another server sends the same resources.
 func TestFallbackWithEqualResources(t *testing.T) {
 	in(t, func(w *world) {
 		w.route("r", "a")

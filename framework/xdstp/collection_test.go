@@ -51,7 +51,7 @@ func TestContains(t *testing.T) {
 		{"xdstp:///t/*", "xdstp:///t/x", true},
 		{"xdstp://e/t/a/*?k=v&l=w", "xdstp://e/t/a/x?l=w&k=v", true},
 		{"xdstp://e/t/a/*", "xdstp://e/t/a/x%2Fy", true},
-		{"xdstp://e/t/a/*", "xdstp://e/t/a/", true}, // its last segment is empty
+		{"xdstp://e/t/a/*", "xdstp://e/t/a/", true}, // the last segment is empty
 		{"xdstp://e/t/a/*", "xdstp://e/t/a/x/y", false},
 		{"xdstp://e/t/*", "xdstp://e/t/a/x", false},
 		{"xdstp://e/t/a/*", "xdstp://e/t/x", false},

@@ -57,7 +57,7 @@ func TestExpand(t *testing.T) {
 		{"xdstp://e/t/%s/%s?k=%s", "a b", "xdstp://e/t/a%20b/a%20b?k=a%20b"},
 		{"xdstp:%s", "[", "xdstp:%5B"},
 		{"XDSTP://e/t/%s", "[", "XDSTP://e/t/["},
-		{"%s-%s", "%s", "%s-%s"}, // what is put in is not expanded again
+		{"%s-%s", "%s", "%s-%s"}, // inserted text is not expanded again
 		{"100%-%s", "x", "100%-x"},
 		{"", "x", ""},
 	} {
@@ -115,14 +115,13 @@ func TestEscapesThatEndEarly(t *testing.T) {
 	}
 }
 
-// TestHexDigits expects each digit, in both cases, to have its value: the id of a name
-// holds each character in its canonical form.
+// TestHexDigits checks the value of each digit in both cases, by the canonical form of a name's id.
 func TestHexDigits(t *testing.T) {
 	for c := range 256 {
 		for _, format := range []string{"%%%02x", "%%%02X"} {
 			in := "xdstp://e/t/" + fmt.Sprintf(format, c)
 			n, err := Parse(in)
-			if c < 0x20 || c >= 0x7f { // control characters, and octets that are no characters alone
+			if c < 0x20 || c >= 0x7f { // control characters, and octets that are not valid characters
 				if err == nil {
 					t.Errorf("Parse(%q) = %q, want an error", in, n)
 				}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse: no input makes Parse panic, and what it accepts is in a form that
-// it keeps, and means what the input meant.
+// FuzzParse expects Parse never to panic. A name that it accepts has the meaning of the input and a
+// canonical form that does not change.
 func FuzzParse(f *testing.F) {
 	for _, row := range seeds {
 		f.Add(row)
@@ -63,8 +63,8 @@ func checkCanonical(t *testing.T, n Name) {
 	}
 }
 
-// meaning is a naive reading of an xdstp URI: the decoded parts, segment by
-// segment, with the parameters in a map. It shares no code with Parse.
+// meaning is a simple reading of an xdstp URI: the decoded parts, segment by segment, with the
+// parameters in a map. It shares no code with Parse.
 func meaning(t *testing.T, s string) string {
 	t.Helper()
 	unescape := func(s string) string {
@@ -92,7 +92,7 @@ func meaning(t *testing.T, s string) string {
 	return strings.Join(parts, "\x00/") + "\x00?" + url.Values(params).Encode()
 }
 
-// FuzzParts: every combination of parts can be written as a name that has them.
+// FuzzParts expects that every combination of parts has a name with exactly these parts.
 func FuzzParts(f *testing.F) {
 	f.Add("east", "envoy.config.cluster.v3.Cluster", "a/b", "k", "v", "l")
 	f.Add("a/?#%b", "t/t", "x%2Fy", "a&b", "=", "a=b")

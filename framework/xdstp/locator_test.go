@@ -43,8 +43,8 @@ func TestParseLocator(t *testing.T) {
 	}
 }
 
-// TestDeepAlternates builds the deepest locator that fits: the bound on the
-// length is the bound on the depth.
+// TestDeepAlternates builds the deepest possible locator. The limit on the length also limits the
+// depth.
 func TestDeepAlternates(t *testing.T) {
 	s, depth := "xdstp:///t", 0
 	escape := strings.NewReplacer("%", "%25", "#", "%23", ",", "%2C")

@@ -67,7 +67,7 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	type errorRow struct {
 		Why, In, Error string
-		Suffix         string // hexadecimal: octets that JSON cannot hold
+		Suffix         string // hexadecimal, for octets that JSON cannot represent
 	}
 	for _, row := range load[errorRow](t, "errors.json") {
 		t.Run(row.Why, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestMaxLength(t *testing.T) {
 			t.Errorf("a name of %d bytes: %v", len(s)+1, err)
 		}
 	}
-	// Directives count, and so does what encoding adds.
+	// The limit includes directives and the octets that encoding adds.
 	if _, err := Parse(longest[:maxLength-4] + "#entry=a"); err == nil {
 		t.Error("a long name with a directive is accepted")
 	}
@@ -206,7 +206,7 @@ func TestNameSize(t *testing.T) {
 	}
 }
 
-// ruleOf returns the rule that an error of this package says was broken.
+// ruleOf returns the broken rule from an error of this package.
 func ruleOf(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Rule

@@ -22,7 +22,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// said is what a conversion said, on one line.
+// said is the result of a conversion on one line.
 func said(v *resource.Violations) string {
 	if err := v.Err(); err != nil {
 		return err.Error()
@@ -159,7 +159,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// Ports of any length are written as strconv writes them.
+// The conversion writes ports of any length as strconv does.
 func TestPorts(t *testing.T) {
 	for _, port := range []uint32{0, 9, 10, 80, 99, 100, 443, 999, 1000, 8080, 9999, 10000, 50051, 65535} {
 		v := new(resource.Violations)
@@ -169,7 +169,7 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// A Seen agrees with a map, below and above the size at which it turns into one.
+// A Seen equals a map, below and above the size at which it switches to one.
 func TestSeen(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for _, size := range []int{1, 10, 127, 128, 129, 1000} {

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
-// A conversion notes what is wrong with a value at the path that it is given.
+// A conversion reports an invalid value with the path that the caller gives.
 func ExampleDuration() {
 	var root resource.Path
 	v := new(resource.Violations)

@@ -32,8 +32,8 @@ func pack(t *testing.T, m proto.Message) *anypb.Any {
 	return a
 }
 
-// TestTyped reads a FractionalPercent out of an Any in every way that there is: as a message,
-// as a view, and where a TypedStruct is allowed and where it is not.
+// TestTyped reads a FractionalPercent from an Any in each way: as a message or a view, and with or
+// without TypedStructs.
 func TestTyped(t *testing.T) {
 	const name = "envoy.type.v3.FractionalPercent"
 	value, err := structpb.NewStruct(map[string]any{"numerator": 7.0})
@@ -48,7 +48,7 @@ func TestTyped(t *testing.T) {
 		why   string
 		in    *anypb.Any
 		name  string // TypedName
-		plain string // the violation without TypedStructs; empty: it is read
+		plain string // the violation if TypedStructs are not allowed; empty if the value is valid
 		typed string // that with them
 	}{
 		{"the message", pack(t, &typev3.FractionalPercent{Numerator: 7}), name, "", ""},
@@ -135,7 +135,7 @@ func TestEncodedAndCopies(t *testing.T) {
 	}
 }
 
-// newContext is that of a resource that is being read.
+// newContext returns the context for decoding one resource.
 func newContext(t *testing.T) *resource.DecodeContext {
 	t.Helper()
 	types, err := resource.NewSet()
@@ -147,7 +147,7 @@ func newContext(t *testing.T) *resource.DecodeContext {
 	return dc
 }
 
-// TestAddressesAndViews compares HostPort with net.JoinHostPort, and its view with it.
+// TestAddressesAndViews compares HostPort with net.JoinHostPort, and with HostPort of a view.
 func TestAddressesAndViews(t *testing.T) {
 	socket := func(host string, port uint32) *corev3.Address {
 		return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
@@ -243,7 +243,7 @@ func ordered[K MapKey](t *testing.T, keys ...K) {
 		i++
 	}
 	for range Sorted(m) {
-		break // it must not go on
+		break // the loop must end here
 	}
 }
 
@@ -262,7 +262,7 @@ func TestEntryOfLongKeys(t *testing.T) {
 	}
 }
 
-// An inlined update has nothing but its bytes.
+// An inlined update has only its bytes.
 type inlined struct {
 	resource.Update
 

@@ -16,7 +16,7 @@ type (
 	made  struct{ Number uint64 }
 )
 
-// outers encodes lists of numbers in messages in messages.
+// outers encodes lists of numbers, in nested messages.
 func outers(sizes ...int) []byte {
 	var out []byte
 	for i, n := range sizes {
@@ -52,7 +52,7 @@ func parse(t testing.TB, r wire.Reader) []outer {
 	return list
 }
 
-// update makes of each inner one made, and of each made two texts.
+// update derives one value from each inner message, and two texts from each value.
 func update(a *wire.Arena, list []outer) (all [][]made, texts [][]string) {
 	for _, o := range wire.Each(list) {
 		one := wire.List[made, inner](a, len(o.Inner))
@@ -69,7 +69,7 @@ func update(a *wire.Arena, list []outer) (all [][]made, texts [][]string) {
 	return all, texts
 }
 
-// Whatever sizes lists have, their elements are apart.
+// Lists of any sizes do not share elements.
 func TestArena(t *testing.T) {
 	var pool wire.Pool
 	for _, sizes := range [][]int{{}, {0}, {1}, {3, 3, 3}, {1, 50, 2}, {50, 1}, {0, 4, 0, 4}, {2000, 2000}, {1, 5000}, {3, 3, 3}, {30}} {
@@ -95,8 +95,8 @@ func TestArena(t *testing.T) {
 	}
 }
 
-// Lists that are alike cost as many allocations as one, and what the control plane
-// sends cannot make an arena allocate much more than is asked for.
+// Similar lists cost as many allocations as one. A control plane cannot make an arena allocate much
+// more than needed.
 func TestArenaAllocations(t *testing.T) {
 	allocations := func(body []byte) float64 {
 		return testing.AllocsPerRun(20, func() {
@@ -138,7 +138,7 @@ func TestHookValues(t *testing.T) {
 	}
 }
 
-// An element that is added is zero, with room for it or without, and what is filled stays.
+// A new element is zero, with or without room for it. Filled elements keep their values.
 func TestAdd(t *testing.T) {
 	list := make([]int, 0, 2)
 	for i := range 5 {
@@ -153,7 +153,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// A text that outgrows its buffer is whole, and so are those before and after it.
+// A text that outgrows its buffer is complete, and so are the texts before and after it.
 func TestTextBeyondBuffer(t *testing.T) {
 	var a wire.Arena
 	var got []string

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// started returns a budget for a resource, and expects it to be fresh.
+// started returns a budget that has just started with a resource.
 func started(t *testing.T, q Quotas, s *Shared) *Budget {
 	t.Helper()
 	b := new(Budget)
@@ -60,7 +60,8 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetKeepsCosts expects Start to replace costs and shared limits only by others.
+// TestBudgetKeepsCosts expects Start to keep costs and the shared limit unless the caller gives
+// others.
 func TestBudgetKeepsCosts(t *testing.T) {
 	costs, shared := new(Costs), NewShared(Quotas{})
 	b := new(Budget)
@@ -71,8 +72,8 @@ func TestBudgetKeepsCosts(t *testing.T) {
 	}
 }
 
-// TestSharedLimit spends the limit that the resources of a response share. A budget takes more
-// than it needs, and uses the rest next.
+// TestSharedLimit spends the limit that the resources of a response share. A budget takes more than
+// it needs, and uses the rest next.
 func TestSharedLimit(t *testing.T) {
 	const plenty = 1 << 40
 	quotas := Quotas{Size: plenty, Regexps: plenty}
@@ -116,7 +117,7 @@ func TestRestOfGrant(t *testing.T) {
 	spends(t, "1 byte more", b.Elements(1, 1), false)
 }
 
-// TestLists expects lists and maps to end where the budget does.
+// TestLists expects lists and maps to end when the budget is used up.
 func TestLists(t *testing.T) {
 	varints := []byte{1 << 3, 1, 1 << 3, 2, 1 << 3, 3}
 	for size, want := range map[int64]int{0: 0, 8: 1, 15: 1, 24: 2, 10000: 3} {

@@ -16,8 +16,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-// dynamic returns a message type that no Go type stands for, with strings in the fields 63 and
-// 64 and a group in the field 65.
+// dynamic returns a message type without a Go type. It has strings in the fields 63 and 64 and a
+// group in field 65.
 func dynamic(t *testing.T) *dynamicpb.Message {
 	t.Helper()
 	file := new(descriptorpb.FileDescriptorProto)
@@ -36,8 +36,8 @@ func dynamic(t *testing.T) *dynamicpb.Message {
 	return dynamicpb.NewMessage(d.Messages().Get(0))
 }
 
-// TestMessages expects the cost of a message to be the sizes of its parts, and a budget to grant
-// exactly that.
+// TestMessages expects the cost of a message to be the sum of its parts. A budget grants exactly
+// that.
 func TestMessages(t *testing.T) {
 	const (
 		thing    = int64(unsafe.Sizeof(testpb.Thing{}))
@@ -91,7 +91,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestMalformedMessage expects values of a wrong wire type to cost only their occurrence.
+// TestMalformedMessage expects a value of a wrong wire type to cost only its occurrence.
 func TestMalformedMessage(t *testing.T) {
 	thing := int64(unsafe.Sizeof(testpb.Thing{}))
 	b := []byte{30<<3&0x7f | 0x80, 30 >> 4, 5} // timeout = 5
@@ -100,7 +100,7 @@ func TestMalformedMessage(t *testing.T) {
 	}
 }
 
-// TestCostsAreKept expects a budget without costs to make some, and one with costs to use them.
+// TestCostsAreKept expects a budget to create costs only if it has none.
 func TestCostsAreKept(t *testing.T) {
 	b := started(t, Quotas{Size: 1 << 20}, nil)
 	b.Messages(nil, new(testpb.Thing))

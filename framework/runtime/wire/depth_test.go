@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-// TestDeepestMessage reads a message that is nested as deeply as is allowed, and what follows it.
+// TestDeepestMessage reads a message at the limit of nesting, and the field after it.
 func TestDeepestMessage(t *testing.T) {
 	in := []byte{1<<3 | 2, 2, 1 << 3, 7, 2 << 3, 9} // 1: { 1: 7 }, 2: 9
 	r := Reader{b: in, depth: 2}
@@ -47,7 +47,7 @@ func TestDepthOfMaps(t *testing.T) {
 	}
 }
 
-// TestDepthOfWhole expects protobuf to nest messages no deeper than the reader does.
+// TestDepthOfWhole expects protobuf and the reader to have the same limit of nesting.
 func TestDepthOfWhole(t *testing.T) {
 	b, err := proto.Marshal(&testpb.Part{Parts: []*testpb.Part{{Parts: []*testpb.Part{{Id: "x"}}}}})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestMalformedLarge(t *testing.T) {
 	}
 }
 
-// TestSmallestLongTag reads the first tag of two bytes, and an empty blob as none.
+// TestSmallestLongTag reads the first tag of two bytes. An empty blob has no tag.
 func TestSmallestLongTag(t *testing.T) {
 	r := Read([]byte{0x80, 0x01, 0x05, 1<<3 | 2, 0})
 	if !r.Next() || r.Tag() != 16<<3 || r.Uint64() != 5 {

@@ -6,7 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
-// The name of a message, and how many parts it has, are read without anything else.
+// The example reads the name of a message and counts its parts, and skips everything else.
 func ExampleReader() {
 	body := []byte("\x0a\x05hello\x10\x01\x9a\x03\x00\x9a\x03\x00")
 	name, parts := "", 0

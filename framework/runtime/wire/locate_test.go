@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-// TestWhere names the field at a place in an encoded message. A place is that of a value,
+// TestWhere names the field at a position in an encoded message. The position is that of a value
 // with its length, or that of the content of a message.
 func TestWhere(t *testing.T) {
 	m := new(testpb.Thing)
@@ -23,8 +23,8 @@ func TestWhere(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b = append([]byte{0xf2, 0x3f, 0x03, 'o', 'd', 'd'}, b...) // an unknown field comes first
-	// before returns the place that is n bytes before some bytes.
+	b = append([]byte{0xf2, 0x3f, 0x03, 'o', 'd', 'd'}, b...) // an unknown field is first
+	// before returns the position n bytes before some bytes.
 	before := func(n int, part string) int {
 		t.Helper()
 		at := bytes.Index(b, []byte(part))
@@ -69,7 +69,7 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// TestWhereEmpty names a message without content, whose place is that of the next tag.
+// TestWhereEmpty names a message without content. Its position is that of the next tag.
 func TestWhereEmpty(t *testing.T) {
 	b, err := proto.Marshal(&testpb.Thing{Parts: []*testpb.Part{{Parts: []*testpb.Part{{}}}, {}}, Choice: &testpb.Thing_Word{Word: "w"}})
 	if err != nil {

@@ -12,8 +12,8 @@ func field(b []byte, number protowire.Number, value string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, number, protowire.BytesType), value)
 }
 
-// TestField joins the occurrences of one field, and passes over others and over values of
-// another wire type.
+// TestField joins the occurrences of one field. It skips other fields and values of another wire
+// type.
 func TestField(t *testing.T) {
 	other := protowire.AppendVarint(protowire.AppendTag(nil, 2, protowire.VarintType), 7)
 	for _, tt := range []struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
-// thing reads a Thing in the way of a generated view.
+// thing reads a Thing as a generated view does.
 type thing struct {
 	Name    string
 	Big     int64
@@ -67,7 +67,7 @@ func (m *thing) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-// read reads the message of which b is the encoding.
+// read reads the message encoded in b.
 func (m *thing) read(b []byte) bool {
 	r := wire.Read(b)
 	m.parse(&r)
@@ -86,7 +86,7 @@ func parsePart(r *wire.Reader, id *string) {
 	r.Leave(outer)
 }
 
-// of is what a message has of a thing.
+// of returns the parts of a message that a thing has.
 func of(m *testpb.Thing) thing {
 	out := thing{
 		Name: m.GetName(), Big: m.GetBig(), Zigzag: m.GetZigzag(), Fixed: m.GetFixed(), Ratio: m.GetRatio(),
@@ -120,8 +120,8 @@ func same[T comparable](a, b []T) bool {
 	return true
 }
 
-// What a reader makes of bytes is what protobuf does; where a reader that skips says
-// yes and protobuf no, Check says no as well.
+// A reader and protobuf read the same content. If a reader accepts bytes that protobuf rejects,
+// because it skips them, Check rejects them.
 func FuzzReader(f *testing.F) {
 	body, err := proto.Marshal(example())
 	if err != nil {
@@ -147,7 +147,7 @@ func FuzzReader(f *testing.F) {
 		{0x0f, 0x00},                         // no wire types
 		{0xf8, 0xff, 0xff, 0xff, 0x0f, 0x00}, // the last number
 		{0x80, 0x80, 0x80, 0x80, 0x10, 0x00}, // beyond it
-		{0xaa, 0x03, 0x03, 0x0a, 0x01, 0xff}, // no UTF-8 where nothing is read
+		{0xaa, 0x03, 0x03, 0x0a, 0x01, 0xff}, // invalid UTF-8 in an unread field
 		{0x0a, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, // a huge length
 	} {
 		f.Add(b)
@@ -171,7 +171,7 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// Messages may be nested as deeply as protobuf allows, and no deeper.
+// The reader and protobuf have the same limit of nested messages.
 func TestNesting(t *testing.T) {
 	for depth, ok := range map[int]bool{1: true, 9999: true, 10000: false} {
 		var b []byte
@@ -184,8 +184,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// A list has room for all its elements at once, and values that are copied out of it
-// have none to append.
+// A list has room for all its elements at once. Values that are copied out of it have no spare
+// capacity.
 func TestCount(t *testing.T) {
 	body, err := proto.Marshal(example())
 	if err != nil {
@@ -200,7 +200,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// The well-known types that views hold merge as protobuf merges them.
+// The well-known types in views merge as protobuf merges them.
 func TestWellKnown(t *testing.T) {
 	twice := func(a, b proto.Message) []byte {
 		first, err := proto.Marshal(a)
@@ -239,7 +239,7 @@ func TestWellKnown(t *testing.T) {
 	}
 }
 
-// What is read must be sound in itself.
+// The reader checks the values that it reads.
 func TestMalformed(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"no UTF-8":            {0x0a, 0x01, 0xff},

@@ -4,12 +4,12 @@ import "testing"
 
 type element struct{ n int }
 
-// TestPool expects arenas to come back, and a nil pool to keep none.
+// TestPool expects a pool to reuse arenas, and a nil pool to keep none.
 func TestPool(t *testing.T) {
 	var none *Pool
 	none.Put(none.Get())
 	p, again := new(Pool), false
-	for range 100 { // a sync.Pool may lose an arena
+	for range 100 { // a sync.Pool may drop an arena
 		a := p.Get()
 		p.Put(a)
 		again = again || p.Get() == a
@@ -19,7 +19,7 @@ func TestPool(t *testing.T) {
 	}
 }
 
-// TestScratchIsBounded expects the room of large lists to be dropped with their resource.
+// TestScratchIsBounded expects the memory of large lists to be released after their resource.
 func TestScratchIsBounded(t *testing.T) {
 	for n, kept := range map[int]bool{maxElements: true, maxElements + 1: false} {
 		b := &block[element]{scratch: make([]element, n), given: 1}
@@ -31,7 +31,7 @@ func TestScratchIsBounded(t *testing.T) {
 	}
 }
 
-// TestListRoom expects a list to make room for those of the views that have none yet.
+// TestListRoom expects the first list to reserve room for the lists of the remaining views.
 func TestListRoom(t *testing.T) {
 	a := new(Arena)
 	blockOf[int](a).given = 10
@@ -45,7 +45,7 @@ func TestListRoom(t *testing.T) {
 	}
 }
 
-// TestStringsRoom expects the first strings to make room for those of the other views.
+// TestStringsRoom expects the first strings to reserve room for those of the other views.
 func TestStringsRoom(t *testing.T) {
 	a := new(Arena)
 	blockOf[element](a).given = 3
@@ -63,7 +63,7 @@ func TestStringsRoom(t *testing.T) {
 	}
 }
 
-// TestBuffer expects texts of several views in one allocation, and a new one for longer texts.
+// TestBuffer expects one allocation for the texts of several views, and a new one for longer texts.
 func TestBuffer(t *testing.T) {
 	a := &Arena{left: 2}
 	b := a.Buffer(10)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestArrivals expects many bytes without a long pause to count as a message that arrives.
+// TestArrivals expects a message to count as arriving while many bytes come without a long pause.
 func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a arrivals
@@ -45,7 +45,7 @@ func TestArrivals(t *testing.T) {
 // pass lets time pass in a bubble.
 func pass(d time.Duration) { <-time.NewTimer(d).C }
 
-// TestCountedConn expects the bytes of a read to count, also those before an error.
+// TestCountedConn counts the bytes of each read, including those before an error.
 func TestCountedConn(t *testing.T) {
 	var a arrivals
 	c := countedConn{reads{3}, &a}

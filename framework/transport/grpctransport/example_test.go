@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 )
 
-// A transport with a dialer of the program's own, shared by all clients of a pool.
+// The transport uses the program's own dialer. All clients of a pool share it.
 func ExampleNew() {
 	pool := client.NewPool(grpctransport.New(
 		grpctransport.WithMaxReceiveSize(64<<20),

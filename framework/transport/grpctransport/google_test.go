@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Credentials of Google are looked for when a stream needs them, and again when they
-// were not found.
+// The transport looks for Google credentials when a stream needs them, and again if it found none.
 func TestGoogleDefaultIsFoundWhenNeeded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "credentials.json")
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)

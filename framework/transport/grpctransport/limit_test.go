@@ -14,8 +14,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
-// A thousand streams of a server that allows 100 on a connection are on ten connections.
-// The streams beyond the first 100 wait once, not for each connection.
+// A server allows 100 streams on a connection, so a thousand streams need ten connections. Each
+// stream beyond the first 100 waits once, not for each connection.
 func TestThousandStreamsOnTenConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -38,7 +38,7 @@ func TestThousandStreamsOnTenConnections(t *testing.T) {
 	})
 }
 
-// A connection closes with any of its streams open, and while streams wait.
+// A connection closes with the last of its streams, in any order, and while other streams wait.
 func TestCloseWithWaitingStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -64,7 +64,7 @@ func TestCloseWithWaitingStreams(t *testing.T) {
 // step is the precision of all waits.
 const step = patience / 5
 
-// wantNoStream checks the error of a server that granted no stream, and when it came.
+// wantNoStream checks the error of a server that granted no stream, and the time until it.
 func wantNoStream(t *testing.T, err error, took time.Duration) {
 	t.Helper()
 	if !errors.Is(err, &transport.Error{Kind: KindNoStream}) || took < defaultStreamTimeout || took > defaultStreamTimeout+2*step {
@@ -86,7 +86,7 @@ func TestServerOfOneStream(t *testing.T) {
 	})
 }
 
-// A further connection is opened after 100 ms, not before.
+// The transport opens a further connection after 100 ms, not before.
 func TestWaitForTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -107,7 +107,7 @@ func TestWaitForTheLimit(t *testing.T) {
 	})
 }
 
-// Streams that exceed a lowered limit stay, and new ones get another connection.
+// Streams that exceed a lowered limit stay open. New streams use another connection.
 func TestServerThatLowersItsLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -129,8 +129,8 @@ func TestServerThatLowersItsLimit(t *testing.T) {
 	})
 }
 
-// A server that lowers its limit to nothing has no connectivity for further streams. They
-// fail after the stream timeout, and the client tries one connection at a time.
+// If a server lowers its limit to zero, further streams fail after the stream timeout. The
+// transport then tries one connection at a time.
 func TestServerThatLowersItsLimitToNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -147,7 +147,7 @@ func TestServerThatLowersItsLimitToNothing(t *testing.T) {
 	})
 }
 
-// The limit on connections holds, its error names it, and streams that end make room.
+// The limit on connections is enforced, and its error names it. A stream that ends makes room.
 func TestLimitOnConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -178,7 +178,7 @@ func TestLimitOnConnections(t *testing.T) {
 	})
 }
 
-// The times and numbers that the documentation names.
+// These are the times and numbers in the documentation.
 func TestDefaultLimits(t *testing.T) {
 	if patience != 100*time.Millisecond || idleTime != 10*time.Minute {
 		t.Errorf("streams wait %v, connections stay %v; want 100ms and 10m", patience, idleTime)
@@ -190,7 +190,8 @@ func TestDefaultLimits(t *testing.T) {
 	}
 }
 
-// Streams of a server that grants none share a connection, whenever they begin to wait.
+// The streams that wait for a server without free streams share a connection, whenever they begin
+// to wait.
 func TestManyStreamsOfAServerThatGrantsNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -223,14 +224,15 @@ func TestManyStreamsOfAServerThatGrantsNone(t *testing.T) {
 		for range clients {
 			<-done
 		}
-		// A connection is given up after 18 s to 20 s, and the next is opened within a second.
+		// The transport abandons a connection after 18 s to 20 s, and opens the next within a
+		// second.
 		if n := m.dialed.Load(); n < 2*minutes || n > 4*minutes {
 			t.Errorf("%d connections in %d minutes, want one every 18 s to 21 s", n, minutes)
 		}
 	})
 }
 
-// The time in which a connection is made says nothing about a limit on streams.
+// A slow connection attempt does not count as a limit on streams.
 func TestSlowDialIsNoLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -252,7 +254,7 @@ func TestSlowDialIsNoLimit(t *testing.T) {
 	})
 }
 
-// A slowToken is a call credential that takes its time.
+// A slowToken is a call credential that takes time to return.
 type slowToken struct{ takes time.Duration }
 
 // GetRequestMetadata implements [credentials.PerRPCCredentials].
@@ -264,7 +266,7 @@ func (s *slowToken) GetRequestMetadata(context.Context, ...string) (map[string]s
 // RequireTransportSecurity implements [credentials.PerRPCCredentials].
 func (*slowToken) RequireTransportSecurity() bool { return false }
 
-// A stream that waits for its token does not wait for the server's limit.
+// A stream that waits for its token does not count as waiting for the server's limit.
 func TestSlowTokenIsNoLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -278,7 +280,7 @@ func TestSlowTokenIsNoLimit(t *testing.T) {
 	})
 }
 
-// A further connection without streams is kept for the idle time and used again.
+// The transport keeps a further connection without streams for the idle time, and reuses it.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -292,7 +294,7 @@ func TestIdleConnections(t *testing.T) {
 		second = opened(t, openAll(t, c, 1, true))
 		second[0].end()
 		after(idleTime - time.Second)
-		m.connections(t, 2, 2) // the first has a stream, so that the second is for the next one
+		m.connections(t, 2, 2) // the first connection has a stream, so the next stream uses the second
 		first[0].end()
 		after(idleTime - 1)
 		m.connections(t, 2, 2)

@@ -27,7 +27,7 @@ type memory struct {
 
 func newMemory() *memory { return &memory{lis: bufconn.Listen(1 << 16)} }
 
-// serve runs a gRPC server that allows a number of streams on each connection.
+// serve runs a gRPC server that allows this many streams on each connection.
 func (m *memory) serve(t *testing.T, streams uint32) {
 	t.Helper()
 	g := grpc.NewServer(grpc.MaxConcurrentStreams(streams))
@@ -74,7 +74,7 @@ func (m *memory) dial(t *testing.T, opts ...Option) transport.Conn {
 	return dial(t, New(append(opts, WithDialOptions(dialer))...), entry(t, "passthrough:///memory", "insecure", ""))
 }
 
-// connections fails the test unless so many connections were made and so many are open.
+// connections fails the test unless this many connections were opened and this many are still open.
 func (m *memory) connections(t *testing.T, dialed, open int32) {
 	t.Helper()
 	synctest.Wait()
@@ -96,14 +96,14 @@ func (c *memoryConn) Close() error {
 	return c.Conn.Close()
 }
 
-// A client is what holds a stream until the test ends it.
+// A client holds a stream until the test ends it.
 type client struct {
 	took time.Duration // to open the stream
 	err  error
 	end  context.CancelFunc
 }
 
-// openAll opens streams at the same time, and returns when all are open or have failed.
+// openAll opens streams concurrently. It returns when each is open or has failed.
 func openAll(t *testing.T, c transport.Conn, n int, answered bool) []*client {
 	t.Helper()
 	clients := make([]*client, n)
@@ -125,7 +125,7 @@ func openAll(t *testing.T, c transport.Conn, n int, answered bool) []*client {
 	return clients
 }
 
-// opened returns the streams after a check that none has failed.
+// opened returns the streams and fails the test if one has failed.
 func opened(t *testing.T, clients []*client) []*client {
 	t.Helper()
 	for i, cl := range clients {

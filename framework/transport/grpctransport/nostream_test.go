@@ -26,8 +26,8 @@ func startNoStreams(t *testing.T) *fakeads.NoStreams {
 	return s
 }
 
-// A server that grants no stream is a server that cannot be reached. Each attempt is on a
-// new connection, which may lead to another process.
+// A server that grants no stream counts as unreachable. Each attempt uses a new connection, which
+// may reach another process.
 func TestServerThatGrantsNoStream(t *testing.T) {
 	s := startNoStreams(t)
 	c := dial(t, New(WithStreamTimeout(100*time.Millisecond)), entry(t, s.Addr(), "insecure", ""))
@@ -50,7 +50,7 @@ func TestDefaultStreamTimeout(t *testing.T) {
 	}
 }
 
-// A stream that is granted in time comes about. The caller's context ends the wait.
+// A stream opens if the server grants it in time. The caller's context ends the wait.
 func TestStreamThatIsGrantedLate(t *testing.T) {
 	s := startNoStreams(t)
 	c := dial(t, New(), entry(t, s.Addr(), "insecure", ""))
@@ -70,7 +70,7 @@ func TestStreamThatIsGrantedLate(t *testing.T) {
 	}
 }
 
-// While one connection grants nothing, another one of the same server may have room again.
+// While one connection grants no stream, another one of the same server may have room again.
 func TestStreamOnAConnectionThatHasRoomAgain(t *testing.T) {
 	lis := listen(t)
 	g := grpc.NewServer(grpc.MaxConcurrentStreams(1))

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// frames writes frames as a server does.
+// frames encodes frames as a server does.
 func frames(t testing.TB, write func(*http2.Framer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -28,7 +28,7 @@ func frames(t testing.TB, write func(*http2.Framer) error) []byte {
 	return b.Bytes()
 }
 
-// A pieceConn yields its bytes in reads of a size.
+// A pieceConn yields its bytes in reads of a given size.
 type pieceConn struct {
 	net.Conn
 	r    io.Reader
@@ -37,7 +37,7 @@ type pieceConn struct {
 
 func (c *pieceConn) Read(b []byte) (int, error) { return c.r.Read(b[:min(len(b), c.size)]) }
 
-// The limit is found wherever reads end, and only in settings.
+// The connection finds the limit in SETTINGS frames only, wherever the reads end.
 func TestLimitIsRead(t *testing.T) {
 	other := http2.Setting{ID: http2.SettingInitialWindowSize, Val: 7}
 	limit := func(n uint32) http2.Setting {
@@ -91,7 +91,7 @@ func TestLimitIsRead(t *testing.T) {
 	}
 }
 
-// The limit of a connection is not that of the one before.
+// A new connection does not take over the limit of the previous one.
 func TestLimitOfANewConnection(t *testing.T) {
 	var limit atomic.Uint32
 	limit.Store(1)
@@ -111,7 +111,7 @@ func (passing) ClientHandshake(_ context.Context, _ string, c net.Conn) (net.Con
 	return c, nil, nil
 }
 
-// The limit is read from what TLS decrypts.
+// The connection reads the limit from the decrypted bytes of TLS.
 func TestLimitOverTLS(t *testing.T) {
 	cert, _, pair := certificates(t, t.TempDir())
 	lis := &countingListener{Listener: listen(t)}
@@ -128,7 +128,7 @@ func TestLimitOverTLS(t *testing.T) {
 	}
 }
 
-// BenchmarkRead is the cost of a read of 16 KiB, as large as most frames of a large message.
+// BenchmarkRead measures a read of 16 KiB, the usual frame size of a large message.
 func BenchmarkRead(b *testing.B) {
 	frame := frames(b, func(f *http2.Framer) error { return f.WriteData(1, false, make([]byte, 16384)) })
 	var limit atomic.Uint32

@@ -39,8 +39,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// An echo answers each request with a response of the same version; a nonce is
-// the size of the answer's filling.
+// An echo answers each request with a response of the same version. The nonce is the size of the
+// response's padding.
 type echo struct {
 	discoveryv3.UnimplementedAggregatedDiscoveryServiceServer
 	filling int
@@ -87,7 +87,7 @@ func serve(t *testing.T, lis net.Listener, e *echo, opts ...grpc.ServerOption) {
 
 func listen(t *testing.T) net.Listener {
 	t.Helper()
-	lis, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed by the server
+	lis, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // the server closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func testContext(t *testing.T) context.Context {
 	return ctx
 }
 
-// roundTrip sends a version on a new stream and returns the answer.
+// roundTrip sends a version on a new stream and returns the response.
 func roundTrip(ctx context.Context, c transport.Conn) (*discoveryv3.DiscoveryResponse, error) {
 	s, err := c.OpenStream(ctx, transport.MethodADS)
 	if err != nil {
@@ -149,7 +149,7 @@ func roundTrip(ctx context.Context, c transport.Conn) (*discoveryv3.DiscoveryRes
 
 func TestBytesGoThrough(t *testing.T) {
 	lis := listen(t)
-	const large = 100 << 20 // as a response with every resource of a large deployment
+	const large = 100 << 20 // like a response with every resource of a large deployment
 	serve(t, lis, &echo{filling: large})
 	c := dial(t, New(), entry(t, lis.Addr().String(), "insecure", ""))
 	resp, err := roundTrip(testContext(t), c)
@@ -183,7 +183,7 @@ func TestErrorsAreWordsOnly(t *testing.T) {
 	}
 }
 
-// A server chooses the message of its status. It arrives printable and clipped.
+// The server chooses the message of its status. The transport escapes and clips it.
 func TestStatusMessagesArePrintable(t *testing.T) {
 	for _, code := range []codes.Code{codes.Unavailable, codes.Unimplemented} {
 		lis := listen(t)
@@ -209,7 +209,7 @@ func TestStreamsFailFastAndComeBackWithoutBackoff(t *testing.T) {
 			t.Fatalf("error = %v, want refused", err)
 		}
 	}
-	lis, err := net.Listen("tcp", addr) //nolint:noctx // it is closed by the server
+	lis, err := net.Listen("tcp", addr) //nolint:noctx // the server closes it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func (wait) StreamAggregatedResources(s discoveryv3.AggregatedDiscoveryService_S
 	return nil
 }
 
-// openStream opens a stream and waits until the server knows of it. What is sent
-// to ended is why the stream ended.
+// openStream opens a stream and waits until the server has received it. The channel ended receives
+// the error that ended the stream.
 func openStream(ctx context.Context, t *testing.T, c transport.Conn) (ended <-chan error) {
 	t.Helper()
 	s, err := c.OpenStream(ctx, transport.MethodADS)
@@ -255,8 +255,8 @@ func openStream(ctx context.Context, t *testing.T, c transport.Conn) (ended <-ch
 	return ch
 }
 
-// A server that goes away lets its streams end by themselves. Whoever cannot open
-// another one must not end those.
+// A server that shuts down lets its streams end. A client that cannot open another stream must not
+// end them.
 func TestStreamsOfADrainingServerLiveOn(t *testing.T) {
 	lis := listen(t)
 	g := grpc.NewServer()
@@ -270,7 +270,7 @@ func TestStreamsOfADrainingServerLiveOn(t *testing.T) {
 		defer close(drained)
 		g.GracefulStop()
 	}()
-	for failed := 0; failed < 3 && ctx.Err() == nil; { // before it goes away, they succeed
+	for failed := 0; failed < 3 && ctx.Err() == nil; { // before the server shuts down, they succeed
 		if _, err := c.OpenStream(ctx, transport.MethodADS); err != nil {
 			failed++
 		}
@@ -287,7 +287,7 @@ func TestStreamsOfADrainingServerLiveOn(t *testing.T) {
 	<-drained
 }
 
-// A server may limit the streams of a connection, and grpc-go then just waits.
+// A server may limit the streams of a connection. grpc-go then waits without an error.
 func TestFurtherConnectionWhereStreamsAreLimited(t *testing.T) {
 	lis := &countingListener{Listener: listen(t)}
 	g := grpc.NewServer(grpc.MaxConcurrentStreams(2))
@@ -355,8 +355,8 @@ func TestDialOptions(t *testing.T) {
 	}
 }
 
-// certificates writes a self-signed certificate for 127.0.0.1 and returns its
-// files and, for the server, the pair.
+// certificates writes a self-signed certificate for 127.0.0.1. It returns the files and the
+// server's key pair.
 func certificates(t *testing.T, dir string) (cert, key string, pair tls.Certificate) {
 	t.Helper()
 	priv, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -435,7 +435,7 @@ func mustParse(t *testing.T, pair tls.Certificate) *x509.Certificate {
 	return c
 }
 
-// New files are used for the next connection.
+// The next connection uses the new files.
 func TestTLSFilesAreReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	cert, _, _ := certificates(t, dir)
