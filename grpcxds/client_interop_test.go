@@ -14,8 +14,8 @@ import (
 )
 
 // apart has the calls, by method and headers, in which we follow gRFC A28 and grpc-go 1.85 does
-// not: a header with an empty value is present, binary headers are hidden, and the content type is
-// visible. Each has our result.
+// not. By A28, a header with an empty value is present, binary headers are hidden, and the content
+// type is visible. Each has our result.
 var apart = map[string]string{
 	`/prefix.S/M [p ]`:      "c9",
 	`/prefix.S/M [b-bin 1]`: "Unavailable",

@@ -1,5 +1,5 @@
-// Package registry collects the resource types of a program, and the extensions that resources of
-// these types may carry: HTTP filters, LB policies, cluster specifier plugins, kinds of metadata
+// Package registry collects the resource types of a program and the extensions that resources may
+// contain. Extensions are HTTP filters, LB policies, cluster specifier plugins, kinds of metadata
 // and certificate providers.
 //
 //	reg := registry.New()

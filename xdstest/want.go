@@ -30,9 +30,9 @@ func (c *ControlPlane) WantSubscribed(typ resource.Type, name string) {
 	}
 }
 
-// WantAccepted waits until at least one client subscribes to the type, and every client that does
-// has accepted the newest state of its resources and has answered all responses of the type. It
-// fails the test after 10 s.
+// WantAccepted waits until at least one client subscribes to the type and every such client is up
+// to date. A client is up to date if it has accepted the newest state of its resources and answered
+// all responses of the type. It fails the test after 10 s.
 func (c *ControlPlane) WantAccepted(typ resource.Type) {
 	c.t.Helper()
 	s := c.of(typ)

@@ -35,9 +35,9 @@
 // # Federation switched off
 //
 // [WithFederation](false), or GRPC_EXPERIMENTAL_XDS_FEDERATION set to exactly "false", makes the
-// package ignore the fields of A47, whatever they contain: they "will be ignored and will behave as
-// if the fields are not set". All names are then old-style names. The server template is expanded
-// by A36, without percent-encoding. Unset or with any other value, federation is on.
+// package ignore the fields of A47, whatever they contain. A47 says: they "will be ignored and will
+// behave as if the fields are not set". All names are then old-style names. The server template is
+// expanded by A36, without percent-encoding. Unset or with any other value, federation is on.
 //
 // # Additions of the client
 //

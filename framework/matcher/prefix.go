@@ -8,9 +8,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// NewPrefix converts a CidrRange to a prefix, normalized by gRFC A36: the length is limited to the
-// range of the address family, an absent length is 0, and unused bits are cleared. An IPv4 address
-// in IPv6 notation stays an IPv6 address.
+// NewPrefix converts a CidrRange to a prefix and normalizes it by gRFC A36. It limits the length to
+// the range of the address family, reads an absent length as 0, and clears unused bits. An IPv4
+// address in IPv6 notation stays an IPv6 address.
 func NewPrefix(r *corev3.CidrRange) (netip.Prefix, error) {
 	addr, err := netip.ParseAddr(r.GetAddressPrefix())
 	if err != nil || addr.Zone() != "" {

@@ -4,9 +4,10 @@
 // # Types
 //
 // Each generated package defines a handle, a [TypeOf], from a [Spec]. The Spec has the name of the
-// protobuf message, a function that reads the resource's name from its bytes, a decoder that
-// returns an [Update], and the shard that stores updates. [Raw] returns a Spec for whole messages.
-// A [Registrar] collects types. A [Set] is the frozen result that a client is created with.
+// protobuf message and a function that reads the resource's name from its bytes. It also has a
+// decoder that returns an [Update], and the shard that stores updates. [Raw] returns a Spec for
+// whole messages. A [Registrar] collects types. A [Set] is the frozen result that a client is
+// created with.
 //
 // # Updates
 //

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A message becomes a type in one line. What a client does with a resource of it
-// is to read its name, and to decode it.
+// One line defines a resource type for a message. The example reads the name of a resource and
+// decodes it, as a client does.
 func ExampleRaw() {
 	secrets := resource.Raw((*tlsv3.Secret).GetName)
 

@@ -34,11 +34,11 @@ func WithFollow(f func(from resource.Update, to resource.Ref) bool) Option {
 func WithLimit(n int) Option { return func(o *options) { o.limit = max(n, 1) } }
 
 // Watch yields an event with a snapshot when each of its parts has arrived or is known not to
-// exist, and another one when a part changed and the new parts are complete. Err is set if the
-// root is not usable. Ambient is not set: ambient errors of the parts are not reported. Origin is
-// that of the root. A slow reader misses snapshots in between, never the newest. The sequence
-// ends when ctx ends. It also ends after an event with an error of misuse and after one with
-// [resource.ErrClosed].
+// exist. It yields another one when a part has changed and the new parts are complete. Err is set
+// if the root is not usable. Ambient is not set: ambient errors of the parts are not reported.
+// Origin is that of the root. A slow reader misses snapshots in between, never the newest. The
+// sequence ends when ctx ends. It also ends after an event with an error of misuse and after one
+// with [resource.ErrClosed].
 func Watch(ctx context.Context, c resource.Client, t resource.Type, name string, opts ...Option) iter.Seq[resource.Event[*Snapshot]] {
 	o := options{limit: defaultLimit, follow: func(resource.Update, resource.Ref) bool { return true }}
 	for _, opt := range opts {

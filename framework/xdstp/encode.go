@@ -45,9 +45,8 @@ func literalIn(c byte) component {
 // are put into templates.
 func EncodePath(s string) string { return encode(s, inPath) }
 
-// EncodeAuthority percent-encodes every octet of s that may not stand in the
-// authority of a URI (RFC 3986 section 3.2), as gRFC A47 asks for the default
-// listener template of an authority.
+// EncodeAuthority percent-encodes every octet of s that the authority of a URI may not contain (RFC
+// 3986 section 3.2). gRFC A47 requires this for the default listener template of an authority.
 func EncodeAuthority(s string) string { return encode(s, inAuthority) }
 
 // Expand replaces every "%s" in template by value, percent-encoded as

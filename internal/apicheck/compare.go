@@ -89,7 +89,7 @@ func readBase(file string) (string, error) {
 	return "", nil
 }
 
-// report returns what apidiff prints about the incompatible changes since a commit.
+// report returns the output of apidiff about the incompatible changes since a commit.
 func (c *comparison) report(ctx context.Context, commit string) (string, error) {
 	exports, err := c.exports(ctx, commit)
 	if err != nil {

@@ -7,11 +7,11 @@
 //
 // # The list
 //
-// api/v1.txt has a line for every exported constant, variable, function, type, field and
-// method, so that a review shows what a change adds. Packages that nobody outside the
-// module imports are left out: internal ones, commands, examples, test data. The head of
-// the file counts top-level names. The flags -names, -promised and -extra limit the
-// counts; without -enforce, a count above its limit is reported and fails nothing.
+// api/v1.txt has a line for every exported constant, variable, function, type, field and method, so
+// that a review shows the additions of a change. It leaves out packages that nobody outside the
+// module imports: internal ones, commands, examples, test data. The head of the file counts
+// top-level names. The flags -names, -promised and -extra limit the counts; without -enforce, a
+// count above its limit is reported and fails nothing.
 //
 // # The base
 //

@@ -16,9 +16,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
-// A floor is the client that no other on grpc-go can be cheaper than: it receives
-// responses, does not look at them, and acknowledges each with the names that it is
-// about, encoded once.
+// A floor is the cheapest possible client on grpc-go. It receives responses without reading them,
+// and acknowledges each with a request that is encoded once.
 type floor struct {
 	conn    *grpc.ClientConn
 	stream  grpc.ClientStream

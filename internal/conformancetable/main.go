@@ -4,8 +4,8 @@
 //
 //	go run ./internal/conformancetable
 //
-// Run from the root of the module. It prints what is wrong with its line, and exits
-// with 1. A test of this package does the same.
+// Run from the root of the module. It prints each fault with its line, and exits with 1 if there
+// are any. A test of this package does the same.
 package main
 
 import (

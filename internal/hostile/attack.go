@@ -79,8 +79,9 @@ func allAttacks() []attack {
 	)
 }
 
-// on makes attacks by one resource that the client watches. body returns what stands behind
-// its name, which the client must reject for a reason; empty: it must accept it.
+// on returns a function that creates attacks by one resource, which the client watches. body
+// returns the fields after the name. The client must reject the resource with the error rejected,
+// or accept it if rejected is empty.
 func on(message, name string) func(title, rejected string, body func() []byte) attack {
 	return func(title, rejected string, body func() []byte) attack {
 		return attack{

@@ -1,6 +1,6 @@
-// Command hostile attacks the client. A hostile control plane sends one kind of bad
-// content in each attack; the client, in a process of its own, watches resources of that
-// control plane and of a second, honest one.
+// Command hostile attacks the client. A hostile control plane sends one kind of bad content in each
+// attack. The client has its own process. It watches resources of the hostile control plane and of
+// a second, honest one.
 //
 //	go run ./internal/hostile              # every attack
 //	go run ./internal/hostile -run regex   # attacks whose name contains "regex"

@@ -1,7 +1,6 @@
-// Package memoryads is a control plane in memory: it speaks both variants of the
-// xDS transport protocol over the framework's transport interfaces, without a
-// network and without goroutines of its own, so that it works within
-// testing/synctest.
+// Package memoryads is a control plane in memory. It speaks both variants of the xDS transport
+// protocol over the framework's transport interfaces. It has no network and no goroutines of its
+// own, so it works in a bubble of testing/synctest.
 //
 // A [Network] is a transport that reaches [Server] values by their URI. A server answers
 // as the specification requires. It answers at once, on the goroutine of the client that
@@ -20,11 +19,10 @@
 //
 // # Its client is checked
 //
-// [Server.Violations] returns the protocol violations of clients. Examples are a node
-// that is missing in a stream's first request or present in a later one, a nonce that was
-// not sent on the stream, an accidental wildcard, and a version that is not the last
-// accepted one. When idle, [Server.Unanswered] returns the responses that were neither
-// ACKed nor NACKed.
+// [Server.Violations] returns the protocol violations of clients. Examples are a node that is
+// missing in a stream's first request or present in a later one, and a nonce that was not sent on
+// the stream. Others are an accidental wildcard, and a version that is not the last accepted one.
+// When idle, [Server.Unanswered] returns the responses that were neither ACKed nor NACKed.
 //
 // A request answers a response or changes subscriptions, never both. A name may be
 // requested again only while it is unanswered. The same content may be rejected only a

@@ -31,9 +31,8 @@ func (s *Server) Cut(err error) {
 	s.end(func(*stream) bool { return true }, err)
 }
 
-// Fail has streams of a method that are opened from now on end with err before
-// anything is received, as those of a method that a server does not have; nil
-// ends that.
+// Fail ends each new stream of a method with err before its first message, as a server does that
+// lacks the method. Nil ends the fault.
 func (s *Server) Fail(method string, err error) {
 	s.alter(func(f *faults) { f.failing[method] = err })
 }

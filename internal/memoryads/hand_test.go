@@ -76,7 +76,7 @@ func (h *hand) send(m proto.Message) {
 	}
 }
 
-// try receives what there is; ok is false when there is nothing.
+// try receives the next message. It returns ok = false if there is none.
 func (h *hand) try(into proto.Message) (ok bool) {
 	h.t.Helper()
 	type received struct {

@@ -8,9 +8,8 @@
 //	name: "c"
 //	=> type; must be set
 //
-// It is the resource as text, and what comes of it: ok, or the violations, one a line.
-// Lines before the resource change the context: "# profile: envoy", "# trusted",
-// "# name: xdstp://…".
+// It has the resource as text, and the result: ok, or the violations, one on each line. Lines
+// before the resource change the context: "# profile: envoy", "# trusted", "# name: xdstp://…".
 package plugincase
 
 import (

@@ -20,10 +20,10 @@ const (
 // ellipsis marks text that was clipped. It is beyond the limit.
 const ellipsis = "…"
 
-// Text returns s with everything escaped that is not printable, as a Go string literal has
-// it: control characters, line and paragraph separators, invisible and bidirectional marks,
-// and bytes that are not UTF-8. It clips the result to limit bytes, and marks that with an
-// ellipsis. It does not escape backslashes: Text(Text(s, n), n) is Text(s, n).
+// Text escapes every character of s that is not printable, as in a Go string literal. These are
+// control characters, line and paragraph separators, invisible and bidirectional marks, and bytes
+// that are not UTF-8. It clips the result to limit bytes, and marks that with an ellipsis. It does
+// not escape backslashes: Text(Text(s, n), n) is Text(s, n).
 func Text(s string, limit int) string {
 	if len(s) <= limit && plain(s) {
 		return s

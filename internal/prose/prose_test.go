@@ -22,6 +22,7 @@ func TestCounts(t *testing.T) {
 		"directives":    {"a.go", "//go:build what\n\n//nolint:what\npackage a\n", 0, 0, 0, 0},
 		"code in go":    {"a.go", "// One:\n//\n//\twhat is code\n//\n// Two.\npackage a\n", 2, 0, 0, 0},
 		"list in go":    {"a.go", "// One:\n//   - what is text\n//     what is text, too\npackage a\n", 8, 2, 0, 0},
+		"output in go":  {"a_test.go", "package a\n\nfunc f() {\n\t// One.\n\n\t// Output: what\n\t// what\n}\n", 1, 0, 0, 0},
 		"descriptor":    {"resource.yaml", "doc: what one\n# what\nfields:\n  - name: what\n    doc: two what\n", 4, 2, 0, 0},
 		"other yaml":    {"other.yaml", "doc: what one\n", 0, 0, 0, 0},
 		"code span":     {"a.md", "The `what is it` span.\n", 3, 0, 0, 0},

@@ -151,6 +151,9 @@ func comments(source []byte) (blocks []block, err error) {
 			inner := strings.TrimSuffix(strings.TrimPrefix(c.Text, "/*"), "*/")
 			lines = append(lines, split(inner, first)...)
 		}
+		if len(lines) > 0 && output.MatchString(lines[0].text) {
+			continue // the output of an example
+		}
 		blocks = append(blocks, paragraphs(lines)...)
 	}
 	return blocks, nil

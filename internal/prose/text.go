@@ -34,6 +34,7 @@ var (
 	address = regexp.MustCompile(`\]\([^)]*\)`)
 	word    = regexp.MustCompile(`[\pL\pN][\pL\pN'’_/.-]*`)
 	rule    = regexp.MustCompile(`^[\s|:=-]*$`)
+	output  = regexp.MustCompile(`^(Unordered output|Output):`)
 	stop    = regexp.MustCompile(`[.!?][)"”*]*(\s|$)`)
 	short   = regexp.MustCompile(`(?i)(^|[\s(])(e\.g|i\.e|etc|cf|vs|no)\.$`)
 )

@@ -38,7 +38,7 @@ func TestThousandStreamsOnTenConnections(t *testing.T) {
 	})
 }
 
-// A connection closes with the last of its streams, in any order, and while other streams wait.
+// Close ends all connections, also those with open streams, and the streams that wait.
 func TestCloseWithWaitingStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
