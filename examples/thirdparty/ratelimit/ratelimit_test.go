@@ -30,8 +30,8 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// TestRejected expects the decoder and a client to reject a policy that allows one method more than
-// all methods together.
+// TestRejected expects a policy that allows a method more than all methods together to be rejected,
+// by the decoder and by a client.
 func TestRejected(t *testing.T) {
 	const want = `methods["pay"].per_second = 60; must not be above limit.per_second`
 	p := &ratelimitpb.Policy{
