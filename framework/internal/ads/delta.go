@@ -134,7 +134,7 @@ func (s *deltaNames) remove(name string) {
 	room := len(s.held)
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
-		if strings.HasPrefix(n, prefix) && s.settle(n) {
+		if strings.HasPrefix(n, prefix) && s.settle(n) && s.asked {
 			s.parted.add(n, room)
 		}
 	}
