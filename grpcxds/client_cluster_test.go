@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// An aggregate cluster goes on to the next of its clusters; one of them has its name
-// resolved (A37, A75).
+// An aggregate cluster falls back to the next of its clusters, one of which is found by DNS (A37,
+// A75).
 func TestAggregateCluster(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("all"))))
@@ -25,8 +25,8 @@ func TestAggregateCluster(t *testing.T) {
 	until(t, newChannel(t, newEnv(t, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry())), "xds:///svc"), "b")
 }
 
-// An authority that cannot be reached harms the calls to its clusters, and no others (A47,
-// A74); when it comes, they are made.
+// An unreachable authority affects only the calls to its clusters (A47, A74). The calls succeed
+// once it is reachable.
 func TestAuthorityIsLost(t *testing.T) {
 	const far = "xdstp://far.example/envoy.config.cluster.v3.Cluster/far"
 	near, other, b, c := newPlane(t), newPlane(t), newBackend(t, "b"), newBackend(t, "c")

@@ -10,8 +10,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// A program that waits for a channel to be ready needs one Connect, as of any channel. It
-// connects the first cluster by name; a call connects nothing but its own cluster.
+// Connect and WaitForStateChange work as on any channel. Connect connects the first cluster by
+// name. A call connects only its own cluster.
 func TestConnect(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		const a, b = "10.0.0.1:80", "10.0.0.2:80"
@@ -44,8 +44,8 @@ func TestConnect(t *testing.T) {
 	})
 }
 
-// Each data-plane target has an xDS client, which all its channels share, and all servers share
-// another one; all of these share the connection to a control plane (A71, A47).
+// All channels of a data-plane target share an xDS client, and so do all servers. All clients share
+// the connection to a control plane (A71, A47).
 func TestTargetsHaveClientsOfTheirOwn(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		streams := func(when string, want int) {

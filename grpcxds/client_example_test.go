@@ -11,8 +11,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// A channel needs a target that the bootstrap has control planes for. A program whose environment
-// variables name a bootstrap calls NewClient without a Dialer.
+// The bootstrap must have control planes for the target. If the environment variables name a
+// bootstrap, use NewClient without a Dialer.
 func ExampleDialer() {
 	config, err := bootstrap.Parse([]byte(`{
 		"xds_servers": [{"server_uri": "xds.example:443", "channel_creds": [{"type": "insecure"}]}],
@@ -36,7 +36,7 @@ func ExampleDialer() {
 		return
 	}
 	defer cc.Close()
-	fmt.Println(cc.Target(), cc.GetState()) // it connects with the first call
+	fmt.Println(cc.Target(), cc.GetState()) // the channel connects at the first call
 
 	_, err = dialer.NewClient("xds://nowhere.example/checkout", credentials)
 	fmt.Println(errors.Is(err, bootstrap.ErrUnknownAuthority))
@@ -45,8 +45,7 @@ func ExampleDialer() {
 	// true
 }
 
-// NewClient takes the place of grpc.NewClient. Targets with another scheme than xds need no
-// bootstrap.
+// NewClient replaces grpc.NewClient. Targets with other schemes need no bootstrap.
 func ExampleNewClient() {
 	cc, err := grpcxds.NewClient("dns:///checkout.example:80", grpcxds.WithCredentials(insecure.NewCredentials()))
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"github.com/xdsforge/xdsforge/internal/netproxy"
 )
 
-// A tier is a control plane behind a proxy, and the backend to which its resources lead.
-// All but the Listener have names of their own.
+// A tier is a control plane behind a proxy, and the backend that its resources configure. All
+// resources but the Listener have their own names.
 type tier struct {
 	*plane
 	proxy *netproxy.Proxy
 	name  string
 }
 
-// newTier is a control plane that can be reached, without resources.
+// newTier returns a reachable control plane without resources.
 func newTier(t *testing.T, name string) *tier {
 	t.Helper()
 	p := newPlane(t)
@@ -37,7 +37,7 @@ func newTier(t *testing.T, name string) *tier {
 func (r *tier) route() string   { return "route-" + r.name }
 func (r *tier) cluster() string { return "cluster-" + r.name }
 
-// serve gives the control plane everything that leads from the Listener to a backend.
+// serve publishes all resources from the Listener to the backend.
 func (r *tier) serve() {
 	r.Helper()
 	r.plane.cluster(r.cluster(), "endpoints-"+r.name, newBackend(r.TB, r.name))
@@ -53,7 +53,7 @@ func (r *tier) down() {
 
 func (r *tier) up() { r.proxy.Accept() }
 
-// left waits until nobody is connected.
+// left waits until no client is connected.
 func (r *tier) left() {
 	r.Helper()
 	if !r.proxy.Await(soon(r.TB), func(_, now int) bool { return now == 0 }) {
@@ -61,7 +61,7 @@ func (r *tier) left() {
 	}
 }
 
-// unused checks that nobody has connected since some connections were accepted.
+// unused fails the test if a client has connected since the given number of connections.
 func (r *tier) unused(before int) {
 	r.Helper()
 	if accepted, _ := r.proxy.Connections(); accepted != before {
@@ -69,7 +69,7 @@ func (r *tier) unused(before int) {
 	}
 }
 
-// newFallbackChannel is a channel whose control planes are the tiers, the best first.
+// newFallbackChannel returns a channel whose control planes are the tiers, in order of preference.
 func newFallbackChannel(t *testing.T, tiers ...*tier) *grpc.ClientConn {
 	t.Helper()
 	var entries []string
@@ -80,7 +80,7 @@ func newFallbackChannel(t *testing.T, tiers ...*tier) *grpc.ClientConn {
 	return newChannel(t, env, "xds:///svc")
 }
 
-// cutAt makes the control plane unreachable as soon as it is asked for a cluster.
+// cutAt makes the control plane unreachable when a client subscribes to a cluster.
 func (r *tier) cutAt(cluster string) (done <-chan error) {
 	ctx, cut := soon(r.TB), make(chan error, 1)
 	go func() {
@@ -93,8 +93,8 @@ func (r *tier) cutAt(cluster string) (done <-chan error) {
 	return cut
 }
 
-// No control plane can be reached at first, then the second one, then the first. With
-// everything cached, the loss of the first one is no reason to fall back (gRFC A71).
+// No control plane is reachable at first, then the second, then the first. With everything cached,
+// the loss of the first is no reason to fall back (gRFC A71).
 func TestFallbackOnStartup(t *testing.T) {
 	first, second := newTier(t, "first"), newTier(t, "second")
 	first.serve()
@@ -122,8 +122,8 @@ func TestFallbackOnStartup(t *testing.T) {
 	second.unused(accepted)
 }
 
-// The first control plane fails between a Listener that leads elsewhere and the cluster
-// there, which nobody has sent.
+// The first control plane fails after it has sent a Listener that refers to a cluster, and before
+// the cluster.
 func TestFallbackMidUpdate(t *testing.T) {
 	first, second := newTier(t, "first"), newTier(t, "second")
 	first.serve()
@@ -144,7 +144,7 @@ func TestFallbackMidUpdate(t *testing.T) {
 	second.left()
 }
 
-// The first control plane fails when it is asked for the first cluster.
+// The first control plane fails when the client subscribes to the first cluster.
 func TestFallbackMidStartup(t *testing.T) {
 	first, second := newTier(t, "first"), newTier(t, "second")
 	first.routes(first.route(), hosts("svc", to(first.cluster())))
@@ -162,7 +162,7 @@ func TestFallbackMidStartup(t *testing.T) {
 	second.left()
 }
 
-// The first call succeeds without a wait although the first control plane cannot be reached.
+// The first call succeeds without delay although the first control plane is unreachable.
 func TestFallbackOnStartupCallsSucceed(t *testing.T) {
 	first, second := newTier(t, "first"), newTier(t, "second")
 	first.serve()
@@ -177,8 +177,8 @@ func TestFallbackOnStartupCallsSucceed(t *testing.T) {
 	second.left()
 }
 
-// Of three control planes only the last has everything. The second takes over from it,
-// then the first from the second, and each time the client closes its connections to the worse ones at once.
+// Of three control planes, only the last has all resources. The client then reverts to the second
+// and to the first. Each time it closes its connections to the less preferred ones at once.
 func TestFallbackThreeServers(t *testing.T) {
 	first, second, third := newTier(t, "first"), newTier(t, "second"), newTier(t, "third")
 	first.listener("svc", rds(first.route()))

@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// abort is a fault filter's configuration that aborts every call.
+// abort is the configuration of a fault filter that aborts every call.
 const abort = `[type.googleapis.com/envoy.extensions.filters.http.fault.v3.HTTPFault] { abort { grpc_status: 10 percentage { numerator: 100 } } } `
 
-// Levels of a configuration disable a channel's filter, and enable it again.
+// Overrides at each level disable and enable a channel's filter.
 func TestDisabledFiltersOfAChannel(t *testing.T) {
 	p := newPlane(t)
 	p.cluster("c", "e", newBackend(t, "b"))

@@ -22,7 +22,7 @@ var apart = map[string]string{
 	`/prefix.S/M [ct 1]`:    "c12",
 }
 
-// Our channel and grpc-go's own decide alike about a table of calls, by the same resources.
+// With the same resources, our channel and grpc-go's own route a table of calls alike.
 func TestRoutingDecisionsAreThoseOfGRPC(t *testing.T) {
 	p := newPlane(t)
 	var routes strings.Builder

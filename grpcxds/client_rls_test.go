@@ -36,7 +36,7 @@ func newLookup(t *testing.T) *lookup {
 	}
 	l := &lookup{addr: lis.Addr().String(), asked: make(map[string]int)}
 	s := grpc.NewServer(grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
-		m := new(emptypb.Empty) // grpc-go does not export the messages; their fields are unknown ones
+		m := new(emptypb.Empty) // grpc-go does not export the messages, so the test reads unknown fields
 		if err := ss.RecvMsg(m); err != nil {
 			return err
 		}
@@ -82,15 +82,16 @@ func fields(message []byte) map[protowire.Number]string {
 	return out
 }
 
-// count returns how often the server was asked for a target.
+// count returns how often clients looked up a target.
 func (l *lookup) count(target string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.asked[target]
 }
 
-// config is the configuration of the RLS policy (gRFC A52 has cluster specifier plugins name
-// an LB policy). byDefault is the target of calls whose lookup fails; empty: they fail.
+// config is the configuration of the RLS policy (in gRFC A52, a cluster specifier plugin names an
+// LB policy). byDefault is the target of calls whose lookup fails. If it is empty, these calls
+// fail.
 func (l *lookup) config(byDefault string) resource.LBConfig {
 	return resource.LBConfig{Name: "rls_experimental", Config: fmt.Sprintf(`{
 		"routeLookupConfig": {
@@ -101,8 +102,8 @@ func (l *lookup) config(byDefault string) resource.LBConfig {
 	}`, l.addr, byDefault, clustermanager.Name)}
 }
 
-// env is an Env whose cluster specifier plugin, configured by a google.protobuf.Empty, is an LB
-// policy.
+// env returns an Env whose cluster specifier plugin is an LB policy. The plugin's configuration is
+// a google.protobuf.Empty.
 func (p *plane) env(policy resource.LBConfig) *xdsforge.Env {
 	p.Helper()
 	return newEnv(p, fmt.Sprintf(`{"xds_servers": [%s]}`, p.entry()), xdsforge.WithTypes(func(r xdsforge.Registrar) {
@@ -118,7 +119,7 @@ const (
 	toPlugin     = `routes { match { prefix: "/p.S/" } route { cluster_specifier_plugin: "rls" } }`
 )
 
-// untilAt is until, of calls that have a key for the lookup.
+// untilAt is until, for calls that have a key for the lookup.
 func untilAt(t *testing.T, cc *grpc.ClientConn, target, who string) {
 	t.Helper()
 	ctx := metadata.AppendToOutgoingContext(soon(t), "to", target)
@@ -133,9 +134,9 @@ func untilAt(t *testing.T, cc *grpc.ClientConn, target, who string) {
 	}
 }
 
-// The RLS policy of grpc-go chooses clusters, with and without a default target. It compares
-// its configurations and writes into them. So it must never get the same one twice, or its
-// children would get no updates. Clusters, endpoints and routes change under it.
+// grpc-go's RLS policy chooses clusters, with and without a default target. It compares its
+// configurations and writes into them. So it must never get the same one twice, or its children
+// would get no updates. Clusters, endpoints and routes change below it.
 func TestRouteLookup(t *testing.T) {
 	for _, byDefault := range []string{"", "a"} {
 		t.Run("default target "+byDefault, func(t *testing.T) {
@@ -162,10 +163,10 @@ func TestRouteLookup(t *testing.T) {
 	}
 }
 
-// Between the first update of the RLS policy and the first lookup, a cluster that routes name
-// gets another endpoint, and another cluster appears. The RLS policy ignores updates as long as
-// it has no child, and starts its first child with the first update. That child must
-// nevertheless use the newest configuration.
+// Between the first update of the RLS policy and the first lookup, a cluster of the routes gets
+// another endpoint, and another cluster appears. The RLS policy ignores updates until it has a
+// child, and starts its first child with the first update. The child must use the newest
+// configuration nevertheless.
 func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 	for _, target := range []string{"c", "late"} {
 		t.Run(target, func(t *testing.T) {
@@ -189,7 +190,8 @@ func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 				}
 			}
 			answered("c", "before")
-			// The RLS policy is built for this call and looks nothing up: a method has two slashes.
+			// The RLS policy is built for this call but looks up nothing, because a method has two
+			// slashes.
 			if _, err := call(soon(t), cc, "/p.S/M/"); !strings.Contains(fmt.Sprint(err), "/service/method") {
 				t.Fatalf("a call without a method: %v; want the RLS policy to refuse it", err)
 			}
@@ -209,7 +211,7 @@ func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 	}
 }
 
-// A lookup that names no cluster fails its calls.
+// A call fails if its lookup returns no cluster.
 func TestRouteLookupWithoutACluster(t *testing.T) {
 	p, l := newPlane(t), newLookup(t)
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, lookupPlugin+hosts("svc", toPlugin)))

@@ -20,14 +20,14 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// byDefault has the environment variables name a bootstrap.
+// byDefault sets the environment variables that name a bootstrap.
 func byDefault(t *testing.T, config string) {
 	t.Helper()
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, config)
 }
 
-// targets are n targets that lead to a backend.
+// targets returns n targets that lead to a backend.
 func (p *plane) targets(n int, b *backend) []string {
 	p.Helper()
 	p.cluster("c", "c", b)
@@ -41,7 +41,7 @@ func (p *plane) targets(n int, b *backend) []string {
 }
 
 // TestDefaultChannelsShareAConnection expects five default channels to share an Env and a
-// connection, and to have a stream for each target (A47, A71).
+// connection, with one stream for each target (A47, A71).
 func TestDefaultChannelsShareAConnection(t *testing.T) {
 	p := newPlane(t)
 	targets := p.targets(5, newBackend(t, "b"))
@@ -69,8 +69,8 @@ func TestDefaultChannelsShareAConnection(t *testing.T) {
 	}
 }
 
-// TestServersShareTheDefaultEnv expects a default channel and a default server to share an Env,
-// but not a client (A71).
+// TestServersShareTheDefaultEnv expects a default channel and a default server to share an Env, but
+// not a client (A71).
 func TestServersShareTheDefaultEnv(t *testing.T) {
 	p := newPlane(t)
 	targets := p.targets(1, newBackend(t, "b"))
@@ -91,8 +91,7 @@ func TestServersShareTheDefaultEnv(t *testing.T) {
 	}
 }
 
-// TestOtherBootstrapOtherEnv expects an Env for each content of the bootstrap, whatever its
-// layout.
+// TestOtherBootstrapOtherEnv expects an Env for each content of the bootstrap, whatever its layout.
 func TestOtherBootstrapOtherEnv(t *testing.T) {
 	p := newPlane(t)
 	targets := p.targets(3, newBackend(t, "b"))
@@ -115,7 +114,7 @@ func TestOtherBootstrapOtherEnv(t *testing.T) {
 	}
 }
 
-// TestCloseInAnyOrder expects an Env to end with its last user, and the others to work until then.
+// TestCloseInAnyOrder expects an Env to work until its last user closes.
 func TestCloseInAnyOrder(t *testing.T) {
 	p := newPlane(t)
 	target := p.targets(1, newBackend(t, "b"))[0]
@@ -154,7 +153,7 @@ func TestCloseInAnyOrder(t *testing.T) {
 				_ = cc.Close()
 			case 2:
 				s.Stop()
-				if err := <-served; err != nil && err != grpc.ErrServerStopped { //nolint:errorlint // Stop may come before Serve
+				if err := <-served; err != nil && err != grpc.ErrServerStopped { //nolint:errorlint // the program may call Stop before Serve
 					t.Errorf("%v: Serve: %v", order, err)
 				}
 			case 3:
@@ -167,8 +166,8 @@ func TestCloseInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestIdleChannelsHoldNoEnv expects an idle channel to free its Env, and to find or make it again.
-// The program may have closed the Env in between.
+// TestIdleChannelsHoldNoEnv expects an idle channel to release its Env, and to open it again for
+// the next call. The program may have closed the Env in between.
 func TestIdleChannelsHoldNoEnv(t *testing.T) {
 	p := newPlane(t)
 	target := p.targets(1, newBackend(t, "b"))[0]
@@ -178,7 +177,7 @@ func TestIdleChannelsHoldNoEnv(t *testing.T) {
 	briefly := grpc.WithIdleTimeout(20 * time.Millisecond)
 	channels := []*grpc.ClientConn{dialWith(t, grpcxds.Dialer{}, target, briefly), dialWith(t, grpcxds.Dialer{Env: given}, target, briefly)}
 	_ = given.Close()
-	byDefault(t, `{}`) // the default channel remembers its bootstrap
+	byDefault(t, `{}`) // the default channel keeps its bootstrap
 	for range 3 {
 		for _, cc := range channels {
 			until(t, cc, "b")
@@ -206,7 +205,7 @@ func eventuallyNoEnv(t *testing.T) {
 	}
 }
 
-// TestNewChannelsOfAClosedEnv expects a closed Env to make no more channels.
+// TestNewChannelsOfAClosedEnv expects a closed Env to create no more channels.
 func TestNewChannelsOfAClosedEnv(t *testing.T) {
 	p := newPlane(t)
 	target := p.targets(1, newBackend(t, "b"))[0]
@@ -221,8 +220,8 @@ func TestNewChannelsOfAClosedEnv(t *testing.T) {
 	until(t, cc, "b")
 }
 
-// TestCircuitBreakersOfAnEnv expects calls of all channels of an Env to count for the limit of a
-// cluster (A32), and calls of another Env not to.
+// TestCircuitBreakersOfAnEnv expects the calls of all channels of an Env to share a cluster's limit
+// (A32). Calls of another Env do not count.
 func TestCircuitBreakersOfAnEnv(t *testing.T) {
 	p := newPlane(t)
 	targets := p.targets(2, newBackend(t, "b"))
@@ -257,7 +256,8 @@ func TestCircuitBreakersOfAnEnv(t *testing.T) {
 	until(t, two, "b")
 }
 
-// TestTargetsOfOtherSchemes expects NewClient to be grpc.NewClient for them, without a bootstrap.
+// TestTargetsOfOtherSchemes expects NewClient to equal grpc.NewClient for other schemes, without a
+// bootstrap.
 func TestTargetsOfOtherSchemes(t *testing.T) {
 	byDefault(t, "")
 	b := newBackend(t, "b")

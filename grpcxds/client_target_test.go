@@ -21,8 +21,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// Every form of a target, and every worked example of gRFC A47: which Listener it is asked
-// for, and by which authority its virtual host is chosen.
+// The table has every form of a target, and every worked example of gRFC A47, with the name of the
+// Listener and the authority that selects the virtual host.
 func TestTargets(t *testing.T) {
 	const (
 		plain  = ``
@@ -99,7 +99,7 @@ func TestInvalidTargets(t *testing.T) {
 	if _, err := call(soon(t), deaf, "/p.S/M"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "WithDisableServiceConfig") {
 		t.Errorf("a channel that takes no service config: %v", err)
 	}
-	// Through DialOptions, the first call tells, and does not wait.
+	// With DialOptions, the first call returns the error, without a wait.
 	cc, err := grpc.NewClient("xds://nobody/x", append(grpcxds.Dialer{Env: env}.DialOptions(), insecurely)...)
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestInvalidTargets(t *testing.T) {
 	}
 }
 
-// Names without control planes are errors of NewClient, also where the default template makes
-// them.
+// NewClient returns an error if the bootstrap has no control plane for a name, also if the default
+// template creates the name.
 func TestTargetsWithoutServers(t *testing.T) {
 	const other = `"authorities": {"x": {"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}]}}`
 	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
@@ -135,8 +135,8 @@ func TestTargetsWithoutServers(t *testing.T) {
 	}
 }
 
-// A template that makes names of another type is an error of NewClient for the targets that use
-// it, and of the first call through DialOptions.
+// If a template creates names of another type, NewClient returns an error for targets that use it.
+// With DialOptions, the first call fails.
 func TestTemplatesOfAnotherType(t *testing.T) {
 	p := newPlane(t)
 	const other = "xdstp://x/envoy.config.route.v3.RouteConfiguration/%s"
@@ -178,7 +178,7 @@ func TestTemplatesOfAnotherType(t *testing.T) {
 	}
 }
 
-// Without an Env, the environment variables are read when the channel is made.
+// Without an Env, NewClient reads the environment variables when it creates the channel.
 func TestDefaultEnv(t *testing.T) {
 	t.Setenv(bootstrap.EnvFile, "")
 	t.Setenv(bootstrap.EnvContent, "")
@@ -282,7 +282,7 @@ func TestRegisteredResolver(t *testing.T) {
 	for {
 		_, err := call(failing, cc, "/p.S/M")
 		if err == nil {
-			continue // the routes have not come yet
+			continue // the routes have not arrived yet
 		}
 		for _, want := range []string{"Unavailable", `target "xds:///svc"`, `none is for the authority "svc"`, p.Addr(), "node n"} {
 			if !strings.Contains(err.Error(), want) {

@@ -32,7 +32,7 @@ func idle(t *testing.T, cc *grpc.ClientConn) {
 	}
 }
 
-// A channel becomes idle, and calls find their way after that, again and again.
+// A channel repeatedly becomes idle, and calls after that succeed.
 func TestIdleness(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", rds("r"))
@@ -47,19 +47,19 @@ func TestIdleness(t *testing.T) {
 			t.Fatalf("%q, %v", got, err)
 		}
 	}
-	// Many calls while the channel falls idle over and over: none must get lost.
+	// The channel repeatedly becomes idle under many calls. No call may be lost.
 	for i := range 300 {
 		if got, err := call(soon(t), cc, "/p.S/M"); got != "b" {
 			t.Fatalf("%q, %v", got, err)
 		}
 		if i%8 == 0 {
-			cc.WaitForStateChange(soon(t), connectivity.Ready) // the next call meets it
+			cc.WaitForStateChange(soon(t), connectivity.Ready) // the next call arrives at that moment
 		}
 	}
 }
 
-// An error names the target, the resource, the server and the node once. It never has a control
-// plane's code (A54).
+// An error names the target, the resource, the server and the node once. Its code is never that of
+// a control plane (A54).
 func TestErrors(t *testing.T) {
 	p := newPlane(t)
 	where := func(node string) string {
@@ -99,7 +99,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Weighted clusters under change: every call goes to one that there is, none is lost.
+// Weighted clusters change under calls. Every call reaches an existing cluster.
 func TestFlips(t *testing.T) {
 	p := newPlane(t)
 	one, two := newBackend(t, "one"), newBackend(t, "two")
@@ -162,7 +162,8 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// If the control plane is lost, its last resources stay in use, and new channels report the error.
+// After the loss of the control plane, its last resources stay in use, and new channels report the
+// error.
 func TestControlPlaneIsLost(t *testing.T) {
 	p, b := newPlane(t), newBackend(t, "b")
 	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("svc", to("c"))))
@@ -188,7 +189,7 @@ func TestControlPlaneIsLost(t *testing.T) {
 	}
 }
 
-// Calls of an 80/20 split, and of a route by a header.
+// Calls follow an 80/20 split, and a route by a header.
 func TestRouting(t *testing.T) {
 	p := newPlane(t)
 	a, b, c := newBackend(t, "a"), newBackend(t, "b"), newBackend(t, "c")
@@ -219,8 +220,8 @@ func TestRouting(t *testing.T) {
 	}
 }
 
-// A channel with nothing but the registered resolver has its calls routed, too.
-// Calls are made again as the control plane says, unless the program does not want it (A44).
+// A channel that uses only the registered resolver routes its calls, too. It retries calls as the
+// control plane configures, unless the program disables that (A44).
 func TestRetriesOfChannels(t *testing.T) {
 	var attempts atomic.Int64
 	b := newBackend(t, "b", grpc.StreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {

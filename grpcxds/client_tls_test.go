@@ -28,16 +28,16 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// upstreamTLS is a transport socket that verifies servers by the roots of the instance
-// "files", and their names.
+// upstreamTLS is a transport socket that verifies servers by the roots of the instance "files", and
+// their names.
 func upstreamTLS(name string) string {
 	return fmt.Sprintf(`name: "tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
 		common_tls_context { validation_context {
 			ca_certificate_provider_instance { instance_name: "files" } match_subject_alt_names { exact: %q } } } } }`, name)
 }
 
-// secured is a plane with a target of one cluster, of a backend that has a certificate for
-// server.example, and an Env that has its roots.
+// secured returns a plane with a target of one cluster and an Env. The backend has a certificate
+// for server.example, and the Env has its roots.
 func secured(t *testing.T) (*plane, *backend, *xdsforge.Env) {
 	t.Helper()
 	ca, err := testca.New("test")
@@ -60,7 +60,7 @@ func secured(t *testing.T) (*plane, *backend, *xdsforge.Env) {
 		"plugin_name": "file_watcher", "config": {"ca_certificate_file": %q}}}}`, p.entry(), roots))
 }
 
-// securely is a channel that secures its connections as the control plane says.
+// securely returns a channel that uses the TLS settings of the control plane.
 func securely(t *testing.T, env *xdsforge.Env) *grpc.ClientConn {
 	t.Helper()
 	creds := grpcxds.ClientCredentials(insecure.NewCredentials())
@@ -77,8 +77,7 @@ func (p *plane) securedCluster(socket string) {
 	p.set("c", new(clusterv3.Cluster), `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } service_name: "e" } transport_socket { %s }`, socket)
 }
 
-// A29: a cluster's connections are secured as it says. When it says another, those that
-// there are stay.
+// A cluster configures the TLS of its connections (A29). A change affects only new connections.
 func TestClientTLS(t *testing.T) {
 	p, _, env := secured(t)
 	p.securedCluster(upstreamTLS("server.example"))
@@ -97,7 +96,7 @@ func TestClientTLS(t *testing.T) {
 		if status.Code(err) == codes.Unavailable && strings.Contains(err.Error(), "cluster") {
 			break
 		}
-		if err == nil { // the client does not know of the change yet
+		if err == nil { // the client has not received the change yet
 			_ = refused.Close()
 			refused = securely(t, env)
 		}
@@ -107,7 +106,7 @@ func TestClientTLS(t *testing.T) {
 	}
 }
 
-// A86: endpoints that name a proxy are reached through it, in the cluster's TLS.
+// The channel reaches endpoints with a proxy through it, with the cluster's TLS (A86).
 func TestClientProxy(t *testing.T) {
 	p, b, env := secured(t)
 	proxy := newProxy(t)
@@ -126,7 +125,7 @@ func TestClientProxy(t *testing.T) {
 	}
 }
 
-// A proxy connects to whatever it is asked for.
+// The proxy connects to any requested address.
 type proxy struct {
 	port int
 	last atomic.Value

@@ -48,7 +48,7 @@ func newPlane(t testing.TB) *plane {
 	return &plane{t, s}
 }
 
-// entry is the plane as the bootstrap names it.
+// entry is the server entry of the plane in a bootstrap.
 func (p *plane) entry() string {
 	return fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}`, p.Addr())
 }
@@ -68,7 +68,7 @@ const (
 	routerAny  = `http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } }`
 )
 
-// listener sends the targets of a Listener to a RouteConfiguration, or to routes within it.
+// listener returns a Listener with inlined routes, or with the name of a RouteConfiguration.
 func (p *plane) listener(name, routes string) {
 	p.Helper()
 	p.set(name, new(listenerv3.Listener), `name: %q api_listener { api_listener { `+managerAny+` { %s `+routerAny+` } } }`, name, routes)
@@ -78,12 +78,12 @@ func rds(name string) string {
 	return fmt.Sprintf(`rds { config_source { ads {} } route_config_name: %q }`, name)
 }
 
-// hosts are the routes of an authority.
+// hosts returns a virtual host for an authority.
 func hosts(authority, routes string) string {
 	return fmt.Sprintf(`virtual_hosts { name: "h" domains: %q %s }`, authority, routes)
 }
 
-// to is a route to a cluster.
+// to returns a route to a cluster.
 func to(cluster string) string {
 	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q } }`, cluster)
 }
@@ -93,7 +93,7 @@ func (p *plane) routes(name, text string) {
 	p.set(name, new(routev3.RouteConfiguration), `name: %q %s`, name, text)
 }
 
-// cluster is one of backends; service is the name of its endpoints.
+// cluster returns a cluster of backends. service is the name of its endpoints.
 func (p *plane) cluster(name, service string, backends ...*backend) {
 	p.Helper()
 	p.set(name, new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } service_name: %q }`, name, service)
@@ -110,7 +110,7 @@ func (p *plane) endpoints(service string, backends ...*backend) {
 	p.set(service, m, `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, service, text)
 }
 
-// A backend answers with its name.
+// A backend responds with its name.
 type backend struct {
 	name string
 	port int
@@ -134,7 +134,7 @@ func newBackend(t testing.TB, name string, opts ...grpc.ServerOption) *backend {
 func (b *backend) serve(s grpc.ServerStream) error {
 	for {
 		if err := s.RecvMsg(new(wrapperspb.StringValue)); err != nil {
-			return nil //nolint:nilerr // the caller has nothing more to say
+			return nil //nolint:nilerr // the caller has sent everything
 		}
 		if err := s.SendMsg(wrapperspb.String(b.name)); err != nil {
 			return err
@@ -147,7 +147,7 @@ var quick = environment.WithClient(func(o *client.Options) {
 	o.Backoff.Base, o.Backoff.Max, o.Backoff.Factor = 10*time.Millisecond, 100*time.Millisecond, 1.6
 })
 
-// newEnv returns an Env for a bootstrap, which further options may set up.
+// newEnv returns an Env for a bootstrap, with further options.
 func newEnv(t testing.TB, config string, opts ...xdsforge.Option) *xdsforge.Env {
 	t.Helper()
 	c, err := bootstrap.Parse([]byte(config))
@@ -162,13 +162,13 @@ func newEnv(t testing.TB, config string, opts ...xdsforge.Option) *xdsforge.Env 
 	return e
 }
 
-// newChannel is a channel for a target.
+// newChannel returns a channel for a target.
 func newChannel(t testing.TB, e *xdsforge.Env, target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	return dialWith(t, grpcxds.Dialer{Env: e}, target, opts...)
 }
 
-// dialWith makes a channel for a target.
+// dialWith creates a channel for a target.
 func dialWith(t testing.TB, d grpcxds.Dialer, target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	cc, err := d.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
@@ -179,7 +179,7 @@ func dialWith(t testing.TB, d grpcxds.Dialer, target string, opts ...grpc.DialOp
 	return cc
 }
 
-// call is who answers a call.
+// call returns the name of the backend that handled a call.
 func call(ctx context.Context, cc *grpc.ClientConn, method string, opts ...grpc.CallOption) (string, error) {
 	reply := new(wrapperspb.StringValue)
 	err := cc.Invoke(ctx, method, wrapperspb.String("?"), reply, opts...)

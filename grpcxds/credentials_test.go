@@ -32,7 +32,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// files are the certificates of a test: those of an instance "files" of file_watcher.
+// files are the certificates of a test, which file_watcher provides as the instance "files".
 type files struct {
 	testing.TB
 	dir       string
@@ -84,7 +84,7 @@ func (f *files) rotate(name string) {
 
 func filesInstance() tlscontext.Instance { return tlscontext.Instance{Provider: "files"} }
 
-// A securedListener hands its connections over with the TLS of a chain.
+// A securedListener returns connections with the TLS of a filter chain.
 type securedListener struct {
 	net.Listener
 	tls *security.Server
@@ -98,7 +98,7 @@ func (l securedListener) Accept() (net.Conn, error) {
 	return security.NewConn(c, l.tls), nil
 }
 
-// serve starts a gRPC server with credentials, whose connections have the TLS of a chain.
+// serve starts a gRPC server with credentials. Its connections have the TLS of a filter chain.
 func serve(t testing.TB, creds credentials.TransportCredentials, chain *security.Server, opts ...grpc.ServerOption) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -117,7 +117,7 @@ func serve(t testing.TB, creds credentials.TransportCredentials, chain *security
 	return l.Addr().String()
 }
 
-// dial makes a channel to an address with the TLS of a cluster.
+// dial returns a channel to an address with the TLS of a cluster.
 func dial(t testing.TB, creds credentials.TransportCredentials, addr string, cluster *security.Cluster, hostname string) healthpb.HealthClient {
 	t.Helper()
 	r := manual.NewBuilderWithScheme("test")
@@ -135,7 +135,7 @@ func dial(t testing.TB, creds credentials.TransportCredentials, addr string, clu
 	return healthpb.NewHealthClient(c)
 }
 
-// check makes a call, and returns the client's information about the connection.
+// check makes a call and returns the client's information about the connection.
 func check(t testing.TB, c healthpb.HealthClient) (credentials.AuthInfo, error) {
 	t.Helper()
 	var p peer.Peer
@@ -145,8 +145,8 @@ func check(t testing.TB, c healthpb.HealthClient) (credentials.AuthInfo, error) 
 	return p.AuthInfo, err
 }
 
-// Both sides take their certificates from files. When these change, new connections go by
-// the new ones, and the old connections stay.
+// Both sides read their certificates from files. After a change, new connections use the new
+// certificates, and the old connections stay.
 func TestCredentialsRotate(t *testing.T) {
 	f := newFiles(t)
 	f.rotate("one.example")
@@ -175,7 +175,7 @@ func TestCredentialsRotate(t *testing.T) {
 		t.Errorf("the server sees %+v", info)
 	}
 
-	// A client that checks the name fails when the name has changed.
+	// A client that verifies the name rejects a certificate with another name.
 	f.rotate("two.example")
 	deadline := time.Now().Add(20 * time.Second)
 	for err = nil; err == nil && time.Now().Before(deadline); {
@@ -199,7 +199,7 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 }
 
-// The fallback is for where the control plane says nothing of TLS, and for nothing else.
+// The fallback credentials apply only if the control plane configures no TLS.
 func TestFallback(t *testing.T) {
 	f := newFiles(t)
 	f.rotate("one.example")
@@ -222,7 +222,7 @@ func TestFallback(t *testing.T) {
 		server, client credentials.TransportCredentials
 		chain          *tlscontext.Server
 		cluster        *tlscontext.Client
-		want           string // an error's part, or the kind of connection
+		want           string // a part of the error, or the kind of connection
 	}{
 		{"plain on both sides", grpcxds.ServerCredentials(plain), grpcxds.ClientCredentials(plain), nil, nil, "insecure"},
 		{"plain, with other credentials", plain, grpcxds.ClientCredentials(plain), nil, nil, "insecure"},
@@ -250,8 +250,8 @@ func TestFallback(t *testing.T) {
 	}
 }
 
-// A handshake whose certificate is not there yet waits for it; when the server's time for
-// connections is over, it fails.
+// A handshake waits for a certificate that is not available yet. It fails when the server's time
+// for handshakes is over.
 func TestHandshakeWaits(t *testing.T) {
 	f := newFiles(t)
 	roots := newFiles(t)
@@ -294,8 +294,8 @@ func TestHandshakeWaits(t *testing.T) {
 	}
 }
 
-// Info returns the fallback's server name, which becomes the authority of channels without TLS of
-// the control plane.
+// Info returns the fallback's server name. It is the authority of channels for which the control
+// plane configures no TLS.
 func TestCredentialsInfo(t *testing.T) {
 	c := grpcxds.ClientCredentials(credentials.NewTLS(&tls.Config{ServerName: "one.example"}))
 	if got := c.Info(); got.SecurityProtocol != "tls" || got.ServerName != "one.example" { //nolint:staticcheck // credentials still have it

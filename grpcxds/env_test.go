@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// quick is a backoff for tests.
+// quick is a back-off for tests.
 var quick = environment.WithClient(func(o *client.Options) {
 	o.Backoff.Base, o.Backoff.Max = 20*time.Millisecond, 100*time.Millisecond
 })
@@ -43,7 +43,7 @@ func parse(t testing.TB, text string) *bootstrap.Config {
 	return c
 }
 
-// envOf is an Env of types and extensions.
+// envOf returns an Env of types and extensions.
 func envOf(t *testing.T, register ...func(xdsforge.Registrar)) *xdsforge.Env {
 	t.Helper()
 	e, err := xdsforge.NewEnv(xdsforge.WithBootstrap(parse(t, someBootstrap)), xdsforge.WithTypes(register...))
@@ -65,7 +65,7 @@ func sharedOf(t *testing.T, register ...func(xdsforge.Registrar)) (*shared, erro
 	return e.shared, nil
 }
 
-// TestServersOfAnEnvShareAClient expects servers to have one client between them (A71).
+// TestServersOfAnEnvShareAClient expects the servers of an Env to share one client (A71).
 func TestServersOfAnEnvShareAClient(t *testing.T) {
 	e := envOf(t, Register)
 	var servers []*Server
@@ -94,7 +94,7 @@ func TestServersOfAnEnvShareAClient(t *testing.T) {
 	}
 }
 
-// TestUnsuitableEnvs expects errors that say how to make the Env.
+// TestUnsuitableEnvs expects errors that tell how to create the Env.
 func TestUnsuitableEnvs(t *testing.T) {
 	closed := envOf(t, Register)
 	_ = closed.Close()
@@ -158,8 +158,8 @@ func TestFiltersOfAnEnv(t *testing.T) {
 	}
 }
 
-// TestOnlyRunningFiltersAreRead expects channels and servers not to know filters that cannot run:
-// a resource with such a filter would be accepted, and the filter be missing (A39).
+// TestOnlyRunningFiltersAreRead expects channels and servers not to know filters that cannot run.
+// Otherwise they would accept a resource without running its filter (A39).
 func TestOnlyRunningFiltersAreRead(t *testing.T) {
 	e := envOf(t, standard.Register, Register)
 	opened, err := (&source{env: e}).open()

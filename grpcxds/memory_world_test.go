@@ -32,8 +32,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A memoryWorld is a control plane, servers and channels without a network, on a clock of their
-// own.
+// A memoryWorld is a control plane, servers and channels without a network, on the clock of a
+// bubble.
 type memoryWorld struct {
 	*testing.T
 	plane   *memoryads.Server
@@ -59,7 +59,7 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 	})
 }
 
-// set gives the control plane a resource, as text.
+// set publishes a resource that is given as text.
 func (w *memoryWorld) set(url string, m interface {
 	proto.Message
 	GetName() string
@@ -84,7 +84,7 @@ func (w *memoryWorld) setAs(url, name string, m proto.Message, format string, ar
 	w.plane.Set(url, memoryads.Resource{Name: name, Body: body})
 }
 
-// apiListener is a Listener of clients.
+// apiListener returns a Listener for clients.
 func (w *memoryWorld) apiListener(name, routes string) {
 	w.Helper()
 	w.set(listener.Type().URL(), new(listenerv3.Listener), `name: %q api_listener { api_listener { %s { %s %s } } }`, name, managerAny, routes, routerFilter)
@@ -95,7 +95,7 @@ func (w *memoryWorld) routes(name, hosts string) {
 	w.set(route.Type().URL(), new(routev3.RouteConfiguration), `name: %q %s`, name, hosts)
 }
 
-// cluster is one that has an endpoint at an address.
+// cluster returns a cluster with an endpoint at an address.
 func (w *memoryWorld) cluster(name, host string, port int) {
 	w.Helper()
 	w.set(cluster.Type().URL(), new(clusterv3.Cluster), `name: %q type: EDS eds_cluster_config { eds_config { ads {} } }`, name)
@@ -103,17 +103,17 @@ func (w *memoryWorld) cluster(name, host string, port int) {
 		load_balancing_weight { value: 1 } lb_endpoints { endpoint { address { socket_address { address: %q port_value: %d } } } } }`, name, host, port)
 }
 
-// pass lets time pass until everything is quiet again.
+// pass advances time until all goroutines are idle again.
 func (w *memoryWorld) pass(d time.Duration) {
 	<-time.NewTimer(d).C
 	synctest.Wait()
 }
 
-// A memorySocket is a listening socket with an address of TCP.
+// A memorySocket is a listening socket with a TCP address.
 type memorySocket struct {
 	*bufconn.Listener
 	addr *net.TCPAddr
-	from int // the port that connections come from
+	from int // the port of incoming connections
 	// dialed counts the connections.
 	dialed atomic.Int64
 	closed atomic.Bool // by the test
@@ -131,13 +131,13 @@ func (s *memorySocket) Accept() (net.Conn, error) {
 	return &memoryConn{c, s.addr, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 99), Port: s.from}}, nil
 }
 
-// fail closes the socket under a server that accepts from it.
+// fail closes the socket while a server accepts from it.
 func (s *memorySocket) fail() {
 	s.closed.Store(true)
 	_ = s.Close() // Accept tells
 }
 
-// A memoryConn is a connection with addresses of TCP.
+// A memoryConn is a connection with TCP addresses.
 type memoryConn struct {
 	net.Conn
 	local, remote *net.TCPAddr
@@ -169,13 +169,13 @@ type memorySite struct {
 	served chan error
 }
 
-// serve has a server serve on an address until the test ends.
+// serve runs a server on an address until the test ends.
 func (w *memoryWorld) serve(addr string, opts ...grpc.ServerOption) *memorySite {
 	w.Helper()
 	return w.serveWith(ServerConfig{}, addr, opts...)
 }
 
-// serveWith has a server of a configuration serve.
+// serveWith runs a server with a configuration.
 func (w *memoryWorld) serveWith(c ServerConfig, addr string, opts ...grpc.ServerOption) *memorySite {
 	w.Helper()
 	s := &memorySite{events: make(chan event, 100), socket: w.listen(addr), served: make(chan error, 1)}
@@ -196,13 +196,13 @@ func (w *memoryWorld) serveWith(c ServerConfig, addr string, opts ...grpc.Server
 	return s
 }
 
-// publish gives the control plane a Listener of a server on 10.0.0.1:80.
+// publish sets the Listener of a server on 10.0.0.1:80.
 func (w *memoryWorld) publish(chains ...string) {
 	w.Helper()
 	w.set(listener.Type().URL(), new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: "10.0.0.1" port_value: 80 } } %s`, strings.Join(chains, " "))
 }
 
-// anyChain is a filter chain for any connection.
+// anyChain is a filter chain for all connections.
 func anyChain(manager string) string { return "filter_chains { " + network(manager) + " }" }
 
 // backend serves on an address without a control plane.
@@ -214,7 +214,7 @@ func (w *memoryWorld) backend(addr string) {
 	w.Cleanup(s.Stop)
 }
 
-// channel is a channel for a target whose connections go to the sockets.
+// channel returns a channel for a target whose connections go to the sockets.
 func (w *memoryWorld) channel(target string, opts ...grpc.DialOption) *grpc.ClientConn {
 	w.Helper()
 	opts = append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
@@ -234,7 +234,7 @@ func (w *memoryWorld) channel(target string, opts ...grpc.DialOption) *grpc.Clie
 	return cc
 }
 
-// channelXDS is a channel that the control plane configures.
+// channelXDS returns a channel that the control plane configures.
 func (w *memoryWorld) channelXDS(target string) *grpc.ClientConn {
 	w.Helper()
 	return w.channel(target, Dialer{Env: w.env}.DialOptions()...)
@@ -258,7 +258,7 @@ func (w *memoryWorld) call(c testpb.TestServiceClient, limit time.Duration, head
 	return status.Convert(err)
 }
 
-// expect checks how a call ended, and that its message has parts.
+// expect checks the status code of a call and the parts of its message.
 func (w *memoryWorld) expect(what string, st *status.Status, code codes.Code, parts ...string) {
 	w.Helper()
 	for _, part := range append(parts, "") {

@@ -33,8 +33,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// A mesh is a server and a client that one control plane configures, with certificates of
-// one authority.
+// A mesh is a server and a client of one control plane, with certificates of one authority.
 type mesh struct {
 	testing.TB
 	plane  *controlplane.Server
@@ -48,7 +47,7 @@ const (
 	router = `http_filters { name: "router" typed_config { ` + anyOf + `filters.http.router.v3.Router] { } } } `
 )
 
-// read reads a message from its text.
+// read parses a message from its text.
 func read[M proto.Message](t testing.TB, m M, text string) M {
 	t.Helper()
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
@@ -71,7 +70,7 @@ func (m *mesh) setClient(filters string) {
 		route_config { name: "r" virtual_hosts { name: "v" domains: "*" routes { match { prefix: "" } route { cluster: "c" } } } } `+filters+router+`} } }`))
 }
 
-// setCluster sets the client's cluster, whose servers must have a name.
+// setCluster sets the client's cluster. Its servers must present a name.
 func (m *mesh) setCluster(server string) {
 	m.Helper()
 	m.set("c", read(m, new(clusterv3.Cluster), fmt.Sprintf(`name: "c" type: EDS eds_cluster_config { eds_config { ads { } } }
@@ -93,7 +92,7 @@ func (m *mesh) setServer(addr net.Addr, filters string) {
 					validation_context { ca_certificate_provider_instance { instance_name: "server" } } } } } } }`, addr, tcp.Port)))
 }
 
-// provide makes a certificate with a SPIFFE ID, as the instance of a name.
+// provide writes a certificate with a SPIFFE ID for the instance of a name.
 func provide(t testing.TB, ca *testca.CA, name string) bootstrap.CertificateProvider {
 	t.Helper()
 	dir := t.TempDir()
@@ -169,7 +168,7 @@ func (m *mesh) start(filters string) {
 	m.health = m.dial()
 }
 
-// dial makes a channel of its own.
+// dial returns a new channel.
 func (m *mesh) dial() healthpb.HealthClient {
 	m.Helper()
 	c, err := grpcxds.Dialer{Env: m.env}.NewClient("xds:///shop", grpcxds.WithCredentials(nil))
@@ -180,7 +179,7 @@ func (m *mesh) dial() healthpb.HealthClient {
 	return healthpb.NewHealthClient(c)
 }
 
-// await makes calls until they end with a code.
+// await makes calls until one ends with the code.
 func (m *mesh) await(want codes.Code, call func() error) {
 	m.Helper()
 	var err error
@@ -202,7 +201,7 @@ func (m *mesh) list() error {
 	return err
 }
 
-// Server and client have TLS, authorization and faults from one control plane.
+// One control plane configures TLS, authorization and faults of server and client.
 func TestMesh(t *testing.T) {
 	m := newMesh(t)
 	m.start(`http_filters { name: "rbac" typed_config { ` + anyOf + `filters.http.rbac.v3.RBAC] { rules { policies { key: "p" value {
@@ -220,7 +219,7 @@ func TestMesh(t *testing.T) {
 	m.setClient("")
 	m.await(codes.OK, m.check)
 
-	// Connections stay as they are when others are to be made in another way.
+	// Existing connections stay when the settings for new connections change.
 	m.setCluster("spiffe://mesh/other")
 	m.await(codes.Unavailable, func() error {
 		_, err := m.dial().Check(m.ctx, new(healthpb.HealthCheckRequest))

@@ -6,8 +6,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// Routes within a server's Listener that name no cluster are accepted, and their calls
-// fail (A36). Other routes are served.
+// A server accepts inlined routes that name no cluster, and their calls fail (A36). Calls of other
+// routes succeed.
 func TestInlineRoutesWithoutACluster(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -22,8 +22,8 @@ func TestInlineRoutesWithoutACluster(t *testing.T) {
 	}
 }
 
-// A RouteConfiguration whose route names no cluster is rejected, also where a server
-// reads it: the reader of an RDS resource is not known.
+// The client rejects a RouteConfiguration whose route names no cluster, also for a server, because
+// an RDS resource does not tell who reads it.
 func TestRoutesWithoutACluster(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()

@@ -9,7 +9,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// BenchmarkServerCall measures a unary call, client included. The differences are the servers'.
+// BenchmarkServerCall measures a unary call, client included. The differences come from the
+// servers.
 func BenchmarkServerCall(b *testing.B) {
 	const allow = `http_filters { name: "rbac" typed_config { [type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC] {
 		rules { action: ALLOW policies { key: "all" value { permissions { url_path { path { prefix: "/grpc.testing." } } } principals { any: true } } } } } } }`
@@ -55,7 +56,7 @@ func BenchmarkServerCall(b *testing.B) {
 	}
 }
 
-// servePlain has a server that nobody configures serve.
+// servePlain runs a gRPC server without xDS.
 func (w *world) servePlain() *site {
 	w.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")

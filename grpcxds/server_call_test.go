@@ -62,7 +62,7 @@ func TestCallsAreRouted(t *testing.T) {
 			t.Errorf("unary %s %s %v: %v; want the ID of the node, as grpc-go's servers have it", c.authority, c.method, c.headers, st)
 		}
 		if strings.HasSuffix(c.text, `ed"`) {
-			continue // there are no such streams
+			continue // the service has no such streams
 		}
 		ss, err := cc.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, strings.Replace(c.method, "EmptyCall", "FullDuplexCall", 1))
 		if err == nil {
@@ -75,7 +75,7 @@ func TestCallsAreRouted(t *testing.T) {
 	}
 }
 
-// The most specific filter chain is for a connection; without one, it is closed.
+// A connection gets the most specific filter chain. The server closes a connection without one.
 func TestConnectionsHaveTheirChains(t *testing.T) {
 	w := newWorld(t)
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "0.0.0.0:0")
@@ -111,7 +111,7 @@ func TestConnectionsHaveTheirChains(t *testing.T) {
 	if st := s.call(at("127.0.0.3").dial()); st.Code() != codes.Unavailable || !strings.Contains(st.Message(), "virtual host") {
 		t.Errorf("the second chain beside a default: %v", st)
 	}
-	if st := s.call(at("127.0.0.2").dial()); st.Code() != codes.OK { // every chain has the services
+	if st := s.call(at("127.0.0.2").dial()); st.Code() != codes.OK { // every filter chain has the services
 		t.Errorf("the first chain beside a default: %v", st)
 	}
 }
@@ -136,7 +136,7 @@ func (m *marks) add(text string) {
 	m.seen = append(m.seen, text)
 }
 
-// filter reads a StringValue, whose type it shares with its override.
+// filter parses a StringValue. Its override has the same type.
 func (m *marks) filter() httpfilter.Filter {
 	read := func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 		var v wrapperspb.StringValue
@@ -257,7 +257,7 @@ func TestFiltersRun(t *testing.T) {
 	check("an unknown method that is denied", invoke(denied, cc, "/no.Such/Method"), codes.PermissionDenied, "", "+1", "-1 PermissionDenied")
 }
 
-// RBAC (A41) needs no credentials of ours.
+// RBAC (A41) works with credentials of other packages.
 func TestRBACOfAListener(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()

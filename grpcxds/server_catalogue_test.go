@@ -20,7 +20,7 @@ func (r *registrar) RegisterService(_ *grpc.ServiceDesc, impl any) {
 	r.ChannelzServer = impl.(channelzpb.ChannelzServer)
 }
 
-// A server that has stopped leaves nothing behind in channelz, and has its services still.
+// After Stop, a server has left channelz and still lists its services.
 func TestStopForgetsTheCatalogue(t *testing.T) {
 	w := newWorld(t)
 	var r registrar

@@ -18,8 +18,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// counted serves with routes of its own and with inline ones, and counts connections. It may be
-// given the drain time.
+// counted runs a server and counts its connections. It gets a Listener with routes by name, one
+// with inlined routes, and optionally a drain time.
 func counted(t *testing.T, drain ...time.Duration) (*site, *connections) {
 	t.Helper()
 	w := newWorld(t)
@@ -35,7 +35,7 @@ func counted(t *testing.T, drain ...time.Duration) (*site, *connections) {
 	return s, conns
 }
 
-// nextListener publishes another Listener, which does the same.
+// nextListener publishes another Listener with the same effect.
 func (s *site) nextListener() {
 	s.Helper()
 	text := s.listener(rds("routes"))
@@ -43,7 +43,7 @@ func (s *site) nextListener() {
 	s.publishListener(strings.Replace(text, routerFilter, routerFilter+` stat_prefix: "`+strings.Repeat("x", s.generation)+`"`, 1))
 }
 
-// A new Listener sends new calls over new connections; those that have started go on.
+// After a new Listener, new calls use new connections. Calls in flight continue.
 func TestListenerUpdateDrains(t *testing.T) {
 	s, conns := counted(t)
 	c := s.dial()
@@ -69,7 +69,7 @@ func TestGraceTimeEndsCalls(t *testing.T) {
 	s.eventually("a second connection", func() bool { return s.call(c).Code() == codes.OK && conns.begun.Load() == 2 })
 }
 
-// Neither other routes nor the same Listener drain anything.
+// Neither other routes nor the same Listener drain connections.
 func TestNothingElseDrains(t *testing.T) {
 	s, conns := counted(t)
 	c := s.dial()
@@ -84,12 +84,12 @@ func TestNothingElseDrains(t *testing.T) {
 	if n := conns.begun.Load(); n != 1 {
 		t.Errorf("%d connections; want 1", n)
 	}
-	// Routes within the Listener are a part of it.
+	// Inlined routes are a part of the Listener.
 	s.publishListener(s.listener(inline(anyRoute)))
 	s.eventually("a second connection", func() bool { return s.call(c).Code() == codes.OK && conns.begun.Load() == 2 })
 }
 
-// A Listener waits for its routes, and the one before it serves.
+// A Listener waits for its routes. The previous one serves until then.
 func TestListenerUpdateWaitsForItsRoutes(t *testing.T) {
 	s, conns := counted(t)
 	c := s.dial()
@@ -112,7 +112,7 @@ func TestListenerUpdateWaitsForItsRoutes(t *testing.T) {
 	finish(t, ss)
 }
 
-// A client that connects and never speaks delays nobody for longer than the limit.
+// A client that connects and sends nothing delays the change no longer than the limit.
 func TestSilentClientsDelayNobodyForLong(t *testing.T) {
 	for name, stop := range map[string]func(*site){
 		"update":       (*site).nextListener,
@@ -146,7 +146,7 @@ func TestSilentClientsDelayNobodyForLong(t *testing.T) {
 	}
 }
 
-// Whoever connects while generations change is served by one of them.
+// A client that connects while generations change is served by one of them.
 func TestNoDialFailsWhileListenersChange(t *testing.T) {
 	s, _ := counted(t)
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -173,7 +173,7 @@ func TestNoDialFailsWhileListenersChange(t *testing.T) {
 	t.Logf("%d dials, %d failed", dials.Load(), failures.Load())
 }
 
-// dialOnce makes a call over a connection of its own.
+// dialOnce makes a call over a new connection.
 func (s *site) dialOnce() error {
 	cc := s.channel()
 	defer cc.Close()
@@ -181,8 +181,8 @@ func (s *site) dialOnce() error {
 	return err
 }
 
-// settle waits until the newest Listener has been acknowledged, and so is in use or about
-// to be.
+// settle waits until the client has acknowledged the newest Listener. It is then in use or about to
+// be.
 func (s *site) settle() {
 	s.Helper()
 	s.eventually("the Listener is acknowledged", func() bool {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Calls of a Listener that was replaced go on for the grace time and no longer: 10 minutes unless
-// an option says otherwise (A36).
+// Calls of a replaced Listener continue until the grace time ends: 10 minutes unless an option sets
+// another (A36).
 func TestGraceTimeIsTenMinutes(t *testing.T) {
 	for name, c := range map[string]struct {
 		drain time.Duration
@@ -52,7 +52,7 @@ func TestGraceTimeIsTenMinutes(t *testing.T) {
 	}
 }
 
-// When Serve ends for any reason, it stops watching its Listener and routes, while another
+// When Serve returns for any reason, the server stops watching its Listener and routes. Another
 // server keeps the client of the Env open.
 func TestServeEndsItsWatch(t *testing.T) {
 	for name, end := range map[string]func(*memorySite) error{

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds"
 )
 
-// A server that waits for its configuration. A program whose environment variables name a
-// bootstrap calls NewServer without a ServerConfig.
+// The server waits for its configuration. If the environment variables name a bootstrap, use
+// NewServer without a ServerConfig.
 func ExampleServerConfig() {
 	config, err := bootstrap.Parse([]byte(`{
 		"xds_servers": [{"server_uri": "127.0.0.1:1", "channel_creds": [{"type": "insecure"}]}],
@@ -48,7 +48,7 @@ func ExampleServerConfig() {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(lis) }()
 
-	fmt.Println(<-told) // nobody is at that control plane
+	fmt.Println(<-told) // no control plane runs at this address
 	s.GracefulStop()
 	fmt.Println(<-served)
 	// Output:

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Levels of a configuration disable a server's filter, and enable it again.
+// Overrides at each level disable and enable a server's filter.
 func TestDisabledFiltersOfAServer(t *testing.T) {
 	const (
 		denyAll = `rules { action: DENY policies { key: "all" value { permissions { any: true } principals { any: true } } } } `
@@ -23,7 +23,7 @@ func TestDisabledFiltersOfAServer(t *testing.T) {
 	)
 	for _, filter := range []struct {
 		text  string
-		plain codes.Code // of a call that nothing is overridden for
+		plain codes.Code // of a call without an override
 	}{{"", codes.PermissionDenied}, {"disabled: true", codes.OK}} {
 		w := newWorld(t)
 		s := w.serve()

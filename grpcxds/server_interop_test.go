@@ -24,13 +24,13 @@ import (
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// everything has the types that a control plane serves for clients and servers.
+// everything has all types that a control plane serves to clients and servers.
 var everything = []string{
 	listenerMessage, routeMessage,
 	"envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment",
 }
 
-// newInteropWorld is a secure world whose control plane serves everything.
+// newInteropWorld returns a secure world whose control plane serves everything.
 func newInteropWorld(t *testing.T) (*world, *vault) {
 	t.Helper()
 	v := newVault(t)
@@ -42,7 +42,7 @@ func newInteropWorld(t *testing.T) (*world, *vault) {
 	return newWorldOf(t, plane, v.bootstrap(plane)), v
 }
 
-// emptyCalls are routes of a server that takes nothing else.
+// emptyCalls are the routes of a server that serves only EmptyCall.
 const emptyCalls = `virtual_hosts { domains: "shop" routes { match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} } }`
 
 // publishTarget publishes the resources that clients need to call xds:///shop on the given servers,
@@ -63,8 +63,8 @@ func (w *world) publishTarget(servers ...*site) {
 		`cluster_name: "shop" endpoints { locality { region: "r" } load_balancing_weight { value: 1 } `+endpoints.String()+`}`)
 }
 
-// Our channel calls our server and grpc-go's own, which the same control plane configures,
-// and which have the TLS that it gives all of them.
+// Our channel calls our server and grpc-go's own server. One control plane configures all three,
+// including TLS.
 func TestChannelOfBothServers(t *testing.T) {
 	w, _ := newInteropWorld(t)
 	sites := []*site{w.serve(Creds(nil)), w.serveGRPC(w.config)}
@@ -94,8 +94,7 @@ func TestChannelOfBothServers(t *testing.T) {
 	}
 }
 
-// grpc-go's own xDS client calls our server, with the TLS that the same control plane has
-// both of them use.
+// grpc-go's own xDS client calls our server. One control plane configures the TLS of both.
 func TestClientOfGRPC(t *testing.T) {
 	w, _ := newInteropWorld(t)
 	s := w.serve(Creds(nil))
@@ -130,8 +129,8 @@ func TestClientOfGRPC(t *testing.T) {
 	}
 }
 
-// Our resources and bootstrap drive grpc-go's own xDS server, unchanged, and both servers
-// do the same. (Ours alone passes over the case of authorities, as domains are compared.)
+// Our resources and bootstrap configure grpc-go's own xDS server without changes, and both servers
+// behave alike. Only ours ignores the case of authorities, as domains are compared.
 func TestServerOfGRPC(t *testing.T) {
 	w, v := newInteropWorld(t)
 	ours := w.serve(Creds(nil))
@@ -148,7 +147,7 @@ func TestServerOfGRPC(t *testing.T) {
 				principals { header { name: "user" string_match { exact: "mallory" } } } } } } } } }` + rds("routes"))))
 		s.awaitServing()
 	}
-	// The test is about the authority, not the server's name.
+	// The test checks the authority, not the server's name.
 	creds := credentials.NewTLS(&tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{v.issue("client")}, MinVersion: tls.VersionTLS12})
 	for _, c := range []struct {
 		authority, method string
@@ -173,7 +172,7 @@ func TestServerOfGRPC(t *testing.T) {
 	}
 }
 
-// serveGRPC has a server of grpc-go's own serve until the test ends.
+// serveGRPC runs grpc-go's own xDS server until the test ends.
 func (w *world) serveGRPC(config string) *site {
 	w.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")

@@ -24,21 +24,21 @@ import (
 // The phases of the load test.
 var phases = []string{"at rest", "Listener updates", "route flips", "control plane restarts", "certificate rotations", "deletions"}
 
-// A load is calls without a pause, of all kinds.
+// A load makes calls of all kinds without a pause.
 type load struct {
 	*site
 	ctx   context.Context
 	phase atomic.Int64
 
-	// mayRefuse says that new calls may be UNAVAILABLE.
+	// mayRefuse allows new calls to fail with UNAVAILABLE.
 	mayRefuse                bool
 	calls, failures, refused atomic.Int64
 
 	mu    sync.Mutex
-	times [][]time.Duration // of unary calls, by phase
+	times [][]time.Duration // latencies of unary calls, by phase
 }
 
-// under puts a server under load until the function that is returned.
+// under puts a server under load. The returned function ends the load.
 func (s *site) under(workers int, mayRefuse bool, opts ...grpc.DialOption) (l *load, stop func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	l = &load{site: s, ctx: ctx, mayRefuse: mayRefuse, times: make([][]time.Duration, len(phases))}
@@ -54,7 +54,7 @@ func (s *site) under(workers int, mayRefuse bool, opts ...grpc.DialOption) (l *l
 	}
 }
 
-// errMiddle is that of streams that had begun.
+// errMiddle is the error of a stream that had begun.
 var errMiddle = errors.New("in the middle")
 
 // done counts a call.
@@ -88,7 +88,7 @@ func (l *load) unary(c testpb.TestServiceClient) {
 	}
 }
 
-// streams opens a stream, exchanges some messages, and closes it, over and over.
+// streams repeatedly opens a stream, exchanges some messages, and closes it.
 func (l *load) streams(c testpb.TestServiceClient) {
 	for l.ctx.Err() == nil {
 		l.done("stream", l.stream(c))
@@ -117,7 +117,7 @@ func (l *load) stream(c testpb.TestServiceClient) error {
 	return nil
 }
 
-// dials makes each call over a connection of its own.
+// dials makes each call over a new connection.
 func (l *load) dials(opts ...grpc.DialOption) {
 	for l.ctx.Err() == nil {
 		cc := l.channel(opts...)
@@ -127,7 +127,7 @@ func (l *load) dials(opts ...grpc.DialOption) {
 	}
 }
 
-// step waits until some calls more have been served.
+// step waits until the server has handled some more calls.
 func (l *load) step() {
 	l.Helper()
 	served := func() int64 { return l.calls.Load() - l.refused.Load() }
@@ -141,7 +141,7 @@ func (l *load) enter(phase string) {
 	l.phase.Store(int64(slices.Index(phases, phase)))
 }
 
-// No call fails, whatever happens to the configuration.
+// No call fails, whatever changes in the configuration.
 func TestServerUnderLoad(t *testing.T) {
 	w, v := newSecureWorld(t)
 	conns := new(connections)
@@ -177,7 +177,7 @@ func TestServerUnderLoad(t *testing.T) {
 		}
 	})
 	steps("certificate rotations", 20, func(i int) { v.rotate(fmt.Sprint(i)) })
-	steps("deletions", 20, func(i int) { // A88: resources in use stay
+	steps("deletions", 20, func(i int) { // resources in use stay (A88)
 		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestServerUnderLoad(t *testing.T) {
 	}
 }
 
-// A server that loses its configuration refuses new calls, and fails none that has started.
+// A server that loses its configuration refuses new calls. Calls in flight succeed.
 func TestServerThatStopsServingUnderLoad(t *testing.T) {
 	w := newWorld(t, environment.WithClient(func(o *client.Options) { o.FailOnDataErrors = true }))
 	s := w.serve()

@@ -34,7 +34,7 @@ func TestServerWaitsForItsRoutes(t *testing.T) {
 	s.awaitServing()
 }
 
-// Routes that are known to be bad are no reason not to serve; their calls fail.
+// A server with invalid routes serves, and their calls fail.
 func TestServerServesWithBadRoutes(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -86,8 +86,8 @@ func TestAddressOfTheListenerMustMatch(t *testing.T) {
 	}
 }
 
-// A Listener that cannot be the server's own is refused without waiting for its routes, which
-// may never come. That is so at the start and while the server serves.
+// The server rejects a Listener that cannot be its own without waiting for its routes, which may
+// never arrive. It does so at the start and while it serves.
 func TestListenerOfOthersIsRefusedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -109,8 +109,8 @@ func TestListenerOfOthersIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// net.Listen listens on [::] for 0.0.0.0, unless the network is tcp4. The server then asks for
-// the Listener of [::], and rejects one for 0.0.0.0 unless an option allows it.
+// net.Listen listens on [::] for 0.0.0.0, unless the network is tcp4. The server then subscribes to
+// the Listener of [::]. It rejects one for 0.0.0.0 unless an option allows it.
 func TestAnyAddress(t *testing.T) {
 	for _, c := range []struct {
 		network, asksFor, listener string
@@ -157,7 +157,7 @@ func TestAnyAddress(t *testing.T) {
 	}
 }
 
-// A Listener that was rejected leaves the server without one, or with the one it had.
+// After a rejected Listener, the server has none, or keeps the one it had.
 func TestRejectedListener(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -169,8 +169,9 @@ func TestRejectedListener(t *testing.T) {
 	}
 	w.publishListener(good)
 	s.awaitServing()
-	// Until the good one came, the control plane may have sent the bad one any number of times. It
-	// sends nothing new before it has the answer, so that all of those are counted by now.
+	// The control plane may have sent the invalid Listener any number of times before the valid
+	// one. It sends nothing new before the response is answered, so all of these are counted by
+	// now.
 	before := len(w.plane.Rejections())
 	w.publishListener(bad)
 	w.eventually("another rejection", func() bool { return len(w.plane.Rejections()) > before })
@@ -179,7 +180,7 @@ func TestRejectedListener(t *testing.T) {
 	}
 }
 
-// A88: a Listener that is deleted stays in use, unless the server fails on data errors.
+// A deleted Listener stays in use, unless the server fails on data errors (A88).
 func TestDeletedListener(t *testing.T) {
 	t.Run("stays", func(t *testing.T) {
 		w := newWorld(t)
@@ -189,7 +190,7 @@ func TestDeletedListener(t *testing.T) {
 		if err := w.plane.Delete(listenerMessage, s.name); err != nil {
 			t.Fatal(err)
 		}
-		// Something that comes after it has been taken in.
+		// The client has handled a later response.
 		other := w.serve()
 		w.publishListener(other.listener(inline(anyRoute)))
 		other.awaitServing()
@@ -213,7 +214,7 @@ func TestDeletedListener(t *testing.T) {
 		if !s.touch() {
 			t.Error("a connection got bytes")
 		}
-		ping(t, ss) // has started, and does not fail
+		ping(t, ss) // is in flight and does not fail
 		if st := s.call(c); st.Code() != codes.Unavailable {
 			t.Errorf("%v; want UNAVAILABLE for a new call", st)
 		}
@@ -242,7 +243,7 @@ func TestDeletedRoutes(t *testing.T) {
 	}
 }
 
-// Control planes that come and go do not matter to a server that serves.
+// A server continues to serve while control planes disconnect and reconnect.
 func TestServerOutlivesItsControlPlane(t *testing.T) {
 	var log syncBuffer
 	w := newWorld(t, xdsforge.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
@@ -266,7 +267,7 @@ func TestServerOutlivesItsControlPlane(t *testing.T) {
 	}
 }
 
-// syncBuffer takes logs of several goroutines.
+// syncBuffer collects the logs of several goroutines.
 type syncBuffer struct {
 	mu sync.Mutex
 	b  strings.Builder
@@ -298,7 +299,7 @@ func (b *syncBuffer) count(parts ...string) int {
 	return n
 }
 
-// Without a callback, errors and that they are over are logged, and nothing else.
+// Without a callback, the server logs errors and their end, and nothing else.
 func TestModesAreLogged(t *testing.T) {
 	var out syncBuffer
 	w := newWorld(t)

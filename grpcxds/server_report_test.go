@@ -21,7 +21,7 @@ func TestModesAreReportedOnce(t *testing.T) {
 		}
 		for _, step := range []struct {
 			host, comment string
-			news          string // part of the reason, or "serves"; empty: nothing
+			news          string // a part of the reason, or "serves"; empty: no call
 		}{
 			{"10.0.0.1", "first", "serves"},
 			{"10.0.0.1", "second", ""},

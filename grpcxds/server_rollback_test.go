@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// A Listener that is taken back before its routes are there leaves the one in use that there
-// was: it drains nobody, and its calls go by their routes.
+// A control plane may revert a Listener before its routes have arrived. The Listener in use then
+// stays: no connection is drained, and calls follow its routes.
 func TestListenerThatIsTakenBack(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -22,7 +22,7 @@ func TestListenerThatIsTakenBack(t *testing.T) {
 	streams := w.plane.Streams()
 	w.publishListener(s.listener(rds("late"))) // its routes never come
 	w.eventually("routes are asked for", func() bool { return w.asked("late") })
-	w.plane.Stop() // the client forgets its state of the stream
+	w.plane.Stop() // the client drops the state of the stream
 	if err := w.plane.Restart(); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestListenerThatIsTakenBack(t *testing.T) {
 	}
 }
 
-// asked reports whether routes are among those that were asked for last.
+// asked reports whether the last request subscribes to these routes.
 func (w *world) asked(routes string) bool {
 	for _, r := range slices.Backward(w.plane.Requests()) {
 		if strings.HasSuffix(r.GetTypeUrl(), routeMessage) {

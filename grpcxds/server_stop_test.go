@@ -70,7 +70,7 @@ func TestStopCoversAllGenerations(t *testing.T) {
 	s.GracefulStop()
 }
 
-// A server may be stopped by whoever it tells that it serves.
+// The callback for the mode may stop the server.
 func TestStopInTheCallback(t *testing.T) {
 	w := newWorld(t)
 	var s *Server
@@ -93,7 +93,7 @@ func TestStopInTheCallback(t *testing.T) {
 	site.served <- nil
 }
 
-// An error of the socket ends its Serve, and nothing else.
+// An error of a socket ends only its own Serve.
 func TestServeEndsWithItsSocket(t *testing.T) {
 	w := newWorld(t)
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")
@@ -117,7 +117,7 @@ func TestServeEndsWithItsSocket(t *testing.T) {
 	finish(t, ss)
 }
 
-// Serve is refused once the server has stopped.
+// Serve returns an error after the server has stopped.
 func TestServeAfterStop(t *testing.T) {
 	w := newWorld(t)
 	s, err := ServerConfig{Env: w.env}.NewServer()

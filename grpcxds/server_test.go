@@ -114,7 +114,7 @@ func TestServicesAreOnEveryConnection(t *testing.T) {
 	}
 }
 
-// One server listens on several addresses, each with a Listener of its own.
+// One server listens on several addresses. Each has its own Listener.
 func TestServerOfSeveralAddresses(t *testing.T) {
 	w := newWorld(t)
 	s := w.serve()
@@ -154,8 +154,8 @@ func portOf(addr string) string {
 	return port
 }
 
-// A47: the replacement of %s is percent-encoded in new-style names, and the name is looked up in
-// the authorities.
+// In new-style names, the replacement of %s is percent-encoded, and the authority of the name
+// selects the control plane (A47).
 func TestServerNamesOfAuthorities(t *testing.T) {
 	plane, err := controlplane.Start([]string{listenerMessage, routeMessage})
 	if err != nil {

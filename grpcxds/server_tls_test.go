@@ -52,7 +52,7 @@ func (v *vault) issue(name string) tls.Certificate {
 	return c
 }
 
-// rotate gives the server another certificate.
+// rotate writes another certificate for the server.
 func (v *vault) rotate(name string) {
 	v.Helper()
 	if err := testca.WritePair(v.dir, v.issue(name)); err != nil {
@@ -60,7 +60,7 @@ func (v *vault) rotate(name string) {
 	}
 }
 
-// client are the credentials of a client that shows a certificate.
+// client returns the credentials of a client that presents a certificate.
 func (v *vault) client() credentials.TransportCredentials {
 	return credentials.NewTLS(&tls.Config{
 		RootCAs: v.ca.Pool(), ServerName: "server.example", MinVersion: tls.VersionTLS12,
@@ -68,7 +68,7 @@ func (v *vault) client() credentials.TransportCredentials {
 	})
 }
 
-// newSecureWorld is a world with a certificate provider instance "files".
+// newSecureWorld returns a world with a certificate provider instance "files".
 func newSecureWorld(t testing.TB, opts ...xdsforge.Option) (*world, *vault) {
 	t.Helper()
 	v := newVault(t)
@@ -80,7 +80,7 @@ func newSecureWorld(t testing.TB, opts ...xdsforge.Option) (*world, *vault) {
 	return newWorldOf(t, plane, v.bootstrap(plane), opts...), v
 }
 
-// bootstrap names a control plane, and the server's certificate provider.
+// bootstrap has a control plane and the server's certificate provider.
 func (v *vault) bootstrap(plane *controlplane.Server) string {
 	return fmt.Sprintf(`{"node": {"id": "web-1"}, "server_listener_resource_name_template": "server/%%s",
 		"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}],
@@ -89,7 +89,7 @@ func (v *vault) bootstrap(plane *controlplane.Server) string {
 		plane.Addr(), filepath.Join(v.dir, "cert.pem"), filepath.Join(v.dir, "key.pem"), filepath.Join(v.dir, "ca.pem"))
 }
 
-// mutualTLS is the transport socket of a filter chain that asks clients for certificates.
+// mutualTLS is the transport socket of a filter chain that requests client certificates.
 const mutualTLS = `transport_socket { name: "envoy.transport_sockets.tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext] {
 	require_client_certificate { value: true } common_tls_context {
 		tls_certificate_provider_instance { instance_name: "files" }
@@ -100,7 +100,7 @@ func withTLS(listener string) string {
 	return strings.Replace(listener, "filter_chains {", "filter_chains { "+mutualTLS, 1)
 }
 
-// A29: certificates come from the bootstrap's instances, and are rotated under calls.
+// Certificates come from instances of the bootstrap and are rotated under calls (A29).
 func TestServerCredentials(t *testing.T) {
 	w, v := newSecureWorld(t)
 	s := w.serve(Creds(insecure.NewCredentials()))
@@ -129,7 +129,7 @@ func TestServerCredentials(t *testing.T) {
 	w.eventually("the fallback", func() bool { return s.call(plain).Code() == codes.OK })
 }
 
-// serverOf is the common name in the server's certificate.
+// serverOf returns the common name in the server's certificate.
 func serverOf(t testing.TB, s *site, c testpb.TestServiceClient) string {
 	t.Helper()
 	var p peer.Peer
@@ -139,7 +139,7 @@ func serverOf(t testing.TB, s *site, c testpb.TestServiceClient) string {
 	return p.AuthInfo.(credentials.TLSInfo).State.PeerCertificates[0].Subject.CommonName
 }
 
-// A36: other credentials are honoured, whatever the filter chain says.
+// Other credentials apply, whatever the filter chain configures (A36).
 func TestOtherCredentialsAreHonoured(t *testing.T) {
 	w, v := newSecureWorld(t)
 	own := &tls.Config{Certificates: []tls.Certificate{v.issue("own")}, MinVersion: tls.VersionTLS12}
@@ -151,7 +151,7 @@ func TestOtherCredentialsAreHonoured(t *testing.T) {
 	}
 }
 
-// An instance that the bootstrap does not have is a NACK.
+// The client NACKs a Listener that names an instance missing in the bootstrap.
 func TestUnknownProviderInstance(t *testing.T) {
 	w, _ := newSecureWorld(t)
 	s := w.serve(Creds(insecure.NewCredentials()))

@@ -36,7 +36,7 @@ const (
 	anyRoute        = `routes { match { prefix: "/" } non_forwarding_action {} }`
 )
 
-// A world is a control plane, and servers that it configures.
+// A world is a control plane with the servers that it configures.
 type world struct {
 	testing.TB
 	plane  *controlplane.Server
@@ -86,17 +86,17 @@ type site struct {
 	name   string // of the Listener
 	events chan event
 	served chan error
-	// generation counts the Listeners that say the same.
+	// generation counts the Listeners of equal content.
 	generation int
 }
 
-// serve has a server serve until the test ends.
+// serve runs a server until the test ends.
 func (w *world) serve(opts ...grpc.ServerOption) *site {
 	w.Helper()
 	return w.serveWith(nil, opts...)
 }
 
-// serveWith has a server serve that set changes the configuration of.
+// serveWith runs a server after set has changed its configuration.
 func (w *world) serveWith(set func(*ServerConfig), opts ...grpc.ServerOption) *site {
 	w.Helper()
 	lis, err := (&net.ListenConfig{}).Listen(w.ctx, "tcp", "127.0.0.1:0")
@@ -131,7 +131,7 @@ func (w *world) serveOn(lis net.Listener, set func(*ServerConfig), opts ...grpc.
 	return s
 }
 
-// await takes the server's next event.
+// await returns the server's next event.
 func (s *site) await() event {
 	s.Helper()
 	select {
@@ -169,7 +169,7 @@ func inline(hosts string) string {
 	return fmt.Sprintf(`route_config { virtual_hosts { domains: "*" %s } }`, hosts)
 }
 
-// publish gives the control plane a resource, as text.
+// publish sets a resource that is given as text.
 func (w *world) publish(m interface {
 	proto.Message
 	GetName() string
@@ -179,7 +179,7 @@ func (w *world) publish(m interface {
 	w.publishAs("", m, text)
 }
 
-// publishAs is publish under a name; empty: the one that the resource has.
+// publishAs is publish under a name. If the name is empty, the resource's own is used.
 func (w *world) publishAs(name string, m proto.Message, text string) {
 	w.Helper()
 	if err := prototext.Unmarshal([]byte(text), m); err != nil {
@@ -218,14 +218,14 @@ func (s *site) channel(opts ...grpc.DialOption) *grpc.ClientConn {
 	return cc
 }
 
-// call makes a unary call, and returns how it ended.
+// call makes a unary call and returns its error.
 func (s *site) call(c testpb.TestServiceClient, opts ...grpc.CallOption) *status.Status {
 	s.Helper()
 	_, err := c.EmptyCall(s.ctx, &testpb.Empty{}, opts...)
 	return status.Convert(err)
 }
 
-// touch connects, and reports whether the server closed the connection without a byte.
+// touch connects, and reports whether the server closed the connection without sending a byte.
 func (s *site) touch() (closed bool) {
 	s.Helper()
 	c, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.addr)
@@ -265,7 +265,7 @@ func (echo) FullDuplexCall(ss testpb.TestService_FullDuplexCallServer) error {
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition holds.
 func (w *world) eventually(what string, so func() bool) {
 	w.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -296,7 +296,7 @@ func (c *connections) HandleConn(_ context.Context, s stats.ConnStats) {
 	}
 }
 
-// ping sends a message over a stream, and takes its echo.
+// ping sends a message over a stream and receives its echo.
 func ping(t testing.TB, ss testpb.TestService_FullDuplexCallClient) {
 	t.Helper()
 	if err := ss.Send(&testpb.StreamingOutputCallRequest{}); err != nil {

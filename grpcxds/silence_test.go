@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A control plane takes requests and does not answer. A call whose deadline comes before the 15 s
-// are over names the resource for which it has waited, with target, server and node.
+// A control plane receives requests and does not respond. If a call's deadline is before the 15 s
+// are over, its error names the resource that the call waited for, with target, server and node.
 func TestSilentControlPlane(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		c := w.dialXDS("xds:///svc")
@@ -48,7 +48,8 @@ func TestSilentControlPlane(t *testing.T) {
 	}
 }
 
-// A server that has no Listener for 15 s says so, and serves when there is one (A36, A57).
+// A server without a Listener for 15 s reports this. It serves when the Listener arrives (A36,
+// A57).
 func TestFifteenSecondsWithoutAListener(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		events := w.serve("10.0.0.1:80").events
@@ -73,8 +74,7 @@ func TestFifteenSecondsWithoutAListener(t *testing.T) {
 	})
 }
 
-// A channel has its calls wait 15 s for the Listener, and fails them afterwards until there is
-// one.
+// Calls of a channel wait 15 s for the Listener. After that they fail until it arrives.
 func TestFifteenSecondsOfAChannelWithoutAListener(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		w.backend("10.0.0.1:80")
@@ -95,8 +95,8 @@ func TestFifteenSecondsOfAChannelWithoutAListener(t *testing.T) {
 	})
 }
 
-// If a control plane cannot be reached, a server does not serve. It reports the reason at once,
-// and does not report it again after 15 s. Calls of a channel fail at once. Both recover.
+// If a control plane is unreachable, a server does not serve. It reports the reason at once, and
+// not again after 15 s. Calls of a channel fail at once. Both recover.
 func TestUnreachableControlPlane(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		w.plane.Refuse(errors.New("no route to host"))
@@ -121,7 +121,7 @@ func TestUnreachableControlPlane(t *testing.T) {
 		w.cluster("c", "10.0.0.1", 80)
 		w.apiListener("svc", `route_config { virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "c" } } } }`)
 		w.plane.Refuse(nil)
-		w.pass(3 * time.Minute) // the backoff is up to 2 minutes
+		w.pass(3 * time.Minute) // the back-off is up to 2 minutes
 		if len(events) != 1 || (<-events).mode != Serving {
 			w.Error("it does not serve with a Listener")
 		}
@@ -129,8 +129,8 @@ func TestUnreachableControlPlane(t *testing.T) {
 	})
 }
 
-// A missing RouteConfiguration delays a server and a channel by 15 s. Then the server serves
-// and fails the calls; so does the channel.
+// A missing RouteConfiguration delays a server and a channel by 15 s. Then the server serves and
+// fails the calls. So does the channel.
 func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		w.publish(anyChain(rds("missing")))
@@ -165,8 +165,8 @@ func TestFifteenSecondsWithoutRoutes(t *testing.T) {
 	})
 }
 
-// The control plane of a RouteConfiguration cannot be reached, that of the Listener can: the
-// server serves at once and fails the calls, and so does the channel (A36).
+// The control plane of a RouteConfiguration is unreachable, that of the Listener is not. The server
+// serves at once and fails the calls, and so does the channel (A36).
 func TestUnreachableRoutes(t *testing.T) {
 	const name = "xdstp://nobody/envoy.config.route.v3.RouteConfiguration/r"
 	inMemory(t, func(w *memoryWorld) {
@@ -188,9 +188,8 @@ func TestUnreachableRoutes(t *testing.T) {
 	})
 }
 
-// Of several RouteConfigurations one never comes: the server waits 15 s for it, then serves. The
-// calls of its filter chains fail, those of the others do not. A Listener that was there before
-// serves all the while.
+// One of several RouteConfigurations never arrives. The server waits 15 s for it, then serves. The
+// calls of its filter chains fail, others succeed. The previous Listener serves all the while.
 func TestOneOfSeveralRouteConfigurationsIsMissing(t *testing.T) {
 	inMemory(t, func(w *memoryWorld) {
 		chain := func(port int, routes string) string {

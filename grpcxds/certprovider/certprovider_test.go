@@ -31,7 +31,7 @@ func config(t testing.TB, fields map[string]string) json.RawMessage {
 	return text
 }
 
-// folder has a certificate, its key, an authority, and the SPIFFE bundle map of another one.
+// folder has a certificate, its key, its authority, and the SPIFFE bundle map of another authority.
 func folder(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func folder(t testing.TB) string {
 	return dir
 }
 
-// coordinate is the x or y of an authority's public key, as a JWK has it.
+// coordinate returns the x or y of an authority's public key, as in a JWK.
 func coordinate(t testing.TB, ca *testca.CA, i int) string {
 	t.Helper()
 	point, err := ca.Certificate.PublicKey.(*ecdsa.PublicKey).Bytes() // 4, then both coordinates
@@ -99,14 +99,14 @@ func TestFileWatcher(t *testing.T) {
 		t.Errorf("SPIFFE: %+v", m)
 	}
 
-	// Roots do not wait for an identity that is not there.
+	// Roots are available even if the identity is missing.
 	if err := os.Remove(at("cert.pem")); err != nil {
 		t.Fatal(err)
 	}
 	material(all, grpccert.BuildOptions{WantRoot: true})
 }
 
-// A missing file is an error when the configuration is read, or when the file is needed.
+// A missing file is an error when the configuration is parsed, or when the file is needed.
 func TestFileWatcherThatCannot(t *testing.T) {
 	f := certprovider.FileWatcher()
 	for want, c := range map[string]map[string]string{

@@ -21,7 +21,7 @@ func (vault) KeyMaterial(context.Context) (*grpccert.KeyMaterial, error) {
 
 func (vault) Close() {}
 
-// A plugin of one's own: instances in the bootstrap are of it by its name.
+// A program can register its own plugin. Instances in the bootstrap refer to it by its name.
 func ExamplePlugin() {
 	p := certprovider.Plugin{
 		CertificateProvider: &resource.CertificateProvider{

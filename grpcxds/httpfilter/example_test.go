@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
-// A patience gives calls the time that the control plane says.
+// A patience limits the duration of calls to the configured time.
 type patience time.Duration
 
 func (p patience) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
@@ -20,7 +20,7 @@ func (p patience) Intercept(ctx context.Context, call *httpfilter.ServerCall) (c
 	return ctx, nil
 }
 
-// A filter of one's own. Its configuration is a TypedStruct, so that no message is needed.
+// A program can register its own filter. A TypedStruct configures it, so it needs no message.
 func ExampleFilter() {
 	f := httpfilter.Filter{
 		HTTPFilter: &resource.HTTPFilter{
@@ -40,7 +40,7 @@ func ExampleFilter() {
 		},
 	}
 
-	// First a Listener is received, and then a call.
+	// The channel first receives a Listener and then makes a call.
 	fields, _ := structpb.NewStruct(map[string]any{"seconds": 2})
 	config, err := f.Parse(nil, resource.TypedConfig{Message: f.Config, Fields: fields})
 	fmt.Println(config, err)

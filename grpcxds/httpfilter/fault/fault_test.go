@@ -29,7 +29,7 @@ func interceptor(t testing.TB, f *httpfilter.Filter, c config.Config) httpfilter
 	return i
 }
 
-// outcome is the status of a call, with ErrEnd as OK; a call that passes has none.
+// outcome is the status of a call. OK stands for ErrEnd. It is nil if the call passes.
 func outcome(t testing.TB, i httpfilter.ClientInterceptor, md metadata.MD) codes.Code {
 	t.Helper()
 	_, err := i.Intercept(t.Context(), &httpfilter.ClientCall{Method: "/a.A/x", Metadata: md})
@@ -43,12 +43,12 @@ func outcome(t testing.TB, i httpfilter.ClientInterceptor, md metadata.MD) codes
 	}
 }
 
-// always is a source of random numbers that are all the same.
+// always is a source that returns the same random number each time.
 func always(n uint32) func(uint32) uint32 { return func(uint32) uint32 { return n } }
 
 const all = 1_000_000
 
-// Which calls wait and which fail, with a random number that is known.
+// The table has calls that are delayed or aborted, for known random numbers.
 func TestDecisions(t *testing.T) {
 	headers := config.Config{
 		Delay: &config.Delay{PerMillion: 500_000, FromHeaders: true, Unit: 10_000},
@@ -107,8 +107,8 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// Delay and abort are decided apart: with 20 % and 5 %, 24 % of the calls have a fault. The
-// bounds are six standard deviations of 100,000 calls.
+// The filter decides about delay and abort independently. With 20 % and 5 %, 24 % of the calls have
+// a fault. The bounds are six standard deviations of 100,000 calls.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := interceptor(t, Filter(), config.Config{
@@ -139,8 +139,8 @@ func TestShares(t *testing.T) {
 	})
 }
 
-// A fault is active until its delay has passed. The limit applies across one filter, and calls
-// above it pass.
+// A fault is active until its delay has passed. The limit applies to all calls of a filter, and
+// calls above it pass.
 func TestMaxActive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFilter(always(0))
@@ -164,7 +164,7 @@ func TestMaxActive(t *testing.T) {
 			t.Fatalf("%d calls passed; want 2", n)
 		}
 		advance(time.Minute)
-		start(limited) // the one before is over
+		start(limited) // the previous fault is over
 		if n := len(got); n != 3 {
 			t.Fatalf("%d calls are over; want 3", n)
 		}
@@ -184,7 +184,7 @@ func TestMaxActive(t *testing.T) {
 	})
 }
 
-// A call that ends while it waits does not wait on, and is not made to fail.
+// A call that ends during its delay stops waiting. The filter does not abort it.
 func TestWaitingEndsWithTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := interceptor(t, newFilter(always(0)), config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}, Abort: &config.Abort{PerMillion: all, Code: 5}})

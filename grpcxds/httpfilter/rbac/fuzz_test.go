@@ -24,7 +24,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 )
 
-// A dice makes rules and calls of few words, so that they meet.
+// A dice generates rules and calls from few words, so that they often match.
 type dice struct{ *rand.Rand }
 
 func pick[T any](d dice, list ...T) T { return list[d.IntN(len(list))] }
@@ -190,7 +190,8 @@ func (d dice) call() *httpfilter.ServerCall {
 	return call
 }
 
-// FuzzRules compares the engine with a naive reading of the message. One input is many rules.
+// FuzzRules compares the engine with a simple evaluation of the message. One input yields many
+// rules.
 func FuzzRules(f *testing.F) {
 	for seed := range uint64(50) {
 		f.Add(seed, seed)

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// parse reads a message with one half of the filter.
+// parse parses a message, as a filter or as its override.
 func parse(t testing.TB, read func(*resource.DecodeContext, resource.TypedConfig) (any, error), m proto.Message) any {
 	t.Helper()
 	packed, err := anypb.New(m)
@@ -41,7 +41,7 @@ func parse(t testing.TB, read func(*resource.DecodeContext, resource.TypedConfig
 	return config
 }
 
-// interceptor makes the interceptor of rules.
+// interceptor returns the interceptor of rules.
 func interceptor(t testing.TB, f *httpfilter.Filter, rules *rbacpolicyv3.RBAC) httpfilter.ServerInterceptor {
 	t.Helper()
 	i, err := f.Server(parse(t, f.Parse, &rbacv3.RBAC{Rules: rules}), nil)
@@ -51,7 +51,7 @@ func interceptor(t testing.TB, f *httpfilter.Filter, rules *rbacpolicyv3.RBAC) h
 	return i
 }
 
-// rules reads rules from their text.
+// rules parses rules from their text.
 func rules(t testing.TB, text string) *rbacpolicyv3.RBAC {
 	t.Helper()
 	m := new(rbacpolicyv3.RBAC)
@@ -61,7 +61,7 @@ func rules(t testing.TB, text string) *rbacpolicyv3.RBAC {
 	return m
 }
 
-// allowed reports whether a call passes; a nil interceptor lets it pass.
+// allowed reports whether a call passes. A nil interceptor allows all calls.
 func allowed(t testing.TB, i httpfilter.ServerInterceptor, call *httpfilter.ServerCall) bool {
 	t.Helper()
 	if i == nil {
@@ -74,7 +74,8 @@ func allowed(t testing.TB, i httpfilter.ServerInterceptor, call *httpfilter.Serv
 	return err == nil
 }
 
-// aCall is a call over TLS by one who has a certificate; nil: without.
+// aCall returns a call over TLS with a client certificate, or without TLS if the certificate is
+// nil.
 func aCall(leaf *x509.Certificate) *httpfilter.ServerCall {
 	state := tls.ConnectionState{}
 	if leaf != nil {

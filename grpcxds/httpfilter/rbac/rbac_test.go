@@ -47,7 +47,7 @@ func TestRules(t *testing.T) {
 		{`destination_ip { address_prefix: "10.0.0.0" prefix_len { value: 8 } }`, `any: true`, nil, true},
 		{`destination_ip { address_prefix: "10.0.1.0" prefix_len { value: 24 } }`, `any: true`, nil, false},
 		{`destination_port: 443`, `any: true`, nil, true},
-		{`destination_port: 65979`, `any: true`, nil, false}, // 443, if it were cut to 16 bits
+		{`destination_port: 65979`, `any: true`, nil, false}, // 443, truncated to 16 bits
 		{`metadata { filter: "f" path { key: "k" } value { null_match { } } }`, `any: true`, nil, false},
 		{`not_rule { metadata { filter: "f" path { key: "k" } value { null_match { } } } }`, `any: true`, nil, true},
 		{`metadata { filter: "f" path { key: "k" } value { null_match { } } invert: true }`, `any: true`, nil, true},
@@ -97,7 +97,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Without TLS, nobody is authenticated, and addresses that are none of IP match nothing.
+// Without TLS, no call is authenticated. An address that is not an IP address matches nothing.
 func TestOtherConnections(t *testing.T) {
 	call := &httpfilter.ServerCall{Method: "/a/b", Local: &net.UnixAddr{Name: "a"}}
 	for rule, want := range map[string]bool{
@@ -114,7 +114,7 @@ func TestOtherConnections(t *testing.T) {
 	}
 }
 
-// The address of a peer may have a zone, which is no part of a prefix.
+// The zone of a peer's address does not affect matches of prefixes.
 func TestZone(t *testing.T) {
 	call := &httpfilter.ServerCall{Remote: &net.TCPAddr{IP: net.ParseIP("fe80::1"), Zone: "eth0"}}
 	i := interceptor(t, rbac.Filter(), rules(t, `policies { key: "p" value { permissions { any: true } principals { remote_ip { address_prefix: "fe80::" prefix_len { value: 10 } } } } }`))
@@ -123,8 +123,8 @@ func TestZone(t *testing.T) {
 	}
 }
 
-// Without rules, and with those that are only for logging, every call passes; an override
-// takes the place of everything, and may be nothing.
+// Without rules, or with rules that only log, every call passes. An override replaces the whole
+// configuration, and may be empty.
 func TestOverride(t *testing.T) {
 	f := rbac.Filter()
 	nobody := parse(t, f.Parse, &rbacv3.RBAC{Rules: rules(t, ``)})
@@ -180,7 +180,7 @@ const auditText = `audit_logging_options { audit_condition: %s
 	logger_configs { audit_logger { name: "mine" typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/log" } } } }
 	logger_configs { audit_logger { name: "other" typed_config { [type.googleapis.com/xds.type.v3.TypedStruct] { type_url: "x/unknown" } } } is_optional: true } }`
 
-// Who asked for them is told of decisions, with the first policy that matched (A59).
+// The filter passes decisions to the audit loggers, with the first policy that matched (A59).
 func TestAudit(t *testing.T) {
 	both := `policies { key: "b" value { permissions { any: true } principals { any: true } } }
 		policies { key: "a" value { permissions { destination_port: %d } principals { any: true } } }`
@@ -207,7 +207,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// The logger that writes to the standard output is there always.
+// The standard output logger is always available.
 func TestStdoutLogger(t *testing.T) {
 	i := interceptor(t, rbac.Filter(), rules(t, `audit_logging_options { audit_condition: ON_ALLOW
 		logger_configs { audit_logger { name: "out" typed_config { [type.googleapis.com/envoy.extensions.rbac.audit_loggers.stream.v3.StdoutAuditLog] { } } } } }`))
@@ -224,8 +224,7 @@ func TestDenial(t *testing.T) {
 	}
 }
 
-// hundred are policies of which the last one matches, each for one method and one of
-// three peers.
+// hundred are 100 policies, each for one method and one of three peers. The last one matches.
 func hundred(t testing.TB) *rbacpolicyv3.RBAC {
 	t.Helper()
 	var b strings.Builder

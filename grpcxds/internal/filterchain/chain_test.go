@@ -50,7 +50,7 @@ func (n clientNote) Intercept(ctx context.Context, call *httpfilter.ClientCall) 
 
 var errConfig = errors.New("cannot be used")
 
-// noteOf makes a note of a configuration, which is its text, and an override.
+// noteOf creates a note. Its text consists of the configuration and the override.
 func noteOf(config, override any) (note, error) {
 	n := note{}
 	switch c := config.(type) {
@@ -118,7 +118,7 @@ func list() []listener.HTTPFilter {
 	}
 }
 
-// The filters run in order, each with the most specific override there is (A39).
+// The filters run in order, each with its most specific override (A39).
 func TestOverridesOfAClient(t *testing.T) {
 	host := overrides("one", "a.AOverride", "host", "three", "a.AOverride", "host", "nobody", "a.AOverride", "x")
 	routes := overrides("two", "a.BOverride", "route", "three", "a.AOverride", "route")
@@ -151,7 +151,7 @@ func TestOverridesOfAClient(t *testing.T) {
 	}
 }
 
-// A filter that ends a call ends it for those after it, and those before hear of it.
+// If a filter ends a call, later filters do not run, and earlier ones are notified.
 func TestEndOfACall(t *testing.T) {
 	for _, test := range []struct {
 		err  error
@@ -194,7 +194,7 @@ func TestEndOfACall(t *testing.T) {
 	}
 }
 
-// A chain is the same where nothing is overridden, and nil lets calls pass.
+// A call without overrides gets the same chain each time. A nil chain lets calls pass.
 func TestChainsAreShared(t *testing.T) {
 	c, err := table(t).Server(list())
 	if err != nil {
@@ -213,7 +213,7 @@ func TestChainsAreShared(t *testing.T) {
 	}
 }
 
-// A filter whose interceptor is nil is not asked.
+// The chain does not call a filter whose interceptor is nil.
 func TestNoInterceptor(t *testing.T) {
 	c, err := table(t).Server([]listener.HTTPFilter{{Name: "one", Message: "a.A"}})
 	if err != nil {

@@ -11,7 +11,7 @@ func invokeNothing(context.Context, string, any, any, *grpc.ClientConn, ...grpc.
 	return nil
 }
 
-// Routing a call by its method allocates the context that the picker sees, and no more.
+// Routing a call by its method allocates only the context for the picker.
 func TestRoutingAllocatesOneContext(t *testing.T) {
 	w := newWorld(t)
 	w.route(`routes { match { path: "/p.S/Other" } route { cluster: "b" } } routes { match { prefix: "" } route { cluster: "a" } }`)
@@ -21,7 +21,7 @@ func TestRoutingAllocatesOneContext(t *testing.T) {
 	}
 }
 
-// BenchmarkRouting is the cost of routing a call, apart from making it.
+// BenchmarkRouting measures the routing of a call without the call itself.
 func BenchmarkRouting(b *testing.B) {
 	w := newWorld(b)
 	w.route(`routes { match { path: "/p.S/Other" } route { cluster: "b" } } routes { match { prefix: "" } route { cluster: "a" } }`)
@@ -32,7 +32,7 @@ func BenchmarkRouting(b *testing.B) {
 	}
 }
 
-// BenchmarkRoutingInParallel is that of many calls at once: they take no lock.
+// BenchmarkRoutingInParallel measures many calls at once. They take no lock.
 func BenchmarkRoutingInParallel(b *testing.B) {
 	w := newWorld(b)
 	w.route(`routes { match { prefix: "" } route { cluster: "a" } }`)

@@ -19,8 +19,8 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 )
 
-// A tag is a filter that is configured by a StringValue: it tags calls with that, or ends
-// them where it is "deny" or "end".
+// A tag is a filter that a StringValue configures. It tags calls with the value, or ends them if
+// the value is "deny" or "end".
 type tag struct {
 	mu    sync.Mutex
 	ended []string
@@ -126,7 +126,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A filter may end a call with OK, as if the server had sent nothing but that (A33).
+// A filter may end a call with OK, as if the server had sent only that (A33).
 func TestFilterEndsWithOK(t *testing.T) {
 	w := newWorld(t)
 	f := new(tag)
@@ -158,8 +158,8 @@ func TestFilterEndsWithOK(t *testing.T) {
 	}
 }
 
-// TestFiltersSeeTheEndOfARetriedCall expects filters to be told how a call ends whose header has
-// ended its attempts, not that it got one.
+// TestFiltersSeeTheEndOfARetriedCall expects filters to receive the final status of a call, not the
+// arrival of the header that ends its retries.
 func TestFiltersSeeTheEndOfARetriedCall(t *testing.T) {
 	w := newWorld(t)
 	f := new(tag)

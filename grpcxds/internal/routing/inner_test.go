@@ -17,7 +17,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// Hashes are combined as gRFC A42 says, and xxhash's are those of its reference.
+// Hashes are combined as in gRFC A42, and xxhash's equal those of its reference.
 func TestHash(t *testing.T) {
 	const empty, abc = 0xef46db3751d8e999, 0x44bc2cf5ad770999 // XXH64 of "" and "abc", seed 0
 	rotated := uint64(abc)<<1 | uint64(abc)>>63
@@ -52,8 +52,8 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Back-offs double up to their maximum, with a fifth of jitter, and begin anew after the
-// server said how long to wait (gRFC A6).
+// Back-offs double up to their maximum, with a fifth of jitter. They start again after the server
+// has sent a delay (gRFC A6).
 func TestBackOff(t *testing.T) {
 	const ms = time.Millisecond
 	tr := &tries{retry: &retry{pause: route.BackOff{Base: 25 * ms, Max: 250 * ms}}}
@@ -111,7 +111,7 @@ func TestTrailersAreOfOneAttempt(t *testing.T) {
 	}
 }
 
-// TestEveryTargetIsChosen expects targets of equal, small weights to get calls alike.
+// TestEveryTargetIsChosen expects targets of equal, small weights to get the same share of calls.
 func TestEveryTargetIsChosen(t *testing.T) {
 	p := &plan{targets: []target{{weight: 1}, {weight: 1}, {weight: 1}}, total: 3}
 	chosen := make(map[*target]int)
@@ -125,7 +125,7 @@ func TestEveryTargetIsChosen(t *testing.T) {
 	}
 }
 
-// TestHashOfACall expects a hash only of routes with hash policies.
+// TestHashOfACall expects a hash only for routes with hash policies.
 func TestHashOfACall(t *testing.T) {
 	to := &target{call: new(lbtree.Call)}
 	with := &plan{id: 7, hash: make([]route.HashPolicy, 1)}
@@ -137,8 +137,8 @@ func TestHashOfACall(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsUpToItsLimit expects messages to be kept up to the limit, and the next one to
-// end the time for other attempts.
+// TestReplayKeepsUpToItsLimit expects the buffer to keep messages up to the limit. The next message
+// ends retries.
 func TestReplayKeepsUpToItsLimit(t *testing.T) {
 	r := &replay{limit: 10, finish: func(error) {}}
 	sent := 0

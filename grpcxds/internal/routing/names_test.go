@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A virtual host's long name is not in the error of each of its routes: a response of a few
-// megabytes would take any amount of memory. The part that a caller sees is printable.
+// The error of a route does not contain the full name of its virtual host. Otherwise a response of
+// a few megabytes could take any amount of memory. The part that a caller sees is printable.
 func TestLongNamesAreClipped(t *testing.T) {
 	w := newWorld(t)
 	const size, count = 1 << 20, 2000

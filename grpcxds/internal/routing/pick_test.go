@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// TestPick routes calls that pass no interceptor of the channel.
+// TestPick routes calls that bypass the channel's interceptors.
 func TestPick(t *testing.T) {
 	w := newWorld(t)
 	table := w.channel.Compile(w.config("", `virtual_hosts { name: "h" domains: "svc"
@@ -34,8 +34,8 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestExplain expects the error of a call that exceeds its deadline to name the resources for
-// which the channel waits, unless there is a newer error.
+// TestExplain expects the error of a call that exceeds its deadline to name the resources that the
+// channel waits for, unless there is a newer error.
 func TestExplain(t *testing.T) {
 	w := newWorld(t)
 	over, cancel := context.WithCancel(t.Context())

@@ -20,14 +20,13 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// retries is a route of calls that are made again up to n times when the server is
-// unavailable.
+// retries returns a route whose calls are retried up to n times if the server is unavailable.
 func retries(cluster string, n int) string {
 	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q retry_policy { retry_on: "unavailable" num_retries { value: %d }
 		retry_back_off { base_interval { nanos: 1000000 } } } } }`, cluster, n)
 }
 
-// failing is a handler that fails n times. Then it answers with the number of attempts in the
+// failing is a handler that fails n times. Then it responds with the number of attempts in the
 // metadata, and with the messages that it has received.
 func failing(n int64, fail func(s grpc.ServerStream) error) func(string, grpc.ServerStream) error {
 	var calls atomic.Int64
@@ -123,7 +122,7 @@ func TestRetriesCanBeDisabled(t *testing.T) {
 	}
 }
 
-// The deadline ends the waiting for another attempt.
+// The deadline ends the back-off before another attempt.
 func TestDeadlineWhileWaiting(t *testing.T) {
 	w := newWorld(t)
 	w.route(`routes { match { prefix: "" } route { cluster: "a" retry_policy { retry_on: "unavailable" num_retries { value: 1 } retry_back_off { base_interval { seconds: 1000 } } } } }`)
@@ -138,8 +137,7 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 	})
 }
 
-// A retry sends all messages again, in order, including those that were sent after the stream
-// broke.
+// A retry resends all messages in order, including those that were sent after the stream broke.
 func TestReplay(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -157,12 +155,12 @@ func TestReplay(t *testing.T) {
 	}
 	header := make(chan metadata.MD)
 	go func() {
-		md, _ := s.Header() // it begins again while the other sends
+		md, _ := s.Header() // the retry starts while the other goroutine sends
 		header <- md
 	}()
 	m := wrapperspb.String("")
 	for i := range 6 {
-		m.Value = fmt.Sprint(i) // it may be changed after it was sent
+		m.Value = fmt.Sprint(i) // the caller may change a message after sending it
 		if err := s.SendMsg(m); err != nil {
 			t.Fatal(err)
 		}
@@ -187,8 +185,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// However often and wherever a stream breaks before a header, the server gets all messages in
-// order, while one goroutine sends and another receives.
+// A stream breaks any number of times and anywhere before the header. One goroutine sends and
+// another receives. The server gets all messages in order.
 func TestReplayAnywhere(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -239,7 +237,7 @@ func TestReplayAnywhere(t *testing.T) {
 	calls.Wait()
 }
 
-// Messages beyond the limit are not kept: the attempt is the last one.
+// The buffer drops messages beyond the limit. The attempt is then the last one.
 func TestReplayIsBounded(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -275,7 +273,7 @@ func TestReplayIsBounded(t *testing.T) {
 	}
 }
 
-// A call that nobody receives from any more ends with its context.
+// A call ends with its context even if the program no longer receives from it.
 func TestReplayIsCancelled(t *testing.T) {
 	w := newWorld(t)
 	h := &subscriber{held: make(map[string]int)}
@@ -294,7 +292,7 @@ func TestReplayIsCancelled(t *testing.T) {
 	<-over
 }
 
-// A message that cannot be sent at all ends the call.
+// A message that cannot be encoded ends the call.
 func TestReplayEndsWithABadMessage(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -319,7 +317,7 @@ func TestReplayEndsWithABadMessage(t *testing.T) {
 	}
 }
 
-// A stream that ends well without a header is no reason to begin again.
+// A stream that ends successfully without a header is not retried.
 func TestReplayWithoutHeader(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
@@ -338,7 +336,7 @@ func TestReplayWithoutHeader(t *testing.T) {
 	}
 }
 
-// textCodec has strings for messages, which a server takes for a StringValue each.
+// textCodec encodes strings as messages that a server decodes as StringValue.
 type textCodec struct{}
 
 func (textCodec) Name() string                  { return "proto" }

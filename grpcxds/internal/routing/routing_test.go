@@ -72,7 +72,7 @@ func TestInnermost(t *testing.T) {
 	}
 }
 
-// Shares are kept within five standard deviations.
+// The shares are within five standard deviations.
 func TestShares(t *testing.T) {
 	w := newWorld(t)
 	w.route(`
@@ -144,7 +144,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// Authorities are rewritten where the server is trusted; the call's own wins (A81).
+// The channel rewrites authorities if the server is trusted. The call's own authority has
+// precedence (A81).
 func TestAuthority(t *testing.T) {
 	const routes = `routes { match { prefix: "" } route { cluster: "a" auto_host_rewrite { value: true } } }`
 	w := newWorld(t)
@@ -160,7 +161,7 @@ func TestAuthority(t *testing.T) {
 		}
 	}
 	w.route(routes)
-	check("a") // the address's own, as grpc-go has it
+	check("a") // the authority of the address, as in grpc-go
 	w.route(routes, plugincase.Trusted())
 	check("rewritten")
 	check("mine", grpc.CallAuthority("mine"))
@@ -244,7 +245,7 @@ func TestOneChannelAtATime(t *testing.T) {
 	}
 }
 
-// Clusters are held by the tables that have them, and by the calls on their way to them.
+// Both route tables and calls in flight to a cluster keep subscriptions to it.
 func TestHolding(t *testing.T) {
 	w := newWorld(t)
 	h := &subscriber{held: make(map[string]int)}
@@ -298,7 +299,7 @@ func TestHolding(t *testing.T) {
 	check("calls that did not begin", "")
 }
 
-// A configuration in which only clusters are new needs no other table.
+// A configuration that differs only by new clusters needs no new table.
 func TestIsFor(t *testing.T) {
 	w := newWorld(t)
 	const routes = `virtual_hosts { domains: "svc" routes { match { prefix: "" } route { cluster: "a" } } }`

@@ -35,8 +35,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// policy is an LB policy that picks the address whose server name is the cluster. A call
-// for the cluster "dropped" is dropped.
+// policy is an LB policy that picks the address whose server name is the cluster. It drops calls
+// for the cluster "dropped".
 const policy = "routing_test"
 
 func TestMain(m *testing.M) {
@@ -80,7 +80,7 @@ func (p clusterPicker) Pick(i balancer.PickInfo) (balancer.PickResult, error) {
 	return r, nil
 }
 
-// A world is a channel whose tables are set by hand, and servers, one a cluster.
+// A world is a channel with servers, one for each cluster. The test sets its route tables.
 type world struct {
 	t       testing.TB
 	channel *routing.Channel
@@ -92,7 +92,7 @@ type world struct {
 	calls  map[string]int
 }
 
-// clusters are those that there are servers for.
+// clusters are the clusters that have servers.
 var clusters = []string{"a", "b", "c"}
 
 func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
@@ -127,7 +127,7 @@ func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 	return w
 }
 
-// serve answers with the name of the cluster, unless there is something else to do.
+// serve responds with the name of the cluster unless the test sets another behaviour.
 func (w *world) serve(cluster string, s grpc.ServerStream) error {
 	w.mu.Lock()
 	handle := w.handle
@@ -148,7 +148,7 @@ func (w *world) handler(f func(cluster string, s grpc.ServerStream) error) {
 	w.handle = f
 }
 
-// took is how many calls each server got, since the last time.
+// took returns how many calls each server got since the last time.
 func (w *world) took() map[string]int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -157,7 +157,7 @@ func (w *world) took() map[string]int {
 	return calls
 }
 
-// config is the configuration with these routes, after parts of a Listener.
+// config returns the configuration with these routes, after parts of a Listener.
 func (w *world) config(manager, routes string, opts ...plugincase.Option) *xdsconfig.Config {
 	w.t.Helper()
 	filters := make([]resource.Extension, 0, len(w.filters))
@@ -198,14 +198,14 @@ func (w *world) settings() routing.Settings {
 	return routing.Settings{Filters: table, Where: `grpcxds: target "xds:///svc", authority "svc"`, NodeID: "n"}
 }
 
-// call makes a unary call, and returns the server's answer.
+// call makes a unary call and returns the server's response.
 func (w *world) call(ctx context.Context, method string, opts ...grpc.CallOption) (string, error) {
 	reply := new(wrapperspb.StringValue)
 	err := w.cc.Invoke(ctx, method, wrapperspb.String("?"), reply, opts...)
 	return reply.GetValue(), err
 }
 
-// stream makes a streaming call of one message, and returns the server's answer.
+// stream makes a streaming call with one message and returns the server's response.
 func (w *world) stream(ctx context.Context, method string, opts ...grpc.CallOption) (string, error) {
 	s, err := w.open(ctx, method, opts...)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 )
 
-// BenchmarkChainServer measures the first connection of a filter chain: a server with two services
-// starts and ends.
+// BenchmarkChainServer measures the first connection of a filter chain: the start and stop of a
+// server with two services.
 func BenchmarkChainServer(b *testing.B) {
 	b.ReportAllocs()
 	hs := health.NewServer()

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// A route with an action of clients fails its calls, unary ones and streams, also if the chain
-// has no filter but the router.
+// Calls of a route with a client action fail, both unary calls and streams, even if the chain has
+// only the router filter.
 func TestRoutesOfClientsFailWithoutFilters(t *testing.T) {
 	s := newStage(t)
 	s.listener(`filter_chains { ` + hcm + `route_config { virtual_hosts { domains: "*"
@@ -26,8 +26,8 @@ func TestRoutesOfClientsFailWithoutFilters(t *testing.T) {
 	wants(t, stream(t.Context(), cc), codes.Unavailable, reason)
 }
 
-// A route's own configuration of a filter wins over that of its virtual host, which wins over
-// that of the filter chain.
+// A route's override of a filter has precedence over that of its virtual host, which has precedence
+// over the filter chain's configuration.
 func TestRoutesOverrideTheirVirtualHost(t *testing.T) {
 	s := newStage(t)
 	s.listener(`filter_chains { ` + hcm + `route_config { virtual_hosts { domains: "*" ` + permitAll + `
@@ -39,7 +39,7 @@ func TestRoutesOverrideTheirVirtualHost(t *testing.T) {
 	wants(t, stream(t.Context(), cc), codes.OK, "")
 }
 
-// A context without an authority has an empty one, which only the domain "*" matches.
+// A context without an authority has an empty one. Only the domain "*" matches it.
 func TestAuthorityOfACall(t *testing.T) {
 	for want, md := range map[string]metadata.MD{"": nil, "a.example": metadata.Pairs(":authority", "a.example")} {
 		if got := (headers{metadata.NewIncomingContext(t.Context(), md)}).authority(); got != want {
@@ -48,7 +48,7 @@ func TestAuthorityOfACall(t *testing.T) {
 	}
 }
 
-// A clocked listener has given results of Accept and notes when it is asked.
+// A clockedListener returns given results from Accept and records the time of each call.
 type clocked struct {
 	flaky
 
@@ -67,8 +67,8 @@ func (c *clocked) Accept() (net.Conn, error) {
 	return c.flaky.Accept()
 }
 
-// The port waits after each error of its socket, twice as long each time and a second at most.
-// A connection ends the row.
+// The port waits after each error of its socket: twice as long each time, and a second at most. A
+// connection resets the delay.
 func TestPausesOfAccept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		busy := temporary{errors.New("busy")}

@@ -14,8 +14,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestStreamContext expects a stream to have the context that filters made, and to be the same
-// stream if they made none.
+// TestStreamContext expects a stream to have the context that filters created, and the same stream
+// if they created none.
 func TestStreamContext(t *testing.T) {
 	ss := contextStream{ctx: t.Context()}
 	if same := withContext(ss, t.Context()); same != grpc.ServerStream(ss) {

@@ -47,7 +47,7 @@ func TestMatchAddress(t *testing.T) {
 	}
 	for _, c := range []struct {
 		listener, listens string
-		want              string // part of the error; empty: they match
+		want              string // a part of the error; empty: they match
 		any               bool
 	}{
 		{at("127.0.0.1", "80"), "127.0.0.1:80", "", false},
@@ -103,7 +103,7 @@ func TestWarningsUntilAllIsWell(t *testing.T) {
 	}
 }
 
-// A server that was given 0.0.0.0 and listens on [::] asks for a Listener that does not exist.
+// A server that was given 0.0.0.0 and listens on [::] subscribes to a Listener that does not exist.
 func TestMissingListenerOfAnyAddress(t *testing.T) {
 	missing := &resource.Error{Kind: resource.ErrNotFound, Type: "envoy.config.listener.v3.Listener"}
 	const hint = `use the network "tcp4" for 0.0.0.0:80`
@@ -128,7 +128,7 @@ func TestMissingListenerOfAnyAddress(t *testing.T) {
 	}
 }
 
-// listenerAt is a listener that has an address and nothing else.
+// listenerAt is a listener that has only an address.
 type listenerAt struct {
 	net.Listener
 	addr net.Addr
@@ -136,7 +136,7 @@ type listenerAt struct {
 
 func (l listenerAt) Addr() net.Addr { return l.addr }
 
-// Who has stopped a server is told nothing more of it.
+// After Stop, the server does not call the callback any more.
 func TestNothingIsReportedOnceAPortHasStopped(t *testing.T) {
 	lis, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// The long name of a virtual host is not in a problem of each of its routes, and the
-// problems that are spelled out are printable.
+// The error of a route does not contain the full name of its virtual host, and the errors are
+// printable.
 func TestProblemsAreClipped(t *testing.T) {
 	const size, count = 1 << 20, 2000
 	u := plugincase.Read[*route.Update](t, route.Type(), new(routev3.RouteConfiguration), `name: "r"

@@ -38,7 +38,7 @@ import (
 	"github.com/xdsforge/xdsforge/registry"
 )
 
-// A stage is a port with a control plane behind it, and clients before it.
+// A stage is a port with its control plane and its clients.
 type stage struct {
 	*testing.T
 	plane  *controlplane.Server
@@ -50,7 +50,7 @@ type stage struct {
 	echo   *echo
 }
 
-// echo holds up EmptyCall while held is not nil.
+// echo blocks EmptyCall while held is not nil.
 type echo struct {
 	testpb.UnimplementedTestServiceServer
 
@@ -161,8 +161,8 @@ func (s *stage) listener(chains string) {
 	s.publish(new(listenerv3.Listener), fmt.Sprintf(`name: "web" address { socket_address { address: "127.0.0.1" port_value: %d } } %s`, s.addr.Port, chains))
 }
 
-// serving waits until the port says that it serves, or, with a part of the reason, that
-// it does not.
+// serving waits until the port reports that it serves, or that it does not, with a part of the
+// reason.
 func (s *stage) serving(reason string) {
 	s.Helper()
 	err := receive(s.T, s.modes)
@@ -191,7 +191,7 @@ func (s *stage) dial() *grpc.ClientConn {
 	return cc
 }
 
-// unary calls EmptyCall, stream sends and receives a message of FullDuplexCall.
+// unary calls EmptyCall. stream sends and receives a message of FullDuplexCall.
 func unary(ctx context.Context, cc *grpc.ClientConn) error {
 	_, err := testpb.NewTestServiceClient(cc).EmptyCall(ctx, &testpb.Empty{})
 	return err
@@ -224,7 +224,7 @@ func wants(t *testing.T, err error, code codes.Code, text string) {
 	}
 }
 
-// until makes calls until something holds.
+// until makes calls until a condition holds.
 func (s *stage) until(what string, holds func() bool) {
 	s.Helper()
 	for end := time.Now().Add(30 * time.Second); !holds(); {
@@ -252,8 +252,7 @@ func TestPort(t *testing.T) {
 		t.Error("a port without a Listener sends something")
 	}
 
-	// Each method has a route of its own; the virtual host denies everything that its
-	// routes do not permit.
+	// Each method has its own route. The virtual host denies all other calls.
 	s.listener(`filter_chains { ` + hcm + `route_config { virtual_hosts { name: "h" domains: "service.example" ` + denyAll + `
 		routes { name: "unary" match { path: "/grpc.testing.TestService/EmptyCall" } non_forwarding_action {} ` + permitAll + ` }
 		routes { name: "denied" match { path: "/grpc.testing.TestService/UnaryCall" } non_forwarding_action {} }
@@ -275,7 +274,7 @@ func TestPort(t *testing.T) {
 	}
 	wants(t, err, codes.Unavailable, `the route "client" of RouteConfiguration "web" is not for servers`)
 
-	// Another Listener: routes of their own, which are not there at first.
+	// The next Listener has its own routes, which arrive later.
 	s.listener(`filter_chains { ` + hcm + `rds { route_config_name: "r" config_source { ads {} } } ` + allowAll + routerEnd + `}`)
 	s.publish(new(routev3.RouteConfiguration), `name: "r" virtual_hosts { domains: "other.example" routes { match { prefix: "/" } non_forwarding_action {} } }`)
 	cc = s.dial()
@@ -284,7 +283,7 @@ func TestPort(t *testing.T) {
 	s.publish(new(routev3.RouteConfiguration), `name: "r" virtual_hosts { domains: "*" routes { match { prefix: "/" } non_forwarding_action {} } }`)
 	s.until("the same connection has the new routes", func() bool { return unary(t.Context(), cc) == nil })
 
-	// No chain is for the connection, and then the default one is.
+	// First no chain matches the connection, and then the default chain does.
 	elsewhere := `filter_chains { filter_chain_match { source_prefix_ranges { address_prefix: "10.0.0.0" prefix_len { value: 8 } } } ` + hcm + everything + routerEnd + `} `
 	s.listener(elsewhere)
 	s.until("a connection without a filter chain is closed", func() bool { return unary(t.Context(), s.dial()) != nil })
@@ -295,8 +294,8 @@ func TestPort(t *testing.T) {
 	s.until("the default filter chain serves", func() bool { return unary(t.Context(), s.dial()) == nil })
 }
 
-// TestDrain expects the calls of an old Listener to go on, and connections to move to the
-// new one.
+// TestDrain expects the calls of an old Listener to continue, and connections to move to the new
+// one.
 func TestDrain(t *testing.T) {
 	s := newStage(t)
 	chain := `filter_chains { name: %q ` + hcm + everything + routerEnd + `}`
@@ -322,7 +321,7 @@ func TestDrain(t *testing.T) {
 	s.until("the old generation is gone", func() bool { return generations() == 1 })
 }
 
-// TestGrace ends calls of an old Listener after the grace time.
+// TestGrace expects calls of an old Listener to end after the grace time.
 func TestGrace(t *testing.T) {
 	for _, grace := range []time.Duration{0, 50 * time.Millisecond} {
 		t.Run(grace.String(), func(t *testing.T) { testGrace(t, grace) })
@@ -345,7 +344,7 @@ func testGrace(t *testing.T, grace time.Duration) {
 	wants(t, receive(t, ended), codes.Unavailable, "")
 }
 
-// TestGracefulStop expects a call to end as if nothing had happened.
+// TestGracefulStop expects a call in flight to succeed.
 func TestGracefulStop(t *testing.T) {
 	s := newStage(t)
 	s.config.Grace = 0 // is not that of a graceful stop
@@ -374,7 +373,7 @@ func TestGracefulStop(t *testing.T) {
 	receive(t, stopped)
 }
 
-// TestStops ends a port gracefully, with a call that goes on, and then at once.
+// TestStops ends a port gracefully while a call is in flight, and then at once.
 func TestStops(t *testing.T) {
 	s := newStage(t)
 	s.listener(`filter_chains { ` + hcm + everything + routerEnd + `}`)
@@ -400,8 +399,8 @@ func TestStops(t *testing.T) {
 	receive(t, stopped)
 }
 
-// TestListenerOfAClientIsRefused also expects a report for a Listener that is removed and
-// then sent again.
+// TestListenerOfAClientIsRefused also expects a report for a Listener that is removed and then sent
+// again.
 func TestListenerOfAClientIsRefused(t *testing.T) {
 	s := newStage(t)
 	s.publish(new(listenerv3.Listener), `name: "web" api_listener { api_listener { [type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { `+everything+
@@ -415,7 +414,7 @@ func TestListenerOfAClientIsRefused(t *testing.T) {
 	wants(t, unary(t.Context(), s.dial()), codes.OK, "")
 }
 
-// A flaky listener fails to accept a few times, and then for good.
+// A flakyListener fails to accept a few times, and then fails permanently.
 type flaky struct {
 	net.Listener
 
@@ -461,7 +460,7 @@ type unixListener struct{ net.Listener }
 
 func (unixListener) Addr() net.Addr { return &net.UnixAddr{Name: "/run/x", Net: "unix"} }
 
-// TestCallersAreToldTheResourceOnly keeps causes, servers and the node out of statuses.
+// TestCallersAreToldTheResourceOnly expects statuses without causes, servers and the node.
 func TestCallersAreToldTheResourceOnly(t *testing.T) {
 	r := new(routes)
 	err := r.fail(fmt.Errorf("somewhere: %w", &resource.Error{
