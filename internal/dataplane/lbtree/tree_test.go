@@ -20,7 +20,7 @@ func endpoint(weight uint32, addrs ...string) lbtree.Endpoint {
 	return e
 }
 
-// The shares are those of gRFC A113, whose localities and endpoints have weights of any sum.
+// The shares are those of gRFC A113. The weights of localities and endpoints may have any sum.
 func TestFlatten(t *testing.T) {
 	got := lbtree.Flatten([]lbtree.Locality{
 		{Weight: 3, Endpoints: []lbtree.Endpoint{endpoint(2, "a"), endpoint(2, "b")}},

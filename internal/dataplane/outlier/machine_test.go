@@ -46,7 +46,7 @@ func (b *bench) calls(counts ...[2]int) {
 	}
 }
 
-// turn ends the interval and checks who is ejected then.
+// turn ends the interval and checks which endpoints are ejected.
 func (b *bench) turn(ejected ...string) {
 	b.t.Helper()
 	before := b.ejected()
@@ -171,7 +171,7 @@ func TestMaxEjectionPercent(t *testing.T) {
 	}
 }
 
-// TestShortestInterval expects at least 10 ms between two turns.
+// TestShortestInterval expects at least 10 ms between two evaluations.
 func TestShortestInterval(t *testing.T) {
 	config := byFailures
 	config.Interval = 1
@@ -181,7 +181,8 @@ func TestShortestInterval(t *testing.T) {
 	}
 }
 
-// The first ejection lasts 30 s, the second 60 s; two good intervals make up for one.
+// The first ejection lasts 30 s, the second 60 s. Two intervals without an ejection reset the
+// duration.
 func TestEjectionTime(t *testing.T) {
 	b := newBench(t, byFailures, "a", "b", "c")
 	fail := func() { b.calls([2]int{100, 0}, [2]int{100, 0}, [2]int{0, 100}) }
@@ -189,7 +190,7 @@ func TestEjectionTime(t *testing.T) {
 	b.turn("c") // at 10 s
 	b.turn("c")
 	b.turn("c")
-	b.turn("c") // at 40 s: not yet after 30 s
+	b.turn("c") // at 40 s: longer than 30 s
 	b.turn()
 	fail()
 	b.turn("c") // at 60 s, for the second time
@@ -197,7 +198,7 @@ func TestEjectionTime(t *testing.T) {
 		b.turn("c")
 	}
 	b.turn()
-	b.turn() // each interval without ejection takes one back
+	b.turn() // each interval without an ejection lowers the multiplier by one
 	b.turn()
 	fail()
 	b.turn("c")
@@ -209,7 +210,7 @@ func TestEjectionTime(t *testing.T) {
 
 func TestLongestEjectionTime(t *testing.T) {
 	for name, test := range map[string]struct{ base, most, want time.Duration }{
-		"the most":           {30 * time.Second, 20 * time.Second, 30 * time.Second}, // but never less than the base
+		"the most":           {30 * time.Second, 20 * time.Second, 30 * time.Second}, // but never below the base
 		"a base beyond time": {math.MaxInt64 / 2, math.MaxInt64 / 2, math.MaxInt64 / 2},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +236,8 @@ func TestConfigure(t *testing.T) {
 	b := newBench(t, byFailures, "a", "b", "c")
 	b.calls([2]int{100, 0}, [2]int{100, 0}, [2]int{0, 100})
 	b.turn("c")
-	// Half an interval later, the interval is made shorter: it counts from when it began.
+	// After half of an interval, the configured interval gets shorter. The start of the current
+	// interval does not change.
 	b.now = b.now.Add(5 * time.Second)
 	shorter := *b.config
 	shorter.Interval = 7 * time.Second
@@ -254,7 +256,7 @@ func TestConfigure(t *testing.T) {
 			t.Errorf("%s: must end the ejections, and what leads to them", name)
 		}
 	}
-	// Earlier counts do not apply after a new start.
+	// After a restart, earlier counts do not apply.
 	b.Configure(b.config, b.names, b.now)
 	b.turn()
 }

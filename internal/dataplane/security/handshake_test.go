@@ -22,14 +22,14 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// A result is how a handshake ended, for either side.
+// A result is the end of a handshake on either side.
 type result struct {
 	client, server error
 	sni            string // the name that the client sent
-	peers          int    // how many certificates the client showed
+	peers          int    // the number of certificates that the client presented
 }
 
-// shake does a handshake over loopback. It is over for both when the client has read a byte
+// shake runs a handshake over loopback. It is over for both sides when the client has read a byte
 // or an error.
 func shake(t testing.TB, server, client *tls.Config) result {
 	t.Helper()
@@ -60,7 +60,7 @@ func shake(t testing.TB, server, client *tls.Config) result {
 	}
 	c := tls.Client(raw, client)
 	defer c.Close()
-	_, err = c.Read(make([]byte, 1)) // a server's "no" to a certificate comes after the handshake
+	_, err = c.Read(make([]byte, 1)) // a server rejects a client certificate after the client's handshake
 	_ = c.Close()
 	r := <-done
 	r.client = err
@@ -108,8 +108,8 @@ func suffix(s string) *matcherv3.StringMatcher {
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Suffix{Suffix: s}}
 }
 
-// TestNames tests the names of a server's certificate that the cluster accepts (A29, A101), and the
-// name that the client sends.
+// TestNames tests which names of a server's certificate the cluster accepts (A29, A101), and which
+// name the client sends.
 func TestNames(t *testing.T) {
 	ca := authority(t)
 	leaf := x509.Certificate{
@@ -175,8 +175,8 @@ func bundles(t testing.TB, domains map[string]*testca.CA) *grpccert.KeyMaterial 
 	return m
 }
 
-// Chains must lead to the roots: with SPIFFE, to those of the certificate's trust domain
-// (A87). Servers ask for certificates where they have roots, and need not have them (A29).
+// Chains must lead to the roots. With SPIFFE, these are the roots of the certificate's trust domain
+// (A87). A server without roots requests no certificates (A29).
 func TestChains(t *testing.T) {
 	a, b := authority(t), authority(t)
 	pool := &grpccert.KeyMaterial{Roots: a.Pool()}
@@ -196,8 +196,8 @@ func TestChains(t *testing.T) {
 		name  string
 		id    *grpccert.KeyMaterial // nil: nothing is shown
 		roots *grpccert.KeyMaterial
-		// Whether a server takes the client, if it need not have a certificate and if it
-		// must; and whether a client takes the server.
+		// The table says whether the server accepts the client, with an optional and a mandatory
+		// client certificate, and whether the client accepts the server.
 		optional, required, server bool
 	}{
 		{"of the authority", id(a), pool, true, true, true},
@@ -247,7 +247,7 @@ func TestChains(t *testing.T) {
 	}
 }
 
-// The system's roots do not have a test's authority (A82).
+// The system's roots do not include the authority of the test (A82).
 func TestSystemRoots(t *testing.T) {
 	s := newStore(t)
 	s.set("id", issue(t, authority(t), x509.Certificate{}))
@@ -257,7 +257,7 @@ func TestSystemRoots(t *testing.T) {
 	}
 }
 
-// A handshake takes the certificates of its moment.
+// A handshake uses the certificates at its start.
 func TestRotation(t *testing.T) {
 	s := newStore(t)
 	old, young := authority(t), authority(t)
@@ -281,7 +281,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A handshake waits for certificates until its connection's deadline, or its end.
+// A handshake waits for certificates until the deadline or the end of its connection.
 func TestWaitingForCertificates(t *testing.T) {
 	s := newStore(t)
 	server := s.providers().Server(&tlscontext.Server{Identity: instance("late")})

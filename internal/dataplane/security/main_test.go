@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A store has the material of a test's providers, by instance, certificate and use.
+// A store has the certificates and roots of a test's providers, by instance, certificate and use.
 type store struct {
 	testing.TB
 	material         map[string]*grpccert.Distributor
@@ -47,8 +47,8 @@ func newStore(t testing.TB) *store {
 
 func (s *store) set(name string, m *grpccert.KeyMaterial) { s.material[name].Set(m, nil) }
 
-// providers are those of a bootstrap with the instances id, roots, late, broken, of plugin
-// test, and lost, of a plugin that there is not.
+// providers returns the instances id, roots, late and broken of plugin test, and the instance lost
+// of an unknown plugin.
 func (s *store) providers() *security.Providers {
 	s.Helper()
 	spec := bootstrap.Spec{
@@ -97,7 +97,7 @@ func authority(t testing.TB) *testca.CA {
 	return ca
 }
 
-// issue makes the material of an identity.
+// issue creates the certificate and roots of an identity.
 func issue(t testing.TB, ca *testca.CA, template x509.Certificate) *grpccert.KeyMaterial {
 	t.Helper()
 	c, err := ca.Issue(template)

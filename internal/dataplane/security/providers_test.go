@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
-// A provider runs once for all that want the same of it, as long as one of them does.
+// A provider runs once for all users of the same material, until the last of them releases it.
 func TestProvidersAreShared(t *testing.T) {
 	s := newStore(t)
 	p := s.providers()
@@ -54,7 +54,7 @@ func TestProvidersAreShared(t *testing.T) {
 	}
 }
 
-// Roots and identity of one instance are apart: the one may be there without the other.
+// Roots and identity of one instance are separate. One may be available without the other.
 func TestIdentityDoesNotWaitForRoots(t *testing.T) {
 	s := newStore(t)
 	s.set("id", issue(t, authority(t), x509.Certificate{}))
@@ -101,7 +101,7 @@ func TestProvidersThatCannot(t *testing.T) {
 	}
 }
 
-// Nobody who says nothing of TLS gets a configuration.
+// Resources without TLS settings get no configuration.
 func TestNoTLS(t *testing.T) {
 	p := newStore(t).providers()
 	server := p.Server(nil)
@@ -118,8 +118,8 @@ func TestNoTLS(t *testing.T) {
 	}
 }
 
-// The TLS of a cluster does not make its addresses others when it changes; the hostname of
-// an endpoint does.
+// A change of a cluster's TLS does not change its addresses. A change of an endpoint's hostname
+// does.
 func TestAddresses(t *testing.T) {
 	p := newStore(t).providers()
 	cluster := p.Cluster()

@@ -29,10 +29,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
-// A proxy opens ways to where CONNECT requests say, or answers them with another status.
+// A proxy connects to the targets of CONNECT requests, or rejects them with another status.
 type proxy struct {
 	net.Listener
-	answer string // after which it goes on, if it is a 200
+	answer string // with status 200, the proxy then forwards bytes
 	mu     sync.Mutex
 	asked  map[string]int // the number of requests for each target
 	work   sync.WaitGroup
@@ -84,7 +84,7 @@ func (p *proxy) serve(c net.Conn) {
 		return
 	}
 	defer to.Close()
-	// The server's first bytes come together with the proxy's response.
+	// The server's first bytes arrive together with the proxy's response.
 	early := make([]byte, 9)
 	_ = to.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	n, _ := io.ReadFull(to, early)
@@ -96,7 +96,7 @@ func (p *proxy) serve(c net.Conn) {
 	both.Wait()
 }
 
-// proxied is where round_robin gets subchannels that may be behind a proxy.
+// proxied is the channel side of round_robin, which creates subchannels that may use a proxy.
 type proxied struct {
 	balancer.ClientConn
 	bundle credentials.Bundle
@@ -107,7 +107,7 @@ func (p proxied) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOp
 	return p.ClientConn.NewSubConn(security.ThroughProxies(addrs), opts) //nolint:staticcheck // what leaves call
 }
 
-// A policy is registered for one test.
+// The policy is registered for one test.
 type policy struct {
 	name, proxy string
 	cluster     *security.Cluster
@@ -205,7 +205,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestThroughProxies expects the addresses of proxies in a list of their own.
+// TestThroughProxies expects a separate list of the addresses of proxies.
 func TestThroughProxies(t *testing.T) {
 	direct := resolver.Address{Addr: "d:1"}
 	in := []resolver.Address{direct, security.WithProxy(resolver.Address{Addr: "a:1"}, "p:1"), security.WithProxy(resolver.Address{Addr: "b:1"}, "p:2")}
@@ -231,7 +231,8 @@ func (m modes) NewWithMode(mode string) (credentials.Bundle, error) {
 	return m, nil
 }
 
-// TestProxyBundleModes expects the modes of the channel's bundle, and any mode without one.
+// TestProxyBundleModes expects the modes of the channel's bundle. Without a bundle, any mode is
+// valid.
 func TestProxyBundleModes(t *testing.T) {
 	none := security.ProxyBundle(balancer.BuildOptions{DialCreds: insecure.NewCredentials()})
 	if b, err := none.NewWithMode("any"); err != nil || b != none {
@@ -246,7 +247,7 @@ func TestProxyBundleModes(t *testing.T) {
 	}
 }
 
-// Endpoints behind one proxy stay apart for LB policies, and each has its calls.
+// LB policies see endpoints behind one proxy as different, and each gets its calls.
 func TestEndpointsBehindOneProxy(t *testing.T) {
 	servers := []string{startServer(t, insecure.NewCredentials()), startServer(t, insecure.NewCredentials())}
 	p := startProxy(t, opened)
@@ -262,7 +263,7 @@ func TestEndpointsBehindOneProxy(t *testing.T) {
 	}
 }
 
-// The TLS of a cluster is spoken with the endpoint, not with the proxy.
+// The cluster's TLS is a session with the endpoint, not with the proxy.
 func TestProxyAndTLS(t *testing.T) {
 	ca, s := authority(t), newStore(t)
 	s.set("roots", &grpccert.KeyMaterial{Roots: ca.Pool()})
@@ -276,7 +277,7 @@ func TestProxyAndTLS(t *testing.T) {
 	}
 }
 
-// tlsOf are credentials that speak the cluster's TLS.
+// tlsOf returns credentials with the cluster's TLS.
 type tlsOf struct {
 	credentials.TransportCredentials
 }

@@ -21,7 +21,7 @@ func TestOrder(t *testing.T) {
 		l.Post(func() { got = append(got, i) })
 	}
 	l.Post(func() {
-		l.Post(func() { got = append(got, 101) }) // functions posted on the loop wait too
+		l.Post(func() { got = append(got, 101) }) // functions that were posted on the loop wait too
 		got = append(got, 100)
 	})
 	l.Do(func() {})
@@ -79,7 +79,7 @@ func TestTimer(t *testing.T) {
 		<-time.NewTimer(2 * time.Second).C
 		check("after 4 s", false, "second")
 
-		// A function that is queued already when the timer is stopped is not called.
+		// Stop also cancels a function that is already queued.
 		set(time.Second, "third")
 		release := make(chan struct{})
 		l.Post(func() { <-release; timer.Stop() })

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// TestAggregateIsKept expects the entry of an aggregate cluster to stay until the cluster
-// changes, and then to have the new resource.
+// TestAggregateIsKept expects the entry of an aggregate cluster to stay until the cluster changes,
+// and then to have the new resource.
 func TestAggregateIsKept(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.aggregate("y", "z")
@@ -34,8 +34,8 @@ func TestAggregateIsKept(t *testing.T) {
 	})
 }
 
-// TestSharedAggregatesCountOnce expects aggregate clusters that share others below them to cost
-// their leaves, not the ways to them.
+// TestSharedAggregatesCountOnce expects the cost of aggregate clusters with common children to be
+// the number of leaves, not of paths.
 func TestSharedAggregatesCountOnce(t *testing.T) {
 	const n = 40
 	in(t, "", func(w *world) {

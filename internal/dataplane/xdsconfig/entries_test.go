@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/listener"
 )
 
-// TestConfigHasItsResources expects a configuration to have its listener and routes, and none of
-// them if there is an error.
+// TestConfigHasItsResources expects a configuration to have its listener and routes, and neither if
+// there is an error.
 func TestConfigHasItsResources(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
@@ -30,8 +30,8 @@ func TestConfigHasItsResources(t *testing.T) {
 	})
 }
 
-// TestHoldOfABadName expects a held name that cannot be parsed to be a cluster with an error, under
-// the name that calls have for it.
+// TestHoldOfABadName expects a subscription to an invalid name to give a cluster with an error,
+// under the name that calls use.
 func TestHoldOfABadName(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.eds("a", "")
@@ -72,8 +72,8 @@ func TestDeepestAggregate(t *testing.T) {
 	})
 }
 
-// TestAmbientTroubleIsToldOnce expects trouble beside the listener in the notes of clusters, and no
-// news as long as it stays the same.
+// TestAmbientTroubleIsToldOnce expects an ambient error of the listener in the notes of clusters.
+// The same error causes no further configuration.
 func TestAmbientTroubleIsToldOnce(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.eds("a", "")
@@ -106,7 +106,7 @@ func TestWeightedClusters(t *testing.T) {
 	})
 }
 
-// TestHoldBeforeStart expects a Watcher that holds a cluster to watch nothing before Start.
+// TestHoldBeforeStart expects a Watcher with a subscribed cluster to watch nothing before Start.
 func TestHoldBeforeStart(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.watcher.Close()

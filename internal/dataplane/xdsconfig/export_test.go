@@ -3,7 +3,7 @@ package xdsconfig
 // Closing reports whether Close was called.
 func (w *Watcher) Closing() bool { return w.closing.Load() }
 
-// Visits counts the turns, and the clusters that they have looked at.
+// Visits counts the traversals, and the clusters that they visited.
 func (w *Watcher) Visits() (turns, visits uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
-// limited is a watcher of the world's listener with a limit of clusters.
+// limited returns a watcher of the world's listener with a limit of clusters.
 func (w *world) limited(c resource.Client, limit int) (limited *xdsconfig.Watcher, news chan string) {
 	news = make(chan string, 1000)
 	limited = xdsconfig.New(c, xdsconfig.Options{
@@ -28,7 +28,7 @@ func names(prefix string, n int) (list []string) {
 	return list
 }
 
-// weighted is a virtual host whose only route has weighted clusters.
+// weighted returns a virtual host whose only route has weighted clusters.
 func weighted(clusters ...string) string {
 	var b strings.Builder
 	for _, c := range clusters {
@@ -37,8 +37,8 @@ func weighted(clusters ...string) string {
 	return fmt.Sprintf(`virtual_hosts { domains: "svc" routes { match { prefix: "" } route { weighted_clusters { %s } } } }`, b.String())
 }
 
-// Names count in every place even if their clusters never arrive, and the target gets the
-// error at once.
+// Names count wherever they occur, even if their clusters never arrive. The target gets the error
+// at once.
 func TestLimitCountsNamesThatNeverCome(t *testing.T) {
 	for where, routes := range map[string]string{
 		"routes": hosts(names("c", 100)...), "weights": weighted(names("c", 100)...), "an aggregate": hosts("all"),
@@ -72,7 +72,7 @@ func TestLimitCountsNamesThatNeverCome(t *testing.T) {
 	}
 }
 
-// Clusters that calls in flight hold stay when routes lead to too many others.
+// Clusters with calls in flight stay when the routes refer to too many others.
 func TestLimitSparesHeldClusters(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.watcher.Close()
@@ -95,7 +95,7 @@ func TestLimitSparesHeldClusters(t *testing.T) {
 	})
 }
 
-// Routes that change before their clusters have come leave nothing behind.
+// Routes that change before their clusters have arrived leave no subscription behind.
 func TestTurnsThatNeverCompleteLeaveNothing(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
@@ -120,8 +120,8 @@ func TestTurnsThatNeverCompleteLeaveNothing(t *testing.T) {
 	})
 }
 
-// Each turn looks at a cluster once, however broad and deep aggregates are nested, and
-// however often they name it. A walk along each path would take 8 to the power of 15 steps.
+// Each traversal visits a cluster once, however deeply aggregates are nested and however often they
+// name it. A walk along each path would take 8 to the power of 15 steps.
 func TestEachTurnVisitsAClusterOnce(t *testing.T) {
 	const levels, breadth = 15, 8
 	in(t, "", func(w *world) {
@@ -157,8 +157,8 @@ func TestEachTurnVisitsAClusterOnce(t *testing.T) {
 	})
 }
 
-// A few nested resources cannot ask for any number of leaves: neither of a chain nor where
-// circles make the leaves depend on the target.
+// A few nested resources cannot cause an unbounded number of leaves. This includes chains, and
+// cycles in which the leaves depend on the target.
 func TestLeavesOfAllAggregatesAreLimited(t *testing.T) {
 	for _, circle := range []string{"", "outer0"} {
 		in(t, "", func(w *world) {
@@ -215,7 +215,7 @@ func (c *closingClient) Subscribe(t *resource.Descriptor, name string, f func(ne
 
 func (c *closingClient) ParseName(s string) (xdstp.Name, error) { return c.Source.ParseName(s) }
 
-// Close does not wait for the rest of a walk.
+// Close does not wait for the end of a traversal.
 func TestCloseEndsAWalk(t *testing.T) {
 	for where, routes := range map[string]string{
 		"routes": hosts(names("c", 5000)...), "weights": weighted(names("c", 5000)...), "an aggregate": hosts("all"),

@@ -8,7 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// Pending names the first resource that is waited for, at each step, and nothing at rest.
+// Pending names the first resource that the watcher waits for, at each step. It is empty at the
+// end.
 func TestPending(t *testing.T) {
 	in(t, "", func(w *world) {
 		pending := func(want string) {
@@ -34,7 +35,7 @@ func TestPending(t *testing.T) {
 		pending("<nil>")
 		w.route(hosts("new"))
 		pending(`Cluster "new"` + quietly)
-		w.route(hosts("a")) // and names that are no longer reached do not count
+		w.route(hosts("a")) // unreachable names do not count
 		pending("<nil>")
 		w.server.Delete(cluster.Type().URL(), "a")
 		pending("<nil>")

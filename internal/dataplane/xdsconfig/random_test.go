@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A model has the resources of the control plane, and the held names. A cluster is the name of its
-// endpoints, or the names of other clusters.
+// A model has the resources of the control plane, and the subscribed names. A cluster is the name
+// of its endpoints, or the names of other clusters.
 type model struct {
 	routes    []string
 	held      map[string]func()
@@ -19,8 +19,8 @@ type model struct {
 	endpoints map[string]int
 }
 
-// After any events in any order, the configuration at rest follows from the resources of the
-// control plane.
+// After any events in any order, the final configuration follows from the resources of the control
+// plane.
 func TestAgreesWithNaive(t *testing.T) {
 	for seed := range uint64(60) {
 		in(t, "", func(w *world) {
@@ -87,7 +87,7 @@ func (m *model) change(w *world, r *rand.Rand) {
 	}
 }
 
-// expect is the configuration as describe has it, worked out from scratch.
+// expect computes the configuration from scratch, in the form of describe.
 func (m *model) expect() string {
 	targets := make(map[string]bool)
 	for _, name := range m.routes {

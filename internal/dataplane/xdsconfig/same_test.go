@@ -10,14 +10,14 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A repeatingClient can tell its subscribers the newest state once more, as of another server.
+// A repeatingClient can send its subscribers the newest state again, as if from another server.
 type repeatingClient struct {
 	resource.Base
 	resource.Source
 
 	t  *testing.T
 	mu sync.Mutex
-	// again are the functions that repeat a state.
+	// again has the functions that repeat a state.
 	again map[string]func()
 }
 

@@ -2,8 +2,8 @@ package xdsconfig_test
 
 import "testing"
 
-// TestUnwatchableNames expects names of an authority that the bootstrap does not have to be
-// unusable at once, without a wait for an answer.
+// TestUnwatchableNames expects an immediate error for names of an authority that the bootstrap does
+// not have.
 func TestUnwatchableNames(t *testing.T) {
 	in(t, "", func(w *world) {
 		const c, reason = "xdstp://nobody/envoy.config.cluster.v3.Cluster/c", `: bootstrap: authorities["nobody"] = missing; there are no authorities`

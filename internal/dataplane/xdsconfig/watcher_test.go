@@ -21,7 +21,7 @@ import (
 
 const quiet = "{xDS node ID: n}"
 
-// A configuration is there when all that it needs is, and no sooner (A74).
+// The watcher delivers a configuration only when it is complete (A74).
 func TestConfigurationsAreComplete(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
@@ -97,7 +97,8 @@ func TestUnusableListeners(t *testing.T) {
 	})
 }
 
-// Clusters that are held are there beside those of routes, and hold up nothing (A74).
+// The configuration has subscribed clusters in addition to those of routes. It does not wait for
+// them (A74).
 func TestHold(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
@@ -122,7 +123,7 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Clusters that are held before the start are in the first configuration.
+// Clusters that are subscribed before the start are in the first configuration.
 func TestHeldBefore(t *testing.T) {
 	in(t, "", func(w *world) {
 		defer w.watcher.Subscribe("b")()
@@ -136,7 +137,7 @@ func TestHeldBefore(t *testing.T) {
 	})
 }
 
-// A plugin's policy outlives its route while it is held.
+// The policy of a plugin outlives its route while a call subscribes to it.
 func TestPlugins(t *testing.T) {
 	const plugin = `cluster_specifier_plugins { extension { name: "p" typed_config { [type.googleapis.com/google.protobuf.Empty] {} } } }`
 	in(t, "", func(w *world) {
@@ -156,7 +157,7 @@ func TestPlugins(t *testing.T) {
 	})
 }
 
-// A missing resource makes only the calls fail that need it (A37, A74).
+// A missing resource fails only the calls that need it (A37, A74).
 func TestAggregates(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("all", "all", "circle", "deep0")))
@@ -223,8 +224,8 @@ func TestNotes(t *testing.T) {
 		}
 		w.rds("r")
 		w.eds("a", "")
-		// One resource of each kind at a time has a bad version, which is named in the notes of all
-		// clusters that depend on it.
+		// One resource of each kind at a time has an invalid version. The notes of all clusters
+		// that depend on it name this resource.
 		for _, bad := range []struct {
 			spoil, mend func()
 			want        string
@@ -311,7 +312,7 @@ func TestLogicalDNS(t *testing.T) {
 	})
 }
 
-// A control plane cannot make a channel watch whatever it wants.
+// A control plane cannot make a channel watch an unlimited number of resources.
 func TestLimit(t *testing.T) {
 	in(t, "", func(w *world) {
 		news := make(chan error, 10)

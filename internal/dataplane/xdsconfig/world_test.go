@@ -34,8 +34,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A world is a control plane, names to resolve, and a watcher of the listener "l" for the
-// authority "svc", on a clock of their own.
+// A world is a control plane, a resolver of names, and a watcher of the listener "l" for the
+// authority "svc", in one bubble.
 type world struct {
 	t       *testing.T
 	server  *memoryads.Server
@@ -90,7 +90,7 @@ func in(t *testing.T, features string, test func(*world)) {
 	})
 }
 
-// describe is "a b: a = eds(x) b = dns", or "error".
+// describe returns a text like "a b: a = eds(x) b = dns", or "error".
 func describe(c *xdsconfig.Config, err error) string {
 	parts := []string{strings.Join(append(slices.Clone(c.Targets), slices.Sorted(maps.Keys(c.Plugins))...), " ") + ":"}
 	for _, name := range slices.Sorted(maps.Keys(c.Clusters)) {
@@ -118,8 +118,8 @@ func describeCluster(c xdsconfig.Cluster) string {
 	return "[" + strings.Join(parts, ",") + "]" + "{" + c.Note.Error() + "}"
 }
 
-// want waits until everything is quiet, requests that are paced included, and compares
-// the news since the last time.
+// want waits until all goroutines are idle and all paced requests are sent. Then it compares the
+// configurations since the last call.
 func (w *world) want(why string, news ...string) {
 	w.t.Helper()
 	<-time.NewTimer(time.Second).C
@@ -133,13 +133,13 @@ func (w *world) want(why string, news ...string) {
 	}
 }
 
-// settle waits until everything is quiet, answers that are held back included.
+// settle waits until all goroutines are idle and all delayed responses have arrived.
 func (w *world) settle() {
 	<-time.NewTimer(time.Second).C
 	synctest.Wait()
 }
 
-// elapse lets the does-not-exist timers run out (A57).
+// elapse waits until the does-not-exist timers have fired (A57).
 func (w *world) elapse() {
 	<-time.NewTimer(time.Minute).C
 	synctest.Wait()
@@ -175,7 +175,7 @@ func (w *world) rds(name string) {
 	w.listener(fmt.Sprintf(`rds { config_source { ads {} } route_config_name: %q }`, name))
 }
 
-// hosts is a virtual host for "svc" with routes to the given clusters.
+// hosts returns a virtual host for "svc" with routes to the given clusters.
 func hosts(clusters ...string) string {
 	var b strings.Builder
 	for _, c := range clusters {
@@ -209,7 +209,7 @@ func (w *world) endpoints(name string, ports ...int) {
 	w.set(endpoint.Type().URL(), name, new(endpointv3.ClusterLoadAssignment), `cluster_name: %q endpoints { locality { region: "r" } load_balancing_weight { value: 1 } %s }`, name, b.String())
 }
 
-// fakeDNS is a resolver on command.
+// fakeDNS is a resolver that the test controls.
 type fakeDNS struct {
 	mu        sync.Mutex
 	resolvers map[string]*fakeResolver

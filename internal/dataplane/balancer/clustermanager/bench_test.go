@@ -21,7 +21,7 @@ import (
 
 const spyName = "balancertest_spy"
 
-// A spy is the policy, with the state that it told the channel last.
+// A spy is the policy with the last state that it reported to the channel.
 type spy struct {
 	last atomic.Pointer[balancer.State]
 }
@@ -82,8 +82,8 @@ type desert struct {
 	last     atomic.Pointer[balancer.State]
 }
 
-// wake makes a call to each of the clusters, none of which is ever ready, and waits until
-// all have their subchannels.
+// wake makes a call to each of the clusters, none of which is ever ready, and waits until all have
+// their subchannels.
 func (d *desert) wake(clusters []string, subConns int64) {
 	for _, name := range clusters {
 		ctx := lbtree.WithCall(context.Background(), &lbtree.Call{Cluster: name})
@@ -157,7 +157,7 @@ func BenchmarkManyClusters(b *testing.B) {
 	})
 }
 
-// live is how much memory is in use.
+// live returns the memory in use.
 func live() int64 {
 	runtime.GC()
 	var s runtime.MemStats

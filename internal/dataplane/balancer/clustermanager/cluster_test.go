@@ -27,7 +27,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A ledger is where load is counted, of one server.
+// A ledger has the load counters of one server.
 type ledger struct {
 	store *load.Store
 	want  *bootstrap.Server
@@ -90,7 +90,7 @@ func TestDrops(t *testing.T) {
 			t.Fatalf("a dropped call: %v", err)
 		}
 	}
-	// The second category applies to the calls that the first has not dropped.
+	// The second category applies to the calls that the first one did not drop.
 	if want, tolerance := 0.6*n, 4*math.Sqrt(n*0.6*0.4); math.Abs(float64(dropped)-want) > tolerance {
 		t.Errorf("%d of %d calls were dropped; want %v, give or take %v", dropped, n, want, tolerance)
 	}
@@ -107,7 +107,7 @@ func TestDrops(t *testing.T) {
 	}
 }
 
-// No more calls than the limit are in flight, of all channels that share breakers.
+// The limit applies to the calls in flight of all channels that share breakers.
 func TestCircuitBreaking(t *testing.T) {
 	b := startAll(t, 1)
 	l := &ledger{store: load.NewStore(nil), want: server(t, "lrs")}
@@ -120,7 +120,7 @@ func TestCircuitBreaking(t *testing.T) {
 	worlds := []*world{newWorld(t), newWorld(t), newWorld(t)}
 	for i, w := range worlds {
 		w.state.Loads = l
-		if i < 2 { // the third has breakers of its own
+		if i < 2 { // the third channel has its own breakers
 			w.state.Breakers = &shared
 		}
 		w.one(c)
@@ -159,8 +159,8 @@ func TestCircuitBreaking(t *testing.T) {
 	}
 }
 
-// Calls are counted by locality, from their start to their end, with the metrics that the
-// cluster wants to be reported.
+// The report counts calls by locality, from start to end, with the metrics that the cluster
+// configures.
 func TestLoad(t *testing.T) {
 	b := startAll(t, 2)
 	w := newWorld(t)
@@ -221,7 +221,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// A call that has begun is counted as ended where it began, whatever becomes of the cluster.
+// A call counts as ended in the locality in which it began, whatever happens to the cluster.
 func TestLoadGoesElsewhere(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
@@ -288,7 +288,7 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// A server that fails all calls is not used for a while, and then it is.
+// A server that fails all calls is ejected for a while and then used again.
 func TestOutlierDetection(t *testing.T) {
 	for name, c := range map[string]xdsconfig.Cluster{"round_robin": eds(roundRobin), "ring_hash": eds(ringHash)} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
-// configured is a world whose policy has a configuration.
+// configured returns a world whose policy has a configuration.
 func configured(t *testing.T, config string) *world {
 	return newWorld(t, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"`+clustermanager.Name+`":`+config+`}]}`))
 }
@@ -37,13 +37,13 @@ func (h *subscriber) Subscribe(name string) func() {
 	return func() { h.released <- name }
 }
 
-// With a cluster in its configuration, the policy is for policies that choose clusters.
+// A cluster in its configuration means that the policy is for policies that choose clusters.
 func TestOneCluster(t *testing.T) {
 	b := startAll(t, 1)
 	w := configured(t, `{"cluster":"c"}`)
 	h := newSubscriber()
 	w.state.Subscriber = h
-	w.set(nil) // it is not there yet, and is waited for
+	w.set(nil) // the call waits until it is added
 	done := make(chan error)
 	go func() {
 		_, err := w.call(t.Context(), lbtree.Call{Cluster: "ignored"})
@@ -105,7 +105,8 @@ func TestWithoutState(t *testing.T) {
 	}
 }
 
-// A policy of the program's own, configured or as a cluster specifier plugin's, is run.
+// The tree runs a program's own policy, from the cluster's configuration or from a cluster
+// specifier plugin.
 func TestCustomPolicy(t *testing.T) {
 	b := startAll(t, 2)
 	w := newWorld(t)
@@ -146,7 +147,7 @@ const (
 	chooserName = "balancertest_chooser"
 )
 
-// custom is a policy that uses one of its addresses, in the older way, without listeners.
+// custom is a policy that uses one of its addresses through the older API, without listeners.
 type custom struct {
 	cc balancer.ClientConn
 	sc balancer.SubConn
@@ -170,7 +171,7 @@ func (customBuilder) ParseConfig(raw json.RawMessage) (serviceconfig.LoadBalanci
 	return c, json.Unmarshal(raw, c)
 }
 
-// customUpdates counts the updates of all.
+// customUpdates counts the updates of all these policies.
 var customUpdates atomic.Int64
 
 func (c *custom) UpdateClientConnState(s balancer.ClientConnState) error {
@@ -183,7 +184,7 @@ func (c *custom) UpdateClientConnState(s balancer.ClientConnState) error {
 		return errors.New("it is not my configuration")
 	}
 	var err error
-	c.sc, err = c.cc.NewSubConn(s.ResolverState.Addresses[config.Index:config.Index+1], balancer.NewSubConnOptions{}) //nolint:staticcheck // there is no other way to make one
+	c.sc, err = c.cc.NewSubConn(s.ResolverState.Addresses[config.Index:config.Index+1], balancer.NewSubConnOptions{}) //nolint:staticcheck // there is no other way to create one
 	if err == nil {
 		c.sc.Connect()
 	}

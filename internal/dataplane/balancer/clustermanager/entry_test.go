@@ -20,8 +20,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
-// Clusters are connected when the first call comes to them; of those that wait for a channel
-// to be ready, one is.
+// The first call to a cluster connects it. If the program waits for the channel to be ready, one
+// cluster connects.
 func TestClustersSleep(t *testing.T) {
 	w := newWorld(t)
 	accepted := make(map[string]*atomic.Int64)
@@ -61,7 +61,7 @@ func TestClustersSleep(t *testing.T) {
 	expect("after waiting for another channel", 1, 1, 1)
 }
 
-// connections counts those of a server.
+// connections counts the connections of a server.
 type connections struct{ n *atomic.Int64 }
 
 func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context { return ctx }
@@ -74,7 +74,7 @@ func (c connections) HandleConn(_ context.Context, s stats.ConnStats) {
 	}
 }
 
-// Without a change, clusters do nothing when another one changes.
+// An unchanged cluster does nothing when another one changes.
 func TestUnchangedClustersDoNothing(t *testing.T) {
 	b := startAll(t, 2)
 	w := newWorld(t, grpc.WithDefaultServiceConfig(`{"loadBalancingConfig":[{"`+spyName+`":{}}]}`))
@@ -99,7 +99,7 @@ func TestUnchangedClustersDoNothing(t *testing.T) {
 func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
 	for name, lb := range map[string]resource.LBConfig{"round_robin": round, "localities": roundRobin} {
 		t.Run(name, func(t *testing.T) {
-			// Connections are taken, and nobody answers them.
+			// The socket accepts connections, and nobody responds on them.
 			silent, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test
 			if err != nil {
 				t.Fatal(err)
@@ -118,8 +118,8 @@ func TestCallsWaitForTheFirstEndpoints(t *testing.T) {
 	}
 }
 
-// TestRemovedCluster expects calls to a cluster that the configuration no longer has to fail, though
-// it was in use, and a configuration without clusters to be usable.
+// TestRemovedCluster expects calls to a removed cluster to fail, even if it was in use. A
+// configuration without clusters is valid.
 func TestRemovedCluster(t *testing.T) {
 	b := startAll(t, 2)
 	w := newWorld(t)

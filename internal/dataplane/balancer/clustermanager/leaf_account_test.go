@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// A call that was picked for and not sent is no success.
+// A call that was picked for and then not sent counts as no success.
 func TestCallsThatAreNotSent(t *testing.T) {
 	store := load.NewStore(nil)
 	c := store.Cluster("c", "")
@@ -35,8 +35,8 @@ func TestCallsThatAreNotSent(t *testing.T) {
 	}
 }
 
-// TestMetricsOfCalls expects the metrics that an endpoint sends to count only if the report has
-// them, and a missing report to be none.
+// TestMetricsOfCalls expects an endpoint's metrics to count only if the load report includes them.
+// A missing report counts as none.
 func TestMetricsOfCalls(t *testing.T) {
 	for _, tt := range []struct {
 		metrics bool
@@ -65,7 +65,7 @@ func TestMetricsOfCalls(t *testing.T) {
 	}
 }
 
-// TestServiceOf expects the name of an EDS resource only if it is not that of the cluster.
+// TestServiceOf expects the name of an EDS resource only if it differs from the cluster's name.
 func TestServiceOf(t *testing.T) {
 	for _, tt := range []struct {
 		discovery cluster.Discovery
@@ -81,8 +81,8 @@ func TestServiceOf(t *testing.T) {
 	}
 }
 
-// TestSameUpdate expects a cluster whose configuration is the same but for its note to keep the
-// targets of its priorities.
+// TestSameUpdate expects a cluster whose configuration changes only in its note to keep the targets
+// of its priorities.
 func TestSameUpdate(t *testing.T) {
 	s := newStage(t)
 	c := leafConfig(cluster.EDS{}, "a")
@@ -100,7 +100,7 @@ func TestSameUpdate(t *testing.T) {
 	})
 }
 
-// TestCloseReleasesTheBreaker expects a closed cluster not to hold the counter of its calls.
+// TestCloseReleasesTheBreaker expects a closed cluster to release the counter of its calls.
 func TestCloseReleasesTheBreaker(t *testing.T) {
 	loop, breakers := serial.New(func() {}), new(breaker.Set)
 	c := newLeafCluster(&lbtree.Env{Loop: loop, Conn: new(channel), State: &lbtree.State{Breakers: breakers, Logger: slog.New(slog.DiscardHandler)}}, "c", func(balancer.State) {})
@@ -114,10 +114,10 @@ func TestCloseReleasesTheBreaker(t *testing.T) {
 	if breakers.Acquire("c", "s") == held {
 		t.Error("the closed cluster holds its breaker")
 	}
-	newStage(t) // a cluster without a breaker is closed in the end
+	newStage(t) // the last close is of a cluster without a breaker
 }
 
-// TestDropsAreReported expects a dropped call in the load report, by its category.
+// TestDropsAreReported expects the load report to count a dropped call, by its category.
 func TestDropsAreReported(t *testing.T) {
 	store := load.NewStore(nil)
 	p, _ := newClusterPicker(new(fixed), "")
@@ -133,7 +133,8 @@ func TestDropsAreReported(t *testing.T) {
 	}
 }
 
-// TestAuthorityOfAnEndpoint expects calls to be rewritten for endpoints with a hostname only.
+// TestAuthorityOfAnEndpoint expects the authority to be rewritten only for endpoints with a
+// hostname.
 func TestAuthorityOfAnEndpoint(t *testing.T) {
 	s := newStage(t)
 	s.do(func() { s.cluster.Update(leafConfig(cluster.EDS{}, "a")) })

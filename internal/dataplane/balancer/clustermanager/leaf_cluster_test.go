@@ -18,7 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A channel makes subchannels that the test controls.
+// A channel creates subchannels that the test controls.
 type channel struct {
 	balancer.ClientConn
 	made     []*connection
@@ -45,7 +45,7 @@ func (c *channel) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnO
 
 func (c *channel) ResolveNow(resolver.ResolveNowOptions) { c.resolved++ }
 
-// A stage has a cluster on a channel.
+// A stage is a cluster on a channel.
 type stage struct {
 	loop    *serial.Loop
 	channel channel
@@ -64,7 +64,7 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// do has f done, and all that comes of it.
+// do calls f and waits for all effects.
 func (s *stage) do(f func()) {
 	s.loop.Do(f)
 	for range 10 { // events make others
@@ -83,8 +83,7 @@ func leafConfig(d cluster.Discovery, addrs ...string) xdsconfig.Cluster {
 	}
 }
 
-// Policies have names resolved again for clusters that are found by DNS, and for no others
-// (A37).
+// Policies re-resolve names only for clusters that are found by DNS (A37).
 func TestResolveNow(t *testing.T) {
 	for name, test := range map[string]struct {
 		discovery cluster.Discovery
@@ -133,7 +132,7 @@ func TestHealthIsOfOneConnection(t *testing.T) {
 	expect("healthy again", connectivity.Ready)
 }
 
-// A cluster that is lost closes its connections; Close does as well.
+// A removed cluster closes its connections. So does Close.
 func TestLostCluster(t *testing.T) {
 	s := newStage(t)
 	s.do(func() { s.cluster.Update(leafConfig(cluster.EDS{}, "a", "b")) })

@@ -18,7 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
-// TestNothingIsEjected expects intervals without an ejection to log nothing.
+// TestNothingIsEjected expects no log lines for intervals without an ejection.
 func TestNothingIsEjected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -42,8 +42,8 @@ func TestNothingIsEjected(t *testing.T) {
 	})
 }
 
-// TestHealthOfAnEarlierRegistration expects a health listener that was registered for a lost
-// connection not to change the health of the next one.
+// TestHealthOfAnEarlierRegistration expects that a health listener of a lost connection does not
+// change the health of the next one.
 func TestHealthOfAnEarlierRegistration(t *testing.T) {
 	loop := serial.New(func() {})
 	defer loop.Close(func() {})
@@ -73,7 +73,8 @@ func TestHealthOfAnEarlierRegistration(t *testing.T) {
 	})
 }
 
-// TestSameWithoutEndpoints expects a cluster without localities and drops to be the same again.
+// TestSameWithoutEndpoints expects two updates of a cluster without localities and drops to be
+// equal.
 func TestSameWithoutEndpoints(t *testing.T) {
 	a := leafConfig(cluster.EDS{})
 	a.Localities, a.Drops = nil, nil
@@ -83,8 +84,8 @@ func TestSameWithoutEndpoints(t *testing.T) {
 	}
 }
 
-// TestSecuredByTheChannel expects a cluster to have TLS of its own only if the channel's
-// credentials let clusters configure it.
+// TestSecuredByTheChannel expects a cluster to configure TLS only if the channel's credentials
+// allow it.
 func TestSecuredByTheChannel(t *testing.T) {
 	providers, err := security.NewProviders(new(bootstrap.Config), nil)
 	if err != nil {

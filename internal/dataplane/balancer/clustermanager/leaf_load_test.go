@@ -92,7 +92,7 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 	}
 }
 
-// TestLoadOfLocalities counts calls in localities that come and go.
+// TestLoadOfLocalities counts calls in localities that are added and removed.
 func TestLoadOfLocalities(t *testing.T) {
 	store := load.NewStore(nil)
 	one, two := endpoint.LocalityID{Region: "1"}, endpoint.LocalityID{Region: "2"}
@@ -106,7 +106,7 @@ func TestLoadOfLocalities(t *testing.T) {
 	if _, still := l.localities[one]; still || len(l.localities) != 1 {
 		t.Errorf("kept %d localities, want the second", len(l.localities))
 	}
-	first.CallStarted() // a call that was in flight ends where it began
+	first.CallStarted() // a call in flight ends in the locality in which it began
 	first.CallFinished(nil, nil)
 	l.close()
 	var regions []string
@@ -120,8 +120,8 @@ func TestLoadOfLocalities(t *testing.T) {
 	}
 }
 
-// TestEjection has one of two endpoints fail all calls, and follows its health over an
-// interval and the ejection.
+// TestEjection lets one of two endpoints fail all calls, and follows its health over an interval
+// and the ejection.
 func TestEjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage(t)
@@ -171,7 +171,7 @@ func TestEjection(t *testing.T) {
 		if got := picked(); len(got) != 2 {
 			t.Errorf("after the ejection, calls go to %v, want both endpoints", got)
 		}
-		s.do(func() { // without outlier detection, nothing is ejected any longer
+		s.do(func() { // without outlier detection, no endpoint stays ejected
 			next := *c.Update
 			next.OutlierDetection = nil
 			c.Update = &next
@@ -184,7 +184,7 @@ func TestEjection(t *testing.T) {
 	})
 }
 
-// TestSameButNote tells another note, which changes nothing else, from any other change.
+// TestSameButNote distinguishes a change of only the note from any other change.
 func TestSameButNote(t *testing.T) {
 	a := leafConfig(cluster.EDS{}, "a")
 	a.Drops = []endpoint.Drop{{Category: "x"}}

@@ -21,7 +21,7 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// fixed is a policy's picker that always has the same result.
+// fixed is a picker that always returns the same result.
 type fixed struct {
 	result balancer.PickResult
 	err    error
@@ -63,14 +63,14 @@ func TestPickAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The picker keeps the Done function and the metadata of the policy below.
+// The picker keeps the Done function and the metadata of the child policy.
 func TestPickKeepsWhatThePolicySays(t *testing.T) {
 	done := 0
 	below := metadata.Pairs("key", "value")
 	child := &fixed{result: balancer.PickResult{Metadata: below, Done: func(balancer.DoneInfo) { done++ }}}
 	p, sc := newClusterPicker(child, "host")
 	ctx := lbtree.WithCall(t.Context(), &lbtree.Call{AutoHostRewrite: true})
-	for range 3 { // one at a time, as the breaker has it
+	for range 3 { // one at a time, which is the breaker's limit
 		r, err := p.Pick(balancer.PickInfo{Ctx: ctx})
 		if err != nil {
 			t.Fatal(err)
@@ -91,8 +91,8 @@ func TestPickKeepsWhatThePolicySays(t *testing.T) {
 	}
 }
 
-// A pick that fails counts no call; its error has the cluster's name and note, unless it is
-// the policy's own status.
+// A failed pick counts no call. Its error has the cluster's name and note, unless it is the
+// policy's own status.
 func TestPickFails(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
@@ -115,7 +115,7 @@ func TestPickFails(t *testing.T) {
 	}
 }
 
-// A control plane's status in a reason does not become that of the call (A54).
+// The status code of a control plane does not become that of the call (A54).
 func TestReasonsAreText(t *testing.T) {
 	leak := fmt.Errorf("config: %w", status.Error(codes.PermissionDenied, "secret"))
 	for _, err := range []error{clusterError("c", leak, leak), clusterError("c", leak, nil)} {
@@ -125,7 +125,7 @@ func TestReasonsAreText(t *testing.T) {
 	}
 }
 
-// A call ends where it began, though the cluster has changed meanwhile.
+// A call ends in the account in which it began, even if the cluster has changed meanwhile.
 func TestCallsEndWhereTheyBegan(t *testing.T) {
 	for name, child := range map[string]*fixed{"alone": {}, "below another": {result: balancer.PickResult{Done: func(balancer.DoneInfo) {}}}} {
 		p, sc := newClusterPicker(child, "")
@@ -141,7 +141,7 @@ func TestCallsEndWhereTheyBegan(t *testing.T) {
 		}
 		p.breaker.End()
 
-		// An old picker counts where the endpoint is now.
+		// An old picker uses the endpoint's current account.
 		if r, err = p.Pick(balancer.PickInfo{Ctx: t.Context()}); err != nil {
 			t.Fatal(err)
 		}
@@ -155,7 +155,8 @@ func TestCallsEndWhereTheyBegan(t *testing.T) {
 	}
 }
 
-// Nothing is dropped before the endpoints are ready: a call that waits is picked for often.
+// The picker drops no calls before the endpoints are ready, because it runs often for a call that
+// waits.
 func TestDropsWait(t *testing.T) {
 	p, _ := newClusterPicker(&fixed{err: balancer.ErrNoSubConnAvailable}, "")
 	p.drops = []endpoint.Drop{{Category: "all", PerMillion: million}}

@@ -21,13 +21,13 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
-// The ways in which programs write a policy of their own.
+// These are the ways in which programs write their own policy.
 const (
 	onBase     = "balancertest_base"
 	onSharding = "balancertest_sharding"
 )
 
-// registerOwn registers these policies. It must be called before any test runs.
+// registerOwn registers these policies. Call it before any test runs.
 func registerOwn() {
 	balancer.Register(base.NewBalancerBuilder(onBase, firstPicker{}, base.Config{}))
 	balancer.Register(shardingBuilder{})
@@ -51,9 +51,9 @@ func (shardingBuilder) Build(cc balancer.ClientConn, o balancer.BuildOptions) ba
 	return endpointsharding.NewBalancer(cc, o, balancer.Get(pickfirst.Name).Build, endpointsharding.Options{})
 }
 
-// leafPolicies are those that grpc-go registers in public packages, and those of programs.
-// Not among them: random_subsetting over ring_hash, whose ring needs grpc-go's own config
-// selector, and autosharding, of which v1.85 has the configuration only.
+// leafPolicies are the policies that grpc-go registers in public packages, and those of programs.
+// Two are left out. The ring of random_subsetting over ring_hash needs grpc-go's own config
+// selector. Of autosharding, v1.85 has only the configuration.
 var leafPolicies = []resource.LBConfig{
 	{Name: "round_robin", Config: `{}`},
 	{Name: "pick_first", Config: `{}`},
@@ -71,8 +71,8 @@ var leafPolicies = []resource.LBConfig{
 	{Name: onSharding, Config: `{}`},
 }
 
-// Each policy carries calls as a leaf, alone and below a locality, and follows the endpoints: to
-// others, to more, and away again.
+// Each policy works as a leaf, both as the only policy and below a locality. It follows the
+// endpoints when they change, increase and decrease.
 func TestLeaves(t *testing.T) {
 	b := startAll(t, 3)
 	for _, leaf := range leafPolicies {
@@ -85,7 +85,8 @@ func TestLeaves(t *testing.T) {
 					w.one(eds(lb, locality("x", 0, 1, servers...)))
 					want := at(servers...)
 					w.until("c", want)
-					// Calls may come to the old endpoints until the new ones are connected, and not after that.
+					// Calls may reach the old endpoints until the new ones are connected, and not
+					// after that.
 					for range 20 {
 						if addr, err := w.call(t.Context(), lbtree.Call{Cluster: "c", HasHash: true}); !want(addr, err) {
 							t.Fatalf("step %d: a call came to %q, %v, after one had come to the new endpoints", i, addr, err)
@@ -97,7 +98,7 @@ func TestLeaves(t *testing.T) {
 	}
 }
 
-// These policies cannot be leaves. Calls fail and say so; they do not hang.
+// These policies cannot be leaves. Calls fail with an error and do not hang.
 func TestNotLeaves(t *testing.T) {
 	b := startAll(t, 1)
 	for _, test := range []struct {

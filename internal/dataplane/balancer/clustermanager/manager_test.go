@@ -40,7 +40,7 @@ func TestCallsGoToTheirCluster(t *testing.T) {
 	}
 }
 
-// A call of which nobody has chosen the route is routed when it is picked for, by the state.
+// If no interceptor has chosen a route, the picker routes the call by the channel's state.
 func TestUnroutedCalls(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
@@ -68,8 +68,8 @@ func TestUnroutedCalls(t *testing.T) {
 	}
 }
 
-// A cluster that cannot be used has its calls fail with the reason, and no other's. The code
-// of a control plane's status does not leak (A54).
+// Calls to an unusable cluster fail with the reason. Other calls do not. The code of a control
+// plane's status does not leak (A54).
 func TestFailedCluster(t *testing.T) {
 	b := startAll(t, 1)
 	w := newWorld(t)
@@ -167,7 +167,8 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-// An endpoint with several addresses is one: the first address that answers is used.
+// An endpoint with several addresses is one endpoint. The policy uses the first address that
+// accepts a connection.
 func TestAddressesOfAnEndpoint(t *testing.T) {
 	b := startAll(t, 2)
 	l := locality("x", 0, 1, b[1])
@@ -186,7 +187,7 @@ func TestAddressesOfAnEndpoint(t *testing.T) {
 	}
 }
 
-// Endpoints come and go, clusters change their policies, and no call fails.
+// Endpoints are added and removed, clusters change their policies, and no call fails.
 func TestChurn(t *testing.T) {
 	b := startAll(t, 6)
 	w := newWorld(t)
@@ -227,7 +228,7 @@ func TestChurn(t *testing.T) {
 	}
 }
 
-// merged puts the endpoints of equal localities together.
+// merged joins the endpoints of equal localities.
 func merged(in []endpoint.Locality) (out []endpoint.Locality) {
 	for _, l := range in {
 		i := 0
@@ -243,7 +244,7 @@ func merged(in []endpoint.Locality) (out []endpoint.Locality) {
 	return out
 }
 
-// All that internal/extensions/lbpolicy renders is run, and uses the endpoints that it is to use.
+// Every policy that internal/extensions/lbpolicy renders runs and uses the intended endpoints.
 func TestEveryPolicy(t *testing.T) {
 	b := startAll(t, 4)
 	in := func(child string) resource.LBConfig {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The first two steps are those of gRFC A115's example.
+// The first two steps are the example of gRFC A115.
 func TestNames(t *testing.T) {
 	var names priorityNames[string]
 	for i, step := range []struct {
@@ -14,7 +14,7 @@ func TestNames(t *testing.T) {
 	}{
 		{[][]string{{"A", "B"}, {"C", "D"}}, []string{"0", "1"}},
 		{[][]string{{"C"}, {"D", "E"}}, []string{"1", "2"}},
-		{[][]string{{"A", "B"}, {"C", "D"}}, []string{"3", "2"}}, // D stays where it is
+		{[][]string{{"A", "B"}, {"C", "D"}}, []string{"3", "2"}}, // D keeps its priority
 		{[][]string{{"D", "A"}, {"C"}}, []string{"3", "2"}},      // both keep something
 		{[][]string{{"C"}, {"A"}}, []string{"2", "3"}},           // they change places
 		{[][]string{{"X"}}, []string{"4"}},

@@ -77,8 +77,8 @@ func (b *bench) set(name string, s connectivity.State) {
 	b.loop.Do(func() { b.children[name].report(balancer.State{ConnectivityState: s, Picker: pickerOf(name)}) })
 }
 
-// expect checks the actions since the last call, the state that was reported last, and the owner of
-// its picker. "" is a picker that queues.
+// expect checks the actions since the last call, the last reported state, and the owner of its
+// picker. "" is a picker that queues.
 func (b *bench) expect(when string, s connectivity.State, from string, log ...string) {
 	b.t.Helper()
 	b.loop.Do(func() {
@@ -94,7 +94,7 @@ func (b *bench) expect(when string, s connectivity.State, from string, log ...st
 }
 
 func wait(d time.Duration) {
-	<-time.NewTimer(d).C // of the clock of synctest
+	<-time.NewTimer(d).C // on the clock of the bubble
 	synctest.Wait()
 }
 
@@ -114,7 +114,7 @@ func TestFailoverAndBack(t *testing.T) {
 		b.expect("a fails", connecting, "", "build b", "configure b")
 		b.set("b", ready)
 		b.expect("b is ready", ready, "b")
-		b.set("a", connecting) // sticky: it has failed since it was good
+		b.set("a", connecting) // sticky: it has failed since it was ready
 		b.expect("a tries again", ready, "b")
 		b.set("a", ready)
 		b.expect("a is back", ready, "a")

@@ -44,7 +44,7 @@ type backend struct {
 	handle atomic.Pointer[func(ctx context.Context) error]
 }
 
-// UnaryCall says which server it is.
+// UnaryCall returns the name of the server.
 func (b *backend) UnaryCall(ctx context.Context, _ *testpb.SimpleRequest) (*testpb.SimpleResponse, error) {
 	b.calls.Add(1)
 	if f := b.handle.Load(); f != nil {
@@ -57,7 +57,7 @@ func (b *backend) UnaryCall(ctx context.Context, _ *testpb.SimpleRequest) (*test
 
 func (b *backend) does(f func(ctx context.Context) error) { b.handle.Store(&f) }
 
-// start makes a server; "" is any port.
+// start starts a server. "" means any port.
 func start(t testing.TB, addr string, opts ...grpc.ServerOption) *backend {
 	t.Helper()
 	if addr == "" {
@@ -110,8 +110,7 @@ func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 	return w
 }
 
-// set changes the configuration, of which calls can be sent to the clusters that targets
-// name; nil: to all.
+// set changes the configuration. Calls can go to the clusters in targets, or to all if it is nil.
 func (w *world) set(clusters map[string]xdsconfig.Cluster, targets ...string) {
 	c := &xdsconfig.Config{Clusters: clusters, Targets: targets, Plugins: w.plugins}
 	if targets == nil {
@@ -153,7 +152,7 @@ func (w *world) to(name string, opts ...grpc.CallOption) string {
 	return addr
 }
 
-// until makes calls to a cluster until one comes to a server that is wanted.
+// until makes calls to a cluster until one of these servers responds.
 func (w *world) until(name string, wanted func(addr string, err error) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
@@ -179,14 +178,14 @@ func at(want ...*backend) func(string, error) bool {
 	}
 }
 
-// roundRobin is xds_wrr_locality of round_robin; round is only that.
+// roundRobin is xds_wrr_locality of round_robin. round is only round_robin.
 var (
 	round      = resource.LBConfig{Name: "round_robin", Config: `{}`}
 	roundRobin = resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: `{"childPolicy":[{"round_robin":{}}]}`}
 	ringHash   = resource.LBConfig{Name: "ring_hash_experimental", Config: `{"minRingSize":1024,"maxRingSize":8388608}`}
 )
 
-// eds is a cluster of localities.
+// eds returns a cluster of localities.
 func eds(lb resource.LBConfig, localities ...endpoint.Locality) xdsconfig.Cluster {
 	return xdsconfig.Cluster{
 		Update: &cluster.Update{Discovery: cluster.EDS{ServiceName: "service"}, LBPolicy: lb, MaxRequests: 1024},
@@ -196,7 +195,7 @@ func eds(lb resource.LBConfig, localities ...endpoint.Locality) xdsconfig.Cluste
 	}
 }
 
-// locality is one with an endpoint for each server.
+// locality returns a locality with an endpoint for each server.
 func locality(region string, priority, weight uint32, servers ...*backend) endpoint.Locality {
 	l := endpoint.Locality{ID: endpoint.LocalityID{Region: region}, Priority: priority, Weight: weight}
 	for _, b := range servers {
@@ -212,7 +211,7 @@ func nowhere(t testing.TB) *backend {
 	return b
 }
 
-// spread counts where n calls go.
+// spread makes n calls and counts them by server.
 func (w *world) spread(n int, call func(i int) lbtree.Call) map[string]int {
 	w.t.Helper()
 	got := make(map[string]int)

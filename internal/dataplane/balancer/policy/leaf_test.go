@@ -43,7 +43,7 @@ func (c *leafChannel) NewSubConn(_ []resolver.Address, opts balancer.NewSubConnO
 
 func (c *leafChannel) ResolveNow(resolver.ResolveNowOptions) { c.resolved++ }
 
-// A careless policy makes a subchannel, has it remain, and goes on reporting.
+// This policy creates a subchannel, does not shut it down, and reports states after its end.
 type careless struct {
 	cc     balancer.ClientConn
 	states []connectivity.State
@@ -120,7 +120,7 @@ func TestLeafLifetime(t *testing.T) {
 	})
 }
 
-// While its configuration is unusable, the states of a policy are ignored.
+// While the configuration is unusable, the host ignores the states of the policy.
 func TestBadLeafConfiguration(t *testing.T) {
 	loop := serial.New(func() {})
 	defer loop.Close(func() {})
@@ -174,7 +174,7 @@ func (*picky) ParseConfig(text json.RawMessage) (serviceconfig.LoadBalancingConf
 	}{}, nil
 }
 
-// A recorder is a policy of some name that records the configurations that it parses.
+// A recorder is a policy that records the configurations that it parses.
 type recorder struct {
 	picky
 	name    string
@@ -188,8 +188,8 @@ func (r *recorder) ParseConfig(text json.RawMessage) (serviceconfig.LoadBalancin
 	return r.picky.ParseConfig(json.RawMessage(`"good"`))
 }
 
-// TestShuffleOfPickFirst expects the leaf to shuffle in place of pick_first, and no other policy
-// to lose its configuration.
+// TestShuffleOfPickFirst expects the leaf to shuffle in place of pick_first. Other policies keep
+// their configuration.
 func TestShuffleOfPickFirst(t *testing.T) {
 	const shuffle = `{"shuffleAddressList":true}`
 	for name, want := range map[string]string{"pick_first": `{}`, "careless": shuffle} {
@@ -207,7 +207,7 @@ func TestShuffleOfPickFirst(t *testing.T) {
 	}
 }
 
-// pick_first's first endpoint is each one as often as its weight demands (A113), within four
+// pick_first chooses each endpoint first as often as its weight demands (A113), within four
 // standard deviations.
 func TestShuffled(t *testing.T) {
 	if config, ok := unshuffled(`{"shuffleAddressList":true}`); !ok || config != `{}` {

@@ -47,7 +47,7 @@ func TestRingPick(t *testing.T) {
 	for _, test := range []struct {
 		states string
 		hash   uint64
-		want   int // the endpoint; -1: the call waits
+		want   int // the endpoint, or -1 if the call waits
 		connected  int // -1: none
 	}{
 		{"rrr", 11, 1, -1},
@@ -79,12 +79,12 @@ func TestRingPick(t *testing.T) {
 	}
 }
 
-// A call without a hash takes the first that is ready, and has one connected on the way
-// there, unless one already is (A76).
+// A call without a hash goes to the first ready endpoint. It connects one of the endpoints before
+// that, unless one is already connecting (A76).
 func TestPickWithoutHash(t *testing.T) {
 	for _, test := range []struct {
 		states string
-		ready  bool // it comes to one that is ready
+		ready  bool // it goes to a ready endpoint
 		connects  bool
 	}{
 		{"rff", true, false}, {"rcc", true, false}, {"ffi", false, true}, {"iii", false, true}, {"ccf", false, false}, {"ici", false, false},
@@ -190,7 +190,7 @@ func naive(r ring, states string, hash uint64, connected *[]int) (endpoint int, 
 	return r[first%len(r)].at, false
 }
 
-// While the configuration is unusable, the states of endpoints are ignored.
+// While the configuration is unusable, the policy ignores the states of endpoints.
 func TestBadRingConfiguration(t *testing.T) {
 	var got balancer.State
 	p := newRingHash(&lbtree.Env{State: new(lbtree.State)}, func(s balancer.State) { got = s })

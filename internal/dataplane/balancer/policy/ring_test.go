@@ -53,7 +53,7 @@ func TestRing(t *testing.T) {
 	}
 }
 
-// The entries are at the hashes that Envoy gives them: of "<address>_<number>".
+// The entries have the same hashes as in Envoy: of "<address>_<number>".
 func TestRingHashes(t *testing.T) {
 	r := newRing([]spot{{"127.0.0.1:80", 1}}, 3, 4096)
 	for i := range 3 {
@@ -66,7 +66,7 @@ func TestRingHashes(t *testing.T) {
 
 func TestRingDoesNotDependOnOrder(t *testing.T) {
 	spots := []spot{{"a", 1}, {"b", 3}, {"c", 2}}
-	want := newRing(spots, 100, 7) // not all get whole entries
+	want := newRing(spots, 100, 7) // some get a fraction of an entry
 	for range 20 {
 		mixed := slices.Clone(spots)
 		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 )
 
-// A channel notes which subchannels its policies make, connect and close, by address.
+// A channel records the subchannels that its policies create, connect and close, by address.
 type channel struct {
 	balancer.ClientConn
 
@@ -43,7 +43,7 @@ func (c *channel) NewSubConn(addrs []resolver.Address, o balancer.NewSubConnOpti
 	return s, nil
 }
 
-// A bench has a ring of endpoints on a channel.
+// A bench is a ring of endpoints on a channel.
 type bench struct {
 	*testing.T
 
@@ -92,7 +92,7 @@ func (b *bench) of(addr string) *subConn {
 	return nil
 }
 
-// wants checks which addresses there are subchannels for, in order, and the state.
+// wants checks the addresses of the subchannels, in order, and the state.
 func (b *bench) wants(when string, state connectivity.State, addrs ...string) {
 	b.Helper()
 	var open []string
@@ -188,7 +188,7 @@ func TestFirstIsConnected(t *testing.T) {
 	b.wants("the second fails", connectivity.Connecting, "b", "a")
 }
 
-// TestHopeless expects pickers to give up only when every endpoint has failed.
+// TestHopeless expects pickers to fail calls only when every endpoint has failed.
 func TestHopeless(t *testing.T) {
 	b := newBench(t, "a", "b")
 	check := func(when string, want bool) {

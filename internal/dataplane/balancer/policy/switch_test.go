@@ -54,7 +54,7 @@ func (th *theatre) child(env *lbtree.Env, report lbtree.Report) *Switch {
 // top reports to the theatre.
 func (th *theatre) top(s balancer.State) { th.reported = s }
 
-// expect checks the state that was reported last, and whose picker it has.
+// expect checks the last reported state and the owner of its picker.
 func (th *theatre) expect(t *testing.T, when string, s connectivity.State, from string) {
 	t.Helper()
 	var got string
@@ -66,7 +66,7 @@ func (th *theatre) expect(t *testing.T, when string, s connectivity.State, from 
 	}
 }
 
-// target is one with an endpoint.
+// target returns a target with one endpoint.
 func target(name, config string) lbtree.Target {
 	return lbtree.Target{
 		Policy: resource.LBConfig{Name: name, Config: config}, Localities: []lbtree.Locality{at("x", 1)},
@@ -104,7 +104,7 @@ func TestSwitch(t *testing.T) {
 	th.expect(t, "the second connects", ready, "one")
 	second.state(connecting)
 	th.expect(t, "it still does", ready, "one")
-	first.state(connecting) // it is of no more use than the second
+	first.state(connecting) // it is as unused as the second
 	if !first.closed {
 		t.Error("the first is not closed")
 	}
@@ -114,7 +114,7 @@ func TestSwitch(t *testing.T) {
 	th.expect(t, "the second is ready", ready, "two")
 
 	s.Update(target("one", ""))
-	s.Update(target("two", "")) // before the third is done
+	s.Update(target("two", "")) // before the third has reported
 	third, fourth := th.puppets[2], th.puppets[3]
 	if !third.closed || second.closed {
 		t.Error("the third is not needed; the second still is")
@@ -134,7 +134,7 @@ func TestSwitch(t *testing.T) {
 	th.expect(t, "with endpoints again", connecting, "")
 }
 
-// TestSwitchExitsIdle expects ExitIdle to reach the policy in use and the one that replaces it.
+// TestSwitchExitsIdle expects ExitIdle to reach both the policy in use and its replacement.
 func TestSwitchExitsIdle(t *testing.T) {
 	th := new(theatre)
 	s := th.child(nil, th.top)
