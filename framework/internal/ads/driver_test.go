@@ -29,7 +29,7 @@ var (
 // them follow. The network opens streams and takes requests at once. Events:
 //
 //	client [delta|auto]               a new client, for the state of the world by default
-//	subscribe TYPE NAME...            unsubscribe, forget, overdue and answered likewise
+//	subscribe TYPE NAME...            unsubscribe, forget, repeat and answered likewise
 //	renew, release                    the server is no longer in use
 //	response TYPE version=V nonce=N   with "NAME", "NAME=VERSION", "NAME=(VERSION, heartbeat, alias NAME)",
 //	                                  "NAME=invalid", "NAME=error" or "NAME=removed" for each resource, "nack=REASON"
@@ -151,7 +151,7 @@ func (r *rig) event(verb string, args []datadriven.CmdArg) {
 		for _, a := range args {
 			r.m = newRigOf(r.t, map[string]Protocol{"delta": Delta, "auto": Auto}[a.Key]).m
 		}
-	case "subscribe", "unsubscribe", "forget", "overdue", "answered":
+	case "subscribe", "unsubscribe", "forget", "repeat", "answered":
 		for _, a := range args[1:] {
 			r.change(Change{Op: ops[verb], Type: typeNamed(args[0].Key), Name: a.Key})
 		}
@@ -182,7 +182,7 @@ func typeNamed(name string) *resource.Descriptor {
 	return map[string]*resource.Descriptor{"cluster": clusters, "endpoint": endpoints}[name]
 }
 
-var ops = map[string]Op{"subscribe": Subscribe, "unsubscribe": Unsubscribe, "forget": Forget, "overdue": Repeat, "answered": Answered}
+var ops = map[string]Op{"subscribe": Subscribe, "unsubscribe": Unsubscribe, "forget": Forget, "repeat": Repeat, "answered": Answered}
 
 func (r *rig) change(c Change) { r.handle(func() { r.m.Change(c, r.now) }) }
 

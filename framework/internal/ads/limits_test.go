@@ -232,7 +232,7 @@ func TestLongListsLeaveInSeveralRequests(t *testing.T) {
 		t.Errorf("the second request has %d names, want the last one", len(s.Subscribe))
 	}
 	r.one("wait 1s", "response cluster nonce=1")
-	sends := r.run("overdue cluster a"+long+" b"+long+" c"+long, "wait 1s")
+	sends := r.run("repeat cluster a"+long+" b"+long+" c"+long, "wait 1s")
 	if len(sends) != 2 || sends[0].Repeated != 2 || sends[1].Repeated != 1 || len(sends[1].Subscribe) != 1 {
 		t.Errorf("%d requests repeat the names, want one with 2 names and one with the last", len(sends))
 	}
@@ -262,7 +262,7 @@ func TestOverdueNamesShareRequests(t *testing.T) {
 	names := numbered("%d", 10_000)
 	r.run(subscribe("endpoint", names...))
 	r.run("wait 7.5s")
-	for i, s := range append(r.run("overdue endpoint "+strings.Join(names[:100], " ")), r.run("wait 20m")...) {
+	for i, s := range append(r.run("repeat endpoint "+strings.Join(names[:100], " ")), r.run("wait 20m")...) {
 		if len(s.Names) != len(names) || s.Repeated != 100 || s.Reject != "" {
 			t.Errorf("request %d has %d names, %d of them overdue, want %d and 100", i, len(s.Names), s.Repeated, len(names))
 		}

@@ -12,7 +12,7 @@ import (
 // A response with everything, as it was or new.
 func BenchmarkResponse(b *testing.B) {
 	const n = 10_000
-	types, err := resource.NewSet(complete)
+	types, err := resource.NewSet(clusters)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func BenchmarkResponse(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		m.Watch(complete, dc.Name, new(watcher), now)
+		m.Watch(clusters, dc.Name, new(watcher), now)
 		results[i] = Result{Name: dc.Name, Update: u}
 	}
 	received := func(resp *Response) {
@@ -33,7 +33,7 @@ func BenchmarkResponse(b *testing.B) {
 		ready := m.Ready()
 		ready.Clear()
 	}
-	received(&Response{Type: complete, Results: results})
+	received(&Response{Type: clusters, Results: results})
 	unchanged := make([]Unchanged, n)
 	for i := range unchanged {
 		unchanged[i] = Unchanged{Update: results[i].Update, Record: results[i].Record}
@@ -41,13 +41,13 @@ func BenchmarkResponse(b *testing.B) {
 	b.Run("unchanged", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			received(&Response{Type: complete, Unchanged: unchanged, Version: "2"})
+			received(&Response{Type: clusters, Unchanged: unchanged, Version: "2"})
 		}
 	})
 	b.Run("results", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			received(&Response{Type: complete, Results: results})
+			received(&Response{Type: clusters, Results: results})
 		}
 	})
 }

@@ -45,19 +45,14 @@ func (r *rig) wantsCounts(want ...Count) {
 func TestCounts(t *testing.T) {
 	r := newRig(t)
 	r.wantsCounts()
-	r.watch(partial, "a")
-	b := r.watch(partial, "b")
-	r.gather(complete, "*")
-	r.wantsCounts(Count{partial, Requested, false, 2})
-	r.delta(ok(r.update("a", "1")), r.bad("b", "bad"))
-	r.respond(complete, ok(r.update("member", "1")))
-	r.wantsCounts(Count{complete, Acked, true, 1}, Count{partial, Acked, true, 1}, Count{partial, Nacked, false, 1})
-	r.delta(r.bad("a", "bad"))
-	r.respond(complete)
-	r.wantsCounts(Count{partial, Nacked, false, 1}, Count{partial, Nacked, true, 1})
-	r.delta(r.removed("a"))
-	r.cancel(partial, "b", b)
-	r.wantsCounts(Count{partial, DoesNotExist, true, 1})
+	r.run("watch endpoint a", "watch endpoint b", "watch cluster *")
+	r.wantsCounts(Count{endpoints, Requested, false, 2})
+	r.run("response endpoint a=1 b=invalid", "response cluster member=1")
+	r.wantsCounts(Count{clusters, Acked, true, 1}, Count{endpoints, Acked, true, 1}, Count{endpoints, Nacked, false, 1})
+	r.run("response endpoint a=invalid", "response cluster")
+	r.wantsCounts(Count{endpoints, Nacked, false, 1}, Count{endpoints, Nacked, true, 1})
+	r.run("response endpoint a=removed", "cancel endpoint b")
+	r.wantsCounts(Count{endpoints, DoesNotExist, true, 1})
 	for range r.m.Counts() { // an iteration may end early
 		break
 	}
@@ -67,20 +62,15 @@ func TestCounts(t *testing.T) {
 // resource_timer_is_transient_error is counted as such.
 func TestCountsWithServerFeatures(t *testing.T) {
 	r := newRig(t, feature.FailOnDataErrors, feature.ResourceTimerIsTransientError)
-	r.watch(partial, "a")
-	r.watch(partial, "b")
-	r.do(evAsked{0, partial, []string{"b"}})
-	r.delta(ok(r.update("a", "1")))
-	r.delta(r.removed("a"))
-	r.now = r.now.Add(ResourceTimeoutTransient)
-	r.do(evTick{})
-	r.wantsCounts(Count{partial, DoesNotExist, false, 1}, Count{partial, Timeout, false, 1})
+	r.run("watch endpoint a", "watch endpoint b", "requested endpoint b")
+	r.run("response endpoint a=1", "response endpoint a=removed", "wait 30s")
+	r.wantsCounts(Count{endpoints, DoesNotExist, false, 1}, Count{endpoints, Timeout, false, 1})
 }
 
 // An entry has the time of its error, and of no error that is over.
 func TestTimeOfAnError(t *testing.T) {
 	r := newRig(t)
-	r.watch(partial, "a")
+	r.run("watch endpoint a")
 	at := func(want time.Time) {
 		t.Helper()
 		if got := r.entry("a").FailedAt; !got.Equal(want) {
@@ -88,14 +78,13 @@ func TestTimeOfAnError(t *testing.T) {
 		}
 	}
 	at(time.Time{})
-	for i, result := range []Result{r.bad("a", "bad"), r.bad("a", "bad"), r.removed("a"), {Name: name(t, "a"), Error: &ServerError{Code: 14}}} {
-		r.now = time.Unix(100+int64(i), 0)
-		r.delta(result)
+	for _, result := range []string{"a=invalid", "a=invalid", "a=removed", "a=(error, 14)"} {
+		r.run("wait 1s", "response endpoint "+result)
 		at(r.now)
 	}
-	r.delta(ok(r.update("a", "1")))
+	r.run("response endpoint a=1")
 	at(time.Time{})
-	r.do(evLost{Err: errors.New("unreachable")})
+	r.run("ended refused")
 	if e := r.entry("a"); !errors.Is(e.Err, resource.ErrTransport) {
 		t.Errorf("error = %v, want that of the transport", e.Err)
 	}
