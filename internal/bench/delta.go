@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 )
 
 func deltaRows(ctx context.Context) (rows []Row, err error) {
@@ -36,10 +38,10 @@ func deltaRows(ctx context.Context) (rows []Row, err error) {
 // delta measures the change of one assignment. It subtracts the cost of the commands to the
 // control plane, which is of the same size.
 func delta(ctx context.Context, srv *server, k kind, n int) (time.Duration, error) {
-	command, err := each(ctx, srv, k, n, true, change{"", func(int) string { return "again cluster" }, -1, 0, true})
+	command, err := each(ctx, srv, k, n, true, change{"", func(int) error { return srv.Call("Again", resourcev3.ClusterType, nil) }, -1, 0, true})
 	if err != nil {
 		return 0, err
 	}
-	all, err := each(ctx, srv, k, n, true, change{"", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 0, false})
+	all, err := each(ctx, srv, k, n, true, change{"", func(i int) error { return srv.touch(resourcev3.EndpointType, i) }, n, 0, false})
 	return all - command, err
 }

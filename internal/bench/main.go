@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/pprof"
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // A Row is one measurement and its bound.
@@ -40,49 +42,34 @@ func main() {
 	profile := flag.String("cpuprofile", "", "write a processor profile of the measurements to this file")
 	out := flag.String("json", "", "write the figures to this file too")
 	flag.Parse()
-	run := func(ctx context.Context) (bool, error) {
-		return profiled(*profile, func() (bool, error) { return measure(ctx, *rows, *out, os.Stdout) })
-	}
-	if *serve {
-		run = func(ctx context.Context) (bool, error) { return true, serveCommands(ctx, os.Stdin, os.Stdout) }
-	}
-	os.Exit(exit(run))
-}
-
-// exit runs f until it is done or interrupted, and returns the exit code.
-func exit(f func(ctx context.Context) (bool, error)) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	ok, err := f(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-	}
-	if err != nil || !ok {
-		return 1
-	}
-	return 0
+	process.Main("bench", func(ctx context.Context) error {
+		if *serve {
+			return servePlane(ctx)
+		}
+		return profiled(*profile, func() error { return measure(ctx, *rows, *out, os.Stdout) })
+	})
 }
 
 // profiled runs f, under the profiler if there is a file for it.
-func profiled(file string, f func() (bool, error)) (bool, error) {
+func profiled(file string, f func() error) error {
 	if file == "" {
 		return f()
 	}
 	out, err := os.Create(file)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer func() { _ = out.Close() }()
 	if err := pprof.StartCPUProfile(out); err != nil {
-		return false, err
+		return err
 	}
 	defer pprof.StopCPUProfile()
 	return f()
 }
 
-func measure(ctx context.Context, which, out string, w io.Writer) (bool, error) {
+func measure(ctx context.Context, which, out string, w io.Writer) error {
 	var all []Row
-	ok := true
+	var missed error
 	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	fmt.Fprintf(w, "%s, %s, %d processors, %s\n\n", runtime.Version(), runtime.GOARCH, runtime.GOMAXPROCS(0), time.Now().Format(time.DateOnly))
 	fmt.Fprintln(table, "row\tours\tbeside\t\tratio\tbound\t\tfloor")
@@ -92,26 +79,27 @@ func measure(ctx context.Context, which, out string, w io.Writer) (bool, error) 
 		}
 		rows, err := m.run(ctx)
 		if err != nil {
-			return false, fmt.Errorf("%s: %w", m.name, err)
+			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		for _, r := range rows {
-			r.judge()
-			ok = ok && r.OK
+			if r.judge(); !r.OK {
+				missed = process.ErrMissed
+			}
 			all = append(all, r)
 			fmt.Fprintln(table, r)
 		}
 		if err := table.Flush(); err != nil {
-			return false, err
+			return err
 		}
 	}
 	if out == "" {
-		return ok, nil
+		return missed
 	}
 	data, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
-		return false, err
+		return err
 	}
-	return ok, os.WriteFile(out, append(data, '\n'), 0o600)
+	return errors.Join(os.WriteFile(out, append(data, '\n'), 0o600), missed)
 }
 
 // judge fills in the ratio and whether the bound is kept.

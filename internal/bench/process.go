@@ -21,11 +21,12 @@ func startServer(ctx context.Context, resources int) (*server, error) {
 		return nil, err
 	}
 	s := &server{Child: c}
-	if s.addr, err = s.Line(); err != nil {
-		return nil, err
-	}
-	err = s.Do("fill %d", resources)
-	return s, err
+	return s, s.Call("Fill", resources, &s.addr)
+}
+
+// touch changes a resource.
+func (s *server) touch(url string, number int) error {
+	return s.Call("Touch", Resource{url, number}, nil)
 }
 
 // spent is the processor time that f needs, garbage that it leaves included.

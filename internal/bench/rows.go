@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"time"
 
+	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
+
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
@@ -91,7 +93,7 @@ const changes = 20
 // A change is an action of the control plane, and the sign by which a client has seen it.
 type change struct {
 	name    string
-	command func(i int) string
+	command func(i int) error
 	first   int // the watcher of resource 0; -1: none is told
 	bound   float64
 	silent  bool // the client hears nothing of it
@@ -119,7 +121,7 @@ func each(ctx context.Context, srv *server, k kind, n int, delta bool, c change)
 			if c.first >= 0 {
 				told = s.got[c.first+at].Load()
 			}
-			if err := srv.Do("%s", c.command(at)); err != nil {
+			if err := c.command(at); err != nil {
 				return 0, err
 			}
 			if c.first >= 0 {
@@ -142,9 +144,9 @@ func changeRows(ctx context.Context) (rows []Row, err error) {
 	const n = 10_000
 	err = within(ctx, n, func(ctx context.Context, srv *server) error {
 		for _, c := range []change{
-			{"one cluster of 10000 changes", func(i int) string { return fmt.Sprintf("touch cluster %d", i) }, 0, 0.35, false},
-			{"one assignment of 10000 changes, all sent", func(i int) string { return fmt.Sprintf("touch endpoint %d", i) }, n, 0.35, false},
-			{"the same 10000 assignments again", func(int) string { return "again endpoint" }, -1, 0.35, false},
+			{"one cluster of 10000 changes", func(i int) error { return srv.touch(resourcev3.ClusterType, i) }, 0, 0.35, false},
+			{"one assignment of 10000 changes, all sent", func(i int) error { return srv.touch(resourcev3.EndpointType, i) }, n, 0.35, false},
+			{"the same 10000 assignments again", func(int) error { return srv.Call("Again", resourcev3.EndpointType, nil) }, -1, 0.35, false},
 		} {
 			spent := make(map[kind]time.Duration)
 			for _, k := range []kind{ours, skipping, nothing} {
@@ -197,18 +199,10 @@ func cancelRow(ctx context.Context) ([]Row, error) {
 	return []Row{{Name: "10000 watches cancelled", Unit: "ms", Ours: milliseconds(spentBy[ours]), Peer: milliseconds(spentBy[plain]), Beside: "minimal", Bound: 10}}, err
 }
 
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 func memoryRow(ctx context.Context) (rows []Row, err error) {
 	const n = 10_000
 	err = within(ctx, n, func(ctx context.Context, srv *server) error {
-		before := heap()
+		before := process.Memory().HeapAlloc
 		s, err := newSubject(ctx, ours, srv.addr, n, false)
 		if err != nil {
 			return err
@@ -219,7 +213,7 @@ func memoryRow(ctx context.Context) (rows []Row, err error) {
 		}
 		settle := time.NewTimer(500 * time.Millisecond)
 		<-settle.C
-		kept := float64(heap()-before) / (2 * n)
+		kept := float64(process.Memory().HeapAlloc-before) / (2 * n)
 		rows = []Row{{Name: "heap kept for a resource and its watcher", Unit: "B", Ours: kept, Bound: 1300}}
 		runtime.KeepAlive(s)
 		return nil

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
-	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,83 +16,77 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 const nodeID = "bench"
 
-// A plane is the control plane's side: a snapshot that commands change.
+// A plane is the control plane's side: a snapshot that calls change.
 type plane struct {
+	addr      string
 	cache     cachev3.SnapshotCache
 	clusters  []types.Resource
 	endpoints []types.Resource
 	version   map[string]int // by type URL
 }
 
-// serveCommands is the process of the control plane. A line of in is a command, each
-// is answered by a line of out:
-//
-//	fill N       N clusters and N assignments of ten endpoints; nothing is sent before
-//	touch T I    changes the resource with number I of type T ("cluster", "endpoint")
-//	again T      a new version of a type, with the resources that it had
-func serveCommands(ctx context.Context, in io.Reader, out io.Writer) error {
+// servePlane is the process of the control plane.
+func servePlane(ctx context.Context) error {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	p := &plane{cache: cachev3.NewSnapshotCache(false, cachev3.IDHash{}, nil), version: make(map[string]int)}
+	p := &plane{
+		addr: lis.Addr().String(), cache: cachev3.NewSnapshotCache(false, cachev3.IDHash{}, nil), version: make(map[string]int),
+	}
 	g := grpc.NewServer()
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, p.cache, nil))
 	go func() { _ = g.Serve(lis) }()
 	defer g.Stop()
-	fmt.Fprintln(out, lis.Addr())
-	for lines := bufio.NewScanner(in); lines.Scan(); {
-		if err := p.command(ctx, strings.Fields(lines.Text())); err != nil {
-			return err
-		}
-		fmt.Fprintln(out, "done")
-	}
-	return nil
+	return process.Serve(p)
 }
 
-func (p *plane) command(ctx context.Context, words []string) error {
-	if len(words) < 2 {
-		return fmt.Errorf("what is %q?", words)
+// Fill makes n clusters and n assignments of ten endpoints. Nothing is sent before. It returns the
+// address of the control plane.
+func (p *plane) Fill(n int, addr *string) error {
+	for i := range n {
+		p.clusters = append(p.clusters, newCluster(i, 1000))
+		p.endpoints = append(p.endpoints, newAssignment(i, 8000))
 	}
-	var i int
-	url := map[string]string{"cluster": resourcev3.ClusterType, "endpoint": resourcev3.EndpointType}[words[1]]
-	switch words[0] {
-	case "fill":
-		if _, err := fmt.Sscan(words[1], &i); err != nil {
-			return err
-		}
-		for n := range i {
-			p.clusters = append(p.clusters, newCluster(n, 1000))
-			p.endpoints = append(p.endpoints, newAssignment(n, 8000))
-		}
-	case "touch":
-		if _, err := fmt.Sscan(words[2], &i); err != nil {
-			return err
-		}
-		p.version[url]++
-		if v := p.version[url]; url == resourcev3.ClusterType {
-			p.clusters[i] = newCluster(i, uint32(1000+v)) //nolint:gosec // a small count
-		} else {
-			p.endpoints[i] = newAssignment(i, uint32(8000+v)) //nolint:gosec // a small count
-		}
-	case "again":
-		p.version[url]++
-	default:
-		return fmt.Errorf("what is %q?", words)
-	}
-	return p.publish(ctx)
+	*addr = p.addr
+	return p.publish()
 }
 
-func (p *plane) publish(ctx context.Context) error {
+// A Resource is one of a type, by its number.
+type Resource struct {
+	URL    string
+	Number int
+}
+
+// Touch changes a resource.
+func (p *plane) Touch(r Resource, _ *struct{}) error {
+	p.version[r.URL]++
+	if v := p.version[r.URL]; r.URL == resourcev3.ClusterType {
+		p.clusters[r.Number] = newCluster(r.Number, uint32(1000+v)) //nolint:gosec // a small count
+	} else {
+		p.endpoints[r.Number] = newAssignment(r.Number, uint32(8000+v)) //nolint:gosec // a small count
+	}
+	return p.publish()
+}
+
+// Again makes a new version of a type, with the resources that it had.
+func (p *plane) Again(url string, _ *struct{}) error {
+	p.version[url]++
+	return p.publish()
+}
+
+func (p *plane) publish() error {
 	var s cachev3.Snapshot
 	for url, resources := range map[string][]types.Resource{resourcev3.ClusterType: p.clusters, resourcev3.EndpointType: p.endpoints} {
 		s.Resources[cachev3.GetResponseType(url)] = cachev3.NewResources(fmt.Sprint(p.version[url]), resources)
 	}
-	return p.cache.SetSnapshot(ctx, nodeID, &s)
+	return p.cache.SetSnapshot(context.Background(), nodeID, &s)
 }
 
 func clusterName(i int) string { return fmt.Sprintf("cluster-%06d", i) }

@@ -92,7 +92,7 @@ func (s *subject) settled(ctx context.Context, k kind, srv *server) error {
 		return err
 	}
 	// The last answers to a burst, and whatever is put off.
-	if err := srv.Do("touch cluster 0"); err != nil {
+	if err := srv.touch(resourcev3.ClusterType, 0); err != nil {
 		return err
 	}
 	if k != nothing {

@@ -10,7 +10,7 @@ import (
 type attack struct {
 	name string
 	// watches are the client's before the attack.
-	watches []watch
+	watches []Watch
 	// delta chooses the incremental variant of the protocol.
 	delta bool
 	// compress has the hostile control plane compress responses with gzip.
@@ -28,11 +28,11 @@ type attack struct {
 	cpu, delay time.Duration
 }
 
-// A watch is one subscription of the client.
-type watch struct {
-	message    string // the full name of the resource's message
-	name       string
-	collection bool // name is that of a collection
+// A Watch is one subscription of the client.
+type Watch struct {
+	Message    string // the full name of the resource's message
+	Name       string
+	Collection bool // Name is that of a collection
 }
 
 // Default bounds.
@@ -85,7 +85,7 @@ func allAttacks() []attack {
 func on(message, name string) func(title, rejected string, body func() []byte) attack {
 	return func(title, rejected string, body func() []byte) attack {
 		return attack{
-			name: title, rejected: rejected, watches: []watch{{message: message, name: name}},
+			name: title, rejected: rejected, watches: []Watch{{Message: message, Name: name}},
 			run: func(ctx context.Context, s *scene) error {
 				return s.send(ctx, message, append(text(1, name), body()...))
 			},

@@ -12,9 +12,9 @@ const largest = 256 << 20
 
 // clusterAttacks are attacks by clusters, and by many resources.
 func clusterAttacks() []attack {
-	watched := []watch{{message: clusterMessage, name: "c"}}
-	everything := []watch{{message: clusterMessage, name: "*", collection: true}}
-	attackOf := func(name, rejected string, watches []watch, bodies func() [][]byte) attack {
+	watched := []Watch{{Message: clusterMessage, Name: "c"}}
+	everything := []Watch{{Message: clusterMessage, Name: "*", Collection: true}}
+	attackOf := func(name, rejected string, watches []Watch, bodies func() [][]byte) attack {
 		return attack{name: name, watches: watches, rejected: rejected, run: func(ctx context.Context, s *scene) error {
 			return s.send(ctx, clusterMessage, bodies()...)
 		}}

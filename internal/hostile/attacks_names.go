@@ -14,7 +14,7 @@ func nameAttacks() []attack {
 	member := func(i int) []byte { return text(1, fmt.Sprintf("%s%d", glob, i)) }
 	return []attack{
 		{
-			name: "alternating names", watches: []watch{{message: endpointMessage, name: "e"}},
+			name: "alternating names", watches: []Watch{{Message: endpointMessage, Name: "e"}},
 			run: func(ctx context.Context, s *scene) error {
 				for i := range 2000 {
 					list := make([][]byte, 0, 10)
@@ -29,7 +29,7 @@ func nameAttacks() []attack {
 			},
 		},
 		{
-			name: "alternating members of a glob", peak: 4*40<<20 + maxPeak, watches: []watch{{message: endpointMessage, name: glob + "*", collection: true}}, rejected: "member",
+			name: "alternating members of a glob", peak: 4*40<<20 + maxPeak, watches: []Watch{{Message: endpointMessage, Name: glob + "*", Collection: true}}, rejected: "member",
 			run: func(ctx context.Context, s *scene) error {
 				for i := range 30 {
 					list := make([][]byte, 0, 10_000)
@@ -44,15 +44,15 @@ func nameAttacks() []attack {
 			},
 		},
 		{
-			name: "members without end", peak: 4*42<<20 + maxPeak, delta: true, watches: []watch{{message: clusterMessage, name: "*", collection: true}}, rejected: "member",
+			name: "members without end", peak: 4*42<<20 + maxPeak, delta: true, watches: []Watch{{Message: clusterMessage, Name: "*", Collection: true}}, rejected: "member",
 			run: deltaMembers(edsCluster),
 		},
 		{
-			name: "invalid members without end", peak: 4*24<<20 + maxPeak, delta: true, watches: []watch{{message: clusterMessage, name: "*", collection: true}}, rejected: "member",
+			name: "invalid members without end", peak: 4*24<<20 + maxPeak, delta: true, watches: []Watch{{Message: clusterMessage, Name: "*", Collection: true}}, rejected: "member",
 			run: deltaMembers(func(name string) []byte { return append(text(1, name), field(4, []byte{8, 200, 1})...) }),
 		},
 		{
-			name: "removals of unknown names", delta: true, watches: []watch{{message: clusterMessage, name: "c"}},
+			name: "removals of unknown names", delta: true, watches: []Watch{{Message: clusterMessage, Name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
 				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
 				for i, n := 0, 0; n < usual; i++ {
@@ -64,7 +64,7 @@ func nameAttacks() []attack {
 			},
 		},
 		{
-			name: "tiny resources", delta: true, rejected: "holds no resource", watches: []watch{{message: clusterMessage, name: "c"}},
+			name: "tiny resources", delta: true, rejected: "holds no resource", watches: []Watch{{Message: clusterMessage, Name: "c"}},
 			run: func(ctx context.Context, s *scene) error {
 				resp := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: typeURLPrefix + clusterMessage}
 				for i, n := 0, 0; n < usual; i++ {

@@ -108,7 +108,7 @@ func listAttacks() []attack {
 	const listMessage, list = "envoy.config.cluster.v3.ClusterCollection", "xdstp:///envoy.config.cluster.v3.ClusterCollection/l"
 	attackOf := func(name, rejected string, body func() []byte) attack {
 		return attack{
-			name: name, rejected: rejected, watches: []watch{{message: clusterMessage, name: list, collection: true}},
+			name: name, rejected: rejected, watches: []Watch{{Message: clusterMessage, Name: list, Collection: true}},
 			run: func(ctx context.Context, s *scene) error {
 				// The message around a list collection names it.
 				inner := append(text(1, typeURLPrefix+listMessage), field(2, body())...)

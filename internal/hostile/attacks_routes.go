@@ -41,7 +41,7 @@ func routeAttacks() []attack {
 				return hashRewrite(costlyRegex(i))
 			}))))
 		}),
-		{name: "60 KiB of unasked regexes", watches: []watch{{message: routeMessage, name: "r"}}, run: func(ctx context.Context, s *scene) error {
+		{name: "60 KiB of unasked regexes", watches: []Watch{{Message: routeMessage, Name: "r"}}, run: func(ctx context.Context, s *scene) error {
 			return s.send(ctx, routeMessage, append(text(1, "other"), costlyRoutes()...))
 		}},
 		attackOf("60 KiB of regexes", "regular expressions", costlyRoutes),

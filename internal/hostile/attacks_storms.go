@@ -18,7 +18,7 @@ const stormCPU = 2 * time.Second
 
 // stormAttacks are attacks by control planes that send again and again.
 func stormAttacks() []attack {
-	watched := []watch{{message: clusterMessage, name: "c"}}
+	watched := []Watch{{Message: clusterMessage, Name: "c"}}
 	// Each content has 1,000 clusters, and an invalid one that is watched.
 	content := func(i int) [][]byte {
 		list := make([][]byte, 0, 1001)
@@ -95,7 +95,7 @@ func (s *scene) drain(stop <-chan struct{}) {
 
 // compressedAttacks are attacks by responses that gzip makes small.
 func compressedAttacks() []attack {
-	watched := []watch{{message: clusterMessage, name: "c"}}
+	watched := []Watch{{Message: clusterMessage, Name: "c"}}
 	zeros := func(size int) *discoveryv3.DiscoveryResponse {
 		return response(clusterMessage, append(edsCluster("c"), field(1000, make([]byte, size))...))
 	}

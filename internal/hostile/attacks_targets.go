@@ -47,21 +47,24 @@ func targetAttacks() []attack {
 			}
 			s.wire += usual
 			s.load.Instruct(time.Second, names...)
-			if _, err := s.order(order{Do: "count"}); err != nil {
+			if err := s.child.Call("Count", nil, nil); err != nil {
 				return err
 			}
 			err := s.load.Await(ctx, func(reports []fakelrs.Report) bool { return len(reports) > 3 })
 			if err != nil {
 				return err
 			}
-			r, err := s.order(order{Do: "counted"})
-			if err == nil && r.Delay > maxCount {
-				err = fmt.Errorf("counting a call took %v; must take at most %v", r.Delay, maxCount)
+			var delay time.Duration
+			if err := s.child.Call("Counted", nil, &delay); err != nil {
+				return err
+			}
+			if delay > maxCount {
+				err = fmt.Errorf("counting a call took %v; must take at most %v", delay, maxCount)
 			}
 			return err
 		}, after: func(ctx context.Context, s *scene) error {
 			s.load.Instruct(time.Second, "other-1") // in the place of the long list
-			if _, err := s.order(order{Do: "count"}); err != nil {
+			if err := s.child.Call("Count", nil, nil); err != nil {
 				return err
 			}
 			before := len(s.load.Reports())
@@ -69,8 +72,7 @@ func targetAttacks() []attack {
 			if err != nil {
 				return err
 			}
-			_, err = s.order(order{Do: "counted"})
-			return err
+			return s.child.Call("Counted", nil, nil)
 		}},
 	}
 }
@@ -88,7 +90,7 @@ func aggregate(name string, below []byte) []byte {
 // target has the client open a channel whose routes lead to clusters. It sends those that
 // there are until a call fails: with a part of the error, or because none is usable.
 func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, failure string) error {
-	if _, err := s.order(order{Do: "dial"}); err != nil {
+	if err := s.child.Call("Dial", nil, nil); err != nil {
 		return err
 	}
 	if _, err := s.until(ctx, "request for the Listener", func(r request) bool { return slices.Contains(r.names, "svc") }); err != nil {
@@ -111,18 +113,18 @@ func (s *scene) target(ctx context.Context, routed []string, clusters [][]byte, 
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
 	go func() { ended <- s.supply(ctx, answer, stop) }()
-	r, err := s.order(order{Do: "call"})
+	var outcome string
+	err = s.child.Call("Call", nil, &outcome)
 	close(stop)
 	switch sent := <-ended; {
 	case err != nil:
 		return err
 	case sent != nil:
 		return sent
-	case r.Text == "" || !strings.Contains(r.Text, failure):
-		return fmt.Errorf("a call failed with %q; want %q in it", r.Text, failure)
+	case outcome == "" || !strings.Contains(outcome, failure):
+		return fmt.Errorf("a call failed with %q; want %q in it", outcome, failure)
 	}
-	_, err = s.order(order{Do: "hang up"})
-	return err
+	return s.child.Call("HangUp", nil, nil)
 }
 
 // supply answers each subscription to clusters until stop is closed.

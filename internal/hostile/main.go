@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -20,21 +18,13 @@ func main() {
 	victimOf := flag.String("victim", "", "be the client: addresses of the hostile and the second control plane (for the command itself)")
 	delta := flag.Bool("delta", false, "with -victim: use the delta protocol")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	var err error
-	if hostile, second, ok := strings.Cut(*victimOf, ","); ok {
-		err = serveVictim(ctx, hostile, second, *delta, os.Stdin, os.Stdout)
-	} else {
-		err = run(ctx, *only, os.Stdout)
-	}
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "hostile:", err)
-		os.Exit(1)
-	}
+	process.Main("hostile", func(ctx context.Context) error {
+		if hostile, second, ok := strings.Cut(*victimOf, ","); ok {
+			return serveVictim(hostile, second, *delta)
+		}
+		return run(ctx, *only, os.Stdout)
+	})
 }
-
-var errMissed = errors.New("a bound was missed")
 
 // run runs the attacks whose name contains a text.
 func run(ctx context.Context, only string, out io.Writer) error {
@@ -63,7 +53,7 @@ func run(ctx context.Context, only string, out io.Writer) error {
 		_ = table.Flush()
 	}
 	if missed {
-		return errMissed
+		return process.ErrMissed
 	}
 	return nil
 }
@@ -91,7 +81,7 @@ func missing(why []string) string {
 
 // A result has the cost and the verdict of an attack.
 type result struct {
-	reading
+	Reading
 	wire    int64
 	verdict string
 }
@@ -134,26 +124,26 @@ func (a attack) stage(ctx context.Context) (r result, err error) {
 		return r, err
 	}
 	defer s.child.Stop()
-	if r.reading, err = a.play(ctx, s); err == nil {
+	if r.Reading, err = a.play(ctx, s); err == nil {
 		r.wire, r.verdict = s.wire, s.verdict
 	}
 	return r, err
 }
 
 // play is the attack itself.
-func (a attack) play(ctx context.Context, s *scene) (r reading, err error) {
+func (a attack) play(ctx context.Context, s *scene) (r Reading, err error) {
 	for _, w := range a.watches {
 		if err := s.watch(ctx, w); err != nil {
 			return r, err
 		}
 	}
-	if _, err := s.order(order{Do: "start"}); err != nil {
+	if err := s.child.Call("Start", nil, nil); err != nil {
 		return r, err
 	}
 	if err := a.run(ctx, s); err != nil {
 		return r, err
 	}
-	if r, err = s.order(order{Do: "end"}); err != nil {
+	if err := s.child.Call("End", nil, &r); err != nil {
 		return r, err
 	}
 	after := a.after
@@ -163,7 +153,6 @@ func (a attack) play(ctx context.Context, s *scene) (r reading, err error) {
 	if err := after(ctx, s); err != nil {
 		return r, err
 	}
-	kept, err := s.order(order{Do: "kept"})
-	r.Kept = kept.Kept
+	err = s.child.Call("Kept", nil, &r.Kept)
 	return r, err
 }

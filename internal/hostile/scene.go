@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -180,38 +178,16 @@ func (s *scene) answered(ctx context.Context) error {
 	return nil
 }
 
-// order gives the client a command.
-func (s *scene) order(o order) (r reading, err error) {
-	b, err := json.Marshal(o)
-	if err != nil {
-		return r, err
-	}
-	line, err := s.child.Ask("%s", b)
-	if err != nil {
-		return r, err
-	}
-	if err := json.Unmarshal([]byte(line), &r); err != nil {
-		return r, fmt.Errorf("%s: %w", line, err)
-	}
-	if r.Error != "" {
-		return r, errors.New(r.Error)
-	}
-	return r, nil
-}
-
 // watch has the client watch something, and waits until it has asked for it.
-func (s *scene) watch(ctx context.Context, w watch) error {
-	if _, err := s.order(order{Do: "watch", Message: w.message, Name: w.name, Collection: w.collection}); err != nil {
+func (s *scene) watch(ctx context.Context, w Watch) error {
+	if err := s.child.Call("Watch", w, nil); err != nil {
 		return err
 	}
-	_, err := s.until(ctx, "request for "+w.name, func(r request) bool {
-		return len(r.names) == 0 && r.message == w.message || slices.Contains(r.names, w.name)
+	_, err := s.until(ctx, "request for "+w.Name, func(r request) bool {
+		return len(r.names) == 0 && r.message == w.Message || slices.Contains(r.names, w.Name)
 	})
 	return err
 }
 
 // unwatch has the client end all watches.
-func (s *scene) unwatch(context.Context) error {
-	_, err := s.order(order{Do: "unwatch"})
-	return err
-}
+func (s *scene) unwatch(context.Context) error { return s.child.Call("Unwatch", nil, nil) }

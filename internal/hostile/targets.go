@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -10,76 +11,53 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/xdsforge/xdsforge"
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 )
 
-// A caller is the part of the victim that makes calls and counts load.
-type caller struct {
-	config *bootstrap.Config
-	env    *xdsforge.Env
-	cc     *grpc.ClientConn
-
-	stop    chan struct{} // ends the counting
-	longest chan time.Duration
-}
-
 // callTimeout is more than the time after which a cluster that never comes is known not to.
 const callTimeout = time.Minute
 
-// obey carries out the orders that are about calls.
-func (c *caller) obey(v *victim, o order) (r reading, err error) {
-	switch o.Do {
-	case "dial":
-		err = c.dial()
-	case "call":
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-		defer cancel()
-		err := c.cc.Invoke(ctx, "/hostile.Service/Call", new(emptypb.Empty), new(emptypb.Empty))
-		return reading{Text: status.Convert(err).Message()}, nil
-	case "hang up":
-		began := time.Now()
-		err = c.cc.Close()
-		if took := time.Since(began); err == nil && took > maxClose {
-			err = fmt.Errorf("closing the channel took %v; must take at most %v", took, maxClose)
-		}
-		if closed := c.env.Close(); err == nil {
-			err = closed
-		}
-	case "count":
-		err = c.count(v)
-	case "counted":
-		close(c.stop)
-		r.Delay = <-c.longest
-	default:
-		err = fmt.Errorf("unknown command %q", o.Do)
+// Call makes a call and returns the message of its status.
+func (v *victim) Call(_ struct{}, message *string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	*message = status.Convert(v.cc.Invoke(ctx, "/hostile.Service/Call", new(emptypb.Empty), new(emptypb.Empty))).Message()
+	return nil
+}
+
+// HangUp closes the channel.
+func (v *victim) HangUp(struct{}, *struct{}) error {
+	began := time.Now()
+	err := v.cc.Close()
+	if took := time.Since(began); err == nil && took > maxClose {
+		err = fmt.Errorf("closing the channel took %v; must take at most %v", took, maxClose)
 	}
-	return r, err
+	return errors.Join(err, v.env.Close())
 }
 
 // maxClose is how long closing a channel may take.
 const maxClose = 100 * time.Millisecond
 
-func (c *caller) dial() (err error) {
-	if c.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(c.config), xdsforge.WithTypes(grpcxds.Register)); err != nil {
+// Dial creates a channel.
+func (v *victim) Dial(struct{}, *struct{}) (err error) {
+	if v.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(v.config), xdsforge.WithTypes(grpcxds.Register)); err != nil {
 		return err
 	}
-	c.cc, err = grpcxds.Dialer{Env: c.env}.NewClient("xds:///svc", grpcxds.WithCredentials(insecure.NewCredentials()))
+	v.cc, err = grpcxds.Dialer{Env: v.env}.NewClient("xds:///svc", grpcxds.WithCredentials(insecure.NewCredentials()))
 	if err == nil {
-		c.cc.Connect()
+		v.cc.Connect()
 	}
 	return err
 }
 
-// count counts load until it is stopped, always with new categories and clusters.
-func (c *caller) count(v *victim) error {
-	store, err := v.client.LoadStore(c.config.Servers()[0])
+// Count counts load until Counted, always with new categories and clusters.
+func (v *victim) Count(struct{}, *struct{}) error {
+	store, err := v.client.LoadStore(v.config.Servers()[0])
 	if err != nil {
 		return err
 	}
@@ -87,15 +65,15 @@ func (c *caller) count(v *victim) error {
 		store.Cluster("other-"+strconv.Itoa(i), "").Drop("")
 	}
 	cluster := store.Cluster("c-1", "")
-	c.stop, c.longest = make(chan struct{}), make(chan time.Duration, 1)
+	v.stop, v.longest = make(chan struct{}), make(chan time.Duration, 1)
 	go func() {
 		ticks := time.NewTicker(time.Millisecond)
 		defer ticks.Stop()
 		var longest time.Duration
 		for i := 0; ; i++ {
 			select {
-			case <-c.stop:
-				c.longest <- longest
+			case <-v.stop:
+				v.longest <- longest
 				cluster.Release()
 				return
 			case <-ticks.C:
@@ -105,6 +83,13 @@ func (c *caller) count(v *victim) error {
 			}
 		}
 	}()
+	return nil
+}
+
+// Counted ends Count and returns the longest time that counting took.
+func (v *victim) Counted(_ struct{}, longest *time.Duration) error {
+	close(v.stop)
+	*longest = <-v.longest
 	return nil
 }
 

@@ -1,51 +1,40 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"strconv"
 	"sync"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc"
 
+	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/feature"
+	"github.com/xdsforge/xdsforge/internal/process"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
-	"github.com/xdsforge/xdsforge/registry"
-
-	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
-// A victim is the process with the client. It is given commands, a line each, and
-// answers each with a line of JSON.
+// A victim is the process with the client. The attacker calls its exported methods.
 type victim struct {
-	client *client.Client
+	config *bootstrap.Config
+	client *xdsforge.Client
 	second delays
-	caller caller
 	meter  meter
 	ends   []func()
+
+	env *xdsforge.Env // of the channel
+	cc  *grpc.ClientConn
+
+	stop    chan struct{} // ends the counting of load
+	longest chan time.Duration
 }
 
-// An order is a command of the attacker to the victim.
-type order struct {
-	// Do is "watch", "unwatch", "start", "end" or "kept", or one of a [caller]: "dial", "call",
-	// "hang up", "count" or "counted".
-	Do         string
-	Message    string `json:",omitempty"`
-	Name       string `json:",omitempty"`
-	Collection bool   `json:",omitempty"`
-}
-
-// A reading has the victim's measurements.
-type reading struct {
-	Error     string `json:",omitempty"`
-	Text      string `json:",omitempty"` // of the status of a call
+// A Reading has the victim's measurements.
+type Reading struct {
 	Peak, RSS int64
 	Kept      int64
 	CPU       time.Duration
@@ -59,32 +48,13 @@ const secondAuthority = "second"
 var secondName = "xdstp://" + secondAuthority + "/" + clusterMessage + "/beat"
 
 // serveVictim is the victim's process.
-func serveVictim(_ context.Context, hostile, second string, delta bool, in io.Reader, out io.Writer) error {
+func serveVictim(hostile, second string, delta bool) error {
 	v := new(victim)
 	if err := v.open(hostile, second, delta); err != nil {
 		return err
 	}
 	defer func() { _ = v.client.Close() }()
-	lines := bufio.NewScanner(in)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var o order
-		if err := json.Unmarshal(lines.Bytes(), &o); err != nil {
-			return err
-		}
-		r, err := v.obey(o) //nolint:contextcheck // ends with the client
-		if err != nil {
-			r.Error = err.Error()
-		}
-		b, err := json.Marshal(r)
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", b); err != nil {
-			return err
-		}
-	}
-	return lines.Err()
+	return process.Serve(v)
 }
 
 func (v *victim) open(hostile, second string, delta bool) error {
@@ -99,69 +69,63 @@ func (v *victim) open(hostile, second string, delta bool) error {
 		secondAuthority: {Servers: server(second)},
 		"":              {Servers: spec.Servers},
 	}
-	config, err := bootstrap.New(spec)
-	if err != nil {
+	var err error
+	if v.config, err = bootstrap.New(spec); err != nil {
 		return err
 	}
-	reg := registry.New()
-	standard.Register(reg)
-	types, err := reg.Freeze()
-	if err != nil {
-		return err
-	}
-	v.caller.config = config
-	if v.client, err = client.New(config, types, client.Options{}); err != nil {
+	if v.client, err = xdsforge.New(xdsforge.WithBootstrap(v.config), xdsforge.WithTypes(standard.Register)); err != nil {
 		return err
 	}
 	_, err = cluster.Subscribe(v.client, secondName, v.second.notify)
 	return err
 }
 
-func (v *victim) obey(o order) (r reading, err error) {
-	switch o.Do {
-	case "watch":
-		err = v.watch(o)
-	case "unwatch":
-		for _, end := range v.ends {
-			end()
-		}
-		v.ends = nil
-	case "start":
-		v.second.restart()
-		v.meter.start()
-	case "end":
-		r.Peak, r.RSS, r.CPU = v.meter.end()
-		r.Updates, r.Delay = v.second.read()
-	case "kept":
-		r.Kept = v.meter.kept()
-	default:
-		return v.caller.obey(v, o)
-	}
-	return r, err
+// Start begins a measurement.
+func (v *victim) Start(struct{}, *struct{}) error {
+	v.second.restart()
+	v.meter.start()
+	return nil
 }
 
-func (v *victim) watch(o order) error {
-	t, err := resource.Find(v.client, o.Message)
+// End ends the measurement.
+func (v *victim) End(_ struct{}, r *Reading) error {
+	r.Peak, r.RSS, r.CPU = v.meter.end()
+	r.Updates, r.Delay = v.second.read()
+	return nil
+}
+
+// Kept returns the bytes that are kept since Start.
+func (v *victim) Kept(_ struct{}, bytes *int64) error {
+	*bytes = v.meter.kept()
+	return nil
+}
+
+// Watch subscribes to a resource or a collection.
+func (v *victim) Watch(w Watch, _ *struct{}) error {
+	t, err := resource.Find(v.client, w.Message)
 	if err != nil {
 		return err
 	}
-	if !o.Collection {
-		cancel, err := t.Subscribe(v.client, o.Name, func(resource.Event[resource.Update]) {})
+	if !w.Collection {
+		cancel, err := t.Subscribe(v.client, w.Name, func(resource.Event[resource.Update]) {})
 		v.ends = append(v.ends, cancel)
 		return err
 	}
-	obs, err := v.client.ObserveCollection(resource.Describe(t), o.Name)
-	if err != nil {
-		return err
-	}
-	v.ends = append(v.ends, obs.Stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	v.ends = append(v.ends, cancel)
 	go func() {
-		for {
-			if _, err := obs.Next(context.Background()); err != nil {
-				return
-			}
+		for range t.WatchCollection(ctx, v.client, w.Name) { //nolint:revive // it is only the work that counts
 		}
 	}()
+	return nil
+}
+
+// Unwatch ends all watches.
+func (v *victim) Unwatch(struct{}, *struct{}) error {
+	for _, end := range v.ends {
+		end()
+	}
+	v.ends = nil
 	return nil
 }
 

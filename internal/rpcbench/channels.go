@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"runtime"
 	"time"
 
@@ -34,28 +32,19 @@ func channels(ctx context.Context, n int) error {
 		return err
 	}
 	defer s.Stop()
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	var conns, streams int
+	var before [2]int
 	for _, name := range []string{theirsName, oursName} {
-		cmd := exec.CommandContext(ctx, self, "-open", name, "-channels", fmt.Sprint(n), "-backend", s.backend) //nolint:gosec // this program itself
-		cmd.Env = append(os.Environ(), bootstrap.EnvFile+"=", fmt.Sprintf(
-			`%s={"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, bootstrap.EnvContent, s.plane))
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
+		env := []string{bootstrap.EnvFile + "=", fmt.Sprintf(
+			`%s={"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, bootstrap.EnvContent, s.Plane)}
+		if err := process.Run(ctx, env, "-open", name, "-channels", fmt.Sprint(n), "-backend", s.Backend); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		before := [2]int{conns, streams}
-		counts, err := s.Ask("count")
-		if err != nil {
+		var counts [2]int
+		if err := s.Call("Count", nil, &counts); err != nil {
 			return err
 		}
-		if _, err := fmt.Sscan(counts, &conns, &streams); err != nil {
-			return err
-		}
-		fmt.Printf("%-14s control plane: %d connections, %d streams\n", name, conns-before[0], streams-before[1])
+		fmt.Printf("%-14s control plane: %d connections, %d streams\n", name, counts[0]-before[0], counts[1]-before[1])
+		before = counts
 	}
 	return nil
 }
@@ -105,10 +94,7 @@ func open(ctx context.Context, name string, n int) error {
 
 // resources are the goroutines and the live heap of the process.
 func resources() (goroutines int, heap float64) {
-	runtime.GC()
-	runtime.GC() // frees the memory of finalizers
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	m := process.Memory()
 	return runtime.NumGoroutine(), float64(m.HeapAlloc)
 }
 

@@ -18,6 +18,8 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 func main() {
@@ -28,28 +30,24 @@ func main() {
 	several := flag.Int("channels", 0, "instead, measure as many channels, each to a target of its own")
 	kind := flag.String("open", "", "be the process that makes these channels (used by the program itself)")
 	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
-	var s server
-	flag.StringVar(&s.backend, "backend", "", "for -first")
-	flag.StringVar(&s.plane, "plane", "", "for -first")
+	var at Addresses
+	flag.StringVar(&at.Backend, "backend", "", "for -first")
+	flag.StringVar(&at.Plane, "plane", "", "for -first")
 	flag.Parse()
-	ctx := context.Background()
-	run := func() error { return measure(ctx, *pairs, *calls) }
+	run := func(ctx context.Context) error { return measure(ctx, *pairs, *calls) }
 	switch {
 	case *serving:
 		run = serve
 	case *one != "":
-		run = func() error { return first(ctx, *one, &s) }
+		run = func(ctx context.Context) error { return first(ctx, *one, at) }
 	case *kind != "":
-		run = func() error { return open(ctx, *kind, *several) }
+		run = func(ctx context.Context) error { return open(ctx, *kind, *several) }
 	case *several > 0:
-		run = func() error { return channels(ctx, *several) }
+		run = func(ctx context.Context) error { return channels(ctx, *several) }
 	case *large > 0:
-		run = func() error { return scale(ctx, *large) }
+		run = func(ctx context.Context) error { return scale(ctx, *large) }
 	}
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "rpcbench:", err)
-		os.Exit(1)
-	}
+	process.Main("rpcbench", run)
 }
 
 // measure prints the table.
@@ -59,7 +57,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 		return err
 	}
 	defer s.Stop()
-	subjects, err := dial(s, "xds:///svc")
+	subjects, err := dial(s.Addresses, "xds:///svc")
 	if err != nil {
 		return err
 	}

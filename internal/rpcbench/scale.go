@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
@@ -31,15 +28,9 @@ func scale(ctx context.Context, times int) error {
 		return err
 	}
 	defer s.Stop()
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
 	for i := range 2 * times {
 		name := []string{theirsName, oursName}[i%2]
-		cmd := exec.CommandContext(ctx, self, "-first", name, "-backend", s.backend, "-plane", s.plane) //nolint:gosec // this program itself
-		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		if err := cmd.Run(); err != nil {
+		if err := process.Run(ctx, nil, "-first", name, "-backend", s.Backend, "-plane", s.Plane); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -47,11 +38,11 @@ func scale(ctx context.Context, times int) error {
 }
 
 // first creates one channel, makes one call, and prints the cost.
-func first(ctx context.Context, name string, s *server) error {
+func first(ctx context.Context, name string, at Addresses) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
 	start := time.Now()
-	subjects, err := dial(s, "xds:///large")
+	subjects, err := dial(at, "xds:///large")
 	if err != nil {
 		return err
 	}
@@ -63,9 +54,7 @@ func first(ctx context.Context, name string, s *server) error {
 			return err
 		}
 		took, used := time.Since(start), process.CPU()
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
+		m := process.Memory()
 		fmt.Printf("%-14s %d clusters of %d endpoints: first call after %v, %v of CPU; %.1f MB live, %.1f MB allocated\n", name, clusters, endpoints,
 			took.Round(time.Millisecond), used.Round(time.Millisecond), float64(m.HeapAlloc)/1e6, float64(m.TotalAlloc)/1e6)
 		return nil

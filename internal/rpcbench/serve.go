@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strings"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -21,29 +18,43 @@ import (
 	"github.com/xdsforge/xdsforge/internal/process"
 )
 
-// A server is the process that has the server and the control plane.
+// Addresses are those of the backend and of the control plane.
+type Addresses struct{ Backend, Plane string }
+
+// A server is the process that has the backend and the control plane.
 type server struct {
 	*process.Child
-	backend, plane string
+	Addresses
 }
 
-func startServer(ctx context.Context) (*server, error) {
-	c, err := process.Start(ctx, "-serve")
-	if err != nil {
-		return nil, err
+func startServer(ctx context.Context) (s server, err error) {
+	if s.Child, err = process.Start(ctx, "-serve"); err == nil {
+		err = s.Call("Where", nil, &s.Addresses)
 	}
-	line, err := c.Line()
-	if err != nil {
-		return nil, err
-	}
-	s := &server{Child: c}
-	s.backend, s.plane, _ = strings.Cut(line, " ")
-	return s, nil
+	return s, err
 }
 
-// serve runs the server and the control plane until the input ends.
-func serve() error {
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp4", "0.0.0.0:0") // every 127.x.y.z leads here
+// served is the receiver of the server's process.
+type served struct {
+	plane *controlplane.Server
+	at    Addresses
+}
+
+// Where returns the addresses.
+func (s *served) Where(_ struct{}, at *Addresses) error {
+	*at = s.at
+	return nil
+}
+
+// Count returns the numbers of connections and of streams to the control plane so far.
+func (s *served) Count(_ struct{}, counts *[2]int) error {
+	*counts = [2]int{s.plane.Connections(), s.plane.Streams()}
+	return nil
+}
+
+// serve runs the backend and the control plane until the parent process stops it.
+func serve(ctx context.Context) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", "0.0.0.0:0") // every 127.x.y.z leads here
 	if err != nil {
 		return err
 	}
@@ -58,12 +69,7 @@ func serve() error {
 	if err := errors.Join(configure(plane, port), enlarge(plane, port), multiply(plane)); err != nil {
 		return err
 	}
-	fmt.Printf("127.0.0.1:%d %s\n", port, plane.Addr())
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() { // each line asks for the counts
-		fmt.Println(plane.Connections(), plane.Streams())
-	}
-	return in.Err()
+	return process.Serve(&served{plane, Addresses{fmt.Sprintf("127.0.0.1:%d", port), plane.Addr()}})
 }
 
 // configure sends the target "svc" to the port, by one of three routes.

@@ -28,10 +28,10 @@ type subject struct {
 }
 
 // dial makes the three channels, two of which have the target.
-func dial(s *server, target string) ([]*subject, error) {
+func dial(at Addresses, target string) ([]*subject, error) {
 	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
-	config := fmt.Sprintf(`{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, s.plane)
-	plain, err := grpc.NewClient(s.backend, insecurely)
+	config := fmt.Sprintf(`{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, at.Plane)
+	plain, err := grpc.NewClient(at.Backend, insecurely)
 	if err != nil {
 		return nil, err
 	}

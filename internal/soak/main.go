@@ -16,8 +16,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // A plan is the configuration of a run.
@@ -38,13 +39,7 @@ func main() {
 	flag.DurationVar(&p.rests, "rests", 20*time.Second, "time between rests, at which everything is compared")
 	flag.Parse()
 	p.churn = max(1, p.resources/100)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, p, os.Stdout)
-	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak:", err)
-		os.Exit(1)
-	}
+	process.Main("soak", func(ctx context.Context) error { return run(ctx, p, os.Stdout) })
 }
 
 // run executes a plan. The error describes the first failed check.

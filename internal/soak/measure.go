@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/internal/netproxy"
+	"github.com/xdsforge/xdsforge/internal/process"
 )
 
 // A sample is a measurement at a rest.
@@ -39,9 +40,7 @@ func (w *world) rest(ctx context.Context, patience time.Duration) (sample, error
 	s := sample{
 		at: time.Since(w.began), changes: w.changes, disturbed: w.disturbed, settled: time.Since(began),
 	}
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	m := process.Memory()
 	s.goroutines, s.heap = runtime.NumGoroutine(), m.HeapAlloc
 	for i := range w.servers {
 		s.streams += w.servers[i].Streams()
