@@ -11,10 +11,10 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/xdsforge/xdsforge/gen"
-	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
 
 // loadFor loads an index of the messages that descriptors name.
@@ -23,7 +23,7 @@ func loadFor(t testing.TB, descriptors ...[]byte) *protoindex.Index {
 	c := protoindex.Config{Dir: "."}
 	for _, data := range descriptors {
 		bag := new(diag.Bag)
-		if d := descriptor.Parse(data, bag); bag.Len() == 0 {
+		if d := rule.Language().Parse(data, bag); bag.Len() == 0 {
 			c.Wants = append(c.Wants, model.Messages(d)...)
 		}
 	}

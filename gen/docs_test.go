@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
 
 // guideDescriptors are the whole descriptors in the authors' guide.
@@ -47,7 +48,7 @@ func TestDocumented(t *testing.T) {
 			continue
 		}
 		bag := &diag.Bag{File: d.Path}
-		tree := descriptor.Parse(d.Data, bag)
+		tree := rule.Language().Parse(d.Data, bag)
 		if bag.Len() > 0 {
 			t.Fatal(bag.Errors())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
+	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
 
 // Input is the input of [Generate] and [Explain].
@@ -29,7 +30,7 @@ type Input struct {
 type DiagnosticsError = diag.Errors
 
 // Schema returns the JSON Schema of the descriptor language.
-func Schema() ([]byte, error) { return descriptor.Schema() }
+func Schema() ([]byte, error) { return rule.Language().Schema() }
 
 // Descriptor is one resource.yaml. The generated files are written beside it.
 type Descriptor struct {
@@ -121,7 +122,7 @@ func parse(in []Descriptor) ([]*unit, error) {
 		if u.module, err = moduleOf(filepath.Dir(d.Path)); err != nil {
 			return nil, err
 		}
-		u.tree = descriptor.Parse(d.Data, u.bag)
+		u.tree = rule.Language().Parse(d.Data, u.bag)
 		if other, ok := folders[filepath.Dir(d.Path)]; ok {
 			u.bag.Add(diag.Pos{}, diag.NameClash, "the code of %s goes into the same folder", other)
 		}
@@ -162,7 +163,7 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.
 func (u *unit) resolve(index *protoindex.Index) *model.Package {
-	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), index, u.bag)
+	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), rule.Kinds(), index, u.bag)
 }
 
 // emit returns the files of one descriptor.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
 
 // referenceHead starts the reference.
@@ -27,17 +28,21 @@ Keys of one group ("at most one of these") exclude each other. A list of mapping
 func Reference() []byte {
 	var b bytes.Buffer
 	b.WriteString(referenceHead)
-	for _, m := range descriptor.Language() {
+	for _, m := range rule.Language() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", m.Name, m.Doc)
 		table(&b, "key", "value", "beside other keys", "meaning")
 		for _, k := range m.Keys {
 			row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
 		}
 	}
-	b.WriteString("\n## Rules that compare values\n\nThey are about one value; of a list, about each element.\n\n")
-	table(&b, "kind", "takes", "demands")
-	for _, k := range descriptor.ValueKinds() {
-		row(&b, "`"+k.Name+"`", k.Takes.String(), k.Doc)
+	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n\n")
+	table(&b, "keys", "example")
+	for _, k := range rule.Kinds() {
+		keys := make([]string, len(k.Keys))
+		for i, key := range k.Keys {
+			keys[i] = "`" + key.Name + "`"
+		}
+		row(&b, strings.Join(keys, ", "), "`"+k.Example+"`")
 	}
 	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")
 	table(&b, "name", "reads", "makes", "meaning")

@@ -16,6 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/rule"
 )
 
 const schemaFile = "../docs/resource.schema.json"
@@ -23,7 +24,7 @@ const schemaFile = "../docs/resource.schema.json"
 // The published schema is the one that the language gives. With UPDATE set in
 // the environment it is written anew.
 func TestPublishedSchema(t *testing.T) {
-	want, err := descriptor.Schema()
+	want, err := rule.Language().Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,7 @@ func published(t *testing.T, file string, want []byte) {
 // schema compiles the language's schema.
 func schema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	data, err := descriptor.Schema()
+	data, err := rule.Language().Schema()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +82,7 @@ func everything(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range descriptor.Language() {
+	for _, m := range rule.Language() {
 		for _, k := range m.Keys {
 			if !regexp.MustCompile(`\b` + k.Name + `:`).Match(data) {
 				t.Errorf("everything.yaml lacks the key %q of %s", k.Name, m.Name)
@@ -118,7 +119,7 @@ func TestSchemaAndWalker(t *testing.T) {
 	verdicts := make(map[bool]int)
 	for name, data := range corpus(t) {
 		bag := new(diag.Bag)
-		descriptor.Parse(data, bag)
+		rule.Language().Parse(data, bag)
 		faults := bag.Errors()
 		if slices.ContainsFunc(faults, func(d diag.Diagnostic) bool {
 			// What is no document, or has a key twice, never comes before a schema.
@@ -216,7 +217,7 @@ func shuffle(n *yaml.Node, note func(string, *yaml.Node)) {
 // siblings are the keys of all mappings that have a key.
 func siblings(key string) []string {
 	var out []string
-	for _, m := range descriptor.Language() {
+	for _, m := range rule.Language() {
 		if slices.ContainsFunc(m.Keys, func(k descriptor.Key) bool { return k.Name == key }) {
 			for _, k := range m.Keys {
 				out = append(out, k.Name)

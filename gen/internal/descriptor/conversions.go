@@ -17,15 +17,15 @@ type Conversion struct {
 	Package string                // of the Go type; empty: it is predeclared
 	Type    string
 	Pointer bool
-	Equal   bool   // a method compares values of the Go type, not ==
-	Context bool   // the function is given the context, too
-	Parts   []Part // the parts of a view that the function gets; if none, it gets the view itself or has its own code
+	Equal   bool    // a method compares values of the Go type, not ==
+	Context bool    // the function is given the context, too
+	Inputs  []Input // the values of a view that the function gets; if none, it gets the view itself or has its own code
 	Doc     string
 }
 
-// Part is a value that a conversion gets from a view. It is a field of the struct named
+// Input is a value that a conversion gets from a view. It is a field of the struct named
 // after the Go type, with the suffix Parts.
-type Part struct {
+type Input struct {
 	Name  string   // of the field
 	Paths []string // paths of values, of which at most one is set; or the path of a oneof, for the number of its set member
 }
@@ -64,14 +64,14 @@ func Conversions() []Conversion {
 		},
 		{
 			Name: "header_matcher", Takes: "envoy.config.route.v3.HeaderMatcher", Func: "Header", Type: "Header",
-			Package: Framework + "matcher", Equal: true, Context: true, Parts: headerParts(),
+			Package: Framework + "matcher", Equal: true, Context: true, Inputs: headerInputs(),
 			Doc: "What a header of a call must be (A28).",
 		},
 	}
 }
 
-func headerParts() []Part {
-	return []Part{
+func headerInputs() []Input {
+	return []Input{
 		{"Name", []string{"name"}},
 		{"Invert", []string{"invert_match"}},
 		{"Specifier", []string{"header_match_specifier"}},

@@ -17,7 +17,7 @@ const maxSize = 1 << 20
 
 // Parse reads a descriptor and notes in bag whatever is wrong with it. The
 // tree is complete only where nothing was.
-func Parse(data []byte, bag *diag.Bag) *Descriptor {
+func (l Language) Parse(data []byte, bag *diag.Bag) *Descriptor {
 	d := new(Descriptor)
 	if len(data) > maxSize {
 		bag.Add(diag.Pos{}, diag.Syntax, "the descriptor is larger than %d bytes", maxSize)
@@ -34,11 +34,8 @@ func Parse(data []byte, bag *diag.Bag) *Descriptor {
 		bag.Add(clamp(at, lines), diag.Syntax, "%s", text)
 		return d
 	}
-	w := walker{bag: bag, lines: lines, language: make(map[string]Mapping)}
-	for _, m := range Language() {
-		w.language[m.Name] = m
-	}
-	w.mapping(doc.Content[0], w.language["descriptor"], reflect.ValueOf(d).Elem())
+	w := walker{bag: bag, lines: lines, language: l}
+	w.mapping(doc.Content[0], l[0], reflect.ValueOf(d).Elem())
 	return d
 }
 

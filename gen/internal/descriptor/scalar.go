@@ -17,29 +17,36 @@ import (
 
 // value reads the value of key k into v.
 func (w *walker) value(n *yaml.Node, k Key, v reflect.Value) {
+	if v.Type() == reflect.TypeFor[[]Argument]() {
+		values := []Text{}
+		w.value(n, k, reflect.ValueOf(&values).Elem())
+		v.Set(reflect.Append(v, reflect.ValueOf(Argument{k.Name, values})))
+		return
+	}
 	switch k.Kind {
 	case KindMapping:
 		if v.Kind() == reflect.Pointer {
 			v.Set(reflect.New(v.Type().Elem()))
 			v = v.Elem()
 		}
-		w.mapping(n, w.language[k.Of], v)
+		w.mapping(n, w.language.mapping(k.Of), v)
 	case KindList:
 		w.list(n, k, v)
 	case KindNamed:
 		w.named(n, k, v)
 	case KindPairs:
 		v.Set(reflect.ValueOf(w.pairs(n, k)))
-	case KindLiterals:
-		i := slices.IndexFunc(ValueKinds(), func(v ValueKind) bool { return v.Name == k.Name })
-		rule := ValueRule{Kind: ValueKinds()[i], Values: w.texts(n, k)}
-		v.Set(reflect.Append(v, reflect.ValueOf(rule)))
-	case KindPaths, KindMessages, KindUnique, KindValues:
+	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
 		v.Set(reflect.ValueOf(w.texts(n, k)))
-	case KindFlag, KindTrue:
-		v.Set(reflect.ValueOf(w.flag(n, k)))
 	default:
-		v.Set(reflect.ValueOf(w.text(n, k)))
+		switch v.Interface().(type) {
+		case Flag:
+			v.Set(reflect.ValueOf(w.flag(n, k)))
+		case []Text:
+			v.Set(reflect.ValueOf([]Text{w.text(n, k)}))
+		default:
+			v.Set(reflect.ValueOf(w.text(n, k)))
+		}
 	}
 }
 

@@ -11,19 +11,19 @@ import (
 // SchemaID is where the published schema is found.
 const SchemaID = "https://raw.githubusercontent.com/xdsforge/xdsforge/main/docs/resource.schema.json"
 
-// node is a part of a JSON Schema.
-type node = map[string]any
+// object is an object of a JSON Schema.
+type object = map[string]any
 
 // Schema returns the language as a JSON Schema (draft 7), for editors that complete and
-// check descriptors. It accepts the same documents as [Parse], except that no schema can
+// check descriptors. It accepts the same documents as [Language.Parse], except that no schema can
 // detect duplicate keys.
-func Schema() ([]byte, error) {
-	definitions := make(node)
-	for _, m := range Language() {
+func (l Language) Schema() ([]byte, error) {
+	definitions := make(object)
+	for _, m := range l {
 		definitions[m.Name] = mappingSchema(m)
 	}
-	root := Language()[0]
-	out, err := json.MarshalIndent(node{
+	root := l[0]
+	out, err := json.MarshalIndent(object{
 		"$schema":     "http://json-schema.org/draft-07/schema#",
 		"$id":         SchemaID,
 		"title":       "xdsforge resource descriptor",
@@ -38,9 +38,9 @@ func Schema() ([]byte, error) {
 }
 
 // mappingSchema is one mapping of the language.
-func mappingSchema(m Mapping) node {
-	properties, required := make(node), []string{}
-	beside := make(node) // by key: its requirements for other keys
+func mappingSchema(m Mapping) object {
+	properties, required := make(object), []string{}
+	beside := make(object) // by key: its requirements for other keys
 	for _, k := range m.Keys {
 		s := keySchema(k)
 		s["description"] = k.Doc
@@ -49,10 +49,10 @@ func mappingSchema(m Mapping) node {
 			required = append(required, k.Name)
 		}
 		if conds := besideSchema(m, k); len(conds) > 0 {
-			beside[k.Name] = node{"allOf": conds}
+			beside[k.Name] = object{"allOf": conds}
 		}
 	}
-	out := node{"type": "object", "description": m.Doc, "properties": properties, "additionalProperties": false}
+	out := object{"type": "object", "description": m.Doc, "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {
 		out["required"] = required
 	}
@@ -66,13 +66,13 @@ func mappingSchema(m Mapping) node {
 }
 
 // besideSchema returns the requirements of k for the other keys of its mapping.
-func besideSchema(m Mapping, k Key) []node {
-	var conds []node
+func besideSchema(m Mapping, k Key) []object {
+	var conds []object
 	if len(k.With) > 0 {
-		conds = append(conds, node{"anyOf": requireOne(k.With)})
+		conds = append(conds, object{"anyOf": requireOne(k.With)})
 	}
 	if others := group(m, k.Group, k.Name); k.Group != "" && len(others) > 0 {
-		conds = append(conds, node{"not": node{"anyOf": requireOne(others)}})
+		conds = append(conds, object{"not": object{"anyOf": requireOne(others)}})
 	}
 	return conds
 }
@@ -89,33 +89,33 @@ func group(m Mapping, name, but string) []string {
 }
 
 // requireOne returns one alternative for each key, which requires that key.
-func requireOne(keys []string) []node {
-	out := make([]node, len(keys))
+func requireOne(keys []string) []object {
+	out := make([]object, len(keys))
 	for i, k := range keys {
-		out[i] = node{"required": []string{k}}
+		out[i] = object{"required": []string{k}}
 	}
 	return out
 }
 
 // keySchema returns the schema of a key's value.
-func keySchema(k Key) node {
-	ref := node{"$ref": "#/definitions/" + k.Of}
+func keySchema(k Key) object {
+	ref := object{"$ref": "#/definitions/" + k.Of}
 	switch k.Kind {
 	case KindChoice:
-		return node{"enum": k.Choices}
+		return object{"enum": k.Choices}
 	case KindFlag:
-		return node{"type": "boolean"}
+		return object{"type": "boolean"}
 	case KindMapping:
-		return node{"allOf": []node{ref}}
+		return object{"allOf": []object{ref}}
 	case KindList:
-		return node{"type": []string{"array", "null"}, "items": ref}
+		return object{"type": []string{"array", "null"}, "items": ref}
 	case KindNamed:
-		return node{"type": []string{"object", "null"}, "propertyNames": scalarSchema(KindName), "additionalProperties": ref}
+		return object{"type": []string{"object", "null"}, "propertyNames": scalarSchema(KindName), "additionalProperties": ref}
 	case KindPairs:
-		return node{"type": "object", "propertyNames": scalarSchema(KindPath), "additionalProperties": scalarSchema(KindLiteral)}
+		return object{"type": "object", "propertyNames": scalarSchema(KindPath), "additionalProperties": scalarSchema(KindLiteral)}
 	case KindPaths, KindMessages, KindLiterals, KindUnique, KindValues:
 		one, many := elementKinds(k.Kind)
-		return node{"anyOf": []node{scalarSchema(one), {"type": "array", "minItems": 1, "items": scalarSchema(many)}}}
+		return object{"anyOf": []object{scalarSchema(one), {"type": "array", "minItems": 1, "items": scalarSchema(many)}}}
 	default:
 		return scalarSchema(k.Kind)
 	}
@@ -129,25 +129,25 @@ const (
 )
 
 // scalarSchema is a kind of scalar.
-func scalarSchema(k Kind) node {
-	text := func(pattern string) node { return node{"type": "string", "pattern": pattern} }
+func scalarSchema(k Kind) object {
+	text := func(pattern string) object { return object{"type": "string", "pattern": pattern} }
 	switch k {
 	case KindTrue:
-		return node{"const": true}
+		return object{"const": true}
 	case KindSize:
-		return node{"type": "integer", "minimum": 0, "maximum": maxLength}
+		return object{"type": "integer", "minimum": 0, "maximum": maxLength}
 	case KindName:
 		return text("^" + exportedPattern + "$")
 	case KindFunc:
 		s := text("^" + identifierPattern + "$")
-		s["not"] = node{"enum": reserved()}
+		s["not"] = object{"enum": reserved()}
 		return s
 	case KindMessage:
 		return text(`^` + protoPattern + `(\.` + protoPattern + `)+$`)
 	case KindPath:
 		return text(`^` + protoPattern + `(\.` + protoPattern + `)*$`)
 	case KindLiteral:
-		return node{"type": []string{"string", "number", "boolean"}}
+		return object{"type": []string{"string", "number", "boolean"}}
 	default:
 		return text(`\S`)
 	}

@@ -2,7 +2,7 @@ package descriptor
 
 import "github.com/xdsforge/xdsforge/gen/internal/diag"
 
-// The tree of a descriptor. The tag of a field is the key of [Language] that it
+// The tree of a descriptor. The tag of a field is the key of the language that it
 // takes its value from.
 
 // Text is a scalar with its position. One that was not written has the zero Pos.
@@ -131,29 +131,34 @@ type Stop struct {
 // Rule is one thing that a resource must fulfil.
 type Rule struct {
 	diag.Pos
-	At       Text        `key:"at"`
-	Required Flag        `key:"required"`
-	Unset    Flag        `key:"unset"`
-	Values   []ValueRule `key:"*"` // of a kind of [ValueKinds]; one, since kinds exclude each other
-	Min      Text        `key:"min"`
-	Max      Text        `key:"max"`
-	MinLen   Text        `key:"min_len"`
-	MaxLen   Text        `key:"max_len"`
-	Unique   []Text      `key:"unique"` // one "true", or paths
-	Across   Text        `key:"across"`
-	OneOf    []Text      `key:"one_of"`
-	AnyType  []Text      `key:"any_type"`
-	Sum      Text        `key:"sum"`
-	Default  Text        `key:"default"`
-	GroupBy  Text        `key:"group_by"`
-	When     *Cond       `key:"when"`
-	Why      Text        `key:"why"`
+	At   Text       `key:"at"`
+	Args []Argument `key:"*"` // of the kind of rule
+	When *Cond      `key:"when"`
+	Why  Text       `key:"why"`
 }
 
-// ValueRule is one kind of [ValueKinds] with the values that it states.
-type ValueRule struct {
-	Kind   ValueKind
+// Argument is a key of a kind of rule with its values. A key that takes one value has one.
+type Argument struct {
+	Key    string
 	Values []Text
+}
+
+// List returns the values of a key, none where it was not written.
+func (r *Rule) List(key string) []Text {
+	for _, a := range r.Args {
+		if a.Key == key {
+			return a.Values
+		}
+	}
+	return nil
+}
+
+// Arg returns the only value of a key.
+func (r *Rule) Arg(key string) Text {
+	if values := r.List(key); len(values) > 0 {
+		return values[0]
+	}
+	return Text{}
 }
 
 // Cond holds when all of its parts hold.

@@ -9,11 +9,11 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// A walker reads YAML nodes into the tree, as the table of [Language] defines.
+// A walker reads YAML nodes into the tree, as the language defines.
 type walker struct {
 	bag      *diag.Bag
 	lines    [][]byte // of the file
-	language map[string]Mapping
+	language Language
 }
 
 // position returns the position of a node. A missing node is at the end of the file.
@@ -105,7 +105,7 @@ func (w *walker) list(n *yaml.Node, k Key, v reflect.Value) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(n.Content), len(n.Content)))
 	for i, e := range n.Content {
-		w.mapping(e, w.language[k.Of], v.Index(i))
+		w.mapping(e, w.language.mapping(k.Of), v.Index(i))
 	}
 }
 
@@ -121,7 +121,7 @@ func (w *walker) named(n *yaml.Node, k Key, v reflect.Value) {
 	w.entries(n, k.Name, func(key, value *yaml.Node) {
 		e := reflect.New(v.Type().Elem()).Elem()
 		field(e, ".").Set(reflect.ValueOf(w.text(key, Key{Name: k.Name, Kind: KindName})))
-		w.mapping(value, w.language[k.Of], e)
+		w.mapping(value, w.language.mapping(k.Of), e)
 		v.Set(reflect.Append(v, e))
 	})
 }
@@ -142,19 +142,19 @@ func (w *walker) pairs(n *yaml.Node, k Key) []Pair {
 	return out
 }
 
-// field returns the field of the tree's struct v for a key: its own field, or the field for
-// [ValueKinds]. A test checks that every key of the table has one.
+// field returns the field of the tree's struct v for a key: its own field, or the arguments of
+// a rule. A test checks that every key of the language has one.
 func field(v reflect.Value, key string) reflect.Value {
-	var values reflect.Value
+	var arguments reflect.Value
 	for i := range v.NumField() {
 		switch v.Type().Field(i).Tag.Get("key") {
 		case key:
 			return v.Field(i)
 		case "*":
-			values = v.Field(i)
+			arguments = v.Field(i)
 		}
 	}
-	return values
+	return arguments
 }
 
 func find(m Mapping, key string) (Key, bool) {

@@ -11,8 +11,9 @@ import (
 // decoder writes the functions that decode an update from a message.
 func (e *emitter) decoder() []jen.Code {
 	var out []jen.Code
-	if e.pkg.NameField != nil {
-		out = append(out, e.peekName())
+	if f := e.pkg.NameField; f != nil {
+		out = append(out, e.documented("peekName reads the resource's name, the field "+string(f.Desc.Name())+", from its encoded message.",
+			"func peekName(body []byte) (string, error) {\nreturn wire.PeekString(body, $)\n}", int(f.Desc.Number())))
 	}
 	out = append(out, e.hookTypes()...)
 	return append(out, e.decodeFunctions()...)
@@ -20,13 +21,11 @@ func (e *emitter) decoder() []jen.Code {
 
 // decodeFunctions are the function that the framework calls and those that it calls.
 func (e *emitter) decodeFunctions() []jen.Code {
-	var out []jen.Code
-	fields := e.decodeUpdate()
-	out = append(out, e.decode())
-	if fields != nil {
-		out = append(out, fields)
+	out := []jen.Code{e.decode()}
+	if len(e.pkg.Update.Fields) > 0 {
+		out = append(out, e.decodeUpdate())
 	}
-	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+	for _, s := range e.structs() {
 		if s != e.pkg.Update {
 			out = append(out, e.decodeStruct(s))
 		}
@@ -43,242 +42,196 @@ func (e *emitter) decodeFunctions() []jen.Code {
 	return out
 }
 
-// peekName writes the function that reads the name of an encoded resource.
-func (e *emitter) peekName() jen.Code {
-	return jen.Add(comment("peekName reads the resource's name, the field "+string(e.pkg.NameField.Desc.Name())+", from its encoded message.")).Line().
-		Func().Id("peekName").Params(jen.Id("body").Index().Byte()).Params(jen.String(), jen.Error()).Block(
-		jen.Return(e.qual(wirePkg, "PeekString").Call(jen.Id("body"), jen.Lit(int(e.pkg.NameField.Desc.Number())))),
-	)
-}
-
 // decode writes the function that the framework calls.
 func (e *emitter) decode() jen.Code {
-	body := append(e.readMessage(),
-		jen.Id("u").Op(":=").Op("&").Id("Update").Values(jen.Id("meta").Op(":").Id("dc").Dot("Meta").Call(jen.Id("body"))),
-	)
 	steps, violations := e.decodeSteps()
+	created, checked, result := "", "", e.Src("*Update")
 	if violations {
-		body = append(body, jen.Id("v").Op(":=").New(e.resource("Violations")))
+		created, checked = "v := new(resource.Violations)\n", "if err := v.Err(); err != nil {\nreturn nil, err\n}\n"
 	}
-	body = append(body, steps...)
-	if violations {
-		body = append(body, jen.If(jen.Id("err").Op(":=").Id("v").Dot("Err").Call(), jen.Id("err").Op("!=").Nil()).Block(
-			jen.Return(jen.Nil(), jen.Id("err")),
-		))
+	if e.wireTest {
+		result = e.Src("resource.Update")
 	}
-	result := jen.Op("*").Id("Update")
-	if e.oracle {
-		result = e.resource("Update")
-	}
-	return jen.Func().Id("decode").Params(jen.Id("dc").Op("*").Add(e.resource("DecodeContext")), jen.Id("body").Index().Byte()).
-		Params(result, jen.Error()).Block(append(body, jen.Return(jen.Id("u"), jen.Nil()))...)
+	return e.Src("func decode(dc *resource.DecodeContext, body []byte) ($, error) {\n$\nu := &Update{meta: dc.Meta(body)}\n$$\n$return u, nil\n}",
+		result, e.readMessage(), e.Src(created), steps, checked)
 }
 
 // decodeSteps are rules, fields, rules about Go fields and finish hooks, in this
 // order.
 func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
-	call := func(fn *jen.Statement, u uses, arg string) {
-		var args []jen.Code
-		if u.dc {
-			args = append(args, jen.Id("dc"))
+	call := func(fn, name, arg string) {
+		n := e.needs[name]
+		before, after := "", ""
+		if n.dc {
+			before = "dc, "
 		}
-		args = append(args, jen.Id(arg))
-		if u.violations {
-			args = append(args, jen.Id("v"))
+		if n.violations {
+			after, violations = ", v", true
 		}
-		violations = violations || u.violations
-		steps = append(steps, fn.Call(args...))
+		steps = append(steps, e.Src(fn+"("+before+arg+after+")"))
 	}
 	if e.pkg.Update.Rules != nil {
-		call(jen.Id("validate"), e.uses["validate"], "m")
+		call("validate", "validate", "m")
 	}
 	if len(e.pkg.Update.Fields) > 0 {
-		call(jen.Id("u").Dot("decode"), e.uses["decode"], "m")
+		call("u.decode", "decode", "m")
 	}
 	if len(e.pkg.GoChecks) > 0 {
-		call(jen.Id("validateUpdate"), e.uses["validateUpdate"], "u")
+		call("validateUpdate", "validateUpdate", "u")
 	}
 	for _, h := range e.pkg.Checkers {
-		violations = true
-		steps = append(steps, jen.Id(h).Call(jen.Id("dc"), jen.Id("u"), jen.Id("v")))
+		steps = append(steps, e.Src("$(dc, u, v)", h))
 	}
 	for _, h := range e.pkg.Finish {
-		violations = true
-		steps = append(steps, jen.If(jen.Id("v").Dot("Err").Call().Op("==").Nil()).Block(
-			jen.Id(h).Call(jen.Id("dc"), jen.Id("u"), jen.Id("v")),
-		))
+		steps = append(steps, e.Src("if v.Err() == nil {\n$(dc, u, v)\n}", h))
 	}
-	return steps, violations
+	return steps, violations || len(e.pkg.Checkers)+len(e.pkg.Finish) > 0
 }
 
 // decodeUpdate writes the method that fills the update's fields.
 func (e *emitter) decodeUpdate() jen.Code {
-	if len(e.pkg.Update.Fields) == 0 {
-		return nil
-	}
 	f := e.fn("decode", true)
 	f.of = e.pkg.Message
 	var body []jen.Code
 	for _, field := range e.pkg.Update.Fields {
-		body = append(body, f.field(jen.Id("u"), field)...)
+		body = append(body, f.field("u", field)...)
 	}
-	body = f.prelude(body)
-	u := f.done()
-	return jen.Add(comment("decode reads the fields of the update.")).Line().
-		Func().Params(jen.Id("u").Op("*").Id("Update")).Id("decode").
-		Params(f.params(u, "m", e.view(e.pkg.Message))...).Block(body...)
+	return f.declare("decode reads the fields of the update.", "(u *Update) ", "m", e.view(e.pkg.Message), "", body)
 }
 
 // decodeStruct writes the function that decodes a struct from its message.
 func (e *emitter) decodeStruct(s *model.Struct) jen.Code {
 	f := e.fn("decode"+s.Name, false)
 	f.of = s.Message
-	doc, result := "decode"+s.Name+" reads one "+s.Name+".", jen.Id(s.Name)
+	doc, result, target := f.name+" reads one "+s.Name+".", s.Name, ""
 	var body []jen.Code
-	if s.Keep != nil {
-		doc = "decode" + s.Name + " reads one " + s.Name + ", and reports whether it is kept."
-		result = jen.Params(jen.Id(s.Name), jen.Bool())
+	switch {
+	case s.Keep != nil:
+		doc = f.name + " reads one " + s.Name + ", and reports whether it is kept."
+		result = "(" + s.Name + ", bool)"
+	case e.fillsPlace(s):
+		doc = f.name + " reads one " + s.Name + " into its place in a list."
+		result, target = "", "s *"+s.Name+", "
 	}
-	if values, ok := f.literalFields(s); ok {
-		body = []jen.Code{jen.Return(jen.Id(s.Name).Add(multiline(values...)))}
+	if e.isLiteral(s) {
+		values := make([]jen.Code, len(s.Fields))
+		for i, field := range s.Fields {
+			values[i] = f.Src("$: $", field.GoName(), f.expr(field))
+		}
+		body = []jen.Code{f.Src("return $$", s.Name, lines(values...))}
 	} else {
-		f.used.place = e.onlyInLists(s)
 		body = f.structBody(s)
 	}
-	u, m := f.done(), "m"
+	m := "m"
 	if len(s.Fields) == 0 && s.Rules == nil && s.Keep == nil {
 		m = "_"
 	}
-	params := f.params(u, m, e.view(s.Message))
-	if u.place {
-		doc, result = "decode"+s.Name+" reads one "+s.Name+" into its place in a list.", nil
-		params = slices.Insert(params, 0, jen.Code(jen.Id("s").Op("*").Id(s.Name)))
-	}
-	return jen.Add(comment(doc)).Line().Func().Id(f.name).Params(params...).Add(result).Block(body...)
+	return f.documented(doc, "func $($$) $ {\n$\n}", f.name, target, list(f.params(m, e.view(s.Message))...), result, body)
 }
 
-// literalFields returns the elements of a composite literal of s, if each field is a single
-// expression without other statements.
-func (f *fn) literalFields(s *model.Struct) ([]jen.Code, bool) {
-	if s.Keep != nil || s.Stop != nil || s.Rules != nil || s.Side != "" {
-		return nil, false
-	}
-	before := *f.self
-	used := f.used
-	var out []jen.Code
-	for _, field := range s.Fields {
-		x, ok := f.expr(field)
-		if !ok {
-			*f.self, f.used = before, used
-			return nil, false
-		}
-		out = append(out, jen.Id(field.GoName()).Op(":").Add(x))
-	}
-	return out, true
+// isLiteral reports whether one composite literal decodes a struct.
+func (e *emitter) isLiteral(s *model.Struct) bool {
+	return s.Keep == nil && s.Stop == nil && s.Rules == nil && s.Side == "" &&
+		!slices.ContainsFunc(s.Fields, func(d *model.Field) bool { return !e.isExpr(d) })
 }
 
 // structBody reads a struct field by field. It first reads the fields that decide whether
 // to keep an element.
-func (f *fn) structBody(s *model.Struct) []jen.Code {
-	target := jen.Id("s")
+func (f *Func) structBody(s *model.Struct) []jen.Code {
 	var body []jen.Code
-	if !f.used.place {
-		body = append(body, jen.Var().Id("s").Id(s.Name))
+	if s.Side != "" && f.needs[f.name].dc {
+		body = append(body, f.Src("dc = dc.At($)", f.sideOf(s.Side)))
 	}
-	var first *model.Field
-	if k := s.Keep; k != nil {
-		var drop jen.Code
-		switch {
-		case k.Present != nil:
-			drop = f.presence(jen.Id("m"), k.Present.Path, false)
-		case k.Positive != nil:
-			first = k.Positive
-			drop = jen.Id("s").Dot(first.GoName()).Op(positiveDrop(first)).Lit(0)
-		default:
-			first = k.NonEmpty
-			drop = f.goEmpty(first, jen.Id("s").Dot(first.GoName()))
-		}
-		if first != nil {
-			body = append(body, f.field(target, first)...)
-		}
-		if k.Profile != "" {
-			drop = f.profile(k.Profile).Op("&&").Add(drop)
-		}
-		body = append(body, jen.If(drop).Block(jen.Return(jen.Id("s"), jen.False())))
+	inPlace, result := f.fillsPlace(s), jen.Op("s")
+	switch {
+	case s.Keep != nil:
+		result = jen.Op("s, true")
+	case inPlace:
+		result = jen.Null()
 	}
+	if !inPlace {
+		body = append(body, jen.Op("var s "+s.Name))
+	}
+	first, code := f.keep(s.Keep)
+	body = append(body, code...)
 	rest := s.Fields
 	if s.Stop != nil {
 		n := slices.Index(s.Fields, s.Stop.NonEmpty) + 1
-		body = append(f.fields(body, s.Fields[:n], first), f.stop(s))
+		body = append(f.fields(body, s.Fields[:n], first), f.stop(s.Stop, result))
 		rest = s.Fields[n:]
 	}
 	if s.Rules != nil {
-		pre, call := f.call(s.Rules.Func, f.here(), jen.Id("m"))
+		pre, call := f.call(s.Rules.Func, f.Here(), jen.Id("m"))
 		body = append(append(body, pre...), call)
 	}
 	body = f.fields(body, rest, first)
-	if s.Side != "" && f.used.dc {
-		body = slices.Insert(body, 0, jen.Code(jen.Id("dc").Op("=").Id("dc").Dot("At").Call(f.sideOf(s.Side))))
-	}
-	switch {
-	case f.used.place:
+	if inPlace {
 		return body
-	case s.Keep != nil:
-		return append(body, jen.Return(jen.Id("s"), jen.True()))
 	}
-	return append(body, jen.Return(jen.Id("s")))
+	return append(body, f.Src("return $", result))
+}
+
+// keep drops an element that is not kept. It returns the field that it reads for this.
+func (f *Func) keep(k *model.Keep) (first *model.Field, body []jen.Code) {
+	if k == nil {
+		return nil, nil
+	}
+	var drop jen.Code
+	switch {
+	case k.Present != nil:
+		drop = f.Presence("m", k.Present.Path, false)
+	case k.Positive != nil:
+		first = k.Positive
+		below := "<="
+		if c := first.Class(); c == model.Uint32 || c == model.Uint64 { // never below zero
+			below = "=="
+		}
+		drop = f.Src("s.$ $ 0", first.GoName(), below)
+	default:
+		first = k.NonEmpty
+		drop = f.GoEmpty(first, jen.Op("s."+first.GoName()))
+	}
+	if first != nil {
+		body = f.field("s", first)
+	}
+	conds := []jen.Code{drop}
+	if k.Profile != "" {
+		conds = []jen.Code{f.profile(k.Profile), drop}
+	}
+	return first, append(body, f.If(nil, f.And(conds...), f.Src("return s, false")))
 }
 
 // fields appends the code that sets fields of a struct, except one that is set already.
-func (f *fn) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
+func (f *Func) fields(body []jen.Code, fields []*model.Field, but *model.Field) []jen.Code {
 	for _, d := range fields {
 		if d != but {
-			body = append(body, f.field(jen.Id("s"), d)...)
+			body = append(body, f.field("s", d)...)
 		}
 	}
 	return body
 }
 
 // stop ends the function where the rest of a struct is not read.
-func (f *fn) stop(s *model.Struct) jen.Code {
-	var out []jen.Code
-	switch {
-	case s.Keep != nil:
-		out = []jen.Code{jen.Id("s"), jen.True()}
-	case !f.used.place:
-		out = []jen.Code{jen.Id("s")}
-	}
-	d := s.Stop.NonEmpty
-	cond := jen.Id("s").Dot(d.GoName()).Op("!=").Lit("")
+func (f *Func) stop(s *model.Stop, result jen.Code) jen.Code {
+	d := s.NonEmpty
+	cond := f.Src("s.$ != \"\"", d.GoName())
 	if d.List || d.IsMap() || d.Class() != model.String && d.Class() != model.NoClass {
-		cond = jen.Len(jen.Id("s").Dot(d.GoName())).Op(">").Lit(0)
+		cond = f.Src("len(s.$) > 0", d.GoName())
 	}
-	if s.Stop.Profile != "" {
-		cond = f.profile(s.Stop.Profile).Op("&&").Add(cond)
+	if s.Profile != "" {
+		cond = f.Src("$ && $", f.profile(s.Profile), cond)
 	}
-	return jen.If(cond).Block(jen.Return(out...))
-}
-
-// positiveDrop is the comparison with zero that drops: no unsigned number is
-// below it.
-func positiveDrop(f *model.Field) string {
-	switch f.Class() {
-	case model.Uint32, model.Uint64:
-		return "=="
-	default:
-		return "<="
-	}
+	return f.If(nil, cond, f.Src("return $", result))
 }
 
 // pick writes the function that chooses an element of a repeated message.
 func (e *emitter) pick(s model.Step) jen.Code {
-	f := e.fn(s.Pick.Func, false)
-	path := model.Path{From: s.Field.Parent, Steps: []model.Step{{Field: s.Field}}}
-	return jen.Add(comment(s.Pick.Func+" chooses the first element that fits.")).Line().
-		Func().Id(s.Pick.Func).Params(jen.Id("list").Index().Add(e.element(s.Field))).Add(e.view(s.Field.Message)).Block(
-		jen.For(jen.List(jen.Id("_"), jen.Id("x")).Op(":=").Range().Add(e.elements(jen.Id("list"), path))).Block(
-			jen.If(and(f.conds(jen.Id("x"), model.Cond{Tests: s.Pick.Tests})...)).Block(jen.Return(jen.Id("x"))),
-		),
-		jen.Return(jen.Nil()),
-	)
+	elements := e.Src("list")
+	if e.inPlace(s.Field) {
+		elements = e.Src("wire.Each(list)")
+	}
+	fits := e.And(e.conds("x", model.Cond{Tests: s.Pick.Tests})...)
+	return e.documented(s.Pick.Func+" chooses the first element that fits.",
+		"func $(list []$) $ {\nfor _, x := range $ {\nif $ {\nreturn x\n}\n}\nreturn nil\n}",
+		s.Pick.Func, e.element(s.Field), e.view(s.Field.Message), elements, fits)
 }

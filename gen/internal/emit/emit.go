@@ -11,21 +11,8 @@ import (
 	"github.com/dave/jennifer/jen"
 	"mvdan.cc/gofumpt/format"
 
-	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
-)
-
-// The import paths that generated code uses.
-const (
-	resourcePkg   = descriptor.Framework + "resource"
-	convertPkg    = descriptor.Framework + "runtime/convert"
-	wirePkg       = descriptor.Framework + "runtime/wire"
-	xdstpPkg      = descriptor.Framework + "xdstp"
-	bootstrapPkg  = descriptor.Framework + "bootstrap"
-	runtimePkg    = descriptor.Framework + "runtime"
-	plugintestPkg = "github.com/xdsforge/xdsforge/xdstest/plugintest"
-	protoPkg      = "google.golang.org/protobuf/proto"
 )
 
 // File is one generated file.
@@ -53,23 +40,17 @@ type Target struct {
 // does not support.
 func Files(p *model.Package, to Target) ([]File, error) {
 	e := newEmitter(p)
-	var bodies []artefact
-	for e.changed = true; e.changed; {
-		before := e.views.size()
-		e.changed = false
-		bodies = e.artefacts()
-		e.changed = e.changed || e.views.size() != before
-	}
-	if err := e.views.supported(); err != nil {
+	if err := e.supported(); err != nil {
 		return nil, err
 	}
+	var files []File
+	artefacts := e.artefacts()
 	for path := range e.imports {
 		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
 			return nil, fmt.Errorf("emit: no Go package is known for %s.proto, of which the code needs a type: it has no go_package", file)
 		}
 	}
-	var files []File
-	for _, a := range bodies {
+	for _, a := range artefacts {
 		if len(a.code) == 0 {
 			continue
 		}
@@ -82,26 +63,31 @@ func Files(p *model.Package, to Target) ([]File, error) {
 	if !p.Wire {
 		return files, nil
 	}
-	test, err := oracle(p, to)
+	test, err := wireTest(p, to)
 	return append(files, test), err
 }
 
 // An emitter writes one package.
 type emitter struct {
-	pkg     *model.Package
-	uses    map[string]uses // by function: which parameters it has
-	changed bool            // uses grew since the last round
-	imports map[string]bool
-	views   *views // nil: messages are unmarshalled
-	oracle  bool   // for the test of a wire decoder, which takes updates of any type
+	pkg      *model.Package
+	needs    map[string]needs // by function
+	imports  map[string]bool
+	views    *views // nil: messages are unmarshalled
+	wireTest bool   // for the test of a wire decoder, which takes updates of any type
 }
 
 func newEmitter(p *model.Package) *emitter {
-	e := &emitter{pkg: p, uses: make(map[string]uses), imports: make(map[string]bool)}
+	e := &emitter{pkg: p, imports: make(map[string]bool)}
 	if p.Wire {
-		e.views = newViews()
+		e.views = e.findViews()
 	}
+	e.needs = e.findNeeds()
 	return e
+}
+
+// structs are the update and all other structs.
+func (e *emitter) structs() []*model.Struct {
+	return slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs)
 }
 
 // An artefact is the declarations of one file.
@@ -146,7 +132,7 @@ func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 
 type goImport struct {
 	path, name string
-	needed     bool // the name is not the last part of the path
+	needed     bool // the name is not the last element of the path
 }
 
 // importTable gives every package that is used a name of its own, by path.
@@ -180,42 +166,4 @@ func (e *emitter) importTable() []goImport {
 func (e *emitter) qual(path, name string) *jen.Statement {
 	e.imports[path] = true
 	return jen.Qual(path, name)
-}
-
-func (e *emitter) resource(name string) *jen.Statement { return e.qual(resourcePkg, name) }
-func (e *emitter) convert(name string) *jen.Statement  { return e.qual(convertPkg, name) }
-
-// comment makes a doc comment of text, wrapped.
-func comment(text string) jen.Code {
-	const width = 88
-	var lines []string
-	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
-		line := ""
-		for word := range strings.FieldsSeq(paragraph) {
-			if line != "" && len(line)+1+len(word) > width {
-				lines = append(lines, line)
-				line = ""
-			}
-			line = strings.TrimSpace(line + " " + word)
-		}
-		lines = append(lines, line)
-	}
-	out := jen.Null()
-	for i, line := range lines {
-		if i > 0 {
-			out.Line()
-		}
-		out.Comment(strings.TrimRight("// "+line, " "))
-	}
-	return out
-}
-
-// documented puts a doc comment above a declaration.
-func documented(text string, decl jen.Code) jen.Code {
-	return jen.Add(comment(text)).Line().Add(decl)
-}
-
-// multiline is a composite literal with one element a line.
-func multiline(elements ...jen.Code) jen.Code {
-	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
 }

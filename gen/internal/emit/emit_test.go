@@ -3,7 +3,6 @@ package emit
 import (
 	"testing"
 
-	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -33,17 +32,5 @@ func TestImportNames(t *testing.T) {
 		if w, ok := want[i.path]; ok && i.name != w {
 			t.Errorf("%s is imported as %s; want %s", i.path, i.name, w)
 		}
-	}
-}
-
-// Every kind of comparison that the language has is written.
-func TestComparisons(t *testing.T) {
-	for _, k := range descriptor.ValueKinds() {
-		if c, ok := comparisons()[k.Name]; !ok || c.broken == nil || c.wording == nil {
-			t.Errorf("there is no comparison for %q", k.Name)
-		}
-	}
-	if len(comparisons()) != len(descriptor.ValueKinds()) {
-		t.Errorf("%d comparisons, %d kinds", len(comparisons()), len(descriptor.ValueKinds()))
 	}
 }

@@ -8,19 +8,13 @@ import (
 
 // equalUpdate writes the comparison of updates, which may be nil.
 func (e *emitter) equalUpdate() jen.Code {
-	body := []jen.Code{
-		jen.If(jen.Id("u").Op("==").Nil().Op("||").Id("o").Op("==").Nil()).Block(jen.Return(jen.Id("u").Op("==").Id("o"))),
-		jen.Return(e.equalFields(e.pkg.Update, "u")),
-	}
-	return documented("Equal reports whether the fields of u and o are equal. It ignores the name, the version and the parts of the message that no field reads.",
-		jen.Func().Params(jen.Id("u").Op("*").Id("Update")).Id("Equal").Params(jen.Id("o").Op("*").Id("Update")).Bool().Block(body...))
+	return e.documented("Equal reports whether the fields of u and o are equal. It ignores the name, the version and the parts of the message that no field reads.",
+		"func (u *Update) Equal(o *Update) bool {\nif u == nil || o == nil {\nreturn u == o\n}\nreturn $\n}", e.equalFields(e.pkg.Update, "u"))
 }
 
 func (e *emitter) equalStruct(s *model.Struct) jen.Code {
-	return documented("Equal reports whether the fields of s and o are equal.",
-		jen.Func().Params(jen.Id("s").Id(s.Name)).Id("Equal").Params(jen.Id("o").Id(s.Name)).Bool().Block(
-			jen.Return(e.equalFields(s, "s")),
-		))
+	return e.documented("Equal reports whether the fields of s and o are equal.",
+		"func (s $) Equal(o $) bool {\nreturn $\n}", s.Name, s.Name, e.equalFields(s, "s"))
 }
 
 // equalFields compares all fields of two structs.
@@ -28,106 +22,88 @@ func (e *emitter) equalFields(s *model.Struct, receiver string) jen.Code {
 	if len(s.Fields) == 0 {
 		return jen.True()
 	}
-	out := jen.Null()
+	fields := make([]jen.Code, len(s.Fields))
 	for i, f := range s.Fields {
-		if i > 0 {
-			out.Op("&&").Line()
-		}
-		out.Add(e.equalField(f, jen.Id(receiver).Dot(f.GoName()), jen.Id("o").Dot(f.GoName())))
+		fields[i] = e.equalField(f, receiver+"."+f.GoName(), "o."+f.GoName())
 	}
-	return out
-}
-
-// comparable reports whether == compares values of the field.
-func (e *emitter) comparable(f *model.Field) bool {
-	return f.Comparable() && !f.List && !f.IsMap() && !f.Optional
+	return jen.Custom(jen.Options{Separator: "&&\n"}, fields...)
 }
 
 // equalField compares two values of a field.
-func (e *emitter) equalField(f *model.Field, a, b *jen.Statement) jen.Code {
+func (e *emitter) equalField(f *model.Field, a, b string) jen.Code {
 	one := *f
 	one.List, one.Key, one.Optional = false, model.NoClass, false
-	plain := e.comparable(&one)
+	plain := one.Comparable()
+	all := map[bool]string{true: "slices.Equal", false: "maps.Equal"}[f.List]
 	switch {
-	case f.List && plain:
-		return e.qual("slices", "Equal").Call(a, b)
-	case f.List:
-		return e.qual("slices", "EqualFunc").Call(a, b, e.equalFunc(f.Value))
-	case f.IsMap() && plain:
-		return e.qual("maps", "Equal").Call(a, b)
-	case f.IsMap():
-		return e.qual("maps", "EqualFunc").Call(a, b, e.equalFunc(f.Value))
+	case (f.List || f.IsMap()) && plain:
+		return e.Src(all+"($, $)", a, b)
+	case f.List || f.IsMap():
+		return e.Src(all+"Func($, $, $)", a, b, e.equalFunc(f.Value))
 	case f.Optional && plain:
-		return e.convert("EqualPointers").Call(a, b, e.convert("Same"))
+		return e.Src("convert.EqualPointers($, $, convert.Same)", a, b)
 	case f.Optional:
-		return e.convert("EqualPointers").Call(a, b, e.equalFunc(f.Value))
+		return e.Src("convert.EqualPointers($, $, $)", a, b, e.equalFunc(f.Value))
 	case plain:
-		return a.Op("==").Add(b)
+		return e.Src("$ == $", a, b)
 	}
 	switch v := f.Value.(type) {
 	case model.StructOf, model.Converted:
-		return a.Dot("Equal").Call(b)
+		return e.Src("$.Equal($)", a, b)
 	case model.Plain:
 		if v.Class == model.Timestamp {
-			return a.Dot("Equal").Call(b)
+			return e.Src("$.Equal($)", a, b)
 		}
 	}
-	return jen.Add(e.equalFunc(f.Value)).Call(a, b)
+	return e.Src("$($, $)", e.equalFunc(f.Value), a, b)
 }
 
 // equalFunc is a function that compares two values.
 func (e *emitter) equalFunc(v model.Value) jen.Code {
 	switch v := v.(type) {
 	case model.StructOf:
-		return jen.Id(v.Struct.Name).Dot("Equal")
+		return jen.Op(v.Struct.Name + ".Equal")
 	case model.OneofOf:
 		return jen.Id("equal" + v.Oneof.Name)
 	case model.InlineOf:
-		return e.convert("EqualUpdates")
+		return e.Src("convert.EqualUpdates")
 	case model.Converted:
 		if v.Conversion.Equal {
-			return e.conversionType(v.Conversion).Dot("Equal")
+			return e.Src("$.Equal", e.conversionType(v.Conversion))
 		}
 	case model.Plain:
 		switch v.Class {
 		case model.Bytes:
-			return e.qual("bytes", "Equal")
+			return e.Src("bytes.Equal")
 		case model.Timestamp:
-			return e.qual("time", "Time").Dot("Equal")
+			return e.Src("time.Time.Equal")
 		default:
 		}
 	}
-	return e.convert("EqualValues")
+	return e.Src("convert.EqualValues")
 }
 
 // equalOneof writes the comparison of two values of a oneof if == cannot compare all cases.
 func (e *emitter) equalOneof(o *model.Oneof) jen.Code {
 	cases := make([]jen.Code, len(o.Cases))
 	for i, c := range o.Cases {
-		cases[i] = jen.Case(jen.Id(c.Type)).Block(e.equalCase(c)...)
+		cases[i] = e.Src("case $:\n$", c.Type, e.equalCase(c))
 	}
-	compare := jen.Switch(jen.Id("a").Op(":=").Id("a").Assert(jen.Type())).Block(cases...)
+	compare := e.Src("switch a := a.(type) {\n$\n}", cases)
 	if len(o.Cases) == 1 {
-		c := o.Cases[0]
-		compare = jen.If(jen.List(jen.Id("a"), jen.Id("ok")).Op(":=").Id("a").Assert(jen.Id(c.Type)), jen.Id("ok")).Block(e.equalCase(c)...)
+		compare = e.Src("if a, ok := a.($); ok {\n$\n}", o.Cases[0].Type, e.equalCase(o.Cases[0]))
 	}
-	return jen.Func().Id("equal"+o.Name).Params(jen.List(jen.Id("a"), jen.Id("b")).Id(o.Name)).Bool().Block(
-		compare,
-		jen.Return(jen.Id("a").Op("==").Id("b")),
-	)
+	return e.Src("func $(a, b $) bool {\n$\nreturn a == b\n}", "equal"+o.Name, o.Name, compare)
 }
 
 // equalCase compares a, which is of the case's type, with b, which may be.
-func (e *emitter) equalCase(c *model.Case) []jen.Code {
-	equal := jen.Id("a").Dot("Equal").Call(jen.Id("c"))
+func (e *emitter) equalCase(c *model.Case) jen.Code {
+	equal := e.Src("a.Equal(c)")
 	switch {
 	case c.Struct == nil:
-		equal = e.convert("EqualValues").Call(jen.Id("a"), jen.Id("c"))
+		equal = e.Src("convert.EqualValues(a, c)")
 	case c.Struct.Comparable:
-		equal = jen.Id("a").Op("==").Id("c")
+		equal = e.Src("a == c")
 	}
-	return []jen.Code{
-		jen.List(jen.Id("c"), jen.Id("ok")).Op(":=").Id("b").Assert(jen.Id(c.Type)),
-		jen.Return(jen.Id("ok").Op("&&").Add(equal)),
-	}
+	return e.Src("c, ok := b.($)\nreturn ok && $", c.Type, equal)
 }

@@ -17,7 +17,7 @@ import (
 // Go types and sources, then rules, refs and hooks.
 func Explain(p *model.Package) ([]byte, error) {
 	e := newEmitter(p)
-	e.artefacts() // notes all imports
+	e.artefacts() // for the names of all imports
 	x := &explainer{emitter: e, file: jen.NewFile(p.Name)}
 	for _, i := range e.importTable() {
 		x.file.ImportAlias(i.path, i.name)
@@ -28,7 +28,7 @@ func Explain(p *model.Package) ([]byte, error) {
 		name = string(p.NameField.Desc.Name())
 	}
 	fmt.Fprintf(&x.out, "package %s: %s, named by %s\n", p.Name, p.Message.Desc.FullName(), name)
-	for _, s := range slices.Concat([]*model.Struct{p.Update}, p.Structs) {
+	for _, s := range x.structs() {
 		x.structure(w, s)
 	}
 	for _, enum := range p.Enums {
@@ -56,10 +56,10 @@ type explainer struct {
 	err  error     // the first
 }
 
-// text returns a type as Go source.
-func (x *explainer) text(typ *jen.Statement) string {
+// typeSource returns a type as Go source.
+func (x *explainer) typeSource(typ *jen.Statement) string {
 	var b bytes.Buffer
-	if err := jen.Var().Id("_").Add(typ).RenderWithFile(&b, x.file); err != nil && x.err == nil {
+	if err := jen.Op("var _").Add(typ).RenderWithFile(&b, x.file); err != nil && x.err == nil {
 		x.err = fmt.Errorf("emit: %w", err)
 	}
 	return strings.TrimPrefix(b.String(), "var _ ")
@@ -88,7 +88,7 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 		}
 	}
 	for _, f := range s.Fields {
-		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, x.text(x.goType(f)), strings.Join(source(f), "; "))
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", f.Name, x.typeSource(x.goType(f)), strings.Join(source(f), "; "))
 		if v, ok := f.Value.(model.OneofOf); ok {
 			for _, c := range v.Oneof.Cases {
 				fmt.Fprintf(w, "  \t  %s\t%s\n", c.Type, caseSource(c))
@@ -100,7 +100,7 @@ func (x *explainer) structure(w *tabwriter.Writer, s *model.Struct) {
 // source describes the source of a field's value and its conversions.
 func source(f *model.Field) []string {
 	var out []string
-	from := strings.Join(pathTexts(f.Paths), ", ")
+	from := strings.Join(PathTexts(f.Paths), ", ")
 	switch v := f.Value.(type) {
 	case model.Converted:
 		out = append(out, "as "+v.Conversion.Name)
@@ -113,7 +113,7 @@ func source(f *model.Field) []string {
 			out = append(out, "any other number is "+v.Enum.Otherwise.Name)
 		}
 	case model.HookOf:
-		from = "made by " + v.Hook.Func + "(" + strings.Join(pathTexts(v.Hook.Needs), ", ") + ")"
+		from = "made by " + v.Hook.Func + "(" + strings.Join(PathTexts(v.Hook.Needs), ", ") + ")"
 	case model.InlineOf:
 		out = append(out, "an inlined "+string(v.Message.Desc.FullName()))
 	}
@@ -156,7 +156,7 @@ func caseSource(c *model.Case) string {
 // rules prints the rules in the order of their violations.
 func (x *explainer) rules(w *tabwriter.Writer) {
 	var lines []string
-	for _, s := range slices.Concat([]*model.Struct{x.pkg.Update}, x.pkg.Structs) {
+	for _, s := range x.structs() {
 		if s.Rules != nil {
 			prefix := ""
 			if s != x.pkg.Update {
@@ -166,7 +166,7 @@ func (x *explainer) rules(w *tabwriter.Writer) {
 		}
 	}
 	for _, c := range x.pkg.GoChecks {
-		lines = append(lines, c.Path.String()+"; "+goWording(c))
+		lines = append(lines, c.Path.String()+"; "+GoRuleText(c))
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(w, "\nrules\n  %s\n", strings.Join(lines, "\n  "))
@@ -181,9 +181,10 @@ func scopeRules(s *model.Scope, prefix string, at []string) []string {
 		if len(c.Path.Steps) > 0 {
 			path = append(path, c.Path.String())
 		}
-		text := rule(c)
-		if c.Kind == model.Call {
-			text = "hook " + c.Hook
+		text := "hook " + c.Hook
+		if c.Rule != nil {
+			text = RuleText(c)
+		} else {
 			if c.When.Profile != "" {
 				text += " in profile " + c.When.Profile
 			}
@@ -200,7 +201,7 @@ func scopeRules(s *model.Scope, prefix string, at []string) []string {
 func (x *explainer) hooks(w *tabwriter.Writer) {
 	seen := make(map[string]bool)
 	for _, h := range x.emitter.hooks() {
-		signature := strings.Replace(x.text(h.typ), "func(", "func "+h.name+"(", 1)
+		signature := strings.Replace(x.typeSource(h.typ), "func(", "func "+h.name+"(", 1)
 		if !seen[signature] {
 			if len(seen) == 0 {
 				fmt.Fprint(w, "\nhooks\n")

@@ -6,16 +6,16 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// field writes the code that fills one field of target from the message m.
-func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
+// field writes the code that fills one field of target, a variable, from the message m.
+func (f *Func) field(target string, d *model.Field) []jen.Code {
 	if !d.When.Empty() {
 		always := *d
 		always.When = model.Cond{}
-		return when(f.conds(jen.Id("m"), d.When), f.field(target, &always))
+		return f.When(f.conds("m", d.When), f.field(target, &always))
 	}
-	to := func() *jen.Statement { return jen.Add(target).Dot(d.GoName()) }
-	if x, ok := f.expr(d); ok {
-		return []jen.Code{to().Op("=").Add(x)}
+	to := target + "." + d.GoName()
+	if f.isExpr(d) {
+		return []jen.Code{f.Src("$ = $", to, f.expr(d))}
 	}
 	if d.Ref != "" && !d.SelfName {
 		return f.refField(target, d, to)
@@ -24,185 +24,248 @@ func (f *fn) field(target *jen.Statement, d *model.Field) []jen.Code {
 	case model.HookOf:
 		return f.hookField(v.Hook, target, to)
 	case model.OneofOf:
-		return f.assign(d, jen.Id("m"), f.here(), to)
+		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}
 	switch {
 	case d.List:
 		return f.listField(d, to)
 	case d.IsMap():
 		return f.mapField(d, to)
-	}
-	if d.Paths == nil {
-		return f.assign(d, jen.Id("m"), f.here(), to)
+	case d.Paths == nil:
+		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}
 	return f.singleField(d, to)
 }
 
-// expr is the expression that makes the whole field, where there is one and no
-// statement is needed beside it.
-func (f *fn) expr(d *model.Field) (*jen.Statement, bool) {
+// isExpr reports whether one expression decodes the whole field and no statement is needed
+// beside it.
+func (e *emitter) isExpr(d *model.Field) bool {
 	if d.Optional || d.SelfName || d.Ref != "" || len(d.Paths) > 1 || !d.When.Empty() {
-		return nil, false
+		return false
 	}
 	if len(d.Paths) == 0 {
-		return f.exprHere(d)
+		switch d.Value.(type) {
+		case model.StructOf, model.OneofOf:
+			return true
+		}
+		return false
 	}
 	p := d.Paths[0]
-	x := f.get(jen.Id("m"), p)
 	v, plain := d.Value.(model.Plain)
-	switch {
-	case p.ManyInside(), (d.List || d.IsMap()) && (!plain || !v.Class.Scalar() || v.Wrapper):
-		return nil, false
-	case plain && d.Default != nil && v.Wrapper:
-		return f.convert("Or").Call(x, f.literal(*d.Default)), true
-	case plain && d.Default != nil && v.Class.Scalar() && !p.Presence():
-		return f.qual("cmp", "Or").Call(x, f.literal(*d.Default)), true
-	case plain && (v.Class == model.JSON || v.Class == model.JSONList || d.Default != nil):
-		return nil, false
+	if p.ManyInside() || (d.List || d.IsMap()) && (!plain || !v.Class.Scalar() || v.Wrapper) {
+		return false
 	}
 	switch v := d.Value.(type) {
-	case model.StructOf:
-		return nil, false
+	case model.Plain:
+		return d.Default == nil && v.Class != model.JSON && v.Class != model.JSONList ||
+			d.Default != nil && (v.Wrapper || v.Class.Scalar() && !p.Presence())
+	case model.StructOf, model.HookOf:
+		return false
 	case model.EnumOf:
-		switch {
-		case d.Default != nil && p.Presence():
-			return nil, false
-		case d.Default != nil:
-			x = f.qual("cmp", "Or").Call(x, f.literal(*d.Default))
-		}
+		return d.Default == nil || !p.Presence()
 	case model.Converted:
-		if v.Conversion.Func == "" || len(v.Conversion.Parts) > 0 {
-			return nil, false
-		}
-	case model.HookOf:
-		return nil, false
+		return v.Conversion.Func != "" && len(v.Conversion.Inputs) == 0
 	}
-	if d.List || d.IsMap() {
-		return x, true
-	}
-	_, out := f.value(d, x, f.here().below(p))
-	return out, true
+	return true
 }
 
-// exprHere is [fn.expr] for a field that is decoded from the current message.
-func (f *fn) exprHere(d *model.Field) (*jen.Statement, bool) {
-	switch d.Value.(type) {
-	case model.StructOf, model.OneofOf:
-		_, x := f.value(d, jen.Id("m"), f.here())
-		return x, true
+// expr is the expression of [emitter.isExpr].
+func (f *Func) expr(d *model.Field) *jen.Statement {
+	if len(d.Paths) == 0 {
+		_, x := f.value(d, jen.Id("m"), f.Here())
+		return x
 	}
-	return nil, false
+	p := d.Paths[0]
+	x := f.Get("m", p)
+	if v, plain := d.Value.(model.Plain); plain && d.Default != nil && v.Wrapper {
+		return f.Src("convert.Or($, $)", x, f.Literal(*d.Default))
+	}
+	if d.Default != nil {
+		x = f.Src("cmp.Or($, $)", x, f.Literal(*d.Default))
+	}
+	if d.List || d.IsMap() {
+		return x
+	}
+	_, out := f.value(d, x, f.Here().Below(p))
+	return out
 }
 
 // value returns the Go value of x, which is at the place. pre declares the variables that
 // it needs.
-func (f *fn) value(d *model.Field, x jen.Code, at place) (pre []jen.Code, value *jen.Statement) {
+func (f *Func) value(d *model.Field, x jen.Code, at Place) (pre []jen.Code, value *jen.Statement) {
 	switch v := d.Value.(type) {
 	case model.Plain:
 		switch v.Class {
 		case model.Duration:
-			return nil, f.converted("Duration", x, at)
+			return nil, f.Src("convert.Duration($, $, v)", f.path(at), x)
 		case model.Timestamp:
-			return nil, f.converted("Timestamp", x, at)
+			return nil, f.Src("convert.Timestamp($, $, v)", f.path(at), x)
 		case model.JSON:
-			return nil, jen.Add(x).Dot("AsMap").Call()
+			return nil, f.Src("$.AsMap()", x)
 		case model.JSONValue:
-			return nil, jen.Add(x).Dot("AsInterface").Call()
+			return nil, f.Src("$.AsInterface()", x)
 		case model.JSONList:
-			return nil, jen.Add(x).Dot("AsSlice").Call()
+			return nil, f.Src("$.AsSlice()", x)
 		default:
 			if v.Wrapper {
-				return nil, jen.Add(x).Dot("GetValue").Call()
+				return nil, f.Src("$.GetValue()", x)
 			}
 		}
 	case model.Converted:
 		if v.Conversion.Func == "" {
-			return nil, jen.Add(f.dc()).Dot("Server")
+			return nil, f.Src("dc.Server")
 		}
 		return nil, f.conversion(v.Conversion, x, at, d)
 	case model.EnumOf:
 		if v.Enum.Otherwise != nil {
-			return nil, jen.Id("decode" + v.Enum.Name).Call(x)
+			return nil, f.Src("$($)", "decode"+v.Enum.Name, x)
 		}
-		return nil, jen.Id("decode"+v.Enum.Name).Call(f.path(at), x, f.v())
+		return nil, f.Src("$($, $, v)", "decode"+v.Enum.Name, f.path(at), x)
 	case model.StructOf:
 		return f.call("decode"+v.Struct.Name, at, x)
 	case model.OneofOf:
 		return f.call("decode"+v.Oneof.Name, at, x)
 	case model.InlineOf:
-		if p := d.Paths[0]; f.views != nil && len(d.Paths) == 1 && !p.Many() && !d.IsMap() {
+		if f.views != nil {
 			message := jen.Lit(string(v.Message.Desc.FullName()))
-			return nil, f.convert("InlineEncoded").Call(f.dc(), f.meta(), f.path(at), message, f.encoded(jen.Id("m"), p), f.v())
+			return nil, f.Src("convert.InlineEncoded(dc, $, $, $, $, v)", f.meta(), f.path(at), message, f.encoded("m", d.Paths[0]))
 		}
-		return nil, f.convert("Inline").Call(f.dc(), f.meta(), f.path(at), f.askedMessage(x, v.Message), f.v())
+		return nil, f.Src("convert.Inline(dc, $, $, $, v)", f.meta(), f.path(at), x)
 	}
-	return nil, jen.Add(x)
-}
-
-// converted calls a function of package convert.
-func (f *fn) converted(name string, x jen.Code, at place) *jen.Statement {
-	return f.convert(name).Call(f.path(at), x, f.v())
+	return nil, f.Src("$", x)
 }
 
 // assign stores the value that x becomes.
-func (f *fn) assign(d *model.Field, x jen.Code, at place, to func() *jen.Statement) []jen.Code {
+func (f *Func) assign(d *model.Field, x jen.Code, at Place, to string) []jen.Code {
 	return f.store(d, x, at, func(value *jen.Statement) []jen.Code {
 		if d.Optional {
-			value = jen.New(value)
+			value = f.Src("new($)", value)
 		}
-		return []jen.Code{to().Op("=").Add(value)}
+		return []jen.Code{f.Src("$ = $", to, value)}
 	})
 }
 
 // store passes on the value of x. It opens an Any and drops elements that are not kept.
-func (f *fn) store(d *model.Field, x jen.Code, at place, pass func(*jen.Statement) []jen.Code) []jen.Code {
+func (f *Func) store(d *model.Field, x jen.Code, at Place, pass func(*jen.Statement) []jen.Code) []jen.Code {
 	s, ok := d.Value.(model.StructOf)
 	if ok && s.Any != nil {
-		return f.nested(func(l locals) []jen.Code {
-			body := f.store(d.WithoutAny(), jen.Id(l.element), at, pass)
-			opened := f.open(s.Any, s.Typed, at, x, l.element, body)
+		return f.nested(func(_, element string) []jen.Code {
+			body := f.store(d.WithoutAny(), jen.Id(element), at, pass)
+			opened := f.open(s.Any, s.Typed, at, x, element, body)
 			if s.Other == "" {
 				return opened
 			}
 			strict := map[string]string{"grpc": "envoy", "envoy": "grpc"}[s.Other]
-			holds := f.anyName(x, s.Typed).Op("==").Lit(string(s.Any.Desc.FullName()))
-			return []jen.Code{jen.If(f.profile(strict).Op("||").Add(holds)).Block(opened...)}
+			holds := f.Src("$ || $ == $", f.profile(strict), f.anyName(x, s.Typed), jen.Lit(string(s.Any.Desc.FullName())))
+			return []jen.Code{f.If(nil, holds, opened...)}
 		})
 	}
 	pre, value := f.value(d, x, at)
 	if ok && s.Struct.Keep != nil {
-		return append(pre, f.nested(func(l locals) []jen.Code {
-			kept := jen.Id(l.element)
-			return []jen.Code{jen.If(jen.List(kept, jen.Id("ok")).Op(":=").Add(value), jen.Id("ok")).Block(pass(kept)...)}
+		return append(pre, f.nested(func(_, element string) []jen.Code {
+			return []jen.Code{f.If(f.Src("$, ok := $", element, value), jen.Id("ok"), pass(jen.Id(element))...)}
 		})...)
 	}
 	return append(pre, pass(value)...)
 }
 
 // refField fills a field that names other resources, and notes the names.
-func (f *fn) refField(target *jen.Statement, d *model.Field, to func() *jen.Statement) []jen.Code {
+func (f *Func) refField(target string, d *model.Field, to string) []jen.Code {
 	plain := *d
 	plain.Ref = ""
-	if !d.List {
-		at := f.here().below(d.Paths[0])
-		return append(f.field(target, &plain), f.ref(d, at, jen.Op("&").Add(to())))
-	}
-	if x, ok := f.expr(&plain); ok {
-		return []jen.Code{to().Op("=").Add(x), f.listRefs(d, to)}
+	switch {
+	case !d.List:
+		return append(f.field(target, &plain), f.ref(d, f.path(f.Here().Below(d.Paths[0])), f.Src("&$", to)))
+	case f.isExpr(&plain):
+		at := f.Src("p.Item($, i)", jen.Lit(d.Paths[0].String()))
+		return []jen.Code{f.Src("$ = $\nfor i := range $ {\n$\n}", to, f.expr(&plain), to, f.ref(d, at, f.Src("&$[i]", to)))}
 	}
 	return f.listField(d, to)
 }
 
 // ref notes that the value, of which ptr is the address, names another resource.
-func (f *fn) ref(d *model.Field, at place, ptr jen.Code) jen.Code {
-	return jen.Add(f.dc()).Dot("Ref").Call(f.meta(), f.v(), f.path(at), jen.Lit(d.Ref), ptr)
+func (f *Func) ref(d *model.Field, at, ptr jen.Code) jen.Code {
+	return f.Src("dc.Ref($, v, $, $, $)", f.meta(), at, jen.Lit(d.Ref), ptr)
 }
 
-// listRefs notes the names in a list that is taken from the message as it is.
-func (f *fn) listRefs(d *model.Field, to func() *jen.Statement) jen.Code {
-	p := f.here()
-	p.v.used = true
-	at := jen.Id(p.v.name).Dot("Item").Call(jen.Lit(d.Paths[0].String()), jen.Id("i"))
-	call := jen.Add(f.dc()).Dot("Ref").Call(f.meta(), f.v(), at, jen.Lit(d.Ref), jen.Op("&").Add(to()).Index(jen.Id("i")))
-	return jen.For(jen.Id("i").Op(":=").Range().Add(to())).Block(call)
+// singleField fills a field from one value that may be absent.
+func (f *Func) singleField(d *model.Field, to string) []jen.Code {
+	p := d.Paths[0]
+	at := f.Here().Below(p)
+	if d.SelfName {
+		return f.selfNamed(d, at, to)
+	}
+	if v, ok := d.Value.(model.Converted); ok && v.Conversion.Func == "" {
+		return []jen.Code{f.If(nil, f.Presence("m", p, true), f.Src("$ = dc.Server", to))}
+	}
+	var out []jen.Code
+	if d.Default != nil {
+		value := f.Literal(*d.Default)
+		if v, ok := d.Value.(model.EnumOf); ok {
+			value = jen.Id(v.Enum.Constant(*d.Default))
+		}
+		out = append(out, f.Src("$ = $", to, value))
+	}
+	if p.Message() == nil {
+		return append(out, f.If(nil, f.Presence("m", p, true), f.assign(d, f.Get("m", p), at, to)...))
+	}
+	return append(out, f.nested(func(_, element string) []jen.Code {
+		x := jen.Id(element)
+		return []jen.Code{f.If(f.Src("$ := $", x, f.Get("m", p)), f.Src("$ != nil", x), f.assign(d, x, at, to)...)}
+	})...)
+}
+
+// selfNamed fills a field whose default is the resource's name. An xdstp name
+// has the type that it names, so it is never the name of a resource of another.
+func (f *Func) selfNamed(d *model.Field, at Place, to string) []jen.Code {
+	_, value := f.value(d, f.Get("m", d.Paths[0]), at)
+	empty := f.Src("$ == \"\"", to)
+	if d.Ref != "" && d.Ref != string(f.pkg.Message.Desc.FullName()) {
+		empty = f.Src("$ && !dc.Name.IsXdstp()", empty)
+	}
+	out := []jen.Code{f.Src("$ = $", to, value), f.If(nil, empty, f.Src("$ = dc.Name.String()", to))}
+	if d.Ref != "" {
+		out = append(out, f.ref(d, f.path(at), f.Src("&$", to)))
+	}
+	return out
+}
+
+// hookField fills a field of target with the result of a hook.
+func (f *Func) hookField(h model.Hook, target, to string) []jen.Code {
+	return []jen.Code{f.Src("if x, err := $; err != nil {\nv.AddError($, err)\n} else {\n$ = x\n}", f.hookCall(h, target), f.path(f.hookPlace(h)), to)}
+}
+
+// hookCall calls a hook with the values that it needs, or with the current message. Fields
+// that it needs are fields of target.
+func (f *Func) hookCall(h model.Hook, target string) jen.Code {
+	args := []jen.Code{jen.Id("dc")}
+	for _, n := range h.Needs {
+		switch {
+		case n.Field != nil:
+			args = append(args, jen.Op(target+"."+n.Field.GoName()))
+		case h.Encoded && n.Message():
+			args = append(args, f.encoded("m", n.Path))
+		default:
+			args = append(args, f.asked(jen.Id("m"), n.Path))
+		}
+	}
+	if len(h.Needs) == 0 {
+		args = append(args, f.askedMessage(jen.Id("m"), f.of))
+	}
+	return f.Src("$($)", h.Func, list(args...))
+}
+
+// hookPlace returns the place of a hook's errors: the only value that the hook needs, or
+// the message.
+func (f *Func) hookPlace(h model.Hook) Place {
+	if len(h.Needs) == 1 {
+		n := h.Needs[0]
+		if n.Field == nil {
+			return f.Here().Below(n.Path)
+		}
+		if len(n.Field.Paths) == 1 {
+			return f.Here().Below(n.Field.Paths[0])
+		}
+	}
+	return f.Here()
 }

@@ -1,8 +1,6 @@
 package emit
 
 import (
-	"slices"
-
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -24,7 +22,7 @@ func (e *emitter) hookTypes() []jen.Code {
 	for _, h := range e.hooks() {
 		if key := h.name + h.of; !seen[key] {
 			seen[key] = true
-			decl := jen.Var().Id("_").Add(h.typ).Op("=").Id(h.name).Comment("// " + h.of)
+			decl := e.Src("var _ $ = $ // $\n", h.typ, h.name, h.of)
 			if out == nil {
 				decl = jen.Add(comment("The hooks are hand-written functions. These declarations state their types.")).Line().Add(decl)
 			}
@@ -36,7 +34,7 @@ func (e *emitter) hookTypes() []jen.Code {
 
 func (e *emitter) hooks() []hookType {
 	var out []hookType
-	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+	for _, s := range e.structs() {
 		for _, f := range s.Fields {
 			if h, ok := f.Value.(model.HookOf); ok {
 				out = append(out, hookType{h.Hook.Func, e.valueHook(h.Hook, s.Message), "hook of field " + f.Name})
@@ -53,26 +51,25 @@ func (e *emitter) hooks() []hookType {
 	if e.pkg.Update.Rules != nil {
 		out = e.validateHooks(out, e.pkg.Update.Rules)
 	}
-	updateHooks := func(names []string, what string) {
-		for _, name := range names {
-			t := jen.Func().Params(jen.Op("*").Add(e.resource("DecodeContext")), jen.Op("*").Id("Update"), jen.Op("*").Add(e.resource("Violations")))
-			out = append(out, hookType{name, t, what})
-		}
+	ofUpdate := e.Src("func(*resource.DecodeContext, *Update, *resource.Violations)")
+	for _, name := range e.pkg.Checkers {
+		out = append(out, hookType{name, ofUpdate, "hook that checks the update"})
 	}
-	updateHooks(e.pkg.Checkers, "hook that checks the update")
-	updateHooks(e.pkg.Finish, "hook that finishes the update")
+	for _, name := range e.pkg.Finish {
+		out = append(out, hookType{name, ofUpdate, "hook that finishes the update"})
+	}
 	return out
 }
 
 // valueHook is the type of a hook that returns a value.
 func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement {
-	params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext"))}
+	params := []jen.Code{e.Src("*resource.DecodeContext")}
 	for _, n := range h.Needs {
 		switch {
 		case n.Field != nil:
 			params = append(params, e.goType(n.Field))
 		case h.Encoded && n.Message():
-			params = append(params, jen.Index().Byte())
+			params = append(params, jen.Op("[]byte"))
 		default:
 			params = append(params, e.pathType(n.Path))
 		}
@@ -80,22 +77,22 @@ func (e *emitter) valueHook(h model.Hook, here *protogen.Message) *jen.Statement
 	if len(h.Needs) == 0 {
 		params = append(params, e.message(here))
 	}
-	return jen.Func().Params(params...).Params(e.exprType(h.Type.Expr, h.Type.Packages), jen.Error())
+	return e.Src("func($) ($, error)", list(params...), e.exprType(h.Type.Expr, h.Type.Packages))
 }
 
 func (e *emitter) validateHooks(out []hookType, s *model.Scope) []hookType {
 	for _, c := range s.Checks {
-		if c.Kind != model.Call {
+		if c.Rule != nil {
 			continue
 		}
-		params := []jen.Code{jen.Op("*").Add(e.resource("DecodeContext")), e.resource("Path")}
+		var params []jen.Code
 		for _, p := range c.Needs {
 			params = append(params, e.pathType(p))
 		}
 		if len(c.Needs) == 0 {
 			params = append(params, e.message(c.Path.Message()))
 		}
-		t := jen.Func().Params(append(params, jen.Op("*").Add(e.resource("Violations")))...)
+		t := e.Src("func(*resource.DecodeContext, resource.Path, $, *resource.Violations)", list(params...))
 		out = append(out, hookType{c.Hook, t, "hook that validates " + model.Short(c.Path.Message())})
 	}
 	for _, u := range s.Under {

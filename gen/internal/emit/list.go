@@ -1,29 +1,27 @@
 package emit
 
 import (
-	"slices"
-
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
 // listField fills a slice from one or more paths.
-func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
+func (f *Func) listField(d *model.Field, to string) []jen.Code {
 	var out []jen.Code
-	if n := f.length(d.Paths); n != nil {
-		out = append(out, to().Op("=").Add(f.slice(d, n)))
+	if hasLength(d.Paths) {
+		out = append(out, f.Src("$ = $", to, f.slice(d)))
 	}
 	var one []jen.Code // values that are always there, to be appended at once
 	flush := func() {
 		if len(one) > 0 {
-			out = append(out, to().Op("=").Append(append([]jen.Code{to()}, one...)...))
+			out = append(out, f.Src("$ = append($, $)", to, to, list(one...)))
 			one = nil
 		}
 	}
 	for _, p := range d.Paths {
 		if !p.Many() && p.Message() == nil && d.Ref == "" {
-			_, value := f.value(d, f.get(jen.Id("m"), p), f.here().below(p))
+			_, value := f.value(d, f.Get("m", p), f.Here().Below(p))
 			one = append(one, value)
 			continue
 		}
@@ -32,14 +30,15 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 			out = append(out, f.appendList(p, to)...)
 			continue
 		}
-		out = append(out, f.each(jen.Id("m"), p, f.here(), func(x jen.Code, at place) []jen.Code {
-			if code, ok := f.fillInPlace(d, x, at, to); ok {
-				return code
+		out = append(out, f.Each("m", p, f.Here(), f.fieldNeeds(d).path, func(x jen.Code, at Place) []jen.Code {
+			if s, ok := d.Value.(model.StructOf); ok && f.fillsPlace(s.Struct) {
+				pre, args := f.arguments("decode"+s.Struct.Name, at, x)
+				return append(pre, f.Src("$(wire.Add(&$), $)", "decode"+s.Struct.Name, to, list(args...)))
 			}
 			return f.store(d, x, at, func(value *jen.Statement) []jen.Code {
-				code := []jen.Code{to().Op("=").Append(to(), value)}
+				code := []jen.Code{f.Src("$ = append($, $)", to, to, value)}
 				if d.Ref != "" {
-					code = append(code, f.ref(d, at, jen.Op("&").Add(to()).Index(jen.Len(to()).Op("-").Lit(1))))
+					code = append(code, f.ref(d, f.path(at), f.Src("&$[len($)-1]", to, to)))
 				}
 				return code
 			})
@@ -49,111 +48,121 @@ func (f *fn) listField(d *model.Field, to func() *jen.Statement) []jen.Code {
 	return out
 }
 
-// fillInPlace adds an element to a list of structs and fills it there, where their
-// function takes its place.
-func (f *fn) fillInPlace(d *model.Field, x jen.Code, at place, to func() *jen.Statement) ([]jen.Code, bool) {
-	s, ok := d.Value.(model.StructOf)
-	if !ok || !f.uses["decode"+s.Struct.Name].place {
-		return nil, false
+// appendList appends a repeated scalar as it is.
+func (f *Func) appendList(p model.Path, to string) []jen.Code {
+	add := func(m any, p model.Path) []jen.Code {
+		return []jen.Code{f.Src("$ = append($, $...)", to, to, f.Get(m, p))}
 	}
-	pre, args := f.arguments("decode"+s.Struct.Name, at, x)
-	element := f.qual(wirePkg, "Add").Call(jen.Op("&").Add(to()))
-	return append(pre, jen.Id("decode"+s.Struct.Name).Call(append([]jen.Code{element}, args...)...)), true
+	if !p.ManyInside() {
+		return add("m", p)
+	}
+	last := model.Path{From: p.Last().Field.Parent, Steps: p.Steps[len(p.Steps)-1:]}
+	return f.Each("m", p.Parent(), f.Here(), false, func(x jen.Code, _ Place) []jen.Code { return add(x, last) })
 }
 
-// onlyInLists reports whether structs of a type are made of views, and are elements of
-// lists and nothing else, all of which are kept.
-func (e *emitter) onlyInLists(s *model.Struct) bool {
-	if e.views == nil || s.Keep != nil {
-		return false
-	}
-	for _, in := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
-		for _, d := range in.Fields {
-			if v, ok := d.Value.(model.StructOf); ok && v.Struct == s && (!d.List || d.Optional || d.Ref != "" || v.Any != nil) {
-				return false
-			}
-		}
-		for _, o := range in.Oneofs() {
-			if slices.ContainsFunc(o.Cases, func(c *model.Case) bool { return c.Struct == s }) {
-				return false
-			}
+// hasLength reports whether the number of values at paths is known, or a limit of it,
+// without going through them.
+func hasLength(paths []model.Path) bool {
+	for _, p := range paths {
+		if _, rest, repeated := p.Split(); repeated && rest.Many() {
+			return false
 		}
 	}
 	return true
 }
 
-// appendList appends a repeated scalar as it is.
-func (f *fn) appendList(p model.Path, to func() *jen.Statement) []jen.Code {
-	add := func(m jen.Code, p model.Path) []jen.Code {
-		return []jen.Code{to().Op("=").Append(to(), f.get(m, p).Op("..."))}
-	}
-	if !p.ManyInside() {
-		return add(jen.Id("m"), p)
-	}
-	last := model.Path{From: p.Last().Field.Parent, Steps: p.Steps[len(p.Steps)-1:]}
-	return f.each(jen.Id("m"), p.Parent(), f.here(), func(x jen.Code, _ place) []jen.Code { return add(x, last) })
-}
-
-// length is how many values there are at paths at most, where that can be told
-// without going through them.
-func (f *fn) length(paths []model.Path) *jen.Statement {
-	out, lists, singles := jen.Null(), 0, 0
-	for _, p := range paths {
-		head, rest, repeated := p.Split()
-		switch {
-		case rest.Many() && repeated:
-			return nil
-		case repeated:
-			if lists > 0 {
-				out.Op("+")
-			}
-			lists++
-			out.Len(f.get(jen.Id("m"), head))
-		default:
+// slice is an empty slice for the values of a list field, with room for all of them.
+func (f *Func) slice(d *model.Field) *jen.Statement {
+	lists, singles := []jen.Code{}, 0
+	for _, p := range d.Paths {
+		if head, _, repeated := p.Split(); repeated {
+			lists = append(lists, f.Src("len($)", f.Get("m", head)))
+		} else {
 			singles++
 		}
 	}
-	switch {
-	case singles == 0:
-		return out
-	case singles == len(paths):
-		return jen.Lit(singles)
+	if singles > 0 {
+		lists = append([]jen.Code{jen.Lit(singles)}, lists...)
 	}
-	return jen.Lit(singles).Op("+").Add(out)
+	n := jen.Custom(jen.Options{Separator: "+"}, lists...)
+	switch fn, from := f.arena(d, f.of); {
+	case fn == "List":
+		return f.Src("wire.List[$, $](dc.Arena(), $)", f.valueType(d.Value), f.viewType(from), n)
+	case fn != "":
+		return f.Src("wire."+fn+"[$](dc.Arena(), $)", f.viewType(from), n)
+	}
+	return f.Src("convert.Slice[$]($)", f.valueType(d.Value), n)
 }
 
-// each runs body for every value at a path, seen from m at a place. A message
-// that is absent is no value.
-func (f *fn) each(m jen.Code, p model.Path, at place, body func(x jen.Code, at place) []jen.Code) []jen.Code {
+// Each runs body for every value at a path, seen from m at a place. A message
+// that is absent is no value. Elements have paths if body uses them.
+func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x jen.Code, at Place) []jen.Code) []jen.Code {
 	head, rest, repeated := p.Split()
 	if !repeated {
 		if len(p.Steps) == 0 || p.Message() == nil {
-			return body(f.get(m, p), at.below(p))
+			return body(f.Get(m, p), at.Below(p))
 		}
-		return f.nested(func(l locals) []jen.Code {
-			x := jen.Id(l.element)
-			return []jen.Code{jen.If(jen.Add(x).Op(":=").Add(f.get(m, p)), jen.Add(x).Op("!=").Nil()).Block(body(x, at.below(p))...)}
+		return f.nested(func(_, element string) []jen.Code {
+			x := jen.Id(element)
+			return []jen.Code{f.If(f.Src("$ := $", x, f.Get(m, p)), f.Src("$ != nil", x), body(x, at.Below(p))...)}
 		})
 	}
-	return f.nested(func(l locals) []jen.Code {
-		item := &pathVar{name: f.pathName()}
-		f.paths++
-		inner := f.each(jen.Id(l.element), rest, place{v: item}, body)
-		f.paths--
-		return []jen.Code{f.loop(l, m, head, at, item, inner)}
+	return f.nested(func(index, element string) []jen.Code {
+		item, inner := f.inElement(func(item string) []jen.Code { return f.Each(element, rest, Place{variable: item}, paths, body) })
+		if !paths {
+			item = ""
+		}
+		return []jen.Code{f.loop(index, element, m, head, at, item, inner)}
 	})
 }
 
-// loop writes the loop over a repeated field. The path of an element, item, is
-// declared where the body uses it.
-func (f *fn) loop(l locals, m jen.Code, list model.Path, at place, item *pathVar, body []jen.Code) jen.Code {
-	index := "_"
-	if item.used {
-		index = l.index
-		here := at.below(list)
-		here.v.used = true
-		decl := jen.Id(item.name).Op(":=").Id(here.v.name).Dot("Item").Call(jen.Lit(here.field), jen.Id(index))
-		body = append([]jen.Code{decl}, body...)
+// loop writes the loop over a repeated field. It declares the path of an element, item,
+// unless that is empty.
+func (f *Func) loop(index, element string, m any, list model.Path, at Place, item string, body []jen.Code) jen.Code {
+	elements := f.Get(m, list)
+	if f.inPlace(list.Leaf()) {
+		elements = f.Src("wire.Each($)", elements)
 	}
-	return jen.For(jen.List(jen.Id(index), jen.Id(l.element)).Op(":=").Range().Add(f.elements(f.get(m, list), list))).Block(body...)
+	if item == "" {
+		return f.Src("for _, $ := range $ {\n$\n}", element, elements, body)
+	}
+	path := f.Src("$.Item($, $)", at.variable, jen.Lit(at.Below(list).field), index)
+	return f.Src("for $, $ := range $ {\n$ := $\n$\n}", index, element, elements, item, path, body)
+}
+
+// mapField fills a map from one of the message, entry by entry.
+func (f *Func) mapField(d *model.Field, to string) []jen.Code {
+	p := d.Paths[0]
+	entries := f.Get("m", p)
+	loop := f.nested(func(_, element string) []jen.Code {
+		key := f.mapKey()
+		item, body := f.inElement(func(item string) []jen.Code {
+			return f.store(d, jen.Id(element), Place{variable: item}, func(value *jen.Statement) []jen.Code {
+				return []jen.Code{f.Src("$[$] = $", to, key, value)}
+			})
+		})
+		if !f.fieldNeeds(d).path {
+			item = ""
+		}
+		return []jen.Code{f.mapLoop(key, element, entries, f.Here().Below(p), item, body)}
+	})
+	return append([]jen.Code{f.Src("$ = convert.Map[$, $](len($))", to, f.classType(d.Key), f.valueType(d.Value), entries)}, loop...)
+}
+
+// mapKey is a name for the key of an entry, another than that of a type.
+func (f *Func) mapKey() string {
+	if f.variables["key"] == 0 {
+		return "key"
+	}
+	return f.Variable("key")
+}
+
+// mapLoop writes the loop over a map at a place. If entries have a path, item, they come in
+// the order of their keys, and so do violations.
+func (f *Func) mapLoop(key, element string, entries *jen.Statement, at Place, item string, body []jen.Code) jen.Code {
+	if item == "" {
+		return f.Src("for $, $ := range $ {\n$\n}", key, element, entries, body)
+	}
+	name := f.Src("convert.Entry($, $)", jen.Lit(at.field), key)
+	return f.Src("for $, $ := range convert.Sorted($) {\n$ := $.Field($)\n$\n}", key, element, entries, item, at.variable, name, body)
 }

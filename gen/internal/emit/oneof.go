@@ -16,72 +16,47 @@ func (e *emitter) decodeOneof(o *model.Oneof) jen.Code {
 	var body []jen.Code
 	always := false
 	for i, c := range o.Cases {
-		switch {
-		case c.Any != nil && firstOfAny(o, i):
-			body = append(body, f.anyCases(sameAny(o, c), lastOfAny(o, i))...)
-		case c.Any != nil:
-		default:
-			code := f.caseBody(c)
-			always = len(code.conds) == 0
-			body = append(body, code.statements()...)
+		switch same := sameAny(o, c); {
+		case c.Any == nil:
+			var conds []jen.Code
+			conds, body = f.addCase(body, c)
+			always = len(conds) == 0
+		case same[0] == c: // the first case of this Any
+			body = append(body, f.anyCases(same, lastOfAny(o, i, same)))
 		}
 	}
 	if !always {
-		body = append(body, jen.Return(jen.Nil()))
+		body = append(body, f.Src("return nil"))
 	}
-	u := f.done()
-	return jen.Add(comment(f.name + " returns the case that applies, or nil if none applies.")).Line().
-		Func().Id(f.name).Params(f.params(u, "m", f.view(o.Message))...).Id(o.Name).Block(body...)
+	return f.declare(f.name+" returns the case that applies, or nil if none applies.", "", "m", f.view(o.Message), o.Name, body)
 }
 
-// guarded are statements under conditions; init declares what these use.
-type guarded struct {
-	init  jen.Code
-	conds []jen.Code
-	body  []jen.Code
-}
-
-func (g guarded) statements() []jen.Code {
-	switch {
-	case g.init != nil:
-		return []jen.Code{jen.If(g.init, and(g.conds...)).Block(g.body...)}
-	case len(g.conds) > 0:
-		return []jen.Code{jen.If(and(g.conds...)).Block(g.body...)}
-	}
-	return g.body
-}
-
-// caseBody writes the code for the value of a case.
-func (f *fn) caseBody(c *model.Case) guarded {
-	m := jen.Id("m")
-	var g guarded
-	x, at := m, f.here()
-	if c.Path != nil && c.Path.Message() != nil {
-		x, at = jen.Id("x"), f.here().below(*c.Path)
-		g.init = jen.Id("x").Op(":=").Add(f.get(m, *c.Path))
-		g.conds = append(g.conds, jen.Id("x").Op("!=").Nil())
+// addCase adds the code for the value of a case to body, and returns its condition.
+func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) {
+	x, at := jen.Id("m"), f.Here()
+	var init jen.Code
+	if c.Path != nil && c.Path.Message() != nil && c.Hook == nil {
+		x, at = jen.Id("x"), f.Here().Below(*c.Path)
+		init = f.Src("x := $", f.Get("m", *c.Path))
+		conds = append(conds, f.Src("x != nil"))
 		if !defaultCond(c) {
-			g.conds = append(g.conds, f.conds(m, c.When)...)
+			conds = append(conds, f.conds("m", c.When)...)
 		}
 	} else {
-		g.conds = f.conds(m, c.When)
+		conds = f.conds("m", c.When)
 	}
+	var value []jen.Code
 	if c.Hook != nil {
-		g.init, g.conds = nil, f.conds(m, c.When)
-		g.body = []jen.Code{
-			jen.List(jen.Id("x"), jen.Id("err")).Op(":=").Add(f.hookCall(*c.Hook, nil)),
-			jen.If(jen.Id("err").Op("!=").Nil()).Block(
-				f.v().Dot("AddError").Call(f.path(f.hookPlace(*c.Hook)), jen.Id("err")),
-				jen.Return(jen.Nil()),
-			),
-			jen.Return(jen.Id("x")),
-		}
-		return g
+		value = []jen.Code{f.Src("x, err := $\nif err != nil {\nv.AddError($, err)\nreturn nil\n}\nreturn x",
+			f.hookCall(*c.Hook, ""), f.path(f.hookPlace(*c.Hook)))}
+	} else {
+		pre, call := f.call("decode"+c.Struct.Name, at, x)
+		value = append(pre, f.Src("return $", call))
 	}
-	var value jen.Code
-	g.body, value = f.call("decode"+c.Struct.Name, at, x)
-	g.body = append(g.body, jen.Return(value))
-	return g
+	if len(conds) == 0 {
+		return nil, append(body, value...)
+	}
+	return conds, append(body, f.If(init, f.And(conds...), value...))
 }
 
 // defaultCond reports whether the case's condition is that its message is there.
@@ -90,71 +65,60 @@ func defaultCond(c *model.Case) bool {
 	return w.Context.Empty() && len(w.Tests) == 1 && w.Tests[0].Kind == model.Present && w.Tests[0].Path.String() == c.Path.String()
 }
 
-// firstOfAny reports whether no case before i opens the same Any.
-func firstOfAny(o *model.Oneof, i int) bool { return sameAny(o, o.Cases[i])[0] == o.Cases[i] }
-
-// lastOfAny reports whether all cases after i open the same Any.
-func lastOfAny(o *model.Oneof, i int) bool {
-	same := sameAny(o, o.Cases[i])
-	for _, c := range o.Cases[i:] {
-		if !slices.Contains(same, c) {
-			return false
-		}
-	}
-	return true
-}
-
 // sameAny are the cases that open the same Any under the same condition.
 func sameAny(o *model.Oneof, c *model.Case) []*model.Case {
 	var out []*model.Case
 	for _, other := range o.Cases {
-		if other.Any != nil && other.Path.String() == c.Path.String() && model.SameCond(other.When, c.When) {
+		if c.Any != nil && other.Any != nil && other.Path.String() == c.Path.String() && model.SameCond(other.When, c.When) {
 			out = append(out, other)
 		}
 	}
 	return out
 }
 
+// lastOfAny reports whether all cases from i on are among those of one Any.
+func lastOfAny(o *model.Oneof, i int, same []*model.Case) bool {
+	return !slices.ContainsFunc(o.Cases[i:], func(c *model.Case) bool { return !slices.Contains(same, c) })
+}
+
 // anyCases writes the cases of one Any: another message than theirs is a
 // violation, and no later case is tried.
-func (f *fn) anyCases(cases []*model.Case, last bool) []jen.Code {
-	m, path := jen.Id("m"), *cases[0].Path
-	at := f.here().below(path)
-	conds := []jen.Code{jen.Id("x").Op("!=").Nil()}
+func (f *Func) anyCases(cases []*model.Case, last bool) jen.Code {
+	path := *cases[0].Path
+	at := f.Here().Below(path)
+	conds := []jen.Code{f.Src("x != nil")}
 	if !defaultCond(cases[0]) {
-		conds = append(conds, f.conds(m, cases[0].When)...)
+		conds = append(conds, f.conds("m", cases[0].When)...)
 	}
-	var body []jen.Code
-	if len(cases) == 1 {
-		body = f.openCase(cases[0], at)
-	} else {
+	body := f.openCase(cases[0], at)
+	if len(cases) > 1 {
 		names := make([]string, len(cases))
-		clauses := make([]jen.Code, len(cases)+1)
+		clauses := make([]jen.Code, len(cases))
 		for i, c := range cases {
 			names[i] = string(c.Any.Desc.FullName())
-			clauses[i] = jen.Case(jen.Lit(names[i])).Block(f.openCase(c, at)...)
+			clauses[i] = f.Src("case $:\n$", jen.Lit(names[i]), f.openCase(c, at))
 		}
 		found := f.anyName(jen.Id("x"), slices.ContainsFunc(cases, func(c *model.Case) bool { return c.Typed }))
-		clauses[len(cases)] = jen.Default().Block(f.violation(at, jen.Id("name"), "must be one of "+strings.Join(names, ", ")))
-		body = []jen.Code{jen.Switch(jen.Id("name").Op(":=").Add(found), jen.Id("name")).Block(clauses...)}
+		other := f.Violation(at, jen.Id("name"), "must be one of "+strings.Join(names, ", "))
+		body = []jen.Code{f.Src("switch name := $; name {\n$\ndefault:\n$\n}", found, clauses, other)}
 	}
 	if !last {
-		body = append(body, jen.Return(jen.Nil()))
+		body = append(body, f.Src("return nil"))
 	}
-	return guarded{init: jen.Id("x").Op(":=").Add(f.get(m, path)), conds: conds, body: body}.statements()
+	return f.If(f.Src("x := $", f.Get("m", path)), f.And(conds...), body...)
 }
 
 // anyName is the name of the message in the Any x or, where that may be typed, of the
 // one that a TypedStruct in it stands for.
-func (f *fn) anyName(x jen.Code, typed bool) *jen.Statement {
+func (f *Func) anyName(x jen.Code, typed bool) *jen.Statement {
 	if typed {
-		return f.convert("TypedName").Call(f.dc(), x)
+		return f.Src("convert.TypedName(dc, $)", x)
 	}
-	return jen.String().Call(jen.Add(x).Dot("MessageName").Call())
+	return f.Src("string($.MessageName())", x)
 }
 
 // openCase writes the code that opens the Any x for a case.
-func (f *fn) openCase(c *model.Case, at place) []jen.Code {
+func (f *Func) openCase(c *model.Case, at Place) []jen.Code {
 	pre, value := f.call("decode"+c.Struct.Name, at, jen.Id("y"))
-	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, jen.Return(value)))
+	return f.open(c.Any, c.Typed, at, jen.Id("x"), "y", append(pre, f.Src("return $", value)))
 }

@@ -15,11 +15,11 @@ func (e *emitter) goType(f *model.Field) *jen.Statement {
 	t := e.valueType(f.Value)
 	switch {
 	case f.List:
-		return jen.Index().Add(t)
+		return e.Src("[]$", t)
 	case f.IsMap():
-		return jen.Map(e.classType(f.Key)).Add(t)
+		return e.Src("map[$]$", e.classType(f.Key), t)
 	case f.Optional:
-		return jen.Op("*").Add(t)
+		return e.Src("*$", t)
 	}
 	return t
 }
@@ -38,7 +38,7 @@ func (e *emitter) valueType(v model.Value) *jen.Statement {
 	case model.OneofOf:
 		return jen.Id(v.Oneof.Name)
 	case model.InlineOf:
-		return e.resource("Update")
+		return e.Src("resource.Update")
 	case model.HookOf:
 		return e.exprType(v.Hook.Type.Expr, v.Hook.Type.Packages)
 	}
@@ -51,31 +51,35 @@ func (e *emitter) conversionType(c descriptor.Conversion) *jen.Statement {
 		t = e.qual(c.Package, c.Type)
 	}
 	if c.Pointer {
-		return jen.Op("*").Add(t)
+		return e.Src("*$", t)
 	}
 	return t
 }
 
 func (e *emitter) classType(c model.Class) *jen.Statement {
-	switch c {
-	case model.Duration:
-		return e.qual("time", "Duration")
-	case model.Timestamp:
-		return e.qual("time", "Time")
-	case model.JSON:
-		return jen.Map(jen.String()).Any()
-	case model.JSONValue:
-		return jen.Any()
-	case model.JSONList:
-		return jen.Index().Any()
-	case model.Bytes:
-		return jen.Index().Byte()
-	default:
-		return jen.Id(map[model.Class]string{
-			model.Bool: "bool", model.Int32: "int32", model.Int64: "int64", model.Uint32: "uint32", model.Uint64: "uint64",
-			model.Float: "float32", model.Double: "float64", model.String: "string",
-		}[c])
+	return e.Src(map[model.Class]string{
+		model.Bool: "bool", model.Int32: "int32", model.Int64: "int64", model.Uint32: "uint32", model.Uint64: "uint64",
+		model.Float: "float32", model.Double: "float64", model.String: "string", model.Bytes: "[]byte",
+		model.Duration: "time.Duration", model.Timestamp: "time.Time",
+		model.JSON: "map[string]any", model.JSONValue: "any", model.JSONList: "[]any",
+	}[c])
+}
+
+// ScalarType is the Go type of the scalar, or of the one in the wrapper, at a
+// path.
+func (e *emitter) ScalarType(p model.Path) jen.Code {
+	if p.Class() == model.Enumeration {
+		return e.ident(p.Leaf().Enum.GoIdent)
 	}
+	return e.classType(p.Class())
+}
+
+// GoKeyType is the Go type of a field, or of the elements of a list.
+func (e *emitter) GoKeyType(f *model.Field, elements bool) jen.Code {
+	if elements {
+		return e.valueType(f.Value)
+	}
+	return e.goType(f)
 }
 
 // exprType is a type that the descriptor states. The model lets only these
@@ -85,14 +89,15 @@ func (e *emitter) exprType(x ast.Expr, packages map[string]string) *jen.Statemen
 	case *ast.Ident:
 		return jen.Id(x.Name)
 	case *ast.StarExpr:
-		return jen.Op("*").Add(e.exprType(x.X, packages))
+		return e.Src("*$", e.exprType(x.X, packages))
 	case *ast.MapType:
-		return jen.Map(e.exprType(x.Key, packages)).Add(e.exprType(x.Value, packages))
+		return e.Src("map[$]$", e.exprType(x.Key, packages), e.exprType(x.Value, packages))
 	case *ast.ArrayType:
-		if n, ok := x.Len.(*ast.BasicLit); ok {
-			return jen.Index(jen.Op(n.Value)).Add(e.exprType(x.Elt, packages))
+		n := ""
+		if lit, ok := x.Len.(*ast.BasicLit); ok {
+			n = lit.Value
 		}
-		return jen.Index().Add(e.exprType(x.Elt, packages))
+		return e.Src("[$]$", n, e.exprType(x.Elt, packages))
 	case *ast.SelectorExpr:
 		return e.qual(packages[x.X.(*ast.Ident).Name], x.Sel.Name)
 	}
@@ -102,7 +107,7 @@ func (e *emitter) exprType(x ast.Expr, packages map[string]string) *jen.Statemen
 // pathType returns the Go type of the getter of a path.
 func (e *emitter) pathType(p model.Path) *jen.Statement {
 	if p.Oneof() != nil {
-		return jen.Int32()
+		return e.Src("int32")
 	}
 	if len(p.Steps) == 0 {
 		return e.message(p.From)
@@ -110,19 +115,14 @@ func (e *emitter) pathType(p model.Path) *jen.Statement {
 	leaf := p.Leaf()
 	if leaf.Desc.IsMap() {
 		key, value := leaf.Message.Fields[0], leaf.Message.Fields[1]
-		return jen.Map(e.pathType(model.Path{Steps: []model.Step{{Field: key}}})).Add(e.pathType(model.Path{Steps: []model.Step{{Field: value}}}))
+		return e.Src("map[$]$", e.pathType(model.Path{Steps: []model.Step{{Field: key}}}), e.pathType(model.Path{Steps: []model.Step{{Field: value}}}))
 	}
-	var t *jen.Statement
-	switch {
-	case leaf.Message != nil:
-		t = e.message(leaf.Message)
-	case leaf.Enum != nil:
-		t = e.ident(leaf.Enum.GoIdent)
-	default:
-		t = e.classType(p.Class())
+	typ := e.Src("$", e.ScalarType(p))
+	if leaf.Message != nil {
+		typ = e.message(leaf.Message)
 	}
 	if p.ToList() {
-		return jen.Index().Add(t)
+		return e.Src("[]$", typ)
 	}
-	return t
+	return typ
 }

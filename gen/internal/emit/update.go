@@ -3,7 +3,6 @@ package emit
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -14,15 +13,14 @@ import (
 // update writes the types of a package and the methods of its update.
 func (e *emitter) update() []jen.Code {
 	name := string(e.pkg.Message.Desc.FullName())
-	short := name[strings.LastIndexByte(name, '.')+1:]
-	doc := cmp.Or(e.pkg.Update.Doc, "Update is one "+short+".")
-	fields := append(e.structFields(e.pkg.Update), jen.Line().Id("meta").Add(e.resource("Meta")))
+	doc := cmp.Or(e.pkg.Update.Doc, "Update is one "+string(e.pkg.Message.Desc.Name())+".")
+	fields := append(e.structFields(e.pkg.Update), jen.Line().Add(e.Src("meta resource.Meta")))
 	out := []jen.Code{
-		jen.Const().Id("messageName").Op("=").Lit(name),
-		documented(doc+"\n\nIt is immutable and safe to share.", jen.Type().Id("Update").Struct(fields...)),
-		jen.Var().Id("_").Add(e.resource("Update")).Op("=").Parens(jen.Op("*").Id("Update")).Parens(jen.Nil()),
+		e.Src("const messageName = $", jen.Lit(name)),
+		e.documented(doc+"\n\nIt is immutable and safe to share.", "type Update struct {\n$\n}", fields),
+		e.Src("var _ resource.Update = (*Update)(nil)"),
 	}
-	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+	for _, s := range e.structs() {
 		if s != e.pkg.Update {
 			out = append(out, e.structType(s)...)
 		}
@@ -33,9 +31,7 @@ func (e *emitter) update() []jen.Code {
 	for _, enum := range e.pkg.Enums {
 		out = append(out, e.enumType(enum)...)
 	}
-	out = append(out, e.metaMethods()...)
-	out = append(out, e.proto())
-	out = append(out, e.printing()...)
+	out = append(out, e.methods()...)
 	out = append(out, e.equalUpdate())
 	for _, s := range e.pkg.Structs {
 		if !s.Comparable {
@@ -43,31 +39,67 @@ func (e *emitter) update() []jen.Code {
 		}
 	}
 	for _, o := range e.pkg.Oneofs {
-		if f := (&model.Field{Value: model.OneofOf{Oneof: o}}); !e.comparable(f) {
+		if f := (&model.Field{Value: model.OneofOf{Oneof: o}}); !f.Comparable() {
 			out = append(out, e.equalOneof(o))
 		}
 	}
 	return out
 }
 
-func structDoc(s *model.Struct) string {
-	return cmp.Or(s.Doc, fmt.Sprintf("%s holds fields of %s.", s.Name, s.Message.Desc.FullName()))
+// methods are those that every update has. They accept a nil update.
+func (e *emitter) methods() []jen.Code {
+	about := func(name, result, doc string) jen.Code {
+		return e.documented(doc, "func (u *Update) "+name+"() "+result+" {\nreturn u.about()."+name+"()\n}")
+	}
+	return []jen.Code{
+		about("Name", "xdstp.Name", "Name returns the resource's canonical name."),
+		about("Version", "string", "Version returns the version of the first response that had the resource with this content."),
+		about("Raw", "[]byte", "Raw returns the encoded message as received. It must not be changed."),
+		about("Server", "*bootstrap.Server", "Server returns the bootstrap file's entry of the server that sent the resource."),
+		about("Refs", "iter.Seq[resource.Ref]", "Refs returns the resources that this one names."),
+		e.documented("about returns nil for a nil update.", "func (u *Update) about() *resource.Meta {\nif u == nil {\nreturn nil\n}\nreturn &u.meta\n}"),
+		e.documented("Proto unmarshals the whole message.", `func (u *Update) Proto() ($, error) {
+			m := new($)
+			if err := proto.Unmarshal(u.Raw(), m); err != nil {
+				return nil, wire.Unparseable(messageName, err)
+			}
+			return m, nil
+		}`, e.message(e.pkg.Message), e.ident(e.pkg.Message.GoIdent)),
+		e.documented("String describes the update on one line. It shows the fields that are set, the length of long lists, and no secrets.",
+			"func (u *Update) String() string {\nreturn runtime.Format(u)\n}"),
+		e.documented("LogValue returns the update's name, version and server for logs.",
+			"func (u *Update) LogValue() slog.Value {\nreturn runtime.LogValue(u)\n}"),
+		e.documented("MarshalJSON describes the update with all fields that are set, and no secrets. The JSON cannot be unmarshalled; use Raw instead.",
+			"func (u *Update) MarshalJSON() ([]byte, error) {\nreturn runtime.MarshalJSON(messageName, u)\n}"),
+	}
 }
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {
 	var out []jen.Code
 	for _, f := range s.Fields {
-		field := jen.Id(f.GoName()).Add(e.goType(f))
+		field := e.Src("$ $", f.GoName(), e.goType(f))
 		if tag := shownAs(f); tag != "" {
 			field.Tag(map[string]string{"xds": tag})
 		}
 		if f.Doc != "" {
-			out = append(out, documented(f.Doc, field))
-		} else {
-			out = append(out, field)
+			field = jen.Add(comment(f.Doc)).Line().Add(field)
 		}
+		out = append(out, field)
 	}
 	return out
+}
+
+// shownAs is the struct tag that tells package runtime how to show a field; empty: as it is.
+func shownAs(f *model.Field) string {
+	switch {
+	case f.Secret && f.Hidden: // not shown anyway
+		return ""
+	case f.Secret:
+		return "secret"
+	case f.Hidden:
+		return "shown=" + f.Name
+	}
+	return ""
 }
 
 // oneofType writes a closed interface.
@@ -76,14 +108,14 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 	for i, c := range o.Cases {
 		names[i] = "[" + c.Type + "]"
 	}
-	list := names[0]
+	cases := names[0]
 	if n := len(names); n > 1 {
-		list = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
+		cases = strings.Join(names[:n-1], ", ") + " or " + names[n-1]
 	}
-	out := []jen.Code{documented(o.Name+" is "+list+".", jen.Type().Id(o.Name).Interface(jen.Id(marker(o)).Params()))}
+	out := []jen.Code{e.documented(o.Name+" is "+cases+".", "type $ interface {\nis$()\n}", o.Name, o.Name)}
 	for _, c := range o.Cases {
 		if c.Hook != nil {
-			out = append(out, markerMethod(c.Type, o))
+			out = append(out, e.marker(c.Type, o))
 		}
 	}
 	return out
@@ -91,16 +123,15 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 
 // structType writes a struct, and the methods that make it a case of oneofs.
 func (e *emitter) structType(s *model.Struct) []jen.Code {
-	methods := make([]jen.Code, len(s.Cases))
-	for i, o := range s.Cases {
-		methods[i] = markerMethod(s.Name, o)
+	doc := cmp.Or(s.Doc, fmt.Sprintf("%s holds fields of %s.", s.Name, s.Message.Desc.FullName()))
+	out := []jen.Code{e.documented(doc, "type $ struct {\n$\n}", s.Name, e.structFields(s))}
+	for _, o := range s.Cases {
+		out = append(out, e.marker(s.Name, o))
 	}
-	decl := documented(structDoc(s), jen.Type().Id(s.Name).Struct(e.structFields(s)...))
-	return append([]jen.Code{decl}, methods...)
+	return out
 }
 
-func marker(o *model.Oneof) string { return "is" + o.Name }
-
-func markerMethod(typ string, o *model.Oneof) jen.Code {
-	return jen.Func().Params(jen.Id(typ)).Id(marker(o)).Params().Block()
+// marker writes the method that makes a type a case of a oneof.
+func (e *emitter) marker(typ string, o *model.Oneof) jen.Code {
+	return e.Src("func (" + typ + ") is" + o.Name + "() {}")
 }

@@ -8,10 +8,28 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
+// A Condition is a rule that a value breaks by a condition. Rules of other shapes are a
+// [Coder], and a [GoCoder] if they may be about Go fields.
+type Condition interface {
+	// Broken is the condition that x breaks the rule, and the value that the violation
+	// shows, if any. It is joined to others by &&: one with || has parentheses.
+	Broken(f *Func, x *jen.Statement) (broken, shown jen.Code)
+}
+
+// A Coder writes all code of a check of the message m.
+type Coder interface {
+	Code(f *Func, m string, c *model.Check, conds []jen.Code) []jen.Code
+}
+
+// A GoCoder writes all code of a check of the update u.
+type GoCoder interface {
+	GoCode(f *Func, c *model.GoCheck) []jen.Code
+}
+
 // validator writes the functions that check rules.
 func (e *emitter) validator() []jen.Code {
 	var out []jen.Code
-	for _, s := range slices.Concat([]*model.Struct{e.pkg.Update}, e.pkg.Structs) {
+	for _, s := range e.structs() {
 		if s.Rules != nil {
 			out = append(out, e.scope(s.Rules, s == e.pkg.Update)...)
 		}
@@ -26,161 +44,89 @@ func (e *emitter) validator() []jen.Code {
 // in its repeated fields.
 func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 	f := e.fn(s.Func, root)
-	m := jen.Id("m")
 	var body []jen.Code
 	for _, c := range s.Checks {
-		body = append(body, f.check(m, c)...)
+		body = append(body, f.check("m", c)...)
 	}
 	for _, u := range s.Under {
-		loop := f.each(m, u.Path, f.here(), func(x jen.Code, at place) []jen.Code {
+		loop := f.Each("m", u.Path, f.Here(), e.needs[u.Scope.Func].path, func(x jen.Code, at Place) []jen.Code {
 			pre, call := f.call(u.Scope.Func, at, x)
 			return append(pre, call)
 		})
-		body = append(body, when(f.conds(m, u.When), loop)...)
+		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
-	body = f.prelude(body)
-	params := f.params(f.done(), "m", e.view(s.Message))
 	doc := s.Func + " checks the rules about one " + model.Short(s.Message) + "."
-	function := jen.Add(comment(doc)).Line().Func().Id(s.Func).Params(params...).Block(body...)
-	inner := make([][]jen.Code, len(s.Under))
-	for i, u := range s.Under {
-		inner[i] = e.scope(u.Scope, false)
+	out := []jen.Code{f.declare(doc, "", "m", e.view(s.Message), "", body)}
+	for _, u := range s.Under {
+		out = append(out, e.scope(u.Scope, false)...)
 	}
-	return append([]jen.Code{function}, slices.Concat(inner...)...)
+	return out
 }
 
 // check writes one check of the message m.
-func (f *fn) check(m jen.Code, c *model.Check) []jen.Code {
-	at := f.here().below(c.Path)
+func (f *Func) check(m string, c *model.Check) []jen.Code {
 	conds := f.conds(m, c.When)
-	switch c.Kind {
-	case model.Required, model.Unset:
-		return f.presenceCheck(m, c, at, conds)
-	case model.OneOf:
-		return f.oneOfCheck(m, c, at, conds)
-	case model.Unique:
-		return when(conds, f.uniqueCheck(m, c))
-	case model.Sum:
-		return when(conds, f.sumCheck(m, c, at))
-	case model.Call:
-		return when(conds, f.callCheck(m, c))
-	default:
-		return f.valueCheck(m, c, at, conds)
+	switch r := c.Rule.(type) {
+	case Coder:
+		return r.Code(f, m, c, conds)
+	case Condition:
+		return f.condition(r, m, c, conds)
 	}
+	return f.When(conds, f.callCheck(m, c))
 }
 
-// valueCheck writes Compare, Range, Length and AnyType.
-func (f *fn) valueCheck(m jen.Code, c *model.Check, at place, conds []jen.Code) []jen.Code {
-	if c.Elements {
-		loop := f.nested(func(l locals) []jen.Code {
-			item := &pathVar{name: f.pathName()}
-			element := model.Path{Steps: c.Path.Steps[len(c.Path.Steps)-1:]}
-			inner := f.compare(jen.Id(l.element), nil, element, c, place{v: item}, nil)
-			return []jen.Code{f.loop(l, m, c.Path, f.here(), item, inner)}
-		})
-		return when(conds, loop)
+// condition writes a check by a condition.
+func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	p, text := c.Path, RuleText(c)
+	if !c.Elements {
+		init, guard, x := f.operand(m, p)
+		value := f.Src("$", x)
+		if !p.ToList() {
+			value = f.Scalar(x, p)
+		}
+		broken, shown := r.Broken(f, value)
+		return []jen.Code{f.If(init, f.And(append(conds, guard, broken)...), f.Violation(f.Here().Below(p), shown, text))}
 	}
-	o := f.operand(m, c.Path)
-	return f.compare(o.value, o.init, c.Path, c, at, append(conds, o.guard...))
+	return f.When(conds, f.nested(func(index, element string) []jen.Code {
+		item := f.pathName()
+		broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
+		body := f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))
+		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, []jen.Code{body})}
+	}))
 }
 
-// An operand is a value that a check looks at.
-type operand struct {
-	init  jen.Code   // declares what the value uses
-	guard []jen.Code // that the value is there, where that is not sure
-	value jen.Code
-}
-
-func (f *fn) operand(m jen.Code, p model.Path) operand {
-	x := jen.Id("x")
-	o := operand{init: jen.Add(x).Op(":=").Add(f.get(m, p)), value: x}
+// operand declares x, the value at a path. guard is the condition that there is a value,
+// where that is not certain.
+func (f *Func) operand(m string, p model.Path) (init, guard, x jen.Code) {
+	init, guard, x = f.Src("x := $", f.Get(m, p)), jen.Null(), jen.Id("x")
 	leaf := p.Leaf()
 	switch {
 	case !p.Presence() || p.ToList() || p.Class() == model.Map:
 	case p.Message() != nil:
-		o.guard = []jen.Code{jen.Add(x).Op("!=").Nil()}
-	case f.hasField(leaf) == "" && leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic():
-		member := f.get(m, p.Parent()).Dot(oneofGetter(leaf.Oneof)).Call().Assert(jen.Op("*").Add(f.ident(leaf.GoIdent)))
-		return operand{
-			init:  jen.List(x, jen.Id("ok")).Op(":=").Add(member),
-			guard: []jen.Code{jen.Id("ok")},
-			value: jen.Add(x).Dot(leaf.GoName),
-		}
+		guard = f.Src("x != nil")
+	case f.hasField(leaf) == "" && member(leaf) != nil:
+		init = f.Src("x, ok := $.$().(*$)", f.Get(m, p.Parent()), oneofGetter(leaf.Oneof), f.ident(leaf.GoIdent))
+		guard, x = jen.Id("ok"), jen.Op("x."+leaf.GoName)
 	default:
-		o.guard = []jen.Code{f.presence(m, p, true)}
+		guard = f.Presence(m, p, true)
 	}
-	return o
+	return init, guard, x
 }
 
-// compare writes a check of the value x: one of Compare, Range, Length and
-// AnyType.
-func (f *fn) compare(x, init jen.Code, p model.Path, c *model.Check, at place, conds []jen.Code) []jen.Code {
-	value := f.scalar(x, p)
-	if c.Kind == model.Length && p.ToList() {
-		value = jen.Add(x)
-	}
-	shown := jen.Code(value)
-	var broken []jen.Code
-	switch c.Kind {
-	case model.AnyType:
-		shown = jen.String().Call(jen.Add(x).Dot("MessageName").Call())
-		for _, t := range c.Types {
-			broken = append(broken, jen.Add(x).Dot("MessageName").Call().Op("!=").Lit(t))
+// callCheck calls a validate hook, unless there is no message for it.
+func (f *Func) callCheck(m string, c *model.Check) []jen.Code {
+	return f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at Place) []jen.Code {
+		args := []jen.Code{jen.Id("dc"), f.path(at)}
+		for _, p := range c.Needs {
+			args = append(args, f.asked(x, p))
 		}
-	case model.Compare:
-		broken = []jen.Code{comparisons()[c.Compare].broken(f.emitter, value, c.Values)}
-	case model.Range:
-		broken = []jen.Code{f.outside(value, c.Min, c.Max, len(conds) > 0)}
-	case model.Length:
-		text := !p.ToList() && p.Class() == model.String
-		if !text {
-			shown = nil
+		switch {
+		case len(c.Needs) > 0:
+		case f.views != nil && f.root && len(c.Path.Steps) == 0 && slices.Contains(f.pkg.Late, c.When.Profile):
+			args = append(args, f.Src("$.message", x))
+		default:
+			args = append(args, f.askedMessage(x, c.Path.Message()))
 		}
-		broken = []jen.Code{f.lengthOutside(value, text, c.MinLen, c.MaxLen, len(conds) > 0)}
-	default:
-	}
-	body := f.violation(at, shown, rule(c))
-	if init == nil {
-		return []jen.Code{jen.If(and(append(conds, broken...)...)).Block(body)}
-	}
-	return []jen.Code{jen.If(init, and(append(conds, broken...)...)).Block(body)}
-}
-
-// outside is the condition that a value is below one bound or above another.
-func (e *emitter) outside(value jen.Code, lo, hi *model.Literal, more bool) *jen.Statement {
-	switch {
-	case hi == nil:
-		return jen.Add(value).Op("<").Add(e.literal(*lo))
-	case lo == nil:
-		return jen.Add(value).Op(">").Add(e.literal(*hi))
-	}
-	out := jen.Add(value).Op("<").Add(e.literal(*lo)).Op("||").Add(value).Op(">").Add(e.literal(*hi))
-	if more {
-		return jen.Parens(out)
-	}
-	return out
-}
-
-// lengthOutside is [emitter.outside] for the length of a value.
-func (e *emitter) lengthOutside(value jen.Code, text bool, lo, hi int, more bool) *jen.Statement {
-	n := jen.Len(value)
-	switch {
-	case hi < 0 && lo == 1 && text:
-		return jen.Add(value).Op("==").Lit("")
-	case hi == 0 && text:
-		return jen.Add(value).Op("!=").Lit("")
-	case hi < 0 && lo == 1:
-		return jen.Add(n).Op("==").Lit(0)
-	case hi < 0:
-		return jen.Add(n).Op("<").Lit(lo)
-	case lo == 0:
-		return jen.Add(n).Op(">").Lit(hi)
-	case lo == hi:
-		return jen.Add(n).Op("!=").Lit(lo)
-	}
-	out := jen.Add(n).Op("<").Lit(lo).Op("||").Add(n).Op(">").Lit(hi)
-	if more {
-		return jen.Parens(out)
-	}
-	return out
+		return []jen.Code{f.Src("$($, v)", c.Hook, list(args...))}
+	})
 }

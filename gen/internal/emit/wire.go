@@ -1,13 +1,9 @@
 package emit
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/dave/jennifer/jen"
 	"google.golang.org/protobuf/compiler/protogen"
 
-	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -16,20 +12,9 @@ func (e *emitter) wire() []jen.Code {
 	if e.views == nil {
 		return nil
 	}
-	e.viewType(e.pkg.Message)
 	var out []jen.Code
-	done := make(map[string]bool)
-	for len(done) < len(e.views.types) { // writing a view finds those of its fields
-		for _, full := range slices.Sorted(maps.Keys(e.views.types)) {
-			m := e.views.types[full]
-			if done[string(full)] {
-				continue
-			}
-			done[string(full)] = true
-			if e.viewed(m) {
-				out = append(out, e.viewOf(m)...)
-			}
-		}
+	for _, m := range e.views.messages {
+		out = append(out, e.viewOf(m)...)
 	}
 	return out
 }
@@ -38,131 +23,66 @@ func (e *emitter) wire() []jen.Code {
 func (e *emitter) readMessage() []jen.Code {
 	m := e.pkg.Message
 	if !e.viewed(m) {
-		return []jen.Code{
-			jen.Id("m").Op(":=").New(e.ident(m.GoIdent)),
-			e.unmarshal(jen.Id("m")),
-		}
+		return []jen.Code{e.Src("m := new($)\n$", e.ident(m.GoIdent), e.unmarshal("m"))}
 	}
-	failed := jen.Op("!").Id("r").Dot("OK").Call()
+	none, failed := e.none(m), e.Src("!r.OK()")
 	if e.pkg.Strict {
-		failed = jen.Op("!").Add(e.qual(wirePkg, "Check")).Call(jen.Id("body"), e.none(m)).Op("||").Add(failed)
+		failed = e.Src("!wire.Check(body, $) || !r.OK()", none)
 	}
-	fail := jen.Return(jen.Nil(), jen.Id("dc").Dot("Unreadable").Call(jen.Id("messageName"), jen.Id("body"), e.none(m)))
-	out := []jen.Code{
-		jen.Id("r").Op(":=").Id("dc").Dot("Read").Call(jen.Id("messageName"), jen.Id("body")),
-		jen.Defer().Id("dc").Dot("Done").Call(jen.Id("messageName")),
-		jen.Id("m").Op(":=").New(e.viewType(m)),
-		jen.Id("m").Dot("parse").Call(jen.Op("&").Id("r")),
-		jen.If(failed).Block(fail),
-	}
-	if e.views.hooked[m.Desc.FullName()] {
-		return out
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.views.late)) {
-		message := jen.Id("m").Dot("message")
-		out = append(out, jen.If(e.inProfile(name)).Block(
-			jen.Add(message).Op("=").New(e.ident(m.GoIdent)),
-			e.unmarshal(message),
-		))
+	out := []jen.Code{e.Src(`r := dc.Read(messageName, body)
+		defer dc.Done(messageName)
+		m := new($)
+		m.parse(&r)
+		if $ {
+			return nil, dc.Unreadable(messageName, body, $)
+		}`, e.viewType(m), failed, none)}
+	for _, name := range e.pkg.Late {
+		out = append(out, e.Src("if $ {\nm.message = new($)\n$\n}", e.profile(name), e.ident(m.GoIdent), e.unmarshal("m.message")))
 	}
 	return out
 }
 
 // unmarshal reads the encoded resource into a message.
-func (e *emitter) unmarshal(m jen.Code) jen.Code {
-	return jen.If(jen.Id("err").Op(":=").Id("dc").Dot("Unmarshal").Call(jen.Id("body"), m), jen.Id("err").Op("!=").Nil()).Block(
-		jen.Return(jen.Nil(), jen.Id("err")),
-	)
+func (e *emitter) unmarshal(m string) jen.Code {
+	return e.Src("if err := dc.Unmarshal(body, $); err != nil {\nreturn nil, err\n}", m)
 }
 
-// none is a nil message, of which only the type counts.
-func (e *emitter) none(m *protogen.Message) *jen.Statement {
-	return jen.Parens(e.message(m)).Parens(jen.Nil())
-}
+// none is a nil message, of which only the type matters.
+func (e *emitter) none(m *protogen.Message) *jen.Statement { return e.Src("($)(nil)", e.message(m)) }
 
 // open opens the Any x, which must hold a message m, and runs body with it under a
 // name.
-func (f *fn) open(m *protogen.Message, typed bool, at place, x jen.Code, name string, body []jen.Code) []jen.Code {
+func (f *Func) open(m *protogen.Message, typed bool, at Place, x jen.Code, name string, body []jen.Code) []jen.Code {
 	kind := "Any"
 	if typed {
 		kind = "Typed"
 	}
-	made := jen.Id(name).Op(":=").New(f.viewType(m))
 	if !f.viewed(m) {
-		return []jen.Code{made, jen.If(f.convert("Open"+kind).Call(f.dc(), f.path(at), x, jen.Id(name), f.v())).Block(body...)}
+		return []jen.Code{f.Src("$ := new($)\nif convert.Open"+kind+"(dc, $, $, $, v) {\n$\n}", name, f.viewType(m), f.path(at), x, name, body)}
 	}
-	r := func() *jen.Statement { return jen.Id("in") }
-	parse := jen.Id(name).Dot("parse").Call(jen.Op("&").Add(r()))
+	parse := f.Src("$.parse(&in)", name)
 	if f.pkg.Strict {
-		parse = jen.If(r().Dot("Check").Call(f.none(m))).Block(parse)
+		parse = f.Src("if in.Check($) {\n$\n}", f.none(m), parse)
 	}
-	return []jen.Code{
-		jen.If(jen.List(r(), jen.Id("ok")).Op(":=").Add(f.convert("Read"+kind)).Call(f.dc(), f.path(at), x, f.none(m), f.v()), jen.Id("ok")).Block(
-			made,
-			parse,
-			jen.If(f.convert("Parsed").Call(f.dc(), r().Dot("OK").Call(), f.path(at), x, f.none(m), f.v())).Block(body...),
-		),
-	}
+	return []jen.Code{f.Src(`if in, ok := convert.Read`+kind+`(dc, $, $, $, v); ok {
+		$ := new($)
+		$
+		if convert.Parsed(dc, in.OK(), $, $, $, v) {
+			$
+		}
+	}`, f.path(at), x, f.none(m), name, f.viewType(m), parse, f.path(at), x, f.none(m), body)}
 }
 
-// conversion returns the conversion of x.
-func (f *fn) conversion(c descriptor.Conversion, x jen.Code, at place, d *model.Field) *jen.Statement {
-	p := d.Paths[0]
-	m := p.Message()
-	if d.IsMap() {
-		m = p.Leaf().Message.Fields[1].Message
+// zeroOf is the zero value of a scalar.
+func zeroOf(c model.Class) string {
+	switch c {
+	case model.String:
+		return `""`
+	case model.Bool:
+		return "false"
+	case model.Bytes:
+		return "nil"
+	default:
+		return "0"
 	}
-	switch {
-	case f.views == nil && c.Context:
-		return f.convert(c.Func).Call(f.dc(), f.path(at), x, f.v())
-	case f.views == nil:
-		return f.converted(c.Func, x, at)
-	case len(c.Parts) > 0:
-		return f.convert("View"+c.Func).Call(f.dc(), f.path(at), f.parts(c, x, m), f.v())
-	}
-	switch c.Func {
-	case "HostPort", "AddrPort":
-		f.views.sockets[m.Desc.FullName()] = true
-		inner := fieldNamed(m, "socket_address")
-		f.views.read(inner)
-		for _, name := range []string{"address", "port_value", "named_port"} {
-			f.views.read(fieldNamed(inner.Message, name))
-		}
-		f.hasField(fieldNamed(inner.Message, "named_port"))
-		args := []jen.Code{f.path(at), jen.Add(x).Dot("socket").Call(), f.v()}
-		if c.Func == "HostPort" {
-			args = append([]jen.Code{f.dc()}, args...)
-		}
-		return f.convert("View" + c.Func).Call(args...)
-	default: // it takes a view as well
-		for _, field := range m.Fields {
-			f.views.read(field)
-		}
-		return f.converted(c.Func, x, at)
-	}
-}
-
-func fieldNamed(m *protogen.Message, name string) *protogen.Field {
-	return m.Fields[slices.IndexFunc(m.Fields, func(f *protogen.Field) bool { return string(f.Desc.Name()) == name })]
-}
-
-// slice is an empty slice for the values of a list field, with room for n.
-func (f *fn) slice(d *model.Field, n jen.Code) *jen.Statement {
-	if f.views != nil && f.of != nil {
-		arena := func() jen.Code { return jen.Add(f.dc()).Dot("Arena").Call() }
-		switch v := d.Value.(type) {
-		case model.StructOf:
-			if leaf := d.Paths[0].Leaf(); v.Any == nil && leaf != nil && f.inPlace(leaf) {
-				return f.qual(wirePkg, "List").Types(f.valueType(v), f.viewType(leaf.Message)).Call(arena(), n)
-			}
-		case model.Converted:
-			if leaf := d.Paths[0].Leaf(); len(v.Conversion.Parts) > 0 && f.inPlace(leaf) {
-				return f.qual(wirePkg, "List").Types(f.valueType(v), f.viewType(leaf.Message)).Call(arena(), n)
-			}
-			if v.Conversion.Func == "HostPort" && f.viewed(f.of) {
-				return f.qual(wirePkg, "Strings").Types(f.viewType(f.of)).Call(arena(), n)
-			}
-		}
-	}
-	return f.convert("Slice").Types(f.valueType(d.Value)).Call(n)
 }

@@ -12,105 +12,71 @@ import (
 
 // viewOf writes the view of a message: the struct, its getters, and its parse method.
 func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
-	name := e.views.name(m)
+	name, uses := e.views.names[m.Desc.FullName()], e.pkg.Uses
 	var fields, methods []jen.Code
-	hooked := e.views.hooked[m.Desc.FullName()]
-	if hooked || len(e.views.late) > 0 && m.Desc.FullName() == e.pkg.Message.Desc.FullName() {
-		fields = append(fields, jen.Id("message").Add(e.message(m)))
+	field := func(text string, args ...any) { fields = append(fields, e.Src(text, args...)) }
+	method := func(text string, args ...any) {
+		methods = append(methods, e.Src("func (m *"+name+") "+text, args...))
 	}
-	if hooked || e.views.wrapped[m.Desc.FullName()] {
-		methods = append(methods, e.protoMethod(m))
+	hooked := uses.Has(m.Desc, model.Whole)
+	if hooked || len(e.pkg.Late) > 0 && m == e.pkg.Message {
+		field("message $", e.message(m))
+	}
+	switch {
+	case uses.Has(m.Desc, model.Wrapped):
+		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn &$ {Value: m.Value}\n}", e.message(m), e.ident(m.GoIdent))
+	case hooked:
+		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn m.message\n}", e.message(m))
 	}
 	for _, f := range m.Fields {
-		if e.views.encoded[f.Desc.FullName()] {
-			fields = append(fields, jen.Id(bytesOf(f)).Index().Byte())
-			methods = append(methods, e.encodedMethod(f))
+		if uses.Has(f.Desc, model.Encoded) {
+			field("$ []byte", bytesOf(f))
+			method("encoded$() []byte {\nif m == nil$ {\nreturn nil\n}\nreturn m.$\n}", f.GoName, e.otherMember(f), bytesOf(f))
 		}
-		if !e.views.isRead(f) {
+		if !e.isRead(f) {
 			continue
 		}
-		fields = append(fields, jen.Id(f.GoName).Add(e.held(f)))
+		field("$ $", f.GoName, e.held(f))
 		if e.flagged(f) {
-			fields = append(fields, jen.Id(flag(f)).Bool())
+			field("$ bool", flag(f))
 		}
-		methods = append(methods, e.getter(f))
-		if e.views.has[f.Desc.FullName()] {
-			methods = append(methods, e.hasMethod(m, "has"+f.GoName, e.present(f)))
+		e.getter(f, method)
+		if uses.Has(f.Desc, model.Presence) {
+			method("has$() bool {\nreturn m != nil && $\n}", f.GoName, e.present(f))
 		}
 	}
 	for _, o := range m.Oneofs {
 		if o.Desc.IsSynthetic() || !e.oneofRead(o) {
 			continue
 		}
-		fields = append(fields, jen.Id(which(o)).Int32().Comment("// the number of the member that is set"))
-		if e.views.has[o.Desc.FullName()] {
-			methods = append(methods, e.hasMethod(m, "has"+o.GoName, jen.Id("m").Dot(which(o)).Op("!=").Lit(0)))
+		field("$ int32 // the number of the member that is set", which(o))
+		if uses.Has(o.Desc, model.Presence) {
+			method("has$() bool {\nreturn m != nil && m.$ != 0\n}", o.GoName, which(o))
 		}
-		if e.views.members[o.Desc.FullName()] {
-			methods = append(methods, e.memberMethod(o))
+		if uses.Has(o.Desc, model.Member) {
+			method("member$() int32 {\nif m == nil {\nreturn 0\n}\nreturn m.$\n}", o.GoName, which(o))
 		}
 	}
-	if e.views.sockets[m.Desc.FullName()] {
-		methods = append(methods, e.socketMethod(m))
+	if uses.Has(m.Desc, model.Socket) {
+		method(`socket() convert.Socket {
+			switch s := m.GetSocketAddress(); {
+			case m == nil:
+				return convert.Socket{Kind: convert.NoAddress}
+			case s == nil:
+				return convert.Socket{Kind: convert.OtherSocket}
+			case s.hasNamedPort():
+				return convert.Socket{Kind: convert.NamedPort, Text: s.GetNamedPort()}
+			default:
+				return convert.Socket{Kind: convert.HostAndPort, Text: s.GetAddress(), Port: s.GetPortValue()}
+			}
+		}`)
 	}
-	decl := jen.Add(comment(fmt.Sprintf("%s has the fields of %s that the decoder reads.", name, m.Desc.FullName()))).Line().Type().Id(name).Struct(fields...)
-	return append([]jen.Code{decl, e.parse(m)}, methods...)
+	doc := fmt.Sprintf("%s has the fields of %s that the decoder reads.", name, m.Desc.FullName())
+	return append([]jen.Code{e.documented(doc, "type $ struct {\n$\n}", name, fields), e.parse(m)}, methods...)
 }
 
-// method writes a method of the view of m.
-func (e *emitter) viewMethod(m *protogen.Message, name string) *jen.Statement {
-	return jen.Func().Params(jen.Id("m").Add(e.view(m))).Id(name)
-}
-
-// protoMethod writes the method that returns the whole message, or makes a wrapper.
-func (e *emitter) protoMethod(m *protogen.Message) jen.Code {
-	whole := jen.Id("m").Dot("message")
-	if e.views.wrapped[m.Desc.FullName()] {
-		whole = jen.Op("&").Add(e.ident(m.GoIdent)).Values(jen.Id("Value").Op(":").Id("m").Dot("Value"))
-	}
-	return e.viewMethod(m, "proto").Params().Add(e.message(m)).Block(
-		jen.If(jen.Id("m").Op("==").Nil()).Block(jen.Return(jen.Nil())),
-		jen.Return(whole),
-	)
-}
-
-// bytesOf is the member of a view that holds an encoded message.
+// bytesOf is the field of a view that holds an encoded message.
 func bytesOf(f *protogen.Field) string { return "bytes" + f.GoName }
-
-// encodedMethod writes the method that returns an encoded message.
-func (e *emitter) encodedMethod(f *protogen.Field) jen.Code {
-	absent := jen.Id("m").Op("==").Nil()
-	if o := member(f); o != nil {
-		absent.Op("||").Id("m").Dot(which(o)).Op("!=").Lit(int(f.Desc.Number()))
-	}
-	return e.viewMethod(f.Parent, "encoded"+f.GoName).Params().Index().Byte().Block(
-		jen.If(absent).Block(jen.Return(jen.Nil())),
-		jen.Return(jen.Id("m").Dot(bytesOf(f))),
-	)
-}
-
-// hasMethod writes a method that reports whether a value is set.
-func (e *emitter) hasMethod(m *protogen.Message, name string, present jen.Code) jen.Code {
-	return e.viewMethod(m, name).Params().Bool().Block(jen.Return(jen.Id("m").Op("!=").Nil().Op("&&").Add(present)))
-}
-
-// socketMethod writes the method that reads an address.
-func (e *emitter) socketMethod(m *protogen.Message) jen.Code {
-	s := jen.Id("s")
-	socket := func(kind string, values ...jen.Code) jen.Code {
-		values = append([]jen.Code{jen.Id("Kind").Op(":").Add(e.convert(kind))}, values...)
-		return jen.Return(e.convert("Socket").Values(values...))
-	}
-	text := func(getter string) jen.Code { return jen.Id("Text").Op(":").Add(s).Dot(getter).Call() }
-	return e.viewMethod(m, "socket").Params().Add(e.convert("Socket")).Block(
-		jen.Switch(jen.Add(s).Op(":=").Id("m").Dot("GetSocketAddress").Call(), jen.Empty()).Block(
-			jen.Case(jen.Id("m").Op("==").Nil()).Block(socket("NoAddress")),
-			jen.Case(jen.Add(s).Op("==").Nil()).Block(socket("OtherSocket")),
-			jen.Case(jen.Add(s).Dot("hasNamedPort").Call()).Block(socket("NamedPort", text("GetNamedPort"))),
-			jen.Default().Block(socket("HostAndPort", text("GetAddress"), jen.Id("Port").Op(":").Add(s).Dot("GetPortValue").Call())),
-		),
-	)
-}
 
 func flag(f *protogen.Field) string  { return "set" + f.GoName }
 func which(o *protogen.Oneof) string { return "which" + o.GoName }
@@ -123,9 +89,18 @@ func member(f *protogen.Field) *protogen.Oneof {
 	return f.Oneof
 }
 
+// otherMember is the condition that another member of the field's oneof is set, if the field
+// is in one.
+func (e *emitter) otherMember(f *protogen.Field) jen.Code {
+	if o := member(f); o != nil {
+		return e.Src(" || m.$ != $", which(o), int(f.Desc.Number()))
+	}
+	return jen.Null()
+}
+
 // oneofRead reports whether a view notes which member of a oneof is set.
 func (e *emitter) oneofRead(o *protogen.Oneof) bool {
-	return e.views.fields[o.Desc.FullName()] || slices.ContainsFunc(o.Fields, e.views.isRead)
+	return e.pkg.Uses.Has(o.Desc, model.Read) || slices.ContainsFunc(o.Fields, e.isRead)
 }
 
 // single reports whether a field is neither repeated nor a map.
@@ -134,7 +109,7 @@ func single(f *protogen.Field) bool { return !f.Desc.IsList() && !f.Desc.IsMap()
 // pointed reports whether a view holds the one message of a field by a pointer: where
 // protobuf unmarshals it, and where it would hold itself.
 func (e *emitter) pointed(f *protogen.Field) bool {
-	return f.Message != nil && single(f) && (!e.inPlace(f) || native(f.Message) == "" && e.reaches(f.Message, f.Parent, nil))
+	return f.Message != nil && single(f) && (!e.inPlace(f) || model.Native(f.Message) == "" && e.reaches(f.Message, f.Parent, nil))
 }
 
 // reaches reports whether the view of one message holds that of another by value, if
@@ -144,7 +119,7 @@ func (e *emitter) reaches(from, to *protogen.Message, seen []*protogen.Message) 
 		return true
 	}
 	return !slices.Contains(seen, from) && slices.ContainsFunc(from.Fields, func(f *protogen.Field) bool {
-		return e.views.isRead(f) && single(f) && f.Message != nil && e.viewed(f.Message) && e.reaches(f.Message, to, append(seen, from))
+		return e.isRead(f) && single(f) && f.Message != nil && e.viewed(f.Message) && e.reaches(f.Message, to, append(seen, from))
 	})
 }
 
@@ -155,83 +130,47 @@ func (e *emitter) flagged(f *protogen.Field) bool {
 
 // present is the condition that there is a value.
 func (e *emitter) present(f *protogen.Field) *jen.Statement {
-	m := jen.Id("m")
 	switch o := member(f); {
 	case o != nil:
-		return m.Dot(which(o)).Op("==").Lit(int(f.Desc.Number()))
+		return e.Src("m.$ == $", which(o), int(f.Desc.Number()))
 	case e.pointed(f):
-		return m.Dot(f.GoName).Op("!=").Nil()
+		return e.Src("m.$ != nil", f.GoName)
 	default:
-		return m.Dot(flag(f))
+		return e.Src("m.$", flag(f))
 	}
 }
 
-// held is the Go type of a field of a view.
+// held is the Go type of a field of a view, or of the key or value of a map.
 func (e *emitter) held(f *protogen.Field) *jen.Statement {
 	switch {
 	case f.Desc.IsMap():
-		return jen.Map(e.mapPart(f.Message.Fields[0])).Add(e.mapPart(f.Message.Fields[1]))
+		return e.Src("map[$]$", e.held(f.Message.Fields[0]), e.held(f.Message.Fields[1]))
 	case f.Message != nil && f.Desc.IsList():
-		return jen.Index().Add(e.element(f))
-	case f.Message != nil && e.pointed(f):
+		return e.Src("[]$", e.element(f))
+	case f.Message != nil && (e.pointed(f) || f.Parent.Desc.IsMapEntry()):
 		return e.view(f.Message)
 	case f.Message != nil:
 		return e.viewType(f.Message)
-	case f.Desc.IsList():
-		return jen.Index().Add(e.scalarType(f))
 	}
-	return e.scalarType(f)
-}
-
-// mapPart is the Go type of the keys or values of a map.
-func (e *emitter) mapPart(f *protogen.Field) *jen.Statement {
-	if f.Message != nil {
-		return e.view(f.Message)
+	scalar := e.ScalarType(model.Path{Steps: []model.Step{{Field: f}}})
+	if f.Desc.IsList() {
+		return e.Src("[]$", scalar)
 	}
-	return e.scalarType(f)
-}
-
-// scalarType is the Go type of a field without a message.
-func (e *emitter) scalarType(f *protogen.Field) *jen.Statement {
-	return jen.Add(e.pathScalar(model.Path{Steps: []model.Step{{Field: f}}}))
+	return e.Src("$", scalar)
 }
 
 // getter writes the getter of a field; it may be called on nil.
-func (e *emitter) getter(f *protogen.Field) jen.Code {
+func (e *emitter) getter(f *protogen.Field, method func(string, ...any)) {
 	name, _ := f.MethodName("Get")
-	m := jen.Id("m")
-	value := jen.Add(m).Dot(f.GoName)
-	absent := jen.Add(m).Op("==").Nil()
-	typ, zero := e.held(f), jen.Code(jen.Nil())
-	byValue := f.Message != nil && single(f) && !e.pointed(f)
-	if byValue {
-		typ, value = e.view(f.Message), jen.Op("&").Add(value)
-	}
-	switch {
-	case member(f) != nil:
-		absent.Op("||").Add(m).Dot(which(f.Oneof)).Op("!=").Lit(int(f.Desc.Number()))
-	case byValue:
-		absent.Op("||").Op("!").Add(e.present(f))
+	typ, value, zero, absent := e.held(f), "m."+f.GoName, "nil", e.otherMember(f)
+	if f.Message != nil && single(f) && !e.pointed(f) {
+		typ, value = e.view(f.Message), "&"+value
+		if member(f) == nil {
+			absent = e.Src(" || !$", e.present(f))
+		}
 	}
 	if f.Message == nil && single(f) {
 		zero = zeroOf(model.Path{Steps: []model.Step{{Field: f}}}.Class())
 	}
-	return e.viewMethod(f.Parent, name).Params().Add(typ).Block(
-		jen.If(absent).Block(jen.Return(zero)),
-		jen.Return(value),
-	)
-}
-
-// zeroOf is the zero value of a scalar.
-func zeroOf(c model.Class) jen.Code {
-	switch c {
-	case model.String:
-		return jen.Lit("")
-	case model.Bool:
-		return jen.False()
-	case model.Bytes:
-		return jen.Nil()
-	default:
-		return jen.Lit(0)
-	}
+	method("$() $ {\nif m == nil$ {\nreturn $\n}\nreturn $\n}", name, typ, absent, zero, value)
 }

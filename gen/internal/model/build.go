@@ -21,6 +21,7 @@ const updateName = "Update"
 // it, because that use determines its message.
 type builder struct {
 	bag     *diag.Bag
+	kinds   []RuleKind
 	index   *protoindex.Index
 	desc    *descriptor.Descriptor
 	pkg     *Package
@@ -38,12 +39,12 @@ type waiting struct {
 
 // Build makes the model of d, whose generated code goes into the Go package
 // name. Faults are noted in bag; the model is of use only where there were none.
-func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *diag.Bag) *Package {
+func Build(d *descriptor.Descriptor, name string, kinds []RuleKind, index *protoindex.Index, bag *diag.Bag) *Package {
 	b := &builder{
-		bag: bag, index: index, desc: d,
+		bag: bag, kinds: kinds, index: index, desc: d,
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
-			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value,
+			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value, Uses: make(Uses),
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
@@ -69,6 +70,7 @@ func Build(d *descriptor.Descriptor, name string, index *protoindex.Index, bag *
 	b.recursion()
 	b.comparability()
 	b.rules(b.pkg.Update, d.Rules, d.Hooks)
+	b.lateHooks()
 	b.refs(d.Refs)
 	b.clashes()
 	return b.pkg

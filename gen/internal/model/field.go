@@ -35,7 +35,11 @@ func (b *builder) field(s *Struct, d *descriptor.Field) (*Field, bool) {
 	if f.When, ok = b.localCond(d.When, s.Message); !ok {
 		return nil, false
 	}
-	return f, b.optional(f, d) && b.defaults(f, d)
+	if !b.optional(f, d) || !b.defaults(f, d) {
+		return f, false
+	}
+	b.pkg.Uses.fieldUses(f, s.Message)
+	return f, true
 }
 
 // fieldPaths resolves `from`, `pick` and `then`.

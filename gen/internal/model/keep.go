@@ -28,6 +28,7 @@ func (b *builder) kept(s *Struct, d *descriptor.Keep) *Keep {
 		}
 	case d.Present.Given():
 		if p, ok := b.path(d.Present, s.Message); ok && b.single(d.Present, p) {
+			b.pkg.Uses.presence(p)
 			return &Keep{Present: &Test{Kind: Present, Path: p}}
 		}
 	}

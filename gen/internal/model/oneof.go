@@ -96,7 +96,11 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) (*Case, bool) {
 			return nil, false
 		}
 	} else if c.Path != nil {
+		b.pkg.Uses.presence(*c.Path)
 		c.When = Cond{Tests: []Test{{Kind: Present, Path: *c.Path}}}
+	}
+	if c.Path != nil && c.Hook == nil && !d.Hook.Given() {
+		b.pkg.Uses.read(*c.Path)
 	}
 	switch {
 	case d.Hook.Given() && d.Any.Given():
@@ -109,6 +113,9 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) (*Case, bool) {
 		}
 		h, ok := b.hook(&Struct{Name: "a case", Message: s.Message}, d.Hook, d.Needs, paths, descriptor.Text{Pos: d.Case.Pos, Value: c.Type})
 		c.Hook = &h
+		if ok {
+			b.pkg.Uses.needs(h, s.Message)
+		}
 		return c, ok
 	case d.Struct.Given():
 		if d.Struct.Value != c.Type {

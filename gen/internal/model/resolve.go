@@ -144,6 +144,9 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 		for _, t := range texts {
 			p, fine := b.path(t, from)
 			ok = ok && fine
+			if fine {
+				b.pkg.Uses.presence(p)
+			}
 			tests = append(tests, located{Test{Kind: kind, Path: p}, t})
 		}
 	}
@@ -176,6 +179,7 @@ func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bo
 		b.bag.Add(pair.Key.Pos, diag.WrongShape, "%s is repeated, and one value is needed", pair.Key.Value)
 		return Test{}, false
 	}
+	b.pkg.Uses.read(p)
 	l, ok := b.literal(pair.Value, p.Class(), p.Leaf().Enum, diag.UnknownValue)
 	return Test{Kind: Equals, Path: p, Value: l}, ok
 }

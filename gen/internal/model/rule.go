@@ -1,53 +1,59 @@
 package model
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/compiler/protogen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// RuleKind is a kind of rule.
-type RuleKind int
+// RuleKind is a kind of rule. Package rule has one file for each.
+type RuleKind struct {
+	// Keys select the kind. They are not in Group "kind" if several may be written.
+	Keys []descriptor.Key
+	// Takes are keys of other kinds that are arguments of this kind as well.
+	Takes []string
+	// Message is true if the rule is about a message: `at` may be left out.
+	Message bool
+	// GoFields is true if the rule may be about fields of the update.
+	GoFields bool
+	// Example is a rule of the kind about a field of xdsforge.test.v1.Thing.
+	Example string
+	// Build checks that a rule fits its value and resolves its arguments.
+	Build func(a *RuleArgs) (Rule, bool)
+}
 
-// The kinds.
+// Rule is one built rule. Package emit has interfaces for its code.
+type Rule interface {
+	// Wording is the text of a violation, without condition and reason.
+	Wording() string
+	Reach() Reach
+}
+
+// Reach is the range of values that one check of a rule covers.
+type Reach int
+
+// The ranges.
 const (
-	Required RuleKind = iota
-	Unset
-	Compare // one of descriptor.ValueKinds
-	Range
-	Length
-	Unique
-	OneOf
-	AnyType
-	Sum
-	Call // a validate hook
+	ReachField    Reach = iota // one value, which is a whole list where the field is repeated
+	ReachElement               // one value, which is an element where the field is repeated
+	ReachMessage               // one message, which is an element where the field is repeated
+	ReachResource              // all values of the path in the resource
 )
 
-// Check is a rule whose path leads through no repeated field: the scope it
-// stands in has gone through them.
+// Check is a rule at a path that goes through no repeated field, except with ReachResource.
+// It belongs to the scope of the message where its path starts.
 type Check struct {
-	Kind     RuleKind
-	Path     Path // from the scope's message; empty: the message itself
-	Elements bool // Path leads to a repeated field, and each element is looked at
-	When     Cond // the conditions that remain to test in this scope
-	Stated   Cond // the whole condition as it was stated
+	Rule     Rule   // nil: a validate hook is called
+	Hook     string // the hook
+	Needs    []Path // of the hook, from the message at Path; none: that message
+	Path     Path   // from the scope's message; empty: the message itself
+	Elements bool   // Path leads to a repeated field, and each element is checked
+	When     Cond   // the conditions that remain to test in this scope
+	Stated   Cond   // the whole condition as the descriptor states it
 	Why      string
-
-	Compare  string    // Compare: the name of its kind
-	Values   []Literal // Compare
-	Min, Max *Literal  // Range, Sum
-	MinLen   int       // Length; 0: none
-	MaxLen   int       // Length; -1: none
-	Members  []Path    // OneOf; from the message at Path
-	Keys     []Path    // Unique; from an element; none: the elements themselves
-	Across   bool      // Unique among everything that Path leads to, through repeated fields
-	Types    []string  // AnyType
-	Sum      Path      // Sum; from an element
-	Absent   *Literal  // Sum; the value of an absent wrapper; nil: 0
-	GroupBy  *Path     // Sum; from an element
-	Hook     string    // Call
-	Needs    []Path    // Call; from the message at Path; none: that message
 }
 
 // Scope is the checks of one message, and those of the messages in its repeated
@@ -64,6 +70,15 @@ type Under struct {
 	When  Cond // on the message that has the field
 	Path  Path // ends with the repeated field
 	Scope *Scope
+}
+
+// GoCheck is a rule about the fields of the update.
+type GoCheck struct {
+	Rule     Rule
+	Path     GoPath
+	Elements bool // Path leads to a slice, and each element is checked
+	When     Context
+	Why      string
 }
 
 // rules builds the rules and validate hooks of s.
@@ -90,43 +105,28 @@ func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.H
 
 // ruleKind finds the one kind that a rule has.
 func (b *builder) ruleKind(d *descriptor.Rule) (RuleKind, bool) {
-	var kinds []RuleKind
-	for _, k := range []struct {
-		kind  RuleKind
-		given bool
-	}{
-		{Required, d.Required.Line > 0},
-		{Unset, d.Unset.Line > 0},
-		{Compare, len(d.Values) > 0},
-		{Range, (d.Min.Given() || d.Max.Given()) && !d.Sum.Given()},
-		{Length, d.MinLen.Given() || d.MaxLen.Given()},
-		{Unique, len(d.Unique) > 0},
-		{OneOf, len(d.OneOf) > 0},
-		{AnyType, len(d.AnyType) > 0},
-		{Sum, d.Sum.Given()},
-	} {
-		if k.given {
-			kinds = append(kinds, k.kind)
+	var found []RuleKind
+	var taken []string // keys that are arguments of a kind that was found
+	given := func(k descriptor.Key) bool { return d.List(k.Name) != nil }
+	for _, k := range b.kinds {
+		if slices.ContainsFunc(k.Keys, given) {
+			found, taken = append(found, k), append(taken, k.Takes...)
 		}
 	}
+	found = slices.DeleteFunc(found, func(k RuleKind) bool {
+		return !slices.ContainsFunc(k.Keys, func(key descriptor.Key) bool { return given(key) && !slices.Contains(taken, key.Name) })
+	})
 	switch {
-	case len(kinds) == 0:
+	case len(found) == 0:
 		b.bag.Add(d.Pos, diag.RuleKind, "the rule says nothing: it needs a kind, as `required: true`")
-		return 0, false
-	case len(kinds) > 1:
+	case len(found) > 1:
 		b.bag.AddHint(d.Pos, diag.RuleKind, "make it two rules", "the rule has more than one kind")
-		return 0, false
-	case kinds[0] == Sum && !d.Min.Given() && !d.Max.Given():
-		b.bag.Add(d.Pos, diag.RuleKind, "the sum has neither `min` nor `max`")
-		return 0, false
-	case d.Min.Given() && d.GroupBy.Given():
-		b.bag.Add(d.Min.Pos, diag.RuleKind, "sums of groups can have a `max` only")
-		return 0, false
-	case !d.At.Given() && kinds[0] != OneOf:
+	case !d.At.Given() && !found[0].Message:
 		b.bag.Add(d.Pos, diag.MissingKey, "the rule has no key \"at\"")
-		return 0, false
+	default:
+		return found[0], true
 	}
-	return kinds[0], true
+	return RuleKind{}, false
 }
 
 // rule builds one rule about the message.
@@ -138,55 +138,55 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 			return
 		}
 	}
-	c := &Check{Kind: kind, Path: p, Why: d.Why.Value, MaxLen: -1, Across: d.Across.Given()}
-	if !b.fits(c, d) || !b.ruleArguments(c, d) {
+	rule, ok := kind.Build(&RuleArgs{builder: b, rule: d, Path: p})
+	if !ok {
 		return
 	}
 	tests, context, ok := b.cond(d.When, root.Message)
 	if !ok {
 		return
 	}
-	enter := 0
-	if !c.Across {
-		enter = repeatedSteps(p)
-		if p.ToList() && kind != OneOf {
+	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}
+	reach, enter := rule.Reach(), repeatedSteps(p)
+	switch {
+	case reach == ReachResource:
+		enter = 0
+		b.pkg.Uses.read(p)
+	default:
+		b.pkg.Uses.presence(p)
+		if p.ToList() && reach != ReachMessage {
 			enter--
+			c.Elements = reach == ReachElement
 		}
-		c.Elements = p.ToList() && (kind == Compare || kind == Range || kind == AnyType)
 	}
 	b.place(root, c, enter, tests, context)
 }
 
-// fits checks that the kind of rule fits the value at its path.
-func (b *builder) fits(c *Check, d *descriptor.Rule) bool {
-	p, class := c.Path, c.Path.Class()
-	ok, what := true, ""
-	switch c.Kind {
-	case Compare:
-		ok, what = operand(d.Values[0].Kind, class)
-	case Range:
-		ok, what = class.Number() || class == Duration, "a number or Duration"
-	case Length:
-		ok, what = p.ToList() || class == Map || class == String || class == Bytes, "repeated, a map, a string or bytes"
-	case Unique:
-		element := class.Key() && !p.Wrapper()
-		if len(uniqueKeys(d)) > 0 {
-			element = p.Message() != nil
-		}
-		ok, what = element && (p.ToList() || c.Across && p.Many()), "repeated: a scalar, or a message where paths are given"
-	case OneOf:
-		ok, what = p.Message() != nil && class == Message, "a message"
-	case AnyType:
-		ok, what = class == Any, "an Any"
-	case Sum:
-		ok, what = p.ToList() && p.Message() != nil, "a repeated message"
-	default:
+// goRule builds a rule about Go fields.
+func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
+	if s != b.pkg.Update {
+		b.bag.Add(d.At.Pos, diag.RuleShape, "%s is a path of Go fields, which start at the update: make it a rule of the resource", d.At.Value)
+		return
 	}
-	if ok && p.Oneof() != nil && c.Kind != Required && c.Kind != Unset {
-		ok, what = false, "a field; of a oneof there are only `required` and `unset`"
+	if w := d.When; w != nil && len(w.Present)+len(w.Absent)+len(w.Equals) > 0 {
+		b.bag.Add(w.Pos, diag.CondScope, "a rule about Go fields can only have the conditions xdstp_name and profile")
+		return
 	}
+	p, ok := b.goPath(d.At, s)
 	if !ok {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "the rule does not fit %s, which must be %s", d.At.Value, what)
+		return
 	}
-	return ok
+	if !kind.GoFields {
+		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot be about the Go field %s; make it one about the message", d.At.Value)
+		return
+	}
+	rule, ok := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})
+	if !ok {
+		return
+	}
+	c := &GoCheck{Rule: rule, Path: p, Why: d.Why.Value, Elements: p.Last().List && rule.Reach() == ReachElement}
+	if d.When != nil {
+		c.When = contextOf(d.When)
+	}
+	b.pkg.GoChecks = append(b.pkg.GoChecks, c)
 }

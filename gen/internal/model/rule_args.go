@@ -10,73 +10,171 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// uniqueKeys are the paths that `unique` states; none for `true`.
-func uniqueKeys(d *descriptor.Rule) []descriptor.Text {
-	if len(d.Unique) == 1 && d.Unique[0].Tag == "!!bool" {
-		return nil
-	}
-	return d.Unique
+// RuleArgs are the arguments of a rule and the value that the rule is about. The methods
+// report errors as diagnostics.
+type RuleArgs struct {
+	*builder
+	rule *descriptor.Rule
+	Path Path    // of the message
+	Go   *GoPath // of fields of the update, in the place of Path; else nil
 }
 
-// ruleArguments resolves the arguments of a kind of rule.
-func (b *builder) ruleArguments(c *Check, d *descriptor.Rule) bool {
-	m := c.Path.Message()
-	ok := true
-	switch c.Kind {
-	case Compare:
-		c.Compare = d.Values[0].Kind.Name
-		c.Values, ok = b.literalsOf(d.Values[0].Values, c.Path.Class(), c.Path.Leaf().Enum)
-	case Range:
-		c.Min, c.Max, ok = b.bounds(d, c.Path.Class())
-	case Length:
-		c.MinLen, c.MaxLen, ok = b.lengths(d)
-	case OneOf:
-		c.Members, ok = b.inner(d.OneOf, m, func(Path) bool { return true }, "")
-		ok = b.once(d.OneOf) && ok
-	case AnyType:
-		for _, t := range d.AnyType {
-			c.Types = append(c.Types, t.Value)
-		}
-		ok = b.once(d.AnyType)
-	case Unique:
-		c.Keys, ok = b.inner(uniqueKeys(d), m, isKey, "a scalar")
-		ok = b.once(d.Unique) && ok
-	case Sum:
-		c.Min, c.Max, ok = b.bounds(d, Uint64)
-		sums, fine := b.inner([]descriptor.Text{d.Sum}, m, func(p Path) bool { return p.Class() == Uint32 && !p.ToList() }, "a uint32")
-		if ok = ok && fine; !ok {
-			return false
-		}
-		c.Sum = sums[0]
-		if d.Default.Given() {
-			if !c.Sum.Wrapper() {
-				b.bag.Add(d.Default.Pos, diag.RuleShape, "the absence of %s cannot be told from 0, so that its sum has no default", d.Sum.Value)
-				return false
-			}
-			l, fine := b.literal(d.Default, Uint32, nil, diag.UnknownValue)
-			if !fine {
-				return false
-			}
-			c.Absent = &l
-		}
-		if d.GroupBy.Given() {
-			var groups []Path
-			if groups, ok = b.inner([]descriptor.Text{d.GroupBy}, m, isKey, "a scalar"); ok {
-				c.GroupBy = &groups[0]
-			}
-		}
+// Arg returns the value of a key.
+func (a *RuleArgs) Arg(key string) descriptor.Text { return a.rule.Arg(key) }
+
+// List returns the values of a key.
+func (a *RuleArgs) List(key string) []descriptor.Text { return a.rule.List(key) }
+
+// Report reports an error in an argument.
+func (a *RuleArgs) Report(at descriptor.Text, code diag.Code, format string, args ...any) {
+	a.bag.Add(at.Pos, code, format, args...)
+}
+
+// ReportRule reports an error in the rule itself.
+func (a *RuleArgs) ReportRule(code diag.Code, format string, args ...any) {
+	a.bag.Add(a.rule.Pos, code, format, args...)
+}
+
+// Fits reports whether the value is what the rule needs. If not, it reports an error.
+func (a *RuleArgs) Fits(ok bool, need string) bool {
+	switch at := a.rule.At; {
+	case ok:
+	case a.Go != nil:
+		a.bag.Add(at.Pos, diag.RuleShape, "the rule does not fit the Go field %s", at.Value)
 	default:
+		a.bag.Add(at.Pos, diag.RuleShape, "the rule does not fit %s, which must be %s", at.Value, need)
 	}
 	return ok
 }
 
-// isKey reports whether values at p can be compared with each other.
-func isKey(p Path) bool {
-	return p.Class().Key() && !p.ToList()
+// Class returns the class of the value, or of each element of a list. It is NoClass for maps,
+// enums and pointers among Go fields.
+func (a *RuleArgs) Class() Class {
+	if a.Go == nil {
+		return a.Path.Class()
+	}
+	f := a.Go.Last()
+	if c := f.Class(); c != Enumeration && !f.IsMap() && !f.Optional {
+		return c
+	}
+	return NoClass
 }
 
+// IsNumber reports whether the value is a number or duration.
+func (a *RuleArgs) IsNumber() bool { return a.Class().Number() || a.Class() == Duration }
+
+// HasLen reports whether the value has a length.
+func (a *RuleArgs) HasLen() bool {
+	if a.Go != nil {
+		return a.Go.Last().hasLen()
+	}
+	c := a.Path.Class()
+	return a.Path.ToList() || c == Map || c == String || c == Bytes
+}
+
+// Elements reports whether a length of the value counts elements and not bytes.
+func (a *RuleArgs) Elements() bool {
+	if a.Go != nil {
+		f := a.Go.Last()
+		return f.List || f.IsMap() || f.Class() != String && f.Class() != Bytes
+	}
+	return a.Path.ToList() || a.Path.Class() == Map
+}
+
+// Literals returns the values of a key, which are of the value's class.
+func (a *RuleArgs) Literals(key string) ([]Literal, bool) {
+	var enum *protogen.Enum
+	if a.Go == nil {
+		enum = a.Path.Leaf().Enum
+	}
+	texts := a.List(key)
+	out := make([]Literal, len(texts))
+	ok := true
+	for i, t := range texts {
+		l, fine := a.literal(t, a.Class(), enum, diag.UnknownValue)
+		if fine && slices.ContainsFunc(out[:i], l.same) {
+			a.Report(t, diag.BadValue, "value %s is there twice", t.Value)
+			fine = false
+		}
+		ok = ok && fine
+		out[i] = l
+	}
+	return out, ok
+}
+
+// Literal returns the value of a key, which is of the class. It is nil where it was not written.
+func (a *RuleArgs) Literal(key string, class Class) (*Literal, bool) {
+	t := a.Arg(key)
+	if !t.Given() {
+		return nil, true
+	}
+	l, ok := a.literal(t, class, nil, diag.UnknownValue)
+	return &l, ok
+}
+
+// Bounds returns `min` and `max`, nil where they were not written.
+func (a *RuleArgs) Bounds(class Class) (lo, hi *Literal, ok bool) {
+	lo, fine := a.Literal("min", class)
+	if fine && lo != nil && lo.Value == uint64(0) {
+		a.Report(a.Arg("min"), diag.BadValue, "min = 0 says nothing: every %s is at least that", class.name())
+		fine = false
+	}
+	hi, ok = a.Literal("max", class)
+	if ok = ok && fine; ok && lo != nil && hi != nil && lo.above(*hi) {
+		a.Report(a.Arg("min"), diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)
+		ok = false
+	}
+	return lo, hi, ok
+}
+
+// Size returns the value of a key of the kind KindSize, or otherwise where it was not written.
+func (a *RuleArgs) Size(key string, otherwise int) int {
+	if n, err := strconv.Atoi(a.Arg(key).Value); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// Paths resolves the paths of a key in the message that the rule is about, and checks each.
+func (a *RuleArgs) Paths(key string, fits func(Path) bool, need string) ([]Path, bool) {
+	paths, ok := a.inner(a.List(key), a.Path.Message(), fits, need)
+	for _, p := range paths {
+		a.pkg.Uses.read(p)
+	}
+	return paths, a.once(a.List(key)) && ok
+}
+
+// MarkPresence notes that the code of the rule tests whether there are values at paths.
+func (a *RuleArgs) MarkPresence(paths []Path) {
+	for _, p := range paths {
+		a.pkg.Uses.presence(p)
+	}
+}
+
+// Once reports whether the values of a key are different.
+func (a *RuleArgs) Once(key string) bool { return a.once(a.List(key)) }
+
+// GoFields resolves the names in a key as fields of the element's struct that == compares.
+func (a *RuleArgs) GoFields(key string) ([]*Field, bool) {
+	v, ok := a.Go.Last().Value.(StructOf)
+	var out []*Field
+	for _, t := range a.List(key) {
+		if !ok {
+			return nil, false
+		}
+		p, fine := a.goPath(t, v.Struct)
+		if ok = fine && len(p.Steps) == 1 && p.Last().Comparable(); ok {
+			out = append(out, p.Last())
+		}
+	}
+	return out, ok
+}
+
+// IsKey reports whether the value at p can be compared with others.
+func IsKey(p Path) bool { return p.Class().Key() && !p.ToList() }
+
 // inner resolves paths in one message, and checks each.
-func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(Path) bool, what string) ([]Path, bool) {
+func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(Path) bool, need string) ([]Path, bool) {
 	var paths []Path
 	for _, t := range texts {
 		p, ok := b.fieldPath(t, m)
@@ -84,7 +182,7 @@ func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(
 			return nil, false
 		}
 		if !fits(p) {
-			b.bag.Add(t.Pos, diag.RuleShape, "%s is %s, and must be %s", t.Value, p.Class(), what)
+			b.bag.Add(t.Pos, diag.RuleShape, "%s is %s, and must be %s", t.Value, p.Class(), need)
 			return nil, false
 		}
 		paths = append(paths, p)
@@ -102,68 +200,4 @@ func (b *builder) once(texts []descriptor.Text) bool {
 		}
 	}
 	return ok
-}
-
-// operand reports whether a kind of comparison accepts values of the class, and describes
-// the values that it accepts.
-func operand(k descriptor.ValueKind, class Class) (ok bool, what string) {
-	if k.Takes == descriptor.Texts {
-		return class == String, k.Takes.String()
-	}
-	return class.Key(), k.Takes.String()
-}
-
-func (b *builder) literalsOf(texts []descriptor.Text, class Class, enum *protogen.Enum) ([]Literal, bool) {
-	out := make([]Literal, len(texts))
-	ok := true
-	for i, t := range texts {
-		l, fine := b.literal(t, class, enum, diag.UnknownValue)
-		if fine && slices.ContainsFunc(out[:i], l.same) {
-			b.bag.Add(t.Pos, diag.BadValue, "value %s is there twice", t.Value)
-			fine = false
-		}
-		ok = ok && fine
-		out[i] = l
-	}
-	return out, ok
-}
-
-func (b *builder) bounds(d *descriptor.Rule, class Class) (lo, hi *Literal, ok bool) {
-	ok = true
-	for _, side := range []struct {
-		text descriptor.Text
-		into **Literal
-	}{{d.Min, &lo}, {d.Max, &hi}} {
-		if side.text.Given() {
-			l, fine := b.literal(side.text, class, nil, diag.UnknownValue)
-			if l.Value == uint64(0) && side.into == &lo {
-				b.bag.Add(side.text.Pos, diag.BadValue, "min = 0 says nothing: every %s is at least that", class.name())
-				fine = false
-			}
-			*side.into, ok = &l, ok && fine
-		}
-	}
-	if ok && lo != nil && hi != nil && lo.above(*hi) {
-		b.bag.Add(d.Min.Pos, diag.BadValue, "min = %s is above max = %s", lo.Text, hi.Text)
-		ok = false
-	}
-	return lo, hi, ok
-}
-
-// lengths reads `min_len`, 0 where there is none, and `max_len`, else -1.
-func (b *builder) lengths(d *descriptor.Rule) (lo, hi int, ok bool) {
-	hi = -1
-	if d.MaxLen.Given() {
-		hi, _ = strconv.Atoi(d.MaxLen.Value)
-	}
-	lo, _ = strconv.Atoi(d.MinLen.Value)
-	switch {
-	case d.MinLen.Given() && lo == 0:
-		b.bag.Add(d.MinLen.Pos, diag.BadValue, "min_len = 0 says nothing: no length is below that")
-		return lo, hi, false
-	case d.MaxLen.Given() && lo > hi:
-		b.bag.Add(d.MinLen.Pos, diag.BadValue, "min_len = %d is above max_len = %d", lo, hi)
-		return lo, hi, false
-	}
-	return lo, hi, true
 }

@@ -110,13 +110,17 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 			return
 		}
 	}
-	c := &Check{Kind: Call, Path: p, Hook: d.Validate.Value}
-	for _, t := range d.Needs {
-		need, ok := b.inner([]descriptor.Text{t}, p.Message(), func(Path) bool { return true }, "")
-		if !ok {
-			return
-		}
-		c.Needs = append(c.Needs, need...)
+	c := &Check{Path: p, Hook: d.Validate.Value}
+	var ok bool
+	if c.Needs, ok = b.inner(d.Needs, p.Message(), func(Path) bool { return true }, ""); !ok {
+		return
+	}
+	b.pkg.Uses.read(p)
+	for _, n := range c.Needs {
+		b.pkg.Uses.asked(n)
+	}
+	if len(c.Needs) == 0 && len(p.Steps) > 0 {
+		b.pkg.Uses.hooked(p.Message())
 	}
 	b.place(root, c, repeatedSteps(p), nil, Context{Profile: d.Profile.Value})
 }

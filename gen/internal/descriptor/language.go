@@ -1,5 +1,7 @@
 package descriptor
 
+import "slices"
+
 // Kind is the kind of a key's value.
 type Kind int
 
@@ -19,7 +21,7 @@ const (
 	KindUnique               // true, or a list of paths
 	KindValues               // "all", or a list of names of enum values
 	KindLiteral              // a scalar
-	KindLiterals             // one scalar, or a list of them: of a [ValueKind]
+	KindLiterals             // one scalar, or a list of them
 	KindPairs                // a mapping of paths to scalars
 	KindMapping              // the mapping Key.Of
 	KindList                 // a list of the mapping Key.Of
@@ -46,12 +48,20 @@ type Mapping struct {
 	Need string // one key of this group must be there
 }
 
-// Language is the descriptor language. The first mapping is the whole document.
-func Language() []Mapping {
-	return []Mapping{
+// Language is the descriptor language. Its first mapping is the whole document.
+type Language []Mapping
+
+// NewLanguage returns the language with the keys of the kinds of rules.
+func NewLanguage(rules []Key) Language {
+	return Language{
 		documentMapping(), resourceMapping(), fieldMapping(), pickMapping(), caseMapping(), structMapping(),
-		keepMapping(), stopMapping(), ruleMapping(), condMapping(), refMapping(), hookMapping(),
+		keepMapping(), stopMapping(), ruleMapping(rules), condMapping(), refMapping(), hookMapping(),
 	}
+}
+
+// mapping returns the mapping with the given name.
+func (l Language) mapping(name string) Mapping {
+	return l[slices.IndexFunc(l, func(m Mapping) bool { return m.Name == name })]
 }
 
 func documentMapping() Mapping {
@@ -192,4 +202,13 @@ func hookMapping() Mapping {
 		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message whose values are given to the hook in its place."},
 		{Name: "profile", Kind: KindChoice, Choices: profiles(), With: []string{"validate"}, Doc: "Only programs that read resources in this profile call it. For others, `decoder: wire` does not unmarshal the resource's message for it."},
 	}}
+}
+
+func ruleMapping(kinds []Key) Mapping {
+	keys := []Key{{Name: "at", Kind: KindPath, Doc: "What the rule is about; by default the message at hand. A path that starts with an upper-case letter is one of Go fields, and is checked after everything was read."}}
+	keys = append(append(keys, kinds...), []Key{
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The rule counts only when this holds. Paths start where `at` starts; what they share with it is the same element."},
+		{Name: "why", Kind: KindText, Doc: "What demands it (\"A47\"); shown with a violation."},
+	}...)
+	return Mapping{Name: "rule", Doc: "One thing that a resource must fulfil: a path, one kind of rule, and perhaps a condition.", Keys: keys}
 }

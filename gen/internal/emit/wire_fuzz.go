@@ -15,53 +15,42 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
-// oracleFile is the name of the file with the test of a wire decoder.
-const oracleFile = "wire_gen_test.go"
+// wireTestFile is the name of the file with the test of a wire decoder.
+const wireTestFile = "wire_gen_test.go"
 
-// oracle writes the test that compares a wire decoder with the decoder that `decoder:
+// wireTest writes the test that compares a wire decoder with the decoder that `decoder:
 // message` generates from the same descriptor.
-func oracle(p *model.Package, to Target) (File, error) {
+func wireTest(p *model.Package, to Target) (File, error) {
 	by := *p
 	by.Wire = false
 	e := newEmitter(&by)
-	e.oracle = true
-	var code []jen.Code
-	for e.changed = true; e.changed; {
-		e.changed = false
-		code = append(e.decodeFunctions(), e.validator()...)
-	}
+	e.wireTest = true
+	code := append(e.decodeFunctions(), e.validator()...)
 	code = append(code, e.fuzzTarget(p)...)
-	data, err := e.render(artefact{oracleFile, code}, to)
+	data, err := e.render(artefact{wireTestFile, code}, to)
 	if err == nil {
 		data, err = renamed(data, to)
 	}
 	if err != nil {
-		return File{}, fmt.Errorf("emit: %s: %w", oracleFile, err)
+		return File{}, fmt.Errorf("emit: %s: %w", wireTestFile, err)
 	}
-	return File{oracleFile, data}, nil
+	return File{wireTestFile, data}, nil
 }
 
 // fuzzTarget writes the fuzz target and WireTest, which other tests use.
 func (e *emitter) fuzzTarget(p *model.Package) []jen.Code {
-	fields := []jen.Code{
-		jen.Id("Plugin").Op(":").Add(e.plugin(p)),
-		jen.Id("Message").Op(":").Id("decode"),
-	}
+	fields := []jen.Code{e.Src("Plugin: $", e.plugin(p)), jen.Op("Message: decode")}
 	if p.Strict {
-		fields = append(fields, jen.Id("Strict").Op(":").True())
+		fields = append(fields, jen.Op("Strict: true"))
 	}
-	wire := func() *jen.Statement { return e.qual(plugintestPkg, "Wire") }
 	return []jen.Code{
-		documented("WireTest is the type with both of its decoders.",
-			jen.Func().Id("WireTest").Params().Add(wire()).Block(jen.Return(wire().Add(multiline(fields...))))),
-		jen.Func().Id("FuzzWire").Params(jen.Id("f").Op("*").Add(e.qual("testing", "F"))).Block(
-			e.qual(plugintestPkg, "FuzzWire").Call(jen.Id("f"), jen.Id("WireTest").Call()),
-		),
+		e.documented("WireTest is the type with both of its decoders.", "func WireTest() plugintest.Wire {\nreturn plugintest.Wire$\n}", lines(fields...)),
+		e.Src("func FuzzWire(f *testing.F) {\nplugintest.FuzzWire(f, WireTest())\n}"),
 	}
 }
 
-// oracleName is the name that a function of the other decoder has.
-func oracleName(name string) string { return "message" + upperFirst(name) }
+// messageName is the name of a function of the decoder of messages, beside the wire decoder.
+func messageName(name string) string { return "message" + upperFirst(name) }
 
 // renamed is a file whose functions have other names than those of the decoder
 // beside it.
@@ -82,11 +71,11 @@ func renamed(source []byte, to Target) ([]byte, error) {
 		case *ast.FuncDecl:
 			if n.Doc != nil && names[n.Name.Name] {
 				first := n.Doc.List[0]
-				first.Text = strings.Replace(first.Text, n.Name.Name, oracleName(n.Name.Name), 1)
+				first.Text = strings.Replace(first.Text, n.Name.Name, messageName(n.Name.Name), 1)
 			}
 		case *ast.Ident:
 			if names[n.Name] {
-				n.Name = oracleName(n.Name)
+				n.Name = messageName(n.Name)
 			}
 		}
 		return true

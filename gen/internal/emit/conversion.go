@@ -1,0 +1,74 @@
+package emit
+
+import (
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// conversion returns the conversion of x. A view has other functions than a message, if the
+// conversion reads more than fields of the message itself.
+func (f *Func) conversion(c descriptor.Conversion, x jen.Code, at Place, d *model.Field) *jen.Statement {
+	name, dc := "convert."+c.Func, ""
+	if f.views != nil && len(c.Inputs) > 0 {
+		name, x = "convert.View"+c.Func, f.inputs(c, x, d)
+	} else if f.views != nil && c.Takes == "envoy.config.core.v3.Address" {
+		name, x = "convert.View"+c.Func, f.Src("$.socket()", x)
+	}
+	if c.Context {
+		dc = "dc, "
+	}
+	return f.Src(name+"($$, $, v)", dc, f.path(at), x)
+}
+
+// inputs is the struct of the values that a conversion takes from x, a view.
+func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) *jen.Statement {
+	m := d.Paths[0].Message()
+	if d.IsMap() {
+		m = d.Paths[0].Leaf().Message.Fields[1].Message
+	}
+	values := make([]jen.Code, 0, len(c.Inputs))
+	for _, input := range c.Inputs {
+		alternatives := make([]jen.Code, len(input.Paths))
+		for i, text := range input.Paths {
+			if p := model.InputPath(m, text); p.Oneof() != nil {
+				alternatives[i] = f.Src("$.$()", f.Get(x, p.Parent()), "member"+p.Oneof().GoName)
+			} else {
+				alternatives[i] = f.Get(x, p)
+			}
+		}
+		value := alternatives[0]
+		if len(alternatives) > 1 {
+			value = f.Src("cmp.Or($)", list(alternatives...))
+		}
+		values = append(values, f.Src("$: $", input.Name, value))
+	}
+	return f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
+}
+
+// arena returns the function of package wire that creates a list of a wire decoder in the
+// arena of the response, and the message whose view the list is made of. It returns "" if
+// the list is on the heap. of is the message of the field.
+func (e *emitter) arena(d *model.Field, of *protogen.Message) (fn string, from *protogen.Message) {
+	if e.views == nil || of == nil || len(d.Paths) == 0 {
+		return "", nil
+	}
+	leaf := d.Paths[0].Leaf()
+	inPlace := leaf != nil && e.inPlace(leaf)
+	switch v := d.Value.(type) {
+	case model.StructOf:
+		if v.Any == nil && inPlace {
+			return "List", leaf.Message
+		}
+	case model.Converted:
+		if len(v.Conversion.Inputs) > 0 && inPlace {
+			return "List", leaf.Message
+		}
+		if v.Conversion.Func == "HostPort" && e.viewed(of) {
+			return "Strings", of
+		}
+	}
+	return "", nil
+}

@@ -1,0 +1,221 @@
+package emit
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/dave/jennifer/jen"
+	"google.golang.org/protobuf/compiler/protogen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Get reads the value at a path, with getters: they may be called on nil.
+func (e *emitter) Get(m any, p model.Path) *jen.Statement {
+	out := e.Src("$", m)
+	for _, s := range p.Steps {
+		if s.Field == nil {
+			out = e.Src("$.$()", out, oneofGetter(s.Oneof))
+			continue
+		}
+		name, _ := s.Field.MethodName("Get")
+		out = e.Src("$.$()", out, name)
+		if s.Pick != nil {
+			out = e.Src("$($)", s.Pick.Func, out)
+		}
+	}
+	return out
+}
+
+func oneofGetter(o *protogen.Oneof) string { return "Get" + o.GoName }
+
+// Presence tests whether there is a value at a path, or whether there is none.
+func (e *emitter) Presence(m any, p model.Path, present bool) *jen.Statement {
+	x := e.Get(m, p)
+	not, equal, above := "", "!=", ">"
+	if !present {
+		not, equal, above = "!", "==", "=="
+	}
+	if o := p.Oneof(); o != nil {
+		if has := e.hasOneof(o); has != "" {
+			return e.Src("$$.$()", not, e.Get(m, p.Parent()), has)
+		}
+		return e.Src("$ $ nil", x, equal)
+	}
+	if len(p.Steps) == 0 || p.Message() != nil && !p.ToList() {
+		return e.Src("$ $ nil", x, equal)
+	}
+	if p.Leaf().Desc.HasPresence() {
+		return e.explicit(m, p, not, equal)
+	}
+	switch class := p.Class(); {
+	case p.ToList() || class == model.Map || class == model.Bytes:
+		return e.Src("len($) $ 0", x, above)
+	case class == model.String:
+		return e.Src("$ $ \"\"", x, equal)
+	case class == model.Bool:
+		return e.Src("$$", not, x)
+	}
+	return e.Src("$ $ 0", x, equal)
+}
+
+// explicit tests the presence of a scalar with explicit presence.
+func (e *emitter) explicit(m any, p model.Path, not, equal string) *jen.Statement {
+	leaf := p.Leaf()
+	parent := e.Get(m, p.Parent())
+	has := e.hasField(leaf)
+	switch {
+	case has != "":
+		return e.Src("$$.$()", not, parent, has)
+	case member(leaf) != nil:
+		return e.Src("$convert.Is[*$]($.$())", not, e.ident(leaf.GoIdent), parent, oneofGetter(leaf.Oneof))
+	case e.ReadsStruct(p):
+		return e.Src("$.$ $ nil", parent, leaf.GoName, equal)
+	case equal == "!=":
+		return e.Src("$ != nil && $.$ != nil", parent, parent, leaf.GoName)
+	}
+	return e.Src("($ == nil || $.$ == nil)", parent, parent, leaf.GoName)
+}
+
+// ReadsStruct reports whether [emitter.Presence] of a value reads a field of the current Go
+// struct, which must then not be nil.
+func (e *emitter) ReadsStruct(p model.Path) bool {
+	leaf := p.Leaf()
+	if leaf == nil || len(p.Steps) > 1 || p.Message() != nil || !leaf.Desc.HasPresence() {
+		return false
+	}
+	return e.hasField(leaf) == "" && member(leaf) == nil
+}
+
+// hasField is the method that tells whether a field has a value; empty: there is
+// none.
+func (e *emitter) hasField(f *protogen.Field) string {
+	if e.views == nil || model.Native(f.Parent) != "" {
+		name, _ := f.MethodName("Has")
+		return name
+	}
+	return "has" + f.GoName
+}
+
+// hasOneof is [emitter.hasField] of a oneof.
+func (e *emitter) hasOneof(o *protogen.Oneof) string {
+	if e.views == nil || model.Native(o.Parent) != "" {
+		return o.MethodName("Has")
+	}
+	return "has" + o.GoName
+}
+
+// Scalar returns the Go value of x, the value at the path. It unwraps wrappers and
+// Durations.
+func (e *emitter) Scalar(x jen.Code, p model.Path) *jen.Statement {
+	switch {
+	case p.Wrapper():
+		return e.Src("$.GetValue()", x)
+	case p.Class() == model.Duration:
+		return e.Src("$.AsDuration()", x)
+	}
+	return e.Src("$", x)
+}
+
+// test is one test of a condition.
+func (e *emitter) test(m any, t model.Test) *jen.Statement {
+	x := e.Get(m, t.Path)
+	switch {
+	case t.Kind != model.Equals:
+		return e.Presence(m, t.Path, t.Kind == model.Present)
+	case t.Path.Message() != nil:
+		return e.Src("$ != nil && $", x, e.Is(e.Scalar(x, t.Path), t.Value, true))
+	}
+	return e.Is(x, t.Value, true)
+}
+
+// Is compares a value with a literal, for equality or inequality.
+func (e *emitter) Is(value jen.Code, l model.Literal, equal bool) *jen.Statement {
+	switch {
+	case l.Value == equal: // a bool
+		return e.Src("$", value)
+	case l.Value == !equal:
+		return e.Src("!$", value)
+	case equal:
+		return e.Src("$ == $", value, e.Literal(l))
+	}
+	return e.Src("$ != $", value, e.Literal(l))
+}
+
+// conds are the tests of a condition.
+func (e *emitter) conds(m any, c model.Cond) []jen.Code { return e.CondsAt(m, c, "", model.Path{}) }
+
+// CondsAt are the tests of a condition. If x is given, it is the message at a path.
+func (e *emitter) CondsAt(m any, c model.Cond, x string, at model.Path) []jen.Code {
+	out := e.context(c.Context)
+	for _, t := range c.Tests {
+		if x != "" && t.Kind == model.Present && t.Path.String() == at.String() {
+			out = append(out, e.Src("$ != nil", x))
+		} else {
+			out = append(out, e.test(m, t))
+		}
+	}
+	return out
+}
+
+// context returns the tests of a condition that concern the context.
+func (e *emitter) context(c model.Context) []jen.Code {
+	var out []jen.Code
+	if c.Profile != "" {
+		out = append(out, e.profile(c.Profile))
+	}
+	if c.Side != "" {
+		out = append(out, e.Src("dc.Side() == $", e.sideOf(c.Side)))
+	}
+	if c.Xdstp != nil {
+		not := map[bool]string{false: "!"}[*c.Xdstp]
+		out = append(out, e.Src("$dc.Name.IsXdstp()", not))
+	}
+	return out
+}
+
+// sideOf is the constant for a side.
+func (e *emitter) sideOf(name string) *jen.Statement {
+	return e.Src(map[string]string{"client": "resource.ClientSide", "server": "resource.ServerSide"}[name])
+}
+
+// profile returns the condition that the program reads resources in a profile.
+func (e *emitter) profile(name string) *jen.Statement {
+	constant := map[string]string{"grpc": "resource.GRPC", "envoy": "resource.Envoy"}[name]
+	return e.Src("dc.Types.Profile() == " + constant)
+}
+
+// Literal is a value that the descriptor states.
+func (e *emitter) Literal(l model.Literal) jen.Code {
+	switch v := l.Value.(type) {
+	case *protogen.EnumValue:
+		return e.ident(v.GoIdent)
+	case time.Duration:
+		return e.duration(v)
+	case int64:
+		return jen.Op(strconv.FormatInt(v, 10))
+	case uint64:
+		return jen.Op(strconv.FormatUint(v, 10))
+	case float32:
+		return jen.Op(strconv.FormatFloat(float64(v), 'g', -1, 32))
+	case float64:
+		return jen.Op(strconv.FormatFloat(v, 'g', -1, 64))
+	default:
+		return jen.Lit(v)
+	}
+}
+
+func (e *emitter) duration(d time.Duration) jen.Code {
+	for _, unit := range []struct {
+		size time.Duration
+		name string
+	}{{time.Hour, "Hour"}, {time.Minute, "Minute"}, {time.Second, "Second"}, {time.Millisecond, "Millisecond"}, {time.Microsecond, "Microsecond"}} {
+		if d == unit.size {
+			return e.Src("time." + unit.name)
+		}
+		if d%unit.size == 0 && d != 0 {
+			return e.Src("$ * time."+unit.name, int(d/unit.size))
+		}
+	}
+	return jen.Lit(int(d))
+}

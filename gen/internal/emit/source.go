@@ -1,0 +1,144 @@
+package emit
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+)
+
+// importPath returns the path of a package that emitted source may name.
+func importPath(name string) string {
+	switch name {
+	case "resource", "runtime", "xdstp", "bootstrap":
+		return descriptor.Framework + name
+	case "convert", "wire":
+		return descriptor.Framework + "runtime/" + name
+	case "plugintest":
+		return "github.com/xdsforge/xdsforge/xdstest/plugintest"
+	case "proto":
+		return "google.golang.org/protobuf/proto"
+	case "slog":
+		return "log/slog"
+	case "bytes", "cmp", "context", "iter", "maps", "slices", "strings", "testing", "time":
+		return name
+	}
+	return ""
+}
+
+// Src returns Go source. Each $ in text stands for the next argument: code, a list of
+// statements, a number, or a string with source. Imported packages are named as in
+// resource.Path. Package jennifer gives them their names in the file.
+func (e *emitter) Src(text string, args ...any) *jen.Statement {
+	out := jen.Null()
+	var source strings.Builder
+	code := func(c jen.Code) {
+		if source.Len() > 0 {
+			out.Op(source.String())
+			source.Reset()
+		}
+		out.Add(c)
+	}
+	for i := 0; i < len(text); {
+		end := i + max(wordLen(text[i:]), 1)
+		path := importPath(text[i:end])
+		switch {
+		case text[i] == '$':
+			switch arg := args[0].(type) {
+			case string:
+				source.WriteString(arg)
+			case int:
+				source.WriteString(strconv.Itoa(arg))
+			case []jen.Code:
+				code(jen.Custom(jen.Options{Separator: "\n"}, arg...))
+			default:
+				code(arg.(jen.Code))
+			}
+			args = args[1:]
+		case path != "" && strings.HasPrefix(text[end:], ".") && (i == 0 || text[i-1] != '.'):
+			name := text[end+1:]
+			name = name[:wordLen(name)]
+			code(e.qual(path, name))
+			end += 1 + len(name)
+		default:
+			source.WriteString(text[i:end])
+		}
+		i = end
+	}
+	code(jen.Null())
+	return out
+}
+
+// wordLen is the length of the identifier at the start of text.
+func wordLen(text string) int {
+	n := 0
+	for n < len(text) && (text[n] == '_' || text[n]|0x20 >= 'a' && text[n]|0x20 <= 'z' || n > 0 && text[n] >= '0' && text[n] <= '9') {
+		n++
+	}
+	return n
+}
+
+// list is code separated by commas.
+func list(codes ...jen.Code) jen.Code { return jen.List(codes...) }
+
+// lines are elements of a composite literal, one a line.
+func lines(elements ...jen.Code) jen.Code {
+	return jen.Custom(jen.Options{Open: "{", Close: "}", Separator: ",", Multi: true}, elements...)
+}
+
+// And joins conditions by &&.
+func (e *emitter) And(conds ...jen.Code) jen.Code {
+	return jen.Custom(jen.Options{Separator: "&&"}, conds...)
+}
+
+// Or joins conditions by ||, in parentheses if there are several.
+func (e *emitter) Or(conds ...jen.Code) jen.Code {
+	if len(conds) == 1 {
+		return conds[0]
+	}
+	return e.Src("($)", jen.Custom(jen.Options{Separator: "||"}, conds...))
+}
+
+// If writes an if statement. The simple statement init may be nil.
+func (e *emitter) If(init, cond jen.Code, body ...jen.Code) jen.Code {
+	if init == nil {
+		return e.Src("if $ {\n$\n}", cond, body)
+	}
+	return e.Src("if $; $ {\n$\n}", init, cond, body)
+}
+
+// When puts statements under conditions, if there are any.
+func (e *emitter) When(conds, body []jen.Code) []jen.Code {
+	if len(conds) == 0 || len(body) == 0 {
+		return body
+	}
+	return []jen.Code{e.If(nil, e.And(conds...), body...)}
+}
+
+// comment makes a doc comment of text, wrapped.
+func comment(text string) jen.Code {
+	const width = 88
+	var lines []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		line := ""
+		for word := range strings.FieldsSeq(paragraph) {
+			if line != "" && len(line)+1+len(word) > width {
+				lines = append(lines, line)
+				line = ""
+			}
+			line = strings.TrimSpace(line + " " + word)
+		}
+		lines = append(lines, line)
+	}
+	for i, line := range lines {
+		lines[i] = strings.TrimRight("// "+line, " ")
+	}
+	return jen.Op(strings.Join(lines, "\n"))
+}
+
+// documented puts a doc comment above a declaration.
+func (e *emitter) documented(doc, decl string, args ...any) jen.Code {
+	return jen.Add(comment(doc)).Line().Add(e.Src(decl, args...))
+}

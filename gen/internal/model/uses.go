@@ -1,0 +1,226 @@
+package model
+
+import (
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+)
+
+// Use is a set of ways in which a decoder uses a field, a oneof or a message.
+type Use uint8
+
+// The ways.
+const (
+	Read     Use = 1 << iota // its value, or a field of the message
+	Presence                 // whether the field or oneof is set
+	Member                   // which member of the oneof is set
+	Encoded                  // the field's message as bytes
+	Whole                    // hooks are given the message
+	Wrapped                  // hooks are given the wrapper
+	Socket                   // a conversion reads the message as an address
+)
+
+// Uses are the uses by full name. The builder notes them as it resolves paths, and views
+// of wire decoders have exactly these fields.
+type Uses map[protoreflect.FullName]Use
+
+// Has reports whether one of the uses was noted.
+func (u Uses) Has(d protoreflect.Descriptor, use Use) bool { return u[d.FullName()]&use != 0 }
+
+func (u Uses) add(d protoreflect.Descriptor, use Use) {
+	u[d.FullName()] |= use
+	if d.Parent() != nil && use&(Read|Presence|Member|Encoded) != 0 {
+		u[d.Parent().FullName()] |= Read
+	}
+}
+
+// field notes that a field is read, and of a wrapper its value.
+func (u Uses) field(f *protogen.Field) {
+	u.add(f.Desc, Read)
+	if isWrapper(f) {
+		u.field(f.Message.Fields[0])
+	}
+}
+
+// read notes that the value at a path is read.
+func (u Uses) read(p Path) {
+	for _, s := range p.Steps {
+		if s.Field != nil {
+			u.field(s.Field)
+		}
+	}
+}
+
+// presence notes that the presence of the value at a path is tested.
+func (u Uses) presence(p Path) {
+	u.read(p)
+	leaf := p.Leaf()
+	switch o := p.Oneof(); {
+	case o != nil:
+		if Native(o.Parent) == "" {
+			u.add(o.Desc, Read|Presence)
+		}
+	case leaf != nil && leaf.Message == nil && leaf.Desc.HasPresence() && Native(leaf.Parent) == "":
+		u.add(leaf.Desc, Presence)
+	}
+}
+
+// member notes that the member of a oneof matters.
+func (u Uses) member(o *protogen.Oneof) { u.add(o.Desc, Read|Member) }
+
+// hooked notes that a hook is given a message.
+func (u Uses) hooked(m *protogen.Message) {
+	switch {
+	case m == nil || Native(m) != "":
+	case m.Desc.ParentFile().Path() == "google/protobuf/wrappers.proto":
+		u.field(m.Fields[0])
+		u.add(m.Desc, Wrapped)
+	default:
+		u.add(m.Desc, Whole)
+	}
+}
+
+// needs notes the arguments of a hook. Without needs, it is given the message of.
+func (u Uses) needs(h Hook, of *protogen.Message) {
+	for _, n := range h.Needs {
+		switch {
+		case n.Field != nil:
+		case h.Encoded && n.Message():
+			u.encoded(n.Path)
+		default:
+			u.asked(n.Path)
+		}
+	}
+	if len(h.Needs) == 0 {
+		u.hooked(of)
+	}
+}
+
+// asked notes that a hook is given the value at a path.
+func (u Uses) asked(p Path) {
+	u.read(p)
+	switch o, leaf := p.Oneof(), p.Leaf(); {
+	case o != nil:
+		if Native(o.Parent) == "" {
+			u.member(o)
+		}
+	case leaf != nil && leaf.Desc.IsMap():
+		u.hooked(leaf.Message.Fields[1].Message)
+	case leaf != nil:
+		u.hooked(leaf.Message)
+	}
+}
+
+// encoded notes that the message at a path is taken as bytes.
+func (u Uses) encoded(p Path) {
+	leaf := p.Leaf()
+	if Native(leaf.Parent) != "" {
+		u.read(p)
+		return
+	}
+	u.read(p.Parent())
+	u.add(leaf.Desc, Encoded)
+	if leaf.Oneof != nil && !leaf.Oneof.Desc.IsSynthetic() {
+		u.add(leaf.Oneof.Desc, Read)
+	}
+}
+
+// conversion notes the fields that a conversion reads in a message.
+func (u Uses) conversion(c descriptor.Conversion, m *protogen.Message) {
+	switch {
+	case len(c.Inputs) > 0:
+		for _, input := range c.Inputs {
+			for _, path := range input.Paths {
+				u.input(InputPath(m, path))
+			}
+		}
+	case c.Takes == "envoy.config.core.v3.Address":
+		u.add(m.Desc, Socket)
+		u.read(InputPath(m, "socket_address.address"))
+		u.read(InputPath(m, "socket_address.port_value"))
+		u.presence(InputPath(m, "socket_address.named_port"))
+	case c.Func != "":
+		for _, f := range m.Fields {
+			u.field(f)
+		}
+	}
+}
+
+func (u Uses) input(p Path) {
+	u.read(p)
+	if o := p.Oneof(); o != nil {
+		u.member(o)
+	}
+}
+
+// InputPath resolves a path that the table of conversions states.
+func InputPath(m *protogen.Message, path string) Path {
+	p := Path{From: m}
+	for name := range strings.SplitSeq(path, ".") {
+		f, o := fieldOf(m, name)
+		p.Steps = append(p.Steps, Step{Field: f, Oneof: o})
+		if f != nil {
+			m = f.Message
+		}
+	}
+	return p
+}
+
+// fieldUses notes the uses of a field of a struct that is made of the message of.
+func (u Uses) fieldUses(f *Field, of *protogen.Message) {
+	switch v := f.Value.(type) {
+	case HookOf:
+		u.needs(v.Hook, of)
+		return
+	case InlineOf:
+		u.encoded(f.Paths[0])
+		return
+	case Converted:
+		u.conversion(v.Conversion, f.element().Message())
+	}
+	for _, p := range f.Paths {
+		if f.Optional || f.Default != nil {
+			u.presence(p)
+		} else {
+			u.read(p)
+		}
+	}
+}
+
+// lateHooks finds the hooks of the resource's message that are only called in one profile.
+// If nothing else needs the whole message, a wire decoder unmarshals it only there.
+func (b *builder) lateHooks() {
+	root, uses := b.pkg.Message, b.pkg.Uses
+	if b.pkg.Update.Rules == nil {
+		return
+	}
+	profiles := make([]string, 0, 1)
+	for _, c := range b.pkg.Update.Rules.Checks {
+		if c.Rule == nil && len(c.Needs) == 0 && len(c.Path.Steps) == 0 {
+			profiles = append(profiles, c.When.Profile)
+		}
+	}
+	if len(profiles) == 0 {
+		return
+	}
+	if slices.Contains(profiles, "") || uses.Has(root.Desc, Whole) || !uses.Has(root.Desc, Read) {
+		uses.hooked(root)
+		return
+	}
+	slices.Sort(profiles)
+	b.pkg.Late = slices.Compact(profiles)
+}
+
+// Native returns the function of package wire that reads a well-known type. A view holds
+// such a type as its protobuf struct. It returns "" for other types.
+func Native(m *protogen.Message) string {
+	switch name := m.Desc.FullName(); name {
+	case "google.protobuf.Any", "google.protobuf.Duration", "google.protobuf.Timestamp":
+		return string(name.Name())
+	}
+	return ""
+}

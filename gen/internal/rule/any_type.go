@@ -1,0 +1,43 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// AnyType is the rule that an Any holds one of some messages.
+func (kinds) AnyType() model.RuleKind {
+	return model.RuleKind{
+		Keys:    one(descriptor.KindMessages, "any_type", "The google.protobuf.Any must hold one of these messages."),
+		Example: "{at: extension, any_type: google.protobuf.BoolValue}",
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			var r anyType
+			for _, t := range a.List("any_type") {
+				r.types = append(r.types, t.Value)
+			}
+			return r, a.Fits(a.Class() == model.Any, "an Any") && a.Once("any_type")
+		},
+	}
+}
+
+type anyType struct{ types []string }
+
+func (anyType) Reach() model.Reach { return model.ReachElement }
+
+func (r anyType) Wording() string {
+	if len(r.types) == 1 {
+		return "must be a " + r.types[0]
+	}
+	return emit.OneOf(r.types)
+}
+
+func (r anyType) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	other := make([]jen.Code, len(r.types))
+	for i, t := range r.types {
+		other[i] = f.Src("$.MessageName() != $", x, jen.Lit(t))
+	}
+	return f.And(other...), f.Src("string($.MessageName())", x)
+}

@@ -1,0 +1,43 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// In is the rule that a value is one of some.
+func (kinds) In() model.RuleKind {
+	return model.RuleKind{
+		Keys:     one(descriptor.KindLiterals, "in", "The value must be one of these. It is a bool, number, string or enum; of a list, each element is checked."),
+		Example:  "{at: text, in: [a, b]}",
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			values, ok := literals(a, "in")
+			return in{values}, ok
+		},
+	}
+}
+
+// literals returns the values of a key, if the rule is about a scalar.
+func literals(a *model.RuleArgs, key string) ([]model.Literal, bool) {
+	if !a.Fits(a.Class().Key(), "a bool, number, string or enum") {
+		return nil, false
+	}
+	return a.Literals(key)
+}
+
+type in struct{ values []model.Literal }
+
+func (in) Reach() model.Reach { return model.ReachElement }
+func (r in) Wording() string  { return emit.OneOf(texts(r.values)) }
+
+func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	other := make([]jen.Code, len(r.values))
+	for i, l := range r.values {
+		other[i] = f.Is(x, l, false)
+	}
+	return f.And(other...), x
+}

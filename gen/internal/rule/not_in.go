@@ -1,0 +1,43 @@
+package rule
+
+import (
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// NotIn is the rule that a value is none of some.
+func (kinds) NotIn() model.RuleKind {
+	return model.RuleKind{
+		Keys:     one(descriptor.KindLiterals, "not_in", "The value must be none of these. It is a bool, number, string or enum; of a list, each element is checked."),
+		Example:  "{at: count, not_in: [7]}",
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			values, ok := literals(a, "not_in")
+			return notIn{values}, ok
+		},
+	}
+}
+
+type notIn struct{ values []model.Literal }
+
+func (notIn) Reach() model.Reach { return model.ReachElement }
+
+func (r notIn) Wording() string {
+	if len(r.values) == 1 {
+		return "must not be " + r.values[0].Text
+	}
+	return "must be none of " + strings.Join(texts(r.values), ", ")
+}
+
+func (r notIn) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	equal := make([]jen.Code, len(r.values))
+	for i, l := range r.values {
+		equal[i] = f.Is(x, l, true)
+	}
+	return f.Or(equal...), x
+}

@@ -1,0 +1,74 @@
+package rule
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// OneOf is the rule that exactly one of some fields has a value.
+func (kinds) OneOf() model.RuleKind {
+	return model.RuleKind{
+		Keys:    one(descriptor.KindPaths, "one_of", "Exactly one of these fields of the message must have a value."),
+		Example: "{one_of: [text, word]}",
+		Message: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			if !a.Fits(a.Path.Message() != nil && a.Class() == model.Message, "a message") {
+				return nil, false
+			}
+			members, ok := a.Paths("one_of", func(model.Path) bool { return true }, "")
+			a.MarkPresence(members)
+			return oneOf{members}, ok
+		},
+	}
+}
+
+type oneOf struct{ members []model.Path }
+
+func (oneOf) Reach() model.Reach { return model.ReachMessage }
+
+func (r oneOf) Wording() string {
+	if len(r.members) == 1 {
+		return "must have " + r.members[0].String() + " set"
+	}
+	return "must have exactly one of " + strings.Join(emit.PathTexts(r.members), ", ") + " set"
+}
+
+// Code checks that one member is set. It counts them unless at most one can be set, as in a
+// oneof of protobuf.
+func (r oneOf) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	x, init := m, jen.Code(nil)
+	if len(c.Path.Steps) > 0 {
+		x, init = "x", f.Src("x := $", f.Get(m, c.Path))
+		conds = f.CondsAt(m, c.When, x, c.Path)
+	}
+	set := make([]jen.Code, len(r.members))
+	unset := make([]jen.Code, len(r.members))
+	for i, p := range r.members {
+		set[i], unset[i] = f.Presence(x, p, true), f.Presence(x, p, false)
+	}
+	broken := f.And(unset...)
+	if !r.exclusive() {
+		broken = f.Src("convert.Count($) != 1", jen.List(set...))
+	}
+	stated := slices.ContainsFunc(c.When.Tests, func(t model.Test) bool {
+		return t.Kind == model.Present && t.Path.String() == c.Path.String()
+	})
+	if init != nil && !stated && slices.ContainsFunc(r.members, f.ReadsStruct) {
+		broken = f.Or(f.Src("$ == nil", x), broken)
+	}
+	return []jen.Code{f.If(init, f.And(append(conds, broken)...), f.Violation(f.Here().Below(c.Path), nil, emit.RuleText(c)))}
+}
+
+// exclusive reports whether at most one member can be set.
+func (r oneOf) exclusive() bool {
+	first := r.members[0]
+	return len(r.members) == 1 || !slices.ContainsFunc(r.members, func(p model.Path) bool {
+		return p.Leaf().Oneof == nil || p.Leaf().Oneof != first.Leaf().Oneof || p.Parent().String() != first.Parent().String()
+	})
+}

@@ -1,0 +1,38 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Prefix is the rule that a text starts with one of some.
+func (kinds) Prefix() model.RuleKind {
+	return model.RuleKind{
+		Keys:     one(descriptor.KindLiterals, "prefix", "The text must start with one of these. Of a list, each element is checked."),
+		Example:  "{at: text, prefix: [a, b]}",
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			if !a.Fits(a.Class() == model.String, "a string") {
+				return nil, false
+			}
+			values, ok := a.Literals("prefix")
+			return prefix{values}, ok
+		},
+	}
+}
+
+type prefix struct{ values []model.Literal }
+
+func (prefix) Reach() model.Reach { return model.ReachElement }
+func (r prefix) Wording() string  { return alternatives("must start with ", texts(r.values)) }
+
+func (r prefix) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	other := make([]jen.Code, len(r.values))
+	for i, l := range r.values {
+		other[i] = f.Src("!strings.HasPrefix($, $)", x, f.Literal(l))
+	}
+	return f.And(other...), x
+}

@@ -1,0 +1,109 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Sum is the rule that numbers of the elements of a list add up to a sum within bounds.
+func (kinds) Sum() model.RuleKind {
+	return model.RuleKind{
+		Keys: []descriptor.Key{
+			{Name: "sum", Kind: descriptor.KindPath, Group: "kind", Doc: "The sum of this path over all elements must be within `min` and `max`."},
+			{Name: "default", Kind: descriptor.KindLiteral, With: []string{"sum"}, Doc: "The value of an absent wrapper in the sum; 0 unless it is given."},
+			{Name: "group_by", Kind: descriptor.KindPath, With: []string{"sum"}, Doc: "Elements that are equal in this path have a sum of their own."},
+		},
+		Takes:   []string{"min", "max"},
+		Example: "{at: parts, sum: size, max: 100}",
+		Build:   buildSum,
+	}
+}
+
+func buildSum(a *model.RuleArgs) (model.Rule, bool) {
+	switch at := a.Arg("sum"); {
+	case !a.Arg("min").Given() && !a.Arg("max").Given():
+		a.ReportRule(diag.RuleKind, "the sum has neither `min` nor `max`")
+		return nil, false
+	case a.Arg("min").Given() && a.Arg("group_by").Given():
+		a.Report(a.Arg("min"), diag.RuleKind, "sums of groups can have a `max` only")
+		return nil, false
+	case !a.Fits(a.Path.ToList() && a.Path.Message() != nil, "a repeated message"):
+		return nil, false
+	default:
+		lo, hi, ok := a.Bounds(model.Uint64)
+		sums, fine := a.Paths("sum", func(p model.Path) bool { return p.Class() == model.Uint32 && !p.ToList() }, "a uint32")
+		if !ok || !fine {
+			return nil, false
+		}
+		r := sum{bounds: bounds{lo, hi}, of: sums[0]}
+		if a.Arg("default").Given() && !r.of.Wrapper() {
+			a.Report(a.Arg("default"), diag.RuleShape, "the absence of %s cannot be told from 0, so that its sum has no default", at.Value)
+			return nil, false
+		}
+		if r.absent, ok = a.Literal("default", model.Uint32); !ok {
+			return nil, false
+		}
+		groups, ok := a.Paths("group_by", model.IsKey, "a scalar")
+		if len(groups) > 0 {
+			r.group = &groups[0]
+		}
+		return r, ok
+	}
+}
+
+type sum struct {
+	bounds
+	of     model.Path     // from an element
+	absent *model.Literal // the value of an absent wrapper; nil: 0
+	group  *model.Path    // from an element; nil: one sum
+}
+
+func (sum) Reach() model.Reach { return model.ReachField }
+
+func (r sum) Wording() string {
+	subject := "sum of " + r.of.String()
+	if r.group != nil {
+		subject += " for equal " + r.group.String()
+	}
+	return r.within(subject + " must be")
+}
+
+func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	if r.group != nil {
+		return f.When(conds, r.groups(f, m, c))
+	}
+	name := f.Variable("sum")
+	loop := f.Each(m, c.Path, f.Here(), false, func(x jen.Code, _ emit.Place) []jen.Code {
+		value := f.Get(x, r.of)
+		if r.absent == nil {
+			return []jen.Code{f.Src("$ += uint64($)", name, f.Scalar(value, r.of))}
+		}
+		add := f.Src("$ += $", name, f.Literal(*r.absent))
+		if r.absent.Text == "1" {
+			add = f.Src("$++", name)
+		}
+		return []jen.Code{f.Src("if w := $; w != nil {\n$ += uint64($)\n} else {\n$\n}", value, name, f.Scalar(jen.Id("w"), r.of), add)}
+	})
+	broken, shown := r.Broken(f, jen.Id(name))
+	code := append([]jen.Code{f.Src("var $ uint64", name)}, loop...)
+	return f.When(conds, append(code, f.If(nil, broken, f.Violation(f.Here().Below(c.Path), shown, emit.RuleText(c)))))
+}
+
+// groups checks a sum for each value of a key.
+func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
+	sums := f.Variable("sums")
+	loop := f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
+		value := f.Scalar(f.Get(x, r.of), r.of)
+		if r.absent != nil {
+			value = f.Src("convert.Or($, $)", f.Get(x, r.of), f.Literal(*r.absent))
+		}
+		group := f.Scalar(f.Get(x, *r.group), *r.group)
+		broken, shown := r.Broken(f, jen.Id("sum"))
+		return []jen.Code{f.If(f.Src("sum := $.Add($, $)", sums, group, value), broken, f.Violation(at, shown, emit.RuleText(c)))}
+	})
+	return append([]jen.Code{f.Src("var $ convert.Sums[$]", sums, f.ScalarType(*r.group))}, loop...)
+}

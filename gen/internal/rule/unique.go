@@ -1,0 +1,188 @@
+package rule
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Unique is the rule that no two values are equal.
+func (kinds) Unique() model.RuleKind {
+	return model.RuleKind{
+		Keys: []descriptor.Key{
+			{Name: "unique", Kind: descriptor.KindUnique, Group: "kind", Doc: "No two elements may be equal, or equal in all of these paths."},
+			{Name: "across", Kind: descriptor.KindChoice, Choices: []string{"resource"}, With: []string{"unique"}, Doc: "`resource`: unique among all values that the path reaches, not only within one repeated field."},
+		},
+		Example:  "{at: parts, unique: [id]}",
+		GoFields: true,
+		Build:    buildUnique,
+	}
+}
+
+func buildUnique(a *model.RuleArgs) (model.Rule, bool) {
+	r := unique{across: a.Arg("across").Given()}
+	byKeys := a.Arg("unique").Tag != "!!bool"
+	if a.Go != nil {
+		f, ok := a.Go.Last(), true
+		element := *f
+		element.List = false
+		switch {
+		case f.IsMap() || !f.List && (!r.across || !a.Go.Many()):
+			ok = false
+		case byKeys:
+			r.fields, ok = a.GoFields("unique")
+		default:
+			ok = element.Comparable()
+		}
+		return r, a.Fits(ok, "") && a.Once("unique")
+	}
+	fits := a.Class().Key() && !a.Path.Wrapper()
+	if byKeys {
+		fits = a.Path.Message() != nil
+	}
+	if !a.Fits(fits && (a.Path.ToList() || r.across && a.Path.Many()), "repeated: a scalar, or a message where paths are given") {
+		return nil, false
+	}
+	ok := true
+	if byKeys {
+		r.keys, ok = a.Paths("unique", model.IsKey, "a scalar")
+	}
+	return r, ok
+}
+
+type unique struct {
+	keys   []model.Path   // from an element; none: the elements themselves
+	fields []*model.Field // the keys of a rule about Go fields
+	across bool
+}
+
+func (r unique) Reach() model.Reach {
+	if r.across {
+		return model.ReachResource
+	}
+	return model.ReachField
+}
+
+func (r unique) Wording() string {
+	keys := emit.PathTexts(r.keys)
+	for _, f := range r.fields {
+		keys = append(keys, f.Name)
+	}
+	text := "must be unique"
+	if len(keys) > 1 {
+		text += " by " + strings.Join(keys, ", ")
+	}
+	if r.across {
+		text += " in the resource"
+	}
+	return text
+}
+
+// A uniqueKey is a value that identifies elements, alone or together with others.
+type uniqueKey struct {
+	name  string // of a field, beside others
+	typ   jen.Code
+	value func(x jen.Code) jen.Code // of the element x
+	shown bool                      // a violation shows it
+}
+
+func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	keys := make([]uniqueKey, len(r.keys))
+	if len(r.keys) == 0 {
+		keys = []uniqueKey{{typ: f.ScalarType(c.Path), value: func(x jen.Code) jen.Code { return x }, shown: true}}
+	}
+	taken := make(map[string]bool) // a_b.c and a.b_c look alike
+	for i, p := range r.keys {
+		name := keyField(p)
+		for n := 2; taken[name]; n++ {
+			name = fmt.Sprint(keyField(p), n)
+		}
+		taken[name] = true
+		keys[i] = uniqueKey{name, f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
+	}
+	code, check := set(f, keys, emit.RuleText(c))
+	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
+		if len(r.keys) == 1 {
+			at = at.Below(r.keys[0])
+		}
+		return check(x, at)
+	})...))
+}
+
+// GoCode checks one slice, or the whole update.
+func (r unique) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
+	decls, check := set(f, r.goKeys(f, c), emit.GoRuleText(c))
+	last := len(c.Path.Steps) - 1
+	if r.across {
+		last = 0
+	}
+	return f.GoEach(jen.Id("u"), c.Path.Steps[:last], f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
+		return append(decls, f.GoEach(x, c.Path.Steps[last:], at, true, func(x *jen.Statement, at emit.Place) []jen.Code {
+			if len(r.fields) == 1 {
+				at = at.Child(r.fields[0].Name)
+			}
+			return check(x, at)
+		})...)
+	})
+}
+
+// goKeys are the values that identify the elements: fields, or the elements themselves.
+func (r unique) goKeys(f *emit.Func, c *model.GoCheck) []uniqueKey {
+	if len(r.fields) == 0 {
+		_, isStruct := c.Path.Last().Value.(model.StructOf)
+		return []uniqueKey{{typ: f.GoKeyType(c.Path.Last(), true), shown: !isStruct, value: func(x jen.Code) jen.Code {
+			if isStruct {
+				return f.Src("*$", x)
+			}
+			return x
+		}}}
+	}
+	keys := make([]uniqueKey, len(r.fields))
+	for i, k := range r.fields {
+		keys[i] = uniqueKey{k.Name, f.GoKeyType(k, false), func(x jen.Code) jen.Code { return f.Src("$.$", x, k.Name) }, true}
+	}
+	return keys
+}
+
+// set declares the set of the keys so far. check checks that the key of the element x is not
+// in it, and adds the key.
+func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check func(x jen.Code, at emit.Place) []jen.Code) {
+	name, key := f.Variable("seen"), keys[0]
+	if len(keys) > 1 {
+		typ := f.Variable("key")
+		fields := make([]jen.Code, len(keys))
+		for i, k := range keys {
+			fields[i] = f.Src("$ $", k.name, k.typ)
+		}
+		decls = []jen.Code{f.Src("type $ struct {\n$\n}", typ, fields)}
+		key = uniqueKey{typ: jen.Id(typ), value: func(x jen.Code) jen.Code {
+			values := make([]jen.Code, len(keys))
+			for i, k := range keys {
+				values[i] = k.value(x)
+			}
+			return f.Src("$ {$}", typ, jen.List(values...))
+		}}
+	}
+	decls = append(decls, f.Src("var $ convert.Seen[$]", name, key.typ))
+	return decls, func(x jen.Code, at emit.Place) []jen.Code {
+		value, shown := key.value(x), jen.Code(nil)
+		if key.shown {
+			shown = value
+		}
+		return []jen.Code{f.If(nil, f.Src("$.Before($)", name, value), f.Violation(at, shown, text))}
+	}
+}
+
+// keyField is the name of a path as a field of a key.
+func keyField(p model.Path) string {
+	names := strings.FieldsFunc(p.String(), func(r rune) bool { return r == '.' || r == '_' })
+	for i := 1; i < len(names); i++ {
+		names[i] = strings.ToUpper(names[i][:1]) + names[i][1:]
+	}
+	return strings.Join(names, "") + "_"
+}

@@ -1,0 +1,31 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Unset is the rule that there is no value.
+func (kinds) Unset() model.RuleKind {
+	return model.RuleKind{
+		Keys:    one(descriptor.KindTrue, "unset", "There must be no value."),
+		Example: "{at: part, unset: true}",
+		Build:   func(*model.RuleArgs) (model.Rule, bool) { return unset{}, true },
+	}
+}
+
+type unset struct{}
+
+func (unset) Reach() model.Reach { return model.ReachField }
+func (unset) Wording() string    { return "must not be set" }
+
+func (unset) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
+	var shown jen.Code
+	if p, class := c.Path, c.Path.Class(); class.Scalar() && class != model.Bytes && !p.Wrapper() && !p.ToList() {
+		shown = f.Get(m, p)
+	}
+	return presence(f, m, c, conds, true, shown)
+}
