@@ -19,7 +19,7 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 		return n
 	}
 	bad, gone := resource.State{Err: errors.New("bad")}, resource.State{Err: resource.ErrRemoved}
-	b := newBox(&Client{})
+	b := newCollectionMailbox(&Client{})
 	for i := range 100 {
 		b.put(name(i), bad)
 		if i%10 != 0 {
@@ -29,8 +29,8 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 	if len(b.states) != 10 {
 		t.Errorf("%d members in the box, want the 10 that there are", len(b.states))
 	}
-	s, news := b.take()
-	if !news || len(s.Members) != 10 {
+	s, changed := b.take()
+	if !changed || len(s.Members) != 10 {
 		t.Fatalf("took %d members, want 10", len(s.Members))
 	}
 	for i, m := range s.Members {
@@ -44,7 +44,7 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 	if s, _ := b.take(); len(s.Members) != 1 || s.Members[0].Name != name(0) || !errors.Is(s.Members[0].Err, gone.Err) {
 		t.Errorf("took %v, want that the first one is gone", s.Members)
 	}
-	if len(b.told) != 9 || len(b.states) != 0 {
-		t.Errorf("%d told, %d new; want 9 and none", len(b.told), len(b.states))
+	if len(b.taken) != 9 || len(b.states) != 0 {
+		t.Errorf("%d told, %d new; want 9 and none", len(b.taken), len(b.states))
 	}
 }

@@ -44,7 +44,7 @@ type Client struct {
 	authorities map[string]*authorityScope
 
 	loop      *loop
-	workers   workers
+	callbacks callbackPool
 	loads     loads
 	scratches sync.Pool // of *scratch
 
@@ -64,13 +64,13 @@ var (
 // base keeps the embedded field unexported.
 type base = resource.Base
 
-// An authorityScope is an authority within this client, with the channels to its servers in the
+// An authorityScope is an authority within this client, with the sessions to its servers in the
 // order of the bootstrap's list (gRFC A71).
 type authorityScope struct {
 	client   *Client
 	name     string
 	machine  *authority.Machine
-	channels []*channel
+	sessions []*session
 }
 
 // New returns a client. It connects to no server until a resource is watched. The caller must close
@@ -93,7 +93,7 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
 		pool: o.Pool, budget: o.WatcherBudget, limits: o.Limits,
 		done: make(chan struct{}), looped: make(chan struct{}),
-		loads: loads{config: o.lrs(), node: loadNode, channels: make(map[string]*loadChannel)},
+		loads: loads{config: o.lrs(), node: loadNode, sessions: make(map[string]*loadSession)},
 	}
 	c.base = resource.NewBase(c)
 	if c.decoded, err = withCollections(types, c.limits.CollectionMembers); err != nil {
@@ -102,7 +102,7 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 	if c.pool == nil {
 		c.pool, c.ownPool = NewPool(o.Transport), true
 	}
-	c.workers.full = func() {
+	c.callbacks.full = func() {
 		c.logger.Warn("too many watchers block: others wait until one of them returns", "blocked", maxBlockedWatchers)
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -132,16 +132,16 @@ func (c *Client) scope(name string, servers []*bootstrap.Server, o Options) *aut
 	s := &authorityScope{client: c, name: name}
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.FailOnDataErrors, MaxMembers: c.limits.CollectionMembers}
 	for _, server := range servers {
-		if len(s.channels) == authority.MaxServers {
+		if len(s.sessions) == authority.MaxServers {
 			break // the machine does not support further positions
 		}
-		ch := c.loop.channel(server)
-		if slices.Contains(s.channels, ch) {
+		ses := c.loop.session(server)
+		if slices.Contains(s.sessions, ses) {
 			continue // the same server again is not a fallback
 		}
-		ch.users = append(ch.users, user{s, len(s.channels)})
-		s.channels = append(s.channels, ch)
-		config.Servers = append(config.Servers, ch.server)
+		ses.users = append(ses.users, user{s, len(s.sessions)})
+		s.sessions = append(s.sessions, ses)
+		config.Servers = append(config.Servers, ses.server)
 	}
 	s.machine = authority.New(config)
 	return s
@@ -312,11 +312,11 @@ func (c *Client) Close() error {
 		c.cancel()
 		<-c.looped
 		c.streams(patience)
-		for _, ch := range c.loop.channels {
-			ch.letGo(true)
+		for _, ses := range c.loop.sessions {
+			ses.disconnect(true)
 		}
-		for _, ch := range c.loop.loads {
-			ch.letGo()
+		for _, ses := range c.loop.loads {
+			ses.disconnect()
 		}
 		if c.ownPool {
 			err = c.pool.Close()

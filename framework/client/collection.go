@@ -1,7 +1,14 @@
 package client
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -38,7 +45,7 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 	if err != nil {
 		return nil, err
 	}
-	o := &collectionSubscription{box: newBox(c), scope: scope}
+	o := &collectionSubscription{collectionMailbox: newCollectionMailbox(c), scope: scope}
 	c.loop.post(func() {
 		o.record = scope.machine.Watch(t, n, o, c.loop.now)
 		c.loop.authority(scope)
@@ -48,7 +55,7 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 
 // A collectionSubscription is a subscription to a wildcard or a glob collection.
 type collectionSubscription struct {
-	*box
+	*collectionMailbox
 	scope  *authorityScope
 	record authority.Handle // loop only
 }
@@ -57,7 +64,7 @@ var _ authority.CollectionWatcher = (*collectionSubscription)(nil)
 
 // Notify implements [authority.Watcher].
 func (o *collectionSubscription) Notify(s resource.State) {
-	o.waitFor(o.client.loop.work)
+	o.waitFor(o.client.loop.delivery)
 	there := s.Origin != resource.OriginNone
 	o.trouble(s.Err, there)
 	if there {
@@ -67,7 +74,7 @@ func (o *collectionSubscription) Notify(s resource.State) {
 
 // NotifyMember implements [authority.CollectionWatcher].
 func (o *collectionSubscription) NotifyMember(name xdstp.Name, s resource.State) {
-	o.waitFor(o.client.loop.work)
+	o.waitFor(o.client.loop.delivery)
 	o.put(name, s)
 }
 
@@ -81,3 +88,203 @@ func (o *collectionSubscription) Stop() {
 		})
 	}
 }
+
+// A collectionMailbox collects the changes of a collection for its owner: the newest state of each member.
+type collectionMailbox struct {
+	client *Client
+	ready  chan struct{} // has a token when there is a change
+
+	mu       sync.Mutex
+	closed   bool
+	err      error
+	usable   bool // the collection is usable, in spite of err
+	fresh    bool // err was not taken yet
+	synced   bool // every member that existed at first was put
+	knows    bool // synced was taken
+	states   map[xdstp.Name]arrival
+	last     uint64 // number of an arrival
+	taken    map[xdstp.Name]resource.State
+	since    time.Time // since when a change has been waiting
+	delivery *delivery
+}
+
+// An arrival is the newest state of a member, with the number of its first change that was not
+// taken.
+type arrival struct {
+	resource.State
+	number uint64
+}
+
+func newCollectionMailbox(c *Client) *collectionMailbox {
+	return &collectionMailbox{
+		client: c, ready: make(chan struct{}, 1),
+		states: make(map[xdstp.Name]arrival), taken: make(map[xdstp.Name]resource.State),
+	}
+}
+
+// put records the newest state of a member. It drops a member that came and went before the owner
+// looked, because such members must not pile up.
+func (b *collectionMailbox) put(name xdstp.Name, s resource.State) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.started()
+	a, waits := b.states[name]
+	if !waits {
+		b.last++
+		a.number = b.last
+	}
+	a.State = s
+	b.states[name] = a
+	if _, told := b.taken[name]; !told && s.Update == nil && isGone(s.Err) {
+		delete(b.states, name)
+	}
+	b.signal()
+}
+
+// started records the time of the first pending change. b.mu is held.
+func (b *collectionMailbox) started() {
+	if !b.pending() {
+		b.since = time.Now()
+	}
+}
+
+// trouble records the newest problem of the collection as a whole, and whether the collection is
+// still usable. Nil ends an earlier problem.
+func (b *collectionMailbox) trouble(err error, usable bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return
+	}
+	b.started()
+	b.err, b.usable, b.fresh = err, usable, err != nil
+	b.signal()
+}
+
+// pending reports whether there is a change to take. b.mu is held.
+func (b *collectionMailbox) pending() bool {
+	return b.fresh || len(b.states) > 0 || b.synced != b.knows
+}
+
+// sync records that put has been called for every member that existed at first.
+func (b *collectionMailbox) sync() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.synced || b.closed {
+		return
+	}
+	b.started()
+	b.synced = true
+	b.signal()
+}
+
+// waitFor makes the stream wait until the owner has taken the changes. Loop only.
+func (b *collectionMailbox) waitFor(d *delivery) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if d != nil && b.delivery == nil && !b.closed {
+		d.add()
+		b.delivery = d
+	}
+}
+
+// signal wakes the owner. b.mu is held.
+func (b *collectionMailbox) signal() {
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns the pending changes and empties the mailbox.
+func (b *collectionMailbox) take() (s resource.CollectionState, changed bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.fresh && b.usable {
+		s.Ambient = b.err
+	} else if b.fresh {
+		s.Err = b.err
+	}
+	b.fresh = false
+	for _, name := range b.inOrder() {
+		next, last := b.states[name].State, b.taken[name]
+		if next == last {
+			continue
+		}
+		s.Members = append(s.Members, resource.MemberState{Name: name, State: next, Last: last.Update})
+		if b.taken[name] = next; next.Update == nil && isGone(next.Err) {
+			delete(b.taken, name)
+		}
+	}
+	clear(b.states)
+	changed = s.Err != nil || s.Ambient != nil || len(s.Members) > 0 || b.synced != b.knows
+	s.Synced, b.knows = b.synced, b.synced
+	if !changed && b.delivery != nil {
+		b.delivery.done()
+		b.delivery = nil
+	}
+	return s, changed
+}
+
+// inOrder returns the names of the changed members, ordered by their first change.
+func (b *collectionMailbox) inOrder() []xdstp.Name {
+	return slices.SortedFunc(maps.Keys(b.states), func(x, y xdstp.Name) int {
+		return cmp.Compare(b.states[x].number, b.states[y].number)
+	})
+}
+
+// Next implements [resource.CollectionObservation].
+func (b *collectionMailbox) Next(ctx context.Context) (resource.CollectionState, error) {
+	for {
+		b.mu.Lock()
+		closed := b.closed
+		b.mu.Unlock()
+		switch {
+		case closed || b.client.closed():
+			return resource.CollectionState{}, resource.ErrClosed
+		case ctx.Err() != nil:
+			return resource.CollectionState{}, context.Cause(ctx)
+		}
+		if s, changed := b.take(); changed {
+			return s, nil
+		}
+		select {
+		case <-b.ready:
+		case <-b.client.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// behind returns for how long a change has been waiting.
+func (b *collectionMailbox) behind(now time.Time) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.pending() {
+		return 0
+	}
+	return now.Sub(b.since)
+}
+
+// stop reports whether this was the first call.
+func (b *collectionMailbox) stop() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return false
+	}
+	b.closed = true
+	b.states, b.taken = nil, nil
+	if b.delivery != nil {
+		b.delivery.done()
+		b.delivery = nil
+	}
+	b.signal()
+	return true
+}
+
+// isGone reports whether an error means that there is no such member.
+func isGone(err error) bool { return errors.Is(err, resource.ErrNotFound) }

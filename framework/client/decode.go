@@ -1,288 +1,308 @@
 package client
 
 import (
-	"cmp"
-	"errors"
+	"bytes"
 	"fmt"
+	"hash/maphash"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/envelope"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
-var (
-	errNoName    = errors.New("it has no name")
-	errTwice     = errors.New("it is listed twice in one response; the specification allows a name once")
-	errTooMany   = errors.New("a response holds too many resources")
-	errExcessive = errors.New("it exceeds the member limit of its collection (xdsforge.WithLimits, CollectionMembers)")
-	errNotIt     = errors.New("its decoder returned no update of that name")
-)
+// decoded is a response whose resources have been read.
+type decoded struct {
+	typ     *resource.Descriptor
+	version string
+	nonce   string
+	reject  string // not empty: the reason of the rejection
+	digest  uint64 // of all resources of a rejected response
+	bad     []uint64
+	// rejected are the names of rejected resources, clipped; at most maxBad and one more.
+	rejected []string
+	results  []authority.Result
+	fresh    []fresh // the resources behind results
+	// unchanged are the resources whose bytes are those of an earlier response.
+	unchanged []authority.Unchanged
+	partial   bool // resources missing from results may exist nevertheless
+	// left is the number of resources that were not decoded because nobody watched them, at a
+	// generation of the watches. The reader does not decode more of them after last.
+	left       int
+	generation uint64
+	last       bool
+}
 
-// decode reads the resources of the response in w, off the loop. It does not decode a resource
-// whose bytes are known: it passes the known update to the loop, which recognises it. Nor does it
-// decode an unwatched resource. The slices of d belong to w. If ok is false, the stream is over.
-func (s *stream) decode(w *scratch, t *resource.Descriptor, known memory) (d decoded, ok bool) {
-	resp := &w.response
-	w.seen = known.of(t)
-	n := min(resp.Len(), maxResources)
-	w.seen.scan(w, n)
-	w.left = slices.Grow(w.left, n-len(w.unchanged))
-	for i, found := range w.found {
-		if found == 0 {
-			w.left = append(w.left, uint32(i))
+// of returns the results that belong to an authority, and their positions. Nil positions mean that it
+// has all results.
+func (d *decoded) of(c *Client, a *authorityScope) (results []authority.Result, at []int) {
+	n := 0
+	for i := range d.results {
+		if c.find(d.results[i].Name) == a {
+			n++
 		}
 	}
-	w.names.reset(min(len(w.left), askedAtOnce))
-	return s.more(w, t)
-}
-
-// more decodes those of the remaining resources that are watched by now. If ok is false, the stream
-// is over.
-func (s *stream) more(w *scratch, t *resource.Descriptor) (d decoded, ok bool) {
-	w.results = w.results[:w.resources] // without removals and errors of the response
-	news := len(w.news)
-	generation, ok := s.look(w, t)
-	if !ok {
-		return decoded{}, false
+	if n == len(d.results) {
+		return d.results, nil
 	}
-	w.resources = len(w.results)
-	s.channel.updates(w, t, w.news[news:])
-	d = s.channel.conclude(w, t)
-	d.partial = d.partial || s.delta
-	d.generation, d.left = generation, len(w.left)
-	ok = s.absences(w, t)
-	d.results, d.news, d.unchanged = w.results, w.news, w.unchanged
-	return d, ok
+	results, at = make([]authority.Result, 0, n), make([]int, 0, n)
+	for i, r := range d.results {
+		if c.find(r.Name) == a {
+			results, at = append(results, r), append(at, i)
+		}
+	}
+	return results, at
 }
 
-// conclude collects the rejected resources of a response, in its order.
-func (ch *channel) conclude(w *scratch, t *resource.Descriptor) decoded {
-	resp := &w.response
-	d := decoded{typ: t, version: resp.Version, nonce: resp.Nonce, partial: resp.Len() > maxResources || w.unreadable > 0}
-	rejected := rejections{total: min(resp.Len(), maxResources), seed: ch.client.seed}
-	slices.SortStableFunc(w.news, func(a, b fresh) int { return cmp.Compare(a.number, b.number) })
-	for i := range w.news {
-		f := &w.news[i]
+// summarise fills in the facts that the stream's machine must remember.
+func (d *decoded) summarise(resp *ads.Response) {
+	for _, u := range d.unchanged {
+		resp.Accepted = append(resp.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
+	}
+	for _, r := range d.results {
+		name := r.Name.String()
 		switch {
-		case f.result < 0:
-			rejected.add(t, f.number, f.name, f.err)
-		case f.err != nil: // it has the name of an earlier one
+		case r.Update != nil || r.Heartbeat:
+			a := ads.Accepted{Name: name, Version: r.Version, Heartbeat: r.Heartbeat}
+			for _, alias := range r.Aliases {
+				a.Aliases = append(a.Aliases, alias.String())
+			}
+			resp.Accepted = append(resp.Accepted, a)
+		case r.Removed:
+			resp.Removed = append(resp.Removed, name)
+		case r.Err != nil || r.Error != nil:
+			resp.Rejected = append(resp.Rejected, name)
+		}
+	}
+}
+
+// apply passes the results to the authorities. It ignores a resource of an authority that this
+// server does not serve: only the bootstrap decides which servers serve an authority (gRFC A47).
+func (d *decoded) apply(l *loop, ses *session) {
+	for _, u := range ses.users {
+		results, at := d.of(l.client, u.authorityScope)
+		u.machine.Received(&authority.Response{
+			Server: u.server, Type: d.typ, Results: results, Unchanged: d.unchanged, Version: d.version, Partial: d.partial,
+		}, l.now)
+		l.authority(u.authorityScope)
+		d.record(results, at)
+	}
+}
+
+// record copies the records that an authority assigned to its results.
+func (d *decoded) record(results []authority.Result, at []int) {
+	for k, i := range at {
+		d.results[i].Record = results[k].Record
+	}
+}
+
+// The reading goroutine decodes responses with less to decode than a batch. Larger responses are
+// decoded batch by batch, by as many goroutines as there are processors.
+const (
+	batchBytes     = 64 << 10
+	batchResources = 64
+)
+
+// updates decodes new resources of a response. Its results keep their order.
+func (ses *session) updates(w *scratch, t *resource.Descriptor, list []fresh) {
+	if len(list) == 0 {
+		return
+	}
+	if w.budget == nil {
+		w.budget = ses.client.limits.Response(int64(w.response.Size()))
+	}
+	batches := batches(list)
+	if len(batches) <= 1 {
+		ses.batch(w, t, list)
+		return
+	}
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(batches), runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(batches); i = int(next.Add(1)) - 1 {
+				ses.batch(w, t, batches[i])
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// batches divides the resources to decode.
+func batches(list []fresh) (all [][]fresh) {
+	start, size := 0, 0
+	for i := range list {
+		size += len(list[i].body)
+		if size >= batchBytes || i+1-start >= batchResources || i+1 == len(list) {
+			all = append(all, list[start:i+1])
+			start, size = i+1, 0
+		}
+	}
+	return all
+}
+
+// batch decodes the resources of a batch.
+func (ses *session) batch(w *scratch, t *resource.Descriptor, list []fresh) {
+	d := new(decoding)
+	for i := range list {
+		if ses.client.closed() {
+			return // the loop has ended, and Close waits
+		}
+		if f := &list[i]; f.body != nil {
 			r := &w.results[f.result]
-			if r.Err == nil {
-				*r = authority.Result{Name: r.Name, Version: r.Version, Err: f.err}
-			}
-			rejected.add(t, f.number, r.Name.String(), f.err)
-		case w.results[f.result].Err != nil:
-			rejected.add(t, f.number, w.results[f.result].Name.String(), w.results[f.result].Err)
-		}
-	}
-	rejected.more(w.unreadable - min(w.unreadable, maxUnreadable))
-	if resp.Len() > maxResources {
-		rejected.total++
-		rejected.add(t, rejected.total, "", errTooMany)
-	}
-	if len(w.unchanged) > 0 {
-		ch.again(w, w.seen, t, &rejected)
-	}
-	if d.reject = rejected.String(); d.reject != "" {
-		d.digest, d.bad, d.rejected = digest(ch.client.seed, resp), rejected.bad, rejected.names
-	}
-	return d
-}
-
-// maxUnreadable is the limit of errors for resources without a name. Further ones are only counted.
-const maxUnreadable = 100
-
-// look adds results for the remaining resources that are watched, and adds those to decode to
-// w.news. The others remain. The generation is that of the watches at the beginning. If ok is
-// false, the stream is over.
-func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok bool) {
-	left := w.left
-	w.left = w.left[:0] // w.left is never ahead of left
-	for first := true; len(left) > 0; first = false {
-		part := left[:min(len(left), askedAtOnce)]
-		left = left[len(part):]
-		q := w.question(t)
-		for _, i := range part {
-			s.channel.mention(w, t, i)
-		}
-		if !s.ask(q) {
-			return 0, false
-		}
-		if first {
-			generation = q.generation
-		}
-		for i := range q.names {
-			switch a := &q.names[i]; a.want {
-			case authority.Unwanted:
-				w.left = append(w.left, a.number)
-			case authority.Excessive:
-				a.says.Err, a.body = errExcessive, nil
-				w.result(a)
-			case authority.Wanted:
-				w.result(a)
-			}
-		}
-	}
-	return generation, true
-}
-
-// mention adds a resource to the question, unless its name cannot be read.
-func (ch *channel) mention(w *scratch, t *resource.Descriptor, i uint32) {
-	res := w.response.At(int(i))
-	name, err := ch.name(t, &res)
-	if err != nil {
-		w.unread(int(i), res.Name, err)
-		return
-	}
-	a := asked{number: i, plain: res.Name == ""}
-	a.says = authority.Result{Name: name, Version: w.response.Version, TTL: res.TTL, Heartbeat: res.Heartbeat, Aliases: ch.aliases(t, res.Aliases)}
-	if w.response.Delta() || res.Version != "" || res.Heartbeat {
-		a.says.Version = res.Version
-	}
-	switch {
-	case res.Heartbeat:
-	case res.Err != nil:
-		a.says.Err = res.Err
-	case res.TypeURL != w.response.TypeURL && envelope.MessageName(res.TypeURL) != t.Name:
-		a.says.Err = wrongType(t, &res)
-	default:
-		a.body = res.Body
-	}
-	w.asks.add(a)
-}
-
-// unread records that a resource has no readable name.
-func (w *scratch) unread(i int, name string, err error) {
-	w.unreadable++
-	if w.unreadable <= maxUnreadable {
-		w.news = append(w.news, fresh{number: i + 1, name: clip(name), result: -1, err: err})
-	}
-}
-
-// result adds the result of a watched resource.
-func (w *scratch) result(a *asked) {
-	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
-	w.names.reserve(len(w.results), w.nameOf)
-	named := w.names.slot(a.says.Name, w.nameOf)
-	if *named != 0 {
-		f.result, f.err, f.plain, f.body = int(*named)-1, errTwice, false, nil
-		w.news = append(w.news, f)
-		return
-	}
-	w.news, w.results = append(w.news, f), append(w.results, a.says)
-	*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
-}
-
-// again rejects resources with the name of an unchanged resource in the same response.
-func (ch *channel) again(w *scratch, s *seen, t *resource.Descriptor, rejected *rejections) {
-	for i := range w.results {
-		if r := &w.results[i]; r.Err == nil && s.met(r.Name) {
-			r.Update, r.Err = nil, errTwice
-			rejected.add(t, i+1, r.Name.String(), errTwice)
+			r.Update, r.Err = ses.update(d, w.budget, t, r, f.body)
 		}
 	}
 }
 
-// absences reads the removals and errors of a response, which are about resources that it does not
-// contain. It ignores unreadable names, because nobody subscribed to them. If ok is false, the
-// stream is over.
-func (s *stream) absences(w *scratch, t *resource.Descriptor) (ok bool) {
-	q, number, ok := w.question(t), 0, true
-	flush := func() {
-		if ok = s.ask(q); !ok {
-			return
-		}
-		for i := range q.names {
-			if q.names[i].want == authority.Wanted {
-				w.results = append(w.results, q.names[i].says)
-			}
-		}
-		q = w.question(t)
-	}
-	add := func(name string, r authority.Result) bool {
-		n, err := s.channel.client.config.ParseName(name)
-		if err == nil && n.CheckType(t.Name) == nil {
-			r.Name = n
-			q.add(asked{says: r})
-		}
-		number++
-		if len(q.names) == askedAtOnce {
-			flush()
-		}
-		return ok && number < maxResources
-	}
-	for name := range w.response.Removed() {
-		if !add(name, authority.Result{Removed: true}) {
-			break
-		}
-	}
-	for e := range w.response.Errors() {
-		if !ok || !add(e.Name, authority.Result{Error: &authority.ServerError{Code: e.Code, Message: clip(e.Message)}}) {
-			break
-		}
-	}
-	if ok {
-		flush()
-	}
-	return ok
+// decoding is the state for decoding the resources of a batch, one after the other.
+type decoding struct {
+	context resource.DecodeContext
+	budget  wire.Budget
 }
 
-// aliases reads the other names of a resource.
-func (ch *channel) aliases(t *resource.Descriptor, list []string) (names []xdstp.Name) {
-	for _, s := range list {
-		n, err := ch.client.config.ParseName(s)
-		if err == nil && n.CheckType(t.Name) == nil {
-			names = append(names, n)
+// update returns the cached update of these bytes, or decodes them. It keeps the bytes of the
+// resource, not those of the response.
+func (ses *session) update(d *decoding, shared *wire.Shared, t *resource.Descriptor, r *authority.Result, body []byte) (u resource.Update, err error) {
+	if shard := ses.client.Shard(t, r.Name); shard != nil {
+		if u, ok := unchanged(shard, r.Name, body, ses.server); ok {
+			return u, nil
 		}
 	}
-	return names
-}
-
-// name returns the canonical name of a resource: that of its wrapper, or else the one in its
-// message. If the message cannot be read, it uses the wrapper's.
-func (ch *channel) name(t *resource.Descriptor, res *envelope.Resource) (xdstp.Name, error) {
-	s := res.Name
-	if s == "" {
-		switch {
-		case res.Err != nil:
-			return xdstp.Name{}, res.Err
-		case envelope.MessageName(res.TypeURL) != t.Name:
-			return xdstp.Name{}, wrongType(t, res)
-		case t.PeekName == nil:
-			return xdstp.Name{}, fmt.Errorf("%w; a %s needs the wrapper envoy.service.discovery.v3.Resource", errNoName, t.Name)
-		}
-		var err error
-		if s, err = peek(t, res.Body); err != nil {
-			return xdstp.Name{}, wire.Unparseable(t.Name, err)
-		}
-		if s == "" {
-			return xdstp.Name{}, errNoName
-		}
+	ses.client.decoded.Start(&d.budget, ses.client.limits, shared)
+	d.context = resource.DecodeContext{
+		Name: r.Name, Version: r.Version, Server: ses.server,
+		Bootstrap: ses.client.config, Types: ses.client.decoded, Budget: &d.budget,
 	}
-	n, err := ch.client.config.ParseName(s)
-	if err != nil {
-		return xdstp.Name{}, err
-	}
-	return n, n.CheckType(t.Name)
-}
-
-func peek(t *resource.Descriptor, body []byte) (name string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicked(p)
+			u, err = nil, panicked(p)
 		}
 	}()
-	return t.PeekName(body)
+	if err := d.context.SpendBase(); err != nil {
+		return nil, err
+	}
+	u, err = t.Decode(&d.context, slices.Clone(body))
+	if err == nil && (u == nil || u.Name() != r.Name) { // calling Name on a nil pointer panics
+		err = errNotIt
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
 }
 
-func wrongType(t *resource.Descriptor, res *envelope.Resource) error {
-	return fmt.Errorf("it is a %q in a response of type %q", clip(res.TypeURL), t.URL())
+// panicked converts a panic of a plugin's code, which a control plane might cause, to an error of
+// that resource.
+func panicked(p any) error {
+	return fmt.Errorf("its decoder panicked: %s", printable.Value(p))
 }
 
-// maxResources is the limit of resources in a response, and of further names in it. Those beyond
-// are ignored.
-const maxResources = 1 << 20
+// unchanged returns the update that a shard holds under name, if it was decoded from the same bytes
+// of the same server. Such a resource needs neither decoding nor delivery. Any goroutine.
+func unchanged(s resource.Shard, name xdstp.Name, body []byte, server *bootstrap.Server) (resource.Update, bool) {
+	u, ok := s.Load(name)
+	if !ok || !bytes.Equal(u.Raw(), body) || !u.Server().Equal(server) {
+		return nil, false
+	}
+	return u, true
+}
+
+// A scratch holds the memory for reading a response. Responses of all streams reuse it, one after
+// another. It is collected when it is unused for a while.
+type scratch struct {
+	response envelope.Response
+
+	found     []uint32 // by number of the resource: an item of the type cache, plus one; 0: none
+	unchanged []authority.Unchanged
+	group     [64]candidate
+	touched   byte // keeps the compiler from removing reads ahead
+
+	left       []uint32 // resources, from 0, that are not in results: unwatched, as far as is known
+	asks       question
+	fresh      []fresh
+	unreadable int // resources without a name
+	results    []authority.Result
+	resources  int        // number of results for resources in the response
+	names      index      // of results
+	cache      *typeCache // of the type
+	budget     *wire.Shared
+}
+
+// A fresh is a resource that was not recognised as unchanged.
+type fresh struct {
+	number int    // in the response, from 1
+	name   string // the name in its wrapper, if that is unreadable
+	result int    // its result, or that of the first of the same name; not used if err means that it has no name
+	body   []byte // nil: there is nothing to decode
+	err    error  // the reason why it is rejected before decoding
+	plain  bool   // its name is the one in its message
+}
+
+// release drops all references to a response.
+func (w *scratch) release() {
+	clear(w.unchanged)
+	clear(w.group[:])
+	clear(w.fresh)
+	clear(w.results)
+	clear(w.asks.names)
+	w.unchanged, w.fresh, w.results = w.unchanged[:0], w.fresh[:0], w.results[:0]
+	w.left, w.asks = w.left[:0], question{names: w.asks.names[:0]}
+	w.unreadable, w.resources, w.cache, w.budget = 0, 0, nil, nil
+	w.response.Forget()
+}
+
+// grown returns a slice of n elements with arbitrary values.
+func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
+
+// An index finds positions by names. Its zero value is ready.
+type index struct {
+	seed  maphash.Seed
+	slots []uint32 // a position, plus one; 0: the slot is empty
+}
+
+// reset empties the index and makes room for n names.
+func (x *index) reset(n int) {
+	size := 8
+	for size < 2*n {
+		size *= 2
+	}
+	if x.seed == (maphash.Seed{}) {
+		x.seed = maphash.MakeSeed()
+	}
+	x.slots = grown(x.slots, size)
+	clear(x.slots)
+}
+
+// reserve grows the index if it has no room for one more than n names.
+func (x *index) reserve(n int, at func(position uint32) xdstp.Name) {
+	if 2*(n+1) <= len(x.slots) {
+		return
+	}
+	x.reset(2 * (n + 1))
+	for i := range uint32(n) { //nolint:gosec // responses are bounded
+		*x.slot(at(i), at) = i + 1
+	}
+}
+
+// nameOf returns the name of a result.
+func (w *scratch) nameOf(i uint32) xdstp.Name { return w.results[i].Name }
+
+// slot returns the slot of a name: the one with its position, or the empty one for it. The function
+// at returns the name at a position.
+func (x *index) slot(name xdstp.Name, at func(position uint32) xdstp.Name) *uint32 {
+	mask := uint64(len(x.slots) - 1) //nolint:gosec // there are slots
+	i := maphash.String(x.seed, name.String()) & mask
+	for x.slots[i] != 0 && at(x.slots[i]-1) != name {
+		i = (i + 1) & mask
+	}
+	return &x.slots[i]
+}

@@ -27,7 +27,7 @@ func TestRecordsOfSeveralAuthorities(t *testing.T) {
 	}
 	config := authority.Config{Types: types, Servers: []*bootstrap.Server{server}}
 	c := &Client{oldStyle: &authorityScope{machine: authority.New(config)}, authorities: map[string]*authorityScope{"a": {machine: authority.New(config)}}}
-	ch := &channel{users: []user{{c.oldStyle, 0}, {c.authorities["a"], 0}}}
+	ses := &session{users: []user{{c.oldStyle, 0}, {c.authorities["a"], 0}}}
 	d := decoded{typ: typ}
 	for _, s := range []string{"one", "xdstp://a/t/two", "xdstp://unknown/t/three", "four"} {
 		n, err := xdstp.Parse(s)
@@ -46,7 +46,7 @@ func TestRecordsOfSeveralAuthorities(t *testing.T) {
 		}
 	}
 	l := newLoop(c, ads.Config{})
-	for _, u := range ch.users { // the test delivers no notices
+	for _, u := range ses.users { // the test delivers no notices
 		results, at := d.of(c, u.authorityScope)
 		u.machine.Received(&authority.Response{Type: typ, Results: results}, l.now)
 		d.record(results, at)

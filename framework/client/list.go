@@ -170,7 +170,7 @@ func located(l *xdscorev3.ResourceLocator) (xdstp.Name, error) {
 // A listSubscription is a subscription to a list collection: to the list itself, and to all members
 // that it locates elsewhere.
 type listSubscription struct {
-	*box
+	*collectionMailbox
 	typ *resource.Descriptor
 
 	mu      sync.Mutex
@@ -186,7 +186,7 @@ func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.Col
 	if err := n.CheckType(t.Collection); err != nil {
 		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
 	}
-	o := &listSubscription{box: newBox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
+	o := &listSubscription{collectionMailbox: newCollectionMailbox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
 	cancel, err := c.subscribe(collection, n.String(), &subscription{sync: o.notify})
 	if err != nil {
 		return nil, err

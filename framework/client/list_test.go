@@ -19,13 +19,13 @@ func TestLateCallbackOfAMember(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &listSubscription{box: newBox(&Client{}), located: make(map[xdstp.Name]*locatedMember)}
+	o := &listSubscription{collectionMailbox: newCollectionMailbox(&Client{}), located: make(map[xdstp.Name]*locatedMember)}
 	old, fresh := &locatedMember{list: o, name: name}, &locatedMember{list: o, name: name}
 	tells := func(m *locatedMember) bool {
 		m.notify(resource.State{Err: resource.ErrTransport}, resource.State{})
-		_, news := o.take()
-		clear(o.told)
-		return news
+		_, changed := o.take()
+		clear(o.taken)
+		return changed
 	}
 	o.located[name] = old
 	if !tells(old) {
@@ -86,7 +86,7 @@ func TestEntriesOfAList(t *testing.T) {
 // known.
 func TestListThatGainsMembers(t *testing.T) {
 	c, typ := resting(t)
-	o := &listSubscription{box: newBox(c), typ: typ, located: make(map[xdstp.Name]*locatedMember), cancel: func() {}}
+	o := &listSubscription{collectionMailbox: newCollectionMailbox(c), typ: typ, located: make(map[xdstp.Name]*locatedMember), cancel: func() {}}
 	dc := resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Server: serverOf(t, "s")}
 	next := &list{Meta: dc.Meta(nil), located: map[xdstp.Name]struct{}{old(t, "xdstp://a/test.Thing/1"): {}, old(t, "xdstp://a/test.Thing/2"): {}}}
 	o.changed(next, resource.OriginPrimary)

@@ -1,8 +1,10 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"slices"
 	"sync"
@@ -25,12 +27,12 @@ type loads struct {
 	node   []byte // encoded
 
 	mu       sync.Mutex
-	channels map[string]*loadChannel // by the server's key; each stays until Close
+	sessions map[string]*loadSession // by the server's key; each stays until Close
 }
 
-// A loadChannel reports the load of its store to one server entry. It belongs to the loop, except
+// A loadSession reports the load of its store to one server entry. It belongs to the loop, except
 // for the store.
-type loadChannel struct {
+type loadSession struct {
 	client  *Client
 	server  *bootstrap.Server
 	store   *load.Store
@@ -58,143 +60,268 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 	}
 	c.loads.mu.Lock()
 	defer c.loads.mu.Unlock()
-	ch, ok := c.loads.channels[server.Key()]
+	ses, ok := c.loads.sessions[server.Key()]
 	if !ok {
-		ch = &loadChannel{client: c, server: server, machine: lrs.New(c.loads.config)}
-		ch.store = load.NewStore(func() { c.loop.post(ch.filled) })
-		c.loads.channels[server.Key()] = ch
+		ses = &loadSession{client: c, server: server, machine: lrs.New(c.loads.config)}
+		ses.store = load.NewStore(func() { c.loop.post(ses.filled) })
+		c.loads.sessions[server.Key()] = ses
 	}
-	return ch.store, nil
+	return ses.store, nil
 }
 
 // filled handles a store that has something to report. Loop only, as the methods below.
-func (ch *loadChannel) filled() {
-	l := ch.client.loop
-	if !slices.Contains(l.loads, ch) {
-		l.loads = append(l.loads, ch)
+func (ses *loadSession) filled() {
+	l := ses.client.loop
+	if !slices.Contains(l.loads, ses) {
+		l.loads = append(l.loads, ses)
 	}
-	l.weigh(ch)
+	l.weigh(ses)
 }
 
 func (s *loadStream) opened() {
 	if s.current() {
-		s.channel.machine.Opened(s.loop.now)
-		s.loop.load(s.channel)
+		s.session.machine.Opened(s.loop.now)
+		s.loop.load(s.session)
 	}
 }
 
 func (s *loadStream) written() {
 	if s.current() {
-		s.channel.machine.Written(s.loop.now)
-		s.loop.load(s.channel)
-		s.loop.weigh(s.channel)
+		s.session.machine.Written(s.loop.now)
+		s.loop.load(s.session)
+		s.loop.weigh(s.session)
 	}
 }
 
 func (s *loadStream) received(in lrs.Instructions) {
 	if s.current() {
-		if attributes := s.channel.outage.over(s.loop.now); attributes != nil {
-			s.channel.log(slog.LevelInfo, "load can be reported again", attributes...)
+		if attributes := s.session.outage.over(s.loop.now); attributes != nil {
+			s.session.log(slog.LevelInfo, "load can be reported again", attributes...)
 		}
-		s.channel.machine.Received(in, s.loop.now)
-		s.loop.load(s.channel)
+		s.session.machine.Received(in, s.loop.now)
+		s.loop.load(s.session)
 	}
 	s.resume()
 }
 
 func (s *loadStream) closed(err error) {
 	if s.current() {
-		s.channel.stream = nil
-		s.channel.machine.Closed(printable.Error(err), errors.Is(err, transport.ErrUnimplemented), s.loop.now)
-		s.loop.load(s.channel)
-		s.loop.weigh(s.channel)
+		s.session.stream = nil
+		s.session.machine.Closed(printable.Error(err), errors.Is(err, transport.ErrUnimplemented), s.loop.now)
+		s.loop.load(s.session)
+		s.loop.weigh(s.session)
 	}
 }
 
 // weigh tells a machine whether its store has something to report.
-func (l *loop) weigh(ch *loadChannel) {
-	ch.machine.Want(!ch.store.Empty(), l.now)
-	l.load(ch)
+func (l *loop) weigh(ses *loadSession) {
+	ses.machine.Want(!ses.store.Empty(), l.now)
+	l.load(ses)
 }
 
 // load carries out the effects of a machine that reports load.
-func (l *loop) load(ch *loadChannel) {
-	r := ch.machine.Ready()
+func (l *loop) load(ses *loadSession) {
+	r := ses.machine.Ready()
 	if r.StreamEnded != nil {
-		ch.lost(r.StreamEnded, l.now)
+		ses.lost(r.StreamEnded, l.now)
 	}
 	if c := r.IntervalClamped; c != nil {
-		ch.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", c.Asked, "used", c.Used)
+		ses.log(slog.LevelWarn, "the server wants load reports at an interval out of bounds", "asked", c.Asked, "used", c.Used)
 	}
 	if r.Truncated > 0 {
-		ch.log(slog.LevelWarn, "the server lists too many clusters for load reports; the rest is ignored", "limit", lrs.MaxClusters, "ignored", r.Truncated)
+		ses.log(slog.LevelWarn, "the server lists too many clusters for load reports; the rest is ignored", "limit", lrs.MaxClusters, "ignored", r.Truncated)
 	}
 	if r.Idle {
-		ch.rest()
+		ses.idle()
 	}
 	if r.Open {
-		ch.open(l)
+		ses.open(l)
 	}
 	if r.SendNode {
-		ch.stream.out <- nil
+		ses.stream.out <- nil
 	}
 	if r.Report != nil {
-		ch.stream.out <- r.Report
+		ses.stream.out <- r.Report
 	}
 }
 
 // open starts a stream.
-func (ch *loadChannel) open(l *loop) {
-	s := newLoadStream(ch, l)
-	ch.stream = s
-	conn, release, err := ch.client.pool.acquire(ch.server)
+func (ses *loadSession) open(l *loop) {
+	s := newLoadStream(ses, l)
+	ses.stream = s
+	conn, release, err := ses.client.pool.acquire(ses.server)
 	if err != nil {
 		s.cancel()
 		l.post(func() { s.closed(err) })
 		return
 	}
-	ch.conn, ch.release = conn, release
-	ch.client.wg.Go(func() { s.run(conn) })
+	ses.conn, ses.release = conn, release
+	ses.client.wg.Go(func() { s.run(conn) })
 }
 
 // lost releases the connection: ADS may need it, but a pause between two attempts to report does
 // not. It also forgets the load of clusters that have been unused for long, because it cannot be
 // reported.
-func (ch *loadChannel) lost(e *lrs.End, now time.Time) {
-	ch.letGo()
+func (ses *loadSession) lost(e *lrs.End, now time.Time) {
+	ses.disconnect()
 	level := slog.LevelDebug
-	if e.Err != nil && ch.outage.failed(e.Err, now) {
+	if e.Err != nil && ses.outage.failed(e.Err, now) {
 		level = slog.LevelWarn
 	}
 	switch {
 	case e.Unimplemented:
-		ch.store.Forget(now)
-		ch.log(level, "the server does not support load reports", "error", e.Err, "retry_at", e.RetryAt)
+		ses.store.Forget(now)
+		ses.log(level, "the server does not support load reports", "error", e.Err, "retry_at", e.RetryAt)
 	case e.Err != nil:
-		ch.store.Forget(now.Add(-remainderTime))
-		ch.log(level, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)
+		ses.store.Forget(now.Add(-remainderTime))
+		ses.log(level, "load cannot be reported", "error", e.Err, "retry_at", e.RetryAt)
 	default:
-		ch.log(slog.LevelInfo, "the server closed the stream of load reports")
+		ses.log(slog.LevelInfo, "the server closed the stream of load reports")
 	}
 }
 
-// rest ends the stream until there is something to report again.
-func (ch *loadChannel) rest() {
-	if ch.stream != nil {
-		ch.stream.cancel()
-		ch.stream = nil
+// idle ends the stream until there is something to report again.
+func (ses *loadSession) idle() {
+	if ses.stream != nil {
+		ses.stream.cancel()
+		ses.stream = nil
 	}
-	ch.letGo()
-	ch.outage = outage{}
+	ses.disconnect()
+	ses.outage = outage{}
 }
 
-func (ch *loadChannel) letGo() {
-	if ch.conn != nil {
-		ch.release(true)
-		ch.conn = nil
+func (ses *loadSession) disconnect() {
+	if ses.conn != nil {
+		ses.release(true)
+		ses.conn = nil
 	}
 }
 
-func (ch *loadChannel) log(level slog.Level, msg string, args ...any) {
-	ch.client.log(ch.server, level, msg, args...)
+func (ses *loadSession) log(level slog.Level, msg string, args ...any) {
+	ses.client.log(ses.server, level, msg, args...)
+}
+
+// A loadStream is one LRS stream. One goroutine reads, another one collects load and writes.
+// Neither waits for the other.
+type loadStream struct {
+	session *loadSession
+	loop    *loop
+	ctx     context.Context
+	cancel  context.CancelFunc
+	out     chan *load.Scope // the report to send, nil for the node; never more than one
+	applied chan struct{}    // a token when the last response has been applied
+}
+
+func newLoadStream(ses *loadSession, l *loop) *loadStream {
+	s := &loadStream{session: ses, loop: l, out: make(chan *load.Scope, 1), applied: make(chan struct{}, 1)}
+	s.ctx, s.cancel = context.WithCancel(ses.client.ctx)
+	return s
+}
+
+// current reports whether the stream is its session's. Loop only.
+func (s *loadStream) current() bool { return s.session.stream == s }
+
+// resume allows the next response to be read.
+func (s *loadStream) resume() { s.applied <- struct{}{} }
+
+// run ends when both directions have ended. Then it is known which reports have been sent.
+func (s *loadStream) run(conn transport.Conn) {
+	defer s.cancel()
+	ts, err := conn.OpenStream(s.ctx, lrs.Method)
+	if err != nil {
+		s.loop.post(func() { s.closed(err) })
+		return
+	}
+	s.loop.post(s.opened)
+	wrote := make(chan error, 1)
+	s.session.client.wg.Go(func() { wrote <- s.write(ts) })
+	err = s.read(ts)
+	s.cancel()
+	if w := <-wrote; w != nil {
+		err = w
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	s.loop.post(func() { s.closed(err) })
+}
+
+// errEnded means that a message could not be sent because the stream has ended. Reading returns the
+// reason.
+var errEnded = errors.New("the stream has ended")
+
+// write collects load and sends a report whenever the loop asks for one. A report that is not sent
+// is part of the next one. Its error is an encoding error.
+func (s *loadStream) write(ts transport.Stream) error {
+	for {
+		select {
+		case <-s.ctx.Done():
+			return nil
+		case scope := <-s.out:
+			err := s.send(ts, scope)
+			switch {
+			case errors.Is(err, errEnded):
+				return nil
+			case err != nil:
+				s.cancel()
+				return err
+			}
+			s.loop.post(s.written)
+		}
+	}
+}
+
+// maxLoadMessage is the limit of a message in bytes, unless it holds only one cluster. It is a
+// quarter of the default limit of gRPC servers.
+const maxLoadMessage = 1 << 20
+
+// send sends the node, or a report.
+func (s *loadStream) send(ts transport.Stream, scope *load.Scope) error {
+	if scope == nil {
+		return s.message(ts, s.session.client.loads.node, new(load.Cut))
+	}
+	for _, part := range s.session.store.Cut(*scope, time.Now()).Split(maxLoadMessage) {
+		if err := s.message(ts, nil, part); err != nil {
+			return err
+		}
+		part.Commit()
+	}
+	return nil
+}
+
+func (s *loadStream) message(ts transport.Stream, node []byte, cut *load.Cut) error {
+	msg, err := lrs.EncodeRequest(node, cut.Stats)
+	if err != nil {
+		return err
+	}
+	if ts.Send(msg) != nil {
+		return errEnded
+	}
+	return nil
+}
+
+// read reads the server's instructions. It limits the rate, so that a control plane cannot keep its
+// client busy.
+func (s *loadStream) read(ts transport.Stream) error {
+	var pace pace
+	for {
+		msg, err := ts.Receive()
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		in, err := lrs.ParseResponse(msg)
+		if err != nil {
+			return err
+		}
+		s.loop.post(func() { s.received(in) })
+		select {
+		case <-s.applied:
+		case <-s.ctx.Done():
+			return s.ctx.Err()
+		}
+		if err := pace.wait(s.ctx, time.Since(began), false); err != nil {
+			return err
+		}
+	}
 }

@@ -18,8 +18,8 @@ import (
 type loop struct {
 	client   *Client
 	config   ads.Config
-	channels []*channel // one for each server entry; set up before run
-	loads    []*loadChannel
+	sessions []*session // one for each server entry; set up before run
+	loads    []*loadSession
 
 	mu    sync.Mutex
 	inbox []func()
@@ -29,10 +29,10 @@ type loop struct {
 
 	asked uint64 // responses with a question
 
-	// While the loop applies a response: the work of the watchers that it concerns, and whether
+	// While the loop applies a response: the delivery to the watchers that it concerns, and whether
 	// there are any.
-	work *work
-	news bool
+	delivery *delivery
+	changed  bool
 }
 
 // keptEvents is the limit of the memory for events that is kept after a burst.
@@ -42,11 +42,11 @@ func newLoop(c *Client, config ads.Config) *loop {
 	return &loop{client: c, config: config, wake: make(chan struct{}, 1)}
 }
 
-// channel returns the channel to a server. Equal entries share one (gRFC A47).
-func (l *loop) channel(server *bootstrap.Server) *channel {
-	for _, ch := range l.channels {
-		if ch.server.Equal(server) {
-			return ch
+// session returns the session to a server. Equal entries share one (gRFC A47).
+func (l *loop) session(server *bootstrap.Server) *session {
+	for _, ses := range l.sessions {
+		if ses.server.Equal(server) {
+			return ses
 		}
 	}
 	config := l.config
@@ -56,9 +56,9 @@ func (l *loop) channel(server *bootstrap.Server) *channel {
 	case server.HasFeature(feature.TransportAuto):
 		config.Protocol = ads.Auto
 	}
-	ch := &channel{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}
-	l.channels = append(l.channels, ch)
-	return ch
+	ses := &session{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}
+	l.sessions = append(l.sessions, ses)
+	return ses
 }
 
 // post adds an event to the inbox: a function that the loop calls. Any goroutine; it never blocks for
@@ -88,8 +88,8 @@ func (l *loop) run() {
 	for {
 		select {
 		case <-l.client.done:
-			for _, ch := range l.channels {
-				ch.logNACKs(time.Now().Add(nackInterval)) // before their time
+			for _, ses := range l.sessions {
+				ses.logNACKs(time.Now().Add(nackInterval)) // before their time
 			}
 			return
 		case <-l.wake:
@@ -115,9 +115,9 @@ func (l *loop) run() {
 
 // tick advances the machines' time and lets the streams send.
 func (l *loop) tick() {
-	for _, ch := range l.channels {
-		ch.lookAgain(l)
-		ch.logNACKs(l.now)
+	for _, ses := range l.sessions {
+		ses.lookAgain(l)
+		ses.logNACKs(l.now)
 	}
 	for a := range l.client.allScopes() {
 		if at, ok := a.machine.NextDeadline(); ok && !l.now.Before(at) {
@@ -126,13 +126,13 @@ func (l *loop) tick() {
 			l.authority(a)
 		}
 	}
-	for _, ch := range l.channels {
-		ch.machine.Tick(l.now)
-		l.stream(ch)
+	for _, ses := range l.sessions {
+		ses.machine.Tick(l.now)
+		l.stream(ses)
 	}
-	for _, ch := range l.loads {
-		ch.machine.Tick(l.now)
-		l.load(ch)
+	for _, ses := range l.loads {
+		ses.machine.Tick(l.now)
+		l.load(ses)
 	}
 }
 
@@ -142,17 +142,17 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 			earliest, ok = at, true
 		}
 	}
-	for _, ch := range l.channels {
-		consider(ch.machine.NextDeadline())
-		for _, n := range ch.nackLogs {
+	for _, ses := range l.sessions {
+		consider(ses.machine.NextDeadline())
+		for _, n := range ses.nackLogs {
 			consider(n.due, !n.due.IsZero())
 		}
-		if ch.stream != nil {
-			consider(ch.stream.reading.look, !ch.stream.reading.look.IsZero())
+		if ses.stream != nil {
+			consider(ses.stream.reading.look, !ses.stream.reading.look.IsZero())
 		}
 	}
-	for _, ch := range l.loads {
-		consider(ch.machine.NextDeadline())
+	for _, ses := range l.loads {
+		consider(ses.machine.NextDeadline())
 	}
 	for a := range l.client.allScopes() {
 		consider(a.machine.NextDeadline())
@@ -164,16 +164,16 @@ func (l *loop) nextDeadline() (earliest time.Time, ok bool) {
 func (l *loop) authority(a *authorityScope) {
 	r := a.machine.Ready()
 	for _, c := range r.Changes {
-		a.channels[c.Server].machine.Change(c.Change, l.now)
+		a.sessions[c.Server].machine.Change(c.Change, l.now)
 	}
 	for _, u := range r.Unused {
-		a.channels[u.Server].drop(u.Type, u.Name)
+		a.sessions[u.Server].evict(u)
 	}
 	for _, u := range r.Unanswered {
-		a.channels[u.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", u.Type.Name, "name", u.Name.String())
+		a.sessions[u.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", u.Type.Name, "name", u.Name.String())
 	}
 	for i := range r.Notices {
-		l.news = true
+		l.changed = true
 		r.Notices[i].Deliver()
 	}
 	r.Clear()
@@ -181,41 +181,41 @@ func (l *loop) authority(a *authorityScope) {
 
 // authorities reports an event of a server to the authorities that may use it. The function report
 // gets the position of the server in the authority's list.
-func (l *loop) authorities(ch *channel, report func(m *authority.Machine, server int)) {
-	for _, u := range ch.users {
+func (l *loop) authorities(ses *session, report func(m *authority.Machine, server int)) {
+	for _, u := range ses.users {
 		report(u.machine, u.server)
 		l.authority(u.authorityScope)
 	}
 }
 
 // stream carries out the effects of a server's stream machine.
-func (l *loop) stream(ch *channel) {
-	r := ch.machine.Ready()
+func (l *loop) stream(ses *session) {
+	r := ses.machine.Ready()
 	if r.StreamEnded {
-		ch.lost(r.Err, l.now)
-		l.authorities(ch, func(m *authority.Machine, i int) { m.StreamEnded(i, r.Err, l.now) })
+		ses.lost(r.Err, l.now)
+		l.authorities(ses, func(m *authority.Machine, i int) { m.StreamEnded(i, r.Err, l.now) })
 	}
 	if r.Idle {
-		ch.rest(r.Released, l.now)
-		l.authorities(ch, func(m *authority.Machine, i int) { m.Idle(i) })
+		ses.idle(r.Released, l.now)
+		l.authorities(ses, func(m *authority.Machine, i int) { m.Idle(i) })
 	}
 	if len(r.Requested.Names) > 0 {
-		for _, u := range ch.users {
+		for _, u := range ses.users {
 			l.attend(u.authorityScope)
 		}
-		l.authorities(ch, func(m *authority.Machine, i int) { m.Requested(i, r.Requested, l.now) })
+		l.authorities(ses, func(m *authority.Machine, i int) { m.Requested(i, r.Requested, l.now) })
 	}
 	if r.Healthy {
-		ch.healthy(l.now)
-		l.authorities(ch, func(m *authority.Machine, i int) { m.Healthy(i, l.now) })
+		ses.healthy(l.now)
+		l.authorities(ses, func(m *authority.Machine, i int) { m.Healthy(i, l.now) })
 	}
 	for _, names := range r.Stale {
-		l.authorities(ch, func(m *authority.Machine, i int) { m.Stale(i, names, l.now) })
+		l.authorities(ses, func(m *authority.Machine, i int) { m.Stale(i, names, l.now) })
 	}
 	if r.Open {
-		ch.open(l)
+		ses.open(l)
 	}
 	if r.Send != nil {
-		ch.send(r.Send, l.now)
+		ses.send(r.Send, l.now)
 	}
 }

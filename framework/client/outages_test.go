@@ -35,7 +35,7 @@ func serverOf(t *testing.T, uri string) *bootstrap.Server {
 func TestLostLoadReports(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ch := &loadChannel{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s"), store: load.NewStore(nil)}
+	ses := &loadSession{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s"), store: load.NewStore(nil)}
 	refused, broken := errors.New("refused"), errors.New("broken")
 	for i, tt := range []struct {
 		lost  lrs.End
@@ -48,13 +48,13 @@ func TestLostLoadReports(t *testing.T) {
 		{lrs.End{Err: broken, Unimplemented: true}, "DEBUG"},
 	} {
 		text.Reset()
-		ch.lost(&tt.lost, time.Now())
+		ses.lost(&tt.lost, time.Now())
 		if line := text.String(); strings.Count(line, "\n") != 1 || !strings.Contains(line, "level="+tt.level+" ") {
 			t.Errorf("attempt %d is logged as %q, want one line of level %s", i, line, tt.level)
 		}
 	}
-	if ch.outage.attempts != 4 {
-		t.Errorf("%d attempts failed, want 4", ch.outage.attempts)
+	if ses.outage.attempts != 4 {
+		t.Errorf("%d attempts failed, want 4", ses.outage.attempts)
 	}
 }
 
@@ -67,8 +67,8 @@ func TestOutage(t *testing.T) {
 	}
 	refused := errors.New("refused")
 	for i, tt := range []struct {
-		err  error
-		news bool
+		err     error
+		changed bool
 	}{
 		{refused, true},
 		{refused, false},
@@ -76,8 +76,8 @@ func TestOutage(t *testing.T) {
 		{errors.New("broken"), true},
 		{errors.New("broken"), false},
 	} {
-		if news := o.failed(tt.err, now.Add(time.Duration(i)*time.Second)); news != tt.news {
-			t.Errorf("attempt %d is news: %t, want %t", i, news, tt.news)
+		if changed := o.failed(tt.err, now.Add(time.Duration(i)*time.Second)); changed != tt.changed {
+			t.Errorf("attempt %d is news: %t, want %t", i, changed, tt.changed)
 		}
 	}
 	if got, want := fmt.Sprint(o.over(now.Add(time.Minute))), "[outage 1m0s attempts 5]"; got != want {
@@ -119,7 +119,7 @@ func TestPoolReportsConnectionsThatDoNotClose(t *testing.T) {
 // TestBoxIsBehind expects the time since the first of several news, and none without news.
 func TestBoxIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBox(new(Client))
+		b := newCollectionMailbox(new(Client))
 		behind := func(when string, want time.Duration) {
 			t.Helper()
 			if got := b.behind(time.Now()); got != want {
@@ -137,8 +137,8 @@ func TestBoxIsBehind(t *testing.T) {
 		b.sync()
 		pass()
 		behind("four news", 2*time.Second)
-		if s, news := b.take(); !news || !s.Synced || !errors.Is(s.Ambient, errNoName) || s.Err != nil || len(s.Members) != 1 {
-			t.Errorf("took %+v, %t", s, news)
+		if s, changed := b.take(); !changed || !s.Synced || !errors.Is(s.Ambient, errNoName) || s.Err != nil || len(s.Members) != 1 {
+			t.Errorf("took %+v, %t", s, changed)
 		}
 		pass()
 		behind("taken", 0)
@@ -147,11 +147,11 @@ func TestBoxIsBehind(t *testing.T) {
 		b.trouble(errTwice, false)
 		pass()
 		behind("trouble", time.Second)
-		if s, news := b.take(); !news || !errors.Is(s.Err, errTwice) || s.Ambient != nil {
-			t.Errorf("took %+v, %t; want an error", s, news)
+		if s, changed := b.take(); !changed || !errors.Is(s.Err, errTwice) || s.Ambient != nil {
+			t.Errorf("took %+v, %t; want an error", s, changed)
 		}
 		b.trouble(nil, true)
-		if _, news := b.take(); news {
+		if _, changed := b.take(); changed {
 			t.Error("the end of trouble is news")
 		}
 		if !b.stop() || b.stop() {
@@ -169,7 +169,7 @@ func TestBoxIsBehind(t *testing.T) {
 func TestListThatLosesAMember(t *testing.T) {
 	stopped := 0
 	far, near := old(t, "xdstp://a/test.Thing/far"), old(t, "xdstp://a/test.Thing/near")
-	o := &listSubscription{box: newBox(new(Client)), typ: &resource.Descriptor{Name: "test.Thing"}}
+	o := &listSubscription{collectionMailbox: newCollectionMailbox(new(Client)), typ: &resource.Descriptor{Name: "test.Thing"}}
 	o.located = map[xdstp.Name]*locatedMember{far: {list: o, name: far, cancel: func() { stopped++ }}}
 	o.unknown = 1
 	dc := resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Server: serverOf(t, "s")}
@@ -184,9 +184,9 @@ func TestListThatLosesAMember(t *testing.T) {
 	first.located = map[xdstp.Name]struct{}{far: {}}
 	o.list = first
 	o.notify(resource.State{Update: second}, resource.State{Update: first})
-	s, news := o.take()
-	if !news || !s.Synced || len(s.Members) != 1 || s.Members[0].Name != near || stopped != 1 || o.unknown != 0 {
-		t.Errorf("took %+v, %t, %d members stopped, %d unknown; want the inlined member of a complete list", s, news, stopped, o.unknown)
+	s, changed := o.take()
+	if !changed || !s.Synced || len(s.Members) != 1 || s.Members[0].Name != near || stopped != 1 || o.unknown != 0 {
+		t.Errorf("took %+v, %t, %d members stopped, %d unknown; want the inlined member of a complete list", s, changed, stopped, o.unknown)
 	}
 	o.list = nil
 	o.notify(resource.State{Update: second}, resource.State{Update: second})
@@ -203,7 +203,7 @@ func TestListThatLosesAMember(t *testing.T) {
 // otherwise to wait for its end with the others.
 func TestTimesOfRejections(t *testing.T) {
 	var text bytes.Buffer
-	ch := &channel{client: &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context()}, server: serverOf(t, "s")}
+	ses := &session{client: &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context()}, server: serverOf(t, "s")}
 	typ := &resource.Descriptor{Name: "test.Thing"}
 	now := time.Unix(1000, 0)
 	for i, tt := range []struct {
@@ -216,17 +216,17 @@ func TestTimesOfRejections(t *testing.T) {
 		{2*nackInterval - 1, ""},
 	} {
 		text.Reset()
-		ch.rejected(&ads.Request{Type: typ, Reject: "bad"}, now.Add(tt.after))
+		ses.rejected(&ads.Request{Type: typ, Reject: "bad"}, now.Add(tt.after))
 		if got := text.String(); (got == "") != (tt.want == "") || !strings.Contains(got, tt.want) {
 			t.Errorf("rejection %d is logged as %q, want %q", i, got, tt.want)
 		}
 	}
 	text.Reset()
-	ch.logNACKs(now.Add(2*nackInterval - 1))
+	ses.logNACKs(now.Add(2*nackInterval - 1))
 	if text.Len() > 0 {
 		t.Errorf("the log has %q before the interval is over", text.String())
 	}
-	ch.logNACKs(now.Add(2 * nackInterval))
+	ses.logNACKs(now.Add(2 * nackInterval))
 	if got := text.String(); !strings.Contains(got, `msg="more responses rejected"`) || !strings.Contains(got, "responses=2 ") {
 		t.Errorf("the log has %q, want 2 more responses", got)
 	}
@@ -237,10 +237,10 @@ func TestTimesOfRejections(t *testing.T) {
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
-		wait := func(took time.Duration, news bool, want time.Duration) {
+		wait := func(took time.Duration, changed bool, want time.Duration) {
 			t.Helper()
 			began := time.Now()
-			if err := p.wait(t.Context(), took, news); err != nil {
+			if err := p.wait(t.Context(), took, changed); err != nil {
 				t.Fatal(err)
 			}
 			if got := time.Since(began); got != want {
@@ -287,9 +287,9 @@ func TestStopWakesNext(t *testing.T) {
 
 // TestStreamWaitsForABox expects a stream to wait for a box once, until its owner has looked.
 func TestStreamWaitsForABox(t *testing.T) {
-	b := newBox(new(Client))
+	b := newCollectionMailbox(new(Client))
 	resumed := 0
-	w := newWork(&Client{budget: time.Hour}, func() { resumed++ })
+	w := newDelivery(&Client{budget: time.Hour}, func() { resumed++ })
 	b.waitFor(nil)
 	b.waitFor(w)
 	b.waitFor(w)
@@ -302,8 +302,8 @@ func TestStreamWaitsForABox(t *testing.T) {
 		}
 	}
 	b.stop()
-	b.waitFor(newWork(&Client{}, func() {}))
-	if b.work != nil {
+	b.waitFor(newDelivery(&Client{}, func() {}))
+	if b.delivery != nil {
 		t.Error("a stream waits for a box that is stopped")
 	}
 }
@@ -313,12 +313,12 @@ func TestLoadCanBeReportedAgain(t *testing.T) {
 	var text bytes.Buffer
 	c := &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context(), done: make(chan struct{})}
 	l := newLoop(c, ads.Config{})
-	ch := &loadChannel{client: c, server: serverOf(t, "s"), store: load.NewStore(nil), machine: lrs.New(lrs.Config{})}
-	ch.stream = newLoadStream(ch, l)
-	defer ch.stream.cancel()
-	s := ch.stream
+	ses := &loadSession{client: c, server: serverOf(t, "s"), store: load.NewStore(nil), machine: lrs.New(lrs.Config{})}
+	ses.stream = newLoadStream(ses, l)
+	defer ses.stream.cancel()
+	s := ses.stream
 	now := time.Unix(1000, 0)
-	ch.outage.failed(errors.New("refused"), now)
+	ses.outage.failed(errors.New("refused"), now)
 	for i, want := range []int{1, 0} {
 		text.Reset()
 		l.now = now.Add(time.Minute)

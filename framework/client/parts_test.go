@@ -23,12 +23,12 @@ func TestParts(t *testing.T) {
 		want  []int // resources of each part
 	}{
 		{nil, nil},
-		{make([]int, partResources), []int{partResources}},
-		{make([]int, partResources+1), []int{partResources, 1}},
-		{make([]int, 2*partResources+1), []int{partResources, partResources, 1}},
-		{[]int{partBytes, 1}, []int{1, 1}},
-		{[]int{partBytes - 1, 1, 1}, []int{2, 1}},
-		{[]int{partBytes - 2, 1, 5, 1}, []int{3, 1}},
+		{make([]int, batchResources), []int{batchResources}},
+		{make([]int, batchResources+1), []int{batchResources, 1}},
+		{make([]int, 2*batchResources+1), []int{batchResources, batchResources, 1}},
+		{[]int{batchBytes, 1}, []int{1, 1}},
+		{[]int{batchBytes - 1, 1, 1}, []int{2, 1}},
+		{[]int{batchBytes - 2, 1, 5, 1}, []int{3, 1}},
 	} {
 		news := make([]fresh, len(tt.sizes))
 		for i, size := range tt.sizes {
@@ -36,7 +36,7 @@ func TestParts(t *testing.T) {
 		}
 		var got []int
 		next := 0
-		for _, part := range parts(news) {
+		for _, part := range batches(news) {
 			got = append(got, len(part))
 			for _, f := range part {
 				if f.number != next {
@@ -54,20 +54,20 @@ func TestParts(t *testing.T) {
 // TestEncodedNamesAreKept expects the names of the last request to be encoded once, and others
 // anew.
 func TestEncodedNamesAreKept(t *testing.T) {
-	ch := &channel{encoded: make(map[*resource.Descriptor]encodedNames)}
+	ses := &session{encoded: make(map[*resource.Descriptor]encodedNames)}
 	typ := new(resource.Descriptor)
 	list := strings.Split(strings.Repeat("a,", manyNames-1)+"a", ",")
-	first := ch.names(&ads.Request{Type: typ, Names: list})
-	if again := ch.names(&ads.Request{Type: typ, Names: list}); &again[0] != &first[0] {
+	first := ses.names(&ads.Request{Type: typ, Names: list})
+	if again := ses.names(&ads.Request{Type: typ, Names: list}); &again[0] != &first[0] {
 		t.Error("the same names were encoded twice")
 	}
 	other := slices.Clone(list)
 	other[0] = "b"
-	if got := ch.names(&ads.Request{Type: typ, Names: other}); bytes.Equal(got, first) {
+	if got := ses.names(&ads.Request{Type: typ, Names: other}); bytes.Equal(got, first) {
 		t.Error("other names have the encoding of the last request")
 	}
-	if few := ch.names(&ads.Request{Type: typ, Names: list[1:]}); len(few) >= len(first) || len(ch.encoded) != 0 {
-		t.Errorf("a name less takes %d bytes of %d, and %d lists are kept", len(few), len(first), len(ch.encoded))
+	if few := ses.names(&ads.Request{Type: typ, Names: list[1:]}); len(few) >= len(first) || len(ses.encoded) != 0 {
+		t.Errorf("a name less takes %d bytes of %d, and %d lists are kept", len(few), len(first), len(ses.encoded))
 	}
 }
 
@@ -77,8 +77,8 @@ func TestAliases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ch := &channel{client: &Client{config: config}}
-	got := ch.aliases(&resource.Descriptor{Name: "x.Y"}, []string{"plain", "xdstp://a/x.Y/right", "xdstp://a/x.Z/wrong", "xdstp://%zz/x.Y/bad"})
+	ses := &session{client: &Client{config: config}}
+	got := ses.aliases(&resource.Descriptor{Name: "x.Y"}, []string{"plain", "xdstp://a/x.Y/right", "xdstp://a/x.Z/wrong", "xdstp://%zz/x.Y/bad"})
 	var text []string
 	for _, n := range got {
 		text = append(text, n.String())
@@ -121,11 +121,11 @@ func TestVersionOfAResource(t *testing.T) {
 	if err := w.response.Parse(raw, false); err != nil {
 		t.Fatal(err)
 	}
-	ch := &channel{client: c}
+	ses := &session{client: c}
 	for i, want := range []string{"all", "own"} {
-		ch.mention(w, typ, uint32(i))
+		ses.mention(w, typ, uint32(i))
 		if len(w.asks.names) != i+1 {
-			t.Fatalf("resource %d has no name: %v", i, w.news)
+			t.Fatalf("resource %d has no name: %v", i, w.fresh)
 		}
 		if got := w.asks.names[i].says.Version; got != want {
 			t.Errorf("%s has version %q, want %q", w.asks.names[i].says.Name, got, want)
@@ -140,24 +140,24 @@ func TestResponsesHaveABudget(t *testing.T) {
 		return &plainUpdate{dc.Meta(body)}, nil
 	}
 	c.limits.ResponseSize = 5 * 512 // a resource without elements costs 512 bytes
-	ch := &channel{client: c, server: serverOf(t, "s")}
+	ses := &session{client: c, server: serverOf(t, "s")}
 	w := new(scratch)
 	for i := range 8 {
 		w.results = append(w.results, authority.Result{Name: updateOf(t, i, nil).Name()})
-		w.news = append(w.news, fresh{number: i + 1, result: i, body: []byte("x")})
+		w.fresh = append(w.fresh, fresh{number: i + 1, result: i, body: []byte("x")})
 	}
-	ch.updates(w, typ, nil)
+	ses.updates(w, typ, nil)
 	if w.budget != nil {
 		t.Error("a response without news has a budget")
 	}
-	ch.updates(w, typ, w.news)
+	ses.updates(w, typ, w.fresh)
 	for i, r := range w.results {
 		if got, want := r.Err == nil, i < 5; got != want {
 			t.Errorf("resource %d is decoded: %t, want %t: %v", i, got, want, r.Err)
 		}
 	}
 	first := w.budget
-	ch.updates(w, typ, w.news[:1])
+	ses.updates(w, typ, w.fresh[:1])
 	if w.budget != first {
 		t.Error("more resources of a response have another budget")
 	}

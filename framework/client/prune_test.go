@@ -43,7 +43,7 @@ func resting(t *testing.T) (*Client, *resource.Descriptor) {
 // cached, and others that are not.
 func TestMemoryIsPruned(t *testing.T) {
 	c, typ := resting(t)
-	m := make(memory)
+	m := make(typeCaches)
 	s, shard := m.of(typ), c.Shard(typ, old(t, "thing 0"))
 	next := 0
 	remember := func(n int, cached bool) {
@@ -54,7 +54,7 @@ func TestMemoryIsPruned(t *testing.T) {
 			if cached {
 				shard.Store(u)
 			}
-			d.news = append(d.news, fresh{result: len(d.results), plain: true})
+			d.fresh = append(d.fresh, fresh{result: len(d.results), plain: true})
 			d.results = append(d.results, authority.Result{Name: u.Name(), Update: u})
 		}
 		m.remember(c, &d)
@@ -82,7 +82,7 @@ func TestMemoryIsPruned(t *testing.T) {
 		cached++
 		if cached > 30 {
 			shard.Delete(u.Name())
-			m.forget(typ, u.Name())
+			m.evict(typ, u.Name())
 		}
 	}
 	if len(s.items) != 35 || s.gone != 5 {
@@ -194,17 +194,17 @@ func TestForgottenItems(t *testing.T) {
 	for i := range bodies {
 		bodies[i] = fmt.Appendf(nil, "body %d", i)
 	}
-	m := memory{typ: remembering(t, bodies)}
+	m := typeCaches{typ: remembering(t, bodies)}
 	for i := range fewItems + 2 {
 		want := len(bodies)
 		if i == fewItems+1 {
 			want = fewItems
 		}
-		m.forget(typ, updateOf(t, i, nil).Name())
+		m.evict(typ, updateOf(t, i, nil).Name())
 		if len(m[typ].items) != want {
 			t.Errorf("after %d are forgotten there are %d items, want %d", i+1, len(m[typ].items), want)
 		}
 	}
-	m.forget(typ, old(t, "unknown"))
-	m.forget(new(resource.Descriptor), old(t, "unknown"))
+	m.evict(typ, old(t, "unknown"))
+	m.evict(new(resource.Descriptor), old(t, "unknown"))
 }

@@ -90,7 +90,7 @@ func TestRejectionThatFills(t *testing.T) {
 // to count as partial. One with as many is accepted.
 func TestTooManyResources(t *testing.T) {
 	typ := &resource.Descriptor{Name: "test.Thing"}
-	ch := &channel{client: &Client{seed: maphash.MakeSeed()}}
+	ses := &session{client: &Client{seed: maphash.MakeSeed()}}
 	var raw []byte
 	for range maxResources {
 		raw = protowire.AppendBytes(protowire.AppendTag(raw, 2, protowire.BytesType), nil)
@@ -100,7 +100,7 @@ func TestTooManyResources(t *testing.T) {
 		if err := w.response.Parse(raw, false); err != nil {
 			t.Fatal(err)
 		}
-		d := ch.conclude(w, typ)
+		d := ses.conclude(w, typ)
 		if d.reject != want || d.partial != (extra > 0) {
 			t.Errorf("%d resources beyond the limit: rejected with %q, partial %t; want %q", extra, d.reject, d.partial, want)
 		}
@@ -150,13 +150,13 @@ func TestNumbersOfResources(t *testing.T) {
 	w.unread(0, "", errNoName)
 	w.result(&asked{number: 1, says: authority.Result{Name: old(t, "n")}})
 	w.result(&asked{number: 2, says: authority.Result{Name: old(t, "n")}})
-	for i, f := range w.news {
+	for i, f := range w.fresh {
 		if f.number != i+1 {
 			t.Errorf("resource %d has the number %d", i+1, f.number)
 		}
 	}
-	if len(w.news) != 3 || len(w.results) != 1 || !errors.Is(w.news[2].err, errTwice) {
-		t.Errorf("%d resources with %d results, the last of which has the error %v; want 3, 1 and errTwice", len(w.news), len(w.results), w.news[2].err)
+	if len(w.fresh) != 3 || len(w.results) != 1 || !errors.Is(w.fresh[2].err, errTwice) {
+		t.Errorf("%d resources with %d results, the last of which has the error %v; want 3, 1 and errTwice", len(w.fresh), len(w.results), w.fresh[2].err)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestLimitsOfReading(t *testing.T) {
 		}
 	}
 	for after, want := range map[time.Duration]bool{0: false, noticeable - 1: false, noticeable: true} {
-		s := &stream{channel: new(channel), loop: &loop{now: born.Add(time.Second + after)}, reading: reading{born: born}}
+		s := &stream{session: new(session), loop: &loop{now: born.Add(time.Second + after)}, reading: reading{born: born}}
 		s.reading.arrived(born.Add(time.Second))
 		s.pause()
 		if s.reading.paused.Load() != want {

@@ -27,9 +27,9 @@ func responseOf(bodies ...[]byte) []byte {
 }
 
 // remembering is a memory of bodies.
-func remembering(tb testing.TB, bodies [][]byte) *seen {
+func remembering(tb testing.TB, bodies [][]byte) *typeCache {
 	tb.Helper()
-	s := &seen{seed: maphash.MakeSeed(), response: 1}
+	s := &typeCache{seed: maphash.MakeSeed(), response: 1}
 	s.reserve(len(bodies))
 	for i, body := range bodies {
 		s.add(item{raw: text(body), update: updateOf(tb, i, body)})

@@ -68,8 +68,8 @@ func oldStyleFirst(a, b bool) int {
 func (l *loop) picture(resources bool) status.Snapshot {
 	c, now := l.client, l.now
 	s := status.Snapshot{Taken: now, NodeID: c.nodeID, SlowWatchers: c.slow.Load()}
-	for _, ch := range l.channels {
-		s.Servers = append(s.Servers, ch.picture())
+	for _, ses := range l.sessions {
+		s.Servers = append(s.Servers, ses.picture())
 	}
 	for a := range c.allScopes() {
 		s.Authorities = append(s.Authorities, a.picture(a == c.oldStyle))
@@ -88,8 +88,8 @@ func (l *loop) picture(resources bool) status.Snapshot {
 	return s
 }
 
-func (ch *channel) picture() status.Server {
-	isOpen, isOpening, retryAt := ch.machine.Status()
+func (ses *session) picture() status.Server {
+	isOpen, isOpening, retryAt := ses.machine.Status()
 	state := status.Idle
 	switch {
 	case isOpen:
@@ -99,10 +99,10 @@ func (ch *channel) picture() status.Server {
 	case !retryAt.IsZero():
 		state = status.Waiting
 	}
-	n := &ch.counts
+	n := &ses.counts
 	return status.Server{
-		Entry: ch.server, State: state, Delta: ch.machine.Delta(), RetryAt: retryAt, Err: ch.err, ErrAt: ch.errAt,
-		DownSince: ch.outage.since, Attempts: ch.outage.attempts,
+		Entry: ses.server, State: state, Delta: ses.machine.Delta(), RetryAt: retryAt, Err: ses.err, ErrAt: ses.errAt,
+		DownSince: ses.outage.since, Attempts: ses.outage.attempts,
 		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
 		Rejected: n.rejected.Load(), Repeated: n.repeated.Load(), Sent: n.sent.Load(), Received: n.received.Load(),
 	}
@@ -110,8 +110,8 @@ func (ch *channel) picture() status.Server {
 
 func (a *authorityScope) picture(oldStyle bool) status.Authority {
 	s := status.Authority{Name: a.name, OldStyle: oldStyle}
-	for _, ch := range a.channels {
-		s.Servers = append(s.Servers, ch.server)
+	for _, ses := range a.sessions {
+		s.Servers = append(s.Servers, ses.server)
 	}
 	if i, ok := a.machine.Active(); ok {
 		s.Active = s.Servers[i]

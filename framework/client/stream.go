@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -15,7 +16,7 @@ import (
 
 // A stream is one ADS stream. One goroutine reads, another one writes. Neither waits for the other.
 type stream struct {
-	channel *channel
+	session *session
 	loop    *loop
 	delta   bool
 	ctx     context.Context
@@ -25,14 +26,14 @@ type stream struct {
 	// replied has a token when a question was answered. again has one when resources of the last
 	// response are watched that were not when it was decoded.
 	replied, again chan struct{}
-	desk           *desk
-	news           bool // the response changed something; set before the token
+	cache          *readerCache
+	changed        bool // the response changed something; set before the token
 
 	reading  reading
 	answered bool // the loop has applied a response; loop only
 }
 
-// counts counts the traffic of a channel's streams.
+// counts counts the traffic of a session's streams.
 type counts struct {
 	opened              atomic.Uint64
 	requests, responses atomic.Uint64
@@ -41,8 +42,8 @@ type counts struct {
 	repeated            atomic.Uint64 // names that were requested again because the server did not answer
 }
 
-// current reports whether the stream is its channel's. Loop only.
-func (s *stream) current() bool { return s.channel.stream == s }
+// current reports whether the stream is its session's. Loop only.
+func (s *stream) current() bool { return s.session.stream == s }
 
 // resume allows the next response to be read.
 func (s *stream) resume() { s.applied <- struct{}{} }
@@ -58,10 +59,10 @@ func (s *stream) run(conn transport.Conn) {
 		s.loop.post(func() { s.closed(err) })
 		return
 	}
-	s.channel.counts.opened.Add(1)
+	s.session.counts.opened.Add(1)
 	arriver, _ := ts.(transport.Arriver)
 	s.loop.post(func() { s.opened(arriver) })
-	s.channel.client.wg.Go(func() { s.write(ts) })
+	s.session.client.wg.Go(func() { s.write(ts) })
 	err = s.read(ts)
 	if errors.Is(err, io.EOF) {
 		err = nil
@@ -77,8 +78,8 @@ func (s *stream) write(ts transport.Stream) {
 		case <-s.ctx.Done():
 			return
 		case msg := <-s.out:
-			s.channel.counts.requests.Add(1)
-			s.channel.counts.sent.Add(uint64(len(msg)))
+			s.session.counts.requests.Add(1)
+			s.session.counts.sent.Add(uint64(len(msg)))
 			if ts.Send(msg) != nil {
 				return
 			}
@@ -98,15 +99,15 @@ func (s *stream) read(ts transport.Stream) error {
 		}
 		began := time.Now()
 		s.reading.arrived(began)
-		s.channel.counts.responses.Add(1)
+		s.session.counts.responses.Add(1)
 		for _, piece := range msg {
-			s.channel.counts.received.Add(uint64(len(piece)))
+			s.session.counts.received.Add(uint64(len(piece)))
 		}
-		if err := s.desk.use(func(known memory) error { return s.respond(msg, known) }); err != nil {
+		if err := s.cache.use(func(known typeCaches) error { return s.respond(msg, known) }); err != nil {
 			return err
 		}
 		s.next() // timers run during the pause: a flood must not delay the report of an absent resource
-		if err := pace.wait(s.ctx, time.Since(began), s.news); err != nil {
+		if err := pace.wait(s.ctx, time.Since(began), s.changed); err != nil {
 			return err
 		}
 	}
@@ -122,8 +123,8 @@ func receive(ts transport.Stream) ([][]byte, error) {
 }
 
 // respond decodes a response and waits until the loop has applied it.
-func (s *stream) respond(msg [][]byte, known memory) error {
-	c := s.channel.client
+func (s *stream) respond(msg [][]byte, known typeCaches) error {
+	c := s.session.client
 	w, ok := c.scratches.Get().(*scratch)
 	if !ok {
 		w = new(scratch)
@@ -137,10 +138,10 @@ func (s *stream) respond(msg [][]byte, known memory) error {
 			return err // the loop may still use w
 		}
 	} else { // the response is neither accepted nor rejected
-		s.channel.log(slog.LevelDebug, "response of a type that is not registered", "type_url", printable.Text(w.response.TypeURL, printable.Short))
-		s.news = false
+		s.session.log(slog.LevelDebug, "response of a type that is not registered", "type_url", printable.Text(w.response.TypeURL, printable.Short))
+		s.changed = false
 	}
-	w.forget()
+	w.release()
 	c.scratches.Put(w)
 	return nil
 }
@@ -152,8 +153,8 @@ const maxLooks = 16
 
 // take decodes the response in w and passes it to the loop. Before the loop applies it, take
 // decodes the skipped resources that are watched by now.
-func (s *stream) take(w *scratch, t *resource.Descriptor, known memory) error {
-	c := s.channel.client
+func (s *stream) take(w *scratch, t *resource.Descriptor, known typeCaches) error {
+	c := s.session.client
 	d, ok := s.decode(w, t, known)
 	for looks := 1; ; looks++ {
 		switch {
@@ -192,9 +193,9 @@ const (
 )
 
 // wait is called after each response, with the time that it took.
-func (p *pace) wait(ctx context.Context, took time.Duration, news bool) error {
+func (p *pace) wait(ctx context.Context, took time.Duration, changed bool) error {
 	p.idle++
-	if news {
+	if changed {
 		p.idle = 0
 	}
 	if p.idle <= freeResponses {
@@ -213,4 +214,69 @@ func (p *pace) wait(ctx context.Context, took time.Duration, news bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// opened handles the start of the stream. The arriver may be nil.
+func (s *stream) opened(arriver transport.Arriver) {
+	if s.current() {
+		s.reading.arriver = arriver
+		s.session.machine.Opened(s.loop.now)
+	}
+}
+
+// written handles the end of a write.
+func (s *stream) written() {
+	if s.current() {
+		s.session.machine.Written()
+		s.loop.stream(s.session)
+	}
+}
+
+// closed handles the end of the stream.
+func (s *stream) closed(cause error) {
+	if !s.current() {
+		return
+	}
+	ses, l, err := s.session, s.loop, printable.Error(cause)
+	ses.stream = nil
+	clear(ses.encoded)
+	ses.ended(s, err, l.now)
+	ses.machine.Closed(err, errors.Is(cause, transport.ErrUnimplemented), l.now)
+	l.stream(ses)
+	if s.delta && !ses.machine.Delta() {
+		ses.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", err)
+	}
+}
+
+// received handles a decoded response. It sends the reader back if more of its resources are watched
+// by now.
+func (s *stream) received(d *decoded) {
+	if !s.current() {
+		s.resume()
+		return
+	}
+	ses, l := s.session, s.loop
+	if d.left > 0 && !d.last && ses.generation(d.typ) != d.generation {
+		s.again <- struct{}{}
+		return
+	}
+	s.answered = true
+	s.pause()
+	if d.reject != "" {
+		ses.nacks(d.typ).name(d.rejected)
+	}
+	requested := ses.machine.Requests(d.typ)
+	l.changed, l.delivery = false, newDelivery(l.client, s.resume)
+	resp := ads.Response{Type: d.typ, Version: d.version, Nonce: d.nonce, Reject: d.reject, Digest: d.digest, Bad: d.bad}
+	if ses.machine.NeedsNames(d.typ) {
+		d.summarise(&resp)
+	}
+	ses.machine.Received(&resp, l.now)
+	l.stream(ses)
+	if requested {
+		d.apply(l, ses)
+	}
+	s.changed = l.changed
+	l.delivery.handed()
+	l.delivery = nil
 }

@@ -14,7 +14,7 @@ import (
 // blocked: as many as were added before. The look in between finds that the added ones started.
 func TestWorkersRelieveBlockedOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &workers{full: func() { t.Error("the limit was reached") }}
+		w := &callbackPool{full: func() { t.Error("the limit was reached") }}
 		release := make(chan struct{})
 		scope := &authorityScope{client: &Client{done: make(chan struct{})}}
 		run := func(n int) {
@@ -70,7 +70,7 @@ func TestWorkersRelieveBlockedOnes(t *testing.T) {
 // TestWorkersThatReturn expects no more workers if a watcher has returned since the last look.
 func TestWorkersThatReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &workers{queue: make([]*subscription, 2), running: 1, started: 3, armed: true}
+		w := &callbackPool{queue: make([]*subscription, 2), running: 1, started: 3, armed: true}
 		expect := func(when string, armed bool) {
 			t.Helper()
 			w.mu.Lock()
@@ -107,7 +107,7 @@ func TestWork(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began, resumed := time.Now(), make(chan time.Duration, 9)
 				c := &Client{budget: tt.budget}
-				w := newWork(c, func() { resumed <- time.Since(began) })
+				w := newDelivery(c, func() { resumed <- time.Since(began) })
 				for range 3 {
 					w.add()
 				}

@@ -56,31 +56,31 @@ func (s *stream) next() {
 	if s.reading.paused.Swap(false) {
 		s.loop.post(func() {
 			if s.current() {
-				s.channel.resume(s.loop)
+				s.session.resume(s.loop)
 			}
 		})
 	}
 }
 
 // resume continues the timers.
-func (ch *channel) resume(l *loop) {
-	ch.stream.reading.look = time.Time{}
-	l.authorities(ch, func(m *authority.Machine, i int) { m.Resume(i, l.now) })
+func (ses *session) resume(l *loop) {
+	ses.stream.reading.look = time.Time{}
+	l.authorities(ses, func(m *authority.Machine, i int) { m.Resume(i, l.now) })
 }
 
 // lookAgain continues the timers if the response that paused them no longer arrives. A
 // response that has arrived pauses them until the goroutine reads on.
-func (ch *channel) lookAgain(l *loop) {
-	if ch.stream == nil || ch.stream.reading.look.IsZero() || l.now.Before(ch.stream.reading.look) {
+func (ses *session) lookAgain(l *loop) {
+	if ses.stream == nil || ses.stream.reading.look.IsZero() || l.now.Before(ses.stream.reading.look) {
 		return
 	}
-	r := &ch.stream.reading
+	r := &ses.stream.reading
 	if _, arriving := r.arriving(l.now); arriving {
 		r.look = l.now.Add(lookInterval)
 		return
 	}
 	if r.look = (time.Time{}); r.since.Load() == 0 {
-		ch.resume(l)
+		ses.resume(l)
 	}
 }
 
@@ -94,17 +94,17 @@ func (s *stream) pause() {
 		return
 	}
 	s.reading.paused.Store(true)
-	s.loop.authorities(s.channel, func(m *authority.Machine, i int) { m.Pause(i, since) })
+	s.loop.authorities(s.session, func(m *authority.Machine, i int) { m.Pause(i, since) })
 }
 
 // attend pauses the timers of an authority if the stream of the server in use works on a
 // response, or if one arrives on it. The loop calls it before it starts or reads timers.
 func (l *loop) attend(a *authorityScope) {
 	i, ok := a.machine.Active()
-	if !ok || a.channels[i].stream == nil {
+	if !ok || a.sessions[i].stream == nil {
 		return
 	}
-	r := &a.channels[i].stream.reading
+	r := &a.sessions[i].stream.reading
 	r.paused.Store(true) // first, so that the goroutine cannot miss it
 	if since := r.since.Load(); since != 0 {
 		a.machine.Pause(i, r.born.Add(time.Duration(since-1)))

@@ -3,6 +3,7 @@ package client
 import (
 	"hash/maphash"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
@@ -10,14 +11,81 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A memory holds the resources of a stream's state-of-the-world responses for its reader: those of
+// A readerCache is the cache of a stream's reader, with the unused updates that are still to be evicted.
+// The reader uses it while it has a response. In between, the loop may use it and evict updates, because
+// the next response might never come.
+type readerCache struct {
+	busy  sync.Mutex // held while the cache is used; the loop never waits for it
+	types typeCaches
+
+	mu     sync.Mutex
+	unused []authority.Resource
+}
+
+// evict removes a resource from the cache of the current stream. Loop only.
+func (ses *session) evict(r authority.Resource) {
+	if ses.stream != nil && !ses.stream.delta {
+		ses.stream.cache.evict(r)
+	}
+}
+
+func newReaderCache() *readerCache { return &readerCache{types: make(typeCaches)} }
+
+// evict removes a resource from the cache: now, or when the reader is done with a response.
+func (c *readerCache) evict(r authority.Resource) {
+	c.mu.Lock()
+	c.unused = append(c.unused, r)
+	c.mu.Unlock()
+	c.tidy()
+}
+
+// tidy evicts the unused updates. If the cache is in use, the goroutine that unlocks it does so.
+func (c *readerCache) tidy() {
+	for c.waits() && c.busy.TryLock() {
+		c.evictUnused()
+		c.busy.Unlock()
+	}
+}
+
+// evictUnused evicts the unused updates. c.busy is held.
+func (c *readerCache) evictUnused() {
+	for _, x := range c.take() {
+		c.types.evict(x.Type, x.Name)
+	}
+}
+
+func (c *readerCache) waits() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.unused) > 0
+}
+
+func (c *readerCache) take() []authority.Resource {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := c.unused
+	c.unused = nil
+	return list
+}
+
+// use calls f with the caches.
+func (c *readerCache) use(f func(typeCaches) error) error {
+	c.busy.Lock()
+	c.evictUnused()
+	err := f(c.types)
+	c.busy.Unlock()
+	c.tidy()
+	return err
+}
+
+// typeCaches hold the resources of a stream's state-of-the-world responses for its reader: those of
 // each type by their bytes. When one resource changes, servers send all resources of the type
 // again, in any order. The reader recognises an unchanged resource by its bytes alone. It does not
 // read its name or use the cache, and it tells the loop the resource's record.
-type memory map[*resource.Descriptor]*seen
+type typeCaches map[*resource.Descriptor]*typeCache
 
-// forget drops a resource that is no longer in use.
-func (m memory) forget(t *resource.Descriptor, name xdstp.Name) {
+// evict drops a resource that is no longer in use.
+func (m typeCaches) evict(t *resource.Descriptor, name xdstp.Name) {
 	s := m[t]
 	if s == nil || len(s.items) == 0 {
 		return
@@ -40,11 +108,11 @@ type forgotten struct {
 // Name implements [resource.Update].
 func (f *forgotten) Name() xdstp.Name { return f.name }
 
-// seen is the memory of one type: a hash table from bytes to items. It has one item for each name,
+// A typeCache is the reader cache of one type: a hash table from bytes to items. It has one item for each name,
 // so that an earlier version of a resource is not taken for another resource.
-type seen struct {
+type typeCache struct {
 	seed     maphash.Seed
-	slots    []slot // the length is a power of two; a part is always empty
+	slots    []slot // the length is a power of two; some are always empty
 	names    index  // of items; with as many slots
 	used     int    // slots of either that are not empty, including those of replaced items
 	items    []item
@@ -65,11 +133,11 @@ type item struct {
 	response uint32 // the last response that contained it
 }
 
-// of returns the memory of a type, for the next response.
-func (m memory) of(t *resource.Descriptor) *seen {
+// of returns the cache of a type, for the next response.
+func (m typeCaches) of(t *resource.Descriptor) *typeCache {
 	s := m[t]
 	if s == nil {
-		s = &seen{seed: maphash.MakeSeed()}
+		s = &typeCache{seed: maphash.MakeSeed()}
 		m[t] = s
 	}
 	s.response++
@@ -88,7 +156,7 @@ func text(b []byte) string {
 // Ten thousand resources and their items do not fit into a processor's caches. So scan takes each
 // step for a group of resources before the next step: independent reads then wait for memory at the
 // same time.
-func (s *seen) scan(w *scratch, n int) {
+func (s *typeCache) scan(w *scratch, n int) {
 	w.found = grown(w.found, n)
 	if len(s.items) == 0 {
 		clear(w.found)
@@ -125,7 +193,7 @@ const cacheLine = 64
 
 // candidates finds items for a group of resources. It makes the processor load the memory to
 // compare them with.
-func (s *seen) candidates(w *scratch, first int, found []uint32) {
+func (s *typeCache) candidates(w *scratch, first int, found []uint32) {
 	group := w.group[:len(found)]
 	for i := range group {
 		c := &group[i]
@@ -158,12 +226,12 @@ const hashed = 128
 
 // hash returns the hash of an item's bytes. Collisions are allowed: find's caller compares the
 // bytes, and a resource that is not found here is found by its name.
-func (s *seen) hash(raw string) uint64 {
+func (s *typeCache) hash(raw string) uint64 {
 	return maphash.String(s.seed, raw[:min(len(raw), hashed)]) ^ uint64(len(raw))
 }
 
 // find returns the first item, plus one, whose bytes may have the hash.
-func (s *seen) find(hash uint64) uint32 {
+func (s *typeCache) find(hash uint64) uint32 {
 	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots where there are items
 	tag := uint32(hash >> 32)
 	for at := hash & mask; s.slots[at].item != 0; at = (at + 1) & mask {
@@ -175,20 +243,20 @@ func (s *seen) find(hash uint64) uint32 {
 }
 
 // met reports whether the current response contained the named resource unchanged. There are items.
-func (s *seen) met(name xdstp.Name) bool {
+func (s *typeCache) met(name xdstp.Name) bool {
 	i := *s.names.slot(name, s.name)
 	return i != 0 && s.items[i-1].response == s.response
 }
 
 // name returns the name of an item.
-func (s *seen) name(position uint32) xdstp.Name { return s.items[position].update.Name() }
+func (s *typeCache) name(position uint32) xdstp.Name { return s.items[position].update.Name() }
 
 // remember keeps the new resources of a response after the loop has applied it.
-func (m memory) remember(c *Client, d *decoded) {
+func (m typeCaches) remember(c *Client, d *decoded) {
 	s := m[d.typ]
-	s.reserve(len(d.news))
-	for i := range d.news {
-		f := &d.news[i]
+	s.reserve(len(d.fresh))
+	for i := range d.fresh {
+		f := &d.fresh[i]
 		if !f.plain {
 			continue
 		}
@@ -216,7 +284,7 @@ func cached(c *Client, t *resource.Descriptor) (n int) {
 
 // add keeps an item. It replaces the item of the same name, or else the one that find returns for
 // its bytes. There is room for it.
-func (s *seen) add(it item) {
+func (s *typeCache) add(it item) {
 	hash := s.hash(it.raw)
 	found, named := s.find(hash), s.names.slot(it.update.Name(), s.name)
 	if found == 0 || *named == 0 {
@@ -235,7 +303,7 @@ func (s *seen) add(it item) {
 	}
 }
 
-func (s *seen) put(hash uint64, number uint32) {
+func (s *typeCache) put(hash uint64, number uint32) {
 	mask := uint64(len(s.slots) - 1) //nolint:gosec // there are slots
 	at := hash & mask
 	for s.slots[at].item != 0 {
@@ -245,7 +313,7 @@ func (s *seen) put(hash uint64, number uint32) {
 }
 
 // reserve makes room for n more items.
-func (s *seen) reserve(n int) {
+func (s *typeCache) reserve(n int) {
 	s.items = slices.Grow(s.items, n)
 	if (s.used+n)*4 > len(s.slots)*3 {
 		s.build(len(s.items) + n)
@@ -254,7 +322,7 @@ func (s *seen) reserve(n int) {
 
 // build makes slots for n items, and for so many replaced ones that rebuilding pays off. Then it
 // adds the existing items.
-func (s *seen) build(n int) {
+func (s *typeCache) build(n int) {
 	size := 64
 	for size*2 < n*3 {
 		size *= 2
@@ -271,7 +339,7 @@ func (s *seen) build(n int) {
 }
 
 // prune drops items that are no longer cached.
-func (s *seen) prune(c *Client, t *resource.Descriptor) {
+func (s *typeCache) prune(c *Client, t *resource.Descriptor) {
 	s.keep(func(it item) bool {
 		shard := c.Shard(t, it.update.Name())
 		if shard == nil {
@@ -284,7 +352,7 @@ func (s *seen) prune(c *Client, t *resource.Descriptor) {
 }
 
 // keep drops the items for which which returns false.
-func (s *seen) keep(which func(item) bool) {
+func (s *typeCache) keep(which func(item) bool) {
 	n := len(s.items)
 	s.items = slices.DeleteFunc(s.items, func(it item) bool { return !which(it) })
 	if s.gone = 0; len(s.items) < n {

@@ -1,0 +1,349 @@
+package client
+
+import (
+	"context"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A subscription is one watcher of one resource. Its mailbox holds one state, the newest.
+type subscription struct {
+	scope  *authorityScope
+	record authority.Handle // loop only
+
+	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel that
+	// has a token when state is fresh.
+	sync  func(next, last resource.State)
+	async func(next, last resource.State, done func())
+	ready chan struct{}
+
+	taken resource.State // the state that was taken last; used only by its taker
+
+	mu       sync.Mutex
+	state    resource.State
+	since    int64     // since when state has been fresh, in nanoseconds of Unix time
+	delivery *delivery // that waits for the watcher
+	holds    int32     // calls of async that are not done
+	fresh    bool      // state has not been taken yet
+	active   bool      // a worker has, or will have, this subscription
+	closed   bool
+}
+
+// Notify implements authority.Watcher. The loop calls it.
+func (s *subscription) Notify(st resource.State) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	if !s.fresh {
+		s.since = s.scope.client.loop.now.UnixNano()
+	}
+	s.state, s.fresh = st, true
+	if d := s.scope.client.loop.delivery; d != nil && s.delivery == nil {
+		d.add()
+		s.delivery = d
+	}
+	start := s.ready == nil && !s.active
+	s.active = s.active || start
+	s.mu.Unlock()
+	if s.ready != nil {
+		s.signal()
+	}
+	if start {
+		s.scope.client.callbacks.run(s)
+	}
+}
+
+func (s *subscription) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take empties the mailbox. changed is false if the state equals the one taken before, for example if
+// an error came and went in between. Then the worker is done.
+func (s *subscription) take() (next, last resource.State, changed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	changed = s.fresh && !s.closed && !s.scope.client.closed() && s.state != s.taken
+	s.fresh = false
+	if !changed {
+		s.active = false
+		if s.holds == 0 {
+			s.finish()
+		}
+		return next, last, false
+	}
+	last, s.taken = s.taken, s.state
+	return s.taken, last, true
+}
+
+// finish records that the subscriber is done with all states. s.mu is held.
+func (s *subscription) finish() {
+	if s.delivery != nil {
+		s.delivery.done()
+		s.delivery = nil
+	}
+}
+
+// hold returns the function that ends a call of async.
+func (s *subscription) hold() (done func()) {
+	s.mu.Lock()
+	s.holds++
+	s.mu.Unlock()
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.holds--
+		if s.holds == 0 && !s.active {
+			s.finish()
+		}
+	})
+}
+
+// behind returns for how long a change has been waiting.
+func (s *subscription) behind(now time.Time) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.fresh {
+		return 0
+	}
+	return time.Duration(now.UnixNano() - s.since)
+}
+
+func (s *subscription) open() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && !s.scope.client.closed()
+}
+
+// deliver calls the function until it has received the newest state.
+func (s *subscription) deliver() {
+	for {
+		next, last, changed := s.take()
+		switch {
+		case !changed:
+			return
+		case s.async != nil:
+			s.async(next, last, s.hold())
+		default:
+			s.sync(next, last)
+		}
+	}
+}
+
+// Next implements resource.Observation.
+func (s *subscription) Next(ctx context.Context) (resource.State, error) {
+	for {
+		switch {
+		case !s.open():
+			return resource.State{}, resource.ErrClosed
+		case ctx.Err() != nil:
+			return resource.State{}, context.Cause(ctx)
+		}
+		if next, _, changed := s.take(); changed {
+			return next, nil
+		}
+		select {
+		case <-s.ready:
+		case <-s.scope.client.done:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// Stop implements resource.Observation and is the cancel of Subscribe. No callback starts after it
+// has returned.
+func (s *subscription) Stop() {
+	s.mu.Lock()
+	stopped := s.closed
+	s.closed = true
+	s.state, s.fresh = resource.State{}, false
+	s.finish()
+	s.mu.Unlock()
+	if stopped {
+		return
+	}
+	if s.ready != nil {
+		s.signal()
+	}
+	l := s.scope.client.loop
+	l.post(func() {
+		s.scope.machine.Cancel(s.record, s, l.now)
+		l.authority(s.scope)
+	})
+}
+
+// A delivery tracks the watchers that one response concerns. The stream is read again when all of them
+// are done, or when the budget is over. A watcher that exceeds the budget is not waited for again
+// until it is done.
+type delivery struct {
+	client *Client
+	resume func()
+
+	mu      sync.Mutex
+	pending int
+	over    bool
+	timer   *time.Timer
+}
+
+// newDelivery counts the loop itself as a watcher.
+func newDelivery(c *Client, resume func()) *delivery {
+	return &delivery{client: c, resume: resume, pending: 1}
+}
+
+// add counts a watcher. Loop only, before the loop is done.
+func (d *delivery) add() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pending++
+}
+
+// done records that a watcher is done.
+func (d *delivery) done() {
+	d.mu.Lock()
+	d.pending--
+	finish := d.pending == 0 && !d.over
+	d.over = d.over || finish
+	if finish && d.timer != nil {
+		d.timer.Stop()
+	}
+	d.mu.Unlock()
+	if finish {
+		d.resume()
+	}
+}
+
+// handed records that the loop is done, and starts the watchers' budget.
+func (d *delivery) handed() {
+	d.mu.Lock()
+	if d.pending > 1 && d.client.budget > 0 {
+		d.timer = time.AfterFunc(d.client.budget, d.expire)
+	}
+	d.mu.Unlock()
+	if d.client.budget <= 0 {
+		d.expire()
+	}
+	d.done()
+}
+
+func (d *delivery) expire() {
+	d.mu.Lock()
+	over := d.over
+	d.over = true
+	slow := d.pending
+	d.mu.Unlock()
+	if over {
+		return
+	}
+	if d.client.budget > 0 {
+		d.client.slow.Add(uint64(slow)) //nolint:gosec // a count
+	}
+	d.resume()
+}
+
+// stuckAfter is the time after which more workers are started if all of them are inside watchers'
+// code and other watchers wait.
+const stuckAfter = 10 * time.Millisecond
+
+// maxBlockedWatchers is the limit of callbacks that may block before other watchers have to wait
+// for one of them to return.
+const maxBlockedWatchers = 10_000
+
+// A callbackPool runs the callbacks of subscriptions. While there are callbacks to run, there are as
+// many goroutines as processors, and otherwise none. If watchers block, further goroutines take over
+// the waiting callbacks. A watcher that never returns thus costs only itself and one goroutine, for
+// up to 10,000 watchers.
+type callbackPool struct {
+	full func() // called when the limit is reached, without p.mu: it may log
+
+	mu      sync.Mutex
+	queue   []*subscription
+	running int
+	spare   int  // how many of the running ones may be stuck
+	started int  // subscriptions taken from the queue so far
+	armed   bool // the timer that looks for stuck workers runs
+	warned  bool // full was called since the queue was empty last
+}
+
+// run lets a worker deliver the state in the subscription's mailbox.
+func (p *callbackPool) run(s *subscription) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queue = append(p.queue, s)
+	if p.running-p.spare < runtime.GOMAXPROCS(0) {
+		p.running++
+		go p.work()
+		return
+	}
+	p.arm()
+}
+
+func (p *callbackPool) work() {
+	for {
+		p.mu.Lock()
+		if len(p.queue) == 0 {
+			p.running--
+			p.spare = min(p.spare, p.running)
+			p.warned = false
+			p.mu.Unlock()
+			return
+		}
+		s := p.queue[0]
+		p.queue[0] = nil
+		p.queue = p.queue[1:]
+		if len(p.queue) == 0 {
+			p.queue = nil
+		}
+		p.started++
+		p.mu.Unlock()
+		s.deliver()
+	}
+}
+
+// arm starts the timer that looks for stuck workers. p.mu is held.
+func (p *callbackPool) arm() {
+	if p.armed {
+		return
+	}
+	p.armed = true
+	started := p.started
+	time.AfterFunc(stuckAfter, func() {
+		if p.relieve(started) {
+			p.full()
+		}
+	})
+}
+
+// relieve starts more workers if no worker has returned since the given number of subscriptions
+// were started. It reports whether the limit was newly reached.
+func (p *callbackPool) relieve(started int) (full bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.armed = false
+	if len(p.queue) == 0 {
+		return false
+	}
+	if p.started == started {
+		// Twice as many each time, to get past a thousand blocked watchers quickly.
+		more := min(max(1, p.spare), len(p.queue), maxBlockedWatchers-p.spare)
+		if more == 0 { // the worker of the next callback that returns goes on with the queue
+			full = !p.warned
+			p.warned = true
+			return full
+		}
+		p.spare += more
+		p.running += more
+		for range more {
+			go p.work()
+		}
+	}
+	p.arm()
+	return false
+}
