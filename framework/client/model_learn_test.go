@@ -108,10 +108,12 @@ func (w *modelWorld) settled() {
 			w.relist(l, func() {})
 		}
 	}
-	maps.DeleteFunc(w.retaken, func(k modelKey, _ bool) bool {
+	has := func(k modelKey, _ bool) bool {
 		c := w.model.servers[w.active(k)].holds[k]
 		return c.value != "" && !c.bad
-	})
+	}
+	maps.DeleteFunc(w.retaken, has)
+	maps.DeleteFunc(w.crossed, has)
 }
 
 // checkLearned compares the state of a resource at rest with the content that its server has.

@@ -341,6 +341,7 @@ func (w *modelWorld) wakeUp() {
 // is open, but not what it has in the end.
 func (w *modelWorld) burst() {
 	w.told("at once:")
+	w.bursting = true
 	for range 2 + w.rng.IntN(4) {
 		if w.moveList() {
 			continue
@@ -365,6 +366,7 @@ func (w *modelWorld) burst() {
 			w.scatter()
 		}
 	}
+	w.bursting = false
 	w.model.blur(w.model.busy())
 	w.settle()
 }

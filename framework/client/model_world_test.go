@@ -63,8 +63,13 @@ type modelWorld struct {
 	// taken again. A response that was on its way may bring such a name. If the resource
 	// is gone by then, go-control-plane never says so in the delta protocol.
 	dropped, retaken map[modelKey]bool
-	named            map[modelKey]bool // keys that were watched at any time
-	left             map[modelKey]bool // of them and of members, those that were dropped at any time
+	// Members of collections that were taken again before the server sent all responses to the
+	// earlier subscription. Such a response may contain a member that the server deletes between the
+	// two subscriptions. A server that forgets the members with the first one never reports that.
+	crossed  map[modelKey]bool
+	bursting bool
+	named    map[modelKey]bool // keys that were watched at any time
+	left     map[modelKey]bool // of them and of members, those that were dropped at any time
 
 	lists      []*modelList
 	collectors []*modelCollector // those that were not stopped
@@ -78,6 +83,7 @@ func newModelWorld(t *testing.T, column modelColumn, temper memoryads.Temperamen
 	w := &modelWorld{
 		t: t, rng: rng, column: column, temper: temper,
 		dropped: make(map[modelKey]bool), retaken: make(map[modelKey]bool), named: make(map[modelKey]bool), left: make(map[modelKey]bool),
+		crossed: make(map[modelKey]bool),
 		model: &model{
 			authorities: column.layout.authorities, beliefs: make(map[modelKey]*belief), mortal: make(map[modelKey]bool),
 			dropsErrors: rng.IntN(3) == 0, patient: rng.IntN(3) == 0,
