@@ -34,6 +34,7 @@ type sotwType struct {
 	asked    *asked
 	progress *progress
 	heeded   []string // names of the last request that no server may pass over, sorted
+	differs  bool     // a later request, which a server may pass over, had other names
 }
 
 // read implements protocol.

@@ -40,7 +40,7 @@ func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool)
 	case answers:
 	case changes:
 		t.rejected.changed()
-	case stale || !slices.Equal(names, t.heeded):
+	case stale || t.differs || !slices.Equal(names, t.heeded):
 	default:
 		open := func(name string) bool { return t.asked.open(name, p.stream.sentAt) }
 		if !slices.ContainsFunc(names, open) && (len(names) > 0 || !open(wildcard)) {
@@ -69,8 +69,10 @@ func (t *sotwType) list(r sotwRequest) {
 		}
 	}
 	if r.GetErrorDetail() == nil && r.GetResponseNonce() == t.nonce {
-		t.heeded = names
+		t.heeded, t.differs = names, false
+		return
 	}
+	t.differs = t.differs || !slices.Equal(names, t.heeded)
 }
 
 // checkFirst is for the first request of a type on the stream.

@@ -207,3 +207,33 @@ func (h *hand) first() *discoveryv3.DiscoveryResponse {
 	h.send(&request{Node: node(), TypeUrl: part, ResourceNames: []string{"a"}})
 	return h.sotw()
 }
+
+// TestPlainRequestAfterANACK expects a plain request after a NACK to be a violation, unless a request
+// with other names may have changed the subscriptions since the last one that every server reads.
+func TestPlainRequestAfterANACK(t *testing.T) {
+	for _, others := range []bool{false, true} {
+		inSotW(t, func(h *hand) {
+			r := h.first()
+			send := func(nonce string, rejects bool, names ...string) {
+				req := &request{TypeUrl: part, ResourceNames: names, ResponseNonce: nonce, VersionInfo: r.GetVersionInfo()}
+				if rejects {
+					req.ErrorDetail = &rpcstatus.Status{Code: 3}
+				}
+				h.send(req)
+			}
+			send(r.GetNonce(), false, "a")
+			h.Set(part, Resource{Name: "a", Body: []byte("bad")})
+			words := "a request says nothing"
+			if others { // with a nonce that a response has overtaken
+				send(r.GetNonce(), false, "a", "b")
+				send(r.GetNonce(), false, "a")
+				words = ""
+			}
+			bad := h.sotw()
+			send(bad.GetNonce(), true, "a")
+			pass(time.Second) // the answers have not crossed this request
+			send(bad.GetNonce(), false, "a")
+			h.blamed(words)
+		})
+	}
+}
