@@ -61,7 +61,7 @@ func TestCounts(t *testing.T) {
 // With fail_on_data_errors, a removed resource is counted without its update. A timeout under
 // resource_timer_is_transient_error is counted as such.
 func TestCountsWithServerFeatures(t *testing.T) {
-	r := newRig(t, feature.FailOnDataErrors, feature.ResourceTimerIsTransientError)
+	r := newRigOf(t, newServer(t, "server", feature.FailOnDataErrors, feature.ResourceTimerIsTransientError))
 	r.run("watch endpoint a", "watch endpoint b", "requested endpoint b")
 	r.run("response endpoint a=1", "response endpoint a=removed", "wait 30s")
 	r.wantsCounts(Count{endpoints, DoesNotExist, false, 1}, Count{endpoints, Timeout, false, 1})

@@ -1,7 +1,6 @@
 package authority
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,29 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/runtime"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
-
-// A response in the state of the world has all clusters. It may lack endpoints.
-var (
-	clusters  = &resource.Descriptor{Name: "test.Cluster", Complete: true, Decode: decode, NewShard: newShard}
-	endpoints = &resource.Descriptor{Name: "test.Endpoint", Decode: decode, NewShard: newShard}
-)
-
-type update struct{ resource.Meta }
-
-// Equal compares as a generated update does. An update with the body "self" depends on its server.
-func (u *update) Equal(o *update) bool {
-	same := bytes.Equal(u.Raw(), o.Raw())
-	return same && (string(u.Raw()) != "self" || u.Server().Equal(o.Server()))
-}
-
-func decode(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
-	return &update{dc.Meta(body)}, nil
-}
-
-func newShard() resource.Shard { return runtime.NewShard[*update]() }
 
 // TestScripts runs the exchanges in testdata. Each file documents some rules. "go test -run TestScripts
 // -rewrite" writes the effects.
@@ -83,97 +60,6 @@ func TestScripts(t *testing.T) {
 			return r.output.String()
 		})
 	})
-}
-
-// A rig runs one machine with a clock of its own. All tests of this package use the machine through it.
-type rig struct {
-	t   *testing.T
-	pos string // in a script
-	m   *Machine
-	now time.Time
-
-	watchers map[string]*watcher
-	handles  map[string]Handle     // by type and watched name
-	sent     map[string]*Unchanged // the last update of each resource and server
-
-	prefix string // of lines of the output
-	output strings.Builder
-}
-
-// newRig returns a rig with one server.
-func newRig(t *testing.T, features ...string) *rig {
-	t.Helper()
-	return newRigOf(t, newServer(t, "server", features...))
-}
-
-func newRigOf(t *testing.T, servers ...*bootstrap.Server) *rig {
-	t.Helper()
-	types, err := resource.NewSet(clusters, endpoints)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &rig{
-		t: t, m: New(Config{Types: types, Servers: servers, NodeID: "node-1"}), now: time.Unix(0, 0),
-		watchers: make(map[string]*watcher), handles: make(map[string]Handle), sent: make(map[string]*Unchanged),
-	}
-}
-
-func newServer(t testing.TB, uri string, features ...string) *bootstrap.Server {
-	t.Helper()
-	quoted := make([]string, len(features))
-	for i, f := range features {
-		quoted[i] = strconv.Quote(f)
-	}
-	server, err := bootstrap.ParseServer([]byte(`{"server_uri": "` + uri + `", "channel_creds": [{"type": "insecure"}],
-		"server_features": [` + strings.Join(quoted, ",") + `]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server
-}
-
-func name(t testing.TB, s string) xdstp.Name {
-	t.Helper()
-	n, err := xdstp.Parse(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
-// A watcher of a resource or a collection. The script prints its notifications.
-type watcher struct {
-	label string
-	// Tests in Go read the newest state, and how many there were.
-	state resource.State
-	calls int
-}
-
-// Notify implements [Watcher].
-func (w *watcher) Notify(s resource.State) {
-	w.state = s
-	w.calls++
-}
-
-// A gatherer is a watcher of a collection.
-type gatherer struct{ *watcher }
-
-// NotifyMember implements [CollectionWatcher].
-func (gatherer) NotifyMember(xdstp.Name, resource.State) {}
-
-// A scriptError is like others of its kind, whatever the text is.
-type scriptError struct{ kind, text string }
-
-func (e scriptError) Error() string {
-	if e.text == "" {
-		return e.kind
-	}
-	return e.kind + ": " + e.text
-}
-
-func (e scriptError) Is(target error) bool {
-	other, ok := target.(scriptError)
-	return ok && other.kind == e.kind
 }
 
 // An event is one line of a script.
@@ -479,116 +365,4 @@ func (r *rig) handle(report func()) {
 	r.printSorted(members)
 	r.printSorted(others)
 	r.checkCounts()
-}
-
-func (r *rig) uri(server int) string { return r.m.config.Servers[server].URI() }
-
-func (r *rig) printResources(kind string, list []Resource) {
-	var lines []string
-	for _, x := range list {
-		lines = append(lines, fmt.Sprintf("%s %s %s of %s", kind, short(x.Type), x.Name, r.uri(x.Server)))
-	}
-	r.printSorted(lines)
-}
-
-func (r *rig) printSorted(lines []string) {
-	slices.Sort(lines)
-	for _, line := range lines {
-		r.printf("%s", line)
-	}
-}
-
-// labelOf returns the label of a watcher and the watched name.
-func labelOf(w Watcher) (label, target string) {
-	if g, ok := w.(gatherer); ok {
-		w = g.watcher
-	}
-	label = w.(*watcher).label
-	target, _, _ = strings.Cut(label, " ")
-	return label, target
-}
-
-func (r *rig) printf(format string, args ...any) {
-	if r.output.Len() < 1<<16 { // of tests with many names, nobody reads it
-		fmt.Fprintf(&r.output, r.prefix+format+"\n", args...)
-	}
-}
-
-// stateText prints what a watcher of a name is notified of.
-func (r *rig) stateText(s resource.State, watched xdstp.Name) string {
-	var parts []string
-	if s.Update != nil {
-		text := "content " + string(s.Update.Raw())
-		if s.Update.Name() != watched {
-			text += " of " + s.Update.Name().String()
-		}
-		parts = append(parts, text)
-	} else if s.Origin != resource.OriginNone {
-		parts = append(parts, "complete")
-	}
-	if s.Origin == resource.OriginFallback {
-		parts = append(parts, "from a fallback server")
-	}
-	if s.Err != nil {
-		parts = append(parts, r.errorText(s.Err))
-	}
-	if len(parts) == 0 {
-		return "nothing known"
-	}
-	return strings.Join(parts, ", ")
-}
-
-// errorText prints the kind of an error. Of a rejection and of an outage, it also prints the cause, which is from
-// the script, and of an outage the server.
-func (r *rig) errorText(err error) string {
-	r.t.Helper()
-	var e *resource.Error
-	if !errors.As(err, &e) {
-		r.t.Fatalf("%serror %v is no resource.Error", r.pos, err)
-	}
-	switch e.Kind { //nolint:errorlint // the kind itself
-	case resource.ErrNotFound:
-		return "does not exist"
-	case resource.ErrRemoved:
-		return "removed"
-	case resource.ErrTimeout:
-		return "timeout"
-	case resource.ErrDenied:
-		return "denied"
-	case resource.ErrUnavailable:
-		return "unavailable"
-	case resource.ErrInvalid:
-		return "invalid: " + e.Err.Error()
-	case resource.ErrTransport:
-		return fmt.Sprintf("unreachable: %s: %v", e.Server, e.Err)
-	}
-	return err.Error()
-}
-
-// printState prints all records, and the resources in the cache.
-func (r *rig) printState() {
-	var lines []string
-	for e := range r.m.Entries() {
-		line := fmt.Sprintf("%s %s: %s", short(e.Type), e.Name, e.State)
-		if e.Update != nil {
-			line += " content " + string(e.Update.Raw()) + " of " + e.Update.Server().URI()
-		}
-		if e.Version != "" {
-			line += " version " + e.Version
-		}
-		lines = append(lines, line)
-	}
-	for _, t := range []*resource.Descriptor{clusters, endpoints} {
-		for u := range r.m.Shard(r.m.config.Types.Index(t)).All() {
-			lines = append(lines, fmt.Sprintf("%s cache %s: content %s of %s", short(t), u.Name(), u.Raw(), u.Server().URI()))
-		}
-	}
-	if i, ok := r.m.Active(); ok && len(r.m.config.Servers) > 1 {
-		lines = append(lines, "active "+r.uri(i))
-	}
-	r.printSorted(lines)
-}
-
-func short(t *resource.Descriptor) string {
-	return map[*resource.Descriptor]string{clusters: "cluster", endpoints: "endpoint"}[t]
 }
