@@ -364,5 +364,7 @@ func (r *rig) handle(report func()) {
 	}
 	r.printSorted(members)
 	r.printSorted(others)
-	r.checkCounts()
+	if r.m.watched < 100 { // tests with more names check the counts themselves
+		r.checkCounts()
+	}
 }

@@ -106,6 +106,7 @@ func TestTableShrinks(t *testing.T) {
 	for i := n - n/4; i < n; i++ {
 		r.expect(fmt.Sprintf("notify %d: content 1", i), fmt.Sprintf("response endpoint %d=1", i))
 	}
+	r.checkCounts()
 }
 
 // Small maps do not shrink.
