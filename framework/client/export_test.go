@@ -11,8 +11,8 @@ const (
 // SetIdleTime sets how long a pool keeps a connection that nobody uses.
 func SetIdleTime(p *Pool, d time.Duration) { p.idle = d }
 
-// Settle waits until the loop has handled all events that were posted before.
-func (c *Client) Settle() {
+// Drain waits until the loop has handled all events that were posted before.
+func (c *Client) Drain() {
 	done := make(chan struct{})
 	c.loop.post(func() { close(done) })
 	<-done

@@ -42,7 +42,7 @@ func BenchmarkSubscribe(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		c.Settle()
+		c.Drain()
 		b.StopTimer()
 		if err := c.Close(); err != nil {
 			b.Fatal(err)

@@ -18,7 +18,7 @@ import (
 // the parts of a channel and of a server.
 func defaultPackages() []string {
 	return []string{
-		"./framework/xdstp", "./framework/bootstrap", "./registry", "./framework/internal/fallback",
+		"./framework/xdstp", "./framework/bootstrap", "./registry",
 		"./framework/transport/...", "./framework/internal/lrs", "./framework/load", "./framework/resource/...",
 		"./framework/runtime/...", "./framework/matcher", "./framework/tlscontext", "./internal/envelope", "./internal/extensions/...",
 		"./plugins/...", "./grpcxds/internal/...",

@@ -9,14 +9,14 @@ import (
 func TestDefaults(t *testing.T) {
 	c := Config{}.withDefaults()
 	for what, pair := range map[string][2]any{
-		"Backoff":      {c.Backoff, Backoff{Base: 1e9, Factor: 1.6, Jitter: 0.2, Max: 120e9}},
-		"Repeat":       {c.Repeat, Backoff{Base: 15e9, Factor: 2, Jitter: 0.1, Max: 300e9}},
-		"Rejected":     {c.Rejected, Backoff{Base: 100e6, Factor: 2, Max: 30e9}},
-		"PausePerName": {c.PausePerName, time.Duration(10_000)},
-		"Settle":       {c.Settle, time.Duration(1e9)},
-		"Linger":       {c.Linger, time.Duration(60e9)},
-		"Silence":      {c.Silence, time.Duration(5e9)},
-		"Replay":       {c.Replay, time.Duration(15e9)},
+		"Backoff":         {c.Backoff, Backoff{Base: 1e9, Factor: 1.6, Jitter: 0.2, Max: 120e9}},
+		"Repeat":          {c.Repeat, Backoff{Base: 15e9, Factor: 2, Jitter: 0.1, Max: 300e9}},
+		"Rejected":        {c.Rejected, Backoff{Base: 100e6, Factor: 2, Max: 30e9}},
+		"PausePerName":    {c.PausePerName, time.Duration(10_000)},
+		"StabilityPeriod": {c.StabilityPeriod, time.Duration(1e9)},
+		"Linger":          {c.Linger, time.Duration(60e9)},
+		"Silence":         {c.Silence, time.Duration(5e9)},
+		"Replay":          {c.Replay, time.Duration(15e9)},
 	} {
 		if pair[0] != pair[1] {
 			t.Errorf("%s = %v, want %v", what, pair[0], pair[1])
@@ -30,7 +30,7 @@ func TestDefaults(t *testing.T) {
 	set := Config{
 		Backoff:  Backoff{Base: 1, Factor: 1, Jitter: 1, Max: 1},
 		Repeat:   Backoff{Base: 2, Factor: 3, Jitter: 0.5, Max: 4},
-		Rejected: Backoff{Base: 5, Factor: 6, Max: 7}, PausePerName: 8, Settle: 9, Linger: 10, Silence: 11, Replay: 12,
+		Rejected: Backoff{Base: 5, Factor: 6, Max: 7}, PausePerName: 8, StabilityPeriod: 9, Linger: 10, Silence: 11, Replay: 12,
 	}
 	got := set.withDefaults()
 	if got.Random = nil; fmt.Sprint(got) != fmt.Sprint(set) {

@@ -25,10 +25,10 @@ type Config struct {
 	// PausePerName is how long new names wait after a request, for each name in it. 10 µs by
 	// default: a few watches notice nothing, and after 10,000 names the pause is 100 ms.
 	PausePerName time.Duration
-	// Settle is how long a stream without a response must be up before the control plane counts as
+	// StabilityPeriod is how long a stream without a response must be up before the control plane counts as
 	// reachable. 1 s by default. If streams were up for longer and ended without a response, it is
 	// twice as long as the longest of them, up to 30 s, until there is a response.
-	Settle time.Duration
+	StabilityPeriod time.Duration
 	// Linger is how long a stream without subscriptions is kept. 1 min by default. [Release] ends a
 	// stream without it.
 	Linger time.Duration
@@ -37,7 +37,7 @@ type Config struct {
 	// Silence is how long, under [Auto], a server may leave a delta stream without any response
 	// before the machine changes to state of the world. 5 s by default.
 	Silence time.Duration
-	// Replay is the time for a server that resends resources although it was told their versions.
+	// Replay is the time for a server that resends resources although it knows their versions.
 	// Resources that are missing after that time are stale. 15 s by default.
 	Replay time.Duration
 	// Repeat is the pause between requests for a name that the server does not answer, after the
@@ -66,8 +66,8 @@ func (c Config) withDefaults() Config {
 	if c.PausePerName == 0 {
 		c.PausePerName = 10 * time.Microsecond
 	}
-	if c.Settle == 0 {
-		c.Settle = time.Second
+	if c.StabilityPeriod == 0 {
+		c.StabilityPeriod = time.Second
 	}
 	if c.Linger == 0 {
 		c.Linger = time.Minute

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// doubts tracks names that were dropped and wanted again. A state-of-the-world server ignores a
+// pendingDrops tracks names that were dropped and wanted again. A state-of-the-world server ignores a
 // request, with all its names, if the nonce is not that of its last response. If a response crosses
 // the request without the name, the server never sees the name dropped, and will not resend the
 // resource. No server reports which requests it has read. Therefore the machine drops the name
 // again with the ACK of any response that may have crossed, until the resource arrives.
-type doubts struct {
+type pendingDrops struct {
 	// left are the names that a request on this stream has dropped, with the number of responses
 	// since, or quiet.
 	left map[string]int
@@ -27,22 +27,24 @@ const (
 	maxAnew     = 4
 )
 
-// quiet means that no response came in a time that settle has already checked.
+// quiet means that no response came in a time that confirm has already checked.
 const quiet = -1
 
-func newDoubts() doubts { return doubts{left: make(map[string]int), taken: make(map[string]int)} }
+func newPendingDrops() pendingDrops {
+	return pendingDrops{left: make(map[string]int), taken: make(map[string]int)}
+}
 
 // drop records that a request without a name was sent.
-func (d doubts) drop(name string) {
+func (d pendingDrops) drop(name string) {
 	_, anew := d.taken[name]
 	if !anew {
 		d.left[name] = 0
 	}
 }
 
-// settle removes names that no response has followed: the server has read the request that dropped
+// confirm removes names that no response has followed: the server has read the request that dropped
 // them. It is called at most once in overtakenFor, and a name stays for two calls.
-func (d doubts) settle() {
+func (d pendingDrops) confirm() {
 	for name, responses := range d.left {
 		switch responses {
 		case 0:
@@ -54,7 +56,7 @@ func (d doubts) settle() {
 }
 
 // leave records that a name is no longer wanted.
-func (d doubts) leave(name string) {
+func (d pendingDrops) leave(name string) {
 	if _, ok := d.taken[name]; ok {
 		delete(d.taken, name)
 		d.left[name] = 1
@@ -63,7 +65,7 @@ func (d doubts) leave(name string) {
 
 // take records that a name is wanted again. It reports whether a response may have crossed the
 // request that dropped it.
-func (d doubts) take(name string) (crossed bool) {
+func (d pendingDrops) take(name string) (crossed bool) {
 	responses, ok := d.left[name]
 	if ok {
 		delete(d.left, name)
@@ -72,9 +74,9 @@ func (d doubts) take(name string) (crossed bool) {
 	return responses > 0
 }
 
-// received handles a response and returns the names that are still doubted. A resource that arrives
+// received handles a response and returns the names that are still pending. A resource that arrives
 // before a request asked for it again was never seen dropped.
-func (d doubts) received(resp *Response, sent func(name string) bool) iter.Seq[string] {
+func (d pendingDrops) received(resp *Response, sent func(name string) bool) iter.Seq[string] {
 	for name := range d.left {
 		d.left[name] = max(d.left[name], 0) + 1
 		if d.left[name] > maxCrossing {
@@ -96,7 +98,7 @@ func (d doubts) received(resp *Response, sent func(name string) bool) iter.Seq[s
 
 // again reports whether the machine must unsubscribe from a name again. Without the limit, a server
 // that resends the same content at once would keep the client from subscribing to the name.
-func (d doubts) again(name string) bool {
+func (d pendingDrops) again(name string) bool {
 	d.taken[name]++
 	if n := d.taken[name]; n > maxAnew || n > 1 && isCollection(name) {
 		delete(d.taken, name)
@@ -162,18 +164,18 @@ func (o *overtaken) received(resp *Response, now time.Time) {
 	o.follow = resp.Reject != "" && len(o.names) > 0
 }
 
-// An ending is the end of a state-of-the-world wildcard that was subscribed to without
+// A wildcardEnd is the end of a state-of-the-world wildcard that was subscribed to without
 // names. Two requests end it: one names "*", and one has no names. The server ignores both if a
 // response crosses them. Then the ACK of that response, which has no names, would mean the
 // wildcard again. So the machine sends both requests again, at most maxAnew times.
-type ending struct {
+type wildcardEnd struct {
 	spelled bool // a request named "*", and no response has come since
 	anew    int
 }
 
 // crossed reports whether a response may have crossed both requests. The list is that of
 // the last request. The ACK has it, too; if there are names in it, it ends the wildcard.
-func (e *ending) crossed(list []string) bool {
+func (e *wildcardEnd) crossed(list []string) bool {
 	if !e.spelled {
 		return false
 	}

@@ -37,13 +37,13 @@ type deltaNames struct {
 	// by an alias or as members of a collection. It outlives streams.
 	held    map[string]Accepted
 	aliased map[string]string // names of held resources, by their aliases
-	// told are the resources whose versions the stream's first request mentioned, until the server
+	// announced are the resources whose versions the stream's first request mentioned, until the server
 	// sends them. If one is resent unchanged, the server ignores the versions. Then it must send
 	// all of them before replayed.
-	told     map[string]string
-	replayed time.Time
+	announced map[string]string
+	replayed  time.Time
 
-	parted parted // former members, on this stream
+	former formerMembers // former members, on this stream
 	// lingering names are still subscribed to on this stream, although only their collection is
 	// wanted.
 	lingering map[string]struct{}
@@ -96,7 +96,7 @@ func (s *deltaNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	if s.parted.take(name) || s.unlinger(name) {
+	if s.former.take(name) || s.unlinger(name) {
 		s.dropped[name], s.retaken[name] = struct{}{}, struct{}{}
 		return
 	}
@@ -126,16 +126,16 @@ func (s *deltaNames) remove(name string) {
 	delete(s.names, name)
 	delete(s.fresh, name)
 	if !isCollection(name) {
-		s.settle(name)
-		s.settle(s.aliased[name])
+		s.dropUncovered(name)
+		s.dropUncovered(s.aliased[name])
 		return
 	}
 	s.ended = s.ended || s.asked
 	room := len(s.held)
 	prefix, _, _ := strings.Cut(name, "*") // of the names of members, and of few others
 	for n := range s.held {
-		if strings.HasPrefix(n, prefix) && s.settle(n) && s.asked {
-			s.parted.add(n, room)
+		if strings.HasPrefix(n, prefix) && s.dropUncovered(n) && s.asked {
+			s.former.add(n, room)
 		}
 	}
 	s.endLingering()
@@ -236,8 +236,8 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Request, ad
 		req.Repeated = len(req.Subscribe) - len(added)
 		s.resent(req.Subscribe)
 	} else {
-		s.tell(room)
-		req.Versions = maps.Clone(s.told)
+		s.announce(room)
+		req.Versions = maps.Clone(s.announced)
 		if len(added) == 1 && added[0] == resource.Wildcard {
 			req.Subscribe = nil // a wildcard alone is sent without names, as every server understands it
 		}
@@ -275,9 +275,9 @@ func (s *deltaNames) repeat(names []string, room *int) []string {
 // all members of a named collection.
 func (s *deltaNames) resent(names []string) {
 	for _, name := range names {
-		delete(s.told, name)
+		delete(s.announced, name)
 		if isCollection(name) {
-			clear(s.told)
+			clear(s.announced)
 		}
 	}
 }
@@ -305,7 +305,7 @@ func (s *deltaNames) retake() {
 func (s *deltaNames) received(resp *Response, now time.Time) {
 	a := answer{nonce: resp.Nonce, reject: resp.Reject}
 	if resp.Reject != "" {
-		a.run = s.rejections.met(resp, now)
+		a.run = s.rejections.reject(resp, now)
 		a.until = a.run.until
 	}
 	s.answers = append(s.answers, a)
@@ -313,21 +313,21 @@ func (s *deltaNames) received(resp *Response, now time.Time) {
 		s.answers = slices.Clone(s.answers[extra:])
 	}
 	for _, a := range resp.Accepted {
-		if v, ok := s.told[a.Name]; ok && v == a.Version && !a.Heartbeat && s.replayed.IsZero() {
+		if v, ok := s.announced[a.Name]; ok && v == a.Version && !a.Heartbeat && s.replayed.IsZero() {
 			s.replayed = now.Add(s.replay)
 		}
-		delete(s.told, a.Name)
-		s.parted.take(a.Name)
+		delete(s.announced, a.Name)
+		s.former.take(a.Name)
 		s.hold(a)
 	}
 	for _, name := range resp.Rejected {
-		delete(s.told, name)
+		delete(s.announced, name)
 	}
 	for _, name := range resp.Removed {
 		s.forget(name)
-		s.parted.take(name)
+		s.former.take(name)
 	}
-	if len(s.told) == 0 {
+	if len(s.announced) == 0 {
 		s.replayed = time.Time{}
 	}
 }
@@ -353,12 +353,12 @@ func (s *deltaNames) needsNames() bool { return true }
 // reset clears the state of a stream that has ended.
 func (s *deltaNames) reset() {
 	s.dropped = make(map[string]struct{})
-	s.parted, s.lingering, s.ended = parted{}, nil, false
+	s.former, s.lingering, s.ended = formerMembers{}, nil, false
 	s.overdue.reset()
 	s.retake()
 	if len(s.names) == 0 {
 		s.names, s.retaken = make(map[string]struct{}), make(map[string]struct{})
 	}
 	s.fresh = maps.Clone(s.names)
-	s.asked, s.legacy, s.answers, s.told, s.replayed = false, false, nil, nil, time.Time{}
+	s.asked, s.legacy, s.answers, s.announced, s.replayed = false, false, nil, nil, time.Time{}
 }

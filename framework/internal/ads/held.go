@@ -13,7 +13,7 @@ import (
 
 func (s *deltaNames) forget(name string) {
 	s.drop(name)
-	delete(s.told, name)
+	delete(s.announced, name)
 }
 
 // drop records that a resource is no longer held.
@@ -48,11 +48,11 @@ func (s *deltaNames) hold(a Accepted) {
 func (s *deltaNames) renew() {
 	clear(s.held)
 	clear(s.aliased)
-	clear(s.told)
+	clear(s.announced)
 }
 
-// settle drops a resource that is no longer subscribed to, and reports whether it did.
-func (s *deltaNames) settle(name string) bool {
+// dropUncovered drops a resource that is no longer subscribed to, and reports whether it did.
+func (s *deltaNames) dropUncovered(name string) bool {
 	h, ok := s.held[name]
 	if !ok || s.covered(h) {
 		return false
@@ -77,18 +77,18 @@ func (s *deltaNames) collected(name string) bool {
 	return ok && s.has(glob.String())
 }
 
-// tell selects the versions for a stream's first request. The server resends the resources for
+// announce selects the versions for a stream's first request. The server resends the resources for
 // which there is no room.
-func (s *deltaNames) tell(room int) {
+func (s *deltaNames) announce(room int) {
 	if len(s.held) == 0 {
 		return
 	}
-	s.told = make(map[string]string, len(s.held))
+	s.announced = make(map[string]string, len(s.held))
 	for name, h := range s.held {
 		if room -= len(name) + len(h.Version); room < 0 {
 			return
 		}
-		s.told[name] = h.Version
+		s.announced[name] = h.Version
 	}
 }
 
@@ -96,11 +96,11 @@ func (s *deltaNames) stale(now time.Time) []string {
 	if s.replayed.IsZero() || now.Before(s.replayed) {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(s.told))
+	names := slices.Sorted(maps.Keys(s.announced))
 	for _, name := range names {
 		s.drop(name)
 	}
-	s.told, s.replayed = nil, time.Time{}
+	s.announced, s.replayed = nil, time.Time{}
 	return names
 }
 
@@ -138,23 +138,23 @@ func (s *deltaNames) endLingering() {
 	for name := range s.lingering {
 		if !s.collected(name) {
 			s.unlinger(name)
-			s.parted.take(name)
+			s.former.take(name)
 			s.dropped[name] = struct{}{}
 		}
 	}
 }
 
-// maxParted bounds the names in a [parted]. Those that it does not take are unsubscribed
+// maxFormerMembers bounds the names in a [formerMembers]. Those that it does not take are unsubscribed
 // from once they are overdue.
-const maxParted = 1 << 18
+const maxFormerMembers = 1 << 18
 
-// A parted has the names of former members of collections that have ended. The server may
+// formerMembers has the names of former members of collections that have ended. The server may
 // remember that it sent them, and sends one again only after it was unsubscribed from.
 // There can be as many as a collection has members, and few of them are ever asked for. So
 // it keeps hashes. If two names have the same hash, which hardly happens, a request
 // unsubscribes from a name that the server did not send, or a name is found to be overdue
 // first.
-type parted struct {
+type formerMembers struct {
 	seed   maphash.Seed
 	hashes map[hash]struct{}
 }
@@ -163,23 +163,23 @@ type parted struct {
 // memory.
 type hash [8]byte
 
-func (p *parted) of(name string) (h hash) {
+func (p *formerMembers) of(name string) (h hash) {
 	binary.NativeEndian.PutUint64(h[:], maphash.String(p.seed, name))
 	return h
 }
 
 // add adds a name. The set has room for so many more, if it was empty.
-func (p *parted) add(name string, room int) {
+func (p *formerMembers) add(name string, room int) {
 	if len(p.hashes) == 0 { // a map that grows takes more memory
-		p.seed, p.hashes = maphash.MakeSeed(), make(map[hash]struct{}, min(room, maxParted))
+		p.seed, p.hashes = maphash.MakeSeed(), make(map[hash]struct{}, min(room, maxFormerMembers))
 	}
-	if len(p.hashes) < maxParted {
+	if len(p.hashes) < maxFormerMembers {
 		p.hashes[p.of(name)] = struct{}{}
 	}
 }
 
 // take removes a name, and reports whether it was there.
-func (p *parted) take(name string) bool {
+func (p *formerMembers) take(name string) bool {
 	if len(p.hashes) == 0 {
 		return false
 	}

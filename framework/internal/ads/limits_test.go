@@ -127,7 +127,7 @@ func TestUnansweredNamesLeaveNothing(t *testing.T) {
 		r.one("wait 1s", subscribe("cluster", name))
 		r.one("wait 1s", unsubscribe("cluster", name))
 	}
-	if n := len(r.m.of(clusters).(*sotwNames).doubts.left); n > 20 {
+	if n := len(r.m.of(clusters).(*sotwNames).pending.left); n > 20 {
 		t.Errorf("the machine remembers %d of 1,000 dropped names, want those of the last 20 s at most", n)
 	}
 }
@@ -286,9 +286,9 @@ func TestToldVersionsAreBounded(t *testing.T) {
 		for _, name := range []string{"aaa", "bbb", "ccc"} {
 			s.held[name] = Accepted{Name: name, Version: "vv"}
 		}
-		s.tell(room)
-		if len(s.told) != want {
-			t.Errorf("room for %d bytes: %v, want %d versions", room, s.told, want)
+		s.announce(room)
+		if len(s.announced) != want {
+			t.Errorf("room for %d bytes: %v, want %d versions", room, s.announced, want)
 		}
 	}
 }
@@ -296,7 +296,7 @@ func TestToldVersionsAreBounded(t *testing.T) {
 func TestPartedNamesAreFewBytes(t *testing.T) {
 	const names, most = 200_000, 16
 	list := numbered("name-%d", names)
-	var p parted
+	var p formerMembers
 	before := heap()
 	for _, name := range list {
 		p.add(name, names)
@@ -315,12 +315,12 @@ func TestPartedNamesAreFewBytes(t *testing.T) {
 }
 
 func TestPartedNamesAreBounded(t *testing.T) {
-	var p parted
-	for i := range maxParted + 10 {
+	var p formerMembers
+	for i := range maxFormerMembers + 10 {
 		p.add(fmt.Sprint(i), 1<<40)
 	}
-	if len(p.hashes) != maxParted {
-		t.Errorf("the set has %d names; want %d", len(p.hashes), maxParted)
+	if len(p.hashes) != maxFormerMembers {
+		t.Errorf("the set has %d names; want %d", len(p.hashes), maxFormerMembers)
 	}
 }
 
@@ -328,7 +328,7 @@ func TestPartedNamesAreBounded(t *testing.T) {
 func TestDoubtsAreBounded(t *testing.T) {
 	never := func(string) bool { return false }
 	for responses, crossed := range map[int]bool{0: false, 1: true, maxCrossing: true, maxCrossing + 1: false} {
-		d := newDoubts()
+		d := newPendingDrops()
 		d.drop("a")
 		for range responses {
 			d.received(&Response{}, never)
@@ -338,7 +338,7 @@ func TestDoubtsAreBounded(t *testing.T) {
 		}
 	}
 	for name, most := range map[string]int{"a": maxAnew, resource.Wildcard: 1} {
-		d := newDoubts()
+		d := newPendingDrops()
 		d.taken[name] = 0
 		for i := range most {
 			if !d.again(name) {

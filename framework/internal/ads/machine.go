@@ -12,9 +12,9 @@ import (
 // which is a connectivity failure by gRFC A57.
 var errSilent = errors.New("the control plane closed the stream without any response")
 
-// maxSettle is the limit of the time that a stream must be up after others that ended without a
+// maxStability is the limit of the time that a stream must be up after others that ended without a
 // response.
-const maxSettle = 30 * time.Second
+const maxStability = 30 * time.Second
 
 type streamState int
 
@@ -47,9 +47,9 @@ type Machine struct {
 	unwanted time.Time // since when nothing is wanted on this stream; zero while something is
 	released bool      // Release came since the last Tick
 
-	// settle is how long a stream must be up. It is longer than the configured time after a stream
+	// stability is how long a stream must be up. It is longer than the configured time after a stream
 	// that was up for that time and ended without a response.
-	settle time.Duration
+	stability time.Duration
 
 	ready Ready
 }
@@ -89,7 +89,7 @@ type names interface {
 // New returns a machine without subscriptions.
 func New(config Config) *Machine {
 	config = config.withDefaults()
-	return &Machine{config: config, delta: config.Protocol != StateOfTheWorld, settle: config.Settle}
+	return &Machine{config: config, delta: config.Protocol != StateOfTheWorld, stability: config.StabilityPeriod}
 }
 
 // Delta reports whether the machine uses the incremental variant.
@@ -124,9 +124,9 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 			earliest(m.unwanted.Add(m.config.Linger))
 		}
 		if !m.healthy {
-			earliest(m.openedAt.Add(m.settle))
+			earliest(m.openedAt.Add(m.stability))
 		}
-		if m.doubted() {
+		if m.mayLackDelta() {
 			earliest(m.nodeSent.Add(m.config.Silence))
 		}
 		for _, s := range m.types {
@@ -166,15 +166,15 @@ func (m *Machine) newNames(t *resource.Descriptor) names {
 
 func (m *Machine) wanted() bool { return slices.ContainsFunc(m.types, names.wanted) }
 
-// doubted reports whether the server may still turn out not to support the delta protocol. A server
-// that has answered in it may well be silent after a reconnect, because it was told which resources
+// mayLackDelta reports whether the server may still turn out not to support the delta protocol. A server
+// that has answered in it may well be silent after a reconnect, because it knows which resources
 // are held.
-func (m *Machine) doubted() bool {
+func (m *Machine) mayLackDelta() bool {
 	return m.delta && m.config.Protocol == Auto && !m.proven && !m.nodeSent.IsZero()
 }
 
-// settleForStateOfTheWorld changes the protocol and keeps the wanted names.
-func (m *Machine) settleForStateOfTheWorld() {
+// useStateOfTheWorld changes the protocol and keeps the wanted names.
+func (m *Machine) useStateOfTheWorld() {
 	m.delta, m.config.Protocol = false, StateOfTheWorld
 	for i, old := range m.types {
 		m.types[i] = m.newNames(old.typ())
@@ -209,13 +209,13 @@ func (m *Machine) Tick(now time.Time) {
 			m.rest(false)
 			return
 		}
-		if m.doubted() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
-			m.settleForStateOfTheWorld()
+		if m.mayLackDelta() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
+			m.useStateOfTheWorld()
 			m.ready.StreamEnded = true
 			m.open()
 			return
 		}
-		if !m.healthy && !now.Before(m.openedAt.Add(m.settle)) {
+		if !m.healthy && !now.Before(m.openedAt.Add(m.stability)) {
 			m.setHealthy()
 		}
 		for _, s := range m.types {
@@ -251,7 +251,7 @@ func (m *Machine) rest(released bool) {
 	m.ready.Idle, m.ready.Released = true, released
 }
 
-// send sends one request if none is in flight. The types take turns.
+// send sends one request if none is in flight. The next type sends next time.
 func (m *Machine) send(now time.Time) {
 	if m.writing.Type != nil {
 		return
@@ -273,7 +273,7 @@ func (m *Machine) send(now time.Time) {
 
 // Received handles a response.
 func (m *Machine) Received(resp *Response, now time.Time) {
-	m.answered, m.proven, m.settle = true, true, m.config.Settle
+	m.answered, m.proven, m.stability = true, true, m.config.StabilityPeriod
 	m.requested(resp.Type)
 	if !m.healthy {
 		m.setHealthy()
@@ -314,14 +314,14 @@ func (m *Machine) Closed(err error, unimplemented bool, now time.Time) {
 		m.failures, err = 0, nil
 		m.retryAt = now.Add(m.config.Backoff.delay(1, m.config.Random))
 	case unimplemented && m.delta && m.config.Protocol == Auto:
-		m.settleForStateOfTheWorld()
+		m.useStateOfTheWorld()
 		err = nil
 	default:
 		if err == nil {
 			err = errSilent
 		}
 		if m.healthy { // Healthy came too early; the next stream must be up for longer
-			m.settle = max(m.settle, min(2*now.Sub(m.openedAt), maxSettle))
+			m.stability = max(m.stability, min(2*now.Sub(m.openedAt), maxStability))
 		}
 		m.failures++
 		m.retryAt = now.Add(m.config.Backoff.delay(m.failures, m.config.Random))

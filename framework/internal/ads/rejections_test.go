@@ -148,7 +148,7 @@ func TestChangeDuringAPauseReachesAServerThatRepeatsAtOnce(t *testing.T) {
 // A rejection with the given content and rejected resources, and the time that its NACK
 // waits.
 func (r *rejections) pause(now *time.Time, digest uint64, bad ...uint64) time.Duration {
-	u := r.met(&Response{Reject: "bad", Digest: digest, Bad: bad}, *now)
+	u := r.reject(&Response{Reject: "bad", Digest: digest, Bad: bad}, *now)
 	wait := max(u.until.Sub(*now), 0)
 	*now = now.Add(wait)
 	u.answered(*now)
@@ -239,11 +239,11 @@ func TestRunsAreLoggedSeldom(t *testing.T) {
 		{1, 1, false},
 	} {
 		r, start := newTestRejections(), time.Unix(1000, 0)
-		u := r.met(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0}}, start)
+		u := r.reject(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0}}, start)
 		if u.answered(start) {
 			t.Error("the first rejection is not logged")
 		}
-		u = r.met(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0, c.bad}}, start)
+		u = r.reject(&Response{Reject: "bad", Digest: 1, Bad: []uint64{0, c.bad}}, start)
 		if quiet := u.answered(start.Add(c.after)); quiet != c.quiet {
 			t.Errorf("%v later, with resource %d: quiet = %v, want %v", c.after, c.bad, quiet, c.quiet)
 		}
@@ -255,11 +255,11 @@ func TestSameContentDuringAPauseDoesNotProlongIt(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)
 	r.pause(&now, 1, 42)
 	ev := &Response{Reject: "bad", Digest: 1, Bad: []uint64{42}}
-	until := r.met(ev, now).until
-	if u := r.met(ev, now.Add(50*ms)); !u.until.Equal(until) || u.repeats != 1 {
+	until := r.reject(ev, now).until
+	if u := r.reject(ev, now.Add(50*ms)); !u.until.Equal(until) || u.repeats != 1 {
 		t.Errorf("the NACK waits until %v, want %v", u.until, until)
 	}
-	if u := r.met(ev, until); !u.until.Equal(until.Add(200*ms)) || u.repeats != 2 {
+	if u := r.reject(ev, until); !u.until.Equal(until.Add(200*ms)) || u.repeats != 2 {
 		t.Errorf("after the pause, the NACK waits until %v, want 200 ms more", u.until)
 	}
 }
@@ -269,13 +269,13 @@ func TestEarlyNackDoesNotProlongThePause(t *testing.T) {
 	r, now := newTestRejections(), time.Unix(0, 0)
 	ev := &Response{Reject: "bad", Digest: 1, Bad: []uint64{42}}
 	r.pause(&now, 1, 42)
-	r.met(ev, now).answered(now)
-	if u := r.met(ev, now); u.repeats != 1 || !u.until.Equal(now.Add(100*ms)) {
+	r.reject(ev, now).answered(now)
+	if u := r.reject(ev, now); u.repeats != 1 || !u.until.Equal(now.Add(100*ms)) {
 		t.Errorf("after an early NACK: %d repeats, waits for %v; want 1, 100 ms", u.repeats, u.until.Sub(now))
 	}
 	u := r.runs[0]
 	u.answered(u.until)
-	if u = r.met(ev, u.until); u.repeats != 2 {
+	if u = r.reject(ev, u.until); u.repeats != 2 {
 		t.Errorf("after a NACK in time: %d repeats, want 2", u.repeats)
 	}
 }
@@ -288,7 +288,7 @@ func TestContentThatUnitesTwoRuns(t *testing.T) {
 	now := start
 	reject := func(bad ...uint64) {
 		now = now.Add(ms)
-		u := r.met(&Response{Digest: uint64(len(bad))*10 + bad[0], Bad: bad}, now)
+		u := r.reject(&Response{Digest: uint64(len(bad))*10 + bad[0], Bad: bad}, now)
 		if u.until.After(now) {
 			now = u.until
 		}

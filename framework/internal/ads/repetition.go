@@ -125,14 +125,14 @@ type run struct {
 	spared   int       // contents that were answered at once because they differed
 	early    bool      // the last NACK left before its time
 
-	logged time.Time // when the last line was logged; zero: never
-	news   bool      // a rejected resource was not in that line
+	logged   time.Time // when the last line was logged; zero: never
+	unlogged bool      // a rejected resource was not in that line
 }
 
 func newRejections(c *Config) rejections { return rejections{backoff: c.Rejected, random: c.Random} }
 
-// met records that content is rejected, and returns its run. The NACK may be sent at until.
-func (r *rejections) met(resp *Response, now time.Time) (current *run) {
+// reject records that content is rejected, and returns its run. The NACK may be sent at until.
+func (r *rejections) reject(resp *Response, now time.Time) (current *run) {
 	// If the response belongs to several runs, the newest gets it each time. Its pause then grows.
 	i := len(r.runs) - 1
 	for i >= 0 && !r.runs[i].shares(resp) {
@@ -190,7 +190,7 @@ func (u *run) take(resp *Response) {
 	for _, b := range resp.Bad {
 		if _, known := u.bad[b]; !known && len(u.bad) < maxBad {
 			u.bad[b] = struct{}{}
-			u.news = true
+			u.unlogged = true
 		}
 	}
 }
@@ -198,8 +198,8 @@ func (u *run) take(resp *Response) {
 // answered records that the NACK is sent, and reports whether to omit the log line.
 func (u *run) answered(now time.Time) (quiet bool) {
 	u.sent, u.early = now, now.Before(u.until)
-	if quiet = now.Sub(u.logged) < quietFor && !u.news; !quiet {
-		u.logged, u.news = now, false
+	if quiet = now.Sub(u.logged) < quietFor && !u.unlogged; !quiet {
+		u.logged, u.unlogged = now, false
 	}
 	return quiet
 }

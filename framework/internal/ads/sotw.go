@@ -23,22 +23,22 @@ type sotwNames struct {
 	// dropped names were in a request on this stream and are no longer wanted, but no request
 	// without them was sent yet. A dropped name that is wanted again waits in retaken: the server
 	// resends a resource only after it has seen a request without it.
-	dropped map[string]struct{}
-	retaken map[string]struct{}
-	doubts  doubts
-	settled time.Time // when the doubts were last checked
-	ended   bool      // a collection was dropped on this stream
+	dropped     map[string]struct{}
+	retaken     map[string]struct{}
+	pending     pendingDrops
+	confirmedAt time.Time // when pending was last confirmed
+	ended       bool      // a collection was dropped on this stream
 
 	version string // last accepted; outlives streams
 	renewed bool   // the next stream begins without it
 	nonce   string // of the last response on this stream
 	before  string // nonce of the last response that was answered
 
-	asked  bool // a request of this type was sent on this stream
-	legacy bool // all of them subscribed to the wildcard, by having no names
-	ending ending
-	unsent int      // names that no request on this stream contained
-	list   []string // names as last sent; shared with requests, never written to
+	asked       bool // a request of this type was sent on this stream
+	legacy      bool // all of them subscribed to the wildcard, by having no names
+	wildcardEnd wildcardEnd
+	unsent      int      // names that no request on this stream contained
+	list        []string // names as last sent; shared with requests, never written to
 
 	owed       bool      // the last response waits for its ACK or NACK
 	reject     string    // not empty: it is a NACK
@@ -59,7 +59,7 @@ func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
 		at:         make(map[string]int),
 		dropped:    make(map[string]struct{}),
 		retaken:    make(map[string]struct{}),
-		doubts:     newDoubts(),
+		pending:    newPendingDrops(),
 		rejections: newRejections(c),
 		overtaken:  newOvertaken(),
 		overdue:    newOverdue(c),
@@ -80,7 +80,7 @@ func (s *sotwNames) add(name string) {
 		s.retaken[name] = struct{}{}
 		return
 	}
-	if s.doubts.take(name) && s.owed {
+	if s.pending.take(name) && s.owed {
 		s.retaken[name] = struct{}{} // the answer shows it dropped
 		return
 	}
@@ -91,7 +91,7 @@ func (s *sotwNames) add(name string) {
 }
 
 func (s *sotwNames) remove(name string) {
-	s.doubts.leave(name)
+	s.pending.leave(name)
 	s.overtaken.forget(name)
 	s.overdue.forget(name)
 	delete(s.retaken, name)
@@ -183,7 +183,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Request, add
 	if _, ended := s.dropped[resource.Wildcard]; ended && s.legacy {
 		// Another request without names would mean the wildcard again. So a request
 		// that names "*" goes first.
-		s.legacy, s.list, s.ending.spelled = false, []string{resource.Wildcard}, true
+		s.legacy, s.list, s.wildcardEnd.spelled = false, []string{resource.Wildcard}, true
 		return s.request(), nil
 	}
 	if s.changed() {
@@ -229,12 +229,12 @@ func (s *sotwNames) change(now time.Time, perName time.Duration) (added []string
 	// A wildcard alone is sent without names, as every server understands it.
 	only := len(s.names) == 1 && s.names[0] == resource.Wildcard
 	s.legacy = only && (s.legacy || !s.asked)
-	if len(s.dropped) > 0 && now.Sub(s.settled) >= overtakenFor {
-		s.settled = now
-		s.doubts.settle()
+	if len(s.dropped) > 0 && now.Sub(s.confirmedAt) >= overtakenFor {
+		s.confirmedAt = now
+		s.pending.confirm()
 	}
 	for name := range s.dropped {
-		s.doubts.drop(name)
+		s.pending.drop(name)
 	}
 	s.dropped = emptied(s.dropped)
 	s.retake()
@@ -253,7 +253,7 @@ func (s *sotwNames) part() {
 			s.unlist(name)
 			s.retaken[name] = struct{}{}
 			if !isCollection(name) { // a collection never arrives itself
-				s.doubts.taken[name] = 0
+				s.pending.taken[name] = 0
 			}
 		}
 	}
@@ -298,17 +298,17 @@ func (s *sotwNames) received(resp *Response, now time.Time) {
 		s.version = resp.Version
 		s.early = false // the ACK has the newest nonce and the changed list
 	} else {
-		s.run = s.rejections.met(resp, now)
+		s.run = s.rejections.reject(resp, now)
 		s.until = s.run.until
 	}
 	s.overtaken.received(resp, now)
-	for name := range s.doubts.received(resp, s.wasSent) {
-		if _, ok := s.at[name]; ok && s.doubts.again(name) {
+	for name := range s.pending.received(resp, s.wasSent) {
+		if _, ok := s.at[name]; ok && s.pending.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 		}
 	}
-	if _, wanted := s.at[resource.Wildcard]; s.ending.crossed(s.list) && !wanted {
+	if _, wanted := s.at[resource.Wildcard]; s.wildcardEnd.crossed(s.list) && !wanted {
 		s.legacy, s.dropped[resource.Wildcard] = true, struct{}{}
 	}
 }
@@ -320,10 +320,10 @@ func (s *sotwNames) received(resp *Response, now time.Time) {
 // a member of a collection that has ended. Then late drops it first.
 func (s *sotwNames) late(name string, now time.Time) {
 	if s.wasSent(name) {
-		if _, taken := s.doubts.taken[name]; s.ended && !taken && !isCollection(name) {
-			s.doubts.taken[name] = 0
+		if _, taken := s.pending.taken[name]; s.ended && !taken && !isCollection(name) {
+			s.pending.taken[name] = 0
 		}
-		if _, taken := s.doubts.taken[name]; taken && s.doubts.again(name) {
+		if _, taken := s.pending.taken[name]; taken && s.pending.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 			s.overdue.add(name, now, true)
@@ -341,7 +341,7 @@ func (s *sotwNames) wasSent(name string) bool {
 	return ok && s.sent[i]
 }
 
-func (s *sotwNames) needsNames() bool { return len(s.doubts.taken) > 0 || len(s.overtaken.names) > 0 }
+func (s *sotwNames) needsNames() bool { return len(s.pending.taken) > 0 || len(s.overtaken.names) > 0 }
 
 // forget does nothing: versions belong to responses, and requests do not list held resources.
 func (s *sotwNames) forget(string) {}
@@ -359,7 +359,7 @@ func (s *sotwNames) stale(time.Time) []string { return nil }
 // reset clears the state of a stream that has ended. It replaces maps, because a cleared map keeps
 // its memory.
 func (s *sotwNames) reset() {
-	s.doubts = newDoubts()
+	s.pending = newPendingDrops()
 	s.owed, s.early, s.ended = false, false, false
 	s.overtaken = newOvertaken()
 	s.overdue.reset()
@@ -373,7 +373,7 @@ func (s *sotwNames) reset() {
 	}
 	s.unsent = len(s.names)
 	s.nonce, s.before, s.reject, s.until = "", "", "", time.Time{}
-	s.asked, s.legacy, s.list, s.ending = false, false, nil, ending{}
+	s.asked, s.legacy, s.list, s.wildcardEnd = false, false, nil, wildcardEnd{}
 	if len(s.names) == 0 || s.renewed {
 		s.version = "" // without resources there is no version
 	}

@@ -9,7 +9,7 @@ import (
 
 // collection returns the watched collection that contains a name: its glob, or, for an old-style
 // name, the wildcard.
-func (t *table) collection(name xdstp.Name) (*record, bool) {
+func (t *typeRecords) collection(name xdstp.Name) (*record, bool) {
 	if t.collections == 0 {
 		return nil, false
 	}
@@ -21,20 +21,20 @@ func (t *table) collection(name xdstp.Name) (*record, bool) {
 		}
 		key = glob.String()
 	}
-	c, ok := t.records[key]
+	c, ok := t.byName[key]
 	return c, ok && c.name != name
 }
 
 // gather adds the known resources as members when a collection is first watched.
 func (m *Machine) gather(c *record) {
-	for _, r := range c.table.records {
+	for _, r := range c.records.byName {
 		if (r.update != nil || r.state == Nacked) && c.contains(r.name) {
 			m.join(r, c)
 		}
 	}
 }
 
-// contains reports whether a collection contains a name, by the rules of table.collection.
+// contains reports whether a collection contains a name, by the rules of typeRecords.collection.
 func (r *record) contains(member xdstp.Name) bool {
 	if r.name.IsGlob() {
 		return r.name.Contains(member)
@@ -45,18 +45,18 @@ func (r *record) contains(member xdstp.Name) bool {
 // scatter ends all memberships when a collection is no longer watched.
 func (m *Machine) scatter(c *record) {
 	for _, r := range c.members() {
-		if r.rare.collection = nil; !r.watched() {
+		if r.extras.collection = nil; !r.watched() {
 			m.discard(r)
 		}
 	}
-	if c.rare != nil {
-		c.rare.members = nil
+	if c.extras != nil {
+		c.extras.members = nil
 	}
 }
 
 func (m *Machine) join(r, c *record) {
 	all := c.own()
-	r.own().collection, r.rare.member = c, len(all.members)
+	r.own().collection, r.extras.member = c, len(all.members)
 	all.members = append(all.members, r)
 }
 
@@ -66,11 +66,11 @@ func (m *Machine) leave(r *record, why error) {
 	if c == nil {
 		return
 	}
-	m.tellMember(r, resource.State{Err: why})
-	r.rare.collection = nil
-	all := c.rare
+	m.reportMember(r, resource.State{Err: why})
+	r.extras.collection = nil
+	all := c.extras
 	last := len(all.members) - 1
-	all.members[r.rare.member], all.members[last].rare.member = all.members[last], r.rare.member
+	all.members[r.extras.member], all.members[last].extras.member = all.members[last], r.extras.member
 	all.members[last] = nil
 	all.members = all.members[:last]
 	if !r.watched() {
@@ -86,13 +86,13 @@ func (m *Machine) introduce(c *record, w Watcher) {
 		return
 	}
 	for _, r := range c.members() {
-		if s := m.told(r); s.Known() {
+		if s := m.stateOf(r); s.Known() {
 			m.notify(cw, r.name, s)
 		}
 	}
 }
 
-func (m *Machine) tellMember(r *record, s resource.State) {
+func (m *Machine) reportMember(r *record, s resource.State) {
 	for w := range r.collection().watchers() {
 		if cw, ok := w.(CollectionWatcher); ok {
 			m.notify(cw, r.name, s)
@@ -103,28 +103,28 @@ func (m *Machine) tellMember(r *record, s resource.State) {
 // answered records that the control plane has answered the subscription to a collection.
 func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	c.timer = 0
-	m.heard(c)
-	news := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
+	m.clearOverdue(c)
+	changed := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
 	first := !c.usable() && state == Acked
 	c.become(state, err)
 	if err != nil {
 		c.failed = m.now.UnixNano()
 	}
 	if state == Acked {
-		c.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
+		c.from = uint8(m.choice.active) //nolint:gosec // below MaxServers
 	}
 	switch {
 	case first:
 		m.arrived = append(m.arrived, c) // its members come first
-	case news:
-		m.tell(c)
+	case changed:
+		m.report(c)
 	}
 }
 
 // arrive notifies the watchers of collections that became usable with the current response.
 func (m *Machine) arrive() {
 	for i, c := range m.arrived {
-		m.tell(c)
+		m.report(c)
 		m.arrived[i] = nil
 	}
 	m.arrived = m.arrived[:0]
@@ -155,12 +155,12 @@ const (
 // Wants reports whether a resource of a type is wanted. The response is any number that
 // distinguishes the responses in progress: the new members in one response count together.
 func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) Want {
-	t := m.table(typ)
+	t := m.recordsOf(typ)
 	key := name.String()
-	if _, ok := t.records[key]; ok || len(t.aliased[key]) > 0 {
+	if _, ok := t.byName[key]; ok || len(t.aliased[key]) > 0 {
 		return Wanted
 	}
-	if slices.ContainsFunc(aliases, func(a xdstp.Name) bool { _, ok := t.records[a.String()]; return ok }) {
+	if slices.ContainsFunc(aliases, func(a xdstp.Name) bool { _, ok := t.byName[a.String()]; return ok }) {
 		return Wanted
 	}
 	c, ok := t.collection(name)
@@ -180,4 +180,4 @@ func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xds
 
 // Generation returns a number that grows when the machine begins to want another resource of a
 // type.
-func (m *Machine) Generation(typ *resource.Descriptor) uint64 { return m.table(typ).generation }
+func (m *Machine) Generation(typ *resource.Descriptor) uint64 { return m.recordsOf(typ).generation }

@@ -25,7 +25,7 @@
 //
 // # Servers
 //
-// An authority has an ordered list of servers and uses one at a time (gRFC A71). Package fallback
+// An authority has an ordered list of servers and uses one at a time (gRFC A71). A serverChoice
 // decides which. When the authority falls back, it subscribes to all watched resources at the next
 // server. With the first response of an earlier server, it unsubscribes from the later ones.
 // Resources that only another server had must arrive from the server in use within the time of the

@@ -5,7 +5,6 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
-	"github.com/xdsforge/xdsforge/framework/internal/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -37,25 +36,25 @@ type Config struct {
 // loop. Only the shards may be read by other goroutines.
 type Machine struct {
 	config Config
-	tables []*table // by the type's index in the set
+	types  []*typeRecords // by the type's index in the set
 
-	choice  *fallback.Machine
+	choice  *serverChoice
 	down    []error // by server: the reason why it is unreachable; nil if it is reachable
 	watched int     // records that are subscribed to
 	// troubled means that a watcher was notified that no server is reachable, and not yet that this
 	// is over.
 	troubled bool
 
-	timers    timers
-	clock     clock     // of the timers
-	heardAt   time.Time // by that clock: the last response of the server in use
-	doubts    bool      // some record may be doubted
-	lifetimes lifetimes
-	responses uint32
-	version   *string   // the version of the last response
-	mentioned int       // records that the current response has mentioned
-	arrived   []*record // collections that became usable with the current response
-	now       time.Time // of the current event
+	timers      timers
+	clock       clock     // of the timers
+	respondedAt time.Time // by that clock: the last response of the server in use
+	unconfirmed bool      // some record may have an unconfirmed timeout
+	lifetimes   lifetimes
+	responses   uint32
+	version     *string   // the version of the last response
+	mentioned   int       // records that the current response has mentioned
+	arrived     []*record // collections that became usable with the current response
+	now         time.Time // of the current event
 
 	ready Ready
 }
@@ -68,12 +67,12 @@ func New(config Config) *Machine {
 	config.Servers = config.Servers[:min(len(config.Servers), MaxServers)]
 	m := &Machine{
 		config: config,
-		choice: fallback.New(len(config.Servers)),
+		choice: newServerChoice(len(config.Servers)),
 		down:   make([]error, len(config.Servers)),
 	}
 	for _, t := range config.Types.All() {
-		m.tables = append(m.tables, &table{
-			typ: t, shard: t.NewShard(), records: make(map[string]*record), aliased: make(map[string][]*record),
+		m.types = append(m.types, &typeRecords{
+			typ: t, shard: t.NewShard(), byName: make(map[string]*record), aliased: make(map[string][]*record),
 		})
 	}
 	return m
@@ -81,13 +80,13 @@ func New(config Config) *Machine {
 
 // Shard returns the cache of the type with the given index in the set. Any goroutine may call this
 // and read the shard.
-func (m *Machine) Shard(index int) resource.Shard { return m.tables[index].shard }
+func (m *Machine) Shard(index int) resource.Shard { return m.types[index].shard }
 
 // Active returns the position of the server in use. It returns false if there is none, because
 // nothing is watched.
 func (m *Machine) Active() (int, bool) {
-	i := m.choice.Active()
-	return i, i != fallback.None
+	i := m.choice.active
+	return i, i != noServer
 }
 
 // NextDeadline returns when the next Tick is due.
@@ -99,23 +98,25 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 		}
 		at, ok = m.clock.when(due), true
 	}
-	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].rare.expires.Before(at)) {
-		at, ok = m.lifetimes[0].rare.expires, true
+	if len(m.lifetimes) > 0 && (!ok || m.lifetimes[0].extras.expires.Before(at)) {
+		at, ok = m.lifetimes[0].extras.expires, true
 	}
 	return at, ok
 }
 
-func (m *Machine) table(t *resource.Descriptor) *table { return m.tables[m.config.Types.Index(t)] }
+func (m *Machine) recordsOf(t *resource.Descriptor) *typeRecords {
+	return m.types[m.config.Types.Index(t)]
+}
 
 // Watch adds a watcher of a resource, or a CollectionWatcher of a collection. The watcher is notified
 // of the known state at once. It returns the handle for Cancel.
 func (m *Machine) Watch(typ *resource.Descriptor, name xdstp.Name, w Watcher, now time.Time) Handle {
 	m.now = now
-	t := m.table(typ)
+	t := m.recordsOf(typ)
 	key := name.String()
-	r, ok := t.records[key]
+	r, ok := t.byName[key]
 	if !ok {
-		r = &record{table: t, name: name}
+		r = &record{records: t, name: name}
 		t.add(r)
 		t.generation++
 		if r.isCollection() {
@@ -129,9 +130,9 @@ func (m *Machine) Watch(typ *resource.Descriptor, name xdstp.Name, w Watcher, no
 		m.watched++
 		m.changeAll(ads.Subscribe, r)
 	}
-	m.choose(m.choice.Wanted(r.unknown()))
+	m.choose(m.choice.wanted(r.unknown()))
 	m.introduce(r, w)
-	if s := m.told(r); s.Known() {
+	if s := m.stateOf(r); s.Known() {
 		m.notify(w, xdstp.Name{}, s)
 	}
 	return Handle{r}
@@ -152,7 +153,7 @@ func (m *Machine) Cancel(h Handle, w Watcher, now time.Time) {
 	m.changeAll(ads.Unsubscribe, r)
 	r.asked, r.overdue = 0, false
 	if r.isCollection() {
-		r.table.collections--
+		r.records.collections--
 		m.scatter(r)
 	}
 	if r.collection() == nil {
@@ -163,14 +164,14 @@ func (m *Machine) Cancel(h Handle, w Watcher, now time.Time) {
 		r.err = &e
 	}
 	if m.watched == 0 {
-		m.choose(m.choice.Unwanted())
+		m.choose(m.choice.unwanted())
 	}
 }
 
 // changeAll emits a change at every server in use.
 func (m *Machine) changeAll(op ads.Op, r *record) {
 	for i := range m.config.Servers {
-		if m.choice.Used(i) {
+		if m.choice.used(i) {
 			m.change(i, op, r)
 		}
 	}
@@ -180,27 +181,27 @@ func (m *Machine) changeAll(op ads.Op, r *record) {
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
 	r.count()
-	if r.seen == m.responses {
-		m.mentioned-- // it counts the records of the table
+	if r.lastResponse == m.responses {
+		m.mentioned-- // it counts the records of the type
 	}
 	if r.update != nil {
 		m.unuse(r)
 	}
-	r.table.release(r, nil)
+	r.records.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
-	r.table.remove(r.name.String())
+	r.records.remove(r.name.String())
 }
 
-// told returns the state of a resource for watchers.
-func (m *Machine) told(r *record) resource.State {
+// stateOf returns the state of a resource for watchers.
+func (m *Machine) stateOf(r *record) resource.State {
 	s := resource.State{Update: r.update}
 	if r.update != nil || r.isCollection() && r.usable() {
 		s.Origin = origin(int(r.from))
 	}
 	if r.err != nil {
 		s.Err = r.err
-	} else if m.choice.Exhausted() {
-		s.Err = m.fault(r, resource.ErrTransport, m.down[m.choice.Active()])
+	} else if m.choice.exhausted() {
+		s.Err = m.fault(r, resource.ErrTransport, m.down[m.choice.active])
 		m.troubled = true
 	}
 	return s
@@ -214,21 +215,21 @@ func origin(server int) resource.Origin {
 	return resource.OriginFallback
 }
 
-func (m *Machine) tell(r *record) {
+func (m *Machine) report(r *record) {
 	if r.watched() {
-		s := m.told(r)
+		s := m.stateOf(r)
 		for w := range r.watchers() {
 			m.notify(w, xdstp.Name{}, s)
 		}
 	}
 	if r.collection() != nil {
-		m.tellMember(r, m.told(r))
+		m.reportMember(r, m.stateOf(r))
 	}
 }
 
 func (m *Machine) fault(r *record, kind, cause error) *resource.Error {
-	e := &resource.Error{Kind: kind, Type: r.table.typ.Name, Name: r.name, NodeID: m.config.NodeID, Err: cause}
-	if i := m.choice.Active(); i != fallback.None {
+	e := &resource.Error{Kind: kind, Type: r.records.typ.Name, Name: r.name, NodeID: m.config.NodeID, Err: cause}
+	if i := m.choice.active; i != noServer {
 		e.Server = m.config.Servers[i].URI()
 	}
 	return e
@@ -236,6 +237,6 @@ func (m *Machine) fault(r *record, kind, cause error) *resource.Error {
 
 // active reports whether the server in use has a feature.
 func (m *Machine) active(feature string) bool {
-	i := m.choice.Active()
-	return i != fallback.None && m.config.Servers[i].HasFeature(feature)
+	i := m.choice.active
+	return i != noServer && m.config.Servers[i].HasFeature(feature)
 }

@@ -144,18 +144,18 @@ func (r *Ready) Clear() {
 
 // change emits a change of a record's subscription at a server.
 func (m *Machine) change(server int, op ads.Op, r *record) {
-	m.ready.Changes = append(m.ready.Changes, Change{server, ads.Change{Op: op, Type: r.table.typ, Name: r.name.String()}})
+	m.ready.Changes = append(m.ready.Changes, Change{server, ads.Change{Op: op, Type: r.records.typ, Name: r.name.String()}})
 }
 
 // unuse emits the end of the use of a record's update.
 func (m *Machine) unuse(r *record) {
-	m.ready.Unused = append(m.ready.Unused, Resource{int(r.from), r.table.typ, r.update.Name()})
+	m.ready.Unused = append(m.ready.Unused, Resource{int(r.from), r.records.typ, r.update.Name()})
 }
 
 // forget is unuse for a resource that is still subscribed to: the stream forgets its version, too.
 func (m *Machine) forget(r *record) {
 	m.unuse(r)
-	m.ready.Changes = append(m.ready.Changes, Change{int(r.from), ads.Change{Op: ads.Forget, Type: r.table.typ, Name: r.update.Name().String()}})
+	m.ready.Changes = append(m.ready.Changes, Change{int(r.from), ads.Change{Op: ads.Forget, Type: r.records.typ, Name: r.update.Name().String()}})
 }
 
 func (m *Machine) notify(w Watcher, member xdstp.Name, s resource.State) {

@@ -31,22 +31,22 @@ func (s State) String() string {
 // A record is the state of one resource that is watched or is a member of a watched collection. The
 // record of such a collection itself never has an update.
 //
-// There is one for each resource, so records are small: fields that few records need are in rare.
+// There is one for each resource, so records are small: fields that few records need are in extras.
 // The fields for an unchanged resource come first, in one cache line.
 type record struct {
-	update  resource.Update // in use; nil when there is none
-	err     *resource.Error // the error of the state; nil when Acked or Requested
-	version *string         // of the last response with it; nil: there was none. Responses share theirs
-	table   *table
-	rare    *rare  // nil for most
-	seen    uint32 // the last response of the server in use that mentioned it
-	timer   uint32 // the armed does-not-exist timer; 0 when none is
-	state   State
-	from    uint8 // the server of the update
-	gone    bool  // the machine has discarded it
-	overdue bool  // it was requested from the server in use again, without an answer
-	doubted bool  // DoesNotExist by the timer alone, while the server was and is silent
-	counted uint8 // the position among the table's counts, plus one; 0: none
+	update       resource.Update // in use; nil when there is none
+	err          *resource.Error // the error of the state; nil when Acked or Requested
+	version      *string         // of the last response with it; nil: there was none. Responses share theirs
+	records      *typeRecords
+	extras       *extras // nil for most
+	lastResponse uint32  // the last response of the server in use that mentioned it
+	timer        uint32  // the armed does-not-exist timer; 0 when none is
+	state        State
+	from         uint8 // the server of the update
+	gone         bool  // the machine has discarded it
+	overdue      bool  // it was requested from the server in use again, without an answer
+	unconfirmed  bool  // DoesNotExist by the timer alone, while the server was and is silent
+	counted      uint8 // the position among the type's counts, plus one; 0: none
 
 	name    xdstp.Name
 	asked   uint64  // servers, by bit, on whose stream it has been requested
@@ -55,10 +55,10 @@ type record struct {
 	failed  int64   // when the last error occurred, likewise
 }
 
-// rare holds the fields that few records need.
-type rare struct {
-	watchers []Watcher       // all, if there were several; in arbitrary order
-	places   map[Watcher]int // in watchers; nil while they are few
+// extras holds the fields that few records need.
+type extras struct {
+	watchers  []Watcher       // all, if there were several; in arbitrary order
+	positions map[Watcher]int // in watchers; nil while they are few
 
 	collection *record   // that contains it
 	member     int       // its index among the members
@@ -69,35 +69,35 @@ type rare struct {
 	rejected   string // the last rejected version
 	rejectedAt time.Time
 
-	expires time.Time // the end of its time to live; zero: never
-	place   int       // in the queue of expiring ones, plus one
+	expires  time.Time // the end of its time to live; zero: never
+	position int       // in the queue of expiring ones, plus one
 }
 
 // collection returns the collection that contains the record, or nil.
 func (r *record) collection() *record {
-	if r.rare == nil {
+	if r.extras == nil {
 		return nil
 	}
-	return r.rare.collection
+	return r.extras.collection
 }
 
 // members returns the members of a collection.
 func (r *record) members() []*record {
-	if r.rare == nil {
+	if r.extras == nil {
 		return nil
 	}
-	return r.rare.members
+	return r.extras.members
 }
 
 // expires reports whether the update has a time to live.
-func (r *record) expires() bool { return r.rare != nil && !r.rare.expires.IsZero() }
+func (r *record) expires() bool { return r.extras != nil && !r.extras.expires.IsZero() }
 
-// own returns the rare fields of the record, for changes.
-func (r *record) own() *rare {
-	if r.rare == nil {
-		r.rare = new(rare)
+// own returns the extras of the record, for changes.
+func (r *record) own() *extras {
+	if r.extras == nil {
+		r.extras = new(extras)
 	}
-	return r.rare
+	return r.extras
 }
 
 // isCollection reports whether the record is one of a wildcard or a glob.
@@ -113,11 +113,11 @@ func (r *record) usable() bool {
 // expired timer does not count if the control plane was silent all the time, because it may have
 // failed before.
 func (r *record) unknown() bool {
-	return r.update == nil && (r.state == Requested || r.state == Timeout || r.state == DoesNotExist && r.doubted)
+	return r.update == nil && (r.state == Requested || r.state == Timeout || r.state == DoesNotExist && r.unconfirmed)
 }
 
 // isStray reports whether the record is a member that only another server had.
-func (r *record) isStray() bool { return r.collection() != nil && !r.watched() && r.seen == 0 }
+func (r *record) isStray() bool { return r.collection() != nil && !r.watched() && r.lastResponse == 0 }
 
 // askedOf reports whether the resource has been requested on the stream of a server, by its name or
 // as a member.
@@ -137,11 +137,11 @@ func (r *record) lastVersion() string {
 	return *r.version
 }
 
-// A table holds the records of one type, and the shard that others read.
-type table struct {
-	typ     *resource.Descriptor
-	shard   resource.Shard
-	records map[string]*record // by canonical name
+// typeRecords holds the records of one type, and the shard that others read.
+type typeRecords struct {
+	typ    *resource.Descriptor
+	shard  resource.Shard
+	byName map[string]*record // by canonical name
 	// aliased are the records whose update has another name than the record, by the name of the
 	// update.
 	aliased     map[string][]*record
@@ -156,28 +156,28 @@ type table struct {
 const fewRecords = 1 << 10
 
 // add adds a new record.
-func (t *table) add(r *record) {
-	t.records[r.name.String()] = r
+func (t *typeRecords) add(r *record) {
+	t.byName[r.name.String()] = r
 	r.count()
 }
 
 // remove removes a record. Maps never shrink, so it replaces the map when far fewer records are
 // left.
-func (t *table) remove(key string) {
-	t.most = max(t.most, len(t.records))
-	delete(t.records, key)
-	if t.most < fewRecords || len(t.records) > t.most/4 {
+func (t *typeRecords) remove(key string) {
+	t.most = max(t.most, len(t.byName))
+	delete(t.byName, key)
+	if t.most < fewRecords || len(t.byName) > t.most/4 {
 		return
 	}
-	records := make(map[string]*record, len(t.records))
-	maps.Copy(records, t.records)
-	t.records, t.most = records, len(records)
+	records := make(map[string]*record, len(t.byName))
+	maps.Copy(records, t.byName)
+	t.byName, t.most = records, len(records)
 }
 
 // named calls f with the records under which a resource is watched: that of its name, and those of
 // its aliases.
-func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
-	if r, ok := t.records[name.String()]; ok {
+func (t *typeRecords) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
+	if r, ok := t.byName[name.String()]; ok {
 		f(r)
 	}
 	for _, r := range slices.Clone(t.aliased[name.String()]) {
@@ -186,14 +186,14 @@ func (t *table) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
 		}
 	}
 	for _, a := range aliases {
-		if r, ok := t.records[a.String()]; ok && a != name {
+		if r, ok := t.byName[a.String()]; ok && a != name {
 			f(r)
 		}
 	}
 }
 
 // use takes an update into use.
-func (t *table) use(r *record, u resource.Update) {
+func (t *typeRecords) use(r *record, u resource.Update) {
 	t.release(r, u)
 	r.update = u
 	r.count()
@@ -209,7 +209,7 @@ func (t *table) use(r *record, u resource.Update) {
 
 // release ends the use of the update before another one, which may be nil. The caller counts the
 // record.
-func (t *table) release(r *record, next resource.Update) {
+func (t *typeRecords) release(r *record, next resource.Update) {
 	if r.update == nil {
 		return
 	}
@@ -225,7 +225,7 @@ func (t *table) release(r *record, next resource.Update) {
 	if next != nil && next.Name() == old || len(t.aliased[key]) > 0 {
 		return
 	}
-	if same, ok := t.records[key]; ok && same.update != nil {
+	if same, ok := t.byName[key]; ok && same.update != nil {
 		return
 	}
 	t.shard.Delete(old)
@@ -235,15 +235,17 @@ func (t *table) release(r *record, next resource.Update) {
 const fewWatchers = 32
 
 // watched reports whether the record has watchers.
-func (r *record) watched() bool { return r.watcher != nil || r.rare != nil && len(r.rare.watchers) > 0 }
+func (r *record) watched() bool {
+	return r.watcher != nil || r.extras != nil && len(r.extras.watchers) > 0
+}
 
 // watchers yields the watchers of the record. They must not change meanwhile.
 func (r *record) watchers() iter.Seq[Watcher] {
 	return func(yield func(Watcher) bool) {
 		if r.watcher != nil {
 			yield(r.watcher)
-		} else if r.rare != nil {
-			slices.Values(r.rare.watchers)(yield)
+		} else if r.extras != nil {
+			slices.Values(r.extras.watchers)(yield)
 		}
 	}
 }
@@ -259,12 +261,12 @@ func (r *record) addWatcher(w Watcher) {
 	}
 	x.watchers = append(x.watchers, w)
 	switch n := len(x.watchers); {
-	case x.places != nil:
-		x.places[w] = n - 1
+	case x.positions != nil:
+		x.positions[w] = n - 1
 	case n > fewWatchers:
-		x.places = make(map[Watcher]int, n)
+		x.positions = make(map[Watcher]int, n)
 		for i, w := range x.watchers {
-			x.places[w] = i
+			x.positions[w] = i
 		}
 	}
 }
@@ -274,12 +276,12 @@ func (r *record) removeWatcher(w Watcher) {
 		r.watcher = nil
 		return
 	}
-	if r.rare == nil {
+	if r.extras == nil {
 		return
 	}
-	x := r.rare
-	i, ok := x.places[w]
-	if x.places == nil {
+	x := r.extras
+	i, ok := x.positions[w]
+	if x.positions == nil {
 		i = slices.Index(x.watchers, w)
 		ok = i >= 0
 	}
@@ -287,9 +289,9 @@ func (r *record) removeWatcher(w Watcher) {
 		return
 	}
 	last := len(x.watchers) - 1
-	if x.places != nil {
-		x.places[x.watchers[last]] = i
-		delete(x.places, w)
+	if x.positions != nil {
+		x.positions[x.watchers[last]] = i
+		delete(x.positions, w)
 	}
 	x.watchers[i], x.watchers[last] = x.watchers[last], nil
 	x.watchers = x.watchers[:last]

@@ -37,23 +37,23 @@ const (
 func (m *Machine) Received(resp *Response, now time.Time) {
 	m.now = now
 	m.down[resp.Server] = nil
-	before := m.choice.Active()
-	d, counts := m.choice.Responded(resp.Server)
+	before := m.choice.active
+	d, counts := m.choice.responded(resp.Server)
 	m.choose(d)
 	if !counts {
 		return
 	}
-	if m.choice.Active() != before {
+	if m.choice.active != before {
 		m.switched()
 	}
-	m.trust()
+	m.confirmTimeouts()
 	m.relieve()
-	t := m.table(resp.Type)
+	t := m.recordsOf(resp.Type)
 	m.responses++
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	if c, ok := t.records[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 {
+	if c, ok := t.byName[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 {
 		m.answered(c, Acked, nil)
 	}
 	m.mentioned = 0
@@ -61,10 +61,10 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 	for i := range resp.Results {
 		m.result(t, &resp.Results[i])
 	}
-	if resp.Type.Complete && !resp.Partial && m.mentioned < len(t.records) {
-		for _, r := range t.records {
-			sent := r.seen != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
-			if r.seen != m.responses && sent && r.state != ReceivedError {
+	if resp.Type.Complete && !resp.Partial && m.mentioned < len(t.byName) {
+		for _, r := range t.byName {
+			sent := r.lastResponse != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
+			if r.lastResponse != m.responses && sent && r.state != ReceivedError {
 				m.remove(r, errAbsent)
 			}
 		}
@@ -73,8 +73,8 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 }
 
 // unchanged skips resources whose update is in use without errors.
-func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
-	active := m.choice.Active()
+func (m *Machine) unchanged(t *typeRecords, list []Unchanged, version string) {
+	active := m.choice.active
 	shared := m.shared(version)
 	for i := range list {
 		u := &list[i]
@@ -83,11 +83,11 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 		case r == nil || r.gone || r.update != u.Update:
 			// Its record is unknown, or another resource is there.
 			res := Result{Name: u.Update.Name(), Update: u.Update, Version: version}
-			if r == nil || r.table == t || r.gone {
+			if r == nil || r.records == t || r.gone {
 				m.result(t, &res)
 				u.Record = res.Record
 			}
-		case r.table != t:
+		case r.records != t:
 		case r.err != nil || r.timer != 0 || int(r.from) != active || r.expires() || len(t.aliased) > 0:
 			m.result(t, &Result{Name: u.Update.Name(), Update: u.Update, Version: version})
 		default:
@@ -102,22 +102,22 @@ func (m *Machine) unchanged(t *table, list []Unchanged, version string) {
 
 // mention records that the current response contains the resource.
 func (m *Machine) mention(r *record) {
-	if r.seen != m.responses {
-		r.seen = m.responses
+	if r.lastResponse != m.responses {
+		r.lastResponse = m.responses
 		m.mentioned++
 	}
 }
 
-func (m *Machine) result(t *table, res *Result) {
+func (m *Machine) result(t *typeRecords, res *Result) {
 	c, isMember := t.collection(res.Name)
 	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil {
 		if c.name.IsGlob() {
 			m.answered(c, Acked, nil)
 		}
-		if r, ok := t.records[res.Name.String()]; !ok && len(c.members()) >= m.config.MaxMembers {
+		if r, ok := t.byName[res.Name.String()]; !ok && len(c.members()) >= m.config.MaxMembers {
 			return
 		} else if !ok {
-			r = &record{table: t, name: res.Name}
+			r = &record{records: t, name: res.Name}
 			t.add(r)
 			m.join(r, c)
 		} else if r.collection() == nil {
@@ -126,7 +126,7 @@ func (m *Machine) result(t *table, res *Result) {
 	}
 	t.named(res.Name, res.Aliases, func(r *record) {
 		m.mention(r)
-		m.heard(r)
+		m.clearOverdue(r)
 		if r.name == res.Name {
 			res.Record = Handle{r}
 		}
@@ -141,7 +141,7 @@ func (m *Machine) result(t *table, res *Result) {
 		case res.Heartbeat:
 			m.beat(r, *res)
 		case res.Err != nil:
-			r.own().rejected, r.rare.rejectedAt = res.Version, m.now
+			r.own().rejected, r.extras.rejectedAt = res.Version, m.now
 			m.reject(r, res.Err)
 		default:
 			m.accept(r, *res)
@@ -154,26 +154,26 @@ func (m *Machine) result(t *table, res *Result) {
 func (m *Machine) accept(r *record, res Result) {
 	u := res.Update
 	r.timer = 0
-	news := r.update != u || r.err != nil
-	if r.update != nil && int(r.from) != m.choice.Active() {
-		moved := origin(int(r.from)) != origin(m.choice.Active())
+	changed := r.update != u || r.err != nil
+	if r.update != nil && int(r.from) != m.choice.active {
+		moved := origin(int(r.from)) != origin(m.choice.active)
 		m.forget(r)
-		if same, ok := r.table.shard.(interface {
+		if same, ok := r.records.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
-			news = moved || !same.Equal(r.update, u)
+			changed = moved || !same.Equal(r.update, u)
 		}
 	}
 	r.become(Acked, nil)
-	r.from = uint8(m.choice.Active()) //nolint:gosec // below MaxServers
+	r.from = uint8(m.choice.active) //nolint:gosec // below MaxServers
 	r.version = m.shared(res.Version)
 	if r.update != u {
 		r.updated = m.now.UnixNano()
-		r.table.use(r, u)
+		r.records.use(r, u)
 	}
 	m.live(r, res.TTL)
-	if news {
-		m.tell(r)
+	if changed {
+		m.report(r)
 	}
 }
 
@@ -198,7 +198,7 @@ func (m *Machine) live(r *record, ttl time.Duration) {
 // beat handles a heartbeat. It refers to the version in use, or has no effect. A heartbeat for an
 // expired resource means that the resource still exists: the machine requests it again.
 func (m *Machine) beat(r *record, res Result) {
-	i := m.choice.Active()
+	i := m.choice.active
 	switch {
 	case r.update != nil && (res.Version == r.lastVersion() || res.Version == ""):
 		m.live(r, res.TTL)
@@ -275,24 +275,24 @@ func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 
 // setError sets an error and notifies watchers, unless it is a duplicate.
 func (m *Machine) setError(r *record, state State, err *resource.Error) {
-	r.timer, r.doubted = 0, false
+	r.timer, r.unconfirmed = 0, false
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
 	r.become(state, err)
 	r.failed = m.now.UnixNano()
 	if !known {
-		m.tell(r)
+		m.report(r)
 	}
 }
 
 // Stale reports that a server no longer has the resources, although it did not say so.
 func (m *Machine) Stale(server int, names ads.Names, now time.Time) {
 	m.now = now
-	if server != m.choice.Active() {
+	if server != m.choice.active {
 		return
 	}
-	t := m.table(names.Type)
+	t := m.recordsOf(names.Type)
 	for _, name := range names.Names {
-		if r, ok := t.records[name]; ok {
+		if r, ok := t.byName[name]; ok {
 			m.remove(r, errStale)
 		}
 		for _, r := range slices.Clone(t.aliased[name]) {

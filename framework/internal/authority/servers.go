@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
-	"github.com/xdsforge/xdsforge/framework/internal/fallback"
 	"github.com/xdsforge/xdsforge/framework/resource"
 
 	"github.com/xdsforge/xdsforge/internal/feature"
@@ -13,17 +12,17 @@ import (
 
 // choose carries out a choice of servers. It skips at once a server that is known to be
 // unreachable.
-func (m *Machine) choose(d fallback.Decision) {
-	for _, i := range d.Drop {
+func (m *Machine) choose(d decision) {
+	for _, i := range d.drop {
 		m.eachWatched(func(r *record) {
 			r.asked &^= 1 << i
 			m.change(i, ads.Unsubscribe, r)
 		})
-		if m.choice.Active() != fallback.None { // else nothing is watched, perhaps only briefly
+		if m.choice.active != noServer { // else nothing is watched, perhaps only briefly
 			m.ready.Changes = append(m.ready.Changes, Change{i, ads.Change{Op: ads.Release}})
 		}
 	}
-	for _, i := range d.Use {
+	for _, i := range d.use {
 		if i > 0 {
 			m.ready.Changes = append(m.ready.Changes, Change{i - 1, ads.Change{Op: ads.Renew}})
 		}
@@ -32,14 +31,14 @@ func (m *Machine) choose(d fallback.Decision) {
 			m.change(i, ads.Subscribe, r)
 		})
 		if m.down[i] != nil {
-			m.choose(m.choice.Failed(i, m.anyUnknown()))
+			m.choose(m.choice.failed(i, m.anyUnknown()))
 		}
 	}
 }
 
 func (m *Machine) eachWatched(f func(*record)) {
-	for _, t := range m.tables {
-		for _, r := range t.records {
+	for _, t := range m.types {
+		for _, r := range t.byName {
 			if r.watched() {
 				f(r)
 			}
@@ -49,8 +48,8 @@ func (m *Machine) eachWatched(f func(*record)) {
 
 // anyUnknown reports whether something is watched about which no server has sent anything.
 func (m *Machine) anyUnknown() bool {
-	for _, t := range m.tables {
-		for _, r := range t.records {
+	for _, t := range m.types {
+		for _, r := range t.byName {
 			if r.watched() && r.unknown() {
 				return true
 			}
@@ -65,17 +64,17 @@ func (m *Machine) anyUnknown() bool {
 // will not send that update again.
 func (m *Machine) switched() {
 	m.restart()
-	m.heardAt = time.Time{}
-	i := m.choice.Active()
-	for _, t := range m.tables {
-		for _, r := range t.records {
-			r.seen, r.overdue = 0, false
+	m.respondedAt = time.Time{}
+	i := m.choice.active
+	for _, t := range m.types {
+		for _, r := range t.byName {
+			r.lastResponse, r.overdue = 0, false
 			if r.askedOf(i) {
 				m.await(r)
 			}
 			if r.err != nil && r.update != nil && int(r.from) == i {
 				r.become(Acked, nil)
-				m.tell(r)
+				m.report(r)
 			}
 		}
 	}
@@ -84,7 +83,7 @@ func (m *Machine) switched() {
 // await starts the timer of a resource at the server in use. A resource that it already sent needs
 // none.
 func (m *Machine) await(r *record) {
-	i := m.choice.Active()
+	i := m.choice.active
 	sent := r.update != nil && int(r.from) == i
 	answered := r.update == nil && r.state != Requested && r.state != Timeout
 	if sent || answered || r.timer != 0 {
@@ -104,15 +103,15 @@ func (m *Machine) wait() time.Duration {
 // Requested reports that a request with the names was sent on the current stream of a server.
 func (m *Machine) Requested(server int, names ads.Names, now time.Time) {
 	m.now = now
-	t := m.table(names.Type)
+	t := m.recordsOf(names.Type)
 	m.timers.reserve(len(names.Names))
 	for _, name := range names.Names {
-		r, ok := t.records[name]
+		r, ok := t.byName[name]
 		if !ok || !r.watched() {
 			continue
 		}
 		r.asked |= 1 << server
-		if server != m.choice.Active() {
+		if server != m.choice.active {
 			continue
 		}
 		m.await(r)
@@ -140,7 +139,7 @@ func (m *Machine) Tick(now time.Time) {
 		}
 		m.timedOut(t)
 	}
-	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].rare.expires) {
+	for len(m.lifetimes) > 0 && !m.now.Before(m.lifetimes[0].extras.expires) {
 		m.expire(m.lifetimes[0])
 	}
 }
@@ -150,15 +149,15 @@ func (m *Machine) Tick(now time.Time) {
 func (m *Machine) late(r *record) {
 	if r.watched() && !r.overdue {
 		r.overdue = true
-		m.change(m.choice.Active(), ads.Repeat, r)
+		m.change(m.choice.active, ads.Repeat, r)
 	}
 }
 
-// heard records that the server in use has mentioned a resource.
-func (m *Machine) heard(r *record) {
+// clearOverdue records that the server in use has mentioned a resource.
+func (m *Machine) clearOverdue(r *record) {
 	if r.overdue {
 		r.overdue = false
-		m.change(m.choice.Active(), ads.Answered, r)
+		m.change(m.choice.active, ads.Answered, r)
 	}
 }
 
@@ -167,7 +166,7 @@ func (m *Machine) timedOut(t timer) {
 	r := t.record
 	r.timer = 0
 	if r.isCollection() || r.name.IsCollection() {
-		m.ready.Unanswered = append(m.ready.Unanswered, Resource{m.choice.Active(), r.table.typ, r.name})
+		m.ready.Unanswered = append(m.ready.Unanswered, Resource{m.choice.active, r.records.typ, r.name})
 	}
 	switch {
 	case m.active(feature.ResourceTimerIsTransientError):
@@ -176,22 +175,22 @@ func (m *Machine) timedOut(t timer) {
 		m.remove(r, errNotHere)
 	default:
 		m.setError(r, DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer))
-		if m.heardAt.Before(t.at.Add(-t.wait)) {
-			r.doubted, m.doubts = true, true
+		if m.respondedAt.Before(t.at.Add(-t.wait)) {
+			r.unconfirmed, m.unconfirmed = true, true
 		}
 	}
 }
 
-// trust confirms all doubted timeouts: the server is alive, and has not sent the resources in time.
-func (m *Machine) trust() {
-	m.heardAt = m.clock.read(m.now)
-	if !m.doubts {
+// confirmTimeouts confirms all unconfirmed timeouts: the server is alive, and has not sent the resources in time.
+func (m *Machine) confirmTimeouts() {
+	m.respondedAt = m.clock.read(m.now)
+	if !m.unconfirmed {
 		return
 	}
-	m.doubts = false
-	for _, t := range m.tables {
-		for _, r := range t.records {
-			r.doubted = false
+	m.unconfirmed = false
+	for _, t := range m.types {
+		for _, r := range t.byName {
+			r.unconfirmed = false
 		}
 	}
 }
@@ -201,7 +200,7 @@ func (m *Machine) trust() {
 // errors.Is holds nor are the texts equal.
 func (m *Machine) StreamEnded(server int, err error, now time.Time) {
 	m.now = now
-	active := server == m.choice.Active()
+	active := server == m.choice.active
 	m.eachWatched(func(r *record) {
 		r.asked &^= 1 << server
 		r.overdue = r.overdue && !active
@@ -214,15 +213,15 @@ func (m *Machine) StreamEnded(server int, err error, now time.Time) {
 	}
 	old := m.down[server]
 	m.down[server] = err
-	if !m.choice.Used(server) {
+	if !m.choice.used(server) {
 		return
 	}
-	before := m.choice.Active()
-	m.choose(m.choice.Failed(server, m.anyUnknown()))
-	after := m.choice.Active()
+	before := m.choice.active
+	m.choose(m.choice.failed(server, m.anyUnknown()))
+	after := m.choice.active
 	known := server == after && before == after && old != nil && alike(err, old)
-	if m.choice.Exhausted() && (server == after || before != after) && !known {
-		m.tellUndisturbed(func(*record) bool { return true })
+	if m.choice.exhausted() && (server == after || before != after) && !known {
+		m.reportUndisturbed(func(*record) bool { return true })
 	}
 }
 
@@ -233,7 +232,7 @@ func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
 // whether the server is reachable.
 func (m *Machine) Idle(server int) {
 	m.down[server] = nil
-	m.choice.Healthy(server)
+	m.choice.healthy(server)
 }
 
 // Healthy reports that a server is reachable.
@@ -243,28 +242,28 @@ func (m *Machine) Healthy(server int, now time.Time) {
 		return
 	}
 	m.down[server] = nil
-	m.choice.Healthy(server)
-	if server == m.choice.Active() {
+	m.choice.healthy(server)
+	if server == m.choice.active {
 		m.relieve()
 	}
 }
 
 // relieve ends the report that no server is reachable.
 func (m *Machine) relieve() {
-	if !m.troubled || m.choice.Exhausted() {
+	if !m.troubled || m.choice.exhausted() {
 		return
 	}
 	m.troubled = false
-	m.tellUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
+	m.reportUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
 }
 
-// tellUndisturbed notifies the watchers of those resources without a data error. A data error
+// reportUndisturbed notifies the watchers of those resources without a data error. A data error
 // replaces a transport error.
-func (m *Machine) tellUndisturbed(which func(*record) bool) {
-	for _, t := range m.tables {
-		for _, r := range t.records {
+func (m *Machine) reportUndisturbed(which func(*record) bool) {
+	for _, t := range m.types {
+		for _, r := range t.byName {
 			if r.err == nil && which(r) {
-				m.tell(r)
+				m.report(r)
 			}
 		}
 	}
@@ -284,6 +283,6 @@ func (m *Machine) drop(r *record) {
 		return
 	}
 	m.forget(r)
-	r.table.release(r, nil)
+	r.records.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
 }

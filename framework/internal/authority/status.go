@@ -29,8 +29,8 @@ type Entry struct {
 // Entries yields the state of all records, in no particular order.
 func (m *Machine) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		for _, t := range m.tables {
-			for _, r := range t.records {
+		for _, t := range m.types {
+			for _, r := range t.byName {
 				if !yield(m.entry(r)) {
 					return
 				}
@@ -41,8 +41,8 @@ func (m *Machine) Entries() iter.Seq[Entry] {
 
 func (m *Machine) entry(r *record) Entry {
 	e := Entry{
-		Type: r.table.typ, Name: r.name, State: r.state, Update: r.update, Version: r.lastVersion(),
-		Err: m.told(r).Err, Collection: r.isCollection(), Watchers: slices.Collect(r.watchers()),
+		Type: r.records.typ, Name: r.name, State: r.state, Update: r.update, Version: r.lastVersion(),
+		Err: m.stateOf(r).Err, Collection: r.isCollection(), Watchers: slices.Collect(r.watchers()),
 	}
 	if r.updated != 0 {
 		e.Updated = time.Unix(0, r.updated)
@@ -50,7 +50,7 @@ func (m *Machine) entry(r *record) Entry {
 	if r.err != nil {
 		e.FailedAt = time.Unix(0, r.failed)
 	}
-	if x := r.rare; x != nil {
+	if x := r.extras; x != nil {
 		e.Expires, e.RejectedVersion, e.RejectedAt = x.expires, x.rejected, x.rejectedAt
 	}
 	return e
@@ -72,7 +72,7 @@ type counts [2 * (ReceivedError + 1)]int
 // wildcards and globs, which are not resources.
 func (m *Machine) Counts() iter.Seq[Count] {
 	return func(yield func(Count) bool) {
-		for _, t := range m.tables {
+		for _, t := range m.types {
 			for i, n := range t.counts {
 				c := Count{Type: t.typ, State: State(i / 2), Cached: i%2 == 1, Resources: n} //nolint:gosec // few states
 				if n != 0 && !yield(c) {
@@ -106,10 +106,10 @@ func (r *record) count() {
 		return
 	}
 	if r.counted > 0 {
-		r.table.counts[r.counted-1]--
+		r.records.counts[r.counted-1]--
 	}
 	if bucket > 0 {
-		r.table.counts[bucket-1]++
+		r.records.counts[bucket-1]++
 	}
 	r.counted = bucket
 }

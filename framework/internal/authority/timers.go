@@ -78,11 +78,11 @@ type lifetimes []*record
 
 // set changes when a record's update expires; zero: never.
 func (l *lifetimes) set(r *record, at time.Time) {
-	if at.IsZero() && r.rare == nil {
+	if at.IsZero() && r.extras == nil {
 		return
 	}
 	r.own().expires = at
-	switch i := r.rare.place - 1; {
+	switch i := r.extras.position - 1; {
 	case at.IsZero() && i >= 0:
 		heap.Remove(l, i)
 	case at.IsZero():
@@ -97,20 +97,20 @@ func (l *lifetimes) set(r *record, at time.Time) {
 func (l *lifetimes) Len() int { return len(*l) }
 
 // Less implements [heap.Interface].
-func (l *lifetimes) Less(i, j int) bool { return (*l)[i].rare.expires.Before((*l)[j].rare.expires) }
+func (l *lifetimes) Less(i, j int) bool { return (*l)[i].extras.expires.Before((*l)[j].extras.expires) }
 
 // Swap implements [heap.Interface].
 func (l *lifetimes) Swap(i, j int) {
 	s := *l
 	s[i], s[j] = s[j], s[i]
-	s[i].rare.place, s[j].rare.place = i+1, j+1
+	s[i].extras.position, s[j].extras.position = i+1, j+1
 }
 
 // Push implements [heap.Interface].
 func (l *lifetimes) Push(x any) {
 	r := x.(*record)
 	*l = append(*l, r)
-	r.rare.place = len(*l)
+	r.extras.position = len(*l)
 }
 
 // Pop implements [heap.Interface].
@@ -120,7 +120,7 @@ func (l *lifetimes) Pop() any {
 	r := s[last]
 	s[last] = nil
 	*l = s[:last]
-	r.rare.place = 0
+	r.extras.position = 0
 	return r
 }
 
@@ -172,14 +172,14 @@ func (m *Machine) restart() {
 // Pause reports that a server's response arrived, or began to arrive, at since, and that the client
 // still works on it. The does-not-exist timers pause. It must precede Requested and Tick of that time.
 func (m *Machine) Pause(server int, since time.Time) {
-	if server == m.choice.Active() {
+	if server == m.choice.active {
 		m.clock.stop(since)
 	}
 }
 
 // Resume reports that the client reads again. The timers continue with their remaining time.
 func (m *Machine) Resume(server int, now time.Time) {
-	if server == m.choice.Active() {
+	if server == m.choice.active {
 		m.clock.start(now)
 	}
 }

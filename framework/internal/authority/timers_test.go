@@ -52,15 +52,15 @@ func TestLifetimesEndInOrder(t *testing.T) {
 		for i := range all {
 			if r := &all[i]; r.expires() {
 				n++
-				if first.IsZero() || r.rare.expires.Before(first) {
-					first = r.rare.expires
+				if first.IsZero() || r.extras.expires.Before(first) {
+					first = r.extras.expires
 				}
 			}
 		}
-		if len(queue) != n || n > 0 && !queue[0].rare.expires.Equal(first) {
+		if len(queue) != n || n > 0 && !queue[0].extras.expires.Equal(first) {
 			t.Fatalf("%d of %d records in the queue, which does not begin with %v", len(queue), n, first)
 		}
-		if slices.ContainsFunc(queue, func(r *record) bool { return queue[r.rare.place-1] != r }) {
+		if slices.ContainsFunc(queue, func(r *record) bool { return queue[r.extras.position-1] != r }) {
 			t.Fatal("a record does not have its place")
 		}
 	}
