@@ -106,7 +106,7 @@ func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration,
 	var took time.Duration
 	for range 2 { // the first one compiles the tests' dependencies
 		begin := time.Now()
-		if _, err := output(ctx, e.copy, e.environment, "go", "test", "./"+dir); err != nil {
+		if _, err := output(ctx, e.copy, e.environment, "go", append([]string{"test", "./" + dir}, testFlags(dir)...)...); err != nil {
 			return nil, 0, fmt.Errorf("the tests fail without a mutant: %w", err)
 		}
 		took = time.Since(begin)
@@ -155,7 +155,8 @@ func (e *engine) unleash(ctx context.Context, dir string, environment []string, 
 		return nil, err
 	}
 	args = append([]string{"unleash", "--exclude-files=/", `--exclude-files=\.gen\.go$`, "--output=" + report}, args...)
-	if _, err := output(ctx, filepath.Join(e.copy, dir), slices.Concat(e.environment, environment), e.gremlins, args...); err != nil {
+	environment = slices.Concat(e.environment, environment, []string{flagsVariable + "=" + strings.Join(testFlags(dir), " ")})
+	if _, err := output(ctx, filepath.Join(e.copy, dir), environment, e.gremlins, args...); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(report)

@@ -26,6 +26,15 @@ func defaultPackages() []string {
 	}
 }
 
+// testFlags returns flags for the tests of a package. The tests run once for each mutant, so they
+// must take few seconds.
+func testFlags(dir string) []string {
+	if dir == "framework/client" {
+		return []string{"-model.sequences=300"} // with each temperament
+	}
+	return nil
+}
+
 // A plan holds the flags of a run.
 type plan struct {
 	gremlins   string // module path and version

@@ -333,6 +333,26 @@ func TestDoesNotBuild(t *testing.T) {
 	}
 }
 
+// TestShimPassesTestFlags expects the flags for the tests in commands that run them, and in no others.
+func TestShimPassesTestFlags(t *testing.T) {
+	t.Setenv(flagsVariable, " -a=1  -b")
+	said := filepath.Join(t.TempDir(), "said")
+	script := write(t, filepath.Join(t.TempDir(), "go"), "#!/bin/sh\necho \"$@\" >> "+said+"\n")
+	if err := os.Chmod(script, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(goVariable, script)
+	for _, args := range [][]string{{"test", "-failfast", "./p"}, {"list", "./p"}} {
+		if code := shim(args); code != 0 {
+			t.Errorf("shim(%q) = %d", args, code)
+		}
+	}
+	got, err := os.ReadFile(said)
+	if want := "test -failfast ./p -a=1 -b\nlist ./p\n"; err != nil || string(got) != want {
+		t.Errorf("the Go command ran with\n%s, %v; want\n%s", got, err, want)
+	}
+}
+
 // TestCopyTree expects the copy to leave out files that git ignores.
 func TestCopyTree(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()

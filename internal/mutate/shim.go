@@ -18,6 +18,8 @@ const (
 	// keepVariable holds a file for the coverage profile, keptVariable one that has it.
 	keepVariable = "MUTATE_KEEP_PROFILE"
 	keptVariable = "MUTATE_KEPT_PROFILE"
+	// flagsVariable holds flags for the tests, separated by spaces.
+	flagsVariable = "MUTATE_TEST_FLAGS"
 
 	// coverageTime is how long a kept profile takes to appear.
 	coverageTime = time.Second
@@ -34,6 +36,9 @@ func shim(args []string) int {
 	}
 	if kept := os.Getenv(keptVariable); profile != "" && kept != "" {
 		return exitCode(repeatCoverage(kept, profile))
+	}
+	if len(args) > 0 && args[0] == "test" {
+		args = append(slices.Clone(args), strings.Fields(os.Getenv(flagsVariable))...)
 	}
 	cmd := exec.Command(os.Getenv(goVariable), args...) //nolint:gosec // the Go command, which the parent has found
 	cmd.Env = withoutGit(os.Environ())
