@@ -22,9 +22,9 @@ func TestAggregateIsKept(t *testing.T) {
 		w.want("a configuration", all)
 		before := w.last.Clusters["y"].Update
 		release := w.watcher.Subscribe("y")
-		w.want("a turn without a change")
+		w.want("a traversal without a change")
 		release()
-		w.want("another turn without a change")
+		w.want("another traversal without a change")
 		w.set(cluster.Type().URL(), "y", new(clusterv3.Cluster), `name: "y" lb_policy: RING_HASH
 			cluster_type { typed_config { [type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig] { clusters: ["z"] } } }`)
 		w.want("the aggregate cluster changes, with the same leaves", all)

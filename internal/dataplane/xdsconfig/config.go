@@ -24,7 +24,7 @@ type Config struct {
 	// VirtualHost is the virtual host in Route for the channel's data-plane authority.
 	VirtualHost *route.VirtualHost
 	// Targets are the sorted names of the clusters that calls can be sent to: those of the virtual
-	// host's routes, and those that are held (see [Watcher.Subscribe]). All are in Clusters.
+	// host's routes, and those of [Watcher.Subscribe]. All are in Clusters.
 	Targets []string
 	// Plugins are the LB policies of the cluster specifier plugins that calls can be sent to. The
 	// keys are those of [PluginTarget].

@@ -12,36 +12,33 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
-// A dnsNode is the name of a LOGICAL_DNS cluster (A37). It is the resolver.ClientConn of gRPC's
-// resolver.
-type dnsNode struct {
-	mark
-	watcher *Watcher
-	target  string
-	done    chan struct{}
-	again   chan struct{} // has an element when the name must be resolved again
-
-	// Guarded by the Watcher's lock.
-	known      bool
-	localities []endpoint.Locality
-	err        error // the newest error
-	version    uint64
+// A dnsWatch is the watched name of a LOGICAL_DNS cluster (A37). It is the resolver.ClientConn of
+// gRPC's resolver.
+type dnsWatch struct {
+	state
+	watcher    *Watcher
+	target     string
+	done       chan struct{}
+	again      chan struct{}       // has an element when the name must be resolved again
+	localities []endpoint.Locality // guarded by the Watcher's lock
 }
 
-func (w *Watcher) meetName(target string) *dnsNode {
-	n, ok := w.nodes.names[target]
+// watchName finds or starts the watch of a DNS name.
+func (w *Watcher) watchName(target string) *dnsWatch {
+	n, ok := w.watches.names[target]
 	if !ok {
-		n = &dnsNode{watcher: w, target: target, done: make(chan struct{}), again: make(chan struct{}, 1)}
-		w.nodes.names[target] = n
+		n = &dnsWatch{watcher: w, target: target, done: make(chan struct{}), again: make(chan struct{}, 1)}
+		n.stop = func() { close(n.done) }
+		w.watches.names[target] = n
 		w.dns.Go(n.run)
 	}
-	n.seen = w.turn
+	n.reached = w.traversals
 	return n
 }
 
 // run runs the resolver. The resolver may call back within Build and Close, so run does not hold
 // the Watcher's lock.
-func (n *dnsNode) run() {
+func (n *dnsWatch) run() {
 	target := resolver.Target{URL: url.URL{Scheme: "dns", Path: "/" + n.target}}
 	r, err := n.watcher.options.DNS.Build(target, n, resolver.BuildOptions{DisableServiceConfig: true})
 	if err != nil {
@@ -59,9 +56,7 @@ func (n *dnsNode) run() {
 	}
 }
 
-func (n *dnsNode) stop() { close(n.done) }
-
-func (n *dnsNode) resolveNow() {
+func (n *dnsWatch) resolveNow() {
 	select {
 	case n.again <- struct{}{}:
 	default:
@@ -70,7 +65,7 @@ func (n *dnsNode) resolveNow() {
 
 // UpdateState implements [resolver.ClientConn]. All addresses become one endpoint with the name as
 // its hostname (A37, A61, A81).
-func (n *dnsNode) UpdateState(s resolver.State) error {
+func (n *dnsWatch) UpdateState(s resolver.State) error {
 	var addresses []string
 	for _, e := range s.Endpoints {
 		for _, a := range e.Addresses {
@@ -89,20 +84,20 @@ func (n *dnsNode) UpdateState(s resolver.State) error {
 	}
 	e := endpoint.New(addresses...)
 	e.Health, e.Hostname = endpoint.HealthHealthy, n.target
-	n.tell([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{e}}}, nil)
+	n.set([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{e}}}, nil)
 	return nil
 }
 
 // ReportError implements [resolver.ClientConn]. The last addresses stay in use.
-func (n *dnsNode) ReportError(err error) {
+func (n *dnsWatch) ReportError(err error) {
 	n.watcher.mu.Lock()
 	localities := n.localities
 	n.watcher.mu.Unlock()
-	n.tell(localities, fmt.Errorf("name %s: %w [node %s]",
+	n.set(localities, fmt.Errorf("name %s: %w [node %s]",
 		printable.Quote(n.target, printable.Short), printable.Error(err), n.watcher.options.NodeID))
 }
 
-func (n *dnsNode) tell(localities []endpoint.Locality, err error) {
+func (n *dnsWatch) set(localities []endpoint.Locality, err error) {
 	w := n.watcher
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,9 +108,9 @@ func (n *dnsNode) tell(localities []endpoint.Locality, err error) {
 }
 
 // NewAddress implements [resolver.ClientConn].
-func (n *dnsNode) NewAddress(addresses []resolver.Address) {
+func (n *dnsWatch) NewAddress(addresses []resolver.Address) {
 	_ = n.UpdateState(resolver.State{Addresses: addresses})
 }
 
 // ParseServiceConfig implements [resolver.ClientConn].
-func (*dnsNode) ParseServiceConfig(string) *serviceconfig.ParseResult { return nil }
+func (*dnsWatch) ParseServiceConfig(string) *serviceconfig.ParseResult { return nil }

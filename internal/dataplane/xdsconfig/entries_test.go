@@ -90,7 +90,7 @@ func TestAmbientTroubleIsToldOnce(t *testing.T) {
 			<-w.news
 		}
 		w.watcher.Subscribe("a")()
-		w.want("a turn without a change")
+		w.want("a traversal without a change")
 	})
 }
 

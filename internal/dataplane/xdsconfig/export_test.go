@@ -4,8 +4,8 @@ package xdsconfig
 func (w *Watcher) Closing() bool { return w.closing.Load() }
 
 // Visits counts the traversals, and the clusters that they visited.
-func (w *Watcher) Visits() (turns, visits uint64) {
+func (w *Watcher) Visits() (traversals, visits uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.turn, w.visits
+	return w.traversals, w.visits
 }

@@ -96,7 +96,7 @@ func TestLimitSparesHeldClusters(t *testing.T) {
 }
 
 // Routes that change before their clusters have arrived leave no subscription behind.
-func TestTurnsThatNeverCompleteLeaveNothing(t *testing.T) {
+func TestIncompleteTraversalsLeaveNothing(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
 		w.route(hosts("a"))
@@ -122,7 +122,7 @@ func TestTurnsThatNeverCompleteLeaveNothing(t *testing.T) {
 
 // Each traversal visits a cluster once, however deeply aggregates are nested and however often they
 // name it. A walk along each path would take 8 to the power of 15 steps.
-func TestEachTurnVisitsAClusterOnce(t *testing.T) {
+func TestEachTraversalVisitsAClusterOnce(t *testing.T) {
 	const levels, breadth = 15, 8
 	in(t, "", func(w *world) {
 		var all []string
@@ -142,9 +142,9 @@ func TestEachTurnVisitsAClusterOnce(t *testing.T) {
 		w.want("a leaf has not come")
 		check := func() {
 			w.t.Helper()
-			turns, visits := w.watcher.Visits()
-			if want := turns * uint64(len(all)+len(leaves)); turns < 2 || visits > want {
-				w.t.Errorf("%d visits in %d turns; want at most %d", visits, turns, want)
+			traversals, visits := w.watcher.Visits()
+			if want := traversals * uint64(len(all)+len(leaves)); traversals < 2 || visits > want {
+				w.t.Errorf("%d visits in %d traversals; want at most %d", visits, traversals, want)
 			}
 		}
 		check()

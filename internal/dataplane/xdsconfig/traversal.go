@@ -22,34 +22,34 @@ var (
 // errPending says that a needed resource is not known yet.
 var errPending = errors.New("xdsconfig: not known yet")
 
-// told has the last delivered configuration.
-type told struct {
-	config *Config
-	err    error
-	made   map[string]*made
+// A delivery is a delivered configuration.
+type delivery struct {
+	config  *Config
+	err     error
+	entries map[string]*entry
 }
 
-// A walk visits all resources that the target depends on, once. It holds the Watcher's lock.
-type walk struct {
+// A traversal visits all resources that the target depends on, once. It holds the Watcher's lock.
+type traversal struct {
 	*Watcher
-	config Config
-	made   map[string]*made
-	below  map[*clusterNode]*below // by aggregate
-	met    int                     // the number of clusters
-	leaves int                     // the number of leaves of all aggregates
-	err    error                   // a limit was exceeded
+	config    Config
+	entries   map[string]*entry
+	summaries map[*clusterWatch]*summary // by aggregate
+	clusters  int                        // the number of clusters
+	leaves    int                        // the number of leaves of all aggregates
+	err       error                      // a limit was exceeded
 }
 
-// walk visits everything, and starts and ends watches as needed. news is true if everything needed
-// is known and the configuration differs from the last one.
-func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // the error is a part of the news
+// traverse visits everything, and starts and ends watches as needed. It reports whether everything
+// needed is known and the configuration differs from the last one.
+func (w *Watcher) traverse() (c *Config, err error, changed bool) { //nolint:revive // the error is delivered
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
 		return nil, nil, false
 	}
-	w.turn++
-	x := &walk{Watcher: w, made: make(map[string]*made, len(w.told.made)), below: make(map[*clusterNode]*below)}
+	w.traversals++
+	x := &traversal{Watcher: w, entries: make(map[string]*entry, len(w.delivered.entries)), summaries: make(map[*clusterWatch]*summary)}
 	err = x.root()
 	complete := !errors.Is(err, errPending) && x.targets()
 	if w.closing.Load() {
@@ -62,21 +62,21 @@ func (w *Watcher) walk() (c *Config, err error, news bool) { //nolint:revive // 
 	if err = errors.Join(err, x.err); err != nil {
 		x.config.Listener, x.config.Route, x.config.VirtualHost = nil, nil, nil
 	}
-	next := told{&x.config, err, x.made}
-	if next.same(w.told) {
+	next := delivery{&x.config, err, x.entries}
+	if next.same(w.delivered) {
 		return nil, nil, false
 	}
-	x.config.Clusters = make(map[string]Cluster, len(x.made))
-	for name, m := range x.made {
-		x.config.Clusters[name] = m.Cluster
+	x.config.Clusters = make(map[string]Cluster, len(x.entries))
+	for name, e := range x.entries {
+		x.config.Clusters[name] = e.Cluster
 	}
-	w.told = next
+	w.delivered = next
 	return next.config, next.err, true
 }
 
 // root finds the virtual host. The error is the reason why there is none.
-func (w *walk) root() error {
-	l := meet(w.Watcher, w.nodes.listeners, listener.Type(), w.options.Listener)
+func (w *traversal) root() error {
+	l := watch(w.Watcher, w.watches.listeners, listener.Type(), w.options.Listener)
 	switch {
 	case !l.known:
 		return errPending
@@ -91,7 +91,7 @@ func (w *walk) root() error {
 	case listener.Inline:
 		w.config.Route, _ = r.Config.(*route.Update)
 	case listener.RDS:
-		n := meet(w.Watcher, w.nodes.routes, route.Type(), r.Name)
+		n := watch(w.Watcher, w.watches.routes, route.Type(), r.Name)
 		switch {
 		case !n.known:
 			return errPending
@@ -111,7 +111,7 @@ func (w *walk) root() error {
 }
 
 // invalid returns the error of a resource that this target cannot use.
-func (w *walk) invalid(u resource.Update, t resource.Type, rule string) error {
+func (w *traversal) invalid(u resource.Update, t resource.Type, rule string) error {
 	return &resource.Error{
 		Kind: resource.ErrInvalid, Type: t.Name(), Name: u.Name(), Server: u.Server().URI(),
 		NodeID: w.options.NodeID, Err: errors.New(rule),
@@ -119,13 +119,11 @@ func (w *walk) invalid(u resource.Update, t resource.Type, rule string) error {
 }
 
 // targets finds the clusters and plugins that calls can be sent to, and reports whether all of them
-// are known. Held clusters come first: calls in flight need them even if routes lead to more
-// clusters than the limit allows. Each turn uses the same order, so that the limit always cuts off
-// the same clusters.
-func (w *walk) targets() (complete bool) {
-	held := w.held()
-	complete = held.complete
-	names := held.names
+// are known. Clusters with subscriptions come first: calls in flight need them even if routes lead
+// to more clusters than the limit allows. Each traversal uses the same order, so that the limit
+// always cuts off the same clusters.
+func (w *traversal) targets() (complete bool) {
+	names, complete := w.subscriptions()
 	if h := w.config.VirtualHost; h != nil {
 		routed := make(map[string]bool)
 		known := true
@@ -138,55 +136,55 @@ func (w *walk) targets() (complete bool) {
 		}
 	}
 	if w.err != nil {
-		w.keepHeld(names)
+		w.keep(names)
 	}
 	w.config.Targets = slices.Sorted(maps.Keys(names))
 	return complete
 }
 
-// held has the known clusters that calls in flight need.
-type held struct {
-	names    map[string]bool
-	complete bool
-}
-
-func (w *walk) held() held {
-	h := held{make(map[string]bool, len(w.holds)), true}
-	for _, name := range slices.Sorted(maps.Keys(w.holds)) {
+// subscriptions returns the known clusters that calls in flight need.
+func (w *traversal) subscriptions() (names map[string]bool, complete bool) {
+	names, complete = make(map[string]bool, len(w.subscribed)), true
+	for _, name := range slices.Sorted(maps.Keys(w.subscribed)) {
 		if strings.HasPrefix(name, pluginPrefix) {
-			w.heldPlugin(name)
+			// Keep the last policy of a plugin that no route names any longer.
+			if w.delivered.config != nil {
+				if c, ok := w.delivered.config.Plugins[name]; ok {
+					w.addPlugin(name, c)
+				}
+			}
 			continue
 		}
 		// The configuration does not wait for a new name, unless it is the first.
-		switch _, known := w.told.made[name]; {
+		switch _, known := w.delivered.entries[name]; {
 		case w.cluster(name):
-			h.names[name] = true
-		case known || w.told.config == nil:
-			h.complete = false
+			names[name] = true
+		case known || w.delivered.config == nil:
+			complete = false
 		}
 	}
-	return h
+	return names, complete
 }
 
-// keepHeld drops the entries that calls in flight do not need.
-func (w *walk) keepHeld(names map[string]bool) {
-	kept := make(map[string]*made, len(names))
+// keep drops the entries of all clusters except those with the given names.
+func (w *traversal) keep(names map[string]bool) {
+	kept := make(map[string]*entry, len(names))
 	for name := range names {
-		m := w.made[name]
-		if m == nil {
+		e := w.entries[name]
+		if e == nil {
 			delete(names, name) // it was beyond the limit
 			continue
 		}
-		kept[name] = m
-		for _, leaf := range m.Leaves {
-			kept[leaf] = w.made[leaf]
+		kept[name] = e
+		for _, leaf := range e.Leaves {
+			kept[leaf] = w.entries[leaf]
 		}
 	}
-	w.made = kept
+	w.entries = kept
 }
 
 // routed adds the targets of a route, and reports whether all of them are known.
-func (w *walk) routed(r *route.Route, names map[string]bool) (complete bool) {
+func (w *traversal) routed(r *route.Route, names map[string]bool) (complete bool) {
 	if r.Ignored != "" {
 		return true
 	}
@@ -206,26 +204,16 @@ func (w *walk) routed(r *route.Route, names map[string]bool) (complete bool) {
 	return complete
 }
 
-// over reports whether the walk must end, because a limit is exceeded or the Watcher is being
+// over reports whether the traversal must end, because a limit is exceeded or the Watcher is being
 // closed.
-func (w *walk) over() bool { return w.err != nil || w.closing.Load() }
+func (w *traversal) over() bool { return w.err != nil || w.closing.Load() }
 
-func (w *walk) addPlugin(target string, c resource.LBConfig) {
+func (w *traversal) addPlugin(target string, c resource.LBConfig) {
 	if w.config.Plugins == nil {
 		w.config.Plugins = make(map[string]resource.LBConfig)
 	}
-	if _, there := w.config.Plugins[target]; !there {
+	if _, ok := w.config.Plugins[target]; !ok {
 		w.config.Plugins[target] = c
-	}
-}
-
-// heldPlugin keeps the last policy of a held plugin that no route names any longer.
-func (w *walk) heldPlugin(target string) {
-	if w.told.config == nil {
-		return
-	}
-	if c, ok := w.told.config.Plugins[target]; ok {
-		w.addPlugin(target, c)
 	}
 }
 
@@ -237,17 +225,18 @@ func discovery(u *cluster.Update) cluster.Discovery {
 }
 
 // same reports whether both would be delivered alike.
-func (t told) same(o told) bool {
+func (t delivery) same(o delivery) bool {
 	if t.config == nil || o.config == nil {
 		return false
 	}
 	a, b := t.config, o.config
 	return a.Listener == b.Listener && a.Route == b.Route && a.VirtualHost == b.VirtualHost &&
 		slices.Equal(a.Targets, b.Targets) && maps.Equal(a.Plugins, b.Plugins) &&
-		maps.Equal(t.made, o.made) && text(t.err) == text(o.err)
+		maps.Equal(t.entries, o.entries) && message(t.err) == message(o.err)
 }
 
-func text(err error) string {
+// message returns the text of an error, or "" for nil.
+func message(err error) string {
 	if err == nil {
 		return ""
 	}
