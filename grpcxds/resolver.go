@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
+	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -19,12 +20,12 @@ import (
 // builds another one later.
 type builder struct {
 	*source
-	logger  *slog.Logger
-	channel *routing.Channel
-	alone   bool // the channel has no interceptors
+	logger       *slog.Logger
+	interceptors *routing.Interceptors
+	resolverOnly bool // the channel does not have the interceptors
 
-	mu   sync.Mutex
-	busy bool // a resolver is open
+	mu    sync.Mutex
+	inUse bool // a resolver is open
 }
 
 // Scheme implements [resolver.Builder].
@@ -34,31 +35,31 @@ func (*builder) Scheme() string { return "xds" }
 func (b *builder) Build(t resolver.Target, cc resolver.ClientConn, o resolver.BuildOptions) (resolver.Resolver, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.busy {
+	if b.inUse {
 		return nil, routing.ErrInUse
 	}
 	r := &xdsResolver{builder: b, cc: cc}
 	if err := r.start(t, o); err != nil {
-		b.channel.Fail(err)
+		b.interceptors.Fail(err)
 		return nil, err
 	}
-	b.busy = true
+	b.inUse = true
 	return r, nil
 }
 
 // An xdsResolver delivers configurations to a channel.
 type xdsResolver struct {
 	*builder
-	cc       resolver.ClientConn
-	env      *opened // scope keeps it open
-	logger   *slog.Logger
-	scope    *environment.Scope
-	watcher  *xdsconfig.Watcher
-	settings routing.Settings
-	state    resolver.State // the common part of all configurations
-	told     bool           // the LB policy has received a configuration
-	latest   atomic.Pointer[lbtree.State]
-	table    *routing.Table // the table that calls use; nil: none
+	cc        resolver.ClientConn
+	env       *opened // scope keeps it open
+	logger    *slog.Logger
+	scope     *environment.Scope
+	watcher   *xdsconfig.Watcher
+	settings  routing.Settings
+	state     resolver.State // the common part of all configurations
+	delivered bool           // the LB policy has received a configuration
+	latest    atomic.Pointer[lbtree.State]
+	table     *routing.Table // the table that calls use; nil: none
 }
 
 func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err error) {
@@ -66,7 +67,7 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	if o.DisableServiceConfig {
 		return fmt.Errorf("grpcxds: target %q: grpc.WithDisableServiceConfig keeps the LB policy from being set", target)
 	}
-	r.state.ServiceConfig = r.cc.ParseServiceConfig(serviceConfig)
+	r.state.ServiceConfig = r.cc.ParseServiceConfig(clustermanager.ServiceConfig)
 	if err := r.state.ServiceConfig.Err; err != nil {
 		return fmt.Errorf("grpcxds: target %q: %w", target, err)
 	}
@@ -90,13 +91,13 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 		Listener: name.String(), Authority: o.Authority, NodeID: r.settings.NodeID, Deliver: r.deliver,
 		Servers: r.env.Config().ServersFor,
 	})
-	r.channel.Explain(func() error {
+	r.interceptors.Explain(func() error {
 		if err := r.watcher.Pending(); err != nil {
 			return fmt.Errorf("%s: %w", r.settings.Where, err)
 		}
 		return nil
 	})
-	r.channel.Bind(r.watcher)
+	r.interceptors.SetSubscriber(r.watcher)
 	r.watcher.Start()
 	return nil
 }
@@ -112,9 +113,9 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	case err != nil:
 		table = nil
 	case !table.IsFor(c): // otherwise only clusters changed
-		table = r.channel.Compile(c, r.settings)
+		table = r.interceptors.Compile(c, r.settings)
 	}
-	if err == nil || r.told {
+	if err == nil || r.delivered {
 		state := r.state
 		newest := r.policyState(c, table, err)
 		r.latest.Store(newest)
@@ -122,13 +123,13 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		if failed := r.cc.UpdateState(state); failed != nil {
 			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
-		r.told = true
+		r.delivered = true
 	}
 	if err != nil {
 		r.cc.ReportError(err)
 	}
 	if table == nil || table != r.table {
-		r.channel.Set(table, err)
+		r.interceptors.Set(table, err)
 	}
 	r.table = table
 }
@@ -138,12 +139,12 @@ func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err err
 	s := &lbtree.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
 		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger,
-		Connect: !r.told && !r.channel.Waiting(),
+		Connect: !r.delivered && !r.interceptors.Waiting(),
 	}
 	switch {
-	case r.alone && t != nil:
+	case r.resolverOnly && t != nil:
 		s.Route = t.Pick
-	case r.alone:
+	case r.resolverOnly:
 		s.Route = routing.Unroutable(err)
 	}
 	return s
@@ -155,11 +156,18 @@ func (r *xdsResolver) ResolveNow(resolver.ResolveNowOptions) { r.watcher.Resolve
 // Close implements [resolver.Resolver].
 func (r *xdsResolver) Close() {
 	r.watcher.Close()
-	r.channel.Bind(nil)
-	r.channel.Explain(nil)
-	r.channel.Set(nil, nil)
+	r.interceptors.SetSubscriber(nil)
+	r.interceptors.Explain(nil)
+	r.interceptors.Set(nil, nil)
 	_ = r.scope.Release() // closing a client cannot fail
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.busy = false
+	r.inUse = false
+}
+
+// gRPC's registry of LB policies may only be filled by init functions. This policy has a name of its own, so that a
+// program can use it beside gRPC's own xDS. The policies below it are built directly, or are registered by gRPC and
+// the program.
+func init() { //nolint:gochecknoinits // gRPC offers no other way
+	clustermanager.Register()
 }

@@ -133,7 +133,7 @@ func (e *opened) acquire(scope string) (*environment.Scope, error) {
 // shared is the state that the channels and servers of an Env share, in addition to xDS clients.
 type shared struct {
 	types     *resource.Set // the types of the Env, without extensions that cannot run
-	chains    *filterchain.Table
+	chains    *filterchain.Registry
 	providers *security.Providers
 	breakers  breaker.Set // of clusters (gRFC A32)
 }

@@ -1,3 +1,17 @@
+// Package environment has the core of [github.com/xdsforge/xdsforge.Env]: the state that the xDS
+// clients, gRPC channels and gRPC servers of a program share.
+//
+// # References
+//
+// An [Env] is open as long as something refers to it: the program, until it closes the Env, and
+// each [Scope]. The release of the last reference closes everything that the Env opened. A further
+// [Env.Retain] opens the Env again. An idle channel can therefore always use its Env again.
+//
+// # The process
+//
+// Envs without a transport and without private connections share one pool of connections, so that
+// equal server entries use one connection (gRFC A47). The pool closes with the last of these Envs.
+// [Default] finds the Env for a bootstrap by the bootstrap's content.
 package environment
 
 import (
@@ -9,6 +23,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 // An Env combines a bootstrap, types, connections and xDS clients. The mutex of the process guards
@@ -127,3 +142,54 @@ func (e *Env) Face(newFace func() any) any {
 	}
 	return e.face
 }
+
+// Settings holds the settings of package xdsforge's options.
+type Settings struct {
+	// Config is the bootstrap configuration. If nil, it comes from the environment variables.
+	Config *bootstrap.Config
+	// Register holds the functions that register types and extensions.
+	Register []func(resource.Registrar)
+	// Types is a frozen set that replaces Register and Profile.
+	Types *resource.Set
+	// Profile decides how strictly resources are validated. Nil means gRPC's profile.
+	Profile *resource.Profile
+	// Logger is the logger of the clients. Nil discards.
+	Logger *slog.Logger
+	// Transport reaches control planes. Nil means grpctransport.
+	Transport transport.Transport
+	// Private gives the Env its own connections, as Transport does.
+	Private bool
+	// ClientName is the name of the program's own clients.
+	ClientName string
+	// Client are further options of the xDS clients. The Env sets the pool and the logger.
+	Client client.Options
+}
+
+// private reports whether the Env has its own connections.
+func (s *Settings) private() bool { return s.Private || s.Transport != nil }
+
+// pool returns a new pool of connections for these settings.
+func (s *Settings) pool() *client.Pool {
+	return client.NewPool(s.Transport)
+}
+
+// WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is
+// an xdsforge.Option.
+func WithClient(set func(*client.Options)) func(*Settings) error {
+	return func(s *Settings) error {
+		set(&s.Client)
+		return nil
+	}
+}
+
+// A Base connects the struct that embeds it to an Env. Package xdsforge embeds it under an
+// unexported name, so that programs do not see it.
+type Base struct{ env *Env }
+
+// NewBase returns a Base of an Env.
+func NewBase(e *Env) Base { return Base{e} }
+
+func (b Base) core() *Env { return b.env }
+
+// Of returns the Env of a struct with a Base. It is nil for the zero Base.
+func Of(holder interface{ core() *Env }) *Env { return holder.core() }

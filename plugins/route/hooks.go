@@ -10,8 +10,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
-
-	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // validateProfile checks the message's own rules in profile Envoy.
@@ -80,8 +78,11 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 	return uint32(sum), v.Err()
 }
 
+// trustedServer is the bootstrap's server feature that lets a server rewrite authorities (A81).
+const trustedServer = "trusted_xds_server"
+
 // autoHostRewrite returns the route's setting if the server is trusted, and else false
 // (A81).
 func autoHostRewrite(dc *resource.DecodeContext, rewrite bool) (bool, error) { //nolint:unparam // the type of a hook
-	return rewrite && dc.Server != nil && dc.Server.HasFeature(feature.TrustedXDSServer), nil
+	return rewrite && dc.Server != nil && dc.Server.HasFeature(trustedServer), nil
 }

@@ -1,3 +1,9 @@
+// Package filterchain makes chains of interceptors from a configuration's HTTP filters (gRFC A39).
+//
+// A [Registry] has the known filters, and creates a chain for a list of filters. [Chain.Override] derives a chain for
+// a virtual host, from that a chain for a route, and from that a chain for a weighted cluster. A level without
+// overrides uses the same chain. All chains are created when a configuration is received. A call passes the chain of
+// its route, even if the route has no usable action. Such a call fails after the filters (gRFC A36).
 package filterchain
 
 import (
@@ -11,78 +17,165 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A ServerChain has the filters for a server's calls. It is immutable, and itself an interceptor. A nil ServerChain
-// lets every call pass.
-type ServerChain struct {
-	chain[httpfilter.ServerInterceptor]
+// A Registry has the filters that run. It is immutable.
+type Registry struct {
+	filters map[string]httpfilter.Filter // keyed by the message of the configuration
 }
 
-// A ClientChain has the filters for a client's calls. It is immutable, and itself an interceptor. A nil ClientChain
-// lets every call pass.
-type ClientChain struct {
-	chain[httpfilter.ClientInterceptor]
+// New creates a Registry. It returns an error if two filters read the same message, or if a filter lacks the half for one
+// of its sides. It reports all errors.
+func New(filters []httpfilter.Filter) (*Registry, error) {
+	r := &Registry{filters: make(map[string]httpfilter.Filter, len(filters))}
+	var errs []error
+	for _, f := range filters {
+		if err := check(f); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if _, twice := r.filters[f.Config]; twice {
+			errs = append(errs, fmt.Errorf("filterchain: the HTTP filter %s is there twice", f.Config))
+		}
+		r.filters[f.Config] = f
+	}
+	return r, errors.Join(errs...)
 }
+
+func check(f httpfilter.Filter) error {
+	switch {
+	case f.HTTPFilter == nil:
+		return errors.New("filterchain: a filter's HTTPFilter is nil; it says how the configuration is read")
+	case f.Terminal:
+		return nil
+	case f.Sides&resource.ServerSide != 0 && f.Server == nil:
+		return fmt.Errorf("filterchain: Filter.Server of %s is nil; its Sides say that it runs there", f.Config)
+	case f.Sides&resource.ClientSide != 0 && f.Client == nil:
+		return fmt.Errorf("filterchain: Filter.Client of %s is nil; its Sides say that it runs there", f.Config)
+	}
+	return nil
+}
+
+// Server creates the chain of a server's list of filters. The error names a filter that cannot run. Calls must fail
+// then.
+func (r *Registry) Server(list []listener.HTTPFilter) (*ServerChain, error) {
+	return build[httpfilter.ServerInterceptor, *httpfilter.ServerCall](r, list, "server", func(f httpfilter.Filter) maker[httpfilter.ServerInterceptor] { return f.Server })
+}
+
+// Client creates the chain of a client's list of filters. The error names a filter that cannot run. Calls must fail
+// then.
+func (r *Registry) Client(list []listener.HTTPFilter) (*ClientChain, error) {
+	return build[httpfilter.ClientInterceptor, *httpfilter.ClientCall](r, list, "client", func(f httpfilter.Filter) maker[httpfilter.ClientInterceptor] { return f.Client })
+}
+
+// build makes a chain without overrides. It leaves out skipped filters and ends at the
+// terminal filter. A disabled filter has no interceptor.
+func build[I interceptor[C], C any](r *Registry, list []listener.HTTPFilter, side string, half func(httpfilter.Filter) maker[I]) (*Chain[I, C], error) {
+	var links []link[I]
+	for _, l := range list {
+		if l.Skipped != "" {
+			continue
+		}
+		f, known := r.filters[l.Message]
+		if f.HTTPFilter != nil && f.Terminal {
+			break
+		}
+		if !known || half(f) == nil {
+			return nil, fmt.Errorf("filterchain: HTTP filter %s: %s cannot run on a %s",
+				printable.Quote(l.Name, printable.Short), printable.Text(l.Message, printable.Short), side)
+		}
+		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, create: half(f)})
+		if l.Disabled { // only an override can enable it
+			continue
+		}
+		if err := links[len(links)-1].prepare(nil); err != nil {
+			return nil, err
+		}
+	}
+	return newChain[I, C](links), nil
+}
+
+// A Chain has the filters of a list and their interceptors, for calls of type C. It is immutable, and itself an
+// interceptor. A nil Chain lets every call pass.
+type Chain[I interceptor[C], C any] struct {
+	links []link[I]
+	run   []interceptor[C] // the interceptors that are not nil
+}
+
+type (
+	// A ServerChain has the filters for a server's calls.
+	ServerChain = Chain[httpfilter.ServerInterceptor, *httpfilter.ServerCall]
+	// A ClientChain has the filters for a client's calls.
+	ClientChain = Chain[httpfilter.ClientInterceptor, *httpfilter.ClientCall]
+)
 
 var (
 	_ httpfilter.ServerInterceptor = (*ServerChain)(nil)
 	_ httpfilter.ClientInterceptor = (*ClientChain)(nil)
 )
 
-// Override derives a chain for a more specific level: a virtual host, or a route of the chain's virtual host. It
-// ignores overrides for filters that are not in the list (A39). It returns c itself if no override applies. The error
-// names an unusable override. Calls must fail then.
-func (c *ServerChain) Override(overrides map[string]route.FilterOverride) (*ServerChain, error) {
-	if c == nil || !c.overridden(overrides) {
-		return c, nil
+// An interceptor is an interceptor of either side.
+type interceptor[C any] interface {
+	Intercept(ctx context.Context, call C) (context.Context, error)
+}
+
+// A maker creates the interceptor for a configuration.
+type maker[I any] func(config, override any) (I, error)
+
+// A link is a filter of a list.
+type link[I any] struct {
+	name        string
+	filter      *resource.HTTPFilter
+	config      any
+	create      maker[I]
+	interceptor I
+}
+
+func newChain[I interceptor[C], C any](links []link[I]) *Chain[I, C] {
+	c := &Chain[I, C]{links: links, run: make([]interceptor[C], 0, len(links))}
+	for _, l := range links {
+		if any(l.interceptor) != nil {
+			c.run = append(c.run, l.interceptor)
+		}
 	}
-	o, err := c.override(overrides)
-	if err != nil {
-		return nil, err
-	}
-	return &ServerChain{o}, nil
+	return c
 }
 
 // Override derives a chain for a more specific level: a virtual host, a route of it, or a weighted cluster of the
 // route. It ignores overrides for filters that are not in the list (A39). It returns c itself if no override applies.
 // The error names an unusable override. Calls must fail then.
-func (c *ClientChain) Override(overrides map[string]route.FilterOverride) (*ClientChain, error) {
+func (c *Chain[I, C]) Override(overrides map[string]route.FilterOverride) (*Chain[I, C], error) {
 	if c == nil || !c.overridden(overrides) {
 		return c, nil
 	}
-	o, err := c.override(overrides)
-	if err != nil {
-		return nil, err
-	}
-	return &ClientChain{o}, nil
-}
-
-// Idle reports whether the chain has no interceptors.
-func (c *ServerChain) Idle() bool { return c == nil || len(c.run) == 0 }
-
-// Idle reports whether the chain has no interceptors.
-func (c *ClientChain) Idle() bool { return c == nil || len(c.run) == 0 }
-
-// Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses. The caller must call
-// call.Done at the end, whatever Intercept returns. Intercept itself does not allocate.
-func (c *ServerChain) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
-	if c == nil {
-		return ctx, nil
-	}
-	for _, i := range c.run {
-		var err error
-		if ctx, err = i.Intercept(ctx, call); err != nil {
-			return ctx, statusOf(err)
+	links := slices.Clone(c.links)
+	for i := range links {
+		if o, ok := overrides[links[i].name]; ok {
+			if err := links[i].prepare(&o); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return ctx, nil
+	return newChain[I, C](links), nil
 }
 
-// Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses or [httpfilter.ErrEnd].
-// The caller must call call.Done at the end, whatever Intercept returns. Intercept itself does not allocate.
-func (c *ClientChain) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
+// overridden reports whether there is an override for one of the filters.
+func (c *Chain[I, C]) overridden(overrides map[string]route.FilterOverride) bool {
+	return len(overrides) > 0 && slices.ContainsFunc(c.links, func(l link[I]) bool {
+		_, ok := overrides[l.name]
+		return ok
+	})
+}
+
+// Idle reports whether the chain has no interceptors.
+func (c *Chain[I, C]) Idle() bool { return c == nil || len(c.run) == 0 }
+
+// Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses, or
+// [httpfilter.ErrEnd] on the client's side. The caller must call call.Done at the end, whatever Intercept returns.
+// Intercept itself does not allocate.
+func (c *Chain[I, C]) Intercept(ctx context.Context, call C) (context.Context, error) {
 	if c == nil {
 		return ctx, nil
 	}
@@ -103,54 +196,6 @@ func statusOf(err error) error {
 	return status.FromContextError(err).Err()
 }
 
-// A maker makes the interceptor for a configuration.
-type maker[I any] func(config, override any) (I, error)
-
-// A chain has the filters of a list and their interceptors.
-type chain[I any] struct {
-	links []link[I]
-	run   []I // the interceptors that are not nil
-}
-
-// A link is a filter of a list.
-type link[I any] struct {
-	name        string
-	filter      *resource.HTTPFilter
-	config      any
-	make        maker[I]
-	interceptor I
-}
-
-func newChain[I any](links []link[I]) chain[I] {
-	c := chain[I]{links: links, run: make([]I, 0, len(links))}
-	for _, l := range links {
-		if any(l.interceptor) != nil {
-			c.run = append(c.run, l.interceptor)
-		}
-	}
-	return c
-}
-
-// overridden reports whether there is an override for one of the filters.
-func (c *chain[I]) overridden(overrides map[string]route.FilterOverride) bool {
-	return len(overrides) > 0 && slices.ContainsFunc(c.links, func(l link[I]) bool {
-		_, ok := overrides[l.name]
-		return ok
-	})
-}
-
-func (c *chain[I]) override(overrides map[string]route.FilterOverride) (chain[I], error) {
-	links := slices.Clone(c.links)
-	for i := range links {
-		if o, ok := overrides[links[i].name]; ok {
-			if err := links[i].prepare(&o); err != nil {
-				return chain[I]{}, err
-			}
-		}
-	}
-	return newChain(links), nil
-}
-
 // prepare makes the interceptor, with an override unless o is nil. A disabled override removes the interceptor, so
 // that calls skip the filter.
 func (l *link[I]) prepare(o *route.FilterOverride) error {
@@ -167,7 +212,7 @@ func (l *link[I]) prepare(o *route.FilterOverride) error {
 		}
 		config = o.Config
 	}
-	i, err := l.make(l.config, config)
+	i, err := l.create(l.config, config)
 	if err != nil {
 		return fmt.Errorf("filterchain: HTTP filter %s: %w", printable.Quote(l.name, printable.Short), printable.Error(err))
 	}

@@ -88,7 +88,7 @@ func filter(message string) httpfilter.Filter {
 	}
 }
 
-func table(t *testing.T) *filterchain.Table {
+func table(t *testing.T) *filterchain.Registry {
 	t.Helper()
 	f, err := filterchain.New([]httpfilter.Filter{
 		filter("a.A"), filter("a.B"),

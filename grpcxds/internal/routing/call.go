@@ -18,10 +18,12 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
+var errNoMessage = status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
+
 // A call is a call with a route. The function that begins it ends it.
 type call struct {
 	retry   *retry
-	ref     *ref
+	ref     *clusterRef
 	cancel  context.CancelFunc
 	filters *httpfilter.ClientCall
 }
@@ -40,7 +42,7 @@ func (c *call) end(err error) {
 
 // begin chooses the route and the cluster of a call, and runs the filters. An error is a gRPC
 // status or [httpfilter.ErrEnd]. The caller must end the call, also after an error.
-func (c *Channel) begin(ctx context.Context, method string, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
+func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
 	for {
 		s, err := c.ready(ctx, cc, opts)
 		if err != nil {
@@ -100,12 +102,12 @@ func (h *headers) get(ctx context.Context) route.Metadata {
 }
 
 // Unary implements [grpc.UnaryClientInterceptor].
-func (c *Channel) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
+func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
 	ctx, x, err := c.begin(ctx, method, cc, opts)
 	defer func() { x.end(err) }()
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
-		return status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
+		return errNoMessage
 	case err != nil:
 		return err
 	case x.retry == nil:
@@ -117,7 +119,7 @@ func (c *Channel) Unary(ctx context.Context, method string, req, reply any, cc *
 }
 
 // Stream implements [grpc.StreamClientInterceptor].
-func (c *Channel) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, x, err := c.begin(ctx, method, cc, opts)
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
@@ -180,5 +182,5 @@ func (e *ended) RecvMsg(any) error {
 	if e.desc.ServerStreams {
 		return io.EOF
 	}
-	return status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
+	return errNoMessage
 }

@@ -41,8 +41,8 @@ func newRetry(p *route.RetryPolicy) *retry {
 // tries are the attempts of one call.
 type tries struct {
 	*retry
-	made   uint32 // the number of retries
-	paused uint32 // back-offs since the server's last pushback
+	retries uint32 // the number of retries
+	paused  uint32 // back-offs since the server's last pushback
 }
 
 // wants reports whether to retry after an attempt that ended with err before a header. Calls that
@@ -52,7 +52,7 @@ func (t *tries) wants(err error) bool {
 	if errors.As(err, &d) && d.Dropped() {
 		return false
 	}
-	return err != nil && t.made < t.max && t.codes>>status.Code(err)&1 == 1
+	return err != nil && t.retries < t.max && t.codes>>status.Code(err)&1 == 1
 }
 
 // again waits until the next attempt may start, and returns nil. Otherwise it returns the result of
@@ -72,7 +72,7 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 		return status.FromContextError(ctx.Err()).Err()
 	case <-timer.C:
 	}
-	t.made++
+	t.retries++
 	return nil
 }
 
@@ -100,10 +100,10 @@ func (t *tries) pushback(trailer metadata.MD) (pause time.Duration, ok bool) {
 // attempt returns the context of the next attempt. It tells the server the number of earlier
 // attempts.
 func (t *tries) attempt(ctx context.Context) context.Context {
-	if t.made == 0 {
+	if t.retries == 0 {
 		return ctx
 	}
-	return metadata.AppendToOutgoingContext(ctx, "grpc-previous-rpc-attempts", strconv.FormatUint(uint64(t.made), 10))
+	return metadata.AppendToOutgoingContext(ctx, "grpc-previous-rpc-attempts", strconv.FormatUint(uint64(t.retries), 10))
 }
 
 // unary makes a call until an attempt succeeds, receives a header, or is the last.

@@ -277,7 +277,7 @@ func TestReplayIsBounded(t *testing.T) {
 func TestReplayIsCancelled(t *testing.T) {
 	w := newWorld(t)
 	h := &subscriber{held: make(map[string]int)}
-	w.channel.Bind(h)
+	w.channel.SetSubscriber(h)
 	w.route(retries("a", 4))
 	over := make(chan struct{})
 	w.handler(func(_ string, s grpc.ServerStream) error {

@@ -249,7 +249,7 @@ func TestOneChannelAtATime(t *testing.T) {
 func TestHolding(t *testing.T) {
 	w := newWorld(t)
 	h := &subscriber{held: make(map[string]int)}
-	w.channel.Bind(h)
+	w.channel.SetSubscriber(h)
 	check := func(why, want string) {
 		t.Helper()
 		if got := h.String(); got != want {
@@ -267,7 +267,7 @@ func TestHolding(t *testing.T) {
 	w.channel.Set(nil, nil)
 	check("no table", "a")
 	next := &subscriber{held: make(map[string]int)}
-	w.channel.Bind(next)
+	w.channel.SetSubscriber(next)
 	h = next
 	check("another subscriber", "a")
 	if err := s.SendMsg(wrapperspb.String("")); err != nil {

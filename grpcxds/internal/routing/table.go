@@ -1,15 +1,9 @@
 package routing
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"time"
-
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
@@ -22,21 +16,21 @@ import (
 // Settings configure a table, in addition to the configuration.
 type Settings struct {
 	// Filters are the filters that can run.
-	Filters *filterchain.Table
+	Filters *filterchain.Registry
 	// Where prefixes errors: the target and its data-plane authority.
 	Where string
 	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
 }
 
-// A Table routes calls with one configuration. It is immutable, and holds the clusters of its
-// routes.
+// A Table routes calls with one configuration. It is immutable, and keeps the clusters of its routes
+// in the configuration.
 type Table struct {
 	settings Settings
 	config   *xdsconfig.Config
 	plans    map[*route.Route]*plan
 	headers  bool // a route matches headers
-	held     []*ref
+	clusters map[string]*clusterRef
 }
 
 // A plan has the settings of the calls of a route.
@@ -55,25 +49,24 @@ type plan struct {
 // A target is a cluster of a route, and its filters.
 type target struct {
 	weight uint32
-	ref    *ref
+	ref    *clusterRef
 	call   *lbtree.Call // for calls without a hash
 	chain  *filterchain.ClientChain
 }
 
 // Compile makes the table of a configuration with a virtual host. The table must be given to Set.
-func (c *Channel) Compile(config *xdsconfig.Config, s Settings) *Table {
-	t := &Table{settings: s, config: config, plans: make(map[*route.Route]*plan, len(config.VirtualHost.Routes))}
+func (c *Interceptors) Compile(config *xdsconfig.Config, s Settings) *Table {
+	t := &Table{settings: s, config: config, plans: make(map[*route.Route]*plan, len(config.VirtualHost.Routes)), clusters: make(map[string]*clusterRef)}
 	list, listErr := s.Filters.Client(config.Listener.API.Filters)
 	if listErr == nil {
 		list, listErr = list.Override(config.VirtualHost.Overrides)
 	}
-	held := make(map[string]*ref)
 	for i := range config.VirtualHost.Routes {
 		r := &config.VirtualHost.Routes[i]
 		if r.Ignored != "" {
 			continue
 		}
-		b := builder{c, t, held, r, &plan{limit: limit(config, r), hash: r.HashPolicies, id: c.id}}
+		b := planBuilder{c, t, r, &plan{limit: limit(config, r), hash: r.HashPolicies, id: c.id}}
 		if !c.noRetry {
 			b.plan.retry = newRetry(config.VirtualHost.RetryFor(r))
 		}
@@ -102,16 +95,15 @@ func limit(config *xdsconfig.Config, r *route.Route) time.Duration {
 	return config.Listener.API.MaxStreamDuration
 }
 
-// A builder makes the plan of a route.
-type builder struct {
-	channel *Channel
-	table   *Table
-	held    map[string]*ref
-	route   *route.Route
-	plan    *plan
+// A planBuilder creates the plan of a route.
+type planBuilder struct {
+	interceptors *Interceptors
+	table        *Table
+	route        *route.Route
+	plan         *plan
 }
 
-func (b *builder) build(list *filterchain.ClientChain, err error) {
+func (b *planBuilder) build(list *filterchain.ClientChain, err error) {
 	if err == nil {
 		b.plan.chain, err = list.Override(b.route.Overrides)
 	}
@@ -136,67 +128,28 @@ func (b *builder) build(list *filterchain.ClientChain, err error) {
 }
 
 // fail makes the calls of the plan fail.
-func (b *builder) fail(err error) {
+func (b *planBuilder) fail(err error) {
 	b.plan.err = b.table.trouble(fmt.Sprintf("virtual host %s: route %s: %s",
 		label(b.table.config.VirtualHost.Name), label(b.route.Name), printable.Text(err.Error(), printable.Quoted)))
 }
 
 // add adds a target.
-func (b *builder) add(name string, weight uint32, overrides map[string]route.FilterOverride) {
+func (b *planBuilder) add(name string, weight uint32, overrides map[string]route.FilterOverride) {
 	chain, err := b.plan.chain.Override(overrides)
 	if err != nil {
 		b.fail(err)
 		return
 	}
-	one := b.held[name]
-	if one == nil {
-		one = b.channel.refs.get(name)
-		b.held[name] = one
-		b.table.held = append(b.table.held, one)
+	ref := b.table.clusters[name]
+	if ref == nil {
+		ref = b.interceptors.refs.get(name)
+		b.table.clusters[name] = ref
 	}
 	b.plan.total += weight
 	b.plan.targets = append(b.plan.targets, target{
-		weight: weight, ref: one, chain: chain,
+		weight: weight, ref: ref, chain: chain,
 		call: &lbtree.Call{Cluster: name, AutoHostRewrite: b.route.AutoHostRewrite},
 	})
-}
-
-// plan returns the plan of a call. The error is a gRPC status.
-func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, error) {
-	var seen route.Headers
-	if t.headers {
-		seen = h.get(ctx)
-	}
-	r := t.config.VirtualHost.Match(method, seen)
-	if r == nil {
-		err := t.trouble(fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), method))
-		return nil, status.Error(codes.Unavailable, err.Error())
-	}
-	return t.plans[r], nil
-}
-
-// info returns the routing decisions of a call for the pickers.
-func (p *plan) info(ctx context.Context, to *target, h *headers) *lbtree.Call {
-	if len(p.hash) == 0 {
-		return to.call
-	}
-	return hashed(p.hash, p.id, to.call, h.get(ctx))
-}
-
-// choose returns one of the targets, by weight.
-func (p *plan) choose() *target {
-	if len(p.targets) == 1 {
-		return &p.targets[0]
-	}
-	at := rand.Uint32N(p.total)
-	i := slices.IndexFunc(p.targets, func(t target) bool {
-		if at < t.weight {
-			return true
-		}
-		at -= t.weight
-		return false
-	})
-	return &p.targets[i]
 }
 
 // label quotes a name for an error. It clips long names, because each of many routes may have an
@@ -213,9 +166,9 @@ func (t *Table) trouble(what string) error {
 
 var errUnroutable = errors.New("cannot route the call")
 
-// release releases the clusters that the table holds.
+// release releases the clusters of the table.
 func (t *Table) release() {
-	for _, r := range t.held {
+	for _, r := range t.clusters {
 		r.drop()
 	}
 }

@@ -83,7 +83,7 @@ func (p clusterPicker) Pick(i balancer.PickInfo) (balancer.PickResult, error) {
 // A world is a channel with servers, one for each cluster. The test sets its route tables.
 type world struct {
 	t       testing.TB
-	channel *routing.Channel
+	channel *routing.Interceptors
 	cc      *grpc.ClientConn
 	filters []httpfilter.Filter
 
@@ -97,7 +97,7 @@ var clusters = []string{"a", "b", "c"}
 
 func newWorld(t testing.TB, opts ...grpc.DialOption) *world {
 	t.Helper()
-	w := &world{t: t, channel: routing.NewChannel(), calls: make(map[string]int)}
+	w := &world{t: t, channel: routing.NewInterceptors(), calls: make(map[string]int)}
 	w.filters = []httpfilter.Filter{{HTTPFilter: router.Filter()}}
 	var addresses []resolver.Address
 	for _, name := range clusters {

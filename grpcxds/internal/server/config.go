@@ -1,3 +1,9 @@
+// Package server implements an xDS-enabled gRPC server (gRFC A36).
+//
+// A [Port] is one listening socket. The socket stays open while the port serves. The port hands accepted connections
+// to the current generation, which serves one accepted Listener resource. A generation has a grpc.Server for each
+// filter chain that has had a connection. A call therefore knows its filter chain without a lookup. A generation ends
+// with the GracefulStop of its servers.
 package server
 
 import (
@@ -33,7 +39,7 @@ type Config struct {
 	// Register registers the services of every grpc.Server.
 	Register func(grpc.ServiceRegistrar)
 	// Chains makes the chains of HTTP filters.
-	Chains *filterchain.Table
+	Chains *filterchain.Registry
 	// Providers have the certificates of filter chains with TLS.
 	Providers *security.Providers
 	// Report is called with nil when the server serves at an address, and with an error when it does not. It is

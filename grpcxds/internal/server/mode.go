@@ -3,6 +3,8 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"net/netip"
 
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -52,4 +54,22 @@ func (p *Port) anyAddressHint() string {
 	}
 	v4 := netip.AddrPortFrom(netip.IPv4Unspecified(), p.addr.Port())
 	return fmt.Sprintf("; net.Listen(%q, %q) listens on %s, use the network %q for %s", "tcp", v4, p.addr, "tcp4", v4)
+}
+
+// warnings implements the configuration error logging of A36. It warns at every update that makes calls fail, and
+// once when that ends.
+type warnings struct{ failing bool }
+
+// maxProblems is the number of problems that a warning lists.
+const maxProblems = 10
+
+func (w *warnings) log(l *slog.Logger, addr net.Addr, problems []string) {
+	switch n := len(problems); {
+	case n > 0:
+		l.Warn("calls are bound to fail by the configuration", "addr", addr, "count", n,
+			"problems", problems[:min(n, maxProblems)])
+	case w.failing:
+		l.Warn("calls are not bound to fail by the configuration any more", "addr", addr)
+	}
+	w.failing = len(problems) > 0
 }

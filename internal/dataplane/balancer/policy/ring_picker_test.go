@@ -45,10 +45,10 @@ func ringOf(states string, connected *[]int) *ringPicker {
 
 func TestRingPick(t *testing.T) {
 	for _, test := range []struct {
-		states string
-		hash   uint64
-		want   int // the endpoint, or -1 if the call waits
-		connected  int // -1: none
+		states    string
+		hash      uint64
+		want      int // the endpoint, or -1 if the call waits
+		connected int // -1: none
 	}{
 		{"rrr", 11, 1, -1},
 		{"rrr", 31, 0, -1},
@@ -83,9 +83,9 @@ func TestRingPick(t *testing.T) {
 // that, unless one is already connecting (A76).
 func TestPickWithoutHash(t *testing.T) {
 	for _, test := range []struct {
-		states string
-		ready  bool // it goes to a ready endpoint
-		connects  bool
+		states   string
+		ready    bool // it goes to a ready endpoint
+		connects bool
 	}{
 		{"rff", true, false}, {"rcc", true, false}, {"ffi", false, true}, {"iii", false, true}, {"ccf", false, false}, {"ici", false, false},
 	} {

@@ -1,0 +1,258 @@
+// Package outlier finds the endpoints of a cluster that do worse than the others and ejects them
+// for a while (gRFC A50, per endpoint as in A61). It has no clock: its owner passes the time and
+// applies the result.
+package outlier
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+)
+
+// An Endpoint counts the calls of one endpoint.
+type Endpoint struct {
+	active  atomic.Pointer[bucket]
+	buckets [2]bucket
+
+	ejected   bool
+	ejectedAt time.Time
+	// multiplier counts the ejections. It decreases for intervals without ejection.
+	multiplier int
+
+	// The last interval's calls.
+	successes, failures uint64
+}
+
+// A bucket has the calls of an interval.
+type bucket struct{ successes, failures atomic.Uint64 }
+
+func newEndpoint() *Endpoint {
+	e := new(Endpoint)
+	e.active.Store(&e.buckets[0])
+	return e
+}
+
+// Record counts the end of a call. It is safe for concurrent use and does not allocate.
+func (e *Endpoint) Record(success bool) {
+	if b := e.active.Load(); success {
+		b.successes.Add(1)
+	} else {
+		b.failures.Add(1)
+	}
+}
+
+// Ejected reports whether the endpoint is ejected.
+func (e *Endpoint) Ejected() bool { return e.ejected }
+
+// swap ends an interval.
+func (e *Endpoint) swap() {
+	last := e.active.Load()
+	next := &e.buckets[0]
+	if last == next {
+		next = &e.buckets[1]
+	}
+	next.successes.Store(0)
+	next.failures.Store(0)
+	e.active.Store(next)
+	e.successes, e.failures = last.successes.Load(), last.failures.Load()
+}
+
+func (e *Endpoint) volume() uint64 { return e.successes + e.failures }
+
+func (e *Endpoint) successRate() float64 { return float64(e.successes) / float64(e.volume()) }
+
+// shortest is the minimal interval, for any configuration.
+const shortest = 10 * time.Millisecond
+
+// A Machine examines the endpoints of one cluster at each interval. It is not safe for concurrent
+// use, except for [Endpoint.Record].
+type Machine struct {
+	config    *cluster.OutlierDetection // nil, or one that can eject
+	endpoints map[string]*Endpoint
+	start     time.Time // of the interval
+	// chance returns a number from 0 to 99.
+	chance func() uint32
+}
+
+// New returns a machine without endpoints. chance returns random numbers in [0, 100). Nil uses
+// math/rand/v2.
+func New(chance func() uint32) *Machine {
+	if chance == nil {
+		chance = func() uint32 { return rand.Uint32N(100) }
+	}
+	return &Machine{chance: chance}
+}
+
+// Configure replaces the configuration and the endpoints. Each name identifies an endpoint by its
+// addresses. A nil config has no algorithm. Without an algorithm the machine has no endpoints and
+// ejects none. All endpoints start anew when there is one again.
+func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, now time.Time) {
+	if config == nil || config.SuccessRate.Enforcement == 0 && config.FailurePercentage.Enforcement == 0 {
+		m.config, m.endpoints = nil, nil
+		return
+	}
+	if m.config == nil {
+		m.start = now
+	}
+	m.config = config
+	last := m.endpoints
+	m.endpoints = make(map[string]*Endpoint, len(names))
+	for _, name := range names {
+		e := last[name]
+		if e == nil {
+			e = newEndpoint()
+		}
+		m.endpoints[name] = e
+	}
+}
+
+// Endpoint returns the endpoint with a name, or nil.
+func (m *Machine) Endpoint(name string) *Endpoint { return m.endpoints[name] }
+
+// Next returns the end of the interval, when [Machine.Turn] is due. It returns false if there is no
+// interval.
+func (m *Machine) Next() (time.Time, bool) {
+	if m.config == nil {
+		return time.Time{}, false
+	}
+	return m.start.Add(max(m.config.Interval, shortest)), true
+}
+
+// Turn ends an interval, if it is over. It returns the endpoints that are newly ejected, and those
+// whose ejection has ended.
+func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
+	if next, ok := m.Next(); !ok || now.Before(next) {
+		return nil, nil
+	}
+	m.start = now
+	// Use a random order, because MaxEjectionPercent may spare the last endpoints.
+	order := slices.Collect(maps.Values(m.endpoints))
+	before := make(map[*Endpoint]bool)
+	for _, e := range order {
+		e.swap()
+		before[e] = e.ejected
+	}
+	m.bySuccessRate(order, now)
+	m.byFailurePercentage(order, now)
+	for _, e := range order {
+		m.redeem(e, now)
+		switch {
+		case e.ejected && !before[e]:
+			ejected = append(ejected, e)
+		case !e.ejected && before[e]:
+			unejected = append(unejected, e)
+		}
+	}
+	return ejected, unejected
+}
+
+// redeem lowers the multiplier of an endpoint, or ends its ejection after its time.
+func (m *Machine) redeem(e *Endpoint, now time.Time) {
+	if !e.ejected {
+		e.multiplier = max(e.multiplier-1, 0)
+		return
+	}
+	longest := max(m.config.BaseEjectionTime, m.config.MaxEjectionTime)
+	d := longest
+	// A product that overflows exceeds the longest time.
+	if n := time.Duration(e.multiplier); n > 0 && m.config.BaseEjectionTime <= longest/n {
+		d = m.config.BaseEjectionTime * n
+	}
+	if now.After(e.ejectedAt.Add(d)) {
+		e.ejected = false
+	}
+}
+
+// bySuccessRate ejects the endpoints whose success rate is far below the others' (A50).
+func (m *Machine) bySuccessRate(order []*Endpoint, now time.Time) {
+	c := m.config.SuccessRate
+	if c.Enforcement == 0 {
+		return
+	}
+	candidates := withVolume(order, c.RequestVolume)
+	if len(candidates) == 0 || len(candidates) < int(c.MinimumHosts) {
+		return
+	}
+	mean, stdev := spreadOf(candidates)
+	required := mean - stdev*float64(c.StdevFactor)/1000
+	for _, e := range candidates {
+		if m.full() {
+			return
+		}
+		if e.successRate() < required {
+			m.eject(e, c.Enforcement, now)
+		}
+	}
+}
+
+// byFailurePercentage ejects the endpoints that fail too often, independent of the others (A50).
+func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
+	c := m.config.FailurePercentage
+	if c.Enforcement == 0 {
+		return
+	}
+	candidates := withVolume(order, c.RequestVolume)
+	if len(candidates) < int(c.MinimumHosts) {
+		return
+	}
+	for _, e := range candidates {
+		if m.full() {
+			return
+		}
+		if (1-e.successRate())*100 > float64(c.Threshold) {
+			m.eject(e, c.Enforcement, now)
+		}
+	}
+}
+
+// withVolume returns the endpoints with enough calls. An endpoint without calls has no success
+// rate, so it is never among them.
+func withVolume(order []*Endpoint, volume uint32) []*Endpoint {
+	var out []*Endpoint
+	for _, e := range order {
+		if e.volume() >= max(uint64(volume), 1) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// spreadOf returns the mean and the standard deviation of success rates.
+func spreadOf(endpoints []*Endpoint) (mean, stdev float64) {
+	n := float64(len(endpoints))
+	for _, e := range endpoints {
+		mean += e.successRate() / n
+	}
+	var variance float64
+	for _, e := range endpoints {
+		d := e.successRate() - mean
+		variance += d * d / n
+	}
+	return mean, math.Sqrt(variance)
+}
+
+// full reports whether no further endpoint may be ejected.
+func (m *Machine) full() bool {
+	ejected := 0
+	for _, e := range m.endpoints {
+		if e.ejected {
+			ejected++
+		}
+	}
+	return ejected*100 >= int(m.config.MaxEjectionPercent)*len(m.endpoints)
+}
+
+// eject ejects an endpoint with a probability of enforcement percent. If calls in flight fail on an
+// ejected endpoint, the ejection lasts longer.
+func (m *Machine) eject(e *Endpoint, enforcement uint32, now time.Time) {
+	if m.chance() >= enforcement {
+		return
+	}
+	e.ejected, e.ejectedAt = true, now
+	e.multiplier++
+}
