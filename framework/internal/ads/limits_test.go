@@ -2,6 +2,7 @@ package ads
 
 import (
 	"fmt"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -156,6 +157,37 @@ func TestDroppedNamesLeaveNoMemory(t *testing.T) {
 		runtime.KeepAlive(r)
 	}
 	runtime.KeepAlive(names)
+}
+
+// Maps and lists that had many names are replaced when they are empty, because they never shrink. Others are kept.
+func TestLargeMapsAreReplaced(t *testing.T) {
+	for n, replaced := range map[int]bool{manyNames: false, manyNames + 1: true} {
+		names := numbered("%d", n)
+		m, o, s := make(map[string]struct{}), newOvertaken(), newSotwNames(clusters, &Config{})
+		o.add(names, time.Unix(0, 0))
+		s.names = make([]string, 0, n)
+		for i, name := range names {
+			m[name] = struct{}{}
+			s.add(name)
+			if o.forget(name); i < n-1 && o.most != n {
+				t.Fatalf("%d names: the overtaken names are replaced before they are empty", n)
+			}
+		}
+		if got := emptied(m); len(got) != 0 || reflect.ValueOf(got).Pointer() == reflect.ValueOf(m).Pointer() == replaced {
+			t.Errorf("%d names: the map of %d names is replaced: %v, want %v", n, len(got), !replaced, replaced)
+		}
+		if (o.most == 0) != replaced {
+			t.Errorf("%d names: the overtaken names are replaced: %v, want %v", n, !replaced, replaced)
+		}
+		for i, name := range names {
+			if s.remove(name); i < n-1 && s.names == nil {
+				t.Fatalf("%d names: the list is replaced before it is empty", n)
+			}
+		}
+		if (s.names == nil) != replaced {
+			t.Errorf("%d names: the list is replaced: %v, want %v", n, !replaced, replaced)
+		}
+	}
 }
 
 // heap is the memory in use.
