@@ -353,7 +353,8 @@ func (r *rig) handle(report func()) {
 	r.printResources("unused", ready.Unused)
 	r.printResources("unanswered", ready.Unanswered)
 	var members, others []string
-	for _, n := range ready.Notices {
+	for i, n := range ready.Notices {
+		r.checkMembersFirst(n, ready.Notices[i+1:])
 		n.Deliver()
 		label, watched := labelOf(n.Watcher)
 		if n.Member.IsZero() {
@@ -366,5 +367,17 @@ func (r *rig) handle(report func()) {
 	r.printSorted(others)
 	if r.m.watched < 100 { // tests with more names check the counts themselves
 		r.checkCounts()
+	}
+}
+
+// checkMembersFirst checks that the members come before the notice that makes a collection complete.
+func (r *rig) checkMembersFirst(n Notice, later []Notice) {
+	r.t.Helper()
+	g, ok := n.Watcher.(gatherer)
+	if !ok || !n.Member.IsZero() || n.State.Origin == resource.OriginNone || g.state.Origin != resource.OriginNone {
+		return
+	}
+	if slices.ContainsFunc(later, func(l Notice) bool { return l.Watcher == n.Watcher && !l.Member.IsZero() }) {
+		r.t.Errorf("%scollection %s is complete before its members are notified", r.pos, g.label)
 	}
 }
