@@ -61,7 +61,8 @@ func (m *Machine) anyUnknown() bool {
 // switched starts to use another server. It clears the mentions of the previous server, and starts
 // the timers of resources that have already been requested from the new one. It clears errors from
 // the previous server if the update came from the new one: in the delta protocol, the new server
-// will not send that update again.
+// will not send that update again. Errors that came from the new server remain: it may not report
+// again that a resource is removed.
 func (m *Machine) switched() {
 	m.restart()
 	m.respondedAt = time.Time{}
@@ -72,7 +73,7 @@ func (m *Machine) switched() {
 			if r.askedOf(i) {
 				m.await(r)
 			}
-			if r.err != nil && r.update != nil && int(r.from) == i {
+			if r.err != nil && r.update != nil && int(r.from) == i && r.err.Server != m.config.Servers[i].URI() {
 				r.become(Acked, nil)
 				m.report(r)
 			}
