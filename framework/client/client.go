@@ -316,7 +316,7 @@ func (c *Client) Close() error {
 			ses.disconnect(true)
 		}
 		for _, ses := range c.loop.loads {
-			ses.disconnect()
+			ses.disconnect(true)
 		}
 		if c.ownPool {
 			err = c.pool.Close()

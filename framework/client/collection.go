@@ -238,25 +238,13 @@ func (b *collectionMailbox) inOrder() []xdstp.Name {
 
 // Next implements [resource.CollectionObservation].
 func (b *collectionMailbox) Next(ctx context.Context) (resource.CollectionState, error) {
-	for {
-		b.mu.Lock()
-		closed := b.closed
-		b.mu.Unlock()
-		switch {
-		case closed || b.client.closed():
-			return resource.CollectionState{}, resource.ErrClosed
-		case ctx.Err() != nil:
-			return resource.CollectionState{}, context.Cause(ctx)
-		}
-		if s, changed := b.take(); changed {
-			return s, nil
-		}
-		select {
-		case <-b.ready:
-		case <-b.client.done:
-		case <-ctx.Done():
-		}
-	}
+	return await(ctx, b.client, b.ready, b.open, b.take)
+}
+
+func (b *collectionMailbox) open() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.closed && !b.client.closed()
 }
 
 // behind returns for how long a change has been waiting.

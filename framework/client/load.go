@@ -33,14 +33,9 @@ type loads struct {
 // A loadSession reports the load of its store to one server entry. It belongs to the loop, except
 // for the store.
 type loadSession struct {
-	client  *Client
-	server  *bootstrap.Server
+	link
 	store   *load.Store
 	machine *lrs.Machine
-
-	conn    transport.Conn
-	release giveBack // of conn
-	outage  outage
 	stream  *loadStream
 }
 
@@ -62,7 +57,7 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 	defer c.loads.mu.Unlock()
 	ses, ok := c.loads.sessions[server.Key()]
 	if !ok {
-		ses = &loadSession{client: c, server: server, machine: lrs.New(c.loads.config)}
+		ses = &loadSession{link: link{client: c, server: server}, machine: lrs.New(c.loads.config)}
 		ses.store = load.NewStore(func() { c.loop.post(ses.filled) })
 		c.loads.sessions[server.Key()] = ses
 	}
@@ -149,21 +144,17 @@ func (l *loop) load(ses *loadSession) {
 func (ses *loadSession) open(l *loop) {
 	s := newLoadStream(ses, l)
 	ses.stream = s
-	conn, release, err := ses.client.pool.acquire(ses.server)
-	if err != nil {
+	if err := ses.connect(s.run); err != nil {
 		s.cancel()
 		l.post(func() { s.closed(err) })
-		return
 	}
-	ses.conn, ses.release = conn, release
-	ses.client.wg.Go(func() { s.run(conn) })
 }
 
 // lost releases the connection: ADS may need it, but a pause between two attempts to report does
 // not. It also forgets the load of clusters that have been unused for long, because it cannot be
 // reported.
 func (ses *loadSession) lost(e *lrs.End, now time.Time) {
-	ses.disconnect()
+	ses.disconnect(true)
 	level := slog.LevelDebug
 	if e.Err != nil && ses.outage.failed(e.Err, now) {
 		level = slog.LevelWarn
@@ -186,19 +177,8 @@ func (ses *loadSession) idle() {
 		ses.stream.cancel()
 		ses.stream = nil
 	}
-	ses.disconnect()
+	ses.disconnect(true)
 	ses.outage = outage{}
-}
-
-func (ses *loadSession) disconnect() {
-	if ses.conn != nil {
-		ses.release(true)
-		ses.conn = nil
-	}
-}
-
-func (ses *loadSession) log(level slog.Level, msg string, args ...any) {
-	ses.client.log(ses.server, level, msg, args...)
 }
 
 // A loadStream is one LRS stream. One goroutine reads, another one collects load and writes.

@@ -56,7 +56,7 @@ func (l *loop) session(server *bootstrap.Server) *session {
 	case server.HasFeature(feature.TransportAuto):
 		config.Protocol = ads.Auto
 	}
-	ses := &session{client: l.client, server: server, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}
+	ses := &session{link: link{client: l.client, server: server}, machine: ads.New(config), encoded: make(map[*resource.Descriptor]encodedNames)}
 	l.sessions = append(l.sessions, ses)
 	return ses
 }

@@ -140,19 +140,27 @@ func (s *subscription) deliver() {
 
 // Next implements resource.Observation.
 func (s *subscription) Next(ctx context.Context) (resource.State, error) {
+	return await(ctx, s.scope.client, s.ready, s.open, func() (resource.State, bool) {
+		next, _, changed := s.take()
+		return next, changed
+	})
+}
+
+// await waits until take returns a state. The channel ready has a token when there may be one.
+func await[T any](ctx context.Context, c *Client, ready <-chan struct{}, open func() bool, take func() (T, bool)) (none T, err error) {
 	for {
 		switch {
-		case !s.open():
-			return resource.State{}, resource.ErrClosed
+		case !open():
+			return none, resource.ErrClosed
 		case ctx.Err() != nil:
-			return resource.State{}, context.Cause(ctx)
+			return none, context.Cause(ctx)
 		}
-		if next, _, changed := s.take(); changed {
-			return next, nil
+		if s, ok := take(); ok {
+			return s, nil
 		}
 		select {
-		case <-s.ready:
-		case <-s.scope.client.done:
+		case <-ready:
+		case <-c.done:
 		case <-ctx.Done():
 		}
 	}

@@ -35,7 +35,7 @@ func serverOf(t *testing.T, uri string) *bootstrap.Server {
 func TestLostLoadReports(t *testing.T) {
 	var text bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ses := &loadSession{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s"), store: load.NewStore(nil)}
+	ses := &loadSession{link: link{client: &Client{logger: logger, ctx: t.Context()}, server: serverOf(t, "s")}, store: load.NewStore(nil)}
 	refused, broken := errors.New("refused"), errors.New("broken")
 	for i, tt := range []struct {
 		lost  lrs.End
@@ -203,7 +203,7 @@ func TestListThatLosesAMember(t *testing.T) {
 // otherwise to wait for its end with the others.
 func TestTimesOfRejections(t *testing.T) {
 	var text bytes.Buffer
-	ses := &session{client: &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context()}, server: serverOf(t, "s")}
+	ses := &session{link: link{client: &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context()}, server: serverOf(t, "s")}}
 	typ := &resource.Descriptor{Name: "test.Thing"}
 	now := time.Unix(1000, 0)
 	for i, tt := range []struct {
@@ -313,7 +313,7 @@ func TestLoadCanBeReportedAgain(t *testing.T) {
 	var text bytes.Buffer
 	c := &Client{logger: slog.New(slog.NewTextHandler(&text, nil)), ctx: t.Context(), done: make(chan struct{})}
 	l := newLoop(c, ads.Config{})
-	ses := &loadSession{client: c, server: serverOf(t, "s"), store: load.NewStore(nil), machine: lrs.New(lrs.Config{})}
+	ses := &loadSession{link: link{client: c, server: serverOf(t, "s")}, store: load.NewStore(nil), machine: lrs.New(lrs.Config{})}
 	ses.stream = newLoadStream(ses, l)
 	defer ses.stream.cancel()
 	s := ses.stream

@@ -77,7 +77,7 @@ func TestAliases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ses := &session{client: &Client{config: config}}
+	ses := &session{link: link{client: &Client{config: config}}}
 	got := ses.aliases(&resource.Descriptor{Name: "x.Y"}, []string{"plain", "xdstp://a/x.Y/right", "xdstp://a/x.Z/wrong", "xdstp://%zz/x.Y/bad"})
 	var text []string
 	for _, n := range got {
@@ -121,7 +121,7 @@ func TestVersionOfAResource(t *testing.T) {
 	if err := w.response.Parse(raw, false); err != nil {
 		t.Fatal(err)
 	}
-	ses := &session{client: c}
+	ses := &session{link: link{client: c}}
 	for i, want := range []string{"all", "own"} {
 		ses.mention(w, typ, uint32(i))
 		if len(w.asks.names) != i+1 {
@@ -140,7 +140,7 @@ func TestResponsesHaveABudget(t *testing.T) {
 		return &plainUpdate{dc.Meta(body)}, nil
 	}
 	c.limits.ResponseSize = 5 * 512 // a resource without elements costs 512 bytes
-	ses := &session{client: c, server: serverOf(t, "s")}
+	ses := &session{link: link{client: c, server: serverOf(t, "s")}}
 	w := new(scratch)
 	for i := range 8 {
 		w.results = append(w.results, authority.Result{Name: updateOf(t, i, nil).Name()})

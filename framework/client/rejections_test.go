@@ -90,7 +90,7 @@ func TestRejectionThatFills(t *testing.T) {
 // to count as partial. One with as many is accepted.
 func TestTooManyResources(t *testing.T) {
 	typ := &resource.Descriptor{Name: "test.Thing"}
-	ses := &session{client: &Client{seed: maphash.MakeSeed()}}
+	ses := &session{link: link{client: &Client{seed: maphash.MakeSeed()}}}
 	var raw []byte
 	for range maxResources {
 		raw = protowire.AppendBytes(protowire.AppendTag(raw, 2, protowire.BytesType), nil)

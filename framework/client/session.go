@@ -2,34 +2,26 @@ package client
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/envelope"
-	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A session is the ADS of one server entry: its machine, the authorities that may use it, and its
 // current stream. It belongs to the loop.
 type session struct {
-	client  *Client
-	server  *bootstrap.Server
+	link
 	machine *ads.Machine
 	users   []user
 	counts  counts
 	encoded map[*resource.Descriptor]encodedNames // in wire format, if there are many
 
-	conn    transport.Conn
-	release giveBack // of conn
-	stream  *stream
-	err     error // the reason of the last failed attempt or of the last stream's end
-	errAt   time.Time
-	outage  outage
+	stream *stream
+	err    error // the reason of the last failed attempt or of the last stream's end
+	errAt  time.Time
 
 	nackLogs []*nackLog // one for each type with a rejected response
 }
@@ -61,17 +53,10 @@ func (ses *session) open(l *loop) {
 	}
 	s.ctx, s.cancel = context.WithCancel(ses.client.ctx)
 	ses.stream = s
-	if ses.conn == nil {
-		conn, release, err := ses.client.pool.acquire(ses.server)
-		if err != nil {
-			s.cancel()
-			l.post(func() { s.closed(err) })
-			return
-		}
-		ses.conn, ses.release = conn, release
+	if err := ses.connect(s.run); err != nil {
+		s.cancel()
+		l.post(func() { s.closed(err) })
 	}
-	conn := ses.conn
-	ses.client.wg.Go(func() { s.run(conn) })
 }
 
 // send encodes a request and passes it to the writing goroutine. That goroutine is idle, because
@@ -143,13 +128,6 @@ func (ses *session) idle(released bool, now time.Time) {
 	}
 }
 
-func (ses *session) disconnect(keep bool) {
-	if ses.conn != nil {
-		ses.release(keep)
-		ses.conn = nil
-	}
-}
-
 // ended records the end of a stream and its reason. After a response, the end is no error for
 // watchers (gRFC A57), but an operator looks for it. Without a response it is part of an outage,
 // which has its own log lines.
@@ -184,61 +162,4 @@ func (ses *session) healthy(now time.Time) {
 	if attributes := ses.outage.over(now); attributes != nil {
 		ses.log(slog.LevelInfo, "control plane reachable again", attributes...)
 	}
-}
-
-func (ses *session) log(level slog.Level, msg string, args ...any) {
-	ses.client.log(ses.server, level, msg, args...)
-}
-
-// An outage is a time during which a server is unreachable. The log has one line when it begins or
-// its reason changes, and one when it is over. Retries in between do not add lines. Only the loop
-// uses an outage.
-type outage struct {
-	since    time.Time // zero: the server is reachable, or its state is unknown
-	attempts int       // failed ones
-	err      error     // of the last attempt
-}
-
-// failed records a failed attempt, and reports whether to log it as an outage.
-func (o *outage) failed(err error, now time.Time) (changed bool) {
-	if o.since.IsZero() {
-		o.since, changed = now, true
-	} else {
-		changed = !alike(err, o.err)
-	}
-	o.attempts++
-	o.err = err
-	return changed
-}
-
-// over ends the outage. It returns the attributes of the log line for the end, or nil if there was
-// no outage.
-func (o *outage) over(now time.Time) []any {
-	if o.since.IsZero() {
-		return nil
-	}
-	attributes := []any{"outage", now.Sub(o.since), "attempts", o.attempts}
-	*o = outage{}
-	return attributes
-}
-
-// alike reports whether two errors are of one kind or have the same text.
-func alike(a, b error) bool { return errors.Is(a, b) || a.Error() == b.Error() }
-
-// log writes a line about a server. It makes all texts and errors printable.
-func (c *Client) log(server *bootstrap.Server, level slog.Level, msg string, args ...any) {
-	if !c.logger.Enabled(c.ctx, level) {
-		return
-	}
-	line := []any{"server", server.URI(), "node", c.nodeID}
-	for _, arg := range args {
-		switch v := arg.(type) {
-		case string:
-			arg = printable.Text(v, printable.Whole)
-		case error:
-			arg = printable.Error(v)
-		}
-		line = append(line, arg)
-	}
-	c.logger.Log(c.ctx, level, msg, line...)
 }
