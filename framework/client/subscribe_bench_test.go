@@ -2,8 +2,14 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"sync"
 	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -48,5 +54,78 @@ func BenchmarkSubscribe(b *testing.B) {
 			b.Fatal(err)
 		}
 		b.StartTimer()
+	}
+}
+
+// An allTransport answers each request that is longer than all before with one prepared response.
+type allTransport struct{ response []byte }
+
+// Dial implements [transport.Transport].
+func (t allTransport) Dial(*bootstrap.Server) (transport.Conn, error) { return t, nil }
+
+// OpenStream implements [transport.Conn].
+func (t allTransport) OpenStream(ctx context.Context, _ string) (transport.Stream, error) {
+	return &allStream{ctx: ctx, response: t.response, due: make(chan struct{}, 1)}, nil
+}
+
+// Close implements [transport.Conn].
+func (allTransport) Close() error { return nil }
+
+type allStream struct {
+	ctx      context.Context
+	response []byte
+	due      chan struct{}
+	longest  int
+}
+
+// Send implements [transport.Stream].
+func (s *allStream) Send(msg []byte) error {
+	if len(msg) > s.longest+100 { // longer by a name, and not by a nonce only
+		s.longest = len(msg)
+		select {
+		case s.due <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// Receive implements [transport.Stream].
+func (s *allStream) Receive() ([]byte, error) {
+	select {
+	case <-s.due:
+		return s.response, nil
+	case <-s.ctx.Done():
+		return nil, s.ctx.Err()
+	}
+}
+
+// BenchmarkReceive subscribes to 10,000 names and waits until all subscribers have an update.
+func BenchmarkReceive(b *testing.B) {
+	const n = 10_000
+	names := make([]string, n)
+	resp := &discoveryv3.DiscoveryResponse{VersionInfo: "1", Nonce: "1", TypeUrl: things.URL()}
+	for i := range names {
+		names[i] = fmt.Sprintf("name-%0100d", i)
+		resp.Resources = append(resp.Resources, &anypb.Any{TypeUrl: things.URL(), Value: []byte(names[i] + "|1")})
+	}
+	raw, err := proto.Marshal(resp)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		c := newClientOf(b, oneServer(b, "memory:1"), []*resource.Descriptor{things}, withTransport(allTransport{raw}))
+		var told sync.WaitGroup
+		told.Add(n)
+		for _, name := range names {
+			if _, err := things.Handle().Subscribe(c, name, func(resource.Event[resource.Update]) { told.Done() }); err != nil {
+				b.Fatal(err)
+			}
+		}
+		told.Wait()
+		if err := c.Close(); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

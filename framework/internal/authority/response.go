@@ -226,7 +226,8 @@ func (m *Machine) accept(r *record, res Result) {
 // many resources.
 func (m *Machine) shared(version string) *string {
 	if m.version == nil || *m.version != version {
-		m.version = &version
+		v := version // a parameter whose address is kept would be allocated with each call
+		m.version = &v
 	}
 	return m.version
 }
