@@ -59,13 +59,13 @@ func TestOnTheWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		known := make(chan struct{})
 		stop, err := cluster.Type().Subscribe(c, "a", func(cluster.Event) { close(known) })
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer stop()
+		t.Cleanup(stop)
 		<-known
 	}
 	cc := dial(t, func(s *grpc.Server) {
@@ -171,7 +171,7 @@ func TestEnvironments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		envs = append(envs, env)
 	}
 	other := csds.Config{Others: []statusv3.ClientStatusDiscoveryServiceServer{&others{scope: "other"}}}

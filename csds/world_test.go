@@ -56,7 +56,7 @@ func inChild() (code int, err error) {
 	cmd.Env = append(os.Environ(), bootstrap.EnvFile+"="+filepath.Join(dir, "bootstrap.json"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return max(cmd.ProcessState.ExitCode(), 1), nil //nolint:nilerr // the child has reported it
+		return max(cmd.ProcessState.ExitCode(), 1), nil
 	}
 	return 0, nil
 }

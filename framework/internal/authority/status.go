@@ -74,7 +74,7 @@ func (m *Machine) Counts() iter.Seq[Count] {
 	return func(yield func(Count) bool) {
 		for _, t := range m.types {
 			for i, n := range t.counts {
-				c := Count{Type: t.typ, State: State(i / 2), Cached: i%2 == 1, Resources: n} //nolint:gosec // few states
+				c := Count{Type: t.typ, State: State(i / 2), Cached: i%2 == 1, Resources: n}
 				if n != 0 && !yield(c) {
 					return
 				}
