@@ -133,23 +133,7 @@ func (*builder) OverrideAuthority(t resolver.Target) string {
 			path = p
 		}
 	}
-	return escapeAuthority(strings.TrimPrefix(path, "/"))
-}
-
-// escapeAuthority percent-encodes the characters that are not allowed in an authority
-// (RFC 3986, section 3.2).
-func escapeAuthority(s string) string {
-	var b strings.Builder
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~!$&'()*+,;=:[]@", c) >= 0:
-			b.WriteByte(c)
-		default:
-			fmt.Fprintf(&b, "%%%02X", c)
-		}
-	}
-	return b.String()
+	return xdstp.EncodeAuthority(strings.TrimPrefix(path, "/"))
 }
 
 // listenerFor returns the name of the Listener of a target (gRFC A47). The target is invalid if the bootstrap has no

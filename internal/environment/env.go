@@ -19,11 +19,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
+	"sync"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/transport"
 )
 
 // An Env combines a bootstrap, types, connections and xDS clients. The mutex of the process guards
@@ -143,45 +144,6 @@ func (e *Env) Face(newFace func() any) any {
 	return e.face
 }
 
-// Settings holds the settings of package xdsforge's options.
-type Settings struct {
-	// Config is the bootstrap configuration. If nil, it comes from the environment variables.
-	Config *bootstrap.Config
-	// Register holds the functions that register types and extensions.
-	Register []func(resource.Registrar)
-	// Types is a frozen set that replaces Register and Profile.
-	Types *resource.Set
-	// Profile decides how strictly resources are validated. Nil means gRPC's profile.
-	Profile *resource.Profile
-	// Logger is the logger of the clients. Nil discards.
-	Logger *slog.Logger
-	// Transport reaches control planes. Nil means grpctransport.
-	Transport transport.Transport
-	// Private gives the Env its own connections, as Transport does.
-	Private bool
-	// ClientName is the name of the program's own clients.
-	ClientName string
-	// Client are further options of the xDS clients. The Env sets the pool and the logger.
-	Client client.Options
-}
-
-// private reports whether the Env has its own connections.
-func (s *Settings) private() bool { return s.Private || s.Transport != nil }
-
-// pool returns a new pool of connections for these settings.
-func (s *Settings) pool() *client.Pool {
-	return client.NewPool(s.Transport)
-}
-
-// WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is
-// an xdsforge.Option.
-func WithClient(set func(*client.Options)) func(*Settings) error {
-	return func(s *Settings) error {
-		set(&s.Client)
-		return nil
-	}
-}
-
 // A Base connects the struct that embeds it to an Env. Package xdsforge embeds it under an
 // unexported name, so that programs do not see it.
 type Base struct{ env *Env }
@@ -193,3 +155,81 @@ func (b Base) core() *Env { return b.env }
 
 // Of returns the Env of a struct with a Base. It is nil for the zero Base.
 func Of(holder interface{ core() *Env }) *Env { return holder.core() }
+
+// process holds the state that the Envs of the program share. Packages that do not know each other
+// share connections and default Envs, so this cannot be passed from one to the other.
+var process struct {
+	mu       sync.Mutex
+	open     []*Env          // in the order of opening
+	defaults map[string]*Env // the open ones, by the key of the bootstrap
+	shared   *client.Pool    // nil: no Env uses it
+	users    int             // of shared
+}
+
+// Open returns the Envs in use, in the order of opening.
+func Open() []*Env {
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	return slices.Clone(process.open)
+}
+
+// Default returns the Env for a bootstrap with this content, and takes a reference to it. If none
+// is open, it opens one with the result of settings.
+func Default(config *bootstrap.Config, settings func() (Settings, error)) (*Env, error) {
+	key := config.Key()
+	process.mu.Lock()
+	defer process.mu.Unlock()
+	if e := process.defaults[key]; e != nil {
+		e.retain()
+		return e, nil
+	}
+	s, err := settings()
+	if err != nil {
+		return nil, err
+	}
+	e := &Env{settings: s, key: key, closed: true}
+	e.retain()
+	return e, nil
+}
+
+// enter adds an Env to those in use. The caller holds process.mu.
+func (e *Env) enter() {
+	process.open = append(process.open, e)
+	if e.key != "" {
+		if process.defaults == nil {
+			process.defaults = make(map[string]*Env)
+		}
+		if process.defaults[e.key] == nil {
+			process.defaults[e.key] = e
+		}
+	}
+	if e.settings.private() {
+		e.pool = e.settings.pool()
+		return
+	}
+	process.users++
+	if process.shared == nil {
+		process.shared = client.NewPool(nil)
+	}
+	e.pool = process.shared
+}
+
+// leave removes an Env from those in use. It returns the pool if no Env uses it any more, or nil.
+// The caller holds process.mu.
+func (e *Env) leave() *client.Pool {
+	process.open = slices.DeleteFunc(process.open, func(o *Env) bool { return o == e })
+	if process.defaults[e.key] == e {
+		delete(process.defaults, e.key)
+	}
+	pool := e.pool
+	e.pool = nil
+	if e.settings.private() {
+		return pool
+	}
+	process.users--
+	if process.users > 0 {
+		return nil
+	}
+	process.shared = nil
+	return pool
+}

@@ -114,7 +114,7 @@ func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, no
 // Endpoint returns the endpoint with a name, or nil.
 func (m *Machine) Endpoint(name string) *Endpoint { return m.endpoints[name] }
 
-// Next returns the end of the interval, when [Machine.Turn] is due. It returns false if there is no
+// Next returns the end of the interval, when [Machine.EndInterval] is due. It returns false if there is no
 // interval.
 func (m *Machine) Next() (time.Time, bool) {
 	if m.config == nil {
@@ -123,9 +123,9 @@ func (m *Machine) Next() (time.Time, bool) {
 	return m.start.Add(max(m.config.Interval, shortest)), true
 }
 
-// Turn ends an interval, if it is over. It returns the endpoints that are newly ejected, and those
+// EndInterval ends an interval, if it is over. It returns the endpoints that are newly ejected, and those
 // whose ejection has ended.
-func (m *Machine) Turn(now time.Time) (ejected, unejected []*Endpoint) {
+func (m *Machine) EndInterval(now time.Time) (ejected, unejected []*Endpoint) {
 	if next, ok := m.Next(); !ok || now.Before(next) {
 		return nil, nil
 	}

@@ -55,7 +55,7 @@ func (b *bench) turn(ejected ...string) {
 		b.t.Fatal("there is no interval")
 	}
 	b.now = next
-	in, out := b.Turn(b.now)
+	in, out := b.EndInterval(b.now)
 	after := b.ejected()
 	want := make(map[string]bool)
 	for _, name := range ejected {
@@ -164,7 +164,7 @@ func TestMaxEjectionPercent(t *testing.T) {
 		b := newBench(t, config, "a", "b", "c", "d")
 		b.calls([2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100}, [2]int{0, 100})
 		next, _ := b.Next()
-		in, _ := b.Turn(next)
+		in, _ := b.EndInterval(next)
 		if len(in) != want {
 			t.Errorf("with at most %d %%, %d endpoints were ejected, want %d", percent, len(in), want)
 		}
@@ -261,10 +261,10 @@ func TestConfigure(t *testing.T) {
 	b.turn()
 }
 
-func TestTurnIsOfNoUseBeforeItsTime(t *testing.T) {
+func TestIntervalsEndAtTheirTime(t *testing.T) {
 	b := newBench(t, byFailures, "a", "b", "c")
 	b.calls([2]int{100, 0}, [2]int{100, 0}, [2]int{0, 100})
-	if in, out := b.Turn(b.now.Add(9 * time.Second)); len(in)+len(out) > 0 {
+	if in, out := b.EndInterval(b.now.Add(9 * time.Second)); len(in)+len(out) > 0 {
 		t.Error("endpoints were ejected before the end of the interval")
 	}
 	b.turn("c")

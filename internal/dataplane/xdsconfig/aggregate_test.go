@@ -61,9 +61,9 @@ func TestSharedAggregatesCountOnce(t *testing.T) {
 	})
 }
 
-// TestCloseDuringATurn expects Close to end the watches of the last configuration, too, while the
+// TestCloseDuringATraversal expects Close to end the watches of the last configuration, too, while the
 // next one is not complete.
-func TestCloseDuringATurn(t *testing.T) {
+func TestCloseDuringATraversal(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.rds("r")
 		w.eds("a", "")

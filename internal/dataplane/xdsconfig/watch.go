@@ -1,7 +1,9 @@
 package xdsconfig
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -149,6 +151,69 @@ func prune[W watched](all map[string]W, traversal uint64, complete bool) {
 			delete(all, name)
 		}
 	}
+}
+
+// errUnanswered is the kind of error of a resource that was not received yet.
+var errUnanswered = errors.New("no answer yet")
+
+// A pending has the first resource that a configuration waits for, as of one traversal.
+type pending struct {
+	traversal uint64
+	err       error
+}
+
+// Pending returns an error that names the first resource that the next configuration waits for,
+// with the servers that are asked for it and the node. It returns nil if it waits for none. It is
+// cheap: the Watcher searches for the resource once after each change.
+func (w *Watcher) Pending() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.traversals == 0 {
+		return w.unanswered(listener.Type(), w.options.Listener)
+	}
+	if w.pending.traversal != w.traversals {
+		w.pending = pending{w.traversals, w.findPending()}
+	}
+	return w.pending.err
+}
+
+// findPending searches the resources that the last traversal reached, in the order of their
+// references and then by name.
+func (w *Watcher) findPending() error {
+	if name, ok := firstPending(w.watches.listeners, w.traversals); ok {
+		return w.unanswered(listener.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.routes, w.traversals); ok {
+		return w.unanswered(route.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.clusters, w.traversals); ok {
+		return w.unanswered(cluster.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.endpoints, w.traversals); ok {
+		return w.unanswered(endpoint.Type(), name)
+	}
+	if name, ok := firstPending(w.watches.names, w.traversals); ok {
+		return fmt.Errorf("the DNS name %q of a LOGICAL_DNS cluster: %w [node %s]", name, errUnanswered, w.options.NodeID)
+	}
+	return nil
+}
+
+// unanswered returns the error of a resource that was not received.
+func (w *Watcher) unanswered(t resource.Type, name string) error {
+	r, err := t.Ref(w.client, name)
+	if err != nil {
+		return err
+	}
+	e := &resource.Error{Kind: errUnanswered, Type: r.Type, Name: r.Name, NodeID: w.options.NodeID}
+	if w.options.Servers != nil {
+		servers, _ := w.options.Servers(r.Name) // without servers, the error names none
+		uris := make([]string, 0, len(servers))
+		for _, s := range servers {
+			uris = append(uris, s.URI())
+		}
+		e.Server = strings.Join(uris, " or ")
+	}
+	return e
 }
 
 // firstPending returns the first name in order that the traversal reached and that is not known.

@@ -49,15 +49,22 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 	}
 }
 
+// Names of the LB policies that package grpc does not have.
 const (
-	minRingSize = 1024    // the default (A42)
-	maxRingSize = 8 << 20 // the limit and the default of the maximum (A42)
+	RingHash    = "ring_hash_experimental"
+	WRRLocality = "xds_wrr_locality_experimental"
+)
+
+// Sizes of the rings of ring_hash, in entries (A42).
+const (
+	MinRingSize = 1024    // the default of the minimum
+	MaxRingSize = 8 << 20 // the limit, and the default of the maximum
 )
 
 func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	var v resource.Violations
 	var root *resource.Path
-	low, high := uint64(minRingSize), uint64(maxRingSize)
+	low, high := uint64(MinRingSize), uint64(MaxRingSize)
 	if s := m.GetMinimumRingSize().GetValue(); s != 0 { // gRPC's LB policy treats 0 as not set
 		low = s
 	}
@@ -71,12 +78,12 @@ func ringHash(m *ringhashv3.RingHash) (resource.LBConfig, error) {
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "ring_hash_experimental", Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
+	return resource.LBConfig{Name: RingHash, Config: fmt.Sprintf(`{"maxRingSize":%d,"minRingSize":%d}`, high, low)}, nil
 }
 
 // checkSizes checks the minimum and the maximum of ring entries, which are in two fields.
 func checkSizes(low, high uint64, atLow, atHigh resource.Path, v *resource.Violations) {
-	if high > maxRingSize {
+	if high > MaxRingSize {
 		v.Add(atHigh, high, "must be at most 8388608 (A42)")
 	}
 	if low > high {
@@ -122,7 +129,7 @@ func wrrLocality(c resource.TypedConfig, children resource.LBChildren) (resource
 	if err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "xds_wrr_locality_experimental", Config: below.List(`{"childPolicy":`, "}")}, nil
+	return resource.LBConfig{Name: WRRLocality, Config: below.List(`{"childPolicy":`, "}")}, nil
 }
 
 func randomSubsetting(c resource.TypedConfig, children resource.LBChildren) (resource.LBConfig, error) {

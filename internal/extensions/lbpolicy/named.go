@@ -22,7 +22,7 @@ func named() []*resource.LBPolicy {
 		}, *resource.Violations) {
 		}),
 		byName("least_request_experimental", checkLeastRequest),
-		byName("ring_hash_experimental", checkRingHash),
+		byName(RingHash, checkRingHash),
 		byName("weighted_round_robin", checkWeighted),
 	}
 }
@@ -68,9 +68,9 @@ func checkRingHash(c *struct {
 	Header string  `json:"requestHashHeader"`
 }, v *resource.Violations,
 ) {
-	low, high, at := c.Min, uint64(maxRingSize), value()
+	low, high, at := c.Min, uint64(MaxRingSize), value()
 	if low == 0 { // not set
-		low = minRingSize
+		low = MinRingSize
 	}
 	if c.Max != nil {
 		high = *c.Max

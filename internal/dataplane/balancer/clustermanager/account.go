@@ -198,7 +198,7 @@ func (c *leafCluster) schedule() {
 		return
 	}
 	c.interval.Set(c.env.Loop, time.Until(next), func() {
-		ejected, unejected := c.outlier.Turn(time.Now())
+		ejected, unejected := c.outlier.EndInterval(time.Now())
 		if len(ejected)+len(unejected) > 0 {
 			c.env.State.Logger.Info("outlier detection", "cluster", printable.Text(c.name, printable.Short), "ejected", len(ejected), "unejected", len(unejected))
 			c.conn.eject()

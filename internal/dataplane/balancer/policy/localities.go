@@ -11,6 +11,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
@@ -73,11 +74,11 @@ func childOf(config string) (resource.LBConfig, error) {
 		ChildPolicy json.RawMessage `json:"childPolicy"`
 	}
 	if err := json.Unmarshal([]byte(config), &c); err != nil {
-		return resource.LBConfig{}, fmt.Errorf("LB policy %s: %w", wrrLocalityName, err)
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: %w", lbpolicy.WRRLocality, err)
 	}
 	child, err := first(c.ChildPolicy)
 	if err != nil {
-		return resource.LBConfig{}, fmt.Errorf("LB policy %s: childPolicy: %w", wrrLocalityName, err)
+		return resource.LBConfig{}, fmt.Errorf("LB policy %s: childPolicy: %w", lbpolicy.WRRLocality, err)
 	}
 	return child, nil
 }

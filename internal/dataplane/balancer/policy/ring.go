@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 )
 
 // A ring is a circle of hashes. Each entry leads to an endpoint. It is immutable.
@@ -81,11 +82,8 @@ func (r ring) find(hash uint64) int {
 	return i
 }
 
-const (
-	defaultRingSize = 1024
-	ringSizeCap     = 4096    // of both sizes, unless the program sets another (A42)
-	maxRingSize     = 8 << 20 // the limit of sizes in a configuration
-)
+// ringSizeCap is the cap of both sizes, unless the program sets another (A42).
+const ringSizeCap = 4096
 
 // A ringConfig is the configuration of ring_hash.
 type ringConfig struct {
@@ -100,16 +98,16 @@ func parseRing(text string, most uint64) (ringConfig, error) {
 	if most == 0 {
 		most = ringSizeCap
 	}
-	c := ringConfig{MinSize: defaultRingSize, MaxSize: most}
+	c := ringConfig{MinSize: lbpolicy.MinRingSize, MaxSize: most}
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
 		return ringConfig{}, fmt.Errorf("ring_hash: %w", err)
 	}
 	if c.MinSize == 0 { // not set
-		c.MinSize = defaultRingSize
+		c.MinSize = lbpolicy.MinRingSize
 	}
 	switch {
-	case c.MinSize > maxRingSize || c.MaxSize > maxRingSize:
-		return ringConfig{}, fmt.Errorf("ring_hash: sizes %d to %d; must be at most %d (A42)", c.MinSize, c.MaxSize, maxRingSize)
+	case c.MinSize > lbpolicy.MaxRingSize || c.MaxSize > lbpolicy.MaxRingSize:
+		return ringConfig{}, fmt.Errorf("ring_hash: sizes %d to %d; must be at most %d (A42)", c.MinSize, c.MaxSize, lbpolicy.MaxRingSize)
 	case c.MinSize > c.MaxSize:
 		return ringConfig{}, fmt.Errorf("ring_hash: minRingSize = %d; must be at most maxRingSize, which is %d", c.MinSize, c.MaxSize)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
@@ -119,23 +120,18 @@ func (s *Switch) Close() {
 	s.current, s.pending = nil, nil
 }
 
-// The policies of this module. All others come from grpc's registry.
-const (
-	ringHashName    = "ring_hash_experimental"
-	wrrLocalityName = "xds_wrr_locality_experimental"
-)
-
-// known reports whether there is a policy with a name.
+// known reports whether there is a policy with a name. Two are of this module, the others come from
+// grpc's registry.
 func known(name string) bool {
-	return name == ringHashName || name == wrrLocalityName || balancer.Get(name) != nil
+	return name == lbpolicy.RingHash || name == lbpolicy.WRRLocality || balancer.Get(name) != nil
 }
 
 // build starts the policy with a name.
 func build(name string, env *lbtree.Env, report lbtree.Report) lbtree.Policy {
 	switch name {
-	case ringHashName:
+	case lbpolicy.RingHash:
 		return newRingHash(env, report)
-	case wrrLocalityName:
+	case lbpolicy.WRRLocality:
 		return newLocalities(env, report)
 	}
 	b := balancer.Get(name)
