@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // A client may repeat each name of a type once, and all of them maxRepetitions times in a
@@ -80,21 +78,6 @@ func (a *asked) repeat(now time.Time) bool {
 	a.repeated = slices.DeleteFunc(a.repeated, func(t time.Time) bool { return now.Sub(t) >= repetitionWindow })
 	a.repeated = append(a.repeated, now)
 	return len(a.repeated) > maxRepetitions+len(a.names)
-}
-
-// spokenOf are the names of the resources of a delta response, and the others in it.
-func spokenOf(r *discoveryv3.DeltaDiscoveryResponse) (has, others []string) {
-	for _, res := range r.GetResources() {
-		if res.GetResource() == nil { // a heartbeat
-			others = append(others, res.GetName())
-			continue
-		}
-		has = append(append(has, res.GetName()), res.GetAliases()...)
-	}
-	for _, e := range r.GetResourceErrors() {
-		others = append(others, e.GetResourceName().GetName())
-	}
-	return has, append(others, r.GetRemovedResources()...)
 }
 
 // called are the names of resources with their aliases, and those of errors.

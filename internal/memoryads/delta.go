@@ -88,13 +88,14 @@ func (p *delta) heartbeat(h *holdings, names []string) {
 		return
 	}
 	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: h.URL, SystemVersionInfo: h.state()}
+	var beating []string
 	for _, n := range names {
 		if res, ok := h.resources[n]; ok && meantResource(t.manner.names(), h, n) {
-			r.Resources = append(r.Resources, res.wrapper(h.URL, false))
+			r.Resources, beating = append(r.Resources, res.wrapper(h.URL, false)), append(beating, n)
 		}
 	}
-	if len(r.GetResources()) > 0 {
-		p.send(h, t, r)
+	if len(beating) > 0 {
+		p.post(h, t, r, nil, beating)
 	}
 }
 
@@ -108,19 +109,27 @@ func meantResource(subscribed map[string]bool, h *holdings, name string) bool {
 	return ok && slices.ContainsFunc(r.Aliases, func(alias string) bool { return subscribed[alias] })
 }
 
-// send sends a response, also an empty one, and returns its nonce.
-func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryResponse) (nonce string) {
+// send sends resources, errors and removals, also none, and returns the nonce of the response.
+func (p *delta) send(h *holdings, t *deltaType, version string, about []*Resource, removed []string) (nonce string) {
+	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: h.URL, SystemVersionInfo: version, RemovedResources: removed}
+	for _, res := range about {
+		if res.Error != nil {
+			r.ResourceErrors = append(r.ResourceErrors, res.trouble())
+		} else {
+			r.Resources = append(r.Resources, res.wrapper(h.URL, true))
+		}
+	}
+	return p.post(h, t, r, about, removed)
+}
+
+// post sends a response that speaks of resources and of other names, and returns its nonce.
+func (p *delta) post(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryResponse, about []*Resource, others []string) (nonce string) {
 	s := p.stream.server
 	if p.stream.silent() {
 		return ""
 	}
 	subscribed := t.manner.names()
-	c := content{has: make(map[string]string), gone: slices.Clone(r.GetRemovedResources())}
-	for _, e := range r.GetResourceErrors() {
-		c.gone = append(c.gone, e.GetResourceName().GetName())
-	}
 	for _, res := range r.GetResources() {
-		c.has[res.GetName()] = res.GetVersion()
 		s.record.sent[key(h.URL, res.GetName()+" "+res.GetVersion())] = true
 		delete(s.record.gone, key(h.URL, res.GetName()))
 		if !subscribed[res.GetName()] {
@@ -132,14 +141,15 @@ func (p *delta) send(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 		delete(t.has, name)
 	}
 	nonce = s.nonce()
-	r.Nonce, c.nonce = nonce, nonce
-	t.progress.open = append(t.progress.open, c)
+	r.Nonce = nonce
 	t.open = append(t.open, nonce)
 	t.removed[nonce] = r.GetRemovedResources()
+	t.progress.sent(nonce, about, r.GetRemovedResources())
 	t.rejected.sent(nonce, &discoveryv3.DeltaDiscoveryResponse{Resources: r.GetResources()})
 	p.stream.respond(r, func() {
 		t.received[nonce] = time.Now()
-		t.asked.answer(spokenOf(r))
+		has, errors := called(about)
+		t.asked.answer(has, append(errors, others...))
 	})
 	return nonce
 }

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // cacheDelta is go-control-plane's server with one of its caches in the delta protocol.
@@ -69,30 +67,31 @@ func (m *cacheDelta) answer(always bool) {
 	if !m.linear && m.h.version == 0 {
 		return // there is no snapshot yet
 	}
-	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.h.URL, SystemVersionInfo: m.h.state()}
-	for _, res := range m.h.valid() {
-		w := res.wrapper(m.h.URL, true)
-		w.Version = digest(res)
-		if version, known := m.returned[res.Name]; m.wants(res.Name) && (!known || version != w.GetVersion()) {
-			r.Resources = append(r.Resources, w)
+	var changed []*Resource
+	var removed []string
+	for _, res := range kept(m.h.valid(), m.wants) {
+		now := *res
+		now.version = digest(res)
+		if version, known := m.returned[res.Name]; !known || version != now.version {
+			changed = append(changed, &now)
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(m.returned)) {
 		if m.h.resources[n] == nil || !m.wants(n) {
-			r.RemovedResources = append(r.RemovedResources, n)
+			removed = append(removed, n)
 		}
 	}
-	if len(r.GetResources())+len(r.GetRemovedResources()) == 0 && !always {
+	if len(changed)+len(removed) == 0 && !always {
 		return
 	}
-	for _, res := range r.GetResources() {
-		m.returned[res.GetName()] = res.GetVersion()
+	for _, res := range changed {
+		m.returned[res.Name] = res.version
 	}
-	for _, n := range r.GetRemovedResources() {
+	for _, n := range removed {
 		delete(m.returned, n)
 	}
 	m.open = false
-	m.p.send(m.h, m.t, r)
+	m.p.send(m.h, m.t, m.h.state(), changed, removed)
 }
 
 // digest is a version of the content alone.

@@ -3,8 +3,6 @@ package memoryads
 import (
 	"maps"
 	"slices"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // diderotDelta is [Diderot] in the delta protocol.
@@ -46,13 +44,14 @@ func (m *diderotDelta) respond(notices map[string]*Resource) {
 	if len(notices) == 0 {
 		return
 	}
-	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.h.URL}
+	var about []*Resource
+	var removed []string
 	for _, n := range slices.Sorted(maps.Keys(notices)) {
 		if res := notices[n]; res != nil {
-			r.Resources = append(r.Resources, res.wrapper(m.h.URL, true))
+			about = append(about, res)
 		} else {
-			r.RemovedResources = append(r.RemovedResources, n)
+			removed = append(removed, n)
 		}
 	}
-	m.p.send(m.h, m.t, r)
+	m.p.send(m.h, m.t, "", about, removed)
 }

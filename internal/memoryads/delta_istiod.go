@@ -3,8 +3,6 @@ package memoryads
 import (
 	"maps"
 	"slices"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // istiodDelta is [Istiod] in the delta protocol.
@@ -53,19 +51,12 @@ func (m *istiodDelta) change(names []string) {
 // push sends the resources that the names mean, even if there are none, and the names
 // that mean none as removed. The members of a wildcard stay subscribed to when it ends.
 func (m *istiodDelta) push(names []string) {
-	r := &discoveryv3.DeltaDiscoveryResponse{TypeUrl: m.h.URL, SystemVersionInfo: m.h.state()}
-	for _, res := range m.h.valid() {
-		if res.in(names) {
-			r.Resources = append(r.Resources, res.wrapper(m.h.URL, true))
-		}
-	}
-	for _, n := range names {
-		if n != wildcard && !slices.ContainsFunc(m.h.valid(), func(res *Resource) bool { return res.in([]string{n}) }) {
-			r.RemovedResources = append(r.RemovedResources, n)
-		}
-	}
-	m.nonce = m.p.send(m.h, m.t, r)
-	for _, res := range r.GetResources() {
-		m.subscribed[res.GetName()] = true
+	about := slices.DeleteFunc(m.h.valid(), func(res *Resource) bool { return !res.in(names) })
+	removed := slices.DeleteFunc(slices.Clone(names), func(n string) bool {
+		return n == wildcard || slices.ContainsFunc(about, func(res *Resource) bool { return res.in([]string{n}) })
+	})
+	m.nonce = m.p.send(m.h, m.t, m.h.state(), about, removed)
+	for _, res := range about {
+		m.subscribed[res.Name] = true
 	}
 }

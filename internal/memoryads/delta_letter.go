@@ -3,8 +3,6 @@ package memoryads
 import (
 	"maps"
 	"slices"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // letterDelta is [Letter] in the delta protocol.
@@ -35,7 +33,7 @@ func (m *letterDelta) request(r deltaRequest, first bool) {
 		}
 	}
 	omits := m.p.stream.server.faults.omitRemovals
-	a := newAnswer(m.t, m.h)
+	a := &answer{letterDelta: m}
 	for _, n := range again {
 		a.name(n, first, omits)
 	}
@@ -60,7 +58,7 @@ func subscriptions(r deltaRequest, first bool) []string {
 }
 
 func (m *letterDelta) change(names []string) {
-	a := newAnswer(m.t, m.h)
+	a := &answer{letterDelta: m}
 	for _, n := range names {
 		_, has := m.t.has[n]
 		switch r, exists := m.h.resources[n]; {
@@ -74,25 +72,16 @@ func (m *letterDelta) change(names []string) {
 }
 
 func (m *letterDelta) send(a *answer) {
-	if !a.empty() {
-		a.r.SystemVersionInfo = m.h.state()
-		m.p.send(m.h, m.t, a.r)
+	if len(a.about)+len(a.removed) > 0 {
+		m.p.send(m.h, m.t, m.h.state(), a.about, a.removed)
 	}
 }
 
 // An answer is a response in the making.
 type answer struct {
-	t *deltaType
-	h *holdings
-	r *discoveryv3.DeltaDiscoveryResponse
-}
-
-func newAnswer(t *deltaType, h *holdings) *answer {
-	return &answer{t: t, h: h, r: &discoveryv3.DeltaDiscoveryResponse{TypeUrl: h.URL}}
-}
-
-func (a *answer) empty() bool {
-	return len(a.r.GetResources())+len(a.r.GetRemovedResources())+len(a.r.GetResourceErrors()) == 0
+	*letterDelta
+	about   []*Resource
+	removed []string
 }
 
 // name adds the resources that a name means. In the answer to the first request, it skips
@@ -112,18 +101,16 @@ func (a *answer) name(name string, first, omitRemovals bool) {
 }
 
 func (a *answer) add(r *Resource) {
-	same := func(other *discoveryv3.Resource) bool { return other.GetName() == r.Name }
-	switch {
-	case r.Error != nil:
+	if r.Error != nil {
 		delete(a.t.has, r.Name)
-		a.r.ResourceErrors = append(a.r.ResourceErrors, r.trouble())
-	case !slices.ContainsFunc(a.r.Resources, same):
-		a.r.Resources = append(a.r.Resources, r.wrapper(a.h.URL, true))
+	}
+	if !slices.Contains(a.about, r) {
+		a.about = append(a.about, r)
 	}
 }
 
 func (a *answer) remove(name string) {
-	if !slices.Contains(a.r.RemovedResources, name) {
-		a.r.RemovedResources = append(a.r.RemovedResources, name)
+	if !slices.Contains(a.removed, name) {
+		a.removed = append(a.removed, name)
 	}
 }

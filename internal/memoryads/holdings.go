@@ -96,6 +96,11 @@ func (h *holdings) valid() []*Resource {
 	return slices.DeleteFunc(h.sorted(), func(r *Resource) bool { return r.Error != nil })
 }
 
+// kept returns the resources whose names are wanted.
+func kept(list []*Resource, wants func(name string) bool) []*Resource {
+	return slices.DeleteFunc(list, func(r *Resource) bool { return !wants(r.Name) })
+}
+
 const wildcard = "*"
 
 // covers reports whether a name stands for several, of which member is one.

@@ -33,6 +33,19 @@ func (st *stream) follow(url string, a *asked, delta bool) *progress {
 	return p
 }
 
+// sent notes a response with resources, errors and removals.
+func (p *progress) sent(nonce string, about []*Resource, removed []string) {
+	c := content{nonce: nonce, has: make(map[string]string), gone: slices.Clone(removed)}
+	for _, r := range about {
+		if r.Error == nil {
+			c.has[r.Name] = r.version
+		} else {
+			c.gone = append(c.gone, r.Name)
+		}
+	}
+	p.open = append(p.open, c)
+}
+
 // answer notes the ACK or NACK of a response. In the state of the world, it answers earlier
 // responses, too.
 func (p *progress) answer(h *holdings, nonce string, problem *rpcstatus.Status) {

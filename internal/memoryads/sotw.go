@@ -102,14 +102,27 @@ func (p *sotw) heartbeat(h *holdings, names []string) {
 	if len(r.GetResources()) == 0 {
 		return
 	}
-	nonce := p.send(t, r, about)
+	nonce := p.post(t, r, about)
 	if cache != nil {
 		cache.open, cache.nonce = nil, nonce
 	}
 }
 
-// send sends a response that speaks of some resources, and returns its nonce.
-func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Resource) (nonce string) {
+// send sends some resources and errors, and returns the nonce of the response.
+func (p *sotw) send(h *holdings, t *sotwType, version string, about []*Resource) (nonce string) {
+	r := &discoveryv3.DiscoveryResponse{TypeUrl: h.URL, VersionInfo: version}
+	for _, res := range about {
+		if res.Error != nil {
+			r.ResourceErrors = append(r.ResourceErrors, res.trouble())
+		} else {
+			r.Resources = append(r.Resources, res.any(h.URL, true))
+		}
+	}
+	return p.post(t, r, about)
+}
+
+// post sends a response that speaks of some resources, and returns its nonce.
+func (p *sotw) post(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Resource) (nonce string) {
 	if p.stream.silent() {
 		return t.nonce
 	}
@@ -118,13 +131,7 @@ func (p *sotw) send(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Reso
 	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
 	t.rejected.sent(nonce, &discoveryv3.DiscoveryResponse{Resources: r.GetResources()})
-	c := content{nonce: nonce, has: make(map[string]string)}
-	for _, res := range about {
-		if res.Error == nil {
-			c.has[res.Name] = res.version
-		}
-	}
-	t.progress.open = append(t.progress.open, c)
+	t.progress.sent(nonce, about, nil)
 	p.stream.respond(r, func() {
 		if t.received == t.answered {
 			t.owed = time.Now()

@@ -1,10 +1,6 @@
 package memoryads
 
-import (
-	"maps"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-)
+import "maps"
 
 // cacheSotw is go-control-plane's server with one of its caches in the state of the
 // world. A response uses up the watch that the last request has opened; until the next
@@ -72,17 +68,12 @@ func (m *cacheSotw) answer(always bool) {
 	case len(changed) == 0 && (!m.h.Complete || !removed):
 		return
 	}
-	var about []*Resource
-	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
-	for _, res := range m.h.valid() {
-		if m.wants(res.Name) && (m.h.Complete || behind || changed[res.Name]) {
-			r.Resources = append(r.Resources, res.any(m.h.URL, true))
-			about = append(about, res)
-			m.returned[res.Name] = res.version
-		}
+	about := kept(m.h.valid(), func(name string) bool { return m.wants(name) && (m.h.Complete || behind || changed[name]) })
+	for _, res := range about {
+		m.returned[res.Name] = res.version
 	}
 	maps.DeleteFunc(m.returned, func(name, _ string) bool { return m.h.resources[name] == nil })
-	m.open, m.nonce = nil, m.p.send(m.t, r, about)
+	m.open, m.nonce = nil, m.p.send(m.h, m.t, m.h.state(), about)
 }
 
 // changes compares the resources that are subscribed to with those that were sent. A

@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
 // diderotSotw is [Diderot] in the state of the world.
@@ -73,12 +71,11 @@ func (m *diderotSotw) respond(notices map[string]*Resource) {
 		}
 		from = m.sent
 	}
-	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL}
+	var about []*Resource
 	var versions []string
 	for _, n := range slices.Sorted(maps.Keys(from)) {
-		r.Resources = append(r.Resources, from[n].any(m.h.URL, true))
+		about = append(about, from[n])
 		versions = append(versions, n+":"+from[n].version)
 	}
-	r.VersionInfo = strings.Join(versions, " ") // empty without resources
-	m.p.send(m.t, r, slices.Collect(maps.Values(from)))
+	m.p.send(m.h, m.t, strings.Join(versions, " "), about) // without resources, the version is empty
 }

@@ -1,7 +1,5 @@
 package memoryads
 
-import discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-
 // istiodSotw is [Istiod] in the state of the world.
 type istiodSotw struct {
 	sotwState // of a type with a wildcard, no name means everything
@@ -63,13 +61,5 @@ func (m *istiodSotw) change(names []string) {
 
 // push sends everything that is subscribed to, even if that is nothing.
 func (m *istiodSotw) push() {
-	var about []*Resource
-	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
-	for _, res := range m.h.valid() {
-		if m.wants(res.Name) {
-			r.Resources = append(r.Resources, res.any(m.h.URL, true))
-			about = append(about, res)
-		}
-	}
-	m.nonce = m.p.send(m.t, r, about)
+	m.nonce = m.p.send(m.h, m.t, m.h.state(), kept(m.h.valid(), m.wants))
 }

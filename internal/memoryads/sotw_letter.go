@@ -1,10 +1,6 @@
 package memoryads
 
-import (
-	"slices"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-)
+import "slices"
 
 // letterSotw is [Letter] in the state of the world.
 type letterSotw struct {
@@ -49,22 +45,10 @@ func (m *letterSotw) change(names []string) {
 // client subscribed to. It skips names that do not exist, and sends an empty response
 // for complete types only.
 func (m *letterSotw) respond(names []string) {
-	all := m.h.sorted()
-	about := make([]*Resource, 0, len(all))
-	r := &discoveryv3.DiscoveryResponse{TypeUrl: m.h.URL, VersionInfo: m.h.state()}
-	for _, res := range all {
-		asked := res.in(names)
-		switch {
-		case !asked && (res.Error != nil || !m.h.Complete || !meant(m.subscribed, res.Name)):
-			continue
-		case res.Error != nil:
-			r.ResourceErrors = append(r.ResourceErrors, res.trouble())
-		default:
-			r.Resources = append(r.Resources, res.any(m.h.URL, true))
-		}
-		about = append(about, res)
-	}
+	about := slices.DeleteFunc(m.h.sorted(), func(r *Resource) bool {
+		return !r.in(names) && (r.Error != nil || !m.h.Complete || !meant(m.subscribed, r.Name))
+	})
 	if m.h.Complete || len(about) > 0 {
-		m.p.send(m.t, r, about)
+		m.p.send(m.h, m.t, m.h.state(), about)
 	}
 }
