@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protopath"
+	"google.golang.org/protobuf/reflect/protorange"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
@@ -48,59 +49,24 @@ func Bench(b *testing.B, typ resource.Type, m proto.Message) {
 // Unmarshal is a function that unmarshals the encoded message, and the messages in
 // its Anys, without looking for them.
 func Unmarshal(m proto.Message) (func() error, error) {
-	var a anys
-	if err := a.add(m.ProtoReflect()); err != nil {
-		return nil, err
-	}
+	var bodies [][]byte
+	var types []protoreflect.MessageType
+	err := protorange.Range(m.ProtoReflect(), func(at protopath.Values) error {
+		last := at.Index(-1)
+		if kind := last.Step.Kind(); kind != protopath.RootStep && kind != protopath.AnyExpandStep {
+			return nil
+		}
+		inner := last.Value.Message()
+		b, err := proto.Marshal(inner.Interface())
+		bodies, types = append(bodies, b), append(types, inner.Type())
+		return err
+	})
 	return func() error {
-		for i, b := range a.bodies {
-			if err := proto.Unmarshal(b, a.types[i].New().Interface()); err != nil {
+		for i, b := range bodies {
+			if err := proto.Unmarshal(b, types[i].New().Interface()); err != nil {
 				return err
 			}
 		}
 		return nil
-	}, nil
-}
-
-// anys are a message and those in its Anys, encoded.
-type anys struct {
-	bodies [][]byte
-	types  []protoreflect.MessageType
-}
-
-func (a *anys) add(m protoreflect.Message) error {
-	b, err := proto.Marshal(m.Interface())
-	if err != nil {
-		return err
-	}
-	a.bodies, a.types = append(a.bodies, b), append(a.types, m.Type())
-	return a.visit(m)
-}
-
-func (a *anys) visit(m protoreflect.Message) (err error) {
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.Message() == nil || f.IsMap():
-		case f.IsList():
-			for i := 0; i < v.List().Len() && err == nil; i++ {
-				err = a.field(v.List().Get(i).Message())
-			}
-		default:
-			err = a.field(v.Message())
-		}
-		return err == nil
-	})
-	return err
-}
-
-func (a *anys) field(m protoreflect.Message) error {
-	packed, ok := m.Interface().(*anypb.Any)
-	if !ok {
-		return a.visit(m)
-	}
-	inner, err := packed.UnmarshalNew()
-	if err != nil {
-		return err
-	}
-	return a.add(inner.ProtoReflect())
+	}, err
 }

@@ -1,11 +1,10 @@
 package plugincase
 
 import (
-	"path/filepath"
+	"maps"
+	"slices"
 	"testing"
 
-	"golang.org/x/tools/txtar"
-	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/xdstest/plugintest"
@@ -16,22 +15,10 @@ import (
 // testdata/cases.
 func FuzzWire(f *testing.F, w plugintest.Wire, opts ...Option) {
 	f.Helper()
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) == 0 {
-		f.Fatalf("%d files of cases, %v", len(files), err)
-	}
-	for _, file := range files {
-		archive, err := txtar.ParseFile(file)
-		if err != nil {
-			f.Fatal(err)
-		}
-		for _, c := range archive.Files {
-			text, _ := split(string(c.Data))
-			m := w.Plugin.Message()
-			if err := prototext.Unmarshal([]byte(text), m); err != nil {
-				f.Fatal(err)
-			}
-			body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	all := readCases(f, w.Plugin.Message)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		for _, c := range all[file] {
+			body, err := proto.MarshalOptions{Deterministic: true}.Marshal(c.message)
 			if err != nil {
 				f.Fatal(err)
 			}

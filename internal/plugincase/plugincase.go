@@ -14,7 +14,9 @@ package plugincase
 
 import (
 	"errors"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,37 +37,54 @@ import (
 // the type.
 func Run(t *testing.T, typ resource.Type, message func() proto.Message) {
 	t.Helper()
-	files, err := filepath.Glob("testdata/cases/*.txtar")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no cases: %v", err)
-	}
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) { runFile(t, typ, message, file) })
-	}
-}
-
-func runFile(t *testing.T, typ resource.Type, message func() proto.Message, file string) {
-	t.Helper()
-	archive, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range archive.Files {
-		t.Run(f.Name, func(t *testing.T) {
-			text, want := split(string(f.Data))
-			if len(want) == 0 {
-				t.Fatal("the case has no line that starts with =>")
-			}
-			m := message()
-			if err := prototext.Unmarshal([]byte(text), m); err != nil {
-				t.Fatal(err)
-			}
-			_, err := Decode(t, typ, m, options(text)...)
-			if diff := cmp.Diff(want, Verdict(err)); diff != "" {
-				t.Errorf("verdict (-want +got):\n%s", diff)
+	all := readCases(t, message)
+	for _, file := range slices.Sorted(maps.Keys(all)) {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			for _, c := range all[file] {
+				t.Run(c.name, func(t *testing.T) {
+					if len(c.want) == 0 {
+						t.Fatal("the case has no line that starts with =>")
+					}
+					_, err := Decode(t, typ, c.message, options(c.text)...)
+					if diff := cmp.Diff(c.want, Verdict(err)); diff != "" {
+						t.Errorf("verdict (-want +got):\n%s", diff)
+					}
+				})
 			}
 		})
 	}
+}
+
+// A testCase is a file of an archive.
+type testCase struct {
+	name, text string
+	message    proto.Message
+	want       []string
+}
+
+// readCases reads testdata/cases by the names of the archives.
+func readCases(t testing.TB, message func() proto.Message) map[string][]testCase {
+	t.Helper()
+	files, err := filepath.Glob("testdata/cases/*.txtar")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%d files of cases, %v", len(files), err)
+	}
+	all := make(map[string][]testCase)
+	for _, file := range files {
+		archive, err := txtar.ParseFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			text, want := split(string(f.Data))
+			m := message()
+			if err := prototext.Unmarshal([]byte(text), m); err != nil {
+				t.Fatalf("%s: %s: %v", file, f.Name, err)
+			}
+			all[file] = append(all[file], testCase{f.Name, text, m, want})
+		}
+	}
+	return all
 }
 
 // split splits a case into the resource and its expected result.

@@ -3,16 +3,12 @@ package plugintest
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
@@ -105,14 +101,11 @@ func (w *watched) rejected(want []string) {
 // rejection waits for a NACK and returns its message.
 func (w *watched) rejection() string {
 	w.t.Helper()
-	m := w.server.AwaitRequest(w.ctx, func(m proto.Message) bool {
-		r, ok := m.(*discoveryv3.DiscoveryRequest)
-		return ok && r.GetErrorDetail() != nil
-	})
-	if m == nil {
+	url := w.typ.URL()
+	if w.server.Await(w.ctx, func() bool { return len(w.server.Rejections(url)) > 0 }) != nil {
 		w.t.Fatal("the control plane is told nothing of an invalid resource")
 	}
-	return m.(*discoveryv3.DiscoveryRequest).GetErrorDetail().GetMessage()
+	return w.server.Rejections(url)[0]
 }
 
 // kept checks that a resource stays when its next version is invalid.
@@ -151,16 +144,11 @@ func (k *kit) watch(t *testing.T, s *memoryads.Server, name xdstp.Name) *watched
 // clientConfig returns a bootstrap configuration with one server, which also serves the authority of the name.
 func clientConfig(t *testing.T, name xdstp.Name) *bootstrap.Config {
 	t.Helper()
-	servers := []any{map[string]any{"server_uri": "memory", "channel_creds": []any{map[string]any{"type": "insecure"}}}}
-	file := map[string]any{"xds_servers": servers}
+	spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{{URI: "memory", ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}}}}
 	if name.IsXdstp() {
-		file["authorities"] = map[string]any{name.Authority(): map[string]any{}}
+		spec.Authorities = map[string]bootstrap.AuthoritySpec{name.Authority(): {}}
 	}
-	data, err := json.Marshal(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	config, err := bootstrap.Parse(data)
+	config, err := bootstrap.New(spec)
 	if err != nil {
 		t.Fatal(err)
 	}
