@@ -3,7 +3,9 @@ package main
 import (
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,10 +16,13 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge"
-	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
-	"github.com/xdsforge/xdsforge/internal/memoryads"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
 	"github.com/xdsforge/xdsforge/plugins/standard"
+	"github.com/xdsforge/xdsforge/xdstest"
 )
 
 // answers is a network on which the path of a request selects the answer.
@@ -40,7 +45,7 @@ func (answers) RoundTrip(r *http.Request) (*http.Response, error) {
 // A setting is a transport with its control plane and network, on the clock of a bubble.
 type setting struct {
 	*testing.T
-	control   *memoryads.Server
+	control   *xdstest.ControlPlane
 	client    *xdsforge.Client
 	transport *Transport
 	store     *load.Store
@@ -48,26 +53,10 @@ type setting struct {
 
 func set(t *testing.T, test func(s *setting)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &setting{T: t}
-		config, err := bootstrap.Parse([]byte(`{"xds_servers": [{"server_uri": "memory:1", "channel_creds": [{"type": "insecure"}]}]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		network := memoryads.Network{}
-		env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(config), xdsforge.WithTypes(standard.Register), xdsforge.WithTransport(network))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = env.Close() }()
-		if s.client, err = env.NewClient(); err != nil {
-			t.Fatal(err)
-		}
-		var served []memoryads.Type
-		for _, typ := range env.Types().All() {
-			served = append(served, memoryads.Type{URL: typ.URL(), Complete: typ.Complete})
-		}
-		s.control = memoryads.NewServer(served...)
-		network["memory:1"] = s.control // nothing has dialed yet
+		s := &setting{T: t, control: xdstest.InMemory(t, listener.Type(), route.Type(), cluster.Type(), endpoint.Type())}
+		s.client = s.control.Client(xdsforge.WithTypes(standard.Register))
+		config := s.control.Bootstrap()
+		var err error
 		if s.store, err = s.client.LoadStore(config.Servers()[0]); err != nil {
 			t.Fatal(err)
 		}
@@ -76,9 +65,6 @@ func set(t *testing.T, test func(s *setting)) {
 		}
 		test(s)
 		s.transport.Close()
-		if err := s.client.Close(); err != nil {
-			t.Error(err)
-		}
 	})
 }
 
@@ -93,14 +79,7 @@ func (s *setting) publish(change func(map[string]proto.Message)) {
 		s.Fatal(err)
 	}
 	change(all)
-	for name, m := range all {
-		body, err := proto.Marshal(m)
-		if err != nil {
-			s.Fatal(err)
-		}
-		url := "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
-		s.control.Set(url, memoryads.Resource{Name: name, Body: body})
-	}
+	s.control.Set(slices.Collect(maps.Values(all))...)
 	<-time.NewTimer(time.Second).C
 	synctest.Wait()
 }
