@@ -2,6 +2,7 @@ package netproxy
 
 import (
 	"context"
+	"math"
 	"time"
 )
 
@@ -70,16 +71,34 @@ func (p *Proxy) Connections() (accepted, now int) {
 
 // Await waits until the counts of Connections fit. It is false when ctx ends first.
 func (p *Proxy) Await(ctx context.Context, fits func(accepted, now int) bool) bool {
+	return p.until(ctx, func() time.Duration {
+		if fits(p.accepted, len(p.links)) {
+			return 0
+		}
+		return forever
+	})
+}
+
+const forever = time.Duration(math.MaxInt64)
+
+// until waits until left, which it calls with the mutex held, returns no remaining time. It looks
+// again after that time and after each change. It is false when ctx ends first.
+func (p *Proxy) until(ctx context.Context, left func() time.Duration) bool {
 	for {
 		p.mu.Lock()
-		ok, changed := fits(p.accepted, len(p.links)), p.changed
+		wait, changed := left(), p.changed
 		p.mu.Unlock()
-		if ok {
+		if wait <= 0 {
 			return true
 		}
+		timer := time.NewTimer(wait)
 		select {
+		case <-timer.C:
 		case <-changed:
 		case <-ctx.Done():
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
 			return false
 		}
 	}
@@ -100,40 +119,16 @@ func (p *Proxy) count(d Direction, n int) {
 
 // pass waits while a direction is stalled. It is false when ctx ends first.
 func (p *Proxy) pass(ctx context.Context, d Direction) bool {
-	for {
-		p.mu.Lock()
-		stalled, changed := p.stalled[d], p.changed
-		p.mu.Unlock()
-		if !stalled {
-			return ctx.Err() == nil
+	return p.until(ctx, func() time.Duration {
+		if p.stalled[d] {
+			return forever
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return false
-		}
-	}
+		return 0
+	}) && ctx.Err() == nil
 }
 
 // wait waits until bytes that were read at a time are due. It is false when ctx
 // ends first.
 func (p *Proxy) wait(ctx context.Context, d Direction, read time.Time) bool {
-	for {
-		p.mu.Lock()
-		left, changed := time.Until(read.Add(p.delay[d])), p.changed
-		p.mu.Unlock()
-		if left <= 0 {
-			return ctx.Err() == nil
-		}
-		timer := time.NewTimer(left)
-		select {
-		case <-timer.C:
-		case <-changed:
-		case <-ctx.Done():
-		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return false
-		}
-	}
+	return p.until(ctx, func() time.Duration { return time.Until(read.Add(p.delay[d])) }) && ctx.Err() == nil
 }
