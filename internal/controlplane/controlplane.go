@@ -29,7 +29,8 @@ type Server struct {
 	caches  map[string]*cachev3.LinearCache // by type URL
 	options []grpc.ServerOption
 	addr    string
-	gate    gate
+	held    sync.RWMutex // locked while connections are held
+	release func()       // ends that; nil: none were held
 
 	forgetful atomic.Bool
 
@@ -90,7 +91,6 @@ func InMemory(cache cachev3.Cache) (*Server, transport.Transport) {
 func newServer(opts ...grpc.ServerOption) *Server {
 	s := &Server{options: opts}
 	s.changed = sync.NewCond(&s.mu)
-	s.gate.cond = sync.NewCond(&s.gate.mu)
 	return s
 }
 
@@ -112,7 +112,9 @@ func (s *Server) serve(lis net.Listener, cache cachev3.Cache) {
 
 // Stop closes the listener and every connection.
 func (s *Server) Stop() {
-	s.gate.release()
+	if s.release != nil {
+		s.release()
+	}
 	s.stop()
 }
 
