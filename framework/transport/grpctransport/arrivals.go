@@ -1,12 +1,9 @@
 package grpctransport
 
 import (
-	"context"
 	"net"
 	"sync"
 	"time"
-
-	"google.golang.org/grpc/credentials"
 )
 
 // Bytes count as a message if there are many of them without a long pause. Pings, settings and
@@ -64,30 +61,4 @@ func (c countedConn) Read(b []byte) (int, error) {
 		c.arrivals.add(n)
 	}
 	return n, err
-}
-
-// A countedBundle is a bundle that counts the bytes of all its connections.
-type countedBundle struct {
-	credentials.Bundle
-	arrivals *arrivals
-}
-
-// TransportCredentials implements [credentials.Bundle].
-func (b countedBundle) TransportCredentials() credentials.TransportCredentials {
-	return countedCredentials{b.Bundle.TransportCredentials(), b.arrivals}
-}
-
-type countedCredentials struct {
-	credentials.TransportCredentials
-	arrivals *arrivals
-}
-
-// ClientHandshake implements [credentials.TransportCredentials].
-func (c countedCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return c.TransportCredentials.ClientHandshake(ctx, authority, countedConn{conn, c.arrivals})
-}
-
-// Clone implements [credentials.TransportCredentials].
-func (c countedCredentials) Clone() credentials.TransportCredentials {
-	return countedCredentials{c.TransportCredentials.Clone(), c.arrivals}
 }

@@ -54,7 +54,7 @@ type attempt struct {
 // dial adds a link.
 func (c *conn) dial() (*link, error) {
 	l := &link{waiting: make(map[*attempt]struct{})}
-	creds := grpc.WithCredentialsBundle(limitedBundle{c.bundle, &l.limit})
+	creds := grpc.WithCredentialsBundle(observedBundle{c.bundle, c.arrivals, &l.limit})
 	client, err := grpc.NewClient(c.target, append(slices.Clip(c.options), creds)...)
 	if err != nil {
 		return nil, fmt.Errorf("grpctransport: server %s: %w", c.target, err)

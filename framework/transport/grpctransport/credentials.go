@@ -32,10 +32,9 @@ func builtinChannelCredentials() map[string]ChannelCredentials {
 
 // dialCredentials holds the credentials of an entry as dial options.
 type dialCredentials struct {
-	options  []grpc.DialOption // without the bundle
-	bundle   credentials.Bundle
-	release  func()
-	arrivals *arrivals // on the connections with these credentials
+	options []grpc.DialOption // without the bundle
+	bundle  credentials.Bundle
+	release func()
 }
 
 func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, error) {
@@ -51,8 +50,7 @@ func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, erro
 	if release == nil {
 		release = func() {}
 	}
-	d := dialCredentials{release: release, arrivals: new(arrivals)}
-	d.bundle = countedBundle{bundle, d.arrivals}
+	d := dialCredentials{bundle: bundle, release: release}
 	for _, c := range server.CallCreds() {
 		perRPC, err := newCallCredentials(c)
 		if err != nil {

@@ -16,26 +16,28 @@ const (
 	setting     = 6 // bytes: identifier, value
 )
 
-// A limitedBundle is a bundle that records the server's stream limit on the newest connection.
-// grpc-go does not report it.
-type limitedBundle struct {
+// An observedBundle is a bundle that counts the bytes of all its connections and records the
+// server's stream limit on the newest one. grpc-go does not report it.
+type observedBundle struct {
 	credentials.Bundle
-	limit *atomic.Uint32
+	arrivals *arrivals
+	limit    *atomic.Uint32
 }
 
 // TransportCredentials implements [credentials.Bundle].
-func (b limitedBundle) TransportCredentials() credentials.TransportCredentials {
-	return limitedCredentials{b.Bundle.TransportCredentials(), b.limit}
+func (b observedBundle) TransportCredentials() credentials.TransportCredentials {
+	return observedCredentials{b.Bundle.TransportCredentials(), b.arrivals, b.limit}
 }
 
-type limitedCredentials struct {
+type observedCredentials struct {
 	credentials.TransportCredentials
-	limit *atomic.Uint32
+	arrivals *arrivals
+	limit    *atomic.Uint32
 }
 
 // ClientHandshake implements [credentials.TransportCredentials].
-func (c limitedCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, conn)
+func (c observedCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+	conn, info, err := c.TransportCredentials.ClientHandshake(ctx, authority, countedConn{conn, c.arrivals})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -44,8 +46,8 @@ func (c limitedCredentials) ClientHandshake(ctx context.Context, authority strin
 }
 
 // Clone implements [credentials.TransportCredentials].
-func (c limitedCredentials) Clone() credentials.TransportCredentials {
-	return limitedCredentials{c.TransportCredentials.Clone(), c.limit}
+func (c observedCredentials) Clone() credentials.TransportCredentials {
+	return observedCredentials{c.TransportCredentials.Clone(), c.arrivals, c.limit}
 }
 
 // A limitedConn looks for SETTINGS_MAX_CONCURRENT_STREAMS in the frames that are read from it. The

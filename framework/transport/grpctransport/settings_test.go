@@ -95,7 +95,7 @@ func TestLimitIsRead(t *testing.T) {
 func TestLimitOfANewConnection(t *testing.T) {
 	var limit atomic.Uint32
 	limit.Store(1)
-	creds := limitedCredentials{&passing{}, &limit}
+	creds := observedCredentials{&passing{}, new(arrivals), &limit}
 	if _, _, err := creds.ClientHandshake(t.Context(), "", nil); err != nil || limit.Load() != math.MaxUint32 {
 		t.Errorf("limit = %d, %v; want none", limit.Load(), err)
 	}

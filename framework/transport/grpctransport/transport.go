@@ -111,7 +111,7 @@ func (t *Transport) Dial(server *bootstrap.Server) (transport.Conn, error) {
 		grpc.WithIdleTimeout(0), // the framework closes unused connections
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(t.maxReceive)),
 	}, t.dialOptions, creds.options)
-	c := &conn{target: server.URI(), options: opts, bundle: creds.bundle, release: creds.release, timeout: t.timeout, max: t.max, arrivals: creds.arrivals}
+	c := &conn{target: server.URI(), options: opts, bundle: creds.bundle, release: creds.release, timeout: t.timeout, max: t.max, arrivals: new(arrivals)}
 	if _, err := c.dial(); err != nil {
 		creds.release()
 		return nil, err
