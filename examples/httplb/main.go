@@ -64,7 +64,7 @@ func run(ctx context.Context, out io.Writer, requests int) (err error) {
 	d := &demo{out: out, requests: requests, sink: fakelrs.New(interval), addresses: make(map[string]string)}
 	for _, name := range []string{"near-1", "near-2", "near-3", "far-1", "far-2", "spare-1", "next-1", "next-2"} {
 		s := httptest.NewServer(d.server(name))
-		defer s.Close()
+		defer s.Close() //nolint:gocritic // at the end of the run
 		d.addresses[name] = s.Listener.Addr().String()
 	}
 	if d.control, err = controlplane.Start(controlplane.Standard(), d.sink.Option()); err != nil { //nolint:contextcheck // it ends with Stop

@@ -82,7 +82,8 @@ func measure(ctx context.Context, which, out string, w io.Writer) error {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
 		for _, r := range rows {
-			if r.judge(); !r.OK {
+			r.judge()
+			if !r.OK {
 				missed = process.ErrMissed
 			}
 			all = append(all, r)

@@ -21,7 +21,8 @@ func startServer(ctx context.Context, resources int) (*server, error) {
 		return nil, err
 	}
 	s := &server{Child: c}
-	return s, s.Call("Fill", resources, &s.addr)
+	err = s.Call("Fill", resources, &s.addr)
+	return s, err
 }
 
 // touch changes a resource.

@@ -81,21 +81,21 @@ func (v *victim) open(hostile, second string, delta bool) error {
 }
 
 // Start begins a measurement.
-func (v *victim) Start(struct{}, *struct{}) error {
+func (v *victim) Start(struct{}, *struct{}) error { //nolint:unparam // net/rpc requires a result
 	v.second.restart()
 	v.meter.start()
 	return nil
 }
 
 // End ends the measurement.
-func (v *victim) End(_ struct{}, r *Reading) error {
+func (v *victim) End(_ struct{}, r *Reading) error { //nolint:unparam // net/rpc requires a result
 	r.Peak, r.RSS, r.CPU = v.meter.end()
 	r.Updates, r.Delay = v.second.read()
 	return nil
 }
 
 // Kept returns the bytes that are kept since Start.
-func (v *victim) Kept(_ struct{}, bytes *int64) error {
+func (v *victim) Kept(_ struct{}, bytes *int64) error { //nolint:unparam // net/rpc requires a result
 	*bytes = v.meter.kept()
 	return nil
 }
@@ -114,14 +114,14 @@ func (v *victim) Watch(w Watch, _ *struct{}) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	v.ends = append(v.ends, cancel)
 	go func() {
-		for range t.WatchCollection(ctx, v.client, w.Name) { //nolint:revive // it is only the work that counts
+		for range t.WatchCollection(ctx, v.client, w.Name) {
 		}
 	}()
 	return nil
 }
 
 // Unwatch ends all watches.
-func (v *victim) Unwatch(struct{}, *struct{}) error {
+func (v *victim) Unwatch(struct{}, *struct{}) error { //nolint:unparam // net/rpc requires a result
 	for _, end := range v.ends {
 		end()
 	}

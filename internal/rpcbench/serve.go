@@ -41,13 +41,13 @@ type served struct {
 }
 
 // Where returns the addresses.
-func (s *served) Where(_ struct{}, at *Addresses) error {
+func (s *served) Where(_ struct{}, at *Addresses) error { //nolint:unparam // net/rpc requires a result
 	*at = s.at
 	return nil
 }
 
 // Count returns the numbers of connections and of streams to the control plane so far.
-func (s *served) Count(_ struct{}, counts *[2]int) error {
+func (s *served) Count(_ struct{}, counts *[2]int) error { //nolint:unparam // net/rpc requires a result
 	*counts = [2]int{s.plane.Connections(), s.plane.Streams()}
 	return nil
 }
@@ -60,8 +60,8 @@ func serve(ctx context.Context) error {
 	}
 	s := grpc.NewServer()
 	testpb.RegisterTestServiceServer(s, echo.Server{})
-	go func() { _ = s.Serve(l) }() // it ends with the process
-	plane, err := controlplane.Start(controlplane.Standard())
+	go func() { _ = s.Serve(l) }()                            // it ends with the process
+	plane, err := controlplane.Start(controlplane.Standard()) //nolint:contextcheck // it ends with the process
 	if err != nil {
 		return err
 	}
