@@ -21,7 +21,7 @@ func defaultPackages() []string {
 		"./framework/xdstp", "./framework/bootstrap", "./registry",
 		"./framework/transport/...", "./framework/internal/lrs", "./framework/load", "./framework/resource/...",
 		"./framework/runtime/...", "./framework/matcher", "./framework/tlscontext", "./internal/envelope", "./internal/extensions/...",
-		"./plugins/...", "./grpcxds/internal/...",
+		"./plugins/...", "./grpcxds/internal/...", "./internal/dataplane/...",
 		"./framework/internal/ads", "./framework/internal/authority", "./framework/client",
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -243,6 +244,12 @@ func TestReadEquivalents(t *testing.T) {
 		text, err := os.ReadFile(filepath.Join("..", "..", e.File))
 		if err != nil || !strings.Contains(string(text), e.Line) {
 			t.Errorf("the entry for %s has no line %q any more (%v)", e.File, e.Line, err)
+		}
+		if !slices.ContainsFunc(defaultPackages(), func(pattern string) bool {
+			dir, below := strings.CutSuffix(pattern, "/...")
+			return pattern == "./"+path.Dir(e.File) || below && strings.HasPrefix("./"+e.File, dir+"/")
+		}) {
+			t.Errorf("no default package has %s, which the list has", e.File)
 		}
 	}
 	if of := list.of("framework/xdstp"); len(of) == 0 || len(of) == len(list) && len(list) > 5 {
