@@ -56,7 +56,7 @@ func (c *Client) Close() error {
 }
 
 // errZeroClient is the error of a Client that New did not make.
-var errZeroClient = fmt.Errorf("xdsforge: the Client is %w: it was not made by New", ErrClosed)
+var errZeroClient = fmt.Errorf("xdsforge: the Client is %w; create it with New", ErrClosed)
 
 // Snapshot describes the state of the client. It returns the error of ctx, or [ErrClosed].
 func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {

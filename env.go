@@ -26,7 +26,7 @@ type environmentBase = environment.Base
 var errNoTypes = errors.New("no resource types; give WithTypes(standard.Register), or the Register functions of the types to watch")
 
 // errZero is the error of an Env that NewEnv did not make.
-var errZero = errors.New("xdsforge: the Env was not made by NewEnv")
+var errZero = errors.New("xdsforge: the Env is not valid; create it with NewEnv")
 
 // NewEnv makes an environment. It does not connect. The errors name the option to change. Close
 // the Env when nothing more is to be made of it.

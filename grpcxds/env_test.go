@@ -108,7 +108,7 @@ func TestUnsuitableEnvs(t *testing.T) {
 		want string
 	}{
 		"closed":              {closed, "closed"},
-		"zero":                {new(xdsforge.Env), "was not made by xdsforge.NewEnv"},
+		"zero":                {new(xdsforge.Env), "create it with xdsforge.NewEnv"},
 		"without a type":      {envOf(t, listener.Register), "xdsforge.WithTypes(grpcxds.Register)"},
 		"without any filter":  {envOf(t, standard.Register), "xdsforge.WithTypes(grpcxds.Register)"},
 		"a filter that lacks": {envOf(t, Register, func(r xdsforge.Registrar) { r.Extend(halfless) }), "Filter.Server of acme.Tag is nil"},

@@ -54,7 +54,7 @@ func (s *source) retain() (*environment.Env, error) {
 	if s.env != nil {
 		e := environment.Of(s.env)
 		if e == nil {
-			return nil, errors.New("grpcxds: the Env was not made by xdsforge.NewEnv")
+			return nil, errors.New("grpcxds: the Env is not valid; create it with xdsforge.NewEnv")
 		}
 		e.Retain()
 		return e, nil

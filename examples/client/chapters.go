@@ -108,7 +108,7 @@ func (s *stage) fault(ctx context.Context) error {
 
 // load compares the load reports with the counts of the servers.
 func (s *stage) load(ctx context.Context) error {
-	s.Chapter("Each authority hears of the load on its own cluster")
+	s.Chapter("Each authority receives the load reports of its own cluster")
 	for _, a := range []struct {
 		*authority
 		cluster string
@@ -124,11 +124,11 @@ func (s *stage) load(ctx context.Context) error {
 		})
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s was told of %d calls of %d: %w", a.name, sum.Succeeded, a.calls, err)
+			return fmt.Errorf("%s received reports of %d calls of %d: %w", a.name, sum.Succeeded, a.calls, err)
 		case sum.Succeeded != a.calls:
-			return fmt.Errorf("%s was told of %d calls; there were %d", a.name, sum.Succeeded, a.calls)
+			return fmt.Errorf("%s received reports of %d calls; want %d", a.name, sum.Succeeded, a.calls)
 		}
-		s.Seen("%s was told of %d calls of %s that were answered, exactly as many as there were", a.name, sum.Succeeded, a.cluster)
+		s.Seen("%s received reports of %d successful calls of %s, exactly as many as the client made", a.name, sum.Succeeded, a.cluster)
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestTheStoryIsSeenToItsEnd(t *testing.T) {
 	}
 	for _, want := range []string{
 		"2000 calls: ", "stable-2 answers", "stable-1 is back", "calls fail: ", "answered again",
-		"east.example was told of", "west.example was told of", "Everything was seen",
+		"east.example received reports of", "west.example received reports of", "Everything was seen",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the story lacks %q", want)
@@ -32,6 +32,6 @@ func TestTheStoryEndsWithItsTime(t *testing.T) {
 	cancel()
 	var out strings.Builder
 	if err := run(ctx, &out); err == nil || strings.Contains(out.String(), "Everything was seen") {
-		t.Errorf("error = %v; want one, for nothing can be seen in no time", err)
+		t.Errorf("error = %v; want an error, because the time is over", err)
 	}
 }

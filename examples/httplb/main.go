@@ -148,7 +148,7 @@ func has(s *tree.Snapshot, published map[string]proto.Message) bool {
 func (d *demo) checkLoad(ctx context.Context) error {
 	answered := d.answered.Load()
 	want := fakelrs.Totals{Issued: answered, Succeeded: answered, Dropped: d.dropped}
-	fmt.Fprintf(d.out, "\n%d. the load that the control plane was told of\n", len(phases())+1)
+	fmt.Fprintf(d.out, "\n%d. the load reports that the control plane received\n", len(phases())+1)
 	err := d.sink.Await(ctx, func(r []fakelrs.Report) bool {
 		got := fakelrs.Sum(r)
 		return got.Issued+got.Dropped >= want.Issued+want.Dropped && got.Succeeded >= want.Succeeded

@@ -152,7 +152,7 @@ func (s *stage) badResource(ctx context.Context) error {
 	if err := s.setClusters(broken, clusterText(searchCluster, checkoutEndpoints, 200)); err != nil {
 		return err
 	}
-	s.Line("A sends both clusters in one response; payments asks for a policy that is not supported")
+	s.Line("A sends both clusters in one response; payments has a policy that is not supported")
 
 	if _, err := good.until("the good cluster's change", func(ev cluster.Event) bool {
 		return usable(ev) && ev.Update.MaxRequests == 200
@@ -166,13 +166,13 @@ func (s *stage) badResource(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Quote("the program is told:", ev.Ambient)
+	s.Quote("the program receives:", ev.Ambient)
 	s.Seen("payments keeps its last valid version: u.MaxRequests is %d", ev.Update.MaxRequests)
 	nack, err := s.a.AwaitRequest(ctx, func(r *discoveryv3.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
 	if err != nil {
 		return err
 	}
-	s.Quote("A is told:", nack.GetErrorDetail().GetMessage())
+	s.Quote("A receives:", nack.GetErrorDetail().GetMessage())
 	s.Seen("A received the NACK, with the field and the reason")
 	return nil
 }
@@ -183,7 +183,7 @@ func (s *stage) removal(ctx context.Context) error {
 	if err := s.remove(ctx, "A", s.a, ordersListener, true); err != nil {
 		return err
 	}
-	s.Seen("A says nothing else: the error is ambient, the listener stays in use")
+	s.Seen("A has no fail_on_data_errors: the error is ambient, the listener stays in use")
 	if err := s.remove(ctx, "B", s.b, checkoutListener, false); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (s *stage) start(path string) error {
 	s.config = config
 	s.Line("A  %s  speaks for east.example and for names without an authority", s.a.Addr())
 	s.Line("B  %s  speaks for west.example and south.example, and has fail_on_data_errors", s.b.Addr())
-	s.Seen("the client is configured; it has connected to nobody yet: %d and %d connections", s.a.Connections(), s.b.Connections())
+	s.Seen("the client is configured and has not connected yet: %d and %d connections", s.a.Connections(), s.b.Connections())
 	return nil
 }
 

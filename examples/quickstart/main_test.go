@@ -31,7 +31,7 @@ func TestTheStoryIsSeenToItsEnd(t *testing.T) {
 		}
 	}
 	if strings.Contains(out.String(), "\x1b[") {
-		t.Error("there is colour although this is no terminal")
+		t.Error("the output has colour although it is not a terminal")
 	}
 }
 
@@ -40,6 +40,6 @@ func TestTheStoryEndsWithItsTime(t *testing.T) {
 	cancel()
 	var out strings.Builder
 	if err := run(ctx, &out); err == nil || strings.Contains(out.String(), "Everything was seen") {
-		t.Errorf("error = %v; want one, for nothing can be seen in no time", err)
+		t.Errorf("error = %v; want an error, because the time is over", err)
 	}
 }

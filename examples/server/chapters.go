@@ -19,7 +19,7 @@ func (s *stage) firstConfiguration(ctx context.Context) error {
 	if err := s.setListener("first"); err != nil {
 		return err
 	}
-	s.Line("the Listener is there; it names %s", routesName)
+	s.Line("the Listener has arrived; it names %s", routesName)
 	if err := s.setRoutes(); err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func (s *stage) firstConfiguration(ctx context.Context) error {
 	if err := call(ctx, s.calls); err != nil {
 		return err
 	}
-	s.Seen("alice calls it over mutual TLS, which the Listener asks for; the server code says nothing of it")
+	s.Seen("alice calls it over mutual TLS, which the Listener configures; the server's code does not mention TLS")
 	return nil
 }
 
@@ -85,7 +85,7 @@ func (s *stage) rotation(ctx context.Context) error {
 	if err := s.ping(); err != nil {
 		return err
 	}
-	s.Seen("alice's stream, opened before, goes on")
+	s.Seen("alice's earlier stream continues")
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (s *stage) liveUpdate(ctx context.Context) error {
 	if err := until(ctx, func() bool { return s.conns.ended.Load() > ended }); err != nil {
 		return err
 	}
-	s.Seen("the stream has gone on over the old one, until it ended itself; only then was that closed")
+	s.Seen("the stream continued on the old connection to its end; only then did the server close that connection")
 	return nil
 }
 
@@ -136,9 +136,9 @@ func (s *stage) darkness(ctx context.Context) error {
 		return err
 	}
 	if len(s.modes) > 0 {
-		return fmt.Errorf("the server told something: %w", orNone(<-s.modes))
+		return fmt.Errorf("the server reported a mode: %w", orNone(<-s.modes))
 	}
-	s.Seen("the server serves alice, and bob, who has just come")
+	s.Seen("the server serves alice, and bob, who connects only now")
 	return nil
 }
 
@@ -154,7 +154,7 @@ func (s *stage) stop(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	s.Seen("GracefulStop: no call was cut off, and Serve has returned")
+	s.Seen("GracefulStop: no call was aborted, and Serve has returned")
 	return nil
 }
 

@@ -111,13 +111,13 @@ func (s *stage) start(ctx context.Context) error {
 		return err
 	}
 	s.listener = name.String()
-	s.Line("it listens on %s, and asks for", s.addr)
+	s.Line("it listens on %s, and subscribes to", s.addr)
 	s.Line("%s", s.listener)
 	n, err := touch(ctx, s.addr)
 	if err != nil || n != 0 {
-		return fmt.Errorf("a connection got %d bytes, and %w; want none, and the end", n, orNone(err))
+		return fmt.Errorf("a connection received %d bytes and %w; want no bytes and EOF", n, orNone(err))
 	}
-	s.Seen("nobody serves: a connection is accepted and closed, without a byte")
+	s.Seen("the server does not serve yet: it accepts a connection and closes it without a byte")
 	return nil
 }
 

@@ -22,7 +22,7 @@ func TestTheStoryIsSeenToItsEnd(t *testing.T) {
 		"without a byte",
 		"code = PermissionDenied",
 		"the second certificate, and not the first",
-		"until it ended itself",
+		"continued on the old connection",
 		"Everything was seen",
 	} {
 		if !strings.Contains(out.String(), want) {
@@ -36,6 +36,6 @@ func TestTheStoryEndsWithItsTime(t *testing.T) {
 	cancel()
 	var out strings.Builder
 	if err := run(ctx, &out); err == nil || strings.Contains(out.String(), "Everything was seen") {
-		t.Errorf("error = %v; want one, for nothing can be seen in no time", err)
+		t.Errorf("error = %v; want an error, because the time is over", err)
 	}
 }

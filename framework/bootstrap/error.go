@@ -69,7 +69,7 @@ type unknownAuthorityError struct {
 
 // Error returns a text with the unknown and the known authorities.
 func (e *unknownAuthorityError) Error() string {
-	rule := "there are no authorities"
+	rule := "the bootstrap has no authorities"
 	if len(e.Known) > 0 {
 		rule = fmt.Sprintf("must be one of %q", e.Known)
 	}

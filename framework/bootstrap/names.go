@@ -86,7 +86,7 @@ func (c *Config) ServerListenerName(addr string) (xdstp.Name, error) {
 	case c.serverTemplate == "":
 		return xdstp.Name{}, ErrNoServerTemplate
 	case addr == "":
-		return xdstp.Name{}, &Error{Path: "address", Value: `""`, Rule: "must be what the server listens on"}
+		return xdstp.Name{}, &Error{Path: "address", Value: `""`, Rule: "must be the address that the server listens on"}
 	}
 	name := strings.ReplaceAll(c.serverTemplate, "%s", addr) // A36: no encoding
 	if c.federation {

@@ -55,7 +55,7 @@ func ExampleName_CheckType() {
 	}
 	fmt.Println(n.CheckType("envoy.config.cluster.v3.Cluster"))
 	// Output:
-	// xdstp: type = "envoy.config.route.v3.RouteConfiguration"; must be envoy.config.cluster.v3.Cluster, the type that is asked for
+	// xdstp: type = "envoy.config.route.v3.RouteConfiguration"; must be envoy.config.cluster.v3.Cluster, the requested type
 }
 
 func ExampleExpand() {

@@ -96,7 +96,7 @@ func (n Name) CheckType(message string) error {
 	case !n.IsXdstp():
 		return nil
 	case n.Type() != message:
-		return failure("type", n.Type(), "must be "+message+", the type that is asked for")
+		return failure("type", n.Type(), "must be "+message+", the requested type")
 	case n.ID() == "":
 		return failure("id", "", "must not be empty: "+shorten(n.s)+" names no resource")
 	}

@@ -36,7 +36,7 @@ func FromBuilder(b certprovider.Builder) *Plugin {
 				return nil, err
 			}
 			if c == nil {
-				return nil, errors.New("certprovider: the builder made nothing of the configuration")
+				return nil, errors.New("certprovider: the builder's ParseConfig returned nil without an error")
 			}
 			return c.Build(opts)
 		},

@@ -72,7 +72,7 @@ func judgeFile(v *verdict, row bootstrapRow) error {
 	}
 	if row.ClientTemplate != "" {
 		n, err := config.ClientListenerName("xds:probe")
-		v.compare("what client_default_listener_resource_name_template makes", xdstp.Expand(row.ClientTemplate, "probe"), n.String())
+		v.compare("result of client_default_listener_resource_name_template", xdstp.Expand(row.ClientTemplate, "probe"), n.String())
 		if err != nil {
 			v.differences = append(v.differences, err.Error())
 		}

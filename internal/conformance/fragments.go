@@ -143,7 +143,7 @@ func judgeFilter(v *verdict, row fragmentRow) error {
 	}
 	filter, ok := dc.Types.HTTPFilter(c.Message)
 	if !ok {
-		v.differences = append(v.differences, "there is no filter "+row.Filter)
+		v.differences = append(v.differences, "no filter "+row.Filter)
 		return nil
 	}
 	_, err = filter.Parse(dc, c)

@@ -34,7 +34,7 @@ func TestJudgeName(t *testing.T) {
 		{
 			"all parts differ", `{"input": "xdstp://e/t/i?k=v", "want_ok": true, "want_name": "xdstp://e/t/i", "is_xdstp": false, "kind": "glob",
 			"parts": {"authority": "f", "type": "u", "id": "j", "context_params": {}}}`,
-			[]string{"name: ", "is_xdstp: ", "authority: ", "type: ", "id: ", `params: the peer says {}, we say {"k":"v"}`, "is a glob: "},
+			[]string{"name: ", "is_xdstp: ", "authority: ", "type: ", "id: ", `params: the peer returns {}, we return {"k":"v"}`, "is a glob: "},
 		},
 		{"a list collection", `{"input": "xdstp://e/tCollection/i", "want_ok": true, "want_name": "xdstp://e/tCollection/i", "kind": "list_collection"}`, nil},
 		{
@@ -43,8 +43,8 @@ func TestJudgeName(t *testing.T) {
 			[]string{"entry: ", "alt id: ", "is a URN: "},
 		},
 		{"an alternative is missing", `{"input": "xdstp://e/t/i", "want_ok": true, "want_name": "xdstp://e/t/i",
-			"parts": {"authority": "e", "type": "t", "id": "i", "directives": [{"alt": {}}]}}`, []string{"alternates: the peer says 1, we say 0"}},
-		{"the type is asked for", `{"input": "xdstp://e/t/i", "expect_resource_type": "u", "want_ok": true}`, []string{"valid: the peer says true, we say false: xdstp: type"}},
+			"parts": {"authority": "e", "type": "t", "id": "i", "directives": [{"alt": {}}]}}`, []string{"alternates: the peer returns 1, we return 0"}},
+		{"the type is asked for", `{"input": "xdstp://e/t/i", "expect_resource_type": "u", "want_ok": true}`, []string{"valid: the peer returns true, we return false: xdstp: type"}},
 		{"a glob", `{"input": "xdstp://e/t/a/i", "glob": "xdstp://e/t/*", "glob_matches": true, "want_ok": true, "want_name": "xdstp://e/t/a/i"}`, []string{"glob_matches: "}},
 		{"both find it invalid", `{"input": "", "want_ok": false}`, nil},
 	})
@@ -54,7 +54,7 @@ func TestJudgeTemplate(t *testing.T) {
 	const servers = `"xds_servers": [{"server_uri": "u", "channel_creds": [{"type": "insecure"}]}]`
 	checkJudge(t, judge(judgeTemplate), []judgeRow{
 		{"encoding", `{"suite": "template", "input": "a b", "want_ok": true, "want_name": "a%20b"}`, nil},
-		{"expanding", `{"suite": "template", "input": {"template": "xdstp:%s", "target": "["}, "want_ok": true, "want_name": "["}`, []string{`name: the peer says "[", we say "xdstp:%5B"`}},
+		{"expanding", `{"suite": "template", "input": {"template": "xdstp:%s", "target": "["}, "want_ok": true, "want_name": "["}`, []string{`name: the peer returns "[", we return "xdstp:%5B"`}},
 		{"a target", `{"suite": "xds_resolver", "input": {"client_default_listener_resource_name_template": "x/%s", "dial_target": "xds:a"}, "want_ok": true, "want_name": "x/a"}`, nil},
 		{"a target with an authority", `{"suite": "xds_resolver", "input": {"dial_target": "xds://e/a", "extra_authority": "e"}, "want_ok": true, "want_name": "xdstp://e/envoy.config.listener.v3.Listener/a"}`, nil},
 		{"a target with a bad bootstrap", `{"suite": "xds_resolver", "input": {"client_default_listener_resource_name_template": "xdstp:", "dial_target": "xds:a"}, "want_ok": false}`, nil},
@@ -86,9 +86,9 @@ func TestJudgeBootstrap(t *testing.T) {
 		{
 			"a file differs", `{"input": "` + whole + `", "want_ok": true, "client_default_listener_resource_name_template": "x", "cert_provider_instances": ["r"],
 			"authority_templates": {}, "node_proto_json": {"id": "m"}, "parsed": ` + strings.NewReplacer(`"xds_v3"`, ``, `"q"`, `"r"`).Replace(parsed) + `}`,
-			[]string{"what client_default", "authority templates: ", "certificate provider r: ", "node: ", "parsed: ", "parsed servers: ", "parsed servers of e: ", "parsed certificate providers: "},
+			[]string{"result of client_default", "authority templates: ", "certificate provider r: ", "node: ", "parsed: ", "parsed servers: ", "parsed servers of e: ", "parsed certificate providers: "},
 		},
-		{"a file is invalid", `{"input": "{", "want_ok": true}`, []string{"valid: the peer says true, we say false: bootstrap: line 1"}},
+		{"a file is invalid", `{"input": "{", "want_ok": true}`, []string{"valid: the peer returns true, we return false: bootstrap: line 1"}},
 		{"what the peer writes is invalid", `{"input": "` + whole + `", "want_ok": true, "parsed": {}}`, []string{"valid: "}},
 	})
 	for _, row := range []string{`{"fragment": "x"}`, `{"input": 1}`, `{"input": "` + whole + `", "want_ok": true, "node_proto_json": {"id": 1}}`} {

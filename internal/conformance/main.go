@@ -75,11 +75,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return exitBroken
 	}
 	if *corpus == "" {
-		fmt.Fprintln(stdout, "conformance: no corpus was given (-corpus DIR): nothing is compared")
+		fmt.Fprintln(stdout, "conformance: no corpus (-corpus DIR): nothing to compare")
 		return exitOK
 	}
 	if _, err := os.Stat(*corpus); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(stdout, "conformance: there is no folder %s: nothing is compared\n", *corpus)
+		fmt.Fprintf(stdout, "conformance: folder %s does not exist: nothing to compare\n", *corpus)
 		return exitOK
 	}
 	known, err := readTable(*table)
@@ -105,7 +105,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		wrong += result.print(stdout, known)
 	}
 	if wrong > 0 {
-		fmt.Fprintf(stdout, "FAIL: %d rows are not as %s says\n", wrong, *table)
+		fmt.Fprintf(stdout, "FAIL: %d rows differ from %s\n", wrong, *table)
 		return exitDisagree
 	}
 	return exitOK

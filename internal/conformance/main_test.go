@@ -38,17 +38,17 @@ func TestRun(t *testing.T) {
 		}},
 		{"a row disagrees", map[string]string{"xdstp_names.jsonl": agrees + "\n" + disagrees, "table": ""}, exitDisagree, []string{
 			"xdstp_names.jsonl: 1 / 2 agreed\n",
-			"  a-2: DISAGREES, and the table does not have it\n    valid: the peer says true, we say false: xdstp: name = ",
-			"FAIL: 1 rows are not as ",
+			"  a-2: DISAGREES, and is missing in the table\n    valid: the peer returns true, we return false: xdstp: name = ",
+			"FAIL: 1 rows differ from ",
 		}},
 		{"the table has it", map[string]string{"xdstp_names.jsonl": agrees + "\n" + disagrees, "table": listed}, exitOK, []string{
-			"xdstp_names.jsonl: 1 / 2 agreed\n  a-2: disagrees, as the table says\n",
+			"xdstp_names.jsonl: 1 / 2 agreed\n  a-2: disagrees, as in the table\n",
 		}},
 		{"the table has a row that agrees", map[string]string{"xdstp_names.jsonl": agrees, "table": strings.Replace(listed, "a-2", "a-1", 1)}, exitDisagree, []string{
-			"  a-1: AGREES, but the table has it\n",
+			"  a-1: AGREES, but is in the table\n",
 		}},
 		{"a row is not asked for", map[string]string{"bootstrap.jsonl": notAsked, "table": ""}, exitOK, []string{
-			"bootstrap.jsonl: 0 / 0 agreed, 1 not asked for\n  b-1: not asked for: allowed_grpc_services is gRFC A102",
+			"bootstrap.jsonl: 0 / 0 agreed, 1 out of scope\n  b-1: out of scope: allowed_grpc_services is gRFC A102",
 		}},
 		{"no table", nil, exitBroken, []string{"conformance: open "}},
 		{"a cell of the table is empty", map[string]string{"table": "| a-1 | yes | no | |"}, exitBroken, []string{":1: a-1: must have four cells"}},
@@ -75,8 +75,8 @@ func TestRun(t *testing.T) {
 
 func TestNothingToCompare(t *testing.T) {
 	for want, args := range map[string][]string{
-		"no corpus was given (-corpus DIR): nothing is compared": nil,
-		"there is no folder ": {"-corpus", filepath.Join(t.TempDir(), "absent")},
+		"no corpus (-corpus DIR): nothing to compare": nil,
+		"does not exist: nothing to compare":          {"-corpus", filepath.Join(t.TempDir(), "absent")},
 	} {
 		var out, errOut strings.Builder
 		if code := run(args, &out, &errOut); code != exitOK || !strings.Contains(out.String(), want) || errOut.Len() > 0 {

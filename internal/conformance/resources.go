@@ -103,7 +103,7 @@ func (r resourceRow) decoder() (func(body []byte) error, error) {
 	}
 	t, ok := dc.Types.Lookup(r.message())
 	if !ok {
-		return nil, fmt.Errorf("there is no type %s", r.message())
+		return nil, fmt.Errorf("type %s is unknown", r.message())
 	}
 	if dc.Name, err = dc.ParseName("mutated"); err != nil {
 		return nil, err

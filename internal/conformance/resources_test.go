@@ -33,9 +33,9 @@ func TestJudgeResource(t *testing.T) {
 	}
 	checkJudge(t, judge(judgeResource), []judgeRow{
 		{"both find it valid", good(`"want_ok": true, "want_name": "c"`), nil},
-		{"the name differs", good(`"want_ok": true, "want_name": "d"`), []string{`name: the peer says "d", we say "c"`}},
-		{"a peer rejects it", good(`"want_ok": false`), []string{"valid: the peer says false, we say true"}},
-		{"we reject it", row(t, new(clusterv3.Cluster), `name: "c"`, `"suite": "unmarshal_cds", "want_ok": true`), []string{"valid: the peer says true, we say false: cluster_discovery_type; must be set"}},
+		{"the name differs", good(`"want_ok": true, "want_name": "d"`), []string{`name: the peer returns "d", we return "c"`}},
+		{"a peer rejects it", good(`"want_ok": false`), []string{"valid: the peer returns false, we return true"}},
+		{"we reject it", row(t, new(clusterv3.Cluster), `name: "c"`, `"suite": "unmarshal_cds", "want_ok": true`), []string{"valid: the peer returns true, we return false: cluster_discovery_type; must be set"}},
 		{"another type than was asked for", row(t, new(endpointv3.ClusterLoadAssignment), `cluster_name: "c"`, `"suite": "unmarshal_rds", "want_ok": false`), nil},
 		{"no name", row(t, new(endpointv3.ClusterLoadAssignment), ``, `"suite": "unmarshal_eds", "want_ok": false`), nil},
 	})
@@ -57,7 +57,7 @@ func TestJudgeFragments(t *testing.T) {
 	checkJudge(t, judge(judgeFilter), []judgeRow{
 		{"a filter", row(t, new(gcpauthnv3.GcpAuthnFilterConfig), ``, `"want_ok": true, "filter": "gcpauthn"`), nil},
 		{"a wrong filter", row(t, new(gcpauthnv3.GcpAuthnFilterConfig), `cache_config { cache_size { } }`, `"want_ok": true, "filter": "gcpauthn"`), []string{"valid: "}},
-		{"a filter that is not there", row(t, new(clusterv3.Cluster), `name: "x"`, `"want_ok": true, "filter": "x"`), []string{"there is no filter x"}},
+		{"a filter that is not there", row(t, new(clusterv3.Cluster), `name: "x"`, `"want_ok": true, "filter": "x"`), []string{"no filter x"}},
 	})
 }
 
@@ -73,7 +73,7 @@ func TestJudgeLookup(t *testing.T) {
 	checkJudge(t, judge(judgeLookup), []judgeRow{
 		{"found", lookup(`"want_ok": true, "want_name": "i", "lookup": {"dst_addr": "10.1.1.1"}`), nil},
 		{"another", lookup(`"want_ok": true, "want_name": "j", "lookup": {"dst_addr": "10.1.1.1"}`), []string{"identity: "}},
-		{"none", lookup(`"want_ok": true, "lookup": {"dst_addr": "11.1.1.1"}`), []string{"valid: the peer says true, we say false: no chain"}},
+		{"none", lookup(`"want_ok": true, "lookup": {"dst_addr": "11.1.1.1"}`), []string{"valid: the peer returns true, we return false: no chain"}},
 		{"an invalid listener", row(t, new(listenerv3.Listener), `name: "l"`, `"suite": "filter_chain_manager", "want_ok": true`), []string{"valid: "}},
 	})
 }

@@ -24,7 +24,7 @@ type verdict struct {
 // the row.
 func (v *verdict) compare(part string, peer, ours any) {
 	if !reflect.DeepEqual(peer, ours) {
-		v.differences = append(v.differences, fmt.Sprintf("%s: the peer says %s, we say %s", part, show(peer), show(ours)))
+		v.differences = append(v.differences, fmt.Sprintf("%s: the peer returns %s, we return %s", part, show(peer), show(ours)))
 	}
 }
 
@@ -33,7 +33,7 @@ func (v *verdict) compare(part string, peer, ours any) {
 func (v *verdict) compareOK(peer bool, err error) (both bool) {
 	ours := err == nil
 	if peer != ours {
-		difference := fmt.Sprintf("valid: the peer says %v, we say %v", peer, ours)
+		difference := fmt.Sprintf("valid: the peer returns %v, we return %v", peer, ours)
 		if err != nil {
 			difference += ": " + strings.ReplaceAll(err.Error(), "\n", "; ")
 		}
@@ -106,20 +106,20 @@ func (r result) print(w io.Writer, known map[string]bool) (wrong int) {
 		switch {
 		case row.notAsked != "":
 			notAsked++
-			fmt.Fprintf(&details, "  %s: not asked for: %s\n", row.id, row.notAsked)
+			fmt.Fprintf(&details, "  %s: out of scope: %s\n", row.id, row.notAsked)
 			continue
 		case len(row.differences) == 0:
 			agreed++
 			if known[row.id] {
 				wrong++
-				fmt.Fprintf(&details, "  %s: AGREES, but the table has it\n", row.id)
+				fmt.Fprintf(&details, "  %s: AGREES, but is in the table\n", row.id)
 			}
 			continue
 		case known[row.id]:
-			fmt.Fprintf(&details, "  %s: disagrees, as the table says\n", row.id)
+			fmt.Fprintf(&details, "  %s: disagrees, as in the table\n", row.id)
 		default:
 			wrong++
-			fmt.Fprintf(&details, "  %s: DISAGREES, and the table does not have it\n", row.id)
+			fmt.Fprintf(&details, "  %s: DISAGREES, and is missing in the table\n", row.id)
 		}
 		for _, difference := range row.differences {
 			fmt.Fprintf(&details, "    %s\n", difference)
@@ -128,7 +128,7 @@ func (r result) print(w io.Writer, known map[string]bool) (wrong int) {
 	all := len(r.rows) - notAsked
 	fmt.Fprintf(w, "%s: %d / %d agreed", r.file, agreed, all)
 	if notAsked > 0 {
-		fmt.Fprintf(w, ", %d not asked for", notAsked)
+		fmt.Fprintf(w, ", %d out of scope", notAsked)
 	}
 	fmt.Fprintf(w, "\n%s", details.String())
 	return wrong

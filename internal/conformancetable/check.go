@@ -55,7 +55,7 @@ func check(root fs.FS) (faults []string, err error) {
 		}
 		for _, t := range r.tests {
 			if !r.has(known, t) {
-				faults = append(faults, r.fault("there is no %s in %s", t, strings.Join(r.packages, ", ")))
+				faults = append(faults, r.fault("%s does not exist in %s", t, strings.Join(r.packages, ", ")))
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func parse(document, text string, all bool) (rows []row, faults []string) {
 		rows = append(rows, r)
 	}
 	if !found {
-		faults = append(faults, document+": there is no table")
+		faults = append(faults, document+": has no table")
 	}
 	return rows, faults
 }

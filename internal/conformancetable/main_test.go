@@ -29,7 +29,7 @@ func TestFaultsOfTrust(t *testing.T) {
 		document:      {Data: []byte(head + "| A1 | rule | `a` | `TestA` |\n")},
 		trust:         {Data: []byte("# Trust\n" + head + "| one | rule | `a` | `TestA` |\n\ntext\n" + head + "| two | rule | `a` | `TestB` |\n")},
 	})
-	if want := []string{"docs/trust.md:11: there is no TestB in a"}; err != nil || !slices.Equal(faults, want) {
+	if want := []string{"docs/trust.md:11: TestB does not exist in a"}; err != nil || !slices.Equal(faults, want) {
 		t.Errorf("faults %q, %v; want %q", faults, err, want)
 	}
 }
@@ -50,14 +50,14 @@ func TestFaults(t *testing.T) {
 		"| A1 | a rule | with bars | `a`, `b` | `TestB` |\n":                  "",
 		"| A1 | rule | `a` | `TestA` |\n\n| row | of | another | table |\n":   "",
 		"| A1 | rule | `d` | `TestScripts/a57`, `TestScripts/a57/timer` |\n":  "",
-		"| A1 | rule | `d` | `TestScripts/a57/comment` |\n":                   "there is no TestScripts/a57/comment in d",
-		"| A1 | rule | `d` | `TestScripts/a57/end` |\n":                       "there is no TestScripts/a57/end in d",
-		"| A1 | rule | `d` | `TestScripts/a58` |\n":                           "there is no TestScripts/a58 in d",
-		"| A1 | rule | `b` | `TestScripts/b/timer` |\n":                       "there is no TestScripts/b/timer in b",
-		"| A1 | rule | `a` | `TestB` |\n":                                     "conformance.md:5: there is no TestB in a",
-		"| A1 | rule | `a` | `TestA` |\n| A2 | rule | `a`, `b` | `TestX` |\n": "conformance.md:6: there is no TestX in a, b",
-		"| A1 | rule | `a` | `helper` |\n":                                    "there is no helper",
-		"| A1 | rule | `a` | `TestM` |\n":                                     "there is no TestM",
+		"| A1 | rule | `d` | `TestScripts/a57/comment` |\n":                   "TestScripts/a57/comment does not exist in d",
+		"| A1 | rule | `d` | `TestScripts/a57/end` |\n":                       "TestScripts/a57/end does not exist in d",
+		"| A1 | rule | `d` | `TestScripts/a58` |\n":                           "TestScripts/a58 does not exist in d",
+		"| A1 | rule | `b` | `TestScripts/b/timer` |\n":                       "TestScripts/b/timer does not exist in b",
+		"| A1 | rule | `a` | `TestB` |\n":                                     "conformance.md:5: TestB does not exist in a",
+		"| A1 | rule | `a` | `TestA` |\n| A2 | rule | `a`, `b` | `TestX` |\n": "conformance.md:6: TestX does not exist in a, b",
+		"| A1 | rule | `a` | `helper` |\n":                                    "helper does not exist",
+		"| A1 | rule | `a` | `TestM` |\n":                                     "TestM does not exist",
 		"| A1 | rule | `c` | `TestC` |\n":                                     "package c has no tests",
 		"| A1 | rule | `nowhere` | `TestA` |\n":                               "package nowhere has no tests",
 		"| A1 | rule | `a` | none |\n":                                        "a row names a package and a test",

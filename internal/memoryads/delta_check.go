@@ -32,7 +32,7 @@ func (p *delta) check(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRe
 		p.stream.violation("%s: a request answers response %s and changes subscriptions", h.URL, r.GetResponseNonce())
 	}
 	if r.GetResponseNonce() == "" && !changes {
-		p.stream.violation("%s: a request that says nothing", h.URL)
+		p.stream.violation("%s: a request without any effect", h.URL)
 	}
 	if r.GetErrorDetail() != nil && t.rejected.rejected(r.GetResponseNonce(), time.Now()) {
 		p.stream.mute("%s: the same content is rejected more than %d times in %v", h.URL, maxRejections, stormWindow)
@@ -62,7 +62,7 @@ func (p *delta) checkNames(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscov
 		}
 	}
 	if repeats && t.asked.repeat(time.Now()) {
-		p.stream.violation("%s: %q are asked for again and again", h.URL, names)
+		p.stream.violation("%s: %q are requested too often", h.URL, names)
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *delta) checkFirst(h *holdings, r *discoveryv3.DeltaDiscoveryRequest) {
 			p.stream.violation("%s: initial version %q of %q, which was never sent", h.URL, v, n)
 		}
 		if record.gone[key(h.URL, n)] {
-			p.stream.violation("%s: an initial version of %q, whose removal was answered", h.URL, n)
+			p.stream.violation("%s: an initial version of %q, although the client confirmed its removal", h.URL, n)
 		}
 		if len(names) > 0 && !meantResource(subscribed, h, n) {
 			p.stream.violation("%s: an initial version of %q, which is not subscribed to", h.URL, n)

@@ -155,7 +155,7 @@ func TestDeltaViolations(t *testing.T) {
 			h.begin()
 			h.send(&change{TypeUrl: part, ErrorDetail: &rpcstatus.Status{Code: 3}, ResourceNamesSubscribe: []string{"b"}})
 		},
-		"a request that says nothing": func(h *hand) {
+		"a request without any effect": func(h *hand) {
 			h.begin()
 			h.send(&change{TypeUrl: part})
 		},
@@ -172,7 +172,7 @@ func TestDeltaViolations(t *testing.T) {
 			h.open(transport.MethodDeltaADS)
 			h.send(&change{Node: node(), TypeUrl: part, ResourceNamesSubscribe: []string{"b"}, InitialResourceVersions: map[string]string{"a": "1"}})
 		},
-		"whose removal was answered": func(h *hand) {
+		"although the client confirmed its removal": func(h *hand) {
 			h.begin()
 			h.Delete(part, "a")
 			h.told("removed", nil, "a")

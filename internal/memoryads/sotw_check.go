@@ -44,10 +44,10 @@ func (p *sotw) checkNames(h *holdings, t *sotwType, r sotwRequest, answers bool)
 	default:
 		open := func(name string) bool { return t.asked.open(name, p.stream.sentAt) }
 		if !slices.ContainsFunc(names, open) && (len(names) > 0 || !open(wildcard)) {
-			p.stream.violation("%s: a request says nothing: it answers no response, and %q are answered", h.URL, names)
+			p.stream.violation("%s: a request without any effect: it answers no response, and %q are answered", h.URL, names)
 		}
 		if t.last.GetErrorDetail() == nil && t.asked.repeat(time.Now()) { // one may follow each NACK
-			p.stream.violation("%s: %q are asked for again and again", h.URL, names)
+			p.stream.violation("%s: %q are requested too often", h.URL, names)
 		}
 	}
 	t.list(r)

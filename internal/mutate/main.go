@@ -86,7 +86,7 @@ func parsePlan() plan {
 // run measures the packages one after the other. It returns an error if a package is
 // below a threshold.
 func run(ctx context.Context, p plan, out io.Writer) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.time, fmt.Errorf("the time of %s is over", p.time))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.time, fmt.Errorf("the time limit of %s is over", p.time))
 	defer cancel()
 	list, err := readEquivalents(p.equivalent)
 	if err != nil {

@@ -34,9 +34,9 @@ type plan struct {
 
 func main() {
 	p := plan{every: 100 * time.Millisecond, breaks: time.Second, patience: 30 * time.Second}
-	flag.DurationVar(&p.time, "time", 5*time.Minute, "how long to run")
-	flag.IntVar(&p.resources, "resources", 10_000, "how many resources there are; 1 % of them change every 100 ms")
-	flag.DurationVar(&p.rests, "rests", 20*time.Second, "time between rests, at which everything is compared")
+	flag.DurationVar(&p.time, "time", 5*time.Minute, "duration of the run")
+	flag.IntVar(&p.resources, "resources", 10_000, "number of resources; 1 % of them change every 100 ms")
+	flag.DurationVar(&p.rests, "rests", 20*time.Second, "time between rests, at which the tool compares all resources")
 	flag.Parse()
 	p.churn = max(1, p.resources/100)
 	process.Main("soak", func(ctx context.Context) error { return run(ctx, p, os.Stdout) })

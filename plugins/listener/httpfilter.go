@@ -45,9 +45,9 @@ func filterSkipped(dc *resource.DecodeContext, message string, optional bool) (s
 	case message == "" && dc.Types.Profile() == resource.Envoy: // the configuration is a separate resource
 		return "", nil
 	case message == "":
-		return "it is optional, and its configuration is not there", nil
+		return "the optional filter has no configuration", nil
 	}
-	return "it is optional, and there is no such filter for a " + dc.Side().String(), nil
+	return "the optional filter is not registered for a " + dc.Side().String(), nil
 }
 
 // filterConfig lets the filter decode its configuration. filterMessage reports an Any that

@@ -57,7 +57,7 @@ func TestClient(t *testing.T) {
 		t.Fatalf("listener %+v", u)
 	}
 	f := u.API.Filters
-	if len(f) != 3 || f[0].Name != "f" || f[1].Skipped != "it is optional, and there is no such filter for a client" || f[2].Config != (router.Config{}) {
+	if len(f) != 3 || f[0].Name != "f" || f[1].Skipped != "the optional filter is not registered for a client" || f[2].Config != (router.Config{}) {
 		t.Fatalf("filters = %+v", f)
 	}
 	config, ok := f[0].Config.(fault.Config)
@@ -153,7 +153,7 @@ func TestClientReadsItsPartOnly(t *testing.T) {
 	if !slices.Equal(refs(u), []string{"r"}) {
 		t.Errorf("refs %q", refs(u))
 	}
-	if f := u.API.Filters; f[0].Skipped != "it is optional, and its configuration is not there" || f[1].Skipped != "" {
+	if f := u.API.Filters; f[0].Skipped != "the optional filter has no configuration" || f[1].Skipped != "" {
 		t.Errorf("filters %+v", f)
 	}
 }

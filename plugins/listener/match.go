@@ -62,7 +62,7 @@ func newChainTable(dc *resource.DecodeContext, api *anypb.Any, chains []FilterCh
 		for _, m := range alternatives {
 			if first, taken := owner[m]; taken && first != i {
 				if gRPC {
-					v.Add(p, m, fmt.Sprintf("must not match what filter_chains[%d] matches (A36)", first))
+					v.Add(p, m, fmt.Sprintf("must not have the same match as filter_chains[%d] (A36)", first))
 				}
 				continue
 			}

@@ -135,7 +135,7 @@ func finishSpecifiers(_ *resource.DecodeContext, u *Update, v *resource.Violatio
 				p := host.Item("routes", j)
 				v.Add(p.Field("route.cluster_specifier_plugin"), s.Name, "must be the name of one of cluster_specifier_plugins")
 			case plugin.Name == "":
-				r.Ignored = "its cluster specifier plugin is optional, and nobody registered it"
+				r.Ignored = "its optional cluster specifier plugin is not registered"
 			}
 		}
 	}

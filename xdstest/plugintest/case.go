@@ -49,11 +49,11 @@ func (k *kit) readCase(t *testing.T, file string) *testCase {
 		case "refs":
 			c.refs, c.hasRefs = lines(f.Data), true
 		default:
-			t.Fatalf("unknown file %q; there are resource.json, name, want and refs", f.Name)
+			t.Fatalf("unknown file %q; must be resource.json, name, want or refs", f.Name)
 		}
 	}
 	if len(c.want) == 0 {
-		t.Fatal("the case says nothing in want: it must be ok, or violations")
+		t.Fatal("the file want is empty; must be ok or violations")
 	}
 	if c.body, err = (proto.MarshalOptions{Deterministic: true}).Marshal(c.message); err != nil {
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (c *tlsConfig) readable() error {
 	if c.CACertificateFile != "" {
 		roots, err := os.ReadFile(c.CACertificateFile)
 		if err == nil && !x509.NewCertPool().AppendCertsFromPEM(roots) {
-			err = errors.New("there is none in it")
+			err = errors.New("the file contains no certificate")
 		}
 		if err != nil {
 			return fmt.Errorf("config: ca_certificate_file = %q; must hold certificates: %w", c.CACertificateFile, err)

@@ -470,7 +470,7 @@ func TestCredentialsThatCannotBeBuilt(t *testing.T) {
 		{"mine", "", "WithChannelCredentials"},
 		{"tls", `{"ca_certificate_file": "/nowhere/ca.pem", "refresh_interval": "soon"}`, "refresh_interval"},
 		{"tls", `{"ca_certificate_file": "/nowhere/ca.pem", "refresh_interval": null}`, "/nowhere/ca.pem: no such file"},
-		{"tls", `{"ca_certificate_file": "` + os.DevNull + `"}`, "there is none in it"},
+		{"tls", `{"ca_certificate_file": "` + os.DevNull + `"}`, "the file contains no certificate"},
 		{"tls", `{"certificate_file": "/nowhere/cert.pem", "private_key_file": "/nowhere/key.pem"}`, "/nowhere/cert.pem: no such file"},
 	} {
 		creds := bootstrap.CredsSpec{Type: c.typ}

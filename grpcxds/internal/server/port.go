@@ -82,7 +82,7 @@ func (p *Port) accept() error {
 			return fmt.Errorf("grpcxds: accepting on %v: %w", p.lis.Addr(), err)
 		}
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-		p.config.Logger.Warn("no connection can be accepted for now", "addr", p.lis.Addr(), "error", err, "pause", pause)
+		p.config.Logger.Warn("accepting connections failed; retrying", "addr", p.lis.Addr(), "error", err, "pause", pause)
 		if timer := time.NewTimer(pause); !p.sleep(timer) {
 			return nil
 		}

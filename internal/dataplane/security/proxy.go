@@ -130,7 +130,7 @@ func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error
 	case err != nil:
 		return nil, err
 	case status != http.StatusOK:
-		return nil, fmt.Errorf("the proxy says %d %s", status, http.StatusText(status))
+		return nil, fmt.Errorf("the proxy responded %d %s", status, http.StatusText(status))
 	case r.Buffered() == 0:
 		return conn, nil
 	default: // an HTTP/2 server may send first

@@ -295,7 +295,7 @@ func (c tlsOf) Clone() credentials.TransportCredentials { return c }
 // Calls fail if the proxy rejects the CONNECT request, or if the server is not a proxy.
 func TestProxyThatDoesNot(t *testing.T) {
 	for name, test := range map[string]struct{ answer, want string }{
-		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy says 403 Forbidden"},
+		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy responded 403 Forbidden"},
 		"is none":   {"SSH-2.0\r\n", "CONNECT"},
 		"is silent": {silence, "context deadline exceeded"},
 	} {

@@ -124,6 +124,6 @@ func matchName(sni string) func(*x509.Certificate) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("security: certificate check failure: no DNS name of the certificate is %q, which was asked for (A101)", sni)
+		return fmt.Errorf("security: certificate check failure: no DNS name of the certificate is %q, the name that the client sent (A101)", sni)
 	}
 }

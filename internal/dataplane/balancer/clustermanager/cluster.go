@@ -144,7 +144,7 @@ func serviceOf(name string, u *cluster.Update) string {
 	return ""
 }
 
-var errNoResource = errors.New("there is no such cluster")
+var errNoResource = errors.New("the cluster does not exist")
 
 // publish reports the state of the cluster.
 func (c *leafCluster) publish() {

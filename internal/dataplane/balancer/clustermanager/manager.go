@@ -69,7 +69,7 @@ func (builder) Build(cc balancer.ClientConn, options balancer.BuildOptions) bala
 var (
 	errUnknown   = errors.New("not in the configuration")
 	errNoCluster = errors.New("LB policy " + Name + `: cluster = ""; must be set below the LB policy of a cluster specifier plugin`)
-	errNoState   = errors.New("LB policy " + Name + ": there is no xDS configuration; must be used with the resolver of grpcxds")
+	errNoState   = errors.New("LB policy " + Name + ": no xDS configuration; must be used with the resolver of grpcxds")
 )
 
 // A manager is the policy of one channel. Its loop owns all fields, unless noted otherwise.

@@ -39,7 +39,7 @@ type routePicker struct {
 	route    func(ctx context.Context, method string) (call *lbtree.Call, release func(), err error)
 }
 
-var errNoRoute = errors.New("no route was chosen for the call; must be made through a channel of grpcxds")
+var errNoRoute = errors.New("the call has no route; use a channel of grpcxds")
 
 // Pick implements [balancer.Picker].
 func (p *routePicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {

@@ -19,7 +19,7 @@ const (
 	retention = 15 * time.Minute
 )
 
-var errEmpty = errors.New("there are no priorities")
+var errEmpty = errors.New("the cluster has no priorities")
 
 // A prioritized is the policy of a priority.
 type prioritized interface {

@@ -118,7 +118,7 @@ func (m *manager) exitIdle() {
 	}
 }
 
-var errNoLeaves = errors.New("the cluster comes to no other that is there (A37)")
+var errNoLeaves = errors.New("aggregate cluster has no usable leaf cluster (A37)")
 
 // A targetCluster has the leaf clusters of an aggregate, in order of preference, or the cluster
 // itself (A37, A75).

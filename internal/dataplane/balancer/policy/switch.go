@@ -25,7 +25,7 @@ import (
 )
 
 // ErrNoEndpoints is the error of calls to a target without endpoints.
-var ErrNoEndpoints = errors.New("there are no usable endpoints")
+var ErrNoEndpoints = errors.New("no usable endpoints")
 
 // A Switch runs the policy that its targets name. When the name changes, the old policy continues
 // with its endpoints until the new one is no longer connecting.
