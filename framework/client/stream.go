@@ -244,7 +244,7 @@ func (s *stream) closed(cause error) {
 	ses.machine.Closed(err, errors.Is(cause, transport.ErrUnimplemented), l.now)
 	l.stream(ses)
 	if s.delta && !ses.machine.Delta() {
-		ses.log(slog.LevelInfo, "stream ended: the control plane does not have the delta protocol", "error", err)
+		ses.log(slog.LevelInfo, "stream ended: the control plane does not support the delta protocol", "error", err)
 	}
 }
 
