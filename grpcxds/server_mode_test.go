@@ -326,15 +326,15 @@ func TestConfigurationErrorsAreLogged(t *testing.T) {
 	w.publishListener(s.listener(rds("routes")))
 	w.publishRoutes("routes", `virtual_hosts { domains: "*" routes {} }`)
 	s.awaitServing()
-	if out.count("level=WARN", "bound to fail", "routes", "invalid") != 1 {
+	if out.count("level=WARN", "configuration makes calls fail", "routes", "invalid") != 1 {
 		t.Errorf("broken routes: logged\n%s", &out)
 	}
 	w.publishRoutes("routes", strings.Replace(forward, "%", "a", 1))
-	w.eventually("a warning", func() bool { return out.count("level=WARN", "bound to fail", "non_forwarding_action") == 1 })
+	w.eventually("a warning", func() bool { return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 1 })
 	w.publishRoutes("routes", strings.Replace(forward, "%", "b", 1))
-	w.eventually("a warning at each update", func() bool { return out.count("level=WARN", "bound to fail", "non_forwarding_action") == 2 })
+	w.eventually("a warning at each update", func() bool { return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 2 })
 	w.publishRoutes("routes", allHosts)
-	w.eventually("one warning that it is over", func() bool { return out.count("level=WARN", "not bound to fail") == 1 })
+	w.eventually("one warning that it is over", func() bool { return out.count("level=WARN", "no longer makes calls fail") == 1 })
 	c := s.dial()
 	w.publishRoutes("routes", `virtual_hosts { domains: "nobody" }`)
 	w.eventually("the next update", func() bool { return s.call(c).Code() == codes.Unavailable })

@@ -223,7 +223,7 @@ func TestPlainRequestAfterANACK(t *testing.T) {
 			}
 			send(r.GetNonce(), false, "a")
 			h.Set(part, Resource{Name: "a", Body: []byte("bad")})
-			words := "a request says nothing"
+			words := "a request without any effect"
 			if others { // with a nonce that a response has overtaken
 				send(r.GetNonce(), false, "a", "b")
 				send(r.GetNonce(), false, "a")
