@@ -47,13 +47,13 @@ func New(filters []httpfilter.Filter) (*Registry, error) {
 func check(f httpfilter.Filter) error {
 	switch {
 	case f.HTTPFilter == nil:
-		return errors.New("filterchain: a filter's HTTPFilter is nil; it says how the configuration is read")
+		return errors.New("filterchain: Filter.HTTPFilter is nil; must be set, because it parses the configuration")
 	case f.Terminal:
 		return nil
 	case f.Sides&resource.ServerSide != 0 && f.Server == nil:
-		return fmt.Errorf("filterchain: Filter.Server of %s is nil; its Sides say that it runs there", f.Config)
+		return fmt.Errorf("filterchain: Filter.Server of %s is nil; must be set if Sides includes ServerSide", f.Config)
 	case f.Sides&resource.ClientSide != 0 && f.Client == nil:
-		return fmt.Errorf("filterchain: Filter.Client of %s is nil; its Sides say that it runs there", f.Config)
+		return fmt.Errorf("filterchain: Filter.Client of %s is nil; must be set if Sides includes ClientSide", f.Config)
 	}
 	return nil
 }

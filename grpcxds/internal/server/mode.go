@@ -66,10 +66,10 @@ const maxProblems = 10
 func (w *warnings) log(l *slog.Logger, addr net.Addr, problems []string) {
 	switch n := len(problems); {
 	case n > 0:
-		l.Warn("calls are bound to fail by the configuration", "addr", addr, "count", n,
+		l.Warn("the configuration makes calls fail", "addr", addr, "count", n,
 			"problems", problems[:min(n, maxProblems)])
 	case w.failing:
-		l.Warn("calls are not bound to fail by the configuration any more", "addr", addr)
+		l.Warn("the configuration no longer makes calls fail", "addr", addr)
 	}
 	w.failing = len(problems) > 0
 }
