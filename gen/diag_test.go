@@ -56,8 +56,8 @@ func part(t testing.TB, a *txtar.Archive, name string) []byte {
 	return nil
 }
 
-// Every code has a case whose first line says what is wrong. With UPDATE set in
-// the environment the cases are written anew; read what they say then.
+// Every diagnostic code has a case. Set UPDATE in the environment to rewrite the cases, and review
+// the changes.
 func TestDiagnostics(t *testing.T) {
 	files, err := filepath.Glob("testdata/diag/*.txtar")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// What is wrong with a descriptor comes as diagnostics, what is right as files.
+// Generate returns diagnostics for an invalid descriptor, and files for a valid one.
 func ExampleGenerate() {
 	const head = `version: v1
 resource: {message: envoy.config.cluster.v3.Cluster, name: name, sotw: complete}
@@ -39,7 +39,7 @@ fields:
 	// conformance_gen_test.go
 }
 
-// Explain says what would be generated.
+// Explain describes the code that Generate would write.
 func ExampleInput_Explain() {
 	text, err := gen.Input{Descriptors: []gen.Descriptor{{
 		Path: "internal/outputtest/resource.yaml",

@@ -10,9 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
 
-// FuzzGenerate holds the generator to what it promises for any descriptor: it
-// does not panic, its diagnostics point into the file, and without a diagnostic
-// there is code that could be formatted.
+// FuzzGenerate checks the guarantees of the generator for any descriptor. It does not panic, its
+// diagnostics point into the file, and without a diagnostic it returns formatted code.
 func FuzzGenerate(f *testing.F) {
 	var all [][]byte
 	for _, d := range goldens(f) {

@@ -34,7 +34,7 @@ func goldens(t testing.TB) []gen.Descriptor {
 	return out
 }
 
-// The committed code is what its descriptors give.
+// The committed code equals the code that its descriptors generate.
 func TestGoldens(t *testing.T) {
 	descriptors := goldens(t)
 	files, err := gen.Generate(t.Context(), gen.Input{Descriptors: descriptors})
@@ -58,7 +58,7 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
-// Nothing but the descriptors and the messages decides what is generated.
+// The generated code depends only on the descriptors and the messages.
 func TestDeterministic(t *testing.T) {
 	descriptors := goldens(t)
 	descriptors = descriptors[len(descriptors)-2:] // of which many runs do not take long

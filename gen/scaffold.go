@@ -27,10 +27,9 @@ type Scaffold struct {
 	Sets      [][]byte // as in [Input]
 }
 
-// Files returns the first files of the package: a descriptor with every
-// field of the message as a comment, a file for hooks, a doc.go with the go:generate line,
-// a test and a test case. The unchanged package generates and passes its tests. Files
-// writes nothing.
+// Files returns the first files of the package. The descriptor has every field of the message as a
+// comment. The others are a file for hooks, a doc.go with the go:generate line, a test and a test
+// case. The unchanged package generates and passes its tests. Files writes nothing.
 func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	m, err := moduleOf(s.Folder)
 	if err != nil {

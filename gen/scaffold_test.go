@@ -9,8 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// Every line that a new descriptor has as a comment is right, but those of an
-// Any, of which nobody knows what it holds.
+// Every commented line of a new descriptor is valid, except for an Any, whose content is unknown.
 func TestScaffold(t *testing.T) {
 	const own = "github.com/xdsforge/xdsforge/gen/testdata/testpb"
 	comment := regexp.MustCompile(`(?m)^ {2}# `)

@@ -36,7 +36,7 @@ func TestPublishedReference(t *testing.T) {
 	published(t, "../docs/descriptor.md", gen.Reference())
 }
 
-// published compares a file with what it must hold, or writes it.
+// published compares a file with the expected text, or writes it.
 func published(t *testing.T, file string, want []byte) {
 	t.Helper()
 	if os.Getenv("UPDATE") != "" {
@@ -122,7 +122,8 @@ func TestSchemaAndWalker(t *testing.T) {
 		rule.Language().Parse(data, bag)
 		faults := bag.Errors()
 		if slices.ContainsFunc(faults, func(d diag.Diagnostic) bool {
-			// What is no document, or has a key twice, never comes before a schema.
+			// The parser rejects a file that is not a document or has a duplicate key before the
+			// schema sees it.
 			return d.Code == diag.Syntax || d.Code == diag.DuplicateKey || strings.Contains(d.Message, "alias")
 		}) {
 			continue

@@ -47,9 +47,9 @@ func guideBlocks(t *testing.T) []block {
 	return blocks
 }
 
-// Every block of the guide is what it says: commands succeed, one after the
-// other, files are used as they stand there, and what is shown is what is printed.
-// Descriptors without a file are generated from by a test of package gen.
+// The test executes every block of the guide. Commands must succeed in order, files are used
+// verbatim, and the commands must print the output in the guide. Descriptors without a file are
+// generated from by a test of package gen.
 func TestGuide(t *testing.T) {
 	r := newReader(t)
 	ran, output := 0, ""
@@ -73,7 +73,7 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// A reader does what the guide says, with a shell, in a folder of its own.
+// A reader follows the guide with a shell, in its own folder.
 type reader struct {
 	t   *testing.T
 	dir string // where the shell is
@@ -97,8 +97,7 @@ go() {
 }
 `
 
-// run runs a block's commands and returns what they print. The next block is run
-// where they end.
+// run runs a block's commands and returns their output. The next block is run where they end.
 func (r *reader) run(b block) string {
 	r.t.Helper()
 	where := filepath.Join(r.t.TempDir(), "where")
@@ -128,9 +127,8 @@ func (r *reader) write(b block) {
 	}
 }
 
-// proxy serves the modules that are in the cache, so that what is there needs no
-// network and is no newer than what this repository uses. For others it leads to
-// the proxy that is set.
+// proxy serves the modules in the cache. So they need no network and are no newer than those of
+// this repository. For others it leads to the proxy that is set.
 func proxy(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "env", "GOMODCACHE", "GOPROXY").Output()

@@ -29,8 +29,8 @@ func writeSet(path string) error {
 	return os.WriteFile(path, data, 0o600)
 }
 
-// copyModule makes dir a module that requires what the module in root does, and
-// that module itself, in its folder.
+// copyModule turns dir into a module. It has the requirements of the module in root, and requires
+// that module from its folder.
 func copyModule(root, dir string) error {
 	data, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	if err != nil {

@@ -39,8 +39,8 @@ func (l Language) Parse(data []byte, bag *diag.Bag) *Descriptor {
 	return d
 }
 
-// oddBreak finds what ends a line to YAML and not to most editors, so that lines
-// would be counted differently: a carriage return alone, or a separator of Unicode.
+// oddBreak finds a line break that YAML knows and most editors do not, so that they would count
+// lines differently. It is a single carriage return or a Unicode separator.
 func oddBreak(data []byte) (diag.Pos, bool) {
 	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	i := strings.IndexAny(text, "\r\u0085\u2028\u2029")

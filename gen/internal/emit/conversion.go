@@ -48,9 +48,9 @@ func (f *Func) inputs(c descriptor.Conversion, x jen.Code, d *model.Field) *jen.
 	return f.Src("$$", f.qual(c.Package, c.Type+"Parts"), lines(values...))
 }
 
-// arena returns the function of package wire that creates a list of a wire decoder in the
-// arena of the response, and the message whose view the list is made of. It returns "" if
-// the list is on the heap. of is the message of the field.
+// arena returns the function of package wire that creates a list of a wire decoder in the arena of
+// the response. It also returns the message whose view the list has. It returns "" if the list is
+// on the heap. of is the message of the field.
 func (e *emitter) arena(d *model.Field, of *protogen.Message) (fn string, from *protogen.Message) {
 	if e.views == nil || of == nil || len(d.Paths) == 0 {
 		return "", nil

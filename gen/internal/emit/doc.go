@@ -1,6 +1,6 @@
 // Package emit writes the Go code of a [model.Package], one file an artefact.
 //
-// # What the code looks like
+// # The generated code
 //
 // Straight-line code that people read: one function per struct, doc comments
 // from the descriptor, and nothing that is not used. A function has the

@@ -9,8 +9,8 @@ import (
 // No import gets a name that something else of a generated file has.
 func TestImportNames(t *testing.T) {
 	names := map[string]string{
-		"acme.test/validate":    "validate", // what every package may declare
-		"acme.test/error":       "error",    // what Go declares
+		"acme.test/validate":    "validate", // a name that every package may declare
+		"acme.test/error":       "error",    // a predeclared name of Go
 		"acme.test/x":           "x",        // a local variable
 		"acme.test/hook":        "clean",    // a hook
 		"acme.test/api/v1":      "apiv1",

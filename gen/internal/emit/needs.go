@@ -76,7 +76,7 @@ func (e *emitter) decodeName(s *model.Struct) string {
 
 func contextNeeds(c model.Context) needs { return needs{dc: !c.Empty()} }
 
-// addField adds what the code of one field of a struct needs and calls.
+// addField adds the needs and the calls of the code for one field of a struct.
 func (e *emitter) addField(g callGraph, name string, s *model.Struct, d *model.Field) {
 	g.add(name, contextNeeds(d.When.Context))
 	if d.SelfName {
@@ -154,9 +154,9 @@ func (e *emitter) fieldNeeds(d *model.Field) needs {
 	return n
 }
 
-// fillsPlace reports whether the function that decodes a struct fills the struct at a
-// pointer, instead of returning one: if views are its source, it is in lists only, all of
-// whose elements are kept, and it takes more than a composite literal.
+// fillsPlace reports whether the function that decodes a struct fills the struct at a pointer,
+// instead of returning one. It does so if views are its source, if it takes more than a composite
+// literal, and if the struct is only in lists that keep all elements.
 func (e *emitter) fillsPlace(s *model.Struct) bool {
 	if e.views == nil || s == e.pkg.Update || s.Keep != nil || e.isLiteral(s) {
 		return false

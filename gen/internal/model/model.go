@@ -176,8 +176,8 @@ type Hook struct {
 	Type    GoType
 }
 
-// Need is one of the values that a hook is given: that at a path of the message, or
-// that of a field of the same struct, which was read before.
+// Need is one of the arguments of a hook. It is the value at a path of the message, or that of a
+// field of the same struct, which was read before.
 type Need struct {
 	Path  Path
 	Field *Field // nil: the value at Path

@@ -35,7 +35,7 @@ func (a *RuleArgs) ReportRule(code diag.Code, format string, args ...any) {
 	a.bag.Add(a.rule.Pos, code, format, args...)
 }
 
-// Fits reports whether the value is what the rule needs. If not, it reports an error.
+// Fits reports whether the value fits the rule. If not, it reports an error.
 func (a *RuleArgs) Fits(ok bool, need string) bool {
 	switch at := a.rule.At; {
 	case ok:

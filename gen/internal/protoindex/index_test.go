@@ -49,7 +49,7 @@ func linked() []protoindex.Want {
 	}
 }
 
-// What is read from the source is what the linked packages say of themselves.
+// The descriptors in the source equal those of the linked packages.
 func TestStaticIsLinked(t *testing.T) {
 	x := load(t, protoindex.Config{Wants: linked()})
 	compared := make(map[string]bool)

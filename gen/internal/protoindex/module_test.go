@@ -107,8 +107,7 @@ func TestProbe(t *testing.T) {
 	}
 }
 
-// What the toolchain says of a package that cannot be had is followed by a
-// command that mends it.
+// If the toolchain cannot find a package, the error ends with a command that adds it.
 func TestMissingSum(t *testing.T) {
 	t.Setenv("GOFLAGS", "-mod=readonly")
 	t.Setenv("GOPROXY", "off")

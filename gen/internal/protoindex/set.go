@@ -13,10 +13,9 @@ import (
 // read for their types; code that imports one cannot be built.
 const Unknown = "unknown.invalid/"
 
-// readSet adds the files of an encoded FileDescriptorSet. The Go package of a
-// file is the one of its go_package option, else the one that its messages'
-// names lead to, else the one that the descriptor gives for a wanted message. A
-// file that is there already is kept.
+// readSet adds the files of an encoded FileDescriptorSet. The Go package of a file is that of its
+// go_package option. Otherwise it follows from the names of its messages, or from the descriptor's
+// import path of a requested message. A file that is there already is kept.
 func readSet(data []byte, files map[string]file) error {
 	set := new(descriptorpb.FileDescriptorSet)
 	if err := proto.Unmarshal(data, set); err != nil {

@@ -42,7 +42,7 @@ func headers() map[string]*routev3.HeaderMatcher {
 	}
 }
 
-// What is made is what the message makes by hand, and matches.
+// The decoded matcher equals one that is built from the message by hand, and matches.
 func TestHeaders(t *testing.T) {
 	for value, m := range headers() {
 		m.Name = "X-Header"

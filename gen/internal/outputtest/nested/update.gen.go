@@ -68,7 +68,7 @@ type Part struct {
 type Heavy struct {
 	ID     string
 	Weight uint32
-	// Not looked at in what is dropped.
+	// The decoder does not read it in dropped elements.
 	Timeout time.Duration
 	// The same.
 	Spot string

@@ -23,7 +23,7 @@ const messageName = "xdsforge.test.v1.Thing"
 //
 // It is immutable and safe to share.
 type Update struct {
-	// What was chosen.
+	// Choice is one of the cases.
 	Choice Choice
 	Shape  Shape
 

@@ -36,7 +36,7 @@ var _ resource.Update = (*Update)(nil)
 
 // Part needs an id.
 type Part struct {
-	// What decides.
+	// It decides whether the element is kept.
 	Size uint32
 	// None twice.
 	Labels []string
@@ -44,7 +44,7 @@ type Part struct {
 
 // Weightless is dropped by proxies if it has no id.
 type Weightless struct {
-	// What decides.
+	// It decides whether the element is kept.
 	ID string
 }
 
