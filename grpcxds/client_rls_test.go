@@ -129,7 +129,7 @@ func untilAt(t *testing.T, cc *grpc.ClientConn, target, who string) {
 		case got == who:
 			return
 		case ctx.Err() != nil:
-			t.Fatalf("a call to %q never comes to %s; the last one came to %q, %v", target, who, got, err)
+			t.Fatalf("no call to %q reaches %s; the last one reached %q, %v", target, who, got, err)
 		}
 	}
 }
@@ -202,7 +202,7 @@ func TestRouteLookupBeginsWithTheNewest(t *testing.T) {
 			want := map[string]string{"c": "after", "late": "late"}[target]
 			ctx := metadata.AppendToOutgoingContext(soon(t), "to", target)
 			if got, err := call(ctx, cc, "/p.S/M"); got != want {
-				t.Errorf("the first call that was looked up came to %q, %v; want %s", got, err, want)
+				t.Errorf("the first call after a lookup reached %q, %v; want %s", got, err, want)
 			}
 			if n := l.count(target); n != 1 {
 				t.Errorf("%d lookups; want 1", n)

@@ -215,7 +215,7 @@ func TestNewChannelsOfAClosedEnv(t *testing.T) {
 	_ = env.Close()
 	until(t, cc, "b")
 	if _, err := (grpcxds.Dialer{Env: env}).NewClient(target, grpcxds.WithCredentials(insecure.NewCredentials())); err == nil {
-		t.Error("a channel was made of a closed Env")
+		t.Error("NewClient accepted a closed Env")
 	}
 	until(t, cc, "b")
 }

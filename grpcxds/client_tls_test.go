@@ -121,7 +121,7 @@ func TestClientProxy(t *testing.T) {
 		t.Fatalf("answered by %q, %v", got, err)
 	}
 	if want := fmt.Sprintf("127.0.0.1:%d", b.port); proxy.last.Load() != want {
-		t.Errorf("the proxy was asked for %v, want %s", proxy.last.Load(), want)
+		t.Errorf("the proxy received requests for %v; want %s", proxy.last.Load(), want)
 	}
 }
 

@@ -198,7 +198,7 @@ func TestServerUnderLoad(t *testing.T) {
 		}
 	}
 	if n := conns.begun.Load(); n < 200 {
-		t.Errorf("%d connections; 200 Listeners should have made more", n)
+		t.Errorf("%d connections; 200 Listeners should cause more", n)
 	}
 	if n := len(s.events); n > 0 {
 		t.Errorf("%d events; it served all the time", n)

@@ -43,7 +43,7 @@ func TestServerServesWithBadRoutes(t *testing.T) {
 	s.awaitServing()
 	c := s.dial()
 	if st := s.call(c); st.Code() != codes.Unavailable || !strings.Contains(st.Message(), `RouteConfiguration "bad": invalid`) {
-		t.Errorf("%v; want UNAVAILABLE that says why", st)
+		t.Errorf("%v; want UNAVAILABLE with the reason", st)
 	} else if strings.Contains(st.Message(), w.plane.Addr()) || !strings.HasPrefix(st.Message(), "[xDS node id: web-1]: ") {
 		t.Errorf("%v; want the ID of the node, and nothing of the control plane", st)
 	}
@@ -165,7 +165,7 @@ func TestRejectedListener(t *testing.T) {
 	bad := good + ` use_original_dst { value: true }`
 	w.publishListener(bad)
 	if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), "use_original_dst") {
-		t.Errorf("%v: %v; want what is wrong", e.mode, e.err)
+		t.Errorf("%v: %v; want the reason", e.mode, e.err)
 	}
 	w.publishListener(good)
 	s.awaitServing()
@@ -330,9 +330,13 @@ func TestConfigurationErrorsAreLogged(t *testing.T) {
 		t.Errorf("broken routes: logged\n%s", &out)
 	}
 	w.publishRoutes("routes", strings.Replace(forward, "%", "a", 1))
-	w.eventually("a warning", func() bool { return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 1 })
+	w.eventually("a warning", func() bool {
+		return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 1
+	})
 	w.publishRoutes("routes", strings.Replace(forward, "%", "b", 1))
-	w.eventually("a warning at each update", func() bool { return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 2 })
+	w.eventually("a warning at each update", func() bool {
+		return out.count("level=WARN", "configuration makes calls fail", "non_forwarding_action") == 2
+	})
 	w.publishRoutes("routes", allHosts)
 	w.eventually("one warning that it is over", func() bool { return out.count("level=WARN", "no longer makes calls fail") == 1 })
 	c := s.dial()

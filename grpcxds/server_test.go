@@ -91,7 +91,7 @@ func TestServeRefusesAnAddressThatIsNotTCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Serve(lis); err == nil || !strings.Contains(err.Error(), "TCPAddr") {
-		t.Errorf("Serve: %v; want what the address must be", err)
+		t.Errorf("Serve: %v; want an error with the form of an address", err)
 	}
 	if _, err := lis.Accept(); err == nil {
 		t.Error("the listener was left open")

@@ -157,6 +157,6 @@ func TestUnknownProviderInstance(t *testing.T) {
 	s := w.serve(Creds(insecure.NewCredentials()))
 	w.publishListener(strings.ReplaceAll(withTLS(s.listener(inline(anyRoute))), `"files"`, `"none"`))
 	if e := s.await(); e.mode != NotServing || !strings.Contains(e.err.Error(), "certificate_providers") {
-		t.Errorf("%v: %v; want what is wrong", e.mode, e.err)
+		t.Errorf("%v: %v; want the reason", e.mode, e.err)
 	}
 }

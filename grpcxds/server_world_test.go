@@ -138,7 +138,7 @@ func (s *site) await() event {
 	case e := <-s.events:
 		return e
 	case <-s.ctx.Done():
-		s.Fatal("the server told nothing")
+		s.Fatal("the server reported nothing")
 		return event{}
 	}
 }

@@ -120,7 +120,7 @@ func TestWhatBecomesOfARequestIsItsLoad(t *testing.T) {
 		s.wantLoad(0, 0, 1, 0) // until the caller has read its body
 		b, err := io.ReadAll(resp.Body)
 		if err != nil || string(b) != "10.0.0.1:80 shop" {
-			t.Errorf("answer %q, %v; must come from the endpoint, for the host that was asked", b, err)
+			t.Errorf("response %q, %v; want the endpoint's, for the requested host", b, err)
 		}
 		if err := resp.Body.Close(); err != nil {
 			t.Error(err)

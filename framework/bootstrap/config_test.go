@@ -223,7 +223,7 @@ func TestWithoutFederation(t *testing.T) {
 	}
 	for what, c := range map[string]*Config{"New": fromGo, "Parse": mustParse(t, complete, WithFederation(false))} {
 		if list := c.Authorities(); len(list) != 0 {
-			t.Errorf("%s: there are the authorities %q", what, list)
+			t.Errorf("%s: authorities = %q; want none", what, list)
 		}
 		if n, err := c.ClientListenerName("xds:///s"); err != nil || n.String() != "s" {
 			t.Errorf("%s: the Listener of xds:///s is %q, %v; want the target's path", what, n, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakeads"
 )
 
-// Responses that have again what the last one had are read another way than the first.
+// The reader recognises a response that repeats the previous one without decoding it.
 func TestTheSameAgain(t *testing.T) {
 	responses := make(chan []*anypb.Any, 1)
 	answers := make(chan *discoveryv3.DiscoveryRequest, 1)
@@ -120,7 +120,7 @@ func TestTheSameWithoutItsWrapper(t *testing.T) {
 	outer.ambient(resource.ErrRemoved)
 }
 
-// What is no longer watched is not kept for being recognised.
+// The reader cache does not keep a resource that is no longer watched.
 func TestWhatIsCancelledIsLetGo(t *testing.T) {
 	const n = 500
 	s := startServer(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A box that nobody looks into holds what there is, not what was.
+// A mailbox that no watcher reads has only the newest state.
 func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 	name := func(i int) xdstp.Name {
 		n, err := xdstp.Parse(fmt.Sprint("member ", i))

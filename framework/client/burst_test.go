@@ -32,8 +32,8 @@ func fill(t *testing.T, s *controlplane.Server, n int) (nameBytes int) {
 	return nameBytes
 }
 
-// watchAll subscribes to all that fill made, and returns what waits until every
-// watcher has its value.
+// watchAll subscribes to all resources of fill. The returned function waits until every watcher has
+// its value.
 func watchAll(t *testing.T, c resource.Source, n int) (wait func()) {
 	t.Helper()
 	var have sync.WaitGroup

@@ -78,7 +78,7 @@ func newThingsWith(t *testing.T, features []any, opts ...option) (*client.Client
 	return c, s
 }
 
-// A collector keeps what it is told of a collection, in words.
+// A collector records the events of a collection as words.
 type collector struct {
 	t *testing.T
 	o resource.CollectionObservation

@@ -78,8 +78,8 @@ func (e *e2e) rejection() {
 	e.values(fs, "3")
 }
 
-// A connection that breaks after a response is no trouble that anybody is told of
-// (gRFC A57), and what changed meanwhile arrives.
+// A connection that breaks after a response causes no error for watchers (gRFC A57). Changes from
+// that time arrive later.
 func (e *e2e) cut() {
 	spots, fs := e.started()
 	for n := range 3 {
@@ -118,7 +118,7 @@ func (e *e2e) stallDown() {
 	e.values(late, "b")
 }
 
-// While nothing gets out, what comes in is read all the same.
+// The client reads responses even while it cannot send.
 func (e *e2e) stallUp() {
 	spots, fs := e.started()
 	e.eachProxy(func(p *netproxy.Proxy) { p.Stall(netproxy.Up) })
@@ -157,8 +157,8 @@ func (e *e2e) delay() {
 	e.values(fs, "3")
 }
 
-// The first server cannot be reached: what is cached stays, what is not fails, or
-// comes from the next server until the first one is back (gRFC A71).
+// The first server is unreachable. Cached resources stay. Others fail, or come from the next server
+// until the first one is reachable again (gRFC A71).
 func (e *e2e) unreachable() {
 	spots, fs := e.started()
 	others := e.spots("b")
@@ -222,7 +222,7 @@ func (e *e2e) restart() {
 	e.values(fs, "2")
 }
 
-// Whatever happens in between, the last value arrives.
+// The last value arrives, whatever happens before it.
 func (e *e2e) churn() {
 	spots, fs := e.started()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -252,8 +252,8 @@ func (e *e2e) churn() {
 	e.values(fs, "last")
 }
 
-// A name that is dropped and taken again in one go is sent again, whatever the
-// server thinks that the client has.
+// If a name is unsubscribed and subscribed again at once, the control plane sends it again,
+// whatever it has recorded about the client.
 func (e *e2e) resubscribed() {
 	spots, fs := e.started()
 	e.follow(e.spots("other")) // keeps the type subscribed to

@@ -20,7 +20,7 @@ import (
 // One suite runs over both protocols and all layouts of control planes: real ones,
 // with a bad network in between.
 
-// A layout is how many servers there are and what each authority uses.
+// A layout is the number of servers, and the servers of each authority.
 type e2eLayout struct {
 	name        string
 	authorities map[string][]int // servers by their number, in order; "" is for old-style names

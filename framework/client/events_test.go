@@ -58,8 +58,7 @@ func TestRecordsOfSeveralAuthorities(t *testing.T) {
 	}
 }
 
-// The stream is told of everything that a response mentions: what it does not mention
-// may turn out to be stale.
+// The reader tells the stream every name of a response. Names that the response lacks may be stale.
 func TestResponseIsSummarised(t *testing.T) {
 	name := func(s string) xdstp.Name {
 		n, err := xdstp.Parse(s)

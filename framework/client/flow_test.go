@@ -120,8 +120,8 @@ func TestHold(t *testing.T) {
 	})
 }
 
-// Whoever does not ask for more is at work on what it has.
-// Without a budget, nobody is waited for, and nobody is slow.
+// A watcher that does not take its next state is still busy with the previous one. Without a
+// budget, the reader waits for no watcher, and no watcher counts as slow.
 func TestReadingDoesNotWaitWithoutABudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newThingsWith(t, nil, withoutWatcherBudget())
@@ -159,8 +159,8 @@ func TestReadingWaitsForIterations(t *testing.T) {
 	})
 }
 
-// A control plane that answers each ACK at once gets no more than a share of a
-// processor, and what is new is read all the same.
+// A control plane that responds to each ACK at once gets no more than a share of a processor. The
+// client reads new content nevertheless.
 func TestEndlessResponsesWithoutNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -193,7 +193,7 @@ func TestEndlessResponsesWithoutNews(t *testing.T) {
 		}()
 		f.value("2")
 		<-answered
-		// What is new ends the suspicion.
+		// New content ends the slowdown.
 		pass(longestPause)
 		began := time.Now()
 		for range 50 {

@@ -17,8 +17,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
-// FuzzResponse: whatever bytes a control plane sends in between, in either protocol,
-// the client neither panics nor stops: what comes afterwards arrives, and is answered.
+// FuzzResponse sends arbitrary bytes between valid responses, in both variants. The client must
+// neither panic nor stop. It must accept and answer the response after them.
 func FuzzResponse(f *testing.F) {
 	marshal := func(m proto.Message) []byte {
 		b, err := proto.Marshal(m)

@@ -50,7 +50,7 @@ var (
 	}
 )
 
-// decoding is what a decoder tells that it has begun, and waits for.
+// decoding lets a decoder report that it has begun, and then blocks it.
 var decoding atomic.Pointer[chan struct{}]
 
 // An update is a decoded message; tag is the part that tests look at.

@@ -56,8 +56,7 @@ func startFake(t *testing.T, names int, responses ...*discoveryv3.DiscoveryRespo
 
 const clusterURL = "type.googleapis.com/" + clusterName
 
-// Whatever stands beside it in a response, a good resource arrives, and the NACK
-// says what is wrong.
+// A valid resource arrives, whatever else is in its response. The NACK names the errors.
 func TestBadResourcesInAResponse(t *testing.T) {
 	garbage := []byte{0x0a, 0xff}
 	wrapped := func(name string, inner *anypb.Any) *anypb.Any {
@@ -119,7 +118,7 @@ func TestBadResourcesInAResponse(t *testing.T) {
 	}
 }
 
-// What cannot be read may be what seems to be missing.
+// An unreadable resource may be one that seems to be missing.
 func TestUnreadableNameIsNoRemoval(t *testing.T) {
 	a, b := anyOf(t, cluster("a", "1")), anyOf(t, cluster("b", "1"))
 	unreadable := &anypb.Any{TypeUrl: clusterURL, Value: []byte{0x0a, 0xff}}
@@ -211,8 +210,8 @@ func TestStreamThatEndsBeforeAnyResponse(t *testing.T) {
 	}
 }
 
-// A control plane's status must not be found in what a watcher is told, or it
-// would become that of a call (gRFC A54).
+// The error of a watcher must not contain a control plane's status. Otherwise it would become that
+// of a call (gRFC A54).
 func TestStatusOfTheControlPlaneDoesNotLeak(t *testing.T) {
 	s, err := fakeads.Start(func(fakeads.Stream) error {
 		return errors.New("go away")
@@ -247,8 +246,7 @@ func TestALongRejectionIsCutShort(t *testing.T) {
 	}
 }
 
-// A version or nonce of any length is a control plane's own business; it costs what it
-// has, and no more.
+// The control plane chooses the length of versions and nonces. They cost their length and no more.
 func TestLongVersionAndNonce(t *testing.T) {
 	long := strings.Repeat("v", 1<<20)
 	addr, requests := startFake(t, 1, &discoveryv3.DiscoveryResponse{

@@ -67,7 +67,7 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 		synctest.Wait()
 		network["first.example:1"].Refuse(errors.New("down"))
 		network["first.example:1"].Cut(errors.New("down"))
-		// Only what is not cached makes a client fall back (gRFC A71).
+		// A client falls back only for resources that are not cached (gRFC A71).
 		stopOther, err := clusterplugin.Subscribe(c, "other", func(clusterplugin.Event) {})
 		if err != nil {
 			t.Fatal(err)

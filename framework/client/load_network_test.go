@@ -19,8 +19,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
-// A loadNetwork is a load reporting server in memory, the network to it, and what that does
-// to reports.
+// A loadNetwork is a load reporting server in memory and the network to it, which can delay and
+// lose reports.
 type loadNetwork struct {
 	transport.Transport
 	register func(*grpc.Server)

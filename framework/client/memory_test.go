@@ -148,7 +148,7 @@ func (s *memoryStream) serve(t *testing.T, m proto.Message) {
 	}
 }
 
-// pass lets time pass, and waits until what it brings is done.
+// pass advances time and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	<-time.NewTimer(d).C
 	synctest.Wait()
@@ -247,8 +247,8 @@ func TestTroubleOfLongAgoIsNotTold(t *testing.T) {
 	})
 }
 
-// A response of a type that was not asked for on its stream says nothing, not even
-// by what it lacks.
+// A response of a type that the stream did not request has no effect. It does not remove resources
+// either.
 func TestResponseBeforeItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		listeners := &resource.Descriptor{

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// check compares what there is with the model. What is in use has to be right at
-// any time; errors have, at rest.
+// check compares the client with the model. The resources in use must be correct at any time.
+// Errors must be correct at rest.
 func (w *modelWorld) check(rest bool) {
 	w.hasty()
 	for _, one := range w.gone {
@@ -62,7 +62,7 @@ func (w *modelWorld) checkWatcher(one *modelWatcher, rest bool) {
 	}
 }
 
-// fits reports whether an error is what it should be at rest.
+// fits reports whether an error is the expected one at rest.
 func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
 	got := kindOf(v.err)
 	switch {
@@ -73,7 +73,7 @@ func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
 	case b.value != "":
 		return got == noError || got == isTransport && w.unproven(k)
 	}
-	// Nothing is known. What was told of the control plane is not taken back.
+	// The state is unknown. Errors of the control plane stay.
 	return got == noError || got == isTransport
 }
 

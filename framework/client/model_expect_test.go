@@ -15,8 +15,8 @@ type modelKey struct {
 	name      string
 }
 
-// content is what a control plane holds under a key: a valid value, an invalid
-// one, an error in place of one, or nothing.
+// content is the state of a key at a control plane: a valid value, an invalid one, an error in
+// place of one, or nothing.
 type content struct {
 	value   string // empty: there is none
 	bad     bool
@@ -39,7 +39,7 @@ func (c content) kind() modelKind {
 // modelCodes are the errors that a control plane has in place of resources (xRFC TP3).
 var modelCodes = map[int32]modelKind{5: isNotFound, 7: isDenied, 14: isUnavailable}
 
-// A belief is what a client that watches a key has to make of what it was told.
+// A belief is the state of a key that a client should have after the messages so far.
 type belief struct {
 	value string    // in use; empty when there is none
 	kind  modelKind // of the error of the resource itself; nil when there is none
@@ -50,8 +50,7 @@ type belief struct {
 	expires time.Time // when that has been in use for long enough; zero: never
 	refused bool      // the control plane has sent an error
 
-	// What a client has seen of it is open: after a burst, and where another server
-	// may have had a say.
+	// The client's state is open after a burst, and if another server may have answered.
 	vague bool
 }
 
@@ -65,10 +64,10 @@ type modelServer struct {
 	stream     int  // its number
 	subscribed map[modelKey]bool
 	unread     map[modelKey]bool // of those, which a request that was not read has dropped
-	withheld   []func()          // what responses that are held back will bring about
+	withheld   []func()          // the effects of responses that are held back
 }
 
-// A model is what is known of everything.
+// A model has the state of the control planes and of the client.
 type model struct {
 	servers     []*modelServer
 	authorities map[string][]int
@@ -101,8 +100,8 @@ func (m *model) watch(k modelKey) {
 // have arrived.
 func (m *model) open(k modelKey) bool { return m.lax || m.loose(k) }
 
-// loose reports whether a key has several servers. Which of them has had its say in
-// what order is left open for it; what it is at rest is not.
+// loose reports whether a key has several servers. The model leaves their order open, but not the
+// state at rest.
 func (m *model) loose(k modelKey) bool { return len(m.authorities[k.authority]) > 1 }
 
 // unwatch says that nobody does any longer.
@@ -115,7 +114,7 @@ func (m *model) unwatch(k modelKey) {
 	}
 }
 
-// put changes what a server holds, and tells whoever asked it.
+// put changes a server's content and notifies its subscribers.
 func (m *model) put(s *modelServer, contents map[modelKey]content) {
 	maps.Copy(s.holds, contents)
 	for k, c := range contents {
@@ -151,9 +150,8 @@ func (m *model) bring(s *modelServer, k modelKey, c content) {
 	hear()
 }
 
-// hear changes a belief by what the control plane says. Its absence is said in a
-// delta response; in the state of the world, it removes what was there before from a
-// complete type.
+// hear changes a belief by a response. A delta response names a removed resource. In the state of
+// the world, a complete type removes the resources that its response lacks.
 func (m *model) hear(k modelKey, b *belief, c content) {
 	if (c.code != 0 || c.bad) && b.dying(m.time()) {
 		b.vague = true // whether the value expired before or after the error is open
@@ -221,8 +219,8 @@ func (m *model) beat(s *modelServer, k modelKey) {
 	}
 }
 
-// lapse ends the use of expired values of a server. They may have arrived somewhat later than
-// they were sent. A server may or may not resend a value that expires as a stream opens.
+// lapse ends the use of expired values of a server. They may have arrived somewhat later than they
+// were sent. A server may or may not resend a value that expires as a stream opens.
 func (m *model) lapse(s *modelServer, now time.Time) {
 	for k, b := range m.beliefs {
 		switch {
@@ -244,8 +242,8 @@ func (m *model) drop(b *belief) {
 	}
 }
 
-// blur leaves open what the client has seen of anything; also of what is watched until
-// the control planes read and answer again.
+// blur leaves the client's state of a key open. It stays open while the key is watched, until the
+// control planes read and respond again.
 func (m *model) blur(further bool) {
 	m.murky = m.murky || further
 	for _, b := range m.beliefs {

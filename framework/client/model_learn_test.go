@@ -9,8 +9,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
-// learn takes over what came of what was left open, after looking whether it can be:
-// whatever happened on the way, the control plane has had its say.
+// learn takes the client's state for beliefs that are open. Before, it checks that the state is
+// possible: the control plane has answered by now.
 func (w *modelWorld) learn() {
 	w.model.murky = w.model.murky && w.model.busy()
 	for _, one := range w.watchers {
@@ -40,8 +40,8 @@ func (w *modelWorld) learn() {
 	}
 }
 
-// busy reports whether one of a key's servers neither reads nor answers: whatever was
-// begun with it, it may not have come to an end.
+// busy reports whether one of a key's servers neither reads nor responds. Then an exchange with it
+// may be incomplete.
 func (w *modelWorld) busy(k modelKey) bool {
 	return slices.ContainsFunc(w.model.authorities[k.authority], func(i int) bool {
 		return w.model.servers[i].deaf || w.model.servers[i].holding

@@ -45,7 +45,7 @@ var modelMoves = []modelMove{
 	{8, (*modelWorld).burst},
 }
 
-// slowness is what slow watchers may cost others.
+// slowness is the delay that slow watchers may cause for others.
 const slowness = 3 * client.DefaultWatcherBudget
 
 // longestHold is how long the client may hold the NACK of repeated content back.
@@ -217,7 +217,7 @@ func (w *modelWorld) flood() {
 	}
 }
 
-// same sends again what was in use before, such as after a rejection.
+// same resends the content that was in use before, such as after a rejection.
 func (w *modelWorld) same() {
 	k := w.anyKey()
 	if b := w.model.beliefs[k]; b != nil && b.value != "" {
@@ -337,8 +337,8 @@ func (w *modelWorld) wakeUp() {
 	}
 }
 
-// burst lets several things happen at once. What a client sees of them on the way
-// is open, but not what it has in the end.
+// burst causes several events at once. The client's intermediate states are open, the final one is
+// not.
 func (w *modelWorld) burst() {
 	w.told("at once:")
 	w.bursting = true

@@ -16,9 +16,9 @@ import (
 	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
-// The model is what caches and watchers have to hold, in maps. Random events go to
-// it and to a client with its control planes; whenever everything is at rest, the
-// two have to agree, and the control planes must have nothing to complain about.
+// The model has the expected content of caches and watchers, in maps. The test sends random events
+// to the model and to a client with its control planes. Whenever all goroutines are idle, the
+// client must agree with the model, and the control planes must have seen no violation.
 //
 // A run depends on its seed only. To see one again:
 //
@@ -112,7 +112,7 @@ type sequence struct {
 	tell   func(format string, args ...any)
 
 	done    int    // steps taken
-	failure string // what did not fit; empty if everything did
+	failure string // the first difference; empty if there is none
 }
 
 // A column is a protocol and a layout of control planes. Every sequence belongs to
@@ -167,8 +167,8 @@ func (s *sequence) column() string {
 	return s.temper.String() + ", " + c.protocol.name + ", " + c.layout.name
 }
 
-// run runs the sequence on a clock of its own. It fails t only for what the model
-// does not see coming, such as goroutines that are left over.
+// run runs the sequence in a bubble. It fails t only for faults that the model does not check, such
+// as leaked goroutines.
 func (s *sequence) run(t *testing.T) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A modelWatcher keeps what it was told last. It can be slow: then it is inside
-// its first callback until it is let go; or hasty: then it cancels in it.
+// A modelWatcher keeps the last state that it received. A slow one stays in its first callback
+// until the test continues it. A hasty one cancels its watch in the callback.
 type modelWatcher struct {
 	key    modelKey
 	number int
@@ -24,7 +24,7 @@ type modelWatcher struct {
 	err     error
 	blocked bool
 	ended   bool   // cancelled: no callback may start
-	wrong   string // what must not have been
+	wrong   string // the first violation
 }
 
 // notify takes a state.
@@ -73,7 +73,7 @@ func (w *modelWatcher) end() {
 	w.ended = true
 }
 
-// What is known of a watcher at one moment.
+// A sight is the state of a watcher at one moment.
 type modelView struct {
 	value   string
 	err     error
@@ -88,7 +88,7 @@ func (w *modelWatcher) view() modelView {
 	return modelView{w.value, w.err, w.blocked, w.ended, w.wrong}
 }
 
-// A modelKind is what an error says.
+// A modelKind is the kind of an error.
 type modelKind string
 
 const (

@@ -229,7 +229,7 @@ func (w *modelWorld) pass(d time.Duration) {
 	}
 }
 
-// settle waits until nothing more comes of what has happened, and compares.
+// settle waits until all goroutines are idle, and compares the client with the model.
 func (w *modelWorld) settle() {
 	for before := -1; before != w.streams(); {
 		before = w.streams()

@@ -26,10 +26,10 @@ type Options struct {
 	// Transport reaches control planes for the client's own pool. It has no effect beside
 	// Pool. Nil: grpctransport.New().
 	Transport transport.Transport
-	// Logger is where the client logs. Nil discards. The client logs rejected responses at
-	// Warn, streams at Info, the rest at Debug. A control plane that cannot be reached is one
-	// line at Warn, another if the kind of error changes, and one at Info when that is over;
-	// the client logs the attempts between at Debug.
+	// Logger is where the client logs. Nil discards. The client logs rejected responses at Warn,
+	// streams at Info, the rest at Debug. An unreachable control plane causes one line at Warn,
+	// another if the kind of error changes, and one at Info at the end. The client logs the
+	// attempts between at Debug.
 	Logger *slog.Logger
 	// Backoff is the pause between attempts to reach a control plane, for resources and for
 	// load reports. The default is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.

@@ -47,7 +47,7 @@ func updateOf(tb testing.TB, number int, body []byte) *plainUpdate {
 	return &plainUpdate{dc.Meta(body)}
 }
 
-// What starts alike, and what is as long, is told apart.
+// The scan distinguishes names with the same prefix, and names of the same length.
 func TestScanComparesAllBytes(t *testing.T) {
 	body := func(name, end string) []byte { return fmt.Appendf(nil, "%-200s%s", name, end) }
 	known := [][]byte{body("a", "1"), body("b", "1"), body("c", "1")}
@@ -73,7 +73,8 @@ func TestScanComparesAllBytes(t *testing.T) {
 	}
 }
 
-// Of a resource that changes, only what it is now is known, and what it was takes no room.
+// The reader cache keeps only the newest content of a resource that changes. The previous content
+// takes no room.
 func TestScanKnowsWhatIsCurrent(t *testing.T) {
 	body := func(version int) []byte { return fmt.Appendf(nil, "thing 1 %d", version) }
 	s := remembering(t, [][]byte{[]byte("thing 0"), body(0)})

@@ -52,8 +52,7 @@ func TestScopesShareAServerOfOneStream(t *testing.T) {
 	f.value("2")
 }
 
-// One process may have several scopes. Each falls back when it has to, whatever the
-// others do (gRFC A71).
+// One process may have several scopes. Each falls back on its own (gRFC A71).
 func TestScopesFallBackApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		types, err := resource.NewSet(things)
@@ -152,7 +151,7 @@ func TestCloseIsQuick(t *testing.T) {
 	<-iteration
 }
 
-// An authority uses no more servers than it can count, whatever becomes of the others.
+// An authority uses no more servers than it can count. Other authorities do not affect it.
 func TestServersBeyondTheLimitAreNotUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		types, err := resource.NewSet(things)

@@ -13,8 +13,8 @@ import (
 	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
-// A collection that the control plane never answers times out as a name does (gRFC A57):
-// its watchers are told, its state says so, and there is one line in the log.
+// A collection times out like a name if the control plane never answers (gRFC A57). Its watchers
+// get an error, its state shows it, and the log has one line.
 func TestCollectionThatIsNeverAnswered(t *testing.T) {
 	for _, name := range []string{resource.Wildcard, "xdstp://e/test.Thing/all/*", "xdstp://e/test.ThingCollection/all"} {
 		for _, features := range [][]any{nil, {feature.TransportDelta}} {

@@ -147,8 +147,8 @@ func beat(name string) *discoveryv3.Resource {
 
 var victims = []string{victim, oldVictim, member, backed}
 
-// A server says nothing of resources of authorities that the bootstrap does not give it,
-// nor of those that another server of their authority is in use for (gRFC A47, gRFC A71).
+// A server cannot change resources of authorities that the bootstrap does not assign to it. Nor can
+// it change resources while their authority uses another server (gRFC A47, gRFC A71).
 func TestServersSpeakForTheirAuthorities(t *testing.T) {
 	each := func(f func(name string) *discoveryv3.Resource) (list []*discoveryv3.Resource) {
 		for _, name := range victims {

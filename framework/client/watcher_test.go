@@ -9,7 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A recorder passes what it is told on.
+// A recorder forwards its events to the test.
 type recorder struct {
 	changed         func(resource.Update)
 	failed, ambient func(error)
@@ -227,7 +227,7 @@ func TestSlowWatcherSeesTheNewest(t *testing.T) {
 	}
 }
 
-// What came and went while nobody looked is no news.
+// A resource that arrives and is removed between two reads of a watcher causes no event.
 func TestStateThatIsKnownIsNotYieldedAgain(t *testing.T) {
 	s := startServer(t)
 	set(t, s, "a", cluster("a", "1"))

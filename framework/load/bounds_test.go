@@ -111,7 +111,7 @@ func TestListsOfClustersAreShared(t *testing.T) {
 		few.Clusters[stats.GetClusterName()] = struct{}{}
 	}
 	if alone := testing.AllocsPerRun(3, func() { s.Cut(few, time.Now()) }); many > alone+10 {
-		t.Errorf("a cut allocates %v times with a long list, and %v times with a list of the clusters that there are", many, alone)
+		t.Errorf("Cut allocates %v times with a long list, and %v times with a list of the store's clusters", many, alone)
 	}
 }
 

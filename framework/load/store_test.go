@@ -171,7 +171,7 @@ func TestWhatIsOutOfUseIsReportedOnceMoreAndGoes(t *testing.T) {
 	}
 	cut.Commit()
 	if !s.Empty() {
-		t.Fatal("what is not used, and was reported, is still there")
+		t.Fatal("an unused cluster is still in the store after its report")
 	}
 	s.Cluster("c", "")
 	if filled != 2 {
@@ -212,7 +212,7 @@ func TestForget(t *testing.T) {
 		s.Forget(time.Now().Add(-90 * time.Second))
 		used.Drop("")
 		if got := commit(s); len(got) != 2 || got[0].GetClusterName() != "new" || got[1].GetClusterName() != "used" {
-			t.Errorf("report = %v; must have what is used and what was until lately", got)
+			t.Errorf("report = %v; want the clusters in use and those released since the last report", got)
 		}
 	})
 }

@@ -26,7 +26,7 @@ func TestReadWithoutBudget(t *testing.T) {
 		wire.Element(&list, &r)
 	}
 	if r.OK() {
-		t.Error("the reader goes on when the budget is over")
+		t.Error("the reader continues without a budget")
 	}
 	dc.Done("x.Y")
 	if dc.Budget != nil {

@@ -114,7 +114,7 @@ func TestSmallThings(t *testing.T) {
 		t.Errorf("without a bootstrap, the name is %q, %v", n, err)
 	}
 	if m := (&Meta{raw: []byte("x")}); string(m.Raw()) != "x" || m.Server() != nil {
-		t.Error("Raw and Server return something else")
+		t.Error("Raw and Server do not return the values of New")
 	}
 	if !(State{Err: errScript}).Known() || !(State{Update: &update{}}).Known() || (State{}).Known() {
 		t.Error("a state is known with an update or an error, and not otherwise")

@@ -155,7 +155,7 @@ func TestWatch(t *testing.T) {
 	cancel()
 	c, typ = of(&script{})
 	if got := slices.Collect(typ.Watch(ctx, c, "a")); len(got) != 0 {
-		t.Errorf("a watch whose context has ended yields %v", got)
+		t.Errorf("a watch with a cancelled context yields %v", got)
 	}
 }
 

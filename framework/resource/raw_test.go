@@ -51,7 +51,7 @@ func TestRaw(t *testing.T) {
 		t.Errorf("update %v, %q, %q; want the message, its name and version", u.Message(), u.Name(), u.Version())
 	}
 	if _, err := secrets.Decode(&resource.DecodeContext{}, []byte{0xff}); err == nil || !strings.HasPrefix(err.Error(), "not a envoy.") {
-		t.Errorf("error %v; want one that says what the bytes are not", err)
+		t.Errorf("error = %v; want one that names the expected message", err)
 	}
 	if !resource.Raw((*clusterv3.Cluster).GetName).Complete {
 		t.Error("absence does not delete clusters")
@@ -72,7 +72,7 @@ func TestRawNames(t *testing.T) {
 			t.Errorf("PeekName = %q, %v; want %q", got, err, want)
 		}
 		if _, err := typ.PeekName([]byte{0xff}); err == nil {
-			t.Error("what is no message has a name")
+			t.Error("PeekName accepted malformed bytes")
 		}
 	}
 	if resource.Raw[*endpointv3.LbEndpoint](nil).PeekName != nil {
@@ -137,7 +137,7 @@ func TestRawShard(t *testing.T) {
 	for range 2 {
 		shard.Store(u)
 		if got, ok := shard.Load(u.Name()); !ok || got != u || shard.Len() != 1 {
-			t.Errorf("Load = %v, %v of %d; want what was stored", got, ok, shard.Len())
+			t.Errorf("Load = %v, %v of %d; want the stored update", got, ok, shard.Len())
 		}
 	}
 	if all := slices.Collect(shard.All()); len(all) != 1 || all[0] != u {
@@ -149,7 +149,7 @@ func TestRawShard(t *testing.T) {
 	for range 2 {
 		shard.Delete(u.Name())
 		if _, ok := shard.Load(u.Name()); ok || shard.Len() != 0 {
-			t.Error("what was deleted is still there")
+			t.Error("Load found a deleted update")
 		}
 	}
 }

@@ -45,7 +45,7 @@ func TestRegexpIsShared(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("%d expressions are remembered that nobody holds", set.regexes.size())
+	t.Errorf("%d unused expressions are still cached", set.regexes.size())
 }
 
 func mustFail(expr string) string {

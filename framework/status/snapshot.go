@@ -18,8 +18,8 @@ import (
 // A summary is a Snapshot without Resources. The client takes it in the same time for any number of
 // resources.
 type Snapshot struct {
-	// Scope is the part of the program that uses the client (gRFC A71): the target of gRPC
-	// channels, "#server" for gRPC servers, and the name that the program gave its own client.
+	// Scope names the user of the client (gRFC A71). It is the target of gRPC channels, "#server"
+	// for gRPC servers, or the name that the program gave its own client.
 	Scope  string    `json:"scope,omitzero"`
 	Taken  time.Time `json:"taken,omitzero"`
 	NodeID string    `json:"nodeId,omitzero"`

@@ -182,7 +182,7 @@ func TestSnapshotsAreComplete(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		if _, open := <-x.news; open {
-			t.Error("the sequence goes on after its context's end")
+			t.Error("the watch continues after the end of its context")
 		}
 		w.elapse()
 		if names := w.server.Subscribed(); len(names) > 0 {
@@ -207,13 +207,13 @@ func TestMissingParts(t *testing.T) {
 		w.cluster("gone", "a")
 		x.want("it came after all", "route r, cluster all, cluster a, cluster gone, endpoints a")
 		w.set(cluster.Type().URL(), "a", new(clusterv3.Cluster), `name: "a"`)
-		x.want("a bad version harms nothing while there is a good one")
+		x.want("a rejected version has no effect while a valid one is in use")
 		w.set(route.Type().URL(), "r", new(routev3.RouteConfiguration), `name: "r" virtual_hosts { }`)
 		x.want("a bad version of the root harms nothing either")
 		w.client.Close()
 		x.want("the client is closed", "error: closed")
 		if s, open := <-x.news; open {
-			t.Errorf("the sequence goes on after the client's end: %s", s)
+			t.Errorf("the watch continues after the client has closed: %s", s)
 		}
 	})
 }
@@ -322,7 +322,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("missing endpoints: %v", err)
 		}
 		if _, err := s.Lookup(resource.Ref{Type: "x", Name: refs[0].Name}); !errors.Is(err, resource.ErrNotFound) {
-			t.Errorf("what nothing refers to: %v", err)
+			t.Errorf("a resource without references is watched: %v", err)
 		}
 	})
 }

@@ -41,7 +41,7 @@ func TestEncodeAuthority(t *testing.T) {
 			t.Errorf("EncodeAuthority(%q) = %q, want %q", in, got, want)
 		}
 		if n := parse(t, "xdstp://"+got+"/t/i"); n.Authority() != in || n.String() != "xdstp://"+got+"/t/i" {
-			t.Errorf("the authority %q comes back as %q in %q", in, n.Authority(), n)
+			t.Errorf("authority %q is parsed as %q in %q", in, n.Authority(), n)
 		}
 	}
 }

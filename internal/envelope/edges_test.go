@@ -58,7 +58,7 @@ func TestLargeValuesInPieces(t *testing.T) {
 		t.Fatal(err)
 	}
 	if pieced.Len() != 6 || !reflect.DeepEqual(pieced.resources, whole.resources) {
-		t.Errorf("in pieces, there are %d resources, or others than in the whole", pieced.Len())
+		t.Errorf("in pieces, the response has %d resources, or different ones", pieced.Len())
 	}
 }
 

@@ -31,7 +31,7 @@ func TestWrapperOfManyParts(t *testing.T) {
 		t.Errorf("%v allocations for %d parts", allocs, parts)
 	}
 	if !bytes.Equal(b, before) {
-		t.Error("what was received was written to")
+		t.Error("the parser wrote to the received bytes")
 	}
 }
 

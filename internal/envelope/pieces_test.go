@@ -78,7 +78,7 @@ func TestPieces(t *testing.T) {
 			t.Fatalf("round %d: in pieces: %v; whole: %v", round, err, wantErr)
 		}
 		if err == nil && !reflect.DeepEqual(said(&r), said(whole)) {
-			t.Fatalf("round %d: in pieces, it says\n%v\nwhole, it says\n%v", round, said(&r), said(whole))
+			t.Fatalf("round %d: parsed in pieces:\n%v\nparsed as a whole:\n%v", round, said(&r), said(whole))
 		}
 		r.Forget()
 	}

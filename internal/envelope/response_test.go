@@ -143,7 +143,7 @@ func FuzzParseResponse(f *testing.F) {
 		wantErr := proto.Unmarshal(raw, want)
 		if err != nil {
 			if wantErr == nil {
-				t.Fatalf("rejected what the message accepts: %v", err)
+				t.Fatalf("rejected a response that protobuf accepts: %v", err)
 			}
 			return
 		}

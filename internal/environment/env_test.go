@@ -167,7 +167,7 @@ func TestDefaults(t *testing.T) {
 	}
 	a, b, other := open("n"), open("n"), open("other")
 	if a != b || a == other || made != 2 {
-		t.Errorf("%d Envs were made; want one for each content", made)
+		t.Errorf("%d Envs were created; want one for each content", made)
 	}
 	if got := Open(); !slices.Equal(got, []*Env{a, other}) {
 		t.Errorf("Open = %v; want both", got)
@@ -177,7 +177,7 @@ func TestDefaults(t *testing.T) {
 	}
 	a.Release()
 	if again := open("n"); again != a {
-		t.Error("a used Env was made again")
+		t.Error("an Env in use was created again")
 	}
 	a.Release()
 	b.Release()

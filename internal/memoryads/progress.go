@@ -19,7 +19,7 @@ type progress struct {
 	rejected string            // message of the last answer if that was a NACK
 }
 
-// A content is what a response says.
+// A content is the content of a response.
 type content struct {
 	nonce string
 	has   map[string]string // versions by name
@@ -106,11 +106,12 @@ func (a *asked) wants(name string) bool {
 	return false
 }
 
-// Accepted reports whether at least one open stream subscribes to the type, and every such stream
-// has answered all responses and accepted the newest version of each resource that it subscribes
-// to. It must also have accepted that no other resource exists, unless the protocol cannot say so:
-// a state-of-the-world response of a type that is not complete. If not, why says which stream lacks
-// something. The server must have the temperament Letter.
+// Accepted reports whether at least one open stream subscribes to the type and every such stream is
+// up to date. A stream is up to date if it has answered all responses, and has accepted the newest
+// version of each resource that it subscribes to. It must also have accepted that no other resource
+// exists, unless the protocol cannot say so: a state-of-the-world response of a type that is not
+// complete. If not, why says which stream lacks something. The server must have the temperament
+// Letter.
 func (s *Server) Accepted(typeURL string) (ok bool, why string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -208,8 +208,9 @@ func (h *hand) first() *discoveryv3.DiscoveryResponse {
 	return h.sotw()
 }
 
-// TestPlainRequestAfterANACK expects a plain request after a NACK to be a violation, unless a request
-// with other names may have changed the subscriptions since the last one that every server reads.
+// TestPlainRequestAfterANACK expects a plain request after a NACK to be a violation. It is valid
+// only if a request with other names may have changed the subscriptions since the last request that
+// every server reads.
 func TestPlainRequestAfterANACK(t *testing.T) {
 	for _, others := range []bool{false, true} {
 		inSotW(t, func(h *hand) {

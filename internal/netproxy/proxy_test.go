@@ -87,7 +87,7 @@ func (c *caller) hear(within time.Duration) (string, error) {
 func (c *caller) expect(want string) {
 	c.t.Helper()
 	if got, err := c.hear(10 * time.Second); err != nil || got != want+"\n" {
-		c.t.Fatalf("heard %q, %v; want %q", got, err, want)
+		c.t.Fatalf("read %q, %v; want %q", got, err, want)
 	}
 }
 
@@ -95,14 +95,14 @@ func (c *caller) expect(want string) {
 func (c *caller) nothing() {
 	c.t.Helper()
 	if got, err := c.hear(30 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-		c.t.Fatalf("heard %q, %v; want nothing yet", got, err)
+		c.t.Fatalf("read %q, %v; want nothing yet", got, err)
 	}
 }
 
 func (c *caller) over() {
 	c.t.Helper()
 	if got, err := c.hear(10 * time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		c.t.Fatalf("heard %q, %v; want the end", got, err)
+		c.t.Fatalf("read %q, %v; want EOF", got, err)
 	}
 }
 

@@ -85,7 +85,7 @@ func stream(ctx context.Context, c testpb.TestServiceClient) error {
 		return err
 	}
 	if _, err := s.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the stream goes on: %w", err)
+		return fmt.Errorf("the stream is still open: %w", err)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func TestLostUpdateIsFound(t *testing.T) {
 	w.items[3].version--
 	w.items[5].notify(resource.Event[resource.Update]{Err: errors.New("trouble")})
 	if _, err := w.rest(t.Context(), 50*time.Millisecond); err == nil || !strings.Contains(err.Error(), "trouble") {
-		t.Errorf("error = %v, want the trouble of a watcher", err)
+		t.Errorf("error = %v; want the error of a watcher", err)
 	}
 }
 

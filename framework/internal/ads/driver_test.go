@@ -296,7 +296,7 @@ func (r *rig) turn() {
 	r.t.Fatalf("%sthe machine does not stop sending", r.pos)
 }
 
-// deliver lets the network do what it was asked for.
+// deliver lets the network do the requested actions.
 func (r *rig) deliver() {
 	pending := r.pending
 	r.pending = nil

@@ -149,11 +149,10 @@ func (s *deltaNames) endLingering() {
 const maxFormerMembers = 1 << 18
 
 // formerMembers has the names of former members of collections that have ended. The server may
-// remember that it sent them, and sends one again only after it was unsubscribed from.
-// There can be as many as a collection has members, and few of them are ever asked for. So
-// it keeps hashes. If two names have the same hash, which hardly happens, a request
-// unsubscribes from a name that the server did not send, or a name is found to be overdue
-// first.
+// remember that it sent them, and sends one again only after it was unsubscribed from. There can be
+// as many as a collection has members, and few of them are ever asked for. So it keeps hashes. Two
+// names rarely have the same hash. Then a request unsubscribes from a name that the server did not
+// send, or a name is found to be overdue first.
 type formerMembers struct {
 	seed   maphash.Seed
 	hashes map[hash]struct{}

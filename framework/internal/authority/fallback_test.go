@@ -89,8 +89,8 @@ func TestUnwantedDropsAll(t *testing.T) {
 	decide(t, "wanted", m.wanted(true), []int{0}, nil)
 }
 
-// Whatever happens: the servers up to the active one are used, no other is, and
-// Use and Drop say what changed.
+// After any events, exactly the servers up to the active one are in use. Use and Drop report each
+// change.
 func TestUsedAreThoseUpToTheActive(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 11))
 	for range 2000 {

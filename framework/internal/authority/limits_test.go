@@ -41,7 +41,7 @@ func TestNumbersThatStartOver(t *testing.T) {
 	r.expect("notify a: content 1, removed", "response cluster")
 }
 
-// Responses are distinguished, whatever their number is.
+// The machine distinguishes responses of any number.
 func TestNumbersOfResponses(t *testing.T) {
 	for responses := range uint32(4) {
 		r := newRig(t)
@@ -123,8 +123,8 @@ func TestSmallTableDoesNotShrink(t *testing.T) {
 	}
 }
 
-// The machine finds each of many watchers of a resource, and each of many members of a collection, in whatever order
-// they are cancelled and removed.
+// The machine finds each of many watchers of a resource and each of many members of a collection.
+// The order of cancellations and removals does not matter.
 func TestManyWatchersAndMembers(t *testing.T) {
 	const n = 10 * fewWatchers
 	r := newRig(t)

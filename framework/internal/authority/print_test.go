@@ -43,7 +43,7 @@ func (r *rig) printf(format string, args ...any) {
 	}
 }
 
-// stateText prints what a watcher of a name is notified of.
+// stateText prints the state that the machine reports to the watchers of a name.
 func (r *rig) stateText(s resource.State, watched xdstp.Name) string {
 	var parts []string
 	if s.Update != nil {

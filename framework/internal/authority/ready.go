@@ -73,9 +73,9 @@ type ServerError struct {
 // order of the fields, before the next event. Its slices are valid until then.
 type Ready struct {
 	// Changes are for the machines of the servers' streams. If the authority falls back, Renew
-	// makes the next stream of the server before start without known versions: that server must
-	// not stay silent because it has already sent everything. Release releases a fallback server,
-	// because a better one has taken over (gRFC A71): the client must close the stream and the
+	// makes the next stream of the server before start without known versions: that server must not
+	// stay silent because it has already sent everything. Release releases a fallback server,
+	// because a better one has taken over (gRFC A71). The client must close the stream and the
 	// connection at once, unless another authority or client uses them.
 	Changes []Change
 	// Unused are resources whose update from the server is no longer in use: reader caches drop

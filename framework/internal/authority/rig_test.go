@@ -104,7 +104,7 @@ type gatherer struct{ *watcher }
 // NotifyMember implements [CollectionWatcher].
 func (gatherer) NotifyMember(xdstp.Name, resource.State) {}
 
-// A scriptError is like others of its kind, whatever the text is.
+// Any two scriptErrors are of the same kind.
 type scriptError struct{ kind, text string }
 
 func (e scriptError) Error() string {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A stopped timer stays stopped, although its record starts another one, whatever its number is.
+// A stopped timer stays stopped, even if its record starts another one with any number.
 func TestStoppedTimerIsNotStartedAgain(t *testing.T) {
 	for last := range uint32(4) {
 		var timers timers
@@ -37,7 +37,7 @@ func TestStoppedTimerIsNotStartedAgain(t *testing.T) {
 	}
 }
 
-// Times to live end in their order, whatever changes before that.
+// Times to live expire in order, whatever other timers change.
 func TestLifetimesEndInOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var queue lifetimes

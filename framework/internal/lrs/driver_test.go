@@ -174,7 +174,7 @@ func (r *rig) handle(ev event) {
 	}
 }
 
-// deliver lets the network do what it was asked for.
+// deliver lets the network do the requested actions.
 func (r *rig) deliver() {
 	pending := r.pending
 	r.pending = nil

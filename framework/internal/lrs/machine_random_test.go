@@ -8,8 +8,8 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
 )
 
-// A stage is a world that gives a machine events at random, but only such as can happen,
-// and checks that what the machine does makes sense.
+// A stage gives a machine random events that can happen in reality. It checks the effects of the
+// machine.
 type stage struct {
 	*testing.T
 	random  *rand.Rand

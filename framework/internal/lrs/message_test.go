@@ -84,7 +84,7 @@ func FuzzParseResponse(f *testing.F) {
 		in, err := lrs.ParseResponse(msg)
 		want := new(lrsv3.LoadStatsResponse)
 		if proto.Unmarshal(msg, want) != nil {
-			return // what is no UTF-8 or of a wrong type in a field that is not read may be accepted
+			return // the parser may accept invalid UTF-8, or a wrong type, in a field that it does not read
 		}
 		if err != nil {
 			t.Fatalf("rejected: %v", err)

@@ -87,7 +87,7 @@ func TestWrappers(t *testing.T) {
 		t.Errorf("Slice(3) has length %d and capacity %d", len(s), cap(s))
 	}
 	if convert.Count() != 0 || convert.Count(true, false, true) != 2 {
-		t.Error("Count does not count what holds")
+		t.Error("Count does not count the true values")
 	}
 	if !convert.Is[fmt.Stringer](time.Second) || convert.Is[fmt.Stringer](nil) {
 		t.Error("Is does not tell types")
@@ -231,6 +231,6 @@ func TestEqual(t *testing.T) {
 	}
 	one, two := 1, 2
 	if !convert.EqualPointers(&one, &one, convert.Same) || convert.EqualPointers(&one, &two, convert.Same) || convert.EqualPointers(&one, nil, convert.Same) || !convert.EqualPointers[int](nil, nil, convert.Same) {
-		t.Error("EqualPointers does not compare what is pointed to")
+		t.Error("EqualPointers does not compare the pointed-to values")
 	}
 }

@@ -40,7 +40,7 @@ func TestSorted(t *testing.T) {
 	checkSorted[uint64](t, 0, 9, 10)
 	for k := range convert.Sorted(map[string]int{"a": 1, "b": 2}) {
 		if k != "a" {
-			t.Errorf("%q comes after the loop was left", k)
+			t.Errorf("%q is yielded after the end of the loop", k)
 		}
 		break
 	}

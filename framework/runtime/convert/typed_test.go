@@ -238,7 +238,7 @@ func ordered[K MapKey](t *testing.T, keys ...K) {
 	i := 0
 	for k, n := range Sorted(m) {
 		if n != i || k != keys[i] {
-			t.Errorf("the entry %v comes at place %d, want %d", k, i, n)
+			t.Errorf("entry %v has position %d; want %d", k, i, n)
 		}
 		i++
 	}

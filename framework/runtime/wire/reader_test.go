@@ -158,7 +158,7 @@ func FuzzReader(f *testing.F) {
 		var got thing
 		ok := got.read(b)
 		if checked := wire.Check(b, m); checked != (err == nil) {
-			t.Fatalf("Check(%x) = %v; protobuf says %v", b, checked, err)
+			t.Fatalf("Check(%x) = %v; protobuf returns %v", b, checked, err)
 		}
 		switch {
 		case err == nil && !ok:
@@ -166,7 +166,7 @@ func FuzzReader(f *testing.F) {
 		case err == nil && !equal(got, of(m)):
 			t.Fatalf("%x was read as %+v; it is %+v", b, got, of(m))
 		case err != nil && wire.Malformed(b, m).Error() != err.Error():
-			t.Fatalf("Malformed says %v; protobuf says %v", wire.Malformed(b, m), err)
+			t.Fatalf("Malformed = %v; protobuf returns %v", wire.Malformed(b, m), err)
 		}
 	})
 }

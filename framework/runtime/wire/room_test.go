@@ -15,7 +15,7 @@ func TestPool(t *testing.T) {
 		again = again || p.Get() == a
 	}
 	if !again {
-		t.Error("no arena came back in 100 times")
+		t.Error("the pool reused no arena in 100 attempts")
 	}
 }
 

@@ -307,7 +307,7 @@ func TestFurtherConnectionWhereStreamsAreLimited(t *testing.T) {
 	}
 	cancel() // makes room on the first connection
 	if err := <-ended; err == nil {
-		t.Error("a cancelled stream goes on")
+		t.Error("a cancelled stream is still open")
 	}
 	openStream(ctx, t, c)
 	openStream(ctx, t, c)

@@ -174,6 +174,6 @@ func TestFiltersSeeTheEndOfARetriedCall(t *testing.T) {
 		t.Errorf("the call ends with %v, want the status of the server", err)
 	}
 	if got := f.take(); !slices.Equal(got, []string{"listener Aborted"}) {
-		t.Errorf("the filter was told %q, want the status of the server", got)
+		t.Errorf("the filter received %q; want the status of the server", got)
 	}
 }

@@ -133,7 +133,7 @@ func TestHashOfACall(t *testing.T) {
 		t.Errorf("a call by a hash policy has a hash: %t; all calls have: %t", got.HasHash, to.call.HasHash)
 	}
 	if got := new(plan).info(t.Context(), to, nil); got != to.call {
-		t.Error("a call of a route without hash policies does not share what all calls have")
+		t.Error("a call of a route without hash policies does not share the common value")
 	}
 }
 

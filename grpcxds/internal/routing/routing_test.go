@@ -204,7 +204,7 @@ func TestWaiting(t *testing.T) {
 		start(grpc.WaitForReady(true))
 		w.channel.Fail(errors.New("never"))
 		if err := <-results; status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "never") {
-			t.Errorf("a call that waits for what never comes: %v", err)
+			t.Errorf("a call that waits for a missing resource: %v", err)
 		}
 		w.channel.Set(nil, nil)
 	})

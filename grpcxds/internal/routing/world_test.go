@@ -222,7 +222,7 @@ func (w *world) stream(ctx context.Context, method string, opts ...grpc.CallOpti
 		return "", err
 	}
 	if err := s.RecvMsg(new(wrapperspb.StringValue)); !errors.Is(err, io.EOF) {
-		return "", fmt.Errorf("the stream goes on: %w", err)
+		return "", fmt.Errorf("the stream is still open: %w", err)
 	}
 	return reply.GetValue(), nil
 }

@@ -85,7 +85,7 @@ func TestPausesOfAccept(t *testing.T) {
 			want = append(want, want[len(want)-1]+pause)
 		}
 		if !slices.Equal(c.asked, want) {
-			t.Errorf("accept asks the socket at %v; want %v", c.asked, want)
+			t.Errorf("Accept calls of the socket at %v; want %v", c.asked, want)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestHandshakesThatAreNotFinishedAreClosed(t *testing.T) {
 	_ = quick.SetDeadline(time.Now().Add(time.Minute)) // somebody else's
 	h.closeAll()
 	if _, err := silent.Write([]byte("x")); err == nil {
-		t.Error("a handshake that is not finished goes on")
+		t.Error("an unfinished handshake continues")
 	}
 	if err := quick.SetReadDeadline(time.Time{}); err != nil {
 		t.Errorf("a handshake that is finished was closed: %v", err)
@@ -85,6 +85,6 @@ func TestLobbyClosesWhatComesTooLate(t *testing.T) {
 	}
 	l.hand(a)
 	if _, err := a.Write(nil); err == nil {
-		t.Error("a connection that comes too late is left open")
+		t.Error("a late connection is still open")
 	}
 }

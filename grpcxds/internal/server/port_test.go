@@ -212,7 +212,7 @@ func stream(ctx context.Context, cc *grpc.ClientConn) error {
 		return err
 	}
 	if _, err := st.Recv(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("the stream goes on: %w", err)
+		return fmt.Errorf("the stream is still open: %w", err)
 	}
 	return nil
 }
@@ -469,7 +469,7 @@ func TestCallersAreToldTheResourceOnly(t *testing.T) {
 	wants(t, err, codes.Unavailable, "RouteConfiguration")
 	for _, secret := range []string{"secret:1", "node-1", "cause"} {
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("the status says %q: %v", secret, err)
+			t.Errorf("the status contains %q: %v", secret, err)
 		}
 	}
 	wants(t, r.fail(errors.New("cause")), codes.Unavailable, "the configuration of the route cannot be used")

@@ -28,7 +28,7 @@ func TestSharedByClusterAndService(t *testing.T) {
 	again.Release()
 	again.Release()
 	if s.Acquire("a", "x") == again {
-		t.Error("a counter that nobody uses was kept")
+		t.Error("an unused counter was kept")
 	}
 }
 

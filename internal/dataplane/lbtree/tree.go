@@ -1,6 +1,6 @@
-// Package lbtree has the types that the parts of an LB tree share: the [State] and the [Call] that
-// the resolver and the interceptors pass to it, the targets of its policies, and the states that
-// they report. A tree belongs to a [serial.Loop]. Everything here runs on it, except picks.
+// Package lbtree has the types that the parts of an LB tree share. The resolver passes a [State] to
+// it, and the interceptors pass a [Call]. The policies have targets and report states. A tree
+// belongs to a [serial.Loop]. Everything here runs on it, except picks.
 package lbtree
 
 import (
@@ -147,8 +147,8 @@ func (f Fail) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{}, f.Err
 }
 
-// A Tally counts the children of a policy by state, for the state of a policy that uses all
-// of them (A28): READY if one is, else CONNECTING if one is, else IDLE if one is, else
+// A Tally counts the children of a policy by state. It gives the state of a policy that uses all of
+// them (A28): READY if one is, else CONNECTING if one is, else IDLE if one is, else
 // TRANSIENT_FAILURE.
 type Tally struct {
 	counts [connectivity.Shutdown + 1]int

@@ -41,7 +41,7 @@ func TestFlatten(t *testing.T) {
 func TestKey(t *testing.T) {
 	ab, ba, a := endpoint(1, "a", "b"), endpoint(2, "b", "a"), endpoint(1, "a")
 	if ab.Key() != ba.Key() || ab.Key() == a.Key() {
-		t.Errorf("keys %q, %q, %q; must tell sets of addresses apart", ab.Key(), ba.Key(), a.Key())
+		t.Errorf("keys %q, %q, %q; want different keys for different addresses", ab.Key(), ba.Key(), a.Key())
 	}
 }
 
@@ -72,9 +72,9 @@ func TestTally(t *testing.T) {
 	}
 	in := func(s connectivity.State) balancer.State { return balancer.State{ConnectivityState: s} }
 	if got := lbtree.Sticky(in(failure), in(connecting)); got.ConnectivityState != failure {
-		t.Errorf("what has failed and tries again counts as %v", got.ConnectivityState)
+		t.Errorf("a child that reconnects after a failure counts as %v", got.ConnectivityState)
 	}
 	if got := lbtree.Sticky(in(ready), in(connecting)); got.ConnectivityState != connecting {
-		t.Errorf("what was ready and tries again counts as %v", got.ConnectivityState)
+		t.Errorf("a child that reconnects after READY counts as %v", got.ConnectivityState)
 	}
 }

@@ -73,7 +73,7 @@ func (b *bench) turn(ejected ...string) {
 		}
 	}
 	if len(in)+len(out) != changes {
-		b.t.Errorf("at %v: told of %d changes, there were %d", b.now.Sub(epoch), len(in)+len(out), changes)
+		b.t.Errorf("at %v: %d notifications of %d changes", b.now.Sub(epoch), len(in)+len(out), changes)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestConfigure(t *testing.T) {
 	for name, off := range map[string]*cluster.OutlierDetection{"no configuration": nil, "no algorithm": {Interval: 1}} {
 		b.Configure(off, b.names, b.now)
 		if _, ok := b.Next(); ok || b.Endpoint("c") != nil {
-			t.Errorf("%s: must end the ejections, and what leads to them", name)
+			t.Errorf("%s: want the end of ejections, and fresh counts", name)
 		}
 	}
 	// After a restart, earlier counts do not apply.

@@ -199,7 +199,7 @@ func TestProxy(t *testing.T) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if len(p.asked) != 1 || p.asked[server] == 0 {
-				t.Errorf("the proxy was asked for %v; want %s", p.asked, server)
+				t.Errorf("the proxy received requests for %v; want %s", p.asked, server)
 			}
 		})
 	}
@@ -259,7 +259,7 @@ func TestEndpointsBehindOneProxy(t *testing.T) {
 	if err := calls(t, servers, policy{proxy: p.Addr().String()}, done, grpc.WithTransportCredentials(insecure.NewCredentials())); err != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		t.Errorf("%v; the proxy was asked for %v; want both of %v", err, p.asked, servers)
+		t.Errorf("%v; the proxy received requests for %v; want both of %v", err, p.asked, servers)
 	}
 }
 

@@ -140,7 +140,7 @@ func TestCircuitBreaking(t *testing.T) {
 		_, err := w.call(t.Context(), lbtree.Call{Cluster: "c"}, grpc.WaitForReady(true))
 		var d interface{ Dropped() bool }
 		if !errors.As(err, &d) || !d.Dropped() {
-			t.Errorf("%v does not say that the call was dropped, so that it is not made again", err)
+			t.Errorf("%v does not mark the call as dropped, so retries would repeat it", err)
 		}
 		if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "too many calls") {
 			t.Errorf("a call beyond the limit: %v; must be UNAVAILABLE", err)

@@ -118,7 +118,7 @@ func TestCustomPolicy(t *testing.T) {
 	})
 	for _, name := range []string{"direct", "nested"} {
 		if got := w.to(name); got != b[1].addr {
-			t.Errorf("%s: a call came to %s; must to the second endpoint", name, got)
+			t.Errorf("%s: a call reached %s; want the second endpoint", name, got)
 		}
 	}
 	if _, err := w.call(t.Context(), lbtree.Call{Cluster: "none"}); err == nil || !strings.Contains(err.Error(), "nobody_registered_it") {

@@ -93,7 +93,7 @@ func TestSameUpdate(t *testing.T) {
 	})
 	s.do(func() {
 		if _, kept := s.cluster.targets["mark"]; !kept {
-			t.Error("the targets were made anew")
+			t.Error("the targets were rebuilt")
 		}
 		delete(s.cluster.targets, "mark")
 		s.cluster.Update(leafConfig(cluster.EDS{}, "b"))

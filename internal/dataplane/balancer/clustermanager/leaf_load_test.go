@@ -161,7 +161,7 @@ func TestEjection(t *testing.T) {
 			s.do(func() {})
 		}
 		if got := picked(); len(got) != 2 {
-			t.Errorf("before the interval is over, calls go to %v, want both endpoints", got)
+			t.Errorf("before the end of the interval, calls reach %v; want both endpoints", got)
 		}
 		pass(10 * time.Second)
 		if got := picked(); len(got) != 1 || !got["b"] {

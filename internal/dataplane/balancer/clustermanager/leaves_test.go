@@ -89,7 +89,7 @@ func TestLeaves(t *testing.T) {
 					// after that.
 					for range 20 {
 						if addr, err := w.call(t.Context(), lbtree.Call{Cluster: "c", HasHash: true}); !want(addr, err) {
-							t.Fatalf("step %d: a call came to %q, %v, after one had come to the new endpoints", i, addr, err)
+							t.Fatalf("step %d: a call reached %q, %v, after one had reached the new endpoints", i, addr, err)
 						}
 					}
 				}

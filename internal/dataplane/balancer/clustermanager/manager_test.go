@@ -28,10 +28,10 @@ func TestCallsGoToTheirCluster(t *testing.T) {
 	})
 	for range 10 {
 		if got := w.to("a"); got != b[0].addr {
-			t.Fatalf("a call to a came to %s, want %s", got, b[0].addr)
+			t.Fatalf("a call to a reached %s; want %s", got, b[0].addr)
 		}
 		if got := w.to(federated); got != b[1].addr {
-			t.Fatalf("a call to b came to %s, want %s", got, b[1].addr)
+			t.Fatalf("a call to b reached %s; want %s", got, b[1].addr)
 		}
 	}
 	_, err := w.call(t.Context(), lbtree.Call{Cluster: "other"})
@@ -103,7 +103,7 @@ func TestAggregate(t *testing.T) {
 	}
 	w.set(clusters(eds(roundRobin, locality("x", 0, 1, b[0]))), "all", "none")
 	if got := w.to("all"); got != b[0].addr {
-		t.Errorf("the first cluster is good, but a call came to %s", got)
+		t.Errorf("the first cluster is valid, but a call reached %s", got)
 	}
 	w.set(clusters(eds(roundRobin, locality("x", 0, 1, nowhere(t)))), "all", "none")
 	w.until("all", at(b[1]))
@@ -121,7 +121,7 @@ func TestPriorities(t *testing.T) {
 	w := newWorld(t)
 	w.one(eds(roundRobin, locality("x", 0, 1, b[0]), locality("y", 1, 1, b[1])))
 	if got := w.to("c"); got != b[0].addr {
-		t.Fatalf("a call came to %s; must to the better priority", got)
+		t.Fatalf("a call reached %s; want the better priority", got)
 	}
 	b[0].server.Stop()
 	w.until("c", at(b[1]))
@@ -144,7 +144,7 @@ func TestLocalityWeights(t *testing.T) {
 	got := w.spread(n, func(int) lbtree.Call { return lbtree.Call{Cluster: "c"} })
 	x := float64(got[b[0].addr] + got[b[1].addr])
 	if want, tolerance := 0.75*n, 4*math.Sqrt(n*0.75*0.25); math.Abs(x-want) > tolerance {
-		t.Errorf("%v of %d calls came to a locality of weight 3 of 4; want %v, give or take %v", x, n, want, tolerance)
+		t.Errorf("%v of %d calls reached a locality of weight 3 of 4; want %v ± %v", x, n, want, tolerance)
 	}
 	if d := got[b[0].addr] - got[b[1].addr]; d < -1 || d > 1 {
 		t.Errorf("within a locality, calls go round: %v", got)
@@ -181,7 +181,7 @@ func TestAddressesOfAnEndpoint(t *testing.T) {
 		w.one(eds(lb, l))
 		for range 10 {
 			if got, err := w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: 1, HasHash: true}); got != b[0].addr {
-				t.Errorf("%s: a call came to %q, %v; must to the first address that answers", name, got, err)
+				t.Errorf("%s: a call reached %q, %v; want the first address that accepts connections", name, got, err)
 			}
 		}
 	}

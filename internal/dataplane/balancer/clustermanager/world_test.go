@@ -164,7 +164,7 @@ func (w *world) until(name string, wanted func(addr string, err error) bool) {
 			return
 		}
 	}
-	w.t.Fatalf("no call to %q came to where it was wanted", name)
+	w.t.Fatalf("no call to %q reached the wanted server", name)
 }
 
 func at(want ...*backend) func(string, error) bool {

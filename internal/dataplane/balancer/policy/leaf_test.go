@@ -93,7 +93,7 @@ func TestLeafLifetime(t *testing.T) {
 		p = newLeaf(&lbtree.Env{Loop: loop, Conn: cc}, policy, func(balancer.State) { reports++ })
 		p.Update(leafTarget(1))
 		if reports > 0 {
-			t.Error("a report came before the policy was done with its update")
+			t.Error("the policy reported a state before the end of its update")
 		}
 	})
 	loop.Do(func() {
@@ -101,7 +101,7 @@ func TestLeafLifetime(t *testing.T) {
 			t.Errorf("%d reports, want 1", reports)
 		}
 		if cc.resolved != 1 {
-			t.Errorf("resolved again %d times, as the policy cannot use what it got; want once", cc.resolved)
+			t.Errorf("re-resolved %d times after an unusable update; want once", cc.resolved)
 		}
 		cc.made[0].listener(balancer.SubConnState{ConnectivityState: connectivity.Ready})
 		p.Close()
@@ -112,7 +112,7 @@ func TestLeafLifetime(t *testing.T) {
 			t.Error("a closed policy reports")
 		}
 		if len(policy.states) != 1 || policy.states[0] != connectivity.Ready {
-			t.Errorf("the policy was told of %v, want READY, and nothing after it was closed", policy.states)
+			t.Errorf("the policy received %v; want READY, and nothing after Close", policy.states)
 		}
 		if !cc.made[0].shut {
 			t.Error("a subchannel was left open")
@@ -150,7 +150,7 @@ func TestBadLeafConfiguration(t *testing.T) {
 	update(`"bad"`)
 	expect("with a bad one", connectivity.TransientFailure)
 	policy.cc.UpdateState(balancer.State{ConnectivityState: connectivity.Ready})
-	expect("the policy goes on", connectivity.TransientFailure)
+	expect("the policy still runs", connectivity.TransientFailure)
 	update(`"good"`)
 	expect("with a good one again", connectivity.Ready)
 }

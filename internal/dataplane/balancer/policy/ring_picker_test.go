@@ -121,7 +121,7 @@ func TestHeader(t *testing.T) {
 	}
 	ctx = lbtree.WithCall(context.Background(), &lbtree.Call{Hash: 1, HasHash: true})
 	if _, ok := p.hash(balancer.PickInfo{Ctx: ctx}); ok {
-		t.Error("there is a hash without the header")
+		t.Error("a call without the header has a hash")
 	}
 }
 

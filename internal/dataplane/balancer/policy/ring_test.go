@@ -59,7 +59,7 @@ func TestRingHashes(t *testing.T) {
 	for i := range 3 {
 		h := xxhash.Sum64String(fmt.Sprintf("127.0.0.1:80_%d", i))
 		if e := r[r.find(h)]; e.hash != h {
-			t.Errorf("there is no entry %d at %x", i, h)
+			t.Errorf("no entry %d at %x", i, h)
 		}
 	}
 }

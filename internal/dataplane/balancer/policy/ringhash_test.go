@@ -122,14 +122,14 @@ func TestEndpointsConnectWhenTheyAreAsked(t *testing.T) {
 	b.do(b.policy.ExitIdle)
 	b.wants("the channel shall not be idle", connectivity.Connecting, "a")
 	if n := b.of("a").connects; n != 1 {
-		t.Errorf("the subchannel is asked %d times to connect", n)
+		t.Errorf("Connect was called %d times", n)
 	}
 	b.do(b.policy.ExitIdle)
 	b.wants("something connects already", connectivity.Connecting, "a")
 	b.reports("a", connectivity.Ready)
 	b.wants("the endpoint is ready", connectivity.Ready, "a")
 	b.do(func() { b.policy.members[1].connector.request() })
-	b.wants("a call comes to the second endpoint", connectivity.Ready, "a", "b")
+	b.wants("a call reaches the second endpoint", connectivity.Ready, "a", "b")
 	b.reports("b", connectivity.Ready)
 
 	b.reports("a", connectivity.Idle)
@@ -141,7 +141,7 @@ func TestEndpointsConnectWhenTheyAreAsked(t *testing.T) {
 	}
 	b.do(func() { b.policy.connect(b.policy.members[1]) })
 	if n := b.of("b").connects; n != 1 {
-		t.Errorf("an endpoint that is ready is asked %d times to connect", n)
+		t.Errorf("Connect of a ready endpoint was called %d times", n)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestEndpointsThatGoAreClosed(t *testing.T) {
 	b.update("a", "c")
 	b.wants("the second endpoint is another one", connectivity.Connecting, "a")
 	b.do(func() { b.policy.connect(gone) })
-	b.wants("an endpoint that is gone is asked to connect", connectivity.Connecting, "a")
+	b.wants("Connect of a removed endpoint was called", connectivity.Connecting, "a")
 	b.update("a", "b")
 	b.do(b.policy.ExitIdle)
 	b.do(b.policy.Close)

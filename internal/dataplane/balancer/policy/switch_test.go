@@ -93,7 +93,7 @@ func TestSwitch(t *testing.T) {
 	th.expect(t, "at first", connecting, "")
 	s.Update(target("one", "2"))
 	if n := len(th.puppets); n != 1 || len(th.puppets[0].targets) != 2 {
-		t.Fatalf("a change of the configuration made %d policies", n)
+		t.Fatalf("a change of the configuration built %d policies", n)
 	}
 	first := th.puppets[0]
 	first.state(ready)
@@ -128,7 +128,7 @@ func TestSwitch(t *testing.T) {
 	s.Update(lbtree.Target{Policy: resource.LBConfig{Name: "two"}, Localities: []lbtree.Locality{{}}})
 	th.expect(t, "without endpoints", failure, ErrNoEndpoints.Error())
 	if !fourth.closed {
-		t.Error("the last is not closed, though there are no endpoints")
+		t.Error("the last policy is not closed, although no endpoints are left")
 	}
 	s.Update(target("two", ""))
 	th.expect(t, "with endpoints again", connecting, "")
@@ -193,7 +193,7 @@ func TestLocalities(t *testing.T) {
 	update(at("y", 5), at("z", 1))
 	th.expect(t, "x is gone, z is new", ready, "pick_first")
 	if !x.closed || y.closed || len(th.puppets) != 3 {
-		t.Error("what stays is to be kept, and what goes closed")
+		t.Error("want common children kept and removed ones closed")
 	}
 	p.Update(lbtree.Target{Policy: resource.LBConfig{Config: `{"childPolicy":[{"nobody_has_it":{}}]}`}})
 	if f, ok := th.reported.Picker.(lbtree.Fail); !ok || !errors.Is(f.Err, errNoneKnown) {
