@@ -119,7 +119,8 @@ check-api: ## Fail if api/v1.txt is stale, or if the API broke since the commit 
 	$(apicheck) $(API_LIMITS)
 
 .PHONY: lint
-lint: ## Run the linters; the import rules are among them
+lint: ## Run the linters; the import rules and the limits of make prose are among them
+	$(GO) run ./internal/prose -enforce
 	$(call in_modules,$(GO) run $(GOLANGCI_LINT) run ./...)
 
 .PHONY: prose
