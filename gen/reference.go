@@ -36,13 +36,13 @@ func Reference() []byte {
 		}
 	}
 	b.WriteString("\n## Kinds of rules\n\nA rule has the keys of one kind.\n\n")
-	table(&b, "keys", "example")
+	table(&b, "keys", "example", "wording of a violation")
 	for _, k := range rule.Kinds() {
 		keys := make([]string, len(k.Keys))
 		for i, key := range k.Keys {
 			keys[i] = "`" + key.Name + "`"
 		}
-		row(&b, strings.Join(keys, ", "), "`"+k.Example+"`")
+		row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
 	}
 	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")
 	table(&b, "name", "reads", "makes", "meaning")

@@ -82,6 +82,11 @@ func everything(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, k := range rule.Kinds() {
+		for _, e := range k.Examples {
+			data = bytes.Replace(data, []byte("refs:\n"), []byte("  - "+e.Rule+"\nrefs:\n"), 1)
+		}
+	}
 	for _, m := range rule.Language() {
 		for _, k := range m.Keys {
 			if !regexp.MustCompile(`\b` + k.Name + `:`).Match(data) {

@@ -19,11 +19,15 @@ type RuleKind struct {
 	Message bool
 	// GoFields is true if the rule may be about fields of the update.
 	GoFields bool
-	// Example is a rule of the kind about a field of xdsforge.test.v1.Thing.
-	Example string
+	// Examples are rules about fields of the message xdsforge.test.v1.Thing. Together they
+	// have all keys. The first one is in the reference.
+	Examples []RuleExample
 	// Build checks that a rule fits its value and resolves its arguments.
 	Build func(a *RuleArgs) (Rule, bool)
 }
+
+// RuleExample is a rule and its wording.
+type RuleExample struct{ Rule, Wording string }
 
 // Rule is one built rule. Package emit has interfaces for its code.
 type Rule interface {

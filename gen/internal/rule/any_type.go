@@ -11,8 +11,11 @@ import (
 // AnyType is the rule that an Any holds one of some messages.
 func (kinds) AnyType() model.RuleKind {
 	return model.RuleKind{
-		Keys:    one(descriptor.KindMessages, "any_type", "The google.protobuf.Any must hold one of these messages."),
-		Example: "{at: extension, any_type: google.protobuf.BoolValue}",
+		Keys: one(descriptor.KindMessages, "any_type", "The google.protobuf.Any must hold one of these messages."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: extension, any_type: google.protobuf.BoolValue}", Wording: "must be a google.protobuf.BoolValue"},
+			{Rule: "{at: extensions, any_type: [a.B, a.C]}", Wording: "must be one of a.B, a.C"},
+		},
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			var r anyType
 			for _, t := range a.List("any_type") {

@@ -11,8 +11,11 @@ import (
 // In is the rule that a value is one of some.
 func (kinds) In() model.RuleKind {
 	return model.RuleKind{
-		Keys:     one(descriptor.KindLiterals, "in", "The value must be one of these. It is a bool, number, string or enum; of a list, each element is checked."),
-		Example:  "{at: text, in: [a, b]}",
+		Keys: one(descriptor.KindLiterals, "in", "The value must be one of these. It is a bool, number, string or enum; of a list, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: text, in: [a, b]}", Wording: "must be one of \"a\", \"b\""},
+			{Rule: "{at: color, in: COLOR_RED}", Wording: "must be COLOR_RED"},
+		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			values, ok := literals(a, "in")

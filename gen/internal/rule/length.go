@@ -18,7 +18,11 @@ func (kinds) Length() model.RuleKind {
 			{Name: "min_len", Kind: descriptor.KindSize, Doc: "There must be at least as many elements, or bytes of a text."},
 			{Name: "max_len", Kind: descriptor.KindSize, Doc: "There must be at most as many elements, or bytes of a text."},
 		},
-		Example:  "{at: text, min_len: 1, max_len: 10}",
+		Examples: []model.RuleExample{
+			{Rule: "{at: text, min_len: 1, max_len: 10}", Wording: "must have between 1 and 10 bytes"},
+			{Rule: "{at: tags, min_len: 1}", Wording: "must not be empty"},
+			{Rule: "{at: tags, max_len: 1}", Wording: "must have at most 1 element"},
+		},
 		GoFields: true,
 		Build:    buildLength,
 	}

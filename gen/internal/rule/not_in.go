@@ -13,8 +13,11 @@ import (
 // NotIn is the rule that a value is none of some.
 func (kinds) NotIn() model.RuleKind {
 	return model.RuleKind{
-		Keys:     one(descriptor.KindLiterals, "not_in", "The value must be none of these. It is a bool, number, string or enum; of a list, each element is checked."),
-		Example:  "{at: count, not_in: [7]}",
+		Keys: one(descriptor.KindLiterals, "not_in", "The value must be none of these. It is a bool, number, string or enum; of a list, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: count, not_in: [7, 13]}", Wording: "must be none of 7, 13"},
+			{Rule: "{at: Text, not_in: \"\"}", Wording: "must not be \"\""},
+		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			values, ok := literals(a, "not_in")

@@ -14,8 +14,11 @@ import (
 // OneOf is the rule that exactly one of some fields has a value.
 func (kinds) OneOf() model.RuleKind {
 	return model.RuleKind{
-		Keys:    one(descriptor.KindPaths, "one_of", "Exactly one of these fields of the message must have a value."),
-		Example: "{one_of: [text, word]}",
+		Keys: one(descriptor.KindPaths, "one_of", "Exactly one of these fields of the message must have a value."),
+		Examples: []model.RuleExample{
+			{Rule: "{one_of: [text, word]}", Wording: "must have exactly one of text, word set"},
+			{Rule: "{at: part, one_of: size}", Wording: "must have size set"},
+		},
 		Message: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			if !a.Fits(a.Path.Message() != nil && a.Class() == model.Message, "a message") {

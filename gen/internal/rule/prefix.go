@@ -11,8 +11,10 @@ import (
 // Prefix is the rule that a text starts with one of some.
 func (kinds) Prefix() model.RuleKind {
 	return model.RuleKind{
-		Keys:     one(descriptor.KindLiterals, "prefix", "The text must start with one of these. Of a list, each element is checked."),
-		Example:  "{at: text, prefix: [a, b]}",
+		Keys: one(descriptor.KindLiterals, "prefix", "The text must start with one of these. Of a list, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: text, prefix: [a, b]}", Wording: "must start with \"a\" or \"b\""},
+		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			if !a.Fits(a.Class() == model.String, "a string") {

@@ -15,7 +15,10 @@ func (kinds) Range() model.RuleKind {
 			{Name: "min", Kind: descriptor.KindLiteral, Doc: "The number, duration or sum must be at least this."},
 			{Name: "max", Kind: descriptor.KindLiteral, Doc: "The number, duration or sum must be at most this."},
 		},
-		Example:  "{at: count, min: 1, max: 10}",
+		Examples: []model.RuleExample{
+			{Rule: "{at: count, min: 1, max: 10}", Wording: "must be between 1 and 10"},
+			{Rule: "{at: timeout, min: 1ms}", Wording: "must be at least 1ms"},
+		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			if !a.Fits(a.IsNumber(), "a number or Duration") {

@@ -11,8 +11,10 @@ import (
 // Required is the rule that there is a value.
 func (kinds) Required() model.RuleKind {
 	return model.RuleKind{
-		Keys:     one(descriptor.KindTrue, "required", "There must be a value."),
-		Example:  "{at: text, required: true}",
+		Keys: one(descriptor.KindTrue, "required", "There must be a value."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: text, required: true}", Wording: "must be set"},
+		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
 			return required{}, a.Fits(a.Go == nil || a.Go.Last().CanBeEmpty(), "")

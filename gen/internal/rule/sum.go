@@ -17,9 +17,12 @@ func (kinds) Sum() model.RuleKind {
 			{Name: "default", Kind: descriptor.KindLiteral, With: []string{"sum"}, Doc: "The value of an absent wrapper in the sum; 0 unless it is given."},
 			{Name: "group_by", Kind: descriptor.KindPath, With: []string{"sum"}, Doc: "Elements that are equal in this path have a sum of their own."},
 		},
-		Takes:   []string{"min", "max"},
-		Example: "{at: parts, sum: size, max: 100}",
-		Build:   buildSum,
+		Takes: []string{"min", "max"},
+		Examples: []model.RuleExample{
+			{Rule: "{at: parts, sum: size, max: 100}", Wording: "sum of size must be at most 100"},
+			{Rule: "{at: parts, sum: weight, default: 1, group_by: group, max: 3}", Wording: "sum of weight for equal group must be at most 3"},
+		},
+		Build: buildSum,
 	}
 }
 

@@ -18,7 +18,10 @@ func (kinds) Unique() model.RuleKind {
 			{Name: "unique", Kind: descriptor.KindUnique, Group: "kind", Doc: "No two elements may be equal, or equal in all of these paths."},
 			{Name: "across", Kind: descriptor.KindChoice, Choices: []string{"resource"}, With: []string{"unique"}, Doc: "`resource`: unique among all values that the path reaches, not only within one repeated field."},
 		},
-		Example:  "{at: parts, unique: [id]}",
+		Examples: []model.RuleExample{
+			{Rule: "{at: parts, unique: [id, group]}", Wording: "must be unique by id, group"},
+			{Rule: "{at: parts.aliases, unique: true, across: resource}", Wording: "must be unique in the resource"},
+		},
 		GoFields: true,
 		Build:    buildUnique,
 	}

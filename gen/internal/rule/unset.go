@@ -11,9 +11,11 @@ import (
 // Unset is the rule that there is no value.
 func (kinds) Unset() model.RuleKind {
 	return model.RuleKind{
-		Keys:    one(descriptor.KindTrue, "unset", "There must be no value."),
-		Example: "{at: part, unset: true}",
-		Build:   func(*model.RuleArgs) (model.Rule, bool) { return unset{}, true },
+		Keys: one(descriptor.KindTrue, "unset", "There must be no value."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: part, unset: true}", Wording: "must not be set"},
+		},
+		Build: func(*model.RuleArgs) (model.Rule, bool) { return unset{}, true },
 	}
 }
 
