@@ -83,7 +83,7 @@ func packageName(dir string, bag *diag.Bag) string {
 	if name := filepath.Base(abs); err == nil && token.IsIdentifier(name) {
 		return name
 	}
-	bag.AddHint(diag.Pos{}, diag.BadIdentifier, "add a doc.go with a package clause", "the folder's name is no name for a Go package")
+	bag.AddHint(diag.Pos{}, diag.BadIdentifier, "add a doc.go with a package clause", "the folder's name cannot be the name of a Go package")
 	return ""
 }
 

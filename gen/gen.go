@@ -24,10 +24,15 @@ type Input struct {
 	// Index replaces the loaded index for all descriptors. It must have the messages that
 	// they name.
 	Index *protoindex.Index
+	// Warn, if not nil, is called with the warnings about each descriptor without errors.
+	Warn func(DiagnosticsError)
 }
 
 // A DiagnosticsError lists the errors in descriptors, with their positions.
 type DiagnosticsError = diag.Errors
+
+// A Diagnostic is one of them.
+type Diagnostic = diag.Diagnostic
 
 // Schema returns the JSON Schema of the descriptor language.
 func Schema() ([]byte, error) { return rule.Language().Schema() }
@@ -99,6 +104,9 @@ func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) e
 		if u.bag.Len() == 0 {
 			pkg := u.resolve(indexes[u.module.root])
 			if u.bag.Len() == 0 {
+				if warnings := u.bag.Warnings(); in.Warn != nil && len(warnings) > 0 {
+					in.Warn(warnings)
+				}
 				if err := pass(u, pkg); err != nil {
 					return fmt.Errorf("gen: %s: %w", u.in.Path, err)
 				}
@@ -124,7 +132,7 @@ func parse(in []Descriptor) ([]*unit, error) {
 		}
 		u.tree = rule.Language().Parse(d.Data, u.bag)
 		if other, ok := folders[filepath.Dir(d.Path)]; ok {
-			u.bag.Add(diag.Pos{}, diag.NameClash, "the code of %s goes into the same folder", other)
+			u.bag.Add(diag.Pos{}, diag.NameClash, "%s generates its code into the same folder", other)
 		}
 		folders[filepath.Dir(d.Path)] = d.Path
 		units = append(units, u)
@@ -171,7 +179,7 @@ func (u *unit) emit(pkg *model.Package) ([]File, error) {
 	dir := filepath.Dir(u.in.Path)
 	emitted, err := emit.Files(pkg, emit.Target{Module: u.module.path, ImportPath: u.module.importPath(dir)})
 	if unsupported, ok := errors.AsType[*emit.UnsupportedError](err); ok {
-		u.bag.AddHint(u.tree.Resource.Decoder.Pos, diag.NoWireDecoder, "say decoder: message", "decoder: wire cannot read %v", unsupported)
+		u.bag.AddHint(u.tree.Resource.Decoder.Pos, diag.NoWireDecoder, "write decoder: message", "decoder: wire cannot read %v", unsupported)
 		return nil, nil
 	}
 	files := make([]File, len(emitted))

@@ -32,7 +32,7 @@ func UnwrittenHooks(files []File) []string {
 			}
 			var text bytes.Buffer
 			if err := printer.Fprint(&text, fset, typ); err == nil {
-				out = append(out, folder+": to be written by hand: "+strings.Replace(text.String(), "func", "func "+name, 1))
+				out = append(out, folder+": write this hook: "+strings.Replace(text.String(), "func", "func "+name, 1))
 			}
 			written[name] = true // report it once
 		}

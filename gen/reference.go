@@ -13,15 +13,15 @@ import (
 // referenceHead starts the reference.
 const referenceHead = `# The descriptor language
 
-Every mapping and key of a ` + "`resource.yaml`" + `, every kind of rule, every conversion and every diagnostic. How they work
-together is told in [plugin-authors.md](plugin-authors.md). This file is made of the generator's own tables, as is the
-[JSON Schema](resource.schema.json), with which editors complete and check a descriptor whose first line is
+Look up the mappings and keys of a ` + "`resource.yaml`" + `, the kinds of rules, the conversions and the diagnostics. The
+[guide for plugin authors](plugin-authors.md) shows how to use them. This file and the [JSON Schema](resource.schema.json) are
+generated from the language of the generator. Editors complete and check a descriptor with the schema if its first line is
 
 ` + "```yaml" + `
 # yaml-language-server: $schema=` + descriptor.SchemaID + `
 ` + "```" + `
 
-Keys of one group ("at most one of these") exclude each other. A list of mappings may be empty.
+Keys of one group ("at most one of") exclude each other. A list of mappings can be empty.
 `
 
 // Reference returns the reference of the language in Markdown.
@@ -30,7 +30,7 @@ func Reference() []byte {
 	b.WriteString(referenceHead)
 	for _, m := range rule.Language() {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", m.Name, m.Doc)
-		table(&b, "key", "value", "beside other keys", "meaning")
+		table(&b, "key", "value", "with other keys", "meaning")
 		for _, k := range m.Keys {
 			row(&b, "`"+k.Name+"`", k.Takes(), k.Beside(m), k.Doc)
 		}
@@ -45,7 +45,7 @@ func Reference() []byte {
 		row(&b, strings.Join(keys, ", "), "`"+k.Examples[0].Rule+"`", k.Examples[0].Wording)
 	}
 	b.WriteString("\n## Conversions\n\nThe values of `as`.\n\n")
-	table(&b, "name", "reads", "makes", "meaning")
+	table(&b, "name", "reads", "Go type", "meaning")
 	for _, c := range descriptor.Conversions() {
 		row(&b, "`"+c.Name+"`", "`"+string(c.Takes)+"`", "`"+c.GoType()+"`", c.Doc)
 	}

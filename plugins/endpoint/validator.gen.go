@@ -74,9 +74,9 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		var seen convert.Seen[key]
 		for i := range u.Localities {
 			x := &u.Localities[i]
-			q := p.Item("Localities", i)
+			q := p.Item("endpoints", i)
 			if seen.Before(key{x.ID, x.Priority}) {
-				v.Add(q, nil, "must be unique by ID, Priority (A27)")
+				v.Add(q, nil, "must be unique by locality, priority (A27)")
 			}
 		}
 	}
@@ -84,10 +84,10 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		var seen2 convert.Seen[string]
 		for i := range u.Localities {
 			x := &u.Localities[i]
-			q := p.Item("Localities", i)
+			q := p.Item("endpoints", i)
 			for j := range x.Endpoints {
 				y := &x.Endpoints[j]
-				r := q.Item("Endpoints", j)
+				r := q.Item("lb_endpoints", j)
 				for k, z := range y.addresses {
 					w := r.Item("Addresses", k)
 					if seen2.Before(z) {

@@ -17,87 +17,92 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
-// descriptorName is the file that -check looks for.
-const descriptorName = "resource.yaml"
-
-// compare generates every descriptor below the arguments and prints the differences. It
-// reports whether there are none.
-func (o *options) compare(ctx context.Context, stdout io.Writer) (bool, error) {
-	folders, paths, err := find(o.args)
+// check generates every descriptor below the arguments and prints the differences. It
+// reports whether there are none. A descriptor with errors does not hide the differences of
+// others.
+func (o *options) check(ctx context.Context, stdout io.Writer) (bool, error) {
+	args := o.args
+	if len(args) == 0 {
+		args = []string{"./..."}
+	}
+	folders, paths, err := find(args)
 	if err != nil {
 		return false, err
 	}
-	in, err := o.input(paths)
-	if err != nil {
-		return false, err
-	}
-	files, err := gen.Generate(ctx, in)
+	inputs, err := o.inputs(paths)
 	if err != nil {
 		return false, err
 	}
 	same := true
-	for _, f := range files {
-		old, err := os.ReadFile(f.Path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			fmt.Fprintf(stdout, "missing: %s\n", f.Path)
-			same = false
-		case err != nil:
-			return false, err
-		case !bytes.Equal(old, f.Data):
-			fmt.Fprintf(stdout, "%s", diff.Diff(f.Path, old, f.Path+" (generated)", f.Data))
-			same = false
-		}
-	}
-	for _, folder := range folders {
-		orphans, err := gen.Descriptor{Path: filepath.Join(folder, descriptorName)}.Orphans(files)
+	var files []gen.File
+	broken := make(map[string]bool) // folders of descriptors with errors
+	for _, in := range inputs {
+		generated, faults, err := generateValid(ctx, *in)
 		if err != nil {
 			return false, err
 		}
-		for _, orphan := range orphans {
-			fmt.Fprintf(stdout, "orphaned: %s\n", orphan)
+		files = append(files, generated...)
+		for _, f := range faults {
+			broken[filepath.Dir(f.File)] = true
+		}
+		if len(faults) > 0 {
+			o.report(faults)
 			same = false
 		}
 	}
-	return same, nil
-}
-
-// find returns the folders of the arguments, including subfolders if an argument ends in
-// "/...", and the descriptors in them.
-func find(args []string) (folders, paths []string, err error) {
-	if len(args) == 0 {
-		args = []string{"./..."}
+	for _, f := range files {
+		unchanged, err := compare(f, stdout)
+		if err != nil {
+			return false, err
+		}
+		same = same && unchanged
 	}
-	for _, arg := range args {
-		root, deep := strings.CutSuffix(filepath.ToSlash(arg), "...")
-		if !deep {
-			folders = append(folders, filepath.Clean(arg))
-			paths = append(paths, filepath.Join(arg, descriptorName))
+	orphans := 0
+	for _, folder := range folders {
+		if broken[relative(folder)] {
 			continue
 		}
-		err := filepath.WalkDir(filepath.Clean(root+"."), func(path string, d fs.DirEntry, err error) error {
-			switch {
-			case err != nil:
-				return err
-			case d.IsDir() && path != filepath.Clean(root+".") && skipped(d.Name()):
-				return filepath.SkipDir
-			case d.IsDir():
-				folders = append(folders, path)
-			case d.Name() == descriptorName:
-				paths = append(paths, path)
-			}
-			return nil
-		})
+		found, err := gen.Descriptor{Path: filepath.Join(relative(folder), descriptorName)}.Orphans(files)
 		if err != nil {
-			return nil, nil, err
+			return false, err
 		}
+		for _, orphan := range found {
+			fmt.Fprintf(stdout, "orphaned: %s\n", orphan)
+		}
+		orphans += len(found)
 	}
-	slices.Sort(folders)
-	slices.Sort(paths)
-	return slices.Compact(folders), slices.Compact(paths), nil
+	if len(paths)+orphans == 0 {
+		return false, fmt.Errorf("nothing to check: there is no %s in %s", descriptorName, strings.Join(args, ", "))
+	}
+	return same && orphans == 0, nil
 }
 
-// skipped are the folders that the Go toolchain does not look into.
-func skipped(name string) bool {
-	return name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
+// generateValid generates the code of all descriptors without errors.
+func generateValid(ctx context.Context, in gen.Input) (files []gen.File, faults gen.DiagnosticsError, err error) {
+	files, err = gen.Generate(ctx, in)
+	if !errors.As(err, &faults) {
+		return files, nil, err
+	}
+	in.Descriptors = slices.DeleteFunc(slices.Clone(in.Descriptors), func(d gen.Descriptor) bool {
+		return slices.ContainsFunc(faults, func(f gen.Diagnostic) bool { return f.File == d.Path })
+	})
+	files, err = gen.Generate(ctx, in)
+	return files, faults, err
+}
+
+// compare prints the difference of a generated file from the existing one. It reports
+// whether there is none.
+func compare(f gen.File, stdout io.Writer) (bool, error) {
+	old, err := os.ReadFile(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		fmt.Fprintf(stdout, "missing: %s\n", f.Path)
+		return false, nil
+	case err != nil:
+		return false, err
+	case !bytes.Equal(old, f.Data):
+		fmt.Fprintf(stdout, "%s", diff.Diff(f.Path, old, f.Path+" (generated)", f.Data))
+		return false, nil
+	}
+	return true, nil
 }

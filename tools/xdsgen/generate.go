@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/xdsforge/xdsforge/gen"
@@ -16,26 +18,41 @@ import (
 // generate writes the files of the descriptors in the arguments. It prints the missing
 // hooks. The result is always true.
 func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) {
-	in, err := o.input(o.args)
+	_, paths, err := find(o.args)
 	if err != nil {
 		return false, err
 	}
-	files, err := gen.Generate(ctx, in)
+	inputs, err := o.inputs(paths)
 	if err != nil {
 		return false, err
+	}
+	var files []gen.File
+	var descriptors []gen.Descriptor
+	var faults gen.DiagnosticsError
+	for _, in := range inputs {
+		generated, err := gen.Generate(ctx, *in)
+		var list gen.DiagnosticsError
+		if err != nil && !errors.As(err, &list) {
+			return false, err
+		}
+		faults = append(faults, list...)
+		files, descriptors = append(files, generated...), append(descriptors, in.Descriptors...)
+	}
+	if len(faults) > 0 {
+		return false, faults.Sort()
 	}
 	if foreign := gen.Foreign(files); len(foreign) > 0 {
-		return false, fmt.Errorf("would replace what it did not generate; move it away: %s", strings.Join(foreign, ", "))
+		return false, fmt.Errorf("would replace hand-written files; move them away: %s", strings.Join(foreign, ", "))
 	}
 	var orphans []string
-	for _, d := range in.Descriptors {
+	for _, d := range descriptors {
 		found, err := d.Orphans(files)
 		if err != nil {
 			return false, err
 		}
 		orphans = append(orphans, found...)
 	}
-	if err := writeAll(files); err != nil {
+	if err := writeAll(slices.DeleteFunc(slices.Clone(files), unchanged)); err != nil {
 		return false, err
 	}
 	for _, path := range orphans {
@@ -47,6 +64,12 @@ func (o *options) generate(ctx context.Context, stdout io.Writer) (bool, error) 
 		fmt.Fprintln(stdout, hook)
 	}
 	return true, nil
+}
+
+// unchanged reports whether a file exists with its content.
+func unchanged(f gen.File) bool {
+	old, err := os.ReadFile(f.Path)
+	return err == nil && bytes.Equal(old, f.Data)
 }
 
 // writeAll writes all files, or none. It first writes each file to a temporary one beside

@@ -9,16 +9,24 @@ import (
 
 // explain describes the code that is generated from the descriptors in the arguments.
 func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
-	in, err := o.input(o.args)
+	_, paths, err := find(o.args)
 	if err != nil {
 		return false, err
 	}
-	text, err := in.Explain(ctx)
+	inputs, err := o.inputs(paths)
 	if err != nil {
 		return false, err
 	}
-	_, err = stdout.Write(text)
-	return true, err
+	for _, in := range inputs {
+		text, err := in.Explain(ctx)
+		if err != nil {
+			return false, err
+		}
+		if _, err := stdout.Write(text); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // schema prints the language as a JSON Schema.

@@ -1,22 +1,25 @@
 // Command xdsgen generates the Go code of xDS resource types from their
 // descriptors.
 //
-//	xdsgen [-descriptor_set file.binpb] [-format text|json] resource.yaml...
+//	xdsgen [-descriptor_set file.binpb] [-format text|json] [descriptor | folder | folder/...]...
 //	xdsgen -check [-descriptor_set file.binpb] [-format text|json] [folder | folder/...]...
 //	xdsgen new [-descriptor_set file.binpb] [-go import/path] message [folder]
 //	xdsgen explain [-descriptor_set file.binpb] [-format text|json] resource.yaml...
 //	xdsgen schema
 //
+// "xdsgen help" and "xdsgen help new" print a short form of this page.
+//
 // The first form writes the generated files beside each descriptor. If any descriptor
-// has an error, it writes nothing. It deletes generated files that the descriptor no
-// longer produces. It never changes a file without the header of generated code. If
+// has an error, it writes nothing. It does not touch files that did not change. It deletes
+// generated files that the descriptor no longer produces. It never changes a file without the header of generated code. If
 // such a file is in the way, it writes nothing. It prints the missing hooks with
 // their signatures.
 //
 // The second form writes nothing. It generates every resource.yaml in the given
 // folders, and below those that end in "/...". The default is "./...". It prints a
 // unified diff of the files that differ. It also lists missing and orphaned files,
-// including orphans without a descriptor.
+// including orphans without a descriptor. It reports the other packages too if a
+// descriptor has errors, and fails if it found nothing to check.
 //
 // Each package has one line that runs the first form:
 //
@@ -43,7 +46,8 @@
 //
 //	-descriptor_set file   take messages from an encoded FileDescriptorSet as
 //	                       `protoc --include_imports -o file` writes it; may be
-//	                       given more than once
+//	                       given more than once. Sets that the package's go:generate
+//	                       line names are used for it too.
 //
 // # Diagnostics
 //
@@ -90,31 +94,29 @@ func main() {
 	os.Exit(code)
 }
 
-// A command runs one mode. It reports whether the check succeeded.
-type command func(o *options, ctx context.Context, stdout io.Writer) (bool, error)
-
 // options are the command line options.
 type options struct {
-	command command
-	format  string
-	goPath  string
-	sets    []string
-	args    []string
+	mode   mode
+	format string
+	goPath string
+	sets   []string
+	args   []string
+	stderr io.Writer
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	o, err := parseArgs(args, stderr)
+	o, err := parseArgs(args, stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
 	if err != nil {
 		return exitUsage
 	}
-	same, err := o.command(o, ctx, stdout)
+	same, err := o.mode.run(o, ctx, stdout)
 	var faults gen.DiagnosticsError
 	switch {
 	case errors.As(err, &faults):
-		o.report(stderr, faults)
+		o.report(faults)
 		return exitWrong
 	case err != nil:
 		fmt.Fprintln(stderr, "xdsgen:", err)
@@ -125,104 +127,109 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-const usage = `usage: xdsgen [flags] resource.yaml...
-       xdsgen -check [flags] [folder | folder/...]...
-       xdsgen new [flags] message [folder]
-       xdsgen explain [flags] resource.yaml...
-       xdsgen schema
-`
-
 // A mode is one use of the command.
 type mode struct {
-	run         command
+	name        string // the first argument, or a flag
+	run         func(o *options, ctx context.Context, stdout io.Writer) (bool, error)
 	least, most int // arguments
+	args        string
+	doc         string
 }
 
-// modes are the modes by the word that stands first, or the flag.
-func modes() map[string]mode {
-	return map[string]mode{
-		"":        {(*options).generate, 1, math.MaxInt},
-		"-check":  {(*options).compare, 0, math.MaxInt},
-		"new":     {(*options).scaffold, 1, 2},
-		"explain": {(*options).explain, 1, math.MaxInt},
-		"schema":  {(*options).schema, 0, 0},
+// modes are the uses of the command. The first one has no name.
+func modes() []mode {
+	return []mode{
+		{"", (*options).generate, 1, math.MaxInt, "[descriptor | folder | folder/...]...", `Generate the code of descriptors beside them. Without an error in any of them, xdsgen writes
+the files that changed, deletes files that it no longer generates, and prints missing hooks.`},
+		{"-check", (*options).check, 0, math.MaxInt, "[folder | folder/...]...", `Compare the existing code with the code of the descriptors, and write nothing. The default
+is ./... . Sets of a go:generate line in the package apply.`},
+		{"new", (*options).scaffold, 1, 2, "message [folder]", `Start a package for the message with this full name: a descriptor with all fields as
+comments, a file for hooks, a doc.go, a test and a test case.`},
+		{"explain", (*options).explain, 1, math.MaxInt, "[descriptor | folder | folder/...]...", `Print the fields of the generated code with their Go types and sources, the rules, and the
+hooks that must be written.`},
+		{"schema", (*options).schema, 0, 0, "", "Print the JSON Schema of descriptors, for editors."},
 	}
 }
 
-func parseArgs(args []string, stderr io.Writer) (*options, error) {
-	o, m := new(options), modes()[""]
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		if named, ok := modes()[args[0]]; ok {
-			m, args = named, args[1:]
+// usage is the line of a mode.
+func (m mode) usage() string {
+	return strings.Join(strings.Fields("xdsgen "+m.name+" [flags] "+m.args), " ")
+}
+
+// help prints the documentation of one mode, or the lines of all.
+func help(w io.Writer, m mode, all bool, flags *flag.FlagSet) {
+	if !all {
+		fmt.Fprintf(w, "usage: %s\n\n%s\n\nFlags:\n", m.usage(), m.doc)
+	} else {
+		fmt.Fprintln(w, "xdsgen generates the Go code of xDS resource types from descriptors.\n\nUsage:")
+		for _, m := range modes() {
+			fmt.Fprintf(w, "  %s\n", m.usage())
+		}
+		fmt.Fprintln(w, "\n\"xdsgen help new\" describes one of them. Flags:")
+	}
+	flags.SetOutput(w)
+	flags.PrintDefaults()
+}
+
+func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
+	o := &options{mode: modes()[0], stderr: stderr}
+	wanted := len(args) > 0 && args[0] == "help"
+	if wanted {
+		args = args[1:]
+	}
+	all := len(args) == 0 || strings.HasPrefix(args[0], "-h") || strings.HasPrefix(args[0], "--h")
+	for _, m := range modes() {
+		if len(args) > 0 && m.name != "" && (args[0] == m.name || args[0] == "-"+m.name || wanted && "-"+args[0] == m.name) {
+			o.mode, args = m, args[1:]
+			break
 		}
 	}
-	check := false
 	flags := flag.NewFlagSet("xdsgen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		flags.PrintDefaults()
-	}
-	flags.BoolVar(&check, "check", false, "compare with what is there, and write nothing")
+	flags.Usage = func() {}
+	check := flags.Bool("check", false, "compare with the existing code, and write nothing")
 	flags.StringVar(&o.format, "format", "text", "of diagnostics: `text or json`")
 	flags.StringVar(&o.goPath, "go", "", "for new: the `import path` of the message's Go package")
 	flags.Func("descriptor_set", "take messages from a FileDescriptorSet in `file`; may be repeated", func(s string) error {
 		o.sets = append(o.sets, s)
 		return nil
 	})
-	if err := flags.Parse(args); err != nil {
-		return nil, err
+	err := flags.Parse(args)
+	if wanted || errors.Is(err, flag.ErrHelp) {
+		help(stdout, o.mode, all, flags)
+		return nil, flag.ErrHelp
 	}
-	if check {
-		m = modes()["-check"]
+	if *check {
+		o.mode = modes()[1]
 	}
-	o.command, o.args = m.run, flags.Args()
-	var err error
+	o.args = flags.Args()
 	switch {
+	case err != nil: // package flag printed it
+		help(stderr, o.mode, false, flags)
+		return nil, err
 	case o.format != "text" && o.format != "json":
 		err = fmt.Errorf("-format = %q; must be text or json", o.format)
-	case len(o.args) < m.least:
-		err = errors.New("no descriptor, or message, was given")
-	case len(o.args) > m.most:
-		err = fmt.Errorf("too many arguments: %s", strings.Join(o.args, " "))
+	case len(o.args) < o.mode.least:
+		err = fmt.Errorf("missing argument; usage: %s", o.mode.usage())
+	case len(o.args) > o.mode.most:
+		err = fmt.Errorf("too many arguments: %s; usage: %s", strings.Join(o.args, " "), o.mode.usage())
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "xdsgen:", err)
-		flags.Usage()
 	}
 	return o, err
 }
 
-// input reads descriptors and descriptor sets.
-func (o *options) input(paths []string) (gen.Input, error) {
-	var in gen.Input
-	for _, path := range paths {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return in, err
-		}
-		in.Descriptors = append(in.Descriptors, gen.Descriptor{Path: path, Data: data})
-	}
-	for _, path := range o.sets {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			return in, err
-		}
-		in.Sets = append(in.Sets, data)
-	}
-	return in, nil
-}
-
 // report prints diagnostics in the requested format.
-func (o *options) report(w io.Writer, faults gen.DiagnosticsError) {
+func (o *options) report(faults gen.DiagnosticsError) {
 	if o.format == "text" {
-		fmt.Fprintln(w, faults.Error())
+		fmt.Fprintln(o.stderr, faults.Error())
 		return
 	}
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(o.stderr)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	if err := enc.Encode(faults); err != nil {
-		fmt.Fprintln(w, strings.TrimSpace(err.Error()))
+		fmt.Fprintln(o.stderr, strings.TrimSpace(err.Error()))
 	}
 }

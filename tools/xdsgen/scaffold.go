@@ -18,7 +18,7 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	if len(o.args) > 1 {
 		folder = o.args[1]
 	}
-	in, err := o.input(nil)
+	in, err := o.input(o.sets)
 	if err != nil {
 		return false, err
 	}

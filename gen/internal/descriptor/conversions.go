@@ -47,25 +47,25 @@ func Conversions() []Conversion {
 	return []Conversion{
 		{
 			Name: "per_million", Takes: "envoy.type.v3.FractionalPercent", Func: "PerMillion", Type: "uint32",
-			Doc: "A fraction, in parts of a million; what is more than everything is everything.",
+			Doc: "A fraction in parts per million. Fractions above one become one.",
 		},
 		{
 			Name: "host_port", Takes: "envoy.config.core.v3.Address", Func: "HostPort", Type: "string", Context: true,
-			Doc: "The host and port of a socket address, as net.Dial takes them. The host may be an address or a name. In profile Envoy, an address of another kind is empty text.",
+			Doc: "The host and port of a socket address, in the form of net.Dial. The host may be an address or a name. In profile Envoy, an address of another kind is empty text.",
 		},
 		{
 			Name: "addr_port", Takes: "envoy.config.core.v3.Address", Func: "AddrPort", Package: "net/netip", Type: "AddrPort",
-			Doc: "The IP address and port of a socket address; a host that is no IP address is a violation.",
+			Doc: "The IP address and port of a socket address; a host that is not an IP address is a violation.",
 		},
 		{
 			Name: "server_entry", Takes: "envoy.config.core.v3.SelfConfigSource", Type: "Server",
 			Package: Framework + "bootstrap", Pointer: true,
-			Doc: "The server entry that the resource came from, nil when the message is absent.",
+			Doc: "The server entry that the resource came from, nil if the message is absent.",
 		},
 		{
 			Name: "header_matcher", Takes: "envoy.config.route.v3.HeaderMatcher", Func: "Header", Type: "Header",
 			Package: Framework + "matcher", Equal: true, Context: true, Inputs: headerInputs(),
-			Doc: "What a header of a call must be (A28).",
+			Doc: "A condition on a header of a call (A28).",
 		},
 	}
 }

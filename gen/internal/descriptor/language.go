@@ -67,60 +67,60 @@ func (l Language) mapping(name string) Mapping {
 func documentMapping() Mapping {
 	return Mapping{Name: "descriptor", Doc: "One resource type.", Keys: []Key{
 		{Name: "version", Kind: KindChoice, Choices: []string{"v1"}, Required: true, Doc: "The version of the language."},
-		{Name: "resource", Kind: KindMapping, Of: "resource", Required: true, Doc: "What message is described."},
+		{Name: "resource", Kind: KindMapping, Of: "resource", Required: true, Doc: "The message of the type, and properties of the type."},
 		{Name: "fields", Kind: KindList, Of: "field", Required: true, Doc: "The fields of the update, in the order in which they are read."},
-		{Name: "structs", Kind: KindNamed, Of: "struct", Doc: "The structs that fields are made of, by their Go names."},
-		{Name: "rules", Kind: KindList, Of: "rule", Doc: "What a resource must fulfil. Paths start at its message."},
-		{Name: "refs", Kind: KindList, Of: "ref", Doc: "Which fields name other resources."},
-		{Name: "hooks", Kind: KindList, Of: "hook", Doc: "Hand-written functions that look at the whole resource."},
+		{Name: "structs", Kind: KindNamed, Of: "struct", Doc: "The structs of fields, by their Go names."},
+		{Name: "rules", Kind: KindList, Of: "rule", Doc: "The rules that a resource must fulfil. Their paths start at its message."},
+		{Name: "refs", Kind: KindList, Of: "ref", Doc: "The fields that name other resources."},
+		{Name: "hooks", Kind: KindList, Of: "hook", Doc: "Hand-written functions that check or change the whole resource."},
 	}}
 }
 
 func resourceMapping() Mapping {
-	return Mapping{Name: "resource", Doc: "What message is described.", Keys: []Key{
+	return Mapping{Name: "resource", Doc: "The message of the type, and properties of the type.", Keys: []Key{
 		{Name: "message", Kind: KindMessage, Required: true, Doc: "The message's full name."},
-		{Name: "go", Kind: KindText, Doc: "The import path of the message's Go package. Known without it for envoy.*, xds.*, udpa.* and google.protobuf.*."},
-		{Name: "name", Kind: KindText, Required: true, Doc: "The string field that carries the resource's name, or `wrapper` where the message has none."},
-		{Name: "sotw", Kind: KindChoice, Choices: []string{"complete", "partial"}, Required: true, Doc: "`complete`: a state-of-the-world response names every resource, so that absence deletes (Listener and Cluster). `partial`: absence says nothing."},
-		{Name: "wildcard", Kind: KindTrue, Doc: "Everything may be watched that the control plane has for the client, under the name `*`."},
-		{Name: "globs", Kind: KindTrue, Doc: "The xdstp glob collections of the type may be watched (TP1)."},
-		{Name: "collection", Kind: KindMessage, Doc: "The full name of the message of the type's list collections, which may be watched (TP1)."},
-		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How bytes are read. `message`, the default, unmarshals the message. `wire` reads the bytes themselves, and only what fields, rules, refs and hooks need; what nothing needs is skipped, even where it is malformed."},
-		{Name: "strict", Kind: KindTrue, With: []string{"decoder"}, Doc: "`decoder: wire` looks at every byte: a message that is malformed anywhere is rejected."},
+		{Name: "go", Kind: KindText, Doc: "The import path of the message's Go package. It follows from the name for envoy.*, xds.*, udpa.* and google.protobuf.*."},
+		{Name: "name", Kind: KindText, Required: true, Doc: "The string field with the resource's name, or `wrapper` if the message has no such field."},
+		{Name: "sotw", Kind: KindChoice, Choices: []string{"complete", "partial"}, Required: true, Doc: "`complete`: a state-of-the-world response has every resource, so absence deletes (Listener and Cluster). `partial`: absence has no meaning."},
+		{Name: "wildcard", Kind: KindTrue, Doc: "Programs can watch all resources of the type, under the name `*`."},
+		{Name: "globs", Kind: KindTrue, Doc: "Programs can watch xdstp glob collections of the type (TP1)."},
+		{Name: "collection", Kind: KindMessage, Doc: "The full name of the message of the type's list collections. Programs can watch them (TP1)."},
+		{Name: "decoder", Kind: KindChoice, Choices: []string{"message", "wire"}, Doc: "How the decoder reads bytes. `message`, the default, unmarshals the message. `wire` reads only the fields that fields, rules, refs and hooks need. It skips other bytes, even malformed ones."},
+		{Name: "strict", Kind: KindTrue, With: []string{"decoder"}, Doc: "`decoder: wire` checks every byte and rejects a message that is malformed anywhere."},
 		{Name: "doc", Kind: KindText, Doc: "The doc comment of Update."},
 	}}
 }
 
 func fieldMapping() Mapping {
-	return Mapping{Name: "field", Doc: "One field of the update or of a struct. Its type is inferred unless a key says what becomes of the value.", Keys: []Key{
+	return Mapping{Name: "field", Doc: "One field of the update or of a struct. The Go type follows from the message unless a key selects another one.", Keys: []Key{
 		{Name: "name", Kind: KindName, Required: true, Doc: "The Go name."},
 		{Name: "doc", Kind: KindText, Doc: "The doc comment."},
-		{Name: "from", Kind: KindPaths, Doc: "Where the value stands: a path from the message at hand, or several whose values are concatenated. A path through repeated fields gives all of their values."},
-		{Name: "pick", Kind: KindMapping, Of: "pick", With: []string{"from"}, Doc: "`from` is a repeated message, and the first element that fits is taken."},
-		{Name: "then", Kind: KindPath, With: []string{"pick"}, Doc: "Where the value stands in the picked element."},
+		{Name: "from", Kind: KindPaths, Doc: "The path of the value from the current message, or several paths whose values are concatenated. A path through repeated fields leads to all of their values."},
+		{Name: "pick", Kind: KindMapping, Of: "pick", With: []string{"from"}, Doc: "`from` is a repeated message; the field takes the first element that fits."},
+		{Name: "then", Kind: KindPath, With: []string{"pick"}, Doc: "The path of the value in the picked element."},
 		{Name: "as", Kind: KindChoice, Choices: conversionNames(), Group: "value", With: []string{"from"}, Doc: "A conversion of the table below."},
-		{Name: "struct", Kind: KindName, Group: "value", Doc: "The message becomes this struct; the zero value when it is absent."},
-		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "The repeated message becomes a slice of this struct, a map of messages a map."},
-		{Name: "enum", Kind: KindValues, Group: "value", With: []string{"from"}, Doc: "The enum becomes Go constants: `all` values, or those listed. Another number is a violation."},
-		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value that any number outside of `enum` counts as, so that it is no violation."},
-		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface: the first case that applies, nil when none does."},
+		{Name: "struct", Kind: KindName, Group: "value", Doc: "Decode the message into this struct. The struct is zero if the message is absent."},
+		{Name: "each", Kind: KindName, Group: "value", With: []string{"from"}, Doc: "Decode a repeated message into a slice of this struct, or a map of messages into a map."},
+		{Name: "enum", Kind: KindValues, Group: "value", With: []string{"from"}, Doc: "Declare Go constants for `all` values of the enum, or for those listed. Another number is a violation."},
+		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value for numbers outside of `enum`, which are then no violation."},
+		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface. Its value is the first case that applies, or nil."},
 		{Name: "any", Kind: KindMessage, With: []string{"struct", "each"}, Doc: "The value is a google.protobuf.Any that must hold this message."},
 		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "any_other", Kind: KindChoice, Choices: profiles(), With: []string{"any"}, Doc: "In this profile, the Any may hold any other message, which counts as no value. In the other profile, it is a violation."},
-		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is a resource of this registered type, inlined; the Go type is resource.Update."},
-		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function makes the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
-		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`. A name that starts with an upper-case letter is a field of the same struct that stands before this one, and the hook is given its value. For a oneof of protobuf, the hook is given an int32, the number of the member that is set; 0: none is."},
-		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook is given messages as they are encoded, each as a []byte: what encodes the message, nil where there is none. It need not unmarshal what it does not look at. Lists and maps are given as ever."},
-		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook makes, or the name of the type of an enum or oneof (by default the field's)."},
-		{Name: "optional", Kind: KindTrue, Doc: "A pointer, nil when the value is absent."},
-		{Name: "hidden", Kind: KindTrue, Doc: "The Go field is unexported: its name starts with a lower-case letter, and hand-written methods of the package read it. The descriptor names it as ever. `String` and `MarshalJSON` show scalars and lists of scalars under that name, and leave other hidden values out."},
-		{Name: "secret", Kind: KindTrue, Doc: "`String` and `MarshalJSON` say that the field is set, and not its value."},
-		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value when it is absent or zero; `$name` is the resource's canonical name."},
-		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The field is read only when this holds. Otherwise it is zero, and the rules of its structs are not checked."},
+		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is an inlined resource of this registered type. The Go type is resource.Update."},
+		{Name: "hook", Kind: KindFunc, Group: "value", Doc: "A hand-written function returns the value: func(*resource.DecodeContext, <one parameter per need>) (<type>, error)."},
+		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "The arguments of the hook; by default the value of `from`. A name with an upper-case first letter is an earlier field of the same struct. The argument for a oneof of protobuf is an int32, the number of the member that is set, or 0."},
+		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook gets each message as encoded bytes, nil if it is absent, so that it can unmarshal only the messages that it needs. Lists and maps are not affected."},
+		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook returns, or the name of the type of an enum or oneof. The default is the field's name."},
+		{Name: "optional", Kind: KindTrue, Doc: "The field is a pointer, nil if the value is absent."},
+		{Name: "hidden", Kind: KindTrue, Doc: "The Go field is unexported, for hand-written methods of the package. Its Go name has a lower-case first letter; the descriptor uses the name above. `String` and `MarshalJSON` show scalars and lists of scalars under that name, and omit other hidden values."},
+		{Name: "secret", Kind: KindTrue, Doc: "`String` and `MarshalJSON` show that the field is set, but not its value."},
+		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value if it is absent, or zero if the message does not distinguish the two. `$name` is the resource's canonical name."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The decoder reads the field only if this holds. Otherwise it is zero, and the rules of its structs are not checked."},
 	}}
 }
 
-const typedStructDoc = "The Any may also hold an xds.type.v3.TypedStruct or a udpa.type.v1.TypedStruct that stands for the message: its value is the message in JSON."
+const typedStructDoc = "The Any may also hold an xds.type.v3.TypedStruct or a udpa.type.v1.TypedStruct whose value is the message in JSON."
 
 func pickMapping() Mapping {
 	return Mapping{Name: "pick", Doc: "Chooses the first fitting element of a repeated message.", Keys: []Key{
@@ -130,29 +130,29 @@ func pickMapping() Mapping {
 
 func caseMapping() Mapping {
 	return Mapping{Name: "case", Doc: "One alternative of a oneof. Cases are tried in their order.", Need: "content", Keys: []Key{
-		{Name: "case", Kind: KindName, Required: true, Doc: "The Go type of the case; where `struct` is given, its name."},
-		{Name: "doc", Kind: KindText, Doc: "The doc comment of the type that `fields` makes."},
-		{Name: "when", Kind: KindMapping, Of: "when", Doc: "When the case applies; by default when the value of `from` is present."},
-		{Name: "from", Kind: KindPath, Doc: "The message that the case is made of; by default the message at hand."},
+		{Name: "case", Kind: KindName, Required: true, Doc: "The Go type of the case. With `struct`, it is the name of the struct."},
+		{Name: "doc", Kind: KindText, Doc: "The doc comment of the type of `fields`."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The condition of the case; by default that the value of `from` is present."},
+		{Name: "from", Kind: KindPath, Doc: "The message of the case; by default the current message."},
 		{Name: "any", Kind: KindMessage, With: []string{"from"}, Doc: "`from` is a google.protobuf.Any, and the case applies when it holds this message."},
 		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "struct", Kind: KindName, Group: "content", Doc: "A named struct."},
 		{Name: "fields", Kind: KindList, Of: "field", Group: "content", Doc: "The fields of a struct of this case alone."},
-		{Name: "hook", Kind: KindFunc, Group: "content", Doc: "A hand-written function makes the value, and its type is hand-written too."},
-		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "What the hook is given; by default the value of `from`."},
+		{Name: "hook", Kind: KindFunc, Group: "content", Doc: "A hand-written function returns the value. Its type is hand-written too."},
+		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "The arguments of the hook; by default the value of `from`."},
 	}}
 }
 
 func structMapping() Mapping {
-	return Mapping{Name: "struct", Doc: "A named struct, made of one message.", Keys: []Key{
+	return Mapping{Name: "struct", Doc: "A named struct, decoded from one message.", Keys: []Key{
 		{Name: "doc", Kind: KindText, Doc: "The doc comment."},
-		{Name: "message", Kind: KindMessage, Doc: "The message's full name; inferred from where the struct is used."},
-		{Name: "comparable", Kind: KindTrue, Doc: "States that == compares it, so that it may be a key of a map."},
-		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Whose HTTP filters are in the struct (A39): what resource.DecodeContext.Side says to its hooks, and to those of the structs in it. Without it, the side is that of the struct around it, and of an update the client's."},
-		{Name: "keep_if", Kind: KindMapping, Of: "keep_if", Doc: "Which elements are kept where `each` uses the struct. It is looked at first: nothing else of a dropped element is read or checked."},
-		{Name: "stop_if", Kind: KindMapping, Of: "stop_if", Doc: "When the rest of the message is not read. The element stays."},
+		{Name: "message", Kind: KindMessage, Doc: "The message's full name. The default follows from the fields with this struct."},
+		{Name: "comparable", Kind: KindTrue, Doc: "Requires that == compares it, so that it can be a key of a map."},
+		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Who uses the HTTP filters in the struct (A39). Its hooks, and those of the structs in it, get the side from resource.DecodeContext.Side. The default is the side of the enclosing struct, and the client for an update."},
+		{Name: "keep_if", Kind: KindMapping, Of: "keep_if", Doc: "The condition for keeping an element in a list of this struct. It is tested first; the rest of a dropped element is neither read nor checked."},
+		{Name: "stop_if", Kind: KindMapping, Of: "stop_if", Doc: "The condition for not reading the rest of the message. The element is kept."},
 		{Name: "fields", Kind: KindList, Of: "field", Required: true, Doc: "The fields, in the order in which they are read."},
-		{Name: "rules", Kind: KindList, Of: "rule", Doc: "What the message must fulfil wherever the struct is made of one. Paths start at that message."},
+		{Name: "rules", Kind: KindList, Of: "rule", Doc: "The rules for each message that is decoded into the struct. Their paths start at that message."},
 	}}
 }
 
@@ -160,18 +160,18 @@ func structMapping() Mapping {
 func profiles() []string { return []string{"grpc", "envoy"} }
 
 func keepMapping() Mapping {
-	return Mapping{Name: "keep_if", Doc: "Which elements of a repeated message are kept.", Need: "keep", Keys: []Key{
-		{Name: "positive", Kind: KindName, Group: "keep", Doc: "Those whose Go field is above zero."},
-		{Name: "present", Kind: KindPath, Group: "keep", Doc: "Those that have a value at this path of the message."},
-		{Name: "non_empty", Kind: KindName, Group: "keep", Doc: "Those whose Go field has an element or a character."},
-		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Others are dropped in this profile only; in the other one, all are kept."},
+	return Mapping{Name: "keep_if", Doc: "The condition for keeping an element of a repeated message.", Need: "keep", Keys: []Key{
+		{Name: "positive", Kind: KindName, Group: "keep", Doc: "The Go field must be above zero."},
+		{Name: "present", Kind: KindPath, Group: "keep", Doc: "There must be a value at this path of the message."},
+		{Name: "non_empty", Kind: KindName, Group: "keep", Doc: "The Go field must not be empty."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Drop elements only in this profile."},
 	}}
 }
 
 func stopMapping() Mapping {
-	return Mapping{Name: "stop_if", Doc: "When the rest of a struct is not read: fields behind the one that is named are zero, and the rules of the struct are not checked.", Keys: []Key{
-		{Name: "non_empty", Kind: KindName, Required: true, Doc: "The Go field that has an element or a character then."},
-		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Only in this profile; in the other one, all is read."},
+	return Mapping{Name: "stop_if", Doc: "The condition for not reading the rest of a struct. Then the fields after the named one are zero, and the rules of the struct are not checked.", Keys: []Key{
+		{Name: "non_empty", Kind: KindName, Required: true, Doc: "The Go field must not be empty."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "Stop only in this profile."},
 	}}
 }
 
@@ -181,8 +181,8 @@ func condMapping() Mapping {
 		{Name: "absent", Kind: KindPaths, Doc: "There is no value at any of these paths."},
 		{Name: "equals", Kind: KindPairs, Doc: "Paths and the values they must have."},
 		{Name: "xdstp_name", Kind: KindFlag, Doc: "Whether the resource's name is an xdstp name."},
-		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "How strictly the program reads resources: as gRPC must, or as other proxies may."},
-		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Who goes by the message; see `side` of a struct."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), Doc: "How strictly the program validates resources: as gRPC must, or as other proxies may."},
+		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Who uses the message; see `side` of a struct."},
 	}}
 }
 
@@ -194,21 +194,21 @@ func refMapping() Mapping {
 }
 
 func hookMapping() Mapping {
-	return Mapping{Name: "hook", Doc: "A hand-written function that looks at the whole resource.", Need: "hook", Keys: []Key{
-		{Name: "validate", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, resource.Path, *<message>, *resource.Violations), called after the rules of the same message."},
-		{Name: "check", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called when everything has been read, whatever was wrong; to it, what could not be read is zero."},
-		{Name: "finish", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only when nothing was wrong before."},
-		{Name: "at", Kind: KindPath, With: []string{"validate"}, Doc: "The message to look at, each of them when the path is repeated; by default the resource's."},
-		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message whose values are given to the hook in its place."},
-		{Name: "profile", Kind: KindChoice, Choices: profiles(), With: []string{"validate"}, Doc: "Only programs that read resources in this profile call it. For others, `decoder: wire` does not unmarshal the resource's message for it."},
+	return Mapping{Name: "hook", Doc: "A hand-written function that checks or changes the whole resource.", Need: "hook", Keys: []Key{
+		{Name: "validate", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, resource.Path, *<message>, *resource.Violations), called after the rules of the message."},
+		{Name: "check", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called after decoding, even if there are violations. Fields that could not be decoded are zero."},
+		{Name: "finish", Kind: KindFunc, Group: "hook", Doc: "func(*resource.DecodeContext, *Update, *resource.Violations), called last, and only without violations."},
+		{Name: "at", Kind: KindPath, With: []string{"validate"}, Doc: "The message to check, or each message of a repeated path; by default the resource's message."},
+		{Name: "needs", Kind: KindPaths, With: []string{"validate"}, Doc: "Paths in that message. The hook gets their values instead of the message."},
+		{Name: "profile", Kind: KindChoice, Choices: profiles(), With: []string{"validate"}, Doc: "Call the hook only in this profile. In the other one, `decoder: wire` does not unmarshal the resource's message for it."},
 	}}
 }
 
 func ruleMapping(kinds []Key) Mapping {
-	keys := []Key{{Name: "at", Kind: KindPath, Doc: "What the rule is about; by default the message at hand. A path that starts with an upper-case letter is one of Go fields, and is checked after everything was read."}}
+	keys := []Key{{Name: "at", Kind: KindPath, Doc: "The path of the value; by default the current message. A path with an upper-case first letter leads through Go fields. Its rule is checked after decoding."}}
 	keys = append(append(keys, kinds...), []Key{
-		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The rule counts only when this holds. Paths start where `at` starts; what they share with it is the same element."},
-		{Name: "why", Kind: KindText, Doc: "What demands it (\"A47\"); shown with a violation."},
+		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The condition of the rule. Its paths start where `at` starts. A repeated field in both paths is the same element."},
+		{Name: "why", Kind: KindText, Doc: "The source of the rule, such as \"A47\". A violation shows it."},
 	}...)
-	return Mapping{Name: "rule", Doc: "One thing that a resource must fulfil: a path, one kind of rule, and perhaps a condition.", Keys: keys}
+	return Mapping{Name: "rule", Doc: "A rule that a resource must fulfil: a path, one kind of rule, and an optional condition.", Keys: keys}
 }

@@ -24,14 +24,15 @@ func (l Language) Parse(data []byte, bag *diag.Bag) *Descriptor {
 		return d
 	}
 	if at, ok := oddBreak(data); ok {
-		bag.Add(at, diag.Syntax, "the line ends with neither a line feed nor a carriage return and one")
+		bag.Add(at, diag.Syntax, "the line ends with an unusual line break")
 		return d
 	}
 	lines := bytes.Split(data, []byte("\n"))
 	doc, err := document(data)
 	if err != nil {
 		at, text := yamlError(err)
-		bag.Add(clamp(at, lines), diag.Syntax, "%s", text)
+		at = clamp(at, lines)
+		bag.AddHint(at, diag.Syntax, yamlHint(lines[at.Line-1], text), "%s", text)
 		return d
 	}
 	w := walker{bag: bag, lines: lines, language: l}
@@ -86,6 +87,18 @@ func yamlError(err error) (diag.Pos, string) {
 		return diag.Pos{Line: e.Mark.Line, Column: e.Mark.Column}, "not YAML: " + e.Message
 	}
 	return diag.Pos{}, err.Error()
+}
+
+// yamlHint suggests the usual cause of an error in a line.
+func yamlHint(line []byte, text string) string {
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	switch {
+	case bytes.ContainsRune(indent, '\t'):
+		return "indent with spaces, not with tabs"
+	case bytes.Count(line, []byte(": ")) > 1, strings.Contains(text, "mapping value"):
+		return "put text that contains a colon in quotes"
+	}
+	return ""
 }
 
 // clamp keeps a position inside the file: the library may point behind its end.

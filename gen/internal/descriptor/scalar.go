@@ -123,7 +123,7 @@ type scalarKind struct {
 func scalarKinds() map[Kind]scalarKind {
 	str, scalar := []string{"!!str"}, []string{"!!str", "!!int", "!!float", "!!bool"}
 	return map[Kind]scalarKind{
-		KindText:    {"text that is not empty", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue},
+		KindText:    {"non-empty text", str, func(s string) bool { return strings.TrimSpace(s) != "" }, diag.BadValue},
 		KindChoice:  {"text", str, nil, diag.BadValue},
 		KindFlag:    {"true or false", []string{"!!bool"}, nil, diag.BadValue},
 		KindTrue:    {"true", []string{"!!bool"}, func(s string) bool { return strings.EqualFold(s, "true") }, diag.BadValue},
@@ -131,7 +131,7 @@ func scalarKinds() map[Kind]scalarKind {
 		KindName:    {"an exported Go identifier", str, isExported, diag.BadIdentifier},
 		KindFunc:    {"a Go identifier", str, isIdentifier, diag.BadIdentifier},
 		KindMessage: {"the full name of a message", str, isMessage, diag.BadValue},
-		KindPath:    {"a path: names with dots between", str, isPath, diag.BadValue},
+		KindPath:    {"a path: names separated by dots", str, isPath, diag.BadValue},
 		KindLiteral: {"text, a number or a bool", scalar, nil, diag.BadValue},
 	}
 }

@@ -63,12 +63,12 @@ func (k Key) Beside(m Mapping) string {
 		out = append(out, "required")
 	}
 	if len(k.With) > 0 {
-		out = append(out, "beside "+code(k.With))
+		out = append(out, "needs "+code(k.With))
 	}
 	if k.Group != "" && k.Group == m.Need {
-		out = append(out, "one of these: "+k.Group)
+		out = append(out, "exactly one of: "+k.Group)
 	} else if k.Group != "" {
-		out = append(out, "at most one of these: "+k.Group)
+		out = append(out, "at most one of: "+k.Group)
 	}
 	return strings.Join(out, "; ")
 }

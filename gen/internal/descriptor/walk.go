@@ -1,8 +1,10 @@
 package descriptor
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 
@@ -31,7 +33,8 @@ func (w *walker) mapping(n *yaml.Node, m Mapping, v reflect.Value) {
 	seen := w.entries(n, m.Name, func(key, value *yaml.Node) {
 		k, ok := find(m, key.Value)
 		if !ok {
-			w.bag.AddHint(w.position(key), diag.UnknownKey, diag.Suggest(key.Value, names(m)), "unknown key %q in %s", key.Value, m.Name)
+			hint := cmp.Or(diag.Suggest(key.Value, names(m)), "the keys are "+strings.Join(names(m), ", "))
+			w.bag.AddHint(w.position(key), diag.UnknownKey, hint, "unknown key %q in %s", key.Value, m.Name)
 			return
 		}
 		w.value(value, k, field(v, k.Name))
@@ -50,7 +53,7 @@ func (w *walker) entries(n *yaml.Node, in string, read func(key, value *yaml.Nod
 			continue
 		}
 		if first, ok := seen[key.Value]; ok {
-			w.bag.Add(w.position(key), diag.DuplicateKey, "key %q is there twice in %s, first in line %d", key.Value, in, first.Line)
+			w.bag.Add(w.position(key), diag.DuplicateKey, "duplicate key %q in %s, first in line %d", key.Value, in, first.Line)
 			continue
 		}
 		seen[key.Value] = key
@@ -75,7 +78,7 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 		}
 		groups[k.Group] = k.Name
 		if len(k.With) > 0 && !slices.ContainsFunc(k.With, func(s string) bool { return seen[s] != nil }) {
-			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s makes sense only beside %s", k.Name, m.Name, either(k.With))
+			w.bag.Add(w.position(at), diag.MissingKey, "key %q of %s needs the key %s", k.Name, m.Name, either(k.With))
 		}
 	}
 	if _, ok := groups[m.Need]; !ok && m.Need != "" {
@@ -85,7 +88,7 @@ func (w *walker) combinations(n *yaml.Node, m Mapping, seen map[string]*yaml.Nod
 				choice = append(choice, k.Name)
 			}
 		}
-		w.bag.Add(w.position(n), diag.MissingKey, "%s has none of the keys %s", m.Name, either(choice))
+		w.bag.Add(w.position(n), diag.MissingKey, "%s needs one of the keys %s", m.Name, either(choice))
 	}
 }
 

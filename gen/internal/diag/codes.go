@@ -35,6 +35,7 @@ const (
 	Recursive     Code = "XG028"
 	NotComparable Code = "XG029"
 	BadKeep       Code = "XG030"
+	ZeroDefault   Code = "XG031"
 )
 
 // Info describes the meaning of a code.
@@ -47,34 +48,35 @@ type Info struct {
 func Codes() []Info {
 	return []Info{
 		{Syntax, "The file is not a YAML document."},
-		{WrongType, "A key's value is of the wrong kind: text where a list must be, a number where text must be."},
+		{WrongType, "The value of a key has the wrong kind, for example text instead of a list."},
 		{UnknownKey, "The mapping has no such key."},
-		{DuplicateKey, "The key is there twice in one mapping."},
-		{MissingKey, "A key that must be there is not, or one stands without the key that gives it sense."},
-		{BadValue, "The value is not among those that the key takes."},
-		{BadIdentifier, "The name cannot be a Go identifier of the kind that is needed."},
-		{NameClash, "Two declarations of the generated package, or two fields of a struct, would have one name."},
-		{Conflict, "Two keys stand in one mapping that exclude each other."},
+		{DuplicateKey, "A mapping has the key twice."},
+		{MissingKey, "A required key is missing, or a key without the key that it needs."},
+		{BadValue, "The key does not accept the value."},
+		{BadIdentifier, "The name is not a valid Go identifier, or not an exported one."},
+		{NameClash, "Two declarations of the generated package, or two fields of a struct, would have the same name."},
+		{Conflict, "A mapping has two keys that exclude each other."},
 		{NoMessage, "The message cannot be found."},
-		{NoGoPackage, "It is not known which Go package the message is in, or that package cannot be had."},
+		{NoGoPackage, "The Go package of the message is unknown, wrong or not available."},
 		{UnknownField, "The message, or the struct, has no field of this name."},
-		{Unreachable, "The path goes on below a value that has no fields."},
-		{WrongShape, "The path leads to a value that this key cannot read: a list where one value must be, a message where a scalar must be."},
+		{Unreachable, "The path continues after a value that has no fields."},
+		{WrongShape, "The path leads to a value that the key does not accept, for example a list instead of one value."},
 		{UnknownStruct, "There is no struct of this name."},
 		{UnusedStruct, "Nothing uses the struct."},
-		{StructMessage, "A struct is made of two different messages."},
-		{Conversion, "The conversion does not take the value."},
-		{BadDefault, "The default is no value of the field's type, or the field can have none."},
-		{UnknownValue, "The enum has no value of this name, or the scalar cannot have this one."},
+		{StructMessage, "A struct is used for two different messages."},
+		{Conversion, "The conversion does not accept the value."},
+		{BadDefault, "The default is not a value of the field's type, or the field cannot have a default."},
+		{UnknownValue, "The enum has no value of this name, or the scalar cannot have the value."},
 		{DeadCase, "A case of a oneof can never apply."},
 		{RuleShape, "The rule does not fit the value that its path leads to."},
 		{RuleKind, "A rule has no kind, or more than one."},
-		{CondScope, "A path of a condition goes through a repeated field that the rule's own path does not go through."},
+		{CondScope, "The path of a condition goes through a repeated field that is not in the path of the rule."},
 		{BadRef, "The path of a ref does not lead to a string, or a field is a ref to two types."},
-		{BadGoType, "The Go type of a hook is malformed or uses a package that is not known."},
-		{NoWireDecoder, "The decoder that reads encoded bytes cannot read this field: required ones, groups and closed enums of proto2."},
+		{BadGoType, "The Go type of a hook is malformed or uses an unknown package."},
+		{NoWireDecoder, "`decoder: wire` does not support the field: a required one, a group, or a closed enum of proto2."},
 		{Recursive, "A struct contains itself by value."},
-		{NotComparable, "A struct is declared comparable and == cannot compare one of its fields."},
-		{BadKeep, "keep_if does not fit the struct, or the struct is used where nothing can be dropped."},
+		{NotComparable, "A struct is declared comparable, but == cannot compare one of its fields."},
+		{BadKeep, "keep_if does not fit the struct, or the struct is used outside of a list."},
+		{ZeroDefault, "A warning: the field cannot be 0, because the message does not distinguish 0 from absence and the default replaces both."},
 	}
 }

@@ -17,7 +17,7 @@ type Pos struct {
 // IsZero reports whether p is the zero Pos.
 func (p Pos) IsZero() bool { return p == Pos{} }
 
-// Diagnostic is one error in one descriptor.
+// Diagnostic is one error or warning in one descriptor.
 type Diagnostic struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`
@@ -26,12 +26,18 @@ type Diagnostic struct {
 	Message string `json:"message"`
 	// Hint suggests a fix. It is empty if there is no suggestion.
 	Hint string `json:"hint,omitempty"`
+	// Warning is true if code is generated nevertheless.
+	Warning bool `json:"warning,omitempty"`
 }
 
 // String prints "file:line:column: message (hint) [code]".
 func (d Diagnostic) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s:%d:%d: %s", d.File, d.Line, d.Column, d.Message)
+	fmt.Fprintf(&b, "%s:%d:%d: ", d.File, d.Line, d.Column)
+	if d.Warning {
+		b.WriteString("warning: ")
+	}
+	b.WriteString(d.Message)
 	if d.Hint != "" {
 		fmt.Fprintf(&b, " (%s)", d.Hint)
 	}
@@ -67,8 +73,9 @@ func (l Errors) Sort() Errors {
 
 // Bag collects the diagnostics of one file. The zero value with a File is ready.
 type Bag struct {
-	File string
-	list Errors
+	File     string
+	list     Errors
+	warnings Errors
 }
 
 // Add adds an error.
@@ -87,6 +94,16 @@ func (b *Bag) AddHint(at Pos, code Code, hint, format string, args ...any) {
 		Hint:    hint,
 	})
 }
+
+// Warn adds a warning.
+func (b *Bag) Warn(at Pos, code Code, format string, args ...any) {
+	b.warnings = append(b.warnings, Diagnostic{
+		File: b.File, Line: at.Line, Column: at.Column, Code: code, Message: fmt.Sprintf(format, args...), Warning: true,
+	})
+}
+
+// Warnings returns the collected warnings, sorted.
+func (b *Bag) Warnings() Errors { return slices.Clone(b.warnings).Sort() }
 
 // Len returns the number of errors so far.
 func (b *Bag) Len() int { return len(b.list) }

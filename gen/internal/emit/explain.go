@@ -10,6 +10,7 @@ import (
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
 
@@ -113,7 +114,7 @@ func source(f *model.Field) []string {
 			out = append(out, "any other number is "+v.Enum.Otherwise.Name)
 		}
 	case model.HookOf:
-		from = "made by " + v.Hook.Func + "(" + strings.Join(PathTexts(v.Hook.Needs), ", ") + ")"
+		from = "returned by " + v.Hook.Func + "(" + strings.Join(PathTexts(v.Hook.Needs), ", ") + ")"
 	case model.InlineOf:
 		out = append(out, "an inlined "+string(v.Message.Desc.FullName()))
 	}
@@ -124,7 +125,7 @@ func source(f *model.Field) []string {
 		out = append(out, "default: "+f.Default.Text)
 	}
 	if f.Ref != "" {
-		out = append(out, "names a "+f.Ref)
+		out = append(out, "names "+diag.Article(f.Ref))
 	}
 	if text := withReason("", f.When, ""); text != "" {
 		out = append(out, strings.TrimSpace(text))
@@ -145,7 +146,7 @@ func caseSource(c *model.Case) string {
 		out = append(out, "in an Any: "+string(c.Any.Desc.FullName()))
 	}
 	if c.Hook != nil {
-		out = append(out, "made by "+c.Hook.Func)
+		out = append(out, "returned by "+c.Hook.Func)
 	}
 	if c.When.Empty() {
 		out = append(out, "always")

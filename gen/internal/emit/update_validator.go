@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"cmp"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -51,7 +53,11 @@ func (f *Func) GoEach(x *jen.Statement, steps []model.GoStep, at Place, last boo
 	}
 	d := steps[0].Field
 	x = f.Src("$.$", x, d.GoName())
-	at = at.Child(d.Name)
+	name := d.PathName()
+	if len(steps) == 1 {
+		name = cmp.Or(name, d.Name)
+	}
+	at = at.Child(name)
 	rest := func(x *jen.Statement, at Place) []jen.Code { return f.GoEach(x, steps[1:], at, last, body) }
 	if (d.List || d.IsMap() || d.Optional) && (len(steps) > 1 || last) {
 		return f.nested(func(index, element string) []jen.Code {
@@ -78,8 +84,11 @@ func (f *Func) goCase(x *jen.Statement, c *model.Case, at Place, rest func(*jen.
 	if c == nil {
 		return rest(x, at)
 	}
+	if c.Path != nil {
+		at = at.Below(*c.Path)
+	}
 	return f.nested(func(_, element string) []jen.Code {
-		return []jen.Code{f.If(f.Src("$, ok := $.($)", element, x, c.Type), jen.Id("ok"), rest(jen.Id(element), at.Child(c.Type))...)}
+		return []jen.Code{f.If(f.Src("$, ok := $.($)", element, x, c.Type), jen.Id("ok"), rest(jen.Id(element), at)...)}
 	})
 }
 

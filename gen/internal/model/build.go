@@ -57,7 +57,7 @@ func Build(d *descriptor.Descriptor, name string, kinds []RuleKind, index *proto
 	b.collection(d.Resource.Collection)
 	b.pkg.Wire, b.pkg.Strict = d.Resource.Decoder.Value == "wire", d.Resource.Strict.Value
 	if s := d.Resource.Strict; b.pkg.Strict && !b.pkg.Wire {
-		bag.Add(s.Pos, diag.Conflict, "strict is about decoder: wire; a message is looked at in every byte anyway")
+		bag.Add(s.Pos, diag.Conflict, "strict needs decoder: wire; decoder: message always checks every byte")
 	}
 	b.pkg.Update = &Struct{Pos: d.Pos, Name: updateName, Doc: d.Resource.Doc.Value, Message: m}
 	b.fill(waiting{s: b.pkg.Update, fields: d.Fields})
@@ -111,6 +111,10 @@ func Messages(d *descriptor.Descriptor) []protoindex.Want {
 // message finds a message of the index.
 func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
 	m, err := b.index.Message(t.Value)
+	if r := b.desc.Resource; err == nil && t == r.Message && r.Go.Given() && string(m.GoIdent.GoImportPath) != r.Go.Value {
+		b.bag.Add(r.Go.Pos, diag.NoGoPackage, "%s is in Go package %s, not in %s", t.Value, string(m.GoIdent.GoImportPath), r.Go.Value)
+		return nil, false
+	}
 	if err == nil {
 		return m, true
 	}
@@ -118,7 +122,11 @@ func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
 	if errors.Is(err, protoindex.ErrNoGoPackage) {
 		code, hint = diag.NoGoPackage, b.packageHint(t)
 	}
-	b.bag.AddHint(t.Pos, code, hint, "%v", err)
+	at := t
+	if r := b.desc.Resource; t == r.Message && r.Go.Given() && (code == diag.NoGoPackage || slices.Contains(b.index.Names(), t.Value)) {
+		at = r.Go // the message exists, so the fault is in its Go package
+	}
+	b.bag.AddHint(at.Pos, code, hint, "%v", err)
 	return nil, false
 }
 
@@ -132,7 +140,7 @@ func (b *builder) packageHint(t descriptor.Text) string {
 	})
 	hint := diag.Suggest(t.Value, near)
 	if r := b.desc.Resource; hint == "" && t == r.Message && !r.Go.Given() {
-		return "say in `go` which it is in"
+		return "name the import path of its Go package in `go`"
 	}
 	return hint
 }
@@ -146,7 +154,7 @@ func (b *builder) collection(t descriptor.Text) {
 	if ok && !slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		return f.Desc.Name() == "entries" && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry"
 	}) {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s is no collection: it has no entries that are xds.core.v3.CollectionEntry", t.Value)
+		b.bag.Add(t.Pos, diag.WrongShape, "%s is not a collection: it has no field entries of xds.core.v3.CollectionEntry", t.Value)
 	}
 }
 
@@ -154,7 +162,7 @@ func (b *builder) nameField(t descriptor.Text) {
 	if t.Value == "wrapper" && !slices.ContainsFunc(b.pkg.Message.Fields, func(f *protogen.Field) bool { return f.Desc.Name() == "wrapper" }) {
 		return
 	}
-	const nameless = "say wrapper where the message has no name of its own"
+	const nameless = "write `name: wrapper` if the message has no name"
 	if near := diag.Suggest(t.Value, protoNames(b.pkg.Message, false)); near == "" && !strings.Contains(t.Value, ".") {
 		b.bag.AddHint(t.Pos, diag.UnknownField, nameless, "unknown field %q in %s", t.Value, Short(b.pkg.Message))
 		return
@@ -189,10 +197,10 @@ func (b *builder) use(t descriptor.Text, m *protogen.Message) (*Struct, bool) {
 		b.pkg.Structs = append(b.pkg.Structs, s)
 		b.waiting = append(b.waiting, waiting{s, decl.Fields, decl})
 		if want := cmp.Or(decl.Message.Value, string(m.Desc.FullName())); want != string(m.Desc.FullName()) {
-			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared to be made of %s, here is a %s", s.Name, want, m.Desc.FullName())
+			b.bag.Add(t.Pos, diag.StructMessage, "struct %s is declared for %s, but this message is %s", s.Name, want, m.Desc.FullName())
 		}
 	} else if s.Message.Desc.FullName() != m.Desc.FullName() {
-		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is made of %s elsewhere, here is a %s", s.Name, s.Message.Desc.FullName(), m.Desc.FullName())
+		b.bag.Add(t.Pos, diag.StructMessage, "struct %s is decoded from %s elsewhere, but this message is %s", s.Name, s.Message.Desc.FullName(), m.Desc.FullName())
 	}
 	return s, true
 }

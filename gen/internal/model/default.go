@@ -17,7 +17,7 @@ func (b *builder) optional(f *Field, d *descriptor.Field) bool {
 		ok = !f.List && !f.IsMap() && f.Paths != nil
 	}
 	if !ok {
-		b.bag.Add(d.Optional.Pos, diag.WrongShape, "field %s cannot be optional: its absence is nil already, or cannot be told from its zero", f.Name)
+		b.bag.Add(d.Optional.Pos, diag.WrongShape, "field %s cannot be optional: its absence is nil already, or the message does not distinguish it from zero", f.Name)
 	}
 	return ok
 }
@@ -32,19 +32,22 @@ func (b *builder) defaults(f *Field, d *descriptor.Field) bool {
 	v, ok := f.Value.(Plain)
 	switch {
 	case !ok || f.List || f.IsMap() || f.Optional:
-		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: only one scalar, enum or duration that is not optional can", f.Name)
+		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s cannot have a default: only a single scalar, enum or duration that is not optional can have one", f.Name)
 		return false
 	case v.Class == Bool && !f.Paths[0].Presence():
-		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s can have no default: the absence of %s cannot be told from false", f.Name, d.From[0].Value)
+		b.bag.Add(d.Default.Pos, diag.BadDefault, "field %s cannot have a default: the message does not distinguish the absence of %s from false", f.Name, d.From[0].Value)
 		return false
 	case d.Default.Value == "$name":
 		f.SelfName = v.Class == String
 		if !f.SelfName {
-			b.bag.Add(d.Default.Pos, diag.BadDefault, "$name is a string, and field %s is %s", f.Name, v.Class)
+			b.bag.Add(d.Default.Pos, diag.BadDefault, "$name is a string, but field %s is %s", f.Name, v.Class)
 		}
 		return f.SelfName
 	}
 	l, ok := b.literal(d.Default, v.Class, nil, diag.BadDefault)
+	if ok && v.Class.Number() && !f.Paths[0].Presence() && !l.zero() {
+		b.bag.Warn(d.Default.Pos, diag.ZeroDefault, "field %s cannot be 0: the message does not distinguish 0 from absence, and the default %s replaces both", f.Name, l.Text)
+	}
 	f.Default = &l
 	return ok
 }

@@ -77,7 +77,7 @@ func (b *builder) enumValues(texts []descriptor.Text, source *protogen.Enum) ([]
 		}
 		v := l.Value.(*protogen.EnumValue)
 		if slices.ContainsFunc(values, func(o *protogen.EnumValue) bool { return o.Desc.Number() == v.Desc.Number() }) {
-			b.bag.Add(t.Pos, diag.BadValue, "value %s is there twice", t.Value)
+			b.bag.Add(t.Pos, diag.BadValue, "value %s is listed twice", t.Value)
 			ok = false
 		}
 		values = append(values, v)

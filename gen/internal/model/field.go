@@ -23,7 +23,7 @@ func (b *builder) field(s *Struct, d *descriptor.Field) (*Field, bool) {
 	}
 	if len(paths) > 0 && paths[0].Class() == Map && !d.Hook.Given() {
 		if f.List {
-			b.bag.AddHint(d.From[0].Pos, diag.WrongShape, "write a hook", "%s leads to many maps, and a field is one", d.From[0].Value)
+			b.bag.AddHint(d.From[0].Pos, diag.WrongShape, "write a hook", "%s has many maps, but a field holds one", d.From[0].Value)
 			return nil, false
 		}
 		f.Key = kindClass(paths[0].Leaf().Message.Fields[0].Desc.Kind())
@@ -49,11 +49,11 @@ func (b *builder) fieldPaths(s *Struct, d *descriptor.Field) ([]Path, bool) {
 		return nil, false
 	}
 	if d.Pick != nil && len(d.From) > 1 {
-		b.bag.Add(d.Pick.Pos, diag.WrongShape, "pick chooses from one path, and field %s has %d", d.Name.Value, len(d.From))
+		b.bag.Add(d.Pick.Pos, diag.WrongShape, "pick needs one path, but field %s has %d", d.Name.Value, len(d.From))
 		return nil, false
 	}
 	if len(d.From) > 0 && d.Oneof != nil {
-		b.bag.Add(d.From[0].Pos, diag.Conflict, "field %s is a oneof: its cases say where they come from", d.Name.Value)
+		b.bag.Add(d.From[0].Pos, diag.Conflict, "field %s is a oneof: write `from` in its cases", d.Name.Value)
 		return nil, false
 	}
 	var paths []Path
@@ -68,7 +68,7 @@ func (b *builder) fieldPaths(s *Struct, d *descriptor.Field) ([]Path, bool) {
 			}
 		}
 		if len(paths) > 0 && !sameLeaf(paths[0].Leaf(), p.Leaf()) {
-			b.bag.Add(t.Pos, diag.WrongShape, "%s and %s are of different types and cannot be one list", d.From[0].Value, t.Value)
+			b.bag.Add(t.Pos, diag.WrongShape, "%s and %s have different types, so they cannot be one list", d.From[0].Value, t.Value)
 			return nil, false
 		}
 		paths = append(paths, p)
@@ -79,7 +79,7 @@ func (b *builder) fieldPaths(s *Struct, d *descriptor.Field) ([]Path, bool) {
 // pick makes the last step of p choose, and adds the steps of `then`.
 func (b *builder) pick(s *Struct, t descriptor.Text, p Path, d *descriptor.Field) (Path, bool) {
 	if !p.ToList() || p.ManyInside() || p.Message() == nil {
-		b.bag.Add(t.Pos, diag.WrongShape, "pick needs a repeated message, and %s is none", t.Value)
+		b.bag.Add(t.Pos, diag.WrongShape, "pick needs a repeated message, but %s is not one", t.Value)
 		return p, false
 	}
 	m := p.Message()
@@ -139,7 +139,7 @@ func (b *builder) inferred(f *Field, d *descriptor.Field) (Value, bool) {
 	p := f.element()
 	c := p.Class()
 	wrong := func(hint, what string) (Value, bool) {
-		b.bag.AddHint(d.From[0].Pos, diag.WrongShape, hint, "%s is %s, which has no Go type of its own", d.From[0].Value, what)
+		b.bag.AddHint(d.From[0].Pos, diag.WrongShape, hint, "%s is %s, for which no Go type is known", d.From[0].Value, what)
 		return nil, false
 	}
 	key := "struct"
@@ -148,11 +148,11 @@ func (b *builder) inferred(f *Field, d *descriptor.Field) (Value, bool) {
 	}
 	switch c {
 	case Message:
-		return wrong("say in `"+key+"` what it becomes", "a "+Short(p.Message()))
+		return wrong("name a struct for it in `"+key+"`", diag.Article(Short(p.Message())))
 	case Any:
-		return wrong("say in `any` and `"+key+"` what it holds and becomes", "an Any")
+		return wrong("name its message in `any` and a struct in `"+key+"`", "an Any")
 	case Enumeration:
-		return wrong("say `enum: all`, or list its values", "an enum")
+		return wrong("write `enum: all`, or list its values", "an enum")
 	default:
 		return Plain{Class: c, Wrapper: p.Wrapper()}, true
 	}
@@ -163,7 +163,7 @@ func (b *builder) converted(f *Field, d *descriptor.Field) (Value, bool) {
 	c := conversions[slices.IndexFunc(conversions, func(c descriptor.Conversion) bool { return c.Name == d.As.Value })]
 	m := f.element().Message()
 	if m == nil || m.Desc.FullName() != c.Takes || (f.List || f.IsMap()) && c.Func == "" {
-		b.bag.Add(d.As.Pos, diag.Conversion, "conversion %s reads the message %s, and %s is none", c.Name, c.Takes, d.From[0].Value)
+		b.bag.Add(d.As.Pos, diag.Conversion, "conversion %s reads a message %s, but %s is not one", c.Name, c.Takes, d.From[0].Value)
 		return nil, false
 	}
 	return Converted{c}, true
@@ -178,7 +178,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 	switch {
 	case d.Any.Given():
 		if len(f.Paths) == 0 || f.element().Class() != Any {
-			b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` opens a google.protobuf.Any, and there is none")
+			b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` needs a google.protobuf.Any, but `from` leads to none")
 			return nil, false
 		}
 		var ok bool
@@ -187,7 +187,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 		}
 		v.Any, v.Typed, v.Other = m, d.Typed.Value, d.AnyOther.Value
 	case m == nil:
-		b.bag.Add(d.From[0].Pos, diag.WrongShape, "%s is %s, a struct is made of a message", d.From[0].Value, f.element().Class())
+		b.bag.Add(d.From[0].Pos, diag.WrongShape, "%s is %s, but a struct is decoded from a message", d.From[0].Value, f.element().Class())
 		return nil, false
 	}
 	if d.Each.Given() {
@@ -198,13 +198,13 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 		if many {
 			hint = "use `each`"
 		}
-		b.bag.AddHint(name.Pos, diag.WrongShape, hint, "%s: one value and many are not the same", d.From[0].Value)
+		b.bag.AddHint(name.Pos, diag.WrongShape, hint, "%s: `struct` is for one value, `each` for lists and maps", d.From[0].Value)
 		return nil, false
 	}
 	var ok bool
 	v.Struct, ok = b.use(name, m)
 	if ok && !d.Each.Given() && b.keepIf(name.Value) {
-		b.bag.Add(name.Pos, diag.BadKeep, "struct %s has a keep_if, and only `each` can drop it", name.Value)
+		b.bag.Add(name.Pos, diag.BadKeep, "struct %s has a keep_if, but only `each` can drop elements", name.Value)
 		return nil, false
 	}
 	return v, ok
@@ -223,7 +223,7 @@ func (b *builder) keepIf(name string) bool {
 func (b *builder) inline(f *Field, d *descriptor.Field) (Value, bool) {
 	m := f.Paths[0].Message()
 	if m == nil || f.List || string(m.Desc.FullName()) != d.Resource.Value {
-		b.bag.Add(d.Resource.Pos, diag.WrongShape, "%s is not one %s", d.From[0].Value, d.Resource.Value)
+		b.bag.Add(d.Resource.Pos, diag.WrongShape, "%s is not a single %s", d.From[0].Value, d.Resource.Value)
 		return nil, false
 	}
 	b.pkg.addInlined(d.Resource.Value)

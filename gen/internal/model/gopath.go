@@ -66,11 +66,11 @@ func (b *builder) goPath(t descriptor.Text, s *Struct) (p GoPath, ok bool) {
 			}
 			s = step.Case.Struct
 			if i == len(names)-1 {
-				b.bag.Add(t.Pos, diag.WrongShape, "%s ends with a case, and must end with a field", t.Value)
+				b.bag.Add(t.Pos, diag.WrongShape, "%s ends with a case, but must end with a field", t.Value)
 				return p, false
 			}
 		default:
-			b.bag.Add(t.Pos, diag.Unreachable, "field %s of %s has no fields of its own, %q cannot be below it", names[i], s.Name, names[i+1])
+			b.bag.Add(t.Pos, diag.Unreachable, "field %s of %s is not a struct, so it has no field %q", names[i], s.Name, names[i+1])
 			return p, false
 		}
 		p.Steps = append(p.Steps, step)
@@ -101,9 +101,9 @@ func (b *builder) refs(refs []descriptor.Ref) {
 		v, plain := f.Value.(Plain)
 		switch {
 		case !plain || v.Class != String || f.Optional || f.IsMap():
-			b.bag.Add(d.From.Pos, diag.BadRef, "%s is no string, and a name of a resource is one", d.From.Value)
+			b.bag.Add(d.From.Pos, diag.BadRef, "%s is not a string; the name of a resource is a string", d.From.Value)
 		case f.Ref != "" && f.Ref != d.To.Value:
-			b.bag.Add(d.To.Pos, diag.BadRef, "%s names a %s already", d.From.Value, f.Ref)
+			b.bag.Add(d.To.Pos, diag.BadRef, "%s already refers to %s", d.From.Value, f.Ref)
 		default:
 			f.Ref = d.To.Value
 		}

@@ -32,12 +32,12 @@ func (b *builder) hook(s *Struct, name descriptor.Text, needs []descriptor.Text,
 	}
 	for _, n := range h.Needs {
 		if n.Path.ManyInside() {
-			b.bag.AddHint(name.Pos, diag.WrongShape, "give it the repeated message", "hook %s needs %s, which leads through a repeated field", h.Func, n)
+			b.bag.AddHint(name.Pos, diag.WrongShape, "pass the repeated message to the hook", "hook %s needs %s, which goes through a repeated field", h.Func, n)
 			return h, false
 		}
 	}
 	if !typ.Given() {
-		b.bag.Add(name.Pos, diag.MissingKey, "hook %s has no key \"type\": what does it make?", h.Func)
+		b.bag.Add(name.Pos, diag.MissingKey, "hook %s has no key \"type\", the Go type that it returns", h.Func)
 		return h, false
 	}
 	var ok bool
@@ -54,7 +54,7 @@ func (b *builder) hookNeeds(texts []descriptor.Text, s *Struct) ([]Need, bool) {
 		if isGoPath(t.Value) {
 			i := slices.IndexFunc(s.Fields, func(f *Field) bool { return f.Name == t.Value })
 			if i < 0 {
-				b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(t.Value, fieldNames(s)), "no field %q of %s is read before", t.Value, s.Name)
+				b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(t.Value, fieldNames(s)), "%[2]s has no field %[1]q before this one", t.Value, s.Name)
 				return nil, false
 			}
 			n.Field = s.Fields[i]
@@ -108,14 +108,14 @@ func (b *builder) typeExpr(t descriptor.Text, e ast.Expr, packages map[string]st
 		if id, ok := e.X.(*ast.Ident); ok {
 			path, known := knownPackages()[id.Name]
 			if !known {
-				b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the package of the hook, and name that", "type = %q; package %s is not known", t.Value, id.Name)
+				b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the hook's package", "type = %q; unknown package %s", t.Value, id.Name)
 				return false
 			}
 			packages[id.Name] = path
 			return true
 		}
 	}
-	b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the package of the hook, and name that", "type = %q; must be made of names, pointers, slices, arrays and maps", t.Value)
+	b.bag.AddHint(t.Pos, diag.BadGoType, "declare an alias of the type in the hook's package", "type = %q; must consist of names, pointers, slices, arrays and maps", t.Value)
 	return false
 }
 

@@ -29,6 +29,15 @@ func (l Literal) same(o Literal) bool {
 	return l.Value == o.Value
 }
 
+// zero reports whether l is the number 0.
+func (l Literal) zero() bool {
+	switch l.Value {
+	case int64(0), uint64(0), float32(0), float64(0):
+		return true
+	}
+	return false
+}
+
 // above reports whether l is greater than o, which is of the same class.
 func (l Literal) above(o Literal) bool {
 	switch v := l.Value.(type) {
@@ -71,7 +80,7 @@ func (b *builder) literal(t descriptor.Text, c Class, enum *protogen.Enum, code 
 	case Enumeration:
 		return b.enumLiteral(t, enum)
 	default:
-		b.bag.Add(t.Pos, code, "%s cannot be stated as a value", c)
+		b.bag.Add(t.Pos, code, "a descriptor cannot state %s as a value", c)
 		return l, false
 	}
 	if !ok {

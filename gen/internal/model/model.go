@@ -99,6 +99,21 @@ func (f *Field) GoName() string {
 	return unexported(f.Name)
 }
 
+// PathName is the field in the paths of violations: its path in the message, or the Go name
+// if it has no single path. It is empty for a struct or oneof of the message itself.
+func (f *Field) PathName() string {
+	switch f.Value.(type) {
+	case StructOf, OneofOf:
+		if len(f.Paths) == 0 {
+			return ""
+		}
+	}
+	if len(f.Paths) != 1 || f.Paths[0].ManyInside() {
+		return f.Name
+	}
+	return f.Paths[0].String()
+}
+
 // unexported lowers the first word of a name: LBPolicy is lbPolicy.
 func unexported(name string) string {
 	runes := []rune(name)

@@ -59,7 +59,7 @@ func (b *builder) deadCase(o *Oneof, c *Case) {
 			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s before it always does", c.Type, before.Type)
 			return
 		case before.takes(c):
-			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s before it takes all that it could", c.Type, before.Type)
+			b.bag.Add(c.Pos, diag.DeadCase, "case %s can never apply: case %s before it applies to the same messages", c.Type, before.Type)
 			return
 		}
 	}
@@ -119,11 +119,11 @@ func (b *builder) oneofCase(s *Struct, d *descriptor.Case) (*Case, bool) {
 		return c, ok
 	case d.Struct.Given():
 		if d.Struct.Value != c.Type {
-			b.bag.Add(d.Struct.Pos, diag.Conflict, "case %s is the struct %s: the two must have one name", c.Type, d.Struct.Value)
+			b.bag.Add(d.Struct.Pos, diag.Conflict, "case %s has the struct %s: both must have the same name", c.Type, d.Struct.Value)
 			return nil, false
 		}
 		if b.keepIf(c.Type) {
-			b.bag.Add(d.Struct.Pos, diag.BadKeep, "struct %s has a keep_if, and only `each` can drop it", c.Type)
+			b.bag.Add(d.Struct.Pos, diag.BadKeep, "struct %s has a keep_if, but only `each` can drop elements", c.Type)
 			return nil, false
 		}
 		c.Struct, ok = b.use(d.Struct, m)
@@ -147,17 +147,17 @@ func (b *builder) caseMessage(s *Struct, c *Case, d *descriptor.Case) (*protogen
 	c.Path = &p
 	switch {
 	case p.Many():
-		b.bag.Add(d.From.Pos, diag.WrongShape, "%s leads to many values, and a case is made of one", d.From.Value)
+		b.bag.Add(d.From.Pos, diag.WrongShape, "%s has many values, but a case is decoded from one", d.From.Value)
 		return nil, false
 	case d.Any.Given() && p.Class() != Any:
-		b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` opens a google.protobuf.Any, and %s is %s", d.From.Value, p.Class())
+		b.bag.Add(d.Any.Pos, diag.WrongShape, "`any` needs a google.protobuf.Any, but %s is %s", d.From.Value, p.Class())
 		return nil, false
 	case d.Any.Given():
 		c.Typed = d.Typed.Value
 		c.Any, ok = b.message(d.Any)
 		return c.Any, ok
 	case p.Message() == nil && !d.Hook.Given():
-		b.bag.AddHint(d.From.Pos, diag.WrongShape, "leave `from` out, and say `when: {present: "+d.From.Value+"}`", "%s is %s, and a case is made of a message", d.From.Value, p.Class())
+		b.bag.AddHint(d.From.Pos, diag.WrongShape, "replace `from` by `when: {present: "+d.From.Value+"}`", "%s is %s, but a case is decoded from a message", d.From.Value, p.Class())
 		return nil, false
 	}
 	return p.Message(), true

@@ -22,7 +22,7 @@ func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
 			b.bag.AddHint(t.Pos, diag.UnknownField, diag.Suggest(name, protoNames(at, i == len(names)-1)), "unknown field %q in %s", name, Short(at))
 			return p, false
 		case o != nil && i < len(names)-1:
-			b.bag.AddHint(t.Pos, diag.Unreachable, "leave it out: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
+			b.bag.AddHint(t.Pos, diag.Unreachable, "remove it: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
 			return p, false
 		}
 		p.Steps = append(p.Steps, Step{Field: f, Oneof: o})
@@ -33,12 +33,12 @@ func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
 			hint := ""
 			switch classOf(f) {
 			case Any:
-				hint = "say in `any` what it holds, and read the rest in a struct"
+				hint = "name its message in `any`, and its fields in a struct"
 			case Map:
-				hint = "say in `each` what its values become, and read the rest in that struct"
+				hint = "name a struct for its values in `each`"
 			default:
 			}
-			b.bag.AddHint(t.Pos, diag.Unreachable, hint, "%s in %s is %s, %q cannot be below it", name, Short(at), classOf(f), names[i+1])
+			b.bag.AddHint(t.Pos, diag.Unreachable, hint, "%s in %s is %s, so it has no field %q", name, Short(at), classOf(f), names[i+1])
 			return p, false
 		}
 		at = f.Message
@@ -50,7 +50,7 @@ func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
 func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) (Path, bool) {
 	p, ok := b.path(t, from)
 	if ok && p.Oneof() != nil {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s is a oneof of protobuf; a value is in one of its members", t.Value)
+		b.bag.Add(t.Pos, diag.WrongShape, "%s is a oneof of protobuf; name one of its members", t.Value)
 		return p, false
 	}
 	return p, ok
@@ -59,7 +59,7 @@ func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) (Path, bo
 // single checks that a path leads through no repeated field. It may lead to one.
 func (b *builder) single(t descriptor.Text, p Path) bool {
 	if p.ManyInside() {
-		b.bag.Add(t.Pos, diag.WrongShape, "%s leads through a repeated field, and one value is needed", t.Value)
+		b.bag.Add(t.Pos, diag.WrongShape, "%s goes through a repeated field, but this key needs one value", t.Value)
 		return false
 	}
 	return true
@@ -176,7 +176,7 @@ func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bo
 		return Test{}, false
 	}
 	if p.ToList() {
-		b.bag.Add(pair.Key.Pos, diag.WrongShape, "%s is repeated, and one value is needed", pair.Key.Value)
+		b.bag.Add(pair.Key.Pos, diag.WrongShape, "%s is repeated, but this key needs one value", pair.Key.Value)
 		return Test{}, false
 	}
 	b.pkg.Uses.read(p)
@@ -190,7 +190,7 @@ func (b *builder) localCond(d *descriptor.Cond, from *protogen.Message) (Cond, b
 	c := Cond{Context: context}
 	for _, t := range tests {
 		if ok && t.Path.ManyInside() {
-			b.bag.Add(t.at.Pos, diag.CondScope, "%s leads through a repeated field, and one value is needed", t.at.Value)
+			b.bag.Add(t.at.Pos, diag.CondScope, "%s goes through a repeated field, but this key needs one value", t.at.Value)
 			ok = false
 		}
 		c.Tests = append(c.Tests, t.Test)

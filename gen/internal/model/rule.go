@@ -122,7 +122,7 @@ func (b *builder) ruleKind(d *descriptor.Rule) (RuleKind, bool) {
 	})
 	switch {
 	case len(found) == 0:
-		b.bag.Add(d.Pos, diag.RuleKind, "the rule says nothing: it needs a kind, as `required: true`")
+		b.bag.Add(d.Pos, diag.RuleKind, "the rule has no kind, for example `required: true`")
 	case len(found) > 1:
 		b.bag.AddHint(d.Pos, diag.RuleKind, "make it two rules", "the rule has more than one kind")
 	case !d.At.Given() && !found[0].Message:
@@ -169,7 +169,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 // goRule builds a rule about Go fields.
 func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 	if s != b.pkg.Update {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "%s is a path of Go fields, which start at the update: make it a rule of the resource", d.At.Value)
+		b.bag.Add(d.At.Pos, diag.RuleShape, "%s is a path of Go fields, which starts at the update; move the rule to the rules of the descriptor", d.At.Value)
 		return
 	}
 	if w := d.When; w != nil && len(w.Present)+len(w.Absent)+len(w.Equals) > 0 {
@@ -181,7 +181,7 @@ func (b *builder) goRule(s *Struct, d *descriptor.Rule, kind RuleKind) {
 		return
 	}
 	if !kind.GoFields {
-		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot be about the Go field %s; make it one about the message", d.At.Value)
+		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot check the Go field %s; write the path of the message", d.At.Value)
 		return
 	}
 	rule, ok := kind.Build(&RuleArgs{builder: b, rule: d, Go: &p})

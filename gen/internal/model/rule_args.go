@@ -93,7 +93,7 @@ func (a *RuleArgs) Literals(key string) ([]Literal, bool) {
 	for i, t := range texts {
 		l, fine := a.literal(t, a.Class(), enum, diag.UnknownValue)
 		if fine && slices.ContainsFunc(out[:i], l.same) {
-			a.Report(t, diag.BadValue, "value %s is there twice", t.Value)
+			a.Report(t, diag.BadValue, "value %s is listed twice", t.Value)
 			fine = false
 		}
 		ok = ok && fine
@@ -116,7 +116,7 @@ func (a *RuleArgs) Literal(key string, class Class) (*Literal, bool) {
 func (a *RuleArgs) Bounds(class Class) (lo, hi *Literal, ok bool) {
 	lo, fine := a.Literal("min", class)
 	if fine && lo != nil && lo.Value == uint64(0) {
-		a.Report(a.Arg("min"), diag.BadValue, "min = 0 says nothing: every %s is at least that", class.name())
+		a.Report(a.Arg("min"), diag.BadValue, "min = 0 has no effect: every %s is at least 0", class.name())
 		fine = false
 	}
 	hi, ok = a.Literal("max", class)
@@ -182,7 +182,7 @@ func (b *builder) inner(texts []descriptor.Text, m *protogen.Message, fits func(
 			return nil, false
 		}
 		if !fits(p) {
-			b.bag.Add(t.Pos, diag.RuleShape, "%s is %s, and must be %s", t.Value, p.Class(), need)
+			b.bag.Add(t.Pos, diag.RuleShape, "%s is %s, but must be %s", t.Value, p.Class(), need)
 			return nil, false
 		}
 		paths = append(paths, p)
@@ -195,7 +195,7 @@ func (b *builder) once(texts []descriptor.Text) bool {
 	ok := true
 	for i, t := range texts {
 		if slices.ContainsFunc(texts[:i], func(o descriptor.Text) bool { return o.Value == t.Value }) {
-			b.bag.Add(t.Pos, diag.BadValue, "%s is there twice", t.Value)
+			b.bag.Add(t.Pos, diag.BadValue, "%s is listed twice", t.Value)
 			ok = false
 		}
 	}

@@ -29,7 +29,7 @@ func (b *builder) place(root *Scope, c *Check, enter int, tests []located, conte
 		c.Stated.Tests = append(c.Stated.Tests, t.Test)
 		depth, rest, ok := within(t.Path, c.Path, enter)
 		if !ok {
-			b.bag.Add(t.at.Pos, diag.CondScope, "%s leads through a repeated field that the rule's path does not go through", t.at.Value)
+			b.bag.Add(t.at.Pos, diag.CondScope, "%s goes through a repeated field that is not in the path of the rule", t.at.Value)
 			return
 		}
 		t.Path = rest
@@ -106,7 +106,7 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 			return
 		}
 		if p.Message() == nil {
-			b.bag.Add(d.At.Pos, diag.WrongShape, "%s is %s, and a validate hook looks at a message", d.At.Value, p.Class())
+			b.bag.Add(d.At.Pos, diag.WrongShape, "%s is %s, but a validate hook checks a message", d.At.Value, p.Class())
 			return
 		}
 	}

@@ -186,7 +186,7 @@ func (x *Index) Message(name string) (*protogen.Message, error) {
 	if m, ok := x.messages[name]; ok {
 		return m, nil
 	}
-	return nil, cmp.Or(x.problems[name], fmt.Errorf("message %s was not asked for", name))
+	return nil, cmp.Or(x.problems[name], fmt.Errorf("message %s was not loaded", name))
 }
 
 // GoName is the name of the Go package with the given import path, where

@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 		"xdsforge.test.v1.Nothing": "there is no message xdsforge.test.v1.Nothing",
 		"acme.v1.Thing":            "no Go package is known for acme.v1.Thing",
 		"acme.v2.Thing":            "to add it: go get acme.test/v2",
-		"acme.v3.Thing":            "message acme.v3.Thing was not asked for",
+		"acme.v3.Thing":            "message acme.v3.Thing was not loaded",
 	} {
 		_, err := x.Message(name)
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -78,7 +78,7 @@ func probe(ctx context.Context, dir string, packages []string, files map[string]
 			err = readSet(set, files)
 		}
 		if err != nil {
-			failed[path] = fmt.Errorf("%w %s has a descriptor in its source, and it cannot be run: %w", ErrNoGoPackage, path, err)
+			failed[path] = fmt.Errorf("%w: the descriptor of %s cannot be read from its source, and a program that imports it fails: %w", ErrNoGoPackage, path, err)
 		}
 	}
 	return failed

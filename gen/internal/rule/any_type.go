@@ -4,6 +4,7 @@ import (
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 )
@@ -32,7 +33,7 @@ func (anyType) Reach() model.Reach { return model.ReachElement }
 
 func (r anyType) Wording() string {
 	if len(r.types) == 1 {
-		return "must be a " + r.types[0]
+		return "must be " + diag.Article(r.types[0])
 	}
 	return emit.OneOf(r.types)
 }

@@ -40,7 +40,7 @@ func buildLength(a *model.RuleArgs) (model.Rule, bool) {
 	at := a.Arg("min_len")
 	switch {
 	case at.Given() && r.min == 0:
-		a.Report(at, diag.BadValue, "min_len = 0 says nothing: no length is below that")
+		a.Report(at, diag.BadValue, "min_len = 0 has no effect")
 		return nil, false
 	case r.max >= 0 && r.min > r.max:
 		a.Report(at, diag.BadValue, "min_len = %d is above max_len = %d", r.min, r.max)

@@ -44,7 +44,7 @@ func buildSum(a *model.RuleArgs) (model.Rule, bool) {
 		}
 		r := sum{bounds: bounds{lo, hi}, of: sums[0]}
 		if a.Arg("default").Given() && !r.of.Wrapper() {
-			a.Report(a.Arg("default"), diag.RuleShape, "the absence of %s cannot be told from 0, so that its sum has no default", at.Value)
+			a.Report(a.Arg("default"), diag.RuleShape, "the message does not distinguish the absence of %s from 0, so its sum has no default", at.Value)
 			return nil, false
 		}
 		if r.absent, ok = a.Literal("default", model.Uint32); !ok {

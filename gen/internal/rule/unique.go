@@ -1,6 +1,7 @@
 package rule
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -20,6 +21,7 @@ func (kinds) Unique() model.RuleKind {
 		},
 		Examples: []model.RuleExample{
 			{Rule: "{at: parts, unique: [id, group]}", Wording: "must be unique by id, group"},
+			{Rule: "{at: parts, unique: [id]}", Wording: "must be unique by id"},
 			{Rule: "{at: parts.aliases, unique: true, across: resource}", Wording: "must be unique in the resource"},
 		},
 		GoFields: true,
@@ -48,7 +50,7 @@ func buildUnique(a *model.RuleArgs) (model.Rule, bool) {
 	if byKeys {
 		fits = a.Path.Message() != nil
 	}
-	if !a.Fits(fits && (a.Path.ToList() || r.across && a.Path.Many()), "repeated: a scalar, or a message where paths are given") {
+	if !a.Fits(fits && (a.Path.ToList() || r.across && a.Path.Many()), "repeated: a scalar, or a message if there are paths") {
 		return nil, false
 	}
 	ok := true
@@ -74,16 +76,24 @@ func (r unique) Reach() model.Reach {
 func (r unique) Wording() string {
 	keys := emit.PathTexts(r.keys)
 	for _, f := range r.fields {
-		keys = append(keys, f.Name)
+		keys = append(keys, cmp.Or(f.PathName(), f.Name))
 	}
 	text := "must be unique"
-	if len(keys) > 1 {
+	if len(keys) > 0 {
 		text += " by " + strings.Join(keys, ", ")
 	}
 	if r.across {
 		text += " in the resource"
 	}
 	return text
+}
+
+// inViolation is the rule for the text of a violation, whose path ends with a single key.
+func (r unique) inViolation() unique {
+	if len(r.keys)+len(r.fields) == 1 {
+		r.keys, r.fields = nil, nil
+	}
+	return r
 }
 
 // A uniqueKey is a value that identifies elements, alone or together with others.
@@ -108,7 +118,9 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 		taken[name] = true
 		keys[i] = uniqueKey{name, f.ScalarType(p), func(x jen.Code) jen.Code { return f.Scalar(f.Get(x, p), p) }, true}
 	}
-	code, check := set(f, keys, emit.RuleText(c))
+	violated := *c
+	violated.Rule = r.inViolation()
+	code, check := set(f, keys, emit.RuleText(&violated))
 	return f.When(conds, append(code, f.Each(m, c.Path, f.Here(), true, func(x jen.Code, at emit.Place) []jen.Code {
 		if len(r.keys) == 1 {
 			at = at.Below(r.keys[0])
@@ -119,7 +131,9 @@ func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) [
 
 // GoCode checks one slice, or the whole update.
 func (r unique) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
-	decls, check := set(f, r.goKeys(f, c), emit.GoRuleText(c))
+	violated := *c
+	violated.Rule = r.inViolation()
+	decls, check := set(f, r.goKeys(f, c), emit.GoRuleText(&violated))
 	last := len(c.Path.Steps) - 1
 	if r.across {
 		last = 0
@@ -127,7 +141,7 @@ func (r unique) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
 	return f.GoEach(jen.Id("u"), c.Path.Steps[:last], f.Here(), true, func(x *jen.Statement, at emit.Place) []jen.Code {
 		return append(decls, f.GoEach(x, c.Path.Steps[last:], at, true, func(x *jen.Statement, at emit.Place) []jen.Code {
 			if len(r.fields) == 1 {
-				at = at.Child(r.fields[0].Name)
+				at = at.Child(cmp.Or(r.fields[0].PathName(), r.fields[0].Name))
 			}
 			return check(x, at)
 		})...)

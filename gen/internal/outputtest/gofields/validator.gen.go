@@ -14,10 +14,10 @@ import (
 func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if u.Text == "none" {
-		v.Add(p.Field("Text"), u.Text, "must not be \"none\"")
+		v.Add(p.Field("text"), u.Text, "must not be \"none\"")
 	}
 	if u.Patience > time.Minute {
-		v.Add(p.Field("Patience"), u.Patience, "must be at most 1m0s")
+		v.Add(p.Field("timeout"), u.Patience, "must be at most 1m0s")
 	}
 	if len(u.Tags) < 2 {
 		v.Add(p.Field("Tags"), nil, "must have at least 2 elements")
@@ -31,29 +31,29 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		}
 	}
 	if u.Address == "" {
-		v.Add(p.Field("Address"), "", "must be set (X4)")
+		v.Add(p.Field("address"), "", "must be set (X4)")
 	}
 	var seen convert.Seen[netip.AddrPort]
 	for i, x := range u.Addresses {
-		q := p.Item("Addresses", i)
+		q := p.Item("addresses", i)
 		if seen.Before(x) {
 			v.Add(q, x, "must be unique")
 		}
 	}
 	if !dc.Name.IsXdstp() {
 		if u.Pointer == nil {
-			v.Add(p.Field("Pointer"), nil, "must be set when the resource's name is not xdstp")
+			v.Add(p.Field("part"), nil, "must be set when the resource's name is not xdstp")
 		}
 	}
 	if x := u.Pointer; x != nil {
 		if x.Size < 1 || x.Size > 9 {
-			v.Add(p.Field("Pointer.Size"), x.Size, "must be between 1 and 9")
+			v.Add(p.Field("part.size"), x.Size, "must be between 1 and 9")
 		}
 	}
 	if x := u.Pointer; x != nil {
 		var seen2 convert.Seen[string]
 		for j, y := range x.Labels {
-			q := p.Item("Pointer.Labels", j)
+			q := p.Item("part.aliases", j)
 			if seen2.Before(y) {
 				v.Add(q, y, "must be unique")
 			}
@@ -66,32 +66,32 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	var seen3 convert.Seen[key]
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		if seen3.Before(key{x.ID, x.Group}) {
-			v.Add(q, nil, "must be unique by ID, Group")
+			v.Add(q, nil, "must be unique by ID, group")
 		}
 	}
 	var seen4 convert.Seen[uint32]
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		if seen4.Before(x.Size) {
-			v.Add(q.Field("Size"), x.Size, "must be unique")
+			v.Add(q.Field("size"), x.Size, "must be unique")
 		}
 	}
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		if x.ID.ID == "" {
-			v.Add(q.Field("ID.ID"), "", "must be set")
+			v.Add(q.Field("id"), "", "must be set")
 		}
 	}
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		var seen5 convert.Seen[string]
 		for j, y := range x.Labels {
-			r := q.Item("Labels", j)
+			r := q.Item("aliases", j)
 			if seen5.Before(y) {
 				v.Add(r, y, "must be unique")
 			}
@@ -100,9 +100,9 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	var seen6 convert.Seen[string]
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		for j, y := range x.Labels {
-			r := q.Item("Labels", j)
+			r := q.Item("aliases", j)
 			if seen6.Before(y) {
 				v.Add(r, y, "must be unique in the resource")
 			}
@@ -110,9 +110,9 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	}
 	for i := range u.Parts {
 		x := &u.Parts[i]
-		q := p.Item("Parts", i)
+		q := p.Item("parts", i)
 		if x.Size != 1 && x.Size != 2 && x.Size != 3 {
-			v.Add(q.Field("Size"), x.Size, "must be one of 1, 2, 3")
+			v.Add(q.Field("size"), x.Size, "must be one of 1, 2, 3")
 		}
 	}
 	if u.Choice == nil {
@@ -120,10 +120,10 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	}
 	if x, ok := u.Choice.(Word); ok {
 		if len(x.Value) > 4 {
-			v.Add(p.Field("Choice.Word.Value"), x.Value, "must have at most 4 bytes")
+			v.Add(p.Field("word"), x.Value, "must have at most 4 bytes")
 		}
 	}
 	if !u.Flag {
-		v.Add(p.Field("Flag"), nil, "must be set")
+		v.Add(p.Field("flag"), nil, "must be set")
 	}
 }

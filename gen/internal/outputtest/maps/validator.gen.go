@@ -27,22 +27,22 @@ func validatePart(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 func validateUpdate(u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if len(u.Kept) > 2 {
-		v.Add(p.Field("Kept"), nil, "must have at most 2 elements")
+		v.Add(p.Field("boxes"), nil, "must have at most 2 elements")
 	}
 	for key, x := range convert.Sorted(u.Parts) {
-		q := p.Field(convert.Entry("Parts", key))
+		q := p.Field(convert.Entry("parts", key))
 		if x.Size > 9 {
-			v.Add(q.Field("Size"), x.Size, "must be at most 9")
+			v.Add(q.Field("size"), x.Size, "must be at most 9")
 		}
 	}
 	var seen convert.Seen[string]
 	for key, x := range convert.Sorted(u.Parts) {
-		q := p.Field(convert.Entry("Parts", key))
+		q := p.Field(convert.Entry("parts", key))
 		for j := range x.Parts {
 			y := &x.Parts[j]
-			r := q.Item("Parts", j)
+			r := q.Item("parts", j)
 			if seen.Before(y.ID) {
-				v.Add(r.Field("ID"), y.ID, "must be unique in the resource")
+				v.Add(r.Field("id"), y.ID, "must be unique in the resource")
 			}
 		}
 	}
@@ -52,17 +52,17 @@ func validateUpdate(u *Update, v *resource.Violations) {
 	}
 	var seen2 convert.Seen[key]
 	for key2, x := range convert.Sorted(u.Parts) {
-		q := p.Field(convert.Entry("Parts", key2))
+		q := p.Field(convert.Entry("parts", key2))
 		for j := range x.Parts {
 			y := &x.Parts[j]
-			r := q.Item("Parts", j)
+			r := q.Item("parts", j)
 			if seen2.Before(key{y.ID, y.Size}) {
-				v.Add(r, nil, "must be unique by ID, Size in the resource")
+				v.Add(r, nil, "must be unique by id, size in the resource")
 			}
 		}
 	}
 	for key4, x := range convert.Sorted(u.Parts) {
-		q := p.Field(convert.Entry("Parts", key4))
+		q := p.Field(convert.Entry("parts", key4))
 		type key3 struct {
 			ID   string
 			Size uint32
@@ -70,16 +70,16 @@ func validateUpdate(u *Update, v *resource.Violations) {
 		var seen3 convert.Seen[key3]
 		for j := range x.Parts {
 			y := &x.Parts[j]
-			r := q.Item("Parts", j)
+			r := q.Item("parts", j)
 			if seen3.Before(key3{y.ID, y.Size}) {
-				v.Add(r, nil, "must be unique by ID, Size")
+				v.Add(r, nil, "must be unique by id, size")
 			}
 		}
 	}
 	if u.Value == nil {
-		v.Add(p.Field("Value"), nil, "must be set")
+		v.Add(p.Field("value"), nil, "must be set")
 	}
 	if len(u.List) > 3 {
-		v.Add(p.Field("List"), nil, "must have at most 3 elements")
+		v.Add(p.Field("list"), nil, "must have at most 3 elements")
 	}
 }

@@ -44,6 +44,6 @@ func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 func validateUpdate(u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if !strings.HasPrefix(u.Text, "x") {
-		v.Add(p.Field("Text"), u.Text, "must start with \"x\"")
+		v.Add(p.Field("text"), u.Text, "must start with \"x\"")
 	}
 }

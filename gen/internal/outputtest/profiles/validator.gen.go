@@ -45,10 +45,10 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	if dc.Types.Profile() == resource.GRPC {
 		for i := range u.Parts {
 			x := &u.Parts[i]
-			q := p.Item("Parts", i)
+			q := p.Item("parts", i)
 			var seen convert.Seen[string]
 			for j, y := range x.Labels {
-				r := q.Item("Labels", j)
+				r := q.Item("aliases", j)
 				if seen.Before(y) {
 					v.Add(r, y, "must be unique")
 				}

@@ -8,6 +8,6 @@ import "github.com/xdsforge/xdsforge/framework/resource"
 func validateUpdate(u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if u.small > 9 {
-		v.Add(p.Field("Small"), u.small, "must be at most 9")
+		v.Add(p.Field("small"), u.small, "must be at most 9")
 	}
 }
