@@ -107,7 +107,7 @@ func (g *generation) route(r *routes) {
 // drain waits until the calls in flight end, at most for the grace period. A negative grace period sets no limit.
 // Clients are told to send no more calls as soon as the handshakes have ended, for which there is a limit.
 func (g *generation) drain(grace time.Duration) {
-	servers := g.close()
+	servers := g.refuse()
 	select {
 	case <-g.handshakes.seal():
 	case <-g.stopped:
@@ -122,15 +122,15 @@ func (g *generation) drain(grace time.Duration) {
 
 // stop ends everything at once. It may be called more than once, and during drain.
 func (g *generation) stop() {
-	servers := g.close()
+	servers := g.refuse()
 	g.stopping()
 	g.handshakes.seal()
 	g.handshakes.closeAll()
 	each(servers, (*grpc.Server).Stop)
 }
 
-// close makes take refuse connections, and returns the existing servers.
-func (g *generation) close() []*chainServer {
+// refuse makes take refuse connections, and returns the existing servers.
+func (g *generation) refuse() []*chainServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true

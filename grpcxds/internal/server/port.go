@@ -198,8 +198,8 @@ func (p *Port) drain(g *generation, grace time.Duration) {
 	})
 }
 
-// close stops accepting. p.mu is held.
-func (p *Port) close() {
+// stopAccepting closes the socket. p.mu is held.
+func (p *Port) stopAccepting() {
 	if p.closed {
 		return
 	}
@@ -211,7 +211,7 @@ func (p *Port) close() {
 // GracefulStop stops accepting, and returns when all calls in flight have ended. Serve returns nil.
 func (p *Port) GracefulStop() {
 	p.mu.Lock()
-	p.close()
+	p.stopAccepting()
 	p.drain(p.current.Swap(nil), -1)
 	p.mu.Unlock()
 	p.draining.Wait()
@@ -220,7 +220,7 @@ func (p *Port) GracefulStop() {
 // Stop ends everything at once, and lets a running GracefulStop return. Serve returns nil.
 func (p *Port) Stop() {
 	p.mu.Lock()
-	p.close()
+	p.stopAccepting()
 	p.current.Store(nil)
 	all := make([]*generation, 0, len(p.generations))
 	for g := range p.generations {

@@ -139,8 +139,8 @@ func (l *loadReport) keep(used map[endpoint.LocalityID]bool) {
 	}
 }
 
-// close stops counting, except for calls in flight.
-func (l *loadReport) close() {
+// end stops counting, except for calls in flight.
+func (l *loadReport) end() {
 	if l.cluster != nil {
 		l.keep(nil)
 		l.cluster.Release()

@@ -114,7 +114,7 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	if !old.matches(next) {
 		next.open(c.env.State.Loads, c.env.State.Logger)
 		c.load = next
-		defer old.close()
+		defer old.end()
 	}
 
 	d := newDialer(c.tls, u.HTTPProxy)
@@ -174,7 +174,7 @@ func (c *leafCluster) Close() {
 	c.batch.Close()
 	c.interval.Stop()
 	c.priorities.Close()
-	c.load.close()
+	c.load.end()
 	if c.breaker != nil {
 		c.breaker.Release()
 	}

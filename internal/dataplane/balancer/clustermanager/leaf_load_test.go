@@ -83,7 +83,7 @@ func TestLoadIsOpenedOnlyWithAServer(t *testing.T) {
 		if (l.cluster != nil) != tt.opened || (l.locality(id) != nil) != tt.opened || (log.Len() > 0) != tt.logged {
 			t.Errorf("%s: counted %v, in a locality %v, logged %q", what, l.cluster != nil, l.locality(id) != nil, &log)
 		}
-		l.close()
+		l.end()
 	}
 	l := &loadReport{server: serverAt(t, "a")}
 	l.open(nil, logger)
@@ -108,7 +108,7 @@ func TestLoadOfLocalities(t *testing.T) {
 	}
 	first.CallStarted() // a call in flight ends in the locality in which it began
 	first.CallFinished(nil, nil)
-	l.close()
+	l.end()
 	var regions []string
 	for _, s := range store.Cut(load.Scope{All: true}, time.Now()).Stats {
 		for _, u := range s.GetUpstreamLocalityStats() {

@@ -184,7 +184,7 @@ func (m *manager) update() {
 	for name, e := range m.children {
 		if !targets[name] {
 			delete(m.children, name)
-			e.close()
+			e.end()
 		}
 	}
 	m.err = nil
@@ -252,7 +252,7 @@ func (m *manager) ExitIdle() {
 func (m *manager) Close() {
 	m.env.Loop.Close(func() {
 		for _, e := range m.children {
-			e.close()
+			e.end()
 		}
 		if m.unsubscribe != nil {
 			m.unsubscribe()

@@ -43,7 +43,7 @@ func (e *entry) set(s balancer.State) {
 	e.slot.set(s.Picker)
 }
 
-func (e *entry) close() {
+func (e *entry) end() {
 	if e.child != nil {
 		e.child.Close()
 	}

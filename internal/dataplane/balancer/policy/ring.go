@@ -160,7 +160,7 @@ func (c *connector) request() {
 func (p *ringPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	hash, ok := p.hash(info)
 	if !ok {
-		return p.any(info)
+		return p.pickWithoutHash(info)
 	}
 	first := p.ring.find(hash)
 	if p.hopeless {
@@ -182,9 +182,9 @@ func (p *ringPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	return p.endpoints[p.ring[first].at].picker.Pick(info)
 }
 
-// any picks for a call without a hash. It returns the first ready endpoint after a random point on
+// pickWithoutHash picks for a call without a hash. It returns the first ready endpoint after a random point on
 // the ring. If no endpoint is connecting, it connects the first idle one on the way (A76).
-func (p *ringPicker) any(info balancer.PickInfo) (balancer.PickResult, error) {
+func (p *ringPicker) pickWithoutHash(info balancer.PickInfo) (balancer.PickResult, error) {
 	first := p.ring.find(rand.Uint64())
 	connecting := p.connecting
 	for i := range p.ring {

@@ -72,7 +72,7 @@ func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
 		spots = append(spots, spot{key: ringKey(&e), weight: e.Share})
 	}
 	for _, m := range last {
-		m.close()
+		m.disconnect()
 	}
 	p.ring = newRing(spots, c.MinSize, c.MaxSize)
 }
@@ -161,12 +161,12 @@ func (p *ringHash) ExitIdle() {
 func (p *ringHash) Close() {
 	p.batch.Close()
 	for _, m := range p.members {
-		m.close()
+		m.disconnect()
 	}
 	p.members = nil
 }
 
-func (m *member) close() {
+func (m *member) disconnect() {
 	if m.policy != nil {
 		m.policy.Close()
 	}
