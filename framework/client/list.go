@@ -94,6 +94,9 @@ func (l *list) entry(t *resource.Descriptor, dc *resource.DecodeContext, b []byt
 		if err == nil {
 			err = n.CheckType(t.Name)
 		}
+		if _, twice := l.inlined[n]; err == nil && twice {
+			err = twoEntries(n)
+		}
 		if err == nil {
 			l.located[n] = struct{}{}
 		}
@@ -134,8 +137,9 @@ func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xds
 	if !sameAuthority(inner.Name, l.Name()) {
 		return fmt.Errorf("name = %q; must have the authority %q of the collection", clip(inner.Name.String()), l.Name().Authority())
 	}
-	if _, twice := l.inlined[inner.Name]; twice {
-		return fmt.Errorf("%q is there twice", inner.Name)
+	_, twice := l.inlined[inner.Name]
+	if _, elsewhere := l.located[inner.Name]; twice || elsewhere {
+		return twoEntries(inner.Name)
 	}
 	if inner.Version = dc.Version; e.GetVersion() != "" {
 		inner.Version = e.GetVersion()
@@ -147,6 +151,10 @@ func (l *list) inline(t *resource.Descriptor, dc *resource.DecodeContext, e *xds
 	l.inlined[inner.Name] = u
 	return nil
 }
+
+// twoEntries is the error of two entries for one name, of which one or both are inlined: it is unclear
+// which of them applies.
+func twoEntries(n xdstp.Name) error { return fmt.Errorf("%q is there twice", clip(n.String())) }
 
 // sameAuthority reports whether both names belong to one authority of the bootstrap. Only
 // its servers may send the resource (gRFC A47).

@@ -2,9 +2,11 @@ package client
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -78,6 +80,42 @@ func TestEntriesOfAList(t *testing.T) {
 		want := cmp.Or(version, "of the list")
 		if u, ok := l.inlined[old(t, "xdstp://a/test.Thing/all/"+name)].(*plainUpdate); !ok || u.Version() != want {
 			t.Errorf("the inline entry %s is %v, want version %q", name, u, want)
+		}
+	}
+}
+
+// TestTwoEntriesOfOneName expects a list to be invalid if it has an inline entry and another entry of
+// the same name. Two equal locators do no harm.
+func TestTwoEntriesOfOneName(t *testing.T) {
+	c, typ := resting(t)
+	typ.Collection = "test.Things"
+	typ.PeekName = func(b []byte) (string, error) { return string(b), nil }
+	typ.Decode = func(dc *resource.DecodeContext, body []byte) (resource.Update, error) {
+		return &plainUpdate{dc.Meta(body)}, nil
+	}
+	entries := map[string]*xdscorev3.CollectionEntry{
+		"locator": {ResourceSpecifier: &xdscorev3.CollectionEntry_Locator{Locator: &xdscorev3.ResourceLocator{
+			Scheme: xdscorev3.ResourceLocator_XDSTP, Authority: "a", ResourceType: "test.Thing", Id: "x",
+		}}},
+		"inline": {ResourceSpecifier: &xdscorev3.CollectionEntry_InlineEntry_{InlineEntry: &xdscorev3.CollectionEntry_InlineEntry{
+			Resource: &anypb.Any{TypeUrl: "type.googleapis.com/test.Thing", Value: []byte("xdstp://a/test.Thing/x")},
+		}}},
+	}
+	for _, tt := range []struct {
+		first, second string
+		ok            bool
+	}{{"inline", "inline", false}, {"inline", "locator", false}, {"locator", "inline", false}, {"locator", "locator", true}} {
+		var body []byte
+		for _, kind := range []string{tt.first, tt.second} {
+			raw, err := proto.Marshal(entries[kind])
+			if err != nil {
+				t.Fatal(err)
+			}
+			body = protowire.AppendBytes(protowire.AppendTag(body, listEntries, protowire.BytesType), raw)
+		}
+		dc := &resource.DecodeContext{Name: old(t, "xdstp://a/test.Things/all"), Bootstrap: c.config, Types: c.decoded}
+		if _, err := decodeList(typ, dc, body, 2); (err == nil) != tt.ok || !tt.ok && !strings.Contains(err.Error(), "entries[1]; \"xdstp://a/test.Thing/x\" is there twice") {
+			t.Errorf("an entry of kind %s after one of kind %s: %v", tt.second, tt.first, err)
 		}
 	}
 }

@@ -108,11 +108,14 @@ func (w *modelWorld) badList(l *modelList) (modelEntries, []byte) {
 	_, body := w.goodList(l)
 	w.values++
 	typ, value := l.key.typ, strconv.Itoa(w.values)
+	k := modelKey{typ, l.key.authority, xdstpName(l.key.authority, typ.Name, "y")}
+	body = appendEntry(body, locator(k, typ.Name))
 	bad := []*xdscorev3.CollectionEntry{
 		inlined("y", typ.URL(), "|bad"+value),
 		inlined("y", "type.googleapis.com/model.Other", "|v"+value),
 		inlined("y", typ.URL(), xdstpName("other.example", typ.Name, "a")+"|v"+value),
 		locator(l.key, typ.Collection),
+		inlined("", typ.URL(), k.name+"|v"+value), // of a name that is located, too
 		{},
 	}
 	return modelEntries{kind: isInvalid}, appendEntry(body, bad[w.rng.IntN(len(bad))])
