@@ -13,8 +13,8 @@ import (
 // client. [Env.Clients] and [Client.Status] return one.
 type ClientStatus struct{ scope *environment.Scope }
 
-// Scope returns the key of the client (gRFC A71): the target of gRPC channels, "#server" for gRPC
-// servers, and the name that the program gave its own client, which may be empty.
+// Scope returns the key of the client (gRFC A71). It is the target of gRPC channels, "#server" for
+// gRPC servers, or the name that the program gave its own client, which may be empty.
 func (c ClientStatus) Scope() string {
 	if c.scope == nil {
 		return ""

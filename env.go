@@ -154,8 +154,9 @@ func (e *Env) Types() *resource.Set {
 	return nil
 }
 
-// Snapshots describes the clients of the environment, ordered by their scopes: those of
-// NewClient and NewNamedClient, one for all gRPC servers, and one for each target of gRPC channels (gRFC A71).
+// Snapshots describes the clients of the environment, ordered by their scopes. They are those of
+// NewClient and NewNamedClient, one for all gRPC servers, and one for each target of gRPC channels
+// (gRFC A71).
 func (e *Env) Snapshots(ctx context.Context) ([]status.Snapshot, error) {
 	core := environment.Of(e)
 	if core == nil {

@@ -76,7 +76,7 @@ func TestTheSameAgain(t *testing.T) {
 	b.failed(resource.ErrRemoved)
 	send("", anyOf(t, cluster("a", "2")), b1)
 	b.value("1")
-	send("", a1, b1) // what was there before
+	send("", a1, b1) // the previous content
 	a.value("1")
 	send(`1 of 3 resources rejected: Cluster "a": it is listed twice`, a1, anyOf(t, cluster("a", "2")), b1) // of which both were there
 	a.failed(resource.ErrInvalid)

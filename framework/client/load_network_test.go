@@ -101,7 +101,7 @@ func (s *lossyStream) Send(msg []byte) error {
 	return s.Stream.Send(msg)
 }
 
-// What becomes of a report.
+// The fates of a report.
 const (
 	refused = iota
 	lost
