@@ -25,9 +25,9 @@ type replay struct {
 	finish func(error) // runs once
 	limit  int
 
-	settling sync.Mutex // held while waiting for the header
-	again    sync.Mutex // held to retry or commit; locked after settling
-	tries    *tries     // guarded by again
+	headerWait sync.Mutex // held while waiting for the header
+	again      sync.Mutex // held to retry or commit; locked after headerWait
+	tries      *tries     // guarded by again
 
 	mu        sync.Mutex // guards the fields below; locked last
 	stream    grpc.ClientStream
@@ -130,8 +130,8 @@ func (r *replay) settle() (grpc.ClientStream, error) {
 	if s, committed, err := r.now(); committed {
 		return s, err
 	}
-	r.settling.Lock()
-	defer r.settling.Unlock()
+	r.headerWait.Lock()
+	defer r.headerWait.Unlock()
 	for {
 		s, committed, err := r.now()
 		if committed {

@@ -13,15 +13,15 @@ import (
 // A mode tracks whether a server serves at an address. next decides whether to report a state. The zero value has no
 // state yet.
 type mode struct {
-	heard bool
+	known bool
 	err   error // the reason not to serve; nil: the server serves
 }
 
 // next takes the newest state. It returns true for the first state, another mode, or another reason.
-func (m *mode) next(err error) (news bool) {
-	news = !m.heard || (m.err == nil) != (err == nil) || err != nil && m.err.Error() != err.Error()
-	m.heard, m.err = true, err
-	return news
+func (m *mode) next(err error) (changed bool) {
+	changed = !m.known || (m.err == nil) != (err == nil) || err != nil && m.err.Error() != err.Error()
+	m.known, m.err = true, err
+	return changed
 }
 
 var errOfClient = errors.New("it is a listener of clients, with an api_listener and no filter chains")

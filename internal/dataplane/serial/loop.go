@@ -12,20 +12,20 @@ import (
 
 // A Loop is such a goroutine. Its methods are safe for concurrent use, unless they say otherwise.
 type Loop struct {
-	settled func()
+	publish func()
 	done    chan struct{}
 
 	mu     sync.Mutex
-	wake   sync.Cond
+	queued sync.Cond
 	queue  []func()
 	closed bool
 }
 
-// New starts a loop. The loop calls settled after it has run all posted functions, before it waits
+// New starts a loop. The loop calls publish after it has run all posted functions, before it waits
 // for more. The tree therefore reports the changes of several functions once.
-func New(settled func()) *Loop {
-	l := &Loop{settled: settled, done: make(chan struct{})}
-	l.wake.L = &l.mu
+func New(publish func()) *Loop {
+	l := &Loop{publish: publish, done: make(chan struct{})}
+	l.queued.L = &l.mu
 	go l.run()
 	return l
 }
@@ -39,15 +39,15 @@ func (l *Loop) Post(f func()) {
 		return
 	}
 	l.queue = append(l.queue, f)
-	l.wake.Signal()
+	l.queued.Signal()
 }
 
-// Do posts f and waits until f and settled have run. It must not be called on the loop.
+// Do posts f and waits until f and publish have run. It must not be called on the loop.
 func (l *Loop) Do(f func()) {
 	finished := make(chan struct{})
 	l.Post(func() {
 		f()
-		l.settled()
+		l.publish()
 		close(finished)
 	})
 	select {
@@ -62,7 +62,7 @@ func (l *Loop) Close(f func()) {
 	l.mu.Lock()
 	l.queue = append(l.queue, f)
 	l.closed = true
-	l.wake.Signal()
+	l.queued.Signal()
 	l.mu.Unlock()
 	<-l.done
 }
@@ -77,7 +77,7 @@ func (l *Loop) run() {
 		if last {
 			return
 		}
-		l.settled()
+		l.publish()
 	}
 }
 
@@ -86,7 +86,7 @@ func (l *Loop) take() (batch []func(), last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for len(l.queue) == 0 {
-		l.wake.Wait()
+		l.queued.Wait()
 	}
 	batch, l.queue = l.queue, nil
 	return batch, l.closed
