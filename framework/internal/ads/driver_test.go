@@ -288,7 +288,8 @@ func (r *rig) wait(text string) {
 func (r *rig) turn() {
 	r.t.Helper()
 	for range 10_000 {
-		if r.handle(func() { r.m.Tick(r.now) }); r.stalled || len(r.pending) == 0 {
+		r.handle(func() { r.m.Tick(r.now) })
+		if r.stalled || len(r.pending) == 0 {
 			return
 		}
 		r.deliver()

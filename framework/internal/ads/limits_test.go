@@ -169,7 +169,8 @@ func TestLargeMapsAreReplaced(t *testing.T) {
 		for i, name := range names {
 			m[name] = struct{}{}
 			s.add(name)
-			if o.forget(name); i < n-1 && o.most != n {
+			o.forget(name)
+			if i < n-1 && o.most != n {
 				t.Fatalf("%d names: the overtaken names are replaced before they are empty", n)
 			}
 		}
@@ -180,7 +181,8 @@ func TestLargeMapsAreReplaced(t *testing.T) {
 			t.Errorf("%d names: the overtaken names are replaced: %v, want %v", n, !replaced, replaced)
 		}
 		for i, name := range names {
-			if s.remove(name); i < n-1 && s.names == nil {
+			s.remove(name)
+			if i < n-1 && s.names == nil {
 				t.Fatalf("%d names: the list is replaced before it is empty", n)
 			}
 		}

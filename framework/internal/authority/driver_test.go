@@ -54,7 +54,7 @@ func TestScripts(t *testing.T) {
 			r.pos = d.Pos + ": "
 			r.output.Reset()
 			r.event(event{d.Cmd, d.CmdArgs})
-			for _, line := range strings.Split(d.Input, "\n") {
+			for line := range strings.SplitSeq(d.Input, "\n") {
 				r.event(r.parse(line))
 			}
 			return r.output.String()
@@ -335,9 +335,9 @@ func (r *rig) handle(report func()) {
 	r.t.Helper()
 	report()
 	ready := r.m.Ready()
-	for start, end := 0, 0; start < len(ready.Changes); start = end {
-		first := ready.Changes[start]
-		for end = start; end < len(ready.Changes) && ready.Changes[end].Server == first.Server && ready.Changes[end].Op == first.Op; {
+	for start := 0; start < len(ready.Changes); {
+		first, end := ready.Changes[start], start
+		for end < len(ready.Changes) && ready.Changes[end].Server == first.Server && ready.Changes[end].Op == first.Op {
 			end++
 		}
 		var lines []string
@@ -349,6 +349,7 @@ func (r *rig) handle(report func()) {
 			lines = append(lines, line)
 		}
 		r.printSorted(lines)
+		start = end
 	}
 	r.printResources("unused", ready.Unused)
 	r.printResources("unanswered", ready.Unanswered)

@@ -119,7 +119,8 @@ func TestErrorsOfMembersAreClipped(t *testing.T) {
 		if !strings.Contains(out, "notify watched: invalid: "+text+"\n") {
 			t.Errorf("text of %d bytes: the error of the watched resource is clipped", c.length)
 		}
-		if r.run("cancel endpoint watched"); len(r.entry("watched").Err.Error()) > 2*maxMemberError {
+		r.run("cancel endpoint watched")
+		if len(r.entry("watched").Err.Error()) > 2*maxMemberError {
 			t.Errorf("text of %d bytes: the error is not clipped when nobody watches the name any more", c.length)
 		}
 	}

@@ -75,8 +75,8 @@ func (r *rig) errorText(err error) string {
 	if !errors.As(err, &e) {
 		r.t.Fatalf("%serror %v is no resource.Error", r.pos, err)
 	}
-	switch e.Kind { //nolint:errorlint // the kind itself
-	case resource.ErrNotFound:
+	switch e.Kind {
+	case resource.ErrNotFound: //nolint:errorlint // the kind itself
 		return "does not exist"
 	case resource.ErrRemoved:
 		return "removed"

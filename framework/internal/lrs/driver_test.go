@@ -42,7 +42,7 @@ func TestScripts(t *testing.T) {
 			}
 			r.output.Reset()
 			r.event(d.Cmd, d.CmdArgs)
-			for _, line := range strings.Split(d.Input, "\n") {
+			for line := range strings.SplitSeq(d.Input, "\n") {
 				verb, args, err := datadriven.ParseLine(line)
 				if err != nil {
 					t.Fatalf("%s: %v", d.Pos, err)
