@@ -19,7 +19,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 	l.server.note(func() { l.server.conns++ })
 	l.server.held.RLock()   // waits while connections are held
-	l.server.held.RUnlock() //nolint:gocritic // it only waits
+	l.server.held.RUnlock() //nolint:gocritic,staticcheck // it only waits
 	return c, nil
 }
 
