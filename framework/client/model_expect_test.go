@@ -227,6 +227,7 @@ func (m *model) lapse(s *modelServer, now time.Time) {
 		case m.server(k) != s || !b.dying(now):
 		case now.After(b.expires.Add(slowness)):
 			b.value, b.kind, b.expires, b.refused = "", isRemoved, time.Time{}, false
+			b.vague = b.vague || m.delta && s.deaf && !s.subscribed[k]
 		case !m.back.IsZero():
 			b.vague = true
 		}
