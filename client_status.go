@@ -3,6 +3,7 @@ package xdsforge
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -37,6 +38,24 @@ func (c ClientStatus) Summary(ctx context.Context) (status.Snapshot, error) {
 		return status.Snapshot{}, errZeroClient
 	}
 	return wrapped(c.scope.Summary(ctx))
+}
+
+// Events returns the last [status.MaxEvents] events of the client, the oldest first. It works after the
+// end of the client, too.
+func (c ClientStatus) Events() []status.Event {
+	if c.scope == nil {
+		return nil
+	}
+	return c.scope.Events()
+}
+
+// FollowEvents yields the recorded events and then each further one, until ctx is done or the client
+// is closed. If a slow reader misses events, their numbers have a gap.
+func (c ClientStatus) FollowEvents(ctx context.Context) iter.Seq[status.Event] {
+	if c.scope == nil {
+		return func(func(status.Event) bool) {}
+	}
+	return c.scope.FollowEvents(ctx)
 }
 
 // wrapped adds the name of the package to an error.

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -200,6 +201,12 @@ func TestZeroEnv(t *testing.T) {
 		t.Errorf("NewNamedClient: %v", err)
 	}
 	var c xdsforge.Client
+	for ev := range c.Status().FollowEvents(t.Context()) {
+		t.Errorf("event of a zero Client: %v", ev)
+	}
+	if events := c.Status().Events(); events != nil {
+		t.Errorf("events of a zero Client: %v", events)
+	}
 	if _, err := c.Status().Summary(t.Context()); !errors.Is(err, xdsforge.ErrClosed) || c.Status().Scope() != "" {
 		t.Errorf("Summary of a zero Client: %v", err)
 	}
@@ -261,6 +268,17 @@ func TestClientsOfAnEnv(t *testing.T) {
 		t.Errorf("clients = %q; want both", got)
 	}
 	list := e.Clients()
+	stop, err := cluster.Subscribe(named, "a", func(cluster.Event) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	for ev := range list[0].FollowEvents(t.Context()) { // no server can be reached
+		if events := list[0].Events(); ev.Kind != status.EventLost || len(events) != 1 || len(list[1].Events()) != 0 || len(named.Status().Events()) != 1 {
+			t.Errorf("event = %v of %v, want a loss for this client", ev, events)
+		}
+		break
+	}
 	_ = named.Close()
 	if got := scopes(); !slices.Equal(got, []string{"program"}) {
 		t.Errorf("clients = %q after Close of one; want the other", got)

@@ -44,6 +44,7 @@ type Client struct {
 	authorities map[string]*authorityScope
 
 	loop      *loop
+	history   history
 	callbacks callbackPool
 	loads     loads
 	scratches sync.Pool // of *scratch
@@ -71,6 +72,7 @@ type authorityScope struct {
 	name     string
 	machine  *authority.Machine
 	sessions []*session
+	active   int // the position of the server in use, plus one; 0: none. Loop only
 }
 
 // New returns a client. It connects to no server until a resource is watched. The caller must close

@@ -33,7 +33,10 @@ type decoded struct {
 	fresh    []fresh // the resources behind results
 	// unchanged are the resources whose bytes are those of an earlier response.
 	unchanged []authority.Unchanged
-	partial   bool // resources missing from results may exist nevertheless
+	// total is the number of resources. Of these, valid ones are new; invalid ones include those
+	// without a name. removed is the number of removals, which are not in total.
+	total, valid, invalid, removed int
+	partial                        bool // resources missing from results may exist nevertheless
 	// left is the number of resources that were not decoded because nobody watched them, at a
 	// generation of the watches. The reader does not decode more of them after last.
 	left       int

@@ -169,9 +169,13 @@ func (l *loop) authority(a *authorityScope) {
 	for _, u := range r.Unused {
 		a.sessions[u.Server].evict(u)
 	}
-	for _, u := range r.Unanswered {
-		a.sessions[u.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", u.Type.Name, "name", u.Name.String())
+	for _, u := range r.TimedOut {
+		if isCollection(u.Name) || u.Name.IsCollection() {
+			a.sessions[u.Server].log(slog.LevelWarn, "the control plane does not answer the subscription to a collection", "type", u.Type.Name, "name", u.Name.String())
+		}
 	}
+	a.timedOut(r.TimedOut)
+	a.switched(a.machine.Active())
 	for i := range r.Notices {
 		l.changed = true
 		r.Notices[i].Deliver()

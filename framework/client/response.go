@@ -55,6 +55,7 @@ func (s *stream) more(w *scratch, t *resource.Descriptor) (d decoded, ok bool) {
 	d.generation, d.left = generation, len(w.left)
 	ok = s.absences(w, t)
 	d.results, d.fresh, d.unchanged = w.results, w.fresh, w.unchanged
+	d.count()
 	return d, ok
 }
 
@@ -87,6 +88,7 @@ func (ses *session) conclude(w *scratch, t *resource.Descriptor) decoded {
 	if len(w.unchanged) > 0 {
 		ses.again(w, w.cache, t, &rejected)
 	}
+	d.total, d.invalid = resp.Len(), rejected.count
 	if d.reject = rejected.String(); d.reject != "" {
 		d.digest, d.bad, d.rejected = digest(ses.client.seed, resp), rejected.bad, rejected.names
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
@@ -22,6 +23,12 @@ type session struct {
 	stream *stream
 	err    error // the reason of the last failed attempt or of the last stream's end
 	errAt  time.Time
+	up     bool // the stream is open
+	// failing means that the server is not connected by gRFC A78: an attempt failed, and no response
+	// has arrived since. failures counts how often that began.
+	failing  bool
+	failures uint64
+	traffic  []traffic // of each type with a response
 
 	nackLogs []*nackLog // one for each type with a rejected response
 }
@@ -36,7 +43,9 @@ type user struct {
 // pool when it is first needed.
 func (ses *session) open(l *loop) {
 	if ses.stream != nil {
-		ses.log(slog.LevelInfo, "stream ended: the control plane does not answer the delta protocol")
+		ses.log(slog.LevelInfo, "stream ended: "+errNoDelta.Error())
+		ses.event(status.Event{Kind: status.EventLost, Err: errNoDelta})
+		ses.up = false
 		ses.stream.cancel()
 	}
 	s := &stream{
@@ -70,7 +79,10 @@ func (ses *session) send(e *ads.Request, now time.Time) {
 		ses.counts.rejected.Add(1)
 		ses.rejected(e, now)
 	}
-	ses.counts.repeated.Add(uint64(e.Repeated)) //nolint:gosec // not negative
+	if e.Repeated > 0 {
+		ses.counts.repeated.Add(uint64(e.Repeated))
+		ses.event(status.Event{Kind: status.EventAskedAgain, Type: e.Type.Name, Resources: e.Repeated})
+	}
 	if e.Delta {
 		req := envelope.DeltaRequest{
 			Node: node, TypeURL: e.Type.URL(), Subscribe: e.Subscribe, Unsubscribe: e.Unsubscribe,
@@ -113,15 +125,19 @@ func (ses *session) names(e *ads.Request) []byte {
 // true, the pool does not keep the connection for later.
 func (ses *session) idle(released bool, now time.Time) {
 	if ses.stream != nil {
-		why := "nothing is watched"
+		why := errUnwatched
 		if released {
-			why = "a better server has taken over"
+			why = errSuperseded
 		}
-		ses.log(slog.LevelInfo, "stream ended: "+why)
+		ses.log(slog.LevelInfo, "stream ended: "+why.Error())
+		if ses.up {
+			ses.event(status.Event{Kind: status.EventClosed, Err: why})
+		}
 		ses.stream.cancel()
 		ses.stream = nil
 		clear(ses.encoded)
 	}
+	ses.up, ses.failing = false, false
 	ses.disconnect(!released)
 	if attributes := ses.outage.over(now); attributes != nil {
 		ses.log(slog.LevelInfo, "control plane no longer needed while unreachable", attributes...)
@@ -134,6 +150,9 @@ func (ses *session) idle(released bool, now time.Time) {
 func (ses *session) ended(s *stream, err error, now time.Time) {
 	if err != nil {
 		ses.err, ses.errAt = err, now
+	}
+	if ses.up {
+		ses.event(status.Event{Kind: status.EventLost, Err: err})
 	}
 	switch {
 	case !s.answered, ses.client.closed():
@@ -150,7 +169,14 @@ func (ses *session) lost(err error, now time.Time) {
 		return
 	}
 	ses.err, ses.errAt = err, now
+	if !ses.failing {
+		ses.failing = true
+		ses.failures++
+	}
 	if ses.outage.failed(err, now) {
+		if !ses.up { // else its end is an event
+			ses.event(status.Event{Kind: status.EventLost, Err: err})
+		}
 		ses.log(slog.LevelWarn, "control plane unreachable", "error", err)
 		return
 	}

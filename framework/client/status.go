@@ -43,6 +43,9 @@ func (c *Client) picture(ctx context.Context, resources bool) (status.Snapshot, 
 
 // order sorts the unordered parts of a snapshot outside of the loop.
 func order(s *status.Snapshot) {
+	for _, server := range s.Servers {
+		slices.SortFunc(server.Types, func(a, b status.ServerType) int { return strings.Compare(a.Type, b.Type) })
+	}
 	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
 		return cmp.Or(oldStyleFirst(a.OldStyle, b.OldStyle), strings.Compare(a.Name, b.Name))
 	})
@@ -100,8 +103,12 @@ func (ses *session) picture() status.Server {
 		state = status.Waiting
 	}
 	n := &ses.counts
+	var types []status.ServerType
+	for _, t := range ses.traffic {
+		types = append(types, status.ServerType{Type: t.typ.Name, Version: t.version, Valid: t.valid, Invalid: t.invalid})
+	}
 	return status.Server{
-		Entry: ses.server, State: state, Delta: ses.machine.Delta(), RetryAt: retryAt, Err: ses.err, ErrAt: ses.errAt,
+		Entry: ses.server, State: state, Connected: state != status.Idle && !ses.failing, Failures: ses.failures, Types: types, Delta: ses.machine.Delta(), RetryAt: retryAt, Err: ses.err, ErrAt: ses.errAt,
 		DownSince: ses.outage.since, Attempts: ses.outage.attempts,
 		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
 		Rejected: n.rejected.Load(), Repeated: n.repeated.Load(), Sent: n.sent.Load(), Received: n.received.Load(),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
@@ -220,6 +221,8 @@ func (p *pace) wait(ctx context.Context, took time.Duration, changed bool) error
 func (s *stream) opened(arriver transport.Arriver) {
 	if s.current() {
 		s.reading.arriver = arriver
+		s.session.up = true
+		s.session.event(status.Event{Kind: status.EventConnected})
 		s.session.machine.Opened(s.loop.now)
 	}
 }
@@ -243,6 +246,7 @@ func (s *stream) closed(cause error) {
 	ses.ended(s, err, l.now)
 	ses.machine.Closed(err, errors.Is(cause, transport.ErrUnimplemented), l.now)
 	l.stream(ses)
+	ses.up = ses.up && ses.stream != nil
 	if s.delta && !ses.machine.Delta() {
 		ses.log(slog.LevelInfo, "stream ended: the control plane does not support the delta protocol", "error", err)
 	}
@@ -262,6 +266,7 @@ func (s *stream) received(d *decoded) {
 	}
 	s.answered = true
 	s.pause()
+	ses.responded(d)
 	if d.reject != "" {
 		ses.nacks(d.typ).name(d.rejected)
 	}

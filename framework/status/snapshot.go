@@ -56,6 +56,14 @@ const (
 type Server struct {
 	Entry *bootstrap.Server `json:"entry,omitzero"`
 	State ServerState       `json:"state,omitzero"`
+	// Connected reports whether the server works, as gRFC A78 defines it for the metric
+	// grpc.xds_client.connected: from the first attempt on, until one fails or a stream ends without
+	// a response, and again from the next response on. It is false in the state Idle.
+	Connected bool `json:"connected,omitzero"`
+	// Failures counts how often Connected became false by a failure.
+	Failures uint64 `json:"failures,omitzero"`
+	// Types is the traffic of each resource type that the server has sent, in the order of the names.
+	Types []ServerType `json:"types,omitempty"`
 	// Delta reports whether the client uses, or tries, the incremental variant of the protocol.
 	Delta bool `json:"delta,omitzero"`
 	// RetryAt is the time of the next attempt, in the state Waiting.
@@ -76,6 +84,17 @@ type Server struct {
 	Repeated  uint64 `json:"repeated"`      // names that the client requested again because the server did not answer
 	Sent      uint64 `json:"sentBytes"`     // bytes, of requests
 	Received  uint64 `json:"receivedBytes"` // bytes, of responses
+}
+
+// A ServerType is the traffic of one resource type from one server.
+type ServerType struct {
+	Type string `json:"type"` // full name of the message
+	// Version is that of the last response, clipped: in the incremental variant, system_version_info.
+	Version string `json:"version,omitzero"`
+	// Valid and Invalid count resources, with each response that contains them (gRFC A78). Resources
+	// that nobody watches are not validated and not counted.
+	Valid   uint64 `json:"valid"`
+	Invalid uint64 `json:"invalid"`
 }
 
 // An Authority is one authority of the bootstrap file, or all old-style names.

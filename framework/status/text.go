@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -33,12 +32,18 @@ func (s Server) String() string {
 	return line + problem(s.Err)
 }
 
+// String returns the version and the numbers of resources.
+func (t ServerType) String() string {
+	line := fmt.Sprintf("%s: %d valid, %d invalid", shortType(t.Type), t.Valid, t.Invalid)
+	if t.Version != "" {
+		line += ", version " + printable.Quote(t.Version, printable.Short)
+	}
+	return line
+}
+
 // String returns a description on one line, with the URI of the server in use.
 func (a Authority) String() string {
-	name := printable.Quote(a.Name, printable.Short)
-	if a.OldStyle {
-		name = "old-style names"
-	}
+	name := authorityText(a.Name, a.OldStyle)
 	if a.Active == nil {
 		return fmt.Sprintf("%s: none of %d servers in use", name, len(a.Servers))
 	}
@@ -47,7 +52,7 @@ func (a Authority) String() string {
 
 // String returns a description on one line, without the content.
 func (r Resource) String() string {
-	line := fmt.Sprintf("%s %s %s", printable.Text(r.Type[strings.LastIndexByte(r.Type, '.')+1:], printable.Short),
+	line := fmt.Sprintf("%s %s %s", shortType(r.Type),
 		printable.Quote(r.Name.String(), printable.Short), r.State)
 	if r.Version != "" {
 		line += " version " + printable.Quote(r.Version, printable.Short)
@@ -60,11 +65,7 @@ func (r Resource) String() string {
 
 // String returns the number of resources and their label values of gRFC A78.
 func (c Count) String() string {
-	name := printable.Quote(c.Authority, printable.Short)
-	if c.OldStyle {
-		name = "old-style names"
-	}
-	return fmt.Sprintf("%s: %d %s %s", name, c.Resources, printable.Text(c.Type[strings.LastIndexByte(c.Type, '.')+1:], printable.Short), c.CacheState())
+	return fmt.Sprintf("%s: %d %s %s", authorityText(c.Authority, c.OldStyle), c.Resources, shortType(c.Type), c.CacheState())
 }
 
 // String returns for how long the watcher is behind.

@@ -352,7 +352,9 @@ func (r *rig) handle(report func()) {
 		start = end
 	}
 	r.printResources("unused", ready.Unused)
-	r.printResources("unanswered", ready.Unanswered)
+	r.printResources("unanswered", slices.DeleteFunc(ready.TimedOut, func(u Resource) bool {
+		return !u.Name.IsGlob() && u.Name.String() != resource.Wildcard && !u.Name.IsCollection()
+	}))
 	var members, others []string
 	for i, n := range ready.Notices {
 		r.checkMembersFirst(n, ready.Notices[i+1:])

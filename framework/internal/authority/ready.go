@@ -81,8 +81,8 @@ type Ready struct {
 	// Unused are resources whose update from the server is no longer in use: reader caches drop
 	// them.
 	Unused []Resource
-	// Unanswered are collections that timed out: the server has never answered them.
-	Unanswered []Resource
+	// TimedOut are resources and collections that the server did not send in time.
+	TimedOut []Resource
 	// Notices notify watchers.
 	Notices []Notice
 }
@@ -122,7 +122,7 @@ const keptEffects = 1 << 10
 // Ready returns the effects of the events since the last call.
 func (m *Machine) Ready() Ready {
 	r := m.ready
-	m.ready = Ready{Changes: kept(r.Changes), Unused: kept(r.Unused), Unanswered: kept(r.Unanswered), Notices: kept(r.Notices)}
+	m.ready = Ready{Changes: kept(r.Changes), Unused: kept(r.Unused), TimedOut: kept(r.TimedOut), Notices: kept(r.Notices)}
 	return r
 }
 
@@ -138,7 +138,7 @@ func kept[T any](s []T) []T {
 func (r *Ready) Clear() {
 	clear(r.Changes)
 	clear(r.Unused)
-	clear(r.Unanswered)
+	clear(r.TimedOut)
 	clear(r.Notices)
 }
 

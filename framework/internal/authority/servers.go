@@ -166,9 +166,7 @@ func (m *Machine) clearOverdue(r *record) {
 func (m *Machine) timedOut(t timer) {
 	r := t.record
 	r.timer = 0
-	if r.isCollection() || r.name.IsCollection() {
-		m.ready.Unanswered = append(m.ready.Unanswered, Resource{m.choice.active, r.records.typ, r.name})
-	}
+	m.ready.TimedOut = append(m.ready.TimedOut, Resource{m.choice.active, r.records.typ, r.name})
 	switch {
 	case m.active(feature.ResourceTimerIsTransientError):
 		m.setError(r, Timeout, m.fault(r, resource.ErrTimeout, nil))
