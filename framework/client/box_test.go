@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -46,5 +47,41 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 	}
 	if len(b.taken) != 9 || len(b.states) != 0 {
 		t.Errorf("%d told, %d new; want 9 and none", len(b.taken), len(b.states))
+	}
+}
+
+// TestMailboxReleasesChangesTogether expects the owner to get the members of a collection together
+// with the news that all are known, although it looks in between.
+func TestMailboxReleasesChangesTogether(t *testing.T) {
+	c := &Client{}
+	c.loop = newLoop(c, ads.Config{})
+	o := &collectionSubscription{collectionMailbox: newCollectionMailbox(c)}
+	empty := func(when string) {
+		t.Helper()
+		if s, changed := o.take(); changed {
+			t.Errorf("%s: took %+v, want nothing", when, s)
+		}
+		if len(o.ready) != 0 {
+			t.Errorf("%s: the owner was woken", when)
+		}
+	}
+	o.NotifyMember(old(t, "n"), resource.State{Err: errNoName})
+	empty("after a member")
+	o.Notify(resource.State{Origin: resource.OriginPrimary})
+	empty("after the collection")
+	c.loop.releaseFilled()
+	if len(o.ready) != 1 {
+		t.Error("the owner was not woken after all notices")
+	}
+	if s, _ := o.take(); !s.Synced || len(s.Members) != 1 {
+		t.Errorf("took %+v, want one member, synced", s)
+	}
+	c.loop.releaseFilled() // there is nothing left
+	if o.NotifyMember(old(t, "n"), resource.State{Err: errTwice}); len(c.loop.filled) != 1 {
+		t.Error("the next notices are not held")
+	}
+	o.stop()
+	if c.loop.releaseFilled(); o.filling != 0 {
+		t.Error("a stopped mailbox is still held")
 	}
 }

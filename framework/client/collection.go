@@ -64,7 +64,7 @@ var _ authority.CollectionWatcher = (*collectionSubscription)(nil)
 
 // Notify implements [authority.Watcher].
 func (o *collectionSubscription) Notify(s resource.State) {
-	o.waitFor(o.client.loop.delivery)
+	o.client.loop.fill(o.collectionMailbox)
 	there := s.Origin != resource.OriginNone
 	o.trouble(s.Err, there)
 	if there {
@@ -74,7 +74,7 @@ func (o *collectionSubscription) Notify(s resource.State) {
 
 // NotifyMember implements [authority.CollectionWatcher].
 func (o *collectionSubscription) NotifyMember(name xdstp.Name, s resource.State) {
-	o.waitFor(o.client.loop.delivery)
+	o.client.loop.fill(o.collectionMailbox)
 	o.put(name, s)
 }
 
@@ -93,9 +93,11 @@ func (o *collectionSubscription) Stop() {
 type collectionMailbox struct {
 	client *Client
 	ready  chan struct{} // has a token when there is a change
+	noted  bool          // it is in loop.filled; loop only
 
 	mu       sync.Mutex
 	closed   bool
+	filling  int // calls of hold without release: the owner takes no part of a set of changes
 	err      error
 	usable   bool // the collection is usable, in spite of err
 	fresh    bool // err was not taken yet
@@ -191,8 +193,26 @@ func (b *collectionMailbox) waitFor(d *delivery) {
 	}
 }
 
-// signal wakes the owner. b.mu is held.
+// hold keeps changes from the owner until release, so that the owner takes them together.
+func (b *collectionMailbox) hold() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.filling++
+}
+
+// release ends a hold.
+func (b *collectionMailbox) release() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.filling--
+	b.signal()
+}
+
+// signal wakes the owner, unless more changes are to come. b.mu is held.
 func (b *collectionMailbox) signal() {
+	if b.filling > 0 && !b.closed {
+		return
+	}
 	select {
 	case b.ready <- struct{}{}:
 	default:
@@ -203,6 +223,9 @@ func (b *collectionMailbox) signal() {
 func (b *collectionMailbox) take() (s resource.CollectionState, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.filling > 0 {
+		return s, false
+	}
 	if b.fresh && b.usable {
 		s.Ambient = b.err
 	} else if b.fresh {

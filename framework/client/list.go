@@ -207,6 +207,8 @@ func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.Col
 
 // notify handles the newest state of the list.
 func (o *listSubscription) notify(s, last resource.State) {
+	o.hold()
+	defer o.release()
 	if s.Update != nil && (s.Update != last.Update || s.Origin != last.Origin) {
 		o.changed(s.Update.(*list), s.Origin)
 	}
@@ -319,6 +321,8 @@ func (m *locatedMember) notify(s, _ resource.State) {
 	m.list.mu.Lock()
 	defer m.list.mu.Unlock()
 	if m.list.located[m.name] == m {
+		m.list.hold()
+		defer m.list.release()
 		m.list.put(m.name, s)
 		m.list.resolved(m)
 		m.list.complete()

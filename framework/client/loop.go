@@ -33,6 +33,8 @@ type loop struct {
 	// there are any.
 	delivery *delivery
 	changed  bool
+
+	filled []*collectionMailbox // mailboxes on hold until all notices of a Ready are delivered
 }
 
 // keptEvents is the limit of the memory for events that is kept after a burst.
@@ -180,7 +182,29 @@ func (l *loop) authority(a *authorityScope) {
 		l.changed = true
 		r.Notices[i].Deliver()
 	}
+	l.releaseFilled()
 	r.Clear()
+}
+
+// fill holds a mailbox until all notices of the current Ready are delivered: the owner of a
+// collection takes its members together with the state of the collection.
+func (l *loop) fill(b *collectionMailbox) {
+	b.waitFor(l.delivery)
+	if !b.noted {
+		b.noted = true
+		b.hold()
+		l.filled = append(l.filled, b)
+	}
+}
+
+// releaseFilled releases the held mailboxes.
+func (l *loop) releaseFilled() {
+	for i, b := range l.filled {
+		b.noted = false
+		b.release()
+		l.filled[i] = nil
+	}
+	l.filled = l.filled[:0]
 }
 
 // authorities reports an event of a server to the authorities that may use it. The function report
