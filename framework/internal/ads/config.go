@@ -23,7 +23,8 @@ type Config struct {
 	// Backoff is the pause between streams.
 	Backoff Backoff
 	// PausePerName is how long new names wait after a request, for each name in it. 10 µs by
-	// default: a few watches notice nothing, and after 10,000 names the pause is 100 ms.
+	// default: a few watches notice nothing, and after 10,000 names the pause is 100 ms. In state
+	// of the world, a response shortens or ends the pause (ADR 165).
 	PausePerName time.Duration
 	// StabilityPeriod is how long a stream without a response must be up before the control plane counts as
 	// reachable. 1 s by default. If streams were up for longer and ended without a response, it is

@@ -23,6 +23,7 @@ const maxRequest = 2 << 20
 type deltaNames struct {
 	resource *resource.Descriptor
 	replay   time.Duration
+	perName  time.Duration // of the pause after a request
 
 	names map[string]struct{} // wanted
 	fresh map[string]struct{} // of them, those that no request on this stream contained
@@ -67,7 +68,7 @@ type answer struct {
 
 func newDeltaNames(t *resource.Descriptor, c *Config) *deltaNames {
 	return &deltaNames{
-		resource: t, replay: c.Replay,
+		resource: t, replay: c.Replay, perName: c.PausePerName,
 		rejections: newRejections(c), overdue: newOverdue(c),
 		names:   make(map[string]struct{}),
 		fresh:   make(map[string]struct{}),
@@ -210,7 +211,7 @@ func (s *deltaNames) next() (at time.Time, ok bool) {
 // send returns the next request: the answer to one response, or else the changes since the last
 // request. The first request of a stream lists all names, with the versions of the resources that
 // the client holds.
-func (s *deltaNames) send(now time.Time, perName time.Duration) (req Request, added []string) {
+func (s *deltaNames) send(now time.Time) (req Request, added []string) {
 	req = Request{Type: s.resource, Delta: true}
 	if i := s.answer(now); i >= 0 {
 		a := s.answers[i]
@@ -250,7 +251,7 @@ func (s *deltaNames) send(now time.Time, perName time.Duration) (req Request, ad
 	for _, name := range added {
 		delete(s.fresh, name)
 	}
-	s.pauseUntil = now.Add(time.Duration(len(added)) * perName)
+	s.pauseUntil = now.Add(time.Duration(len(added)) * s.perName)
 	for _, name := range req.Unsubscribe {
 		delete(s.dropped, name)
 	}

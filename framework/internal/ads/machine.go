@@ -69,7 +69,7 @@ type names interface {
 	due(now time.Time) bool
 	next() (time.Time, bool)
 	// send returns the next request, and the names that are new on this stream.
-	send(now time.Time, perName time.Duration) (req Request, added []string)
+	send(now time.Time) (req Request, added []string)
 	received(resp *Response, now time.Time)
 	// needsNames reports whether received needs the resources of the response.
 	needsNames() bool
@@ -262,7 +262,7 @@ func (m *Machine) send(now time.Time) {
 		if !s.due(now) {
 			continue
 		}
-		req, added := s.send(now, m.config.PausePerName)
+		req, added := s.send(now)
 		if req.First = m.nodeSent.IsZero(); req.First {
 			m.nodeSent = now
 		}

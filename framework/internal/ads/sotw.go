@@ -50,7 +50,7 @@ type sotwNames struct {
 	overtaken overtaken
 	overdue   overdue
 
-	pauseUntil time.Time // before then, new names alone make no request
+	pace pace
 }
 
 func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
@@ -63,6 +63,7 @@ func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
 		rejections: newRejections(c),
 		overtaken:  newOvertaken(),
 		overdue:    newOverdue(c),
+		pace:       pace{perName: max(c.PausePerName, 0)},
 	}
 }
 
@@ -145,8 +146,15 @@ func (s *sotwNames) due(now time.Time) bool {
 	case !s.asked:
 		return len(s.names) > 0 // an empty first list would mean a wildcard
 	}
-	return !now.Before(s.pauseUntil) || s.unsent >= len(s.list)
+	if !s.awaited() {
+		return s.pace.permitsEnd(now)
+	}
+	return s.unsent >= len(s.list) || s.pace.permits(len(s.names), now)
 }
+
+// awaited reports whether a change is for a name that somebody waits for. Otherwise it only drops
+// names.
+func (s *sotwNames) awaited() bool { return s.unsent > 0 || len(s.retaken) > 0 }
 
 func (s *sotwNames) next() (at time.Time, ok bool) {
 	earliest := func(t time.Time, has bool) {
@@ -154,7 +162,11 @@ func (s *sotwNames) next() (at time.Time, ok bool) {
 			at, ok = t, true
 		}
 	}
-	earliest(s.pauseUntil, s.changed() && s.asked)
+	change := s.pace.endUntil
+	if s.awaited() {
+		change = s.pace.newUntil
+	}
+	earliest(change, s.changed() && s.asked)
 	earliest(s.until, s.owed)
 	earliest(s.overdue.at, !s.overdue.at.IsZero())
 	return at, ok
@@ -173,7 +185,7 @@ func (s *sotwNames) answers(now time.Time) bool {
 // A change does not wait for a delayed NACK. It has the nonce of the previous response, as if the
 // two had crossed, and the NACK follows with the new list. If the NACK came first, a server that
 // resends the same content at once would make the nonce of the change stale each time.
-func (s *sotwNames) send(now time.Time, perName time.Duration) (req Request, added []string) {
+func (s *sotwNames) send(now time.Time) (req Request, added []string) {
 	if s.answers(now) {
 		return s.answer(now), nil
 	}
@@ -187,7 +199,7 @@ func (s *sotwNames) send(now time.Time, perName time.Duration) (req Request, add
 		return s.request(), nil
 	}
 	if s.changed() {
-		added = s.change(now, perName)
+		added = s.change(now)
 	}
 	req = s.request()
 	req.Repeated = s.overdue.repeated(now)
@@ -210,11 +222,11 @@ func (s *sotwNames) answer(now time.Time) Request {
 }
 
 // change updates the list and returns the names that are new on this stream.
-func (s *sotwNames) change(now time.Time, perName time.Duration) (added []string) {
+func (s *sotwNames) change(now time.Time) (added []string) {
 	s.part()
 	s.list = slices.Clip(s.names)
 	s.lent = len(s.list)
-	s.pauseUntil = now.Add(time.Duration(len(s.list)) * perName)
+	s.pace.sent(len(s.list), s.unsent > 0, now)
 	added = make([]string, 0, s.unsent)
 	for i, sent := range s.sent {
 		if !sent {
@@ -293,6 +305,7 @@ func (s *sotwNames) request() Request {
 
 func (s *sotwNames) received(resp *Response, now time.Time) {
 	s.nonce, s.owed, s.renewed = resp.Nonce, true, false
+	s.pace.received(now)
 	s.reject, s.run, s.until = resp.Reject, nil, time.Time{}
 	if resp.Reject == "" {
 		s.version = resp.Version
@@ -363,6 +376,7 @@ func (s *sotwNames) reset() {
 	s.owed, s.early, s.ended = false, false, false
 	s.overtaken = newOvertaken()
 	s.overdue.reset()
+	s.pace.reset()
 	s.dropped = make(map[string]struct{})
 	s.retake()
 	if len(s.names) == 0 {
