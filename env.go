@@ -53,7 +53,7 @@ func newCore(opts []Option) (*environment.Env, error) {
 	if err := complete(&s); err != nil {
 		return nil, err
 	}
-	return environment.New(s), nil
+	return environment.New(s)
 }
 
 // complete sets the defaults of unset options.

@@ -6,10 +6,13 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/environment"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
 type (
@@ -105,6 +108,19 @@ func WithLogger(l *slog.Logger) Option {
 	return func(s *settings) error {
 		s.Logger = l
 		return nil
+	}
+}
+
+// WithMeterProvider exports metrics of the xDS clients (gRFC A78) to OpenTelemetry. docs/metrics.md
+// lists them. The default, and nil, exports nothing. The metrics end when the Env and everything
+// made of it is closed.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(s *settings) (err error) {
+		s.Metrics = nil
+		if p != nil {
+			s.Metrics, err = telemetry.NewReader(p)
+		}
+		return err
 	}
 }
 

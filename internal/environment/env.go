@@ -32,6 +32,7 @@ import (
 type Env struct {
 	settings Settings // Config and Types are set
 	key      string   // of the bootstrap, for default Envs; else ""
+	metrics  metrics
 
 	closed bool // the program has released its reference; a default Env never had one
 	refs   int
@@ -41,11 +42,18 @@ type Env struct {
 	face   any       // see Face
 }
 
-// New returns an Env with a reference, which Close releases. Config and Types must be set.
-func New(s Settings) *Env {
+// New returns an Env with a reference, which Close releases. Config and Types must be set. The error is
+// about metrics.
+func New(s Settings) (*Env, error) {
 	e := &Env{settings: s}
-	e.Retain()
-	return e
+	process.mu.Lock()
+	e.retain()
+	process.mu.Unlock()
+	if err := e.export(); err != nil {
+		_ = e.Close() // it opened nothing
+		return nil, err
+	}
+	return e, nil
 }
 
 // Config returns the bootstrap configuration.
@@ -60,8 +68,12 @@ func (e *Env) Logger() *slog.Logger { return e.settings.Logger }
 // Retain takes a reference. It opens the Env if there was none.
 func (e *Env) Retain() {
 	process.mu.Lock()
-	defer process.mu.Unlock()
 	e.retain()
+	opened := e.refs == 1
+	process.mu.Unlock()
+	if opened {
+		_ = e.export() // New would have failed
+	}
 }
 
 func (e *Env) retain() {
@@ -108,7 +120,7 @@ func (e *Env) release(condition func() bool) error {
 	extra, pool := e.extra, e.leave()
 	e.extra = nil
 	process.mu.Unlock()
-	var errs []error
+	errs := []error{e.export()}
 	if extra != nil {
 		errs = append(errs, extra.Close())
 	}

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func settings(t *testing.T, node string) Settings {
+func settings(t testing.TB, node string) Settings {
 	t.Helper()
 	c, err := bootstrap.Parse([]byte(`{"node": {"id": "` + node + `"}, "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}]}`))
 	if err != nil {
@@ -34,7 +34,7 @@ func settings(t *testing.T, node string) Settings {
 	return Settings{Config: c, Types: types, Transport: memoryads.Network{"memory": memoryads.NewServer(memoryads.Type{URL: cluster.Type().URL(), Complete: true})}}
 }
 
-func acquire(t *testing.T, e *Env, scope string) *Scope {
+func acquire(t testing.TB, e *Env, scope string) *Scope {
 	t.Helper()
 	s, err := e.Acquire(scope, e.Types())
 	if err != nil {
@@ -54,7 +54,7 @@ func works(s *Scope) bool {
 
 // TestScopes expects one client for each scope that is in use (A71).
 func TestScopes(t *testing.T) {
-	e := New(settings(t, "n"))
+	e := newEnv(t, settings(t, "n"))
 	a, b, other := acquire(t, e, Servers), acquire(t, e, Servers), acquire(t, e, "xds:///web")
 	if a.Client != b.Client || a.Client == other.Client {
 		t.Error("there must be one client for each scope")
@@ -112,7 +112,7 @@ func (a *attachment) Close() error {
 // TestAttachmentsEndWithTheEnv expects an attachment to live from the first use to the last
 // reference. A later use creates another one.
 func TestAttachmentsEndWithTheEnv(t *testing.T) {
-	e := New(settings(t, "n"))
+	e := newEnv(t, settings(t, "n"))
 	made := 0
 	attach := func() *attachment {
 		t.Helper()
@@ -228,7 +228,7 @@ func TestConcurrentUse(t *testing.T) {
 // TestGoroutinesOfScopes expects a bounded number of goroutines for each scope, and none after
 // Close.
 func TestGoroutinesOfScopes(t *testing.T) {
-	e := New(settings(t, "n"))
+	e := newEnv(t, settings(t, "n"))
 	before := runtime.NumGoroutine()
 	const n, bound = 100, 4 // the event loop, and the two directions of the stream
 	var scopes []*Scope

@@ -13,6 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
 // Settings holds the settings of package xdsforge's options.
@@ -33,6 +34,8 @@ type Settings struct {
 	Private bool
 	// ClientName is the name of the program's own clients.
 	ClientName string
+	// Metrics exports metrics of the clients. Nil exports none.
+	Metrics *telemetry.Reader
 	// Client are further options of the xDS clients. The Env sets the pool and the logger.
 	Client client.Options
 }
@@ -128,8 +131,9 @@ func (s *Scope) Release() error {
 		process.mu.Unlock()
 		return nil
 	}
-	s.env.scopes = slices.DeleteFunc(s.env.scopes, func(o *Scope) bool { return o == s })
+	s.shared = false // nobody acquires it any more
 	process.mu.Unlock()
+	s.remove()
 	err := s.Close()
 	s.env.Release()
 	return err

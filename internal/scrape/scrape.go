@@ -1,0 +1,85 @@
+// Package scrape reads OpenTelemetry metrics and spans in tests.
+package scrape
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+)
+
+// A Meter is a meter provider with a reader.
+type Meter struct {
+	*sdkmetric.MeterProvider
+	reader *sdkmetric.ManualReader
+}
+
+// NewMeter returns a meter provider.
+func NewMeter() *Meter {
+	r := sdkmetric.NewManualReader()
+	return &Meter{sdkmetric.NewMeterProvider(sdkmetric.WithReader(r)), r}
+}
+
+// Collect reads all metrics.
+func (m *Meter) Collect(ctx context.Context) (metricdata.ResourceMetrics, error) {
+	var rm metricdata.ResourceMetrics
+	err := m.reader.Collect(ctx, &rm)
+	return rm, err
+}
+
+// Lines returns the metrics whose names begin with the prefix, in the order of the text. A metric is
+// "name{label=value,…} value". The value of a histogram is its count.
+func (m *Meter) Lines(ctx context.Context, prefix string) ([]string, error) {
+	rm, err := m.Collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var lines []string
+	for _, scope := range rm.ScopeMetrics {
+		for _, metric := range scope.Metrics {
+			if strings.HasPrefix(metric.Name, prefix) {
+				lines = append(lines, points(metric)...)
+			}
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// points returns the lines of a metric.
+func points(m metricdata.Metrics) (lines []string) {
+	add := func(set attribute.Set, value any) {
+		lines = append(lines, fmt.Sprintf("%s{%s} %v", m.Name, set.Encoded(attribute.DefaultEncoder()), value))
+	}
+	switch d := m.Data.(type) {
+	case metricdata.Gauge[int64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Value)
+		}
+	case metricdata.Gauge[float64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Value)
+		}
+	case metricdata.Sum[int64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Value)
+		}
+	case metricdata.Sum[float64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Value)
+		}
+	case metricdata.Histogram[int64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Count)
+		}
+	case metricdata.Histogram[float64]:
+		for _, p := range d.DataPoints {
+			add(p.Attributes, p.Count)
+		}
+	}
+	return lines
+}
