@@ -146,7 +146,7 @@ var (
 	modelFallback   = modelLayout{name: "fallback", servers: 2, authorities: map[string][]int{"": {0, 1}}}
 	modelCollection = modelLayout{name: "collections", servers: 2, authorities: map[string][]int{"": {0}, "east.example": {1}}, collections: true}
 
-	modelListed = modelLayout{name: "lists", servers: 2, authorities: map[string][]int{"east.example": {1}, "west.example": {0}}, lists: []string{"east.example"}}
+	modelListed = modelLayout{name: "lists", servers: 2, authorities: map[string][]int{"east.example": {1}, "west.example": {0}}, collections: true, lists: []string{"east.example"}}
 
 	modelColumns = []modelColumn{
 		{modelSotW, modelOne},
