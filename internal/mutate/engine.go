@@ -156,7 +156,7 @@ func (e *engine) unleash(ctx context.Context, dir string, environment []string, 
 	}
 	args = append([]string{"unleash", "--exclude-files=/", `--exclude-files=\.gen\.go$`, "--output=" + report}, args...)
 	environment = slices.Concat(e.environment, environment, []string{flagsVariable + "=" + strings.Join(testFlags(dir), " ")})
-	if _, err := output(ctx, filepath.Join(e.copy, dir), environment, e.gremlins, args...); err != nil {
+	if _, err := outputTo(ctx, &survivors{out: e.plan.progress, dir: dir}, filepath.Join(e.copy, dir), environment, e.gremlins, args...); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(report)

@@ -48,6 +48,7 @@ type plan struct {
 	json       string
 	equivalent string
 	patterns   []string
+	progress   io.Writer // for survivors as soon as they are known
 }
 
 func main() {
@@ -65,7 +66,7 @@ func main() {
 }
 
 func parsePlan() plan {
-	var p plan
+	p := plan{progress: os.Stderr}
 	flag.StringVar(&p.gremlins, "gremlins", "github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0", "the gremlins command, with its version")
 	flag.IntVar(&p.limit, "limit", 200, "largest number of mutants that run for a package")
 	flag.DurationVar(&p.time, "time", 90*time.Minute, "largest time of the whole run")

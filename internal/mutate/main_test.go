@@ -300,6 +300,22 @@ func TestCounting(t *testing.T) {
 	}
 }
 
+// TestSurvivorsAreReportedAtOnce passes gremlins' output in pieces.
+func TestSurvivorsAreReportedAtOnce(t *testing.T) {
+	var got strings.Builder
+	w := &survivors{out: &got, dir: "a/b"}
+	for _, tt := range []struct{ piece, want string }{
+		{"Starting...\n       LIVED CONDITIONALS_BOUNDARY at x.go:7:2\n      KILLED A", "a/b/x.go:7:2: LIVED CONDITIONALS_BOUNDARY\n"},
+		{" at x.go:8:1\n   TIMED OUT B at x.go:9:1\n       LIV", ""},
+		{"ED C at y.go:1:1\n       LIVED D at y.go:2:1\nMutation testing completed\n", "a/b/y.go:1:1: LIVED C\na/b/y.go:2:1: LIVED D\n"},
+	} {
+		got.Reset()
+		if n, err := io.WriteString(w, tt.piece); n != len(tt.piece) || err != nil || got.String() != tt.want {
+			t.Errorf("the survivors of %q are %q (%d bytes, %v), want %q", tt.piece, got.String(), n, err, tt.want)
+		}
+	}
+}
+
 func TestParseReport(t *testing.T) {
 	const text = `{"files": [{"file_name": "b.go", "mutations": [{"type": "A", "status": "LIVED", "line": 7, "column": 2},
 		{"type": "A", "status": "KILLED", "line": 7, "column": 1}]}, {"file_name": "a.go", "mutations": [{"type": "B", "status": "SKIPPED", "line": 9, "column": 3}]}]}`

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -113,6 +115,32 @@ func (r *row) below(p plan) (faults []error) {
 		faults = append(faults, fmt.Errorf("%s: tests kill %.1f %% of the mutants that they reach; at least %g %%", r.Package, r.killedPercent(), p.killed))
 	}
 	return faults
+}
+
+// survivors copies the lines about survivors of gremlins' output. A run that is out of time has no
+// other results of the package at hand.
+type survivors struct {
+	out  io.Writer
+	dir  string
+	line []byte // that is not complete
+}
+
+// Write implements [io.Writer].
+func (s *survivors) Write(b []byte) (int, error) {
+	s.line = append(s.line, b...)
+	for {
+		line, rest, complete := bytes.Cut(s.line, []byte("\n"))
+		if !complete {
+			return len(b), nil
+		}
+		s.line = rest
+		// KIND MUTATOR at FILE:LINE:COLUMN
+		if words := strings.Fields(string(line)); len(words) == 4 && words[0] == statusLived {
+			if _, err := fmt.Fprintf(s.out, "%s/%s: %s %s\n", s.dir, words[3], words[0], words[1]); err != nil {
+				return 0, err
+			}
+		}
+	}
 }
 
 // print lists the survivors of a package, and with uncovered the mutants that no test

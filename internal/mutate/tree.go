@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,11 +102,16 @@ func markLines(text []byte, lines map[int]bool) []byte {
 // output runs a command and returns its standard output. The error ends with the last 4,000
 // bytes of the command's output.
 func output(ctx context.Context, folder string, environment []string, name string, args ...string) (string, error) {
+	return outputTo(ctx, io.Discard, folder, environment, name, args...)
+}
+
+// outputTo also copies the output to w while the command runs.
+func outputTo(ctx context.Context, w io.Writer, folder string, environment []string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // commands of this program
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), environment...)
 	var out, problems bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &problems
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, w), &problems
 	if err := cmd.Run(); err != nil {
 		all := strings.TrimSpace(out.String() + "\n" + problems.String())
 		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, all[max(0, len(all)-4000):])
