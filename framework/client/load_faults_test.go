@@ -83,7 +83,7 @@ func conserve(t *testing.T, seed uint64) {
 	}
 	pass(10 * time.Minute)
 	if !store.Empty() {
-		t.Error("what is not used any longer, and was reported, is still there")
+		t.Error("the store still has scopes that are unused and reported")
 	}
 	if opened, open := sink.Streams(); open != 0 || opened != 1 && seed == 0 {
 		t.Errorf("%d streams of %d are open although there is nothing to report", open, opened)

@@ -38,7 +38,7 @@ func (w *modelWorld) check(rest bool) {
 	}
 }
 
-// hasty has the model know of the watchers that cancelled in a callback.
+// hasty removes watchers that cancelled in a callback from the model.
 func (w *modelWorld) hasty() {
 	for i := 0; i < len(w.watchers); i++ {
 		if one := w.watchers[i]; one.hasty && one.view().ended {
@@ -77,8 +77,8 @@ func (w *modelWorld) fits(k modelKey, b *belief, v modelView) bool {
 	return got == noError || got == isTransport
 }
 
-// unproven reports whether the server in use has said nothing on its stream, after an
-// earlier stream. The client may take its time to count it as reachable again.
+// unproven reports whether the server in use has had an earlier stream and has sent no response on
+// the present one. The client may still count it as unreachable.
 func (w *modelWorld) unproven(k modelKey) bool {
 	s := w.servers[w.active(k)]
 	opened, _ := s.Opened()

@@ -18,7 +18,7 @@ type modelCollector struct {
 	exact  bool       // the collector had the members of a valid list at rest
 	number int
 	o      resource.CollectionObservation
-	done   chan struct{} // closed when nothing more is told
+	done   chan struct{} // closed after the last event
 
 	mu      sync.Mutex
 	members map[string]resource.State
@@ -27,7 +27,7 @@ type modelCollector struct {
 	wrong   string // an event that must not happen
 }
 
-// run takes reports until the collector is stopped.
+// run receives events until the collector stops.
 func (c *modelCollector) run() {
 	defer close(c.done)
 	for {
@@ -50,7 +50,7 @@ func (c *modelCollector) run() {
 	}
 }
 
-// collection is the key of the collection that a resource is a member of.
+// collection returns the key of the wildcard or glob collection that contains a resource.
 func collection(k modelKey) modelKey {
 	if k.authority == "" {
 		return modelKey{k.typ, "", resource.Wildcard}
@@ -102,10 +102,10 @@ func (w *modelWorld) scatter() {
 	w.eachMember(c.key, func(k modelKey) { w.dropped[k], w.left[k] = true, true })
 }
 
-// outlives reports whether Diderot may not tell that a member is gone. It does not read which
-// resources a client has from an earlier stream, and does not answer a wildcard without
-// members. In the state of the world, it keeps resources that the client unsubscribed from,
-// and sends them with others of the type.
+// outlives reports whether diderot may not report the removal of a member. It ignores the versions
+// that a client has from an earlier stream, and does not answer a wildcard without members. In the
+// state of the world, it keeps resources that the client unsubscribed from, and sends them with
+// others of the type.
 func (w *modelWorld) outlives(k modelKey) bool {
 	opened, _ := w.servers[w.active(k)].Opened()
 	return w.temper == memoryads.Diderot && (opened > 1 || !w.model.delta && k.typ.Complete && w.left[k])

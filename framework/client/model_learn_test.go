@@ -48,9 +48,9 @@ func (w *modelWorld) busy(k modelKey) bool {
 	})
 }
 
-// active is the server that a key's authority has to be using: the first, unless the
-// next one has been subscribed to. That must have been for want of the first, and is
-// over when that has said anything (gRFC A71).
+// active is the server that a key's authority must use: the first one, unless the client has
+// subscribed at the next one. The client may do so only while the first one is unreachable, until
+// the first one responds (gRFC A71).
 func (w *modelWorld) active(k modelKey) int {
 	servers := w.model.authorities[k.authority]
 	for n, i := range servers[:len(servers)-1] {
@@ -65,8 +65,7 @@ func (w *modelWorld) active(k modelKey) int {
 	return servers[len(servers)-1]
 }
 
-// checkUnreachable is for a resource whose server is not there, and neither is one to
-// fall back to.
+// checkUnreachable checks a resource if neither its server nor a fallback server is reachable.
 func (w *modelWorld) checkUnreachable(one *modelWatcher, kind modelKind) {
 	if kind == noError && !w.model.loose(one.key) {
 		w.failf("watcher %d has no error, but nobody is reached", one.number)
@@ -80,8 +79,7 @@ func (w *modelWorld) checkUnreachable(one *modelWatcher, kind modelKind) {
 	}
 }
 
-// tells reports whether the server that is in use tells the client that a resource is gone
-// which the client holds.
+// tells reports whether the server in use reports the removal of a resource that the client holds.
 func (w *modelWorld) tells(k modelKey) bool {
 	if w.model.delta {
 		return !w.retaken[k] || !w.caches()
@@ -92,7 +90,7 @@ func (w *modelWorld) tells(k modelKey) bool {
 	return k.typ.Complete
 }
 
-// caches reports whether the control planes are of go-control-plane.
+// caches reports whether the control planes imitate go-control-plane.
 func (w *modelWorld) caches() bool {
 	return w.temper == memoryads.Snapshot || w.temper == memoryads.Linear || w.temper == memoryads.Mux
 }
@@ -126,7 +124,7 @@ func (w *modelWorld) checkLearned(who string, k modelKey, v modelView, c content
 	switch {
 	case expired && w.model.mortal[k]: // which error it had before is forgotten
 	case c.bad && w.temper == memoryads.Istiod && w.model.delta && w.retaken[k] && v.value == "":
-		// It believes that a member of a collection that has ended is still watched.
+		// istiod takes a member of a collection that has ended for a subscription.
 		if kind != isInvalid && kind != isNotFound && kind != isTimeout {
 			w.failf("%s has %v, want %v", who, v.err, isInvalid)
 		}

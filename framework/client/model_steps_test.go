@@ -66,8 +66,8 @@ func (w *modelWorld) anyMove(moves []modelMove) func(*modelWorld) {
 	return nil
 }
 
-// step lets something happen, and some time pass: none to speak of, a little, or as
-// much as it takes.
+// step takes one step of the sequence. Then little time passes, some time, or enough for all
+// goroutines and timers to come to rest.
 func (w *modelWorld) step() {
 	if !w.moveList() {
 		w.anyMove(modelMoves)(w)
@@ -79,7 +79,7 @@ func (w *modelWorld) step() {
 		w.told("settle")
 		w.settle()
 	case 1, 2:
-		// Sums of these are no time that means something.
+		// No sum of these is a timeout of the client.
 		d := []time.Duration{317, 2713, 7919, 16127}[w.rng.IntN(4)] * time.Millisecond
 		w.told("%v pass", d)
 		w.pass(d)
@@ -89,7 +89,7 @@ func (w *modelWorld) step() {
 
 func (w *modelWorld) anyKey() modelKey { return w.keys[w.rng.IntN(len(w.keys))] }
 
-// anyServer is one that an authority of the key may use.
+// anyServer draws a server that the authority of a key may use.
 func (w *modelWorld) anyServer(k modelKey) int {
 	servers := w.column.layout.authorities[k.authority]
 	return servers[w.rng.IntN(len(servers))]
@@ -134,7 +134,7 @@ func (w *modelWorld) unwatchOne(one *modelWatcher) {
 	w.forget(one)
 }
 
-// forget has the model know that a watcher is gone.
+// forget removes a watcher from the model.
 func (w *modelWorld) forget(one *modelWatcher) {
 	w.watchers = slices.DeleteFunc(w.watchers, func(other *modelWatcher) bool { return other == one })
 	w.gone = append(w.gone, one)
@@ -152,7 +152,7 @@ func (w *modelWorld) remove() { w.put(w.anyKey(), content{}) }
 
 func (w *modelWorld) refuse() { w.put(w.anyKey(), w.trouble()) }
 
-// good is a new value. Some have a time to live, where the control planes know that.
+// good returns a new value. Some have a time to live, if the control planes support that.
 func (w *modelWorld) good() content {
 	w.values++
 	c := content{value: "v" + strconv.Itoa(w.values)}
@@ -167,8 +167,8 @@ func (w *modelWorld) bad() content {
 	return content{value: "bad" + strconv.Itoa(w.values), bad: true}
 }
 
-// trouble is an error in place of a resource; nothing, where the control planes do not
-// send errors.
+// trouble returns an error in place of a resource. If the control planes do not send errors, it
+// returns an absent resource.
 func (w *modelWorld) trouble() content {
 	code := []int32{5, 7, 14}[w.rng.IntN(3)]
 	if w.temper != memoryads.Letter {
@@ -204,7 +204,7 @@ func (w *modelWorld) beat() {
 	w.model.beat(s, k)
 }
 
-// flood brings a resource that is watched several times.
+// flood sends three versions of a resource that is watched.
 func (w *modelWorld) flood() {
 	if len(w.watchers) == 0 {
 		return
@@ -310,8 +310,8 @@ func (w *modelWorld) deafen() {
 	w.blurBoth(i)
 }
 
-// blurBoth is for a server that neither reads nor answers: which requests it will pass
-// over for their nonces is open.
+// blurBoth leaves the state open if a server neither reads nor responds. It may ignore requests
+// whose nonces are stale when it reads again.
 func (w *modelWorld) blurBoth(i int) {
 	if s := w.model.servers[i]; s.deaf && s.holding {
 		w.model.blur(true)
@@ -326,7 +326,7 @@ func (w *modelWorld) listen() {
 	w.model.subscribe(w.model.servers[i], time.Now())
 }
 
-// wakeUp lets a slow watcher go on.
+// wakeUp continues a slow watcher.
 func (w *modelWorld) wakeUp() {
 	for _, one := range w.watchers {
 		if one.slow != nil && one.view().blocked {

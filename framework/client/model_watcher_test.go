@@ -27,7 +27,7 @@ type modelWatcher struct {
 	wrong   string // the first violation
 }
 
-// notify takes a state.
+// notify records a state.
 func (w *modelWatcher) notify(s, last resource.State) {
 	w.called(func() {
 		if s == last {
@@ -65,8 +65,7 @@ func (w *modelWatcher) called(note func()) {
 	w.blocked = false
 }
 
-// end says that the watch was cancelled long enough ago for a callback to have begun
-// that was under way.
+// end records that the watch was cancelled long ago. No callback may start now.
 func (w *modelWatcher) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -103,7 +102,7 @@ const (
 	isUnknown     modelKind = "of no kind"
 )
 
-// kindOf is the kind of an error that a watcher was told.
+// kindOf returns the kind of an error that a watcher received.
 func kindOf(err error) modelKind {
 	switch {
 	case err == nil:
