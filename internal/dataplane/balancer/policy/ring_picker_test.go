@@ -17,12 +17,12 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
-// pickerAt is a picker that says which endpoint it is of, by an error.
-type pickerAt int
+// A pickerError is a picker that says which endpoint it is of, by an error.
+type pickerError int
 
-func (a pickerAt) Error() string { return string(rune('a' + int(a))) }
+func (a pickerError) Error() string { return string(rune('a' + int(a))) }
 
-func (a pickerAt) Pick(balancer.PickInfo) (balancer.PickResult, error) {
+func (a pickerError) Pick(balancer.PickInfo) (balancer.PickResult, error) {
 	return balancer.PickResult{}, a
 }
 
@@ -38,7 +38,7 @@ func ringOf(states string, connected *[]int) *ringPicker {
 		p.connecting = p.connecting || s == 'c'
 		p.ring = append(p.ring, ringEntry{hash: uint64(10 * (i + 1)), at: i})
 		c := &connector{start: func() { *connected = append(*connected, i) }}
-		p.endpoints = append(p.endpoints, ringEndpoint{state: state, picker: pickerAt(i), connector: c})
+		p.endpoints = append(p.endpoints, ringEndpoint{state: state, picker: pickerError(i), connector: c})
 	}
 	return p
 }
@@ -65,7 +65,7 @@ func TestRingPick(t *testing.T) {
 		ctx := lbtree.WithCall(t.Context(), &lbtree.Call{Hash: test.hash, HasHash: true})
 		for range 2 { // the second time, the endpoint is being connected already
 			_, err := p.Pick(balancer.PickInfo{Ctx: ctx})
-			var got pickerAt
+			var got pickerError
 			switch {
 			case errors.As(err, &got) && int(got) == test.want:
 			case test.want < 0 && errors.Is(err, balancer.ErrNoSubConnAvailable):
@@ -92,7 +92,7 @@ func TestPickWithoutHash(t *testing.T) {
 		for range 20 {
 			var connected []int
 			_, err := ringOf(test.states, &connected).Pick(balancer.PickInfo{Ctx: t.Context()})
-			var got pickerAt
+			var got pickerError
 			if ready := errors.As(err, &got) && test.states[got] == 'r'; ready != test.ready {
 				t.Errorf("%s: picked %v", test.states, err)
 			}
@@ -104,11 +104,11 @@ func TestPickWithoutHash(t *testing.T) {
 	var connected []int
 	for range 50 {
 		_, err := ringOf("ri", &connected).Pick(balancer.PickInfo{Ctx: t.Context()})
-		if !errors.As(err, new(pickerAt)) {
+		if !errors.As(err, new(pickerError)) {
 			t.Errorf("with one ready, picked %v", err)
 		}
 	}
-	if _, err := ringOf("fff", &connected).Pick(balancer.PickInfo{Ctx: t.Context()}); !errors.As(err, new(pickerAt)) {
+	if _, err := ringOf("fff", &connected).Pick(balancer.PickInfo{Ctx: t.Context()}); !errors.As(err, new(pickerError)) {
 		t.Errorf("all have failed; picked %v, want the failure of one", err)
 	}
 }
@@ -163,7 +163,7 @@ func TestPickAgreesWithNaive(t *testing.T) {
 		hash := rand.Uint64()
 		want, waits := naive(p.ring, string(states), hash, &wanted)
 		_, err := p.Pick(balancer.PickInfo{Ctx: lbtree.WithCall(t.Context(), &lbtree.Call{Hash: hash, HasHash: true})})
-		var got pickerAt
+		var got pickerError
 		if waits != errors.Is(err, balancer.ErrNoSubConnAvailable) || !waits && (!errors.As(err, &got) || int(got) != want) || !slices.Equal(connected, wanted) {
 			t.Fatalf("states %s, hash %x: picked %v and connected %v; want %d, waiting %t, connecting %v", states, hash, err, connected, want, waits, wanted)
 		}
