@@ -107,8 +107,8 @@ func (d pendingDrops) again(name string) bool {
 	return true
 }
 
-// overtakenFor is how long a requested name may count as overtaken. After that, the repetition of
-// overdue names takes over.
+// overtakenFor is how long a requested name may count as overtaken, from the first response after the
+// request on. After that, the repetition of overdue names takes over.
 const overtakenFor = 10 * time.Second
 
 // overtaken are names that a state-of-the-world request asked for and that no response has
@@ -118,18 +118,18 @@ const overtakenFor = 10 * time.Second
 // plain request with the newest nonce follows the NACK.
 type overtaken struct {
 	names  map[string]struct{}
-	since  time.Time // when names was last added to
+	since  time.Time // the first response since names was last added to; zero: there was none
 	follow bool      // a plain request must follow the NACK
 	most   int       // largest number of names at once
 }
 
 func newOvertaken() overtaken { return overtaken{names: make(map[string]struct{})} }
 
-func (o *overtaken) add(names []string, now time.Time) {
+func (o *overtaken) add(names []string) {
 	for _, name := range names {
 		o.names[name] = struct{}{}
 	}
-	o.since, o.most = now, max(o.most, len(o.names))
+	o.since, o.most = time.Time{}, max(o.most, len(o.names))
 }
 
 func (o *overtaken) forget(name string) {
@@ -146,7 +146,10 @@ func (o *overtaken) received(resp *Response, now time.Time) {
 	if len(o.names) == 0 {
 		return
 	}
-	if now.Sub(o.since) > overtakenFor {
+	switch {
+	case o.since.IsZero(): // the network may have delayed the response for any time
+		o.since = now
+	case now.Sub(o.since) > overtakenFor:
 		clear(o.names)
 		return
 	}

@@ -164,7 +164,7 @@ func TestLargeMapsAreReplaced(t *testing.T) {
 	for n, replaced := range map[int]bool{manyNames: false, manyNames + 1: true} {
 		names := numbered("%d", n)
 		m, o, s := make(map[string]struct{}), newOvertaken(), newSotwNames(clusters, &Config{})
-		o.add(names, time.Unix(0, 0))
+		o.add(names)
 		s.names = make([]string, 0, n)
 		for i, name := range names {
 			m[name] = struct{}{}
@@ -388,10 +388,14 @@ func TestDoubtsAreBounded(t *testing.T) {
 func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 	for after, follows := range map[time.Duration]bool{overtakenFor: true, overtakenFor + 1: false} {
 		o, now := newOvertaken(), time.Unix(0, 0)
-		o.add([]string{"a"}, now)
+		o.add([]string{"a"})
+		o.received(&Response{Reject: "bad"}, now)
+		if !o.follow {
+			t.Error("the first response: follow = false, want true")
+		}
 		o.received(&Response{Reject: "bad"}, now.Add(after))
 		if o.follow != follows {
-			t.Errorf("after %v: follow = %v, want %v", after, o.follow, follows)
+			t.Errorf("%v after the first response: follow = %v, want %v", after, o.follow, follows)
 		}
 	}
 	for _, ev := range []Response{
@@ -401,7 +405,7 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 		{Removed: []string{"a"}},
 	} {
 		o := newOvertaken()
-		o.add([]string{"a"}, time.Unix(0, 0))
+		o.add([]string{"a"})
 		ev.Reject = "bad"
 		o.received(&ev, time.Unix(0, 0))
 		if o.follow || len(o.names) != 0 {

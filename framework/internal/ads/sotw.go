@@ -235,7 +235,7 @@ func (s *sotwNames) change(now time.Time) (added []string) {
 		}
 	}
 	if s.asked {
-		s.overtaken.add(added, now)
+		s.overtaken.add(added)
 	}
 	s.unsent = 0
 	// A wildcard alone is sent without names, as every server understands it.
