@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"go/token"
 	"path"
@@ -14,6 +15,7 @@ import (
 	"google.golang.org/protobuf/compiler/protogen"
 	"mvdan.cc/gofumpt/format"
 
+	"github.com/xdsforge/xdsforge/gen/internal/annotation"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
@@ -45,7 +47,10 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gen: %w", err)
 	}
-	d := newDraft(s, message)
+	d, err := newDraft(s, message, index)
+	if err != nil {
+		return nil, err
+	}
 	d.GoName, _ = index.GoName(d.GoPath)
 	var files []File
 	for name, text := range scaffoldFiles() {
@@ -73,9 +78,11 @@ type draft struct {
 	Schema    string
 	Fields    []model.Suggestion
 	Structs   []model.SuggestedStruct
+	Rules     []annotation.Rule
+	Minimal   string // a message without violations, in JSON
 }
 
-func newDraft(s Scaffold, m *protogen.Message) *draft {
+func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft, error) {
 	d := &draft{
 		Message: s.Message, Short: string(m.Desc.Name()), GoPackage: s.GoPackage,
 		GoPath: string(m.GoIdent.GoImportPath), GoType: m.GoIdent.GoName, Schema: descriptor.SchemaID,
@@ -83,7 +90,17 @@ func newDraft(s Scaffold, m *protogen.Message) *draft {
 	}
 	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
-	return d
+	d.Rules = annotation.Derive(m, index.Message)
+	minimal := annotation.Minimal(m, index.Message)
+	if d.NameField != "" {
+		minimal[d.NameField] = "example"
+	}
+	text, err := json.Marshal(minimal)
+	if err != nil {
+		return nil, fmt.Errorf("gen: %w", err)
+	}
+	d.Minimal = string(text)
+	return d, nil
 }
 
 // folderName returns the package name for a folder: the folder's name, if it is a valid

@@ -33,26 +33,36 @@ resource:
   sotw: {{if .Complete}}complete # absence deletes{{else}}partial # absence from a state-of-the-world response deletes nothing{{end}}
   doc: Update is one {{.Short}}.
 
-# The fields of Update. There is a line for every field of the message: take the # away from those that are needed,
-# and say in ` + "`doc`" + ` what they are.
+# The fields of Update. There is a line for every field of the message. Remove the # of those that you need, and describe
+# them in ` + "`doc`" + `.
 fields:
 {{- range .Fields}}
   # - {{.Line}} # {{.About}}
 {{- end}}
 {{- if .Structs}}
 
-# What the messages in them become.
+# The structs of messages in them.
 structs:
 {{- range .Structs}}
   # {{.Name}}: {fields: []} # {{.Message}}
 {{- end}}
 {{- end}}
 
-# What a resource must fulfil, as
+# The rules that a resource must fulfil, as
 #   - {at: some.field, required: true}
+{{- if .Rules}}
+# These are from the annotations of the message and of the messages in it.
+{{- end}}
 rules:
+{{- range .Rules}}
+{{- if .Line}}
+  - {{.Line}}
+{{- else}}
+# {{.Comment}}
+{{- end}}
+{{- end}}
 
-# Which fields name other resources, as
+# The fields that name other resources, as
 #   - {to: envoy.config.cluster.v3.Cluster, from: SomeField}
 refs:
 `
@@ -64,13 +74,12 @@ package {{.Package}}
 
 const scaffoldHooks = `package {{.Package}}
 
-// Here go the hooks that resource.yaml names: functions for what it cannot say.
-// A field {name: Size, hook: size, needs: some.field, type: int} is made by
+// This file is for the hooks of resource.yaml: functions for values and rules that it
+// cannot express. A field {name: Size, hook: size, needs: some.field, type: int} needs
 //
 //	func size(_ *resource.DecodeContext, field string) (int, error)
 //
-// The compiler's error about a hook that is missing, or of another type, is at a
-// line that says what it must be, and so does "go tool xdsgen explain resource.yaml".
+// "go tool xdsgen explain resource.yaml" prints the signatures of all hooks.
 `
 
 const scaffoldTest = `package {{.Package}}
@@ -78,29 +87,37 @@ const scaffoldTest = `package {{.Package}}
 import (
 	"testing"
 
-	"github.com/xdsforge/xdsforge/xdstest/plugintest"
+	"github.com/xdsforge/xdsforge/xdstest"
 	{{.GoName}} "{{.GoPath}}"
+	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// An empty {{.Short}} is read.
-func TestEmpty(t *testing.T) {
-	u, err := plugintest.Decode(t, Type(), "example", new({{.GoName}}.{{.GoType}}))
-	if err != nil {
+// TestMinimal decodes a {{.Short}} with only the required fields.
+func TestMinimal(t *testing.T) {
+	m := new({{.GoName}}.{{.GoType}})
+	if err := protojson.Unmarshal([]byte({{"\x60"}}{{.Minimal}}{{"\x60"}}), m); err != nil {
 		t.Fatal(err)
 	}
+	u := xdstest.Decode(t, Type(), m)
+{{- if .NameField}}
 	if got := u.Name().String(); got != "example" {
 		t.Errorf("Name() = %q; want example", got)
 	}
+{{- else}}
+	if got := u.Name().String(); got == "" {
+		t.Error("Name() is empty")
+	}
+{{- end}}
 }
 `
 
-const scaffoldCase = `A {{.Short}} with nothing but a name. See package plugintest for what a case may have.
+const scaffoldCase = `A {{.Short}} with only the required fields. Package plugintest documents the files of a case.
 {{- if not .NameField}}
 -- name --
 example
 {{- end}}
 -- resource.json --
-{ {{- if .NameField}}"{{.NameField}}": "example"{{end -}} }
+{{.Minimal}}
 -- want --
 ok
 `

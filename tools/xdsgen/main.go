@@ -33,6 +33,10 @@
 // test case. The new package generates and passes its tests. The command replaces no
 // file. -go sets the Go package of the message, if it does not follow from its name.
 //
+// The descriptor has the rules of the message's annotations for protoc-gen-validate
+// and protovalidate, and of the messages in it down to the third level. An annotation
+// that no rule expresses is a comment.
+//
 // xdsgen explain describes the generated code: every field with its Go type and
 // source path, the rules, and the hooks that must be written.
 //

@@ -47,5 +47,9 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	for _, f := range files {
 		fmt.Fprintln(stdout, f.Path)
 	}
+	if folder = filepath.ToSlash(filepath.Clean(folder)); folder != "." && !filepath.IsAbs(folder) {
+		folder = "./" + folder
+	}
+	fmt.Fprintf(stdout, "next:\n  go generate %[1]s\n  go test %[1]s\n  go tool xdsgen explain %[1]s\n", folder)
 	return true, nil
 }

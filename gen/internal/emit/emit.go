@@ -72,8 +72,9 @@ type emitter struct {
 	pkg      *model.Package
 	needs    map[string]needs // by function
 	imports  map[string]bool
-	views    *views // nil: messages are unmarshalled
-	wireTest bool   // for the test of a wire decoder, which takes updates of any type
+	patterns []string // regular expressions of rules
+	views    *views   // nil: messages are unmarshalled
+	wireTest bool     // for the test of a wire decoder, which takes updates of any type
 }
 
 func newEmitter(p *model.Package) *emitter {

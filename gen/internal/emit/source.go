@@ -22,7 +22,9 @@ func importPath(name string) string {
 		return "google.golang.org/protobuf/proto"
 	case "slog":
 		return "log/slog"
-	case "bytes", "cmp", "context", "iter", "maps", "slices", "strings", "testing", "time":
+	case "utf8":
+		return "unicode/utf8"
+	case "bytes", "cmp", "context", "iter", "maps", "regexp", "slices", "strings", "testing", "time":
 		return name
 	}
 	return ""

@@ -1,6 +1,7 @@
 package emit
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/dave/jennifer/jen"
@@ -37,8 +38,22 @@ func (e *emitter) validator() []jen.Code {
 	if len(e.pkg.GoChecks) > 0 {
 		out = append(out, e.goChecks())
 	}
+	for i, p := range e.patterns {
+		out = append(out, e.Src("var $ = regexp.MustCompile($)", patternName(i), jen.Lit(p)))
+	}
 	return out
 }
+
+// Pattern is the variable of a compiled regular expression.
+func (e *emitter) Pattern(p string) string {
+	i := slices.Index(e.patterns, p)
+	if i < 0 {
+		i, e.patterns = len(e.patterns), append(e.patterns, p)
+	}
+	return patternName(i)
+}
+
+func patternName(i int) string { return fmt.Sprint("rulePattern", i+1) }
 
 // scope writes the function that checks one message, and those for the messages
 // in its repeated fields.

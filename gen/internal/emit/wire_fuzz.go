@@ -62,8 +62,13 @@ func renamed(source []byte, to Target) ([]byte, error) {
 	}
 	names := make(map[string]bool)
 	for _, d := range file.Decls {
-		if f, ok := d.(*ast.FuncDecl); ok {
-			names[f.Name.Name] = !f.Name.IsExported()
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			names[d.Name.Name] = !d.Name.IsExported()
+		case *ast.GenDecl:
+			if v, ok := d.Specs[0].(*ast.ValueSpec); ok {
+				names[v.Names[0].Name] = true
+			}
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {

@@ -35,6 +35,14 @@ func one(kind descriptor.Kind, name, doc string) []descriptor.Key {
 	return []descriptor.Key{{Name: name, Kind: kind, Group: "kind", Doc: doc}}
 }
 
+// textLiterals returns the values of a key, if the rule is about a text.
+func textLiterals(a *model.RuleArgs, key string) ([]model.Literal, bool) {
+	if !a.Fits(a.Class() == model.String, "a string") {
+		return nil, false
+	}
+	return a.Literals(key)
+}
+
 // texts are literals as they are shown to people.
 func texts(values []model.Literal) []string {
 	out := make([]string, len(values))

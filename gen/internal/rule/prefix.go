@@ -17,10 +17,7 @@ func (kinds) Prefix() model.RuleKind {
 		},
 		GoFields: true,
 		Build: func(a *model.RuleArgs) (model.Rule, bool) {
-			if !a.Fits(a.Class() == model.String, "a string") {
-				return nil, false
-			}
-			values, ok := a.Literals("prefix")
+			values, ok := textLiterals(a, "prefix")
 			return prefix{values}, ok
 		},
 	}

@@ -1,0 +1,365 @@
+package annotation
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Rule is a derived rule.
+type Rule struct {
+	Line    string // a rule of a descriptor, in YAML; empty if there is only a comment
+	Comment string // a constraint that is not expressed
+}
+
+// maxDepth is the number of messages below the resource's, for whose fields there are rules.
+const maxDepth = 3
+
+// Derive returns the rules of the fields of a message and of the messages in it, in the order
+// of the fields. find finds the messages of the libraries.
+func Derive(m *protogen.Message, find func(string) (*protogen.Message, error)) []Rule {
+	return derive(m, find, nil, "", []*protogen.Message{m})
+}
+
+// derive derives the rules of the message at a path. present is the path of the closest
+// message that may be absent.
+func derive(m *protogen.Message, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message) []Rule {
+	var out []Rule
+	for _, s := range sources() {
+		if s.disabled(m) {
+			continue
+		}
+		for _, f := range m.Fields {
+			if rules := s.fieldRules(f, find); rules != nil {
+				d := newDeriver(s.why, f, path, present)
+				d.fieldRules(rules)
+				out = append(out, d.out...)
+			}
+		}
+		for _, o := range m.Oneofs {
+			if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
+				d := &deriver{why: s.why, at: join(path, string(o.Desc.Name())), present: present}
+				d.add("required: true")
+				out = append(out, d.out...)
+			}
+		}
+	}
+	for _, f := range m.Fields {
+		if f.Desc.IsMap() && f.Message.Fields[1].Message != nil && len(derive(f.Message.Fields[1].Message, find, path, "", append(slices.Clone(above), f.Message.Fields[1].Message))) > 0 && !slices.Contains(above, f.Message.Fields[1].Message) {
+			out = append(out, Rule{Comment: join(path, string(f.Desc.Name())) + ": the rules of the messages in the map are not expressed; write them in a struct for `each`"})
+		}
+		if f.Message == nil || f.Desc.IsMap() || slices.Contains(above, f.Message) || len(path) == maxDepth || f.Message.Desc.ParentFile().Package() == "google.protobuf" {
+			continue
+		}
+		if skipped(f, find) {
+			continue
+		}
+		inner := ""
+		if !f.Desc.IsList() {
+			inner = join(path, string(f.Desc.Name()))
+		}
+		out = append(out, derive(f.Message, find, append(slices.Clone(path), string(f.Desc.Name())), inner, append(slices.Clone(above), f.Message))...)
+	}
+	return out
+}
+
+// skipped reports whether the rules in the message of a field do not apply: if an option says
+// so, or is about another type, as `any` for a message.
+func skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bool {
+	skip := false
+	for _, s := range sources() {
+		var visit func(rules protoreflect.Message)
+		visit = func(rules protoreflect.Message) {
+			each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+				switch name {
+				case "repeated", "items", "message":
+					visit(v.Message())
+				case "skip":
+					skip = skip || v.Bool()
+				case "any":
+					skip = true
+				}
+			})
+		}
+		if rules := s.fieldRules(f, find); rules != nil {
+			visit(rules)
+		}
+	}
+	return skip
+}
+
+func join(path []string, name string) string {
+	return strings.Join(append(slices.Clone(path), name), ".")
+}
+
+func newDeriver(why string, f *protogen.Field, path []string, present string) *deriver {
+	return &deriver{why: why, field: f, at: join(path, string(f.Desc.Name())), present: present, enum: f.Enum, list: f.Desc.IsList()}
+}
+
+// A deriver derives the rules of one field.
+type deriver struct {
+	why     string
+	field   *protogen.Field
+	at      string
+	present string // the path of a message that may be absent
+	enum    *protogen.Enum
+	list    bool // the field is repeated
+	element bool // the rules are about its elements
+	empty   bool // an empty value has no rules
+	out     []Rule
+}
+
+// add adds a rule about the field. A member of a oneof is only required if it is chosen.
+func (d *deriver) add(args string) {
+	if args == "required: true" && d.field != nil && d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic() {
+		return
+	}
+	when, present := "", d.present
+	if d.empty {
+		present = d.at
+	}
+	if present != "" {
+		when = ", when: {present: " + present + "}"
+	}
+	d.out = append(d.out, Rule{Line: fmt.Sprintf("{at: %s, %s%s, why: %s}", d.at, args, when, d.why)})
+}
+
+// skip notes a constraint that is not expressed.
+func (d *deriver) skip(name string, v any) {
+	of := ""
+	if d.element {
+		of = " of elements"
+	}
+	d.out = append(d.out, Rule{Comment: fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", d.at, name, of, v, d.why)})
+}
+
+// each calls f for the fields of m that are set, in the order of their numbers.
+func each(m protoreflect.Message, f func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value)) {
+	var set []protoreflect.FieldDescriptor
+	m.Range(func(fd protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
+		set = append(set, fd)
+		return true
+	})
+	slices.SortFunc(set, func(a, b protoreflect.FieldDescriptor) int { return int(a.Number() - b.Number()) })
+	for _, fd := range set {
+		f(string(fd.Name()), fd, m.Get(fd))
+	}
+}
+
+// fieldRules derives the rules of one FieldRules message.
+func (d *deriver) fieldRules(rules protoreflect.Message) {
+	each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
+		if name == "ignore" {
+			d.empty = v.Enum() == 1 && !d.element // IGNORE_IF_ZERO_VALUE
+		}
+	})
+	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+		switch {
+		case name == "ignore":
+			if v.Enum() > 1 {
+				d.out = nil
+			}
+		case name == "required":
+			if v.Bool() {
+				d.add("required: true")
+			}
+		case name == "cel" || name == "cel_expression":
+			for i := range v.List().Len() {
+				d.cel(v.List().Get(i))
+			}
+		case fd.Message() != nil && !fd.IsList():
+			d.typeRules(v.Message())
+		}
+	})
+}
+
+// typeRules derives the rules of one message such as UInt32Rules.
+func (d *deriver) typeRules(rules protoreflect.Message) {
+	var bounds []string
+	if e := rules.Descriptor().Fields().ByName("ignore_empty"); e != nil && rules.Get(e).Bool() {
+		d.empty = !d.element
+	}
+	outside := excludes(rules)
+	each(rules, func(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+		key := map[string]string{"gt": "above", "gte": "min", "lt": "below", "lte": "max"}[name]
+		switch {
+		case key != "" && !outside && d.literal(fd, v) != "":
+			if key != "min" || d.literal(fd, v) != "0" || !unsigned(fd) {
+				bounds = append(bounds, key+": "+d.literal(fd, v))
+			}
+		case name == "const" || name == "in" || name == "not_in":
+			d.values(name, fd, v)
+		default:
+			d.constraint(name, fd, v, rules)
+		}
+	})
+	for _, kind := range []string{"min max", "above below"} {
+		var args []string
+		for _, b := range bounds {
+			if key, _, _ := strings.Cut(b, ":"); strings.Contains(kind, key) {
+				args = append(args, b)
+			}
+		}
+		if len(args) > 0 {
+			d.add(strings.Join(args, ", "))
+		}
+	}
+}
+
+func unsigned(fd protoreflect.FieldDescriptor) bool {
+	switch fd.Kind() {
+	case protoreflect.Uint32Kind, protoreflect.Uint64Kind, protoreflect.Fixed32Kind, protoreflect.Fixed64Kind:
+		return true
+	default:
+		return false
+	}
+}
+
+// excludes reports whether the bounds of rules exclude the values between them.
+func excludes(rules protoreflect.Message) bool {
+	bound := func(names ...protoreflect.Name) (float64, bool) {
+		for _, name := range names {
+			fd := rules.Descriptor().Fields().ByName(name)
+			if fd == nil || !rules.Has(fd) {
+				continue
+			}
+			if m, ok := rules.Get(fd).Interface().(protoreflect.Message); ok {
+				return float64(duration(m)), true
+			}
+			f, err := strconv.ParseFloat(fmt.Sprint(rules.Get(fd).Interface()), 64)
+			return f, err == nil
+		}
+		return 0, false
+	}
+	lo, low := bound("gt", "gte")
+	hi, high := bound("lt", "lte")
+	return low && high && lo > hi
+}
+
+// values derives a rule that compares with constants.
+func (d *deriver) values(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value) {
+	var texts []string
+	if !fd.IsList() {
+		texts = []string{d.literal(fd, v)}
+	} else {
+		for i := range v.List().Len() {
+			texts = append(texts, d.literal(fd, v.List().Get(i)))
+		}
+	}
+	key := map[string]string{"const": "in"}[name]
+	if key == "" {
+		key = name
+	}
+	if fd.Message() != nil || slices.Contains(texts, "") || fd.Kind() == protoreflect.BytesKind {
+		d.skip(name, v)
+		return
+	}
+	if d.field.Message != nil && d.field.Message.Desc.FullName() == "google.protobuf.Any" {
+		for i, t := range texts {
+			text, _ := strconv.Unquote(t)
+			texts[i] = text[strings.LastIndexByte(text, '/')+1:]
+		}
+		if key = "any_type"; name == "not_in" {
+			d.skip(name, v)
+			return
+		}
+	}
+	d.add(key + ": [" + strings.Join(texts, ", ") + "]")
+}
+
+// literal is a value in YAML; empty if it cannot be one.
+func (d *deriver) literal(fd protoreflect.FieldDescriptor, v protoreflect.Value) string {
+	switch x := v.Interface().(type) {
+	case protoreflect.Message:
+		if x.Descriptor().FullName() == "google.protobuf.Duration" {
+			return duration(x).String()
+		}
+		return ""
+	case string:
+		return strconv.Quote(x)
+	case int32:
+		if d.enum != nil {
+			for _, value := range d.enum.Values {
+				if value.Desc.Number() == protoreflect.EnumNumber(x) {
+					return string(value.Desc.Name())
+				}
+			}
+			return ""
+		}
+		return fmt.Sprint(x)
+	case float32, float64:
+		return strconv.FormatFloat(v.Float(), 'f', -1, map[protoreflect.Kind]int{protoreflect.FloatKind: 32, protoreflect.DoubleKind: 64}[fd.Kind()])
+	case []byte:
+		return ""
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+func duration(m protoreflect.Message) time.Duration {
+	fields := m.Descriptor().Fields()
+	return time.Duration(m.Get(fields.ByName("seconds")).Int())*time.Second + time.Duration(m.Get(fields.ByName("nanos")).Int())
+}
+
+// The patterns of header names and values that both libraries use.
+const (
+	headerName   = `^:?[0-9a-zA-Z!#$%&'*+-.^_|~\x60]+$`
+	headerValue  = `^[^\x00-\x08\x0A-\x1F\x7F]*$`
+	headerString = `^[^\x00\x0A\x0D]*$`
+)
+
+// constraint derives a rule of another kind.
+func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v protoreflect.Value, rules protoreflect.Message) {
+	size := func(kind string) { d.add(fmt.Sprintf("%s: %d", kind, v.Uint())) }
+	text := fd.Parent().Name() == "StringRules"
+	switch {
+	case name == "ignore_empty", name == "strict", name == "no_sparse", name == "skip", name == "example":
+	case name == "required", name == "unique":
+		if v.Bool() {
+			d.add(name + ": true")
+		}
+	case name == "defined_only":
+		if v.Bool() {
+			d.add("defined: true")
+		}
+	case text && (name == "min_len" || name == "max_len"):
+		if v.Uint() > 0 || name == "max_len" {
+			size(strings.Replace(name, "len", "chars", 1))
+		}
+	case text && name == "len":
+		d.add(fmt.Sprintf("min_chars: %d, max_chars: %d", v.Uint(), v.Uint()))
+	case !d.element && (name == "min_bytes" || name == "min_items" || name == "min_pairs" || name == "min_len"):
+		if v.Uint() > 0 {
+			size("min_len")
+		}
+	case !d.element && (name == "max_bytes" || name == "max_items" || name == "max_pairs" || name == "max_len"):
+		size("max_len")
+	case !d.element && (name == "len_bytes" || name == "len"):
+		d.add(fmt.Sprintf("min_len: %d, max_len: %d", v.Uint(), v.Uint()))
+	case text && name == "pattern":
+		d.add("matches: " + strconv.Quote(v.String()))
+	case text && (name == "prefix" || name == "suffix" || name == "contains" || name == "not_contains"):
+		d.add(name + ": " + strconv.Quote(v.String()))
+	case text && name == "well_known_regex":
+		strict := rules.Descriptor().Fields().ByName("strict")
+		pattern := map[protoreflect.EnumNumber]string{1: headerName, 2: headerValue}[v.Enum()]
+		if strict != nil && rules.Has(strict) && !rules.Get(strict).Bool() {
+			pattern = headerString
+		}
+		if pattern != "" {
+			d.add("matches: " + strconv.Quote(pattern))
+		}
+	case name == "items":
+		inner := *d
+		inner.element, inner.empty, inner.out = true, false, nil
+		inner.fieldRules(v.Message())
+		d.out = append(d.out, inner.out...)
+	default:
+		d.skip(name, v)
+	}
+}

@@ -1,0 +1,108 @@
+package annotation
+
+import (
+	"google.golang.org/protobuf/compiler/protogen"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/dynamicpb"
+)
+
+// A source is a library whose options are read.
+type source struct {
+	why    string // of its rules
+	rules  string // the message of its option of fields
+	number protowire.Number
+}
+
+// sources are the libraries. Their options of fields and oneofs have the same number.
+func sources() []source {
+	return []source{
+		{"PGV", "validate.FieldRules", 1071},
+		{"protovalidate", "buf.validate.FieldRules", 1159},
+	}
+}
+
+// extension returns the values of an extension among options, encoded.
+func extension(options proto.Message, number protowire.Number) [][]byte {
+	data, err := proto.Marshal(options)
+	if err != nil {
+		return nil
+	}
+	var out [][]byte
+	for len(data) > 0 {
+		num, typ, n := protowire.ConsumeTag(data)
+		if n < 0 {
+			return out
+		}
+		size := protowire.ConsumeFieldValue(num, typ, data[n:])
+		if size < 0 {
+			return out
+		}
+		if num == number {
+			value := data[n : n+size]
+			if typ == protowire.BytesType {
+				value, _ = protowire.ConsumeBytes(value)
+			}
+			out = append(out, value)
+		}
+		data = data[n+size:]
+	}
+	return out
+}
+
+// fieldRules returns the rules of a field, nil where it has none.
+func (s source) fieldRules(f *protogen.Field, find func(string) (*protogen.Message, error)) protoreflect.Message {
+	values := extension(f.Desc.Options(), s.number)
+	if len(values) == 0 {
+		return nil
+	}
+	typ, err := find(s.rules)
+	if err != nil {
+		return nil
+	}
+	m := dynamicpb.NewMessage(typ.Desc)
+	for _, v := range values {
+		if err := (proto.UnmarshalOptions{Merge: true}).Unmarshal(v, m); err != nil {
+			return nil
+		}
+	}
+	return m
+}
+
+// requiredOneof reports whether a member of a oneof must be set.
+func (s source) requiredOneof(o *protogen.Oneof) bool {
+	for _, v := range extension(o.Desc.Options(), s.number) {
+		if s.why == "PGV" {
+			required, n := protowire.ConsumeVarint(v)
+			return n > 0 && required != 0
+		}
+		for len(v) > 0 { // buf.validate.OneofRules.required = 1
+			num, typ, n := protowire.ConsumeTag(v)
+			if n < 0 {
+				return false
+			}
+			if num == 1 && typ == protowire.VarintType {
+				required, _ := protowire.ConsumeVarint(v[n:])
+				return required != 0
+			}
+			v = v[n+max(protowire.ConsumeFieldValue(num, typ, v[n:]), 0):]
+		}
+	}
+	return false
+}
+
+// disabled reports whether the message has an option that disables or ignores its rules.
+func (s source) disabled(m *protogen.Message) bool {
+	if s.why != "PGV" {
+		return false
+	}
+	for _, number := range []protowire.Number{1071, 1072} { // validate.disabled, validate.ignored
+		for _, v := range extension(m.Desc.Options(), number) {
+			if b, n := protowire.ConsumeVarint(v); n > 0 && b != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,31 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Defined is the rule that the number of an enum has a name.
+func (kinds) Defined() model.RuleKind {
+	return model.RuleKind{
+		Keys: one(descriptor.KindTrue, "defined", "The number of the enum must be one that its proto file defines. Of a list, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: color, defined: true}", Wording: "must be a defined value"},
+		},
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			return defined{}, a.Fits(a.Class() == model.Enumeration, "an enum")
+		},
+	}
+}
+
+type defined struct{}
+
+func (defined) Reach() model.Reach { return model.ReachElement }
+func (defined) Wording() string    { return "must be a defined value" }
+
+func (defined) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	return f.Src("$.Descriptor().Values().ByNumber($.Number()) == nil", x, x), x
+}

@@ -1,0 +1,44 @@
+package rule
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// Matches is the rule that a text matches a regular expression.
+func (kinds) Matches() model.RuleKind {
+	return model.RuleKind{
+		Keys: one(descriptor.KindText, "matches", "The text must match this regular expression of Go (RE2). ^ and $ anchor it. Of a list, each element is checked."),
+		Examples: []model.RuleExample{
+			{Rule: "{at: text, matches: '^[a-z]+$'}", Wording: "must match \"^[a-z]+$\""},
+		},
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			if !a.Fits(a.Class() == model.String, "a string") {
+				return nil, false
+			}
+			at := a.Arg("matches")
+			if _, err := regexp.Compile(at.Value); err != nil {
+				a.Report(at, diag.BadValue, "matches = %q; must be a regular expression: %v", at.Value, err)
+				return nil, false
+			}
+			return matches{at.Value}, true
+		},
+	}
+}
+
+type matches struct{ pattern string }
+
+func (matches) Reach() model.Reach { return model.ReachElement }
+func (r matches) Wording() string  { return "must match " + strconv.Quote(r.pattern) }
+
+func (r matches) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	return f.Src("!$.MatchString($)", f.Pattern(r.pattern), x), x
+}
