@@ -160,8 +160,13 @@ func TestOutageIsToldOnce(t *testing.T) {
 		pass(10 * time.Minute)
 		cached.wants(t, "changed", "ambient", "ambient", "over")
 		found := lines(log.String(), "reachable again")
-		if len(found) != 1 || !strings.Contains(found[0], "outage=3") || !strings.Contains(found[0], "attempts=") {
-			t.Errorf("lines of its end: %q, want one with its length and the attempts", found)
+		if len(found) != 1 || !strings.Contains(found[0], "attempts=") {
+			t.Fatalf("lines of its end: %q, want one with the attempts", found)
+		}
+		_, length, _ := strings.Cut(found[0], "outage=")
+		length, _, _ = strings.Cut(length, " ")
+		if d, err := time.ParseDuration(length); err != nil || d < 29*time.Minute || d > 33*time.Minute {
+			t.Errorf("the outage is %q long, %v; want half an hour and at most two pauses", length, err)
 		}
 		if picture, err = c.Snapshot(t.Context()); err != nil || !picture.Servers[0].DownSince.IsZero() || picture.Servers[0].Attempts != 0 {
 			t.Errorf("the snapshot has an outage that is over: %+v, %v", picture.Servers[0], err)
