@@ -294,15 +294,18 @@ func (c tlsOf) Clone() credentials.TransportCredentials { return c }
 
 // Calls fail if the proxy rejects the CONNECT request, or if the server is not a proxy.
 func TestProxyThatDoesNot(t *testing.T) {
-	for name, test := range map[string]struct{ answer, want string }{
-		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy responded 403 Forbidden"},
-		"is none":   {"SSH-2.0\r\n", "CONNECT"},
-		"is silent": {silence, "context deadline exceeded"},
+	for name, test := range map[string]struct {
+		answer, want string
+		timeout      time.Duration
+	}{
+		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy responded 403 Forbidden", time.Minute},
+		"is none":   {"SSH-2.0\r\n", "CONNECT", time.Minute},
+		"is silent": {silence, "context deadline exceeded", 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startProxy(t, test.answer)
 			err := call(t, "127.0.0.1:1", policy{proxy: p.Addr().String()}, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(
-				grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour}, MinConnectTimeout: 100 * time.Millisecond},
+				grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour}, MinConnectTimeout: test.timeout},
 			))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), p.Addr().String()) {
 				t.Errorf("%v; want %s", err, test.want)
