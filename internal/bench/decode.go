@@ -97,9 +97,9 @@ func decodeRows(context.Context) (rows []Row, err error) {
 		allocs  float64
 	}{
 		{"an assignment of 100 endpoints", endpoint.Type(), assignmentOf100(), 0.25, 20},
-		{"a cluster with wrr_locality and TLS", cluster.Type(), tls, 0.7, 30},
-		{"50 virtual hosts of 5 routes", route.Type(), routes, 0.8, 2500},
-		{"an API listener, fault and router", listener.Type(), api, 0.6, 20},
+		{"a cluster with wrr_locality and TLS", cluster.Type(), tls, 0.5, 30},
+		{"50 virtual hosts of 5 routes", route.Type(), routes, 0.7, 2500},
+		{"an API listener, fault and router", listener.Type(), api, 0.45, 20},
 	} {
 		body, err := proto.Marshal(d.message)
 		if err != nil {

@@ -4,112 +4,186 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
-// A minimal client, or a skipping one.
+// A minimal client, or a skipping one. It walks responses in place. It sends one request for each
+// change of its names, and each ACK in a request of its own.
 type minimal struct {
-	conn   *grpc.ClientConn
-	stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesClient
-	skips  bool
+	conn    transport.Conn
+	stream  transport.Stream
+	node    []byte
+	delta   bool
+	skips   bool
+	handled chan string // type URLs of responses
 
-	callbacks map[string]func() // by type URL and name
-	names     map[string][]string
-	decoded   map[string]proto.Message
-	raw       map[string][]byte
-	handled   chan string // type URLs of responses
+	mu    sync.Mutex
+	types map[string]*minimalType // by URL
 }
 
-func newMinimal(ctx context.Context, addr string, skips bool) (*minimal, error) {
-	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(256<<20)))
+// A minimalType is the state of one type.
+type minimalType struct {
+	url            string
+	names          []string
+	encoded        []byte // names, for requests
+	version, nonce string
+	callbacks      map[string]func()
+	decoded        map[string]proto.Message
+	raw            map[string][]byte
+}
+
+func newMinimal(ctx context.Context, addr string, delta, skips bool) (*minimal, error) {
+	config, err := configOf(addr)
 	if err != nil {
 		return nil, err
 	}
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(ctx)
+	conn, err := grpctransport.New().Dial(config.Servers()[0])
 	if err != nil {
 		return nil, err
 	}
-	return &minimal{
-		conn: conn, stream: stream, skips: skips,
-		callbacks: make(map[string]func()), names: make(map[string][]string),
-		decoded: make(map[string]proto.Message), raw: make(map[string][]byte),
-		handled: make(chan string, 1000),
-	}, nil
-}
-
-func (m *minimal) watch(url, name string, f func()) {
-	m.callbacks[url+name] = f
-	m.names[url] = append(m.names[url], name)
-}
-
-// run subscribes to everything that is watched and reads responses until the stream
-// ends.
-func (m *minimal) run() error {
+	method := transport.MethodADS
+	if delta {
+		method = transport.MethodDeltaADS
+	}
+	stream, err := conn.OpenStream(ctx, method)
+	if err != nil {
+		return nil, err
+	}
+	node, err := proto.Marshal(&corev3.Node{Id: nodeID})
+	m := &minimal{conn: conn, stream: stream, node: node, delta: delta, skips: skips, handled: make(chan string, 1000), types: make(map[string]*minimalType)}
 	for _, url := range []string{resourcev3.ClusterType, resourcev3.EndpointType} {
-		if err := m.stream.Send(&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: nodeID}, TypeUrl: url, ResourceNames: m.names[url]}); err != nil {
-			return err
+		m.types[url] = &minimalType{url: url, callbacks: make(map[string]func()), decoded: make(map[string]proto.Message), raw: make(map[string][]byte)}
+	}
+	return m, err
+}
+
+func configOf(addr string) (*bootstrap.Config, error) {
+	return bootstrap.New(bootstrap.Spec{
+		Node:    &corev3.Node{Id: nodeID},
+		Servers: []bootstrap.ServerSpec{{URI: addr, ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}}},
+	})
+}
+
+// watch adds a name. The caller calls ask afterwards.
+func (m *minimal) watch(url, name string, f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.types[url]
+	t.callbacks[name] = f
+	t.names = append(t.names, name)
+}
+
+// unwatch removes names, and sends the request for that. Without names it removes all.
+func (m *minimal) unwatch(url string, names ...string) error {
+	m.mu.Lock()
+	t := m.types[url]
+	if names == nil {
+		names = t.names
+		t.names = nil
+	}
+	for _, name := range names {
+		delete(t.callbacks, name)
+		delete(t.decoded, name)
+		delete(t.raw, name)
+		if i := slices.Index(t.names, name); i >= 0 {
+			t.names = slices.Delete(t.names, i, i+1)
 		}
 	}
+	m.mu.Unlock()
+	return m.ask(url)
+}
+
+// ask sends a request with the names of a type.
+func (m *minimal) ask(url string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.types[url]
+	node := m.node
+	m.node = nil
+	if m.delta {
+		req := envelope.DeltaRequest{Node: node, TypeURL: url, Subscribe: t.names}
+		return m.stream.Send(req.Encode())
+	}
+	t.encoded = envelope.EncodeNames(t.names)
+	return m.stream.Send(t.request(node))
+}
+
+func (t *minimalType) request(node []byte) []byte {
+	req := envelope.Request{Node: node, TypeURL: t.url, Version: t.version, Nonce: t.nonce, Encoded: t.encoded}
+	return req.Encode()
+}
+
+// run reads responses until the stream ends.
+func (m *minimal) run() error {
+	var resp envelope.Response
 	for {
-		resp, err := m.stream.Recv()
+		pieces, err := m.stream.(transport.PieceReceiver).ReceivePieces()
+		if err == nil {
+			err = resp.ParsePieces(pieces, m.delta)
+		}
+		if err == nil {
+			err = m.response(&resp)
+		}
 		if err != nil {
 			return err
 		}
-		for _, a := range resp.GetResources() {
-			if err := m.resource(a); err != nil {
-				return err
-			}
-		}
-		url := resp.GetTypeUrl()
-		if err := m.stream.Send(&discoveryv3.DiscoveryRequest{
-			TypeUrl: url, ResourceNames: m.names[url], VersionInfo: resp.GetVersionInfo(), ResponseNonce: resp.GetNonce(),
-		}); err != nil {
-			return err
-		}
-		m.handled <- url
+		m.handled <- resp.TypeURL
 	}
 }
 
-func (m *minimal) resource(a *anypb.Any) error {
-	if m.skips {
-		_, _, n := protowire.ConsumeTag(a.GetValue()) // both messages start with their name
-		name, _ := protowire.ConsumeBytes(a.GetValue()[n:])
-		key := a.GetTypeUrl() + string(name)
-		if bytes.Equal(m.raw[key], a.GetValue()) {
+// response handles a response and acknowledges it.
+func (m *minimal) response(resp *envelope.Response) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.types[resp.TypeURL]
+	if t == nil {
+		return fmt.Errorf("a response of type %s", resp.TypeURL)
+	}
+	for r := range resp.Resources() {
+		if err := t.resource(r.Body, m.skips); err != nil {
+			return err
+		}
+	}
+	if m.delta {
+		ack := envelope.DeltaRequest{TypeURL: t.url, Nonce: resp.Nonce}
+		return m.stream.Send(ack.Encode())
+	}
+	t.version, t.nonce = resp.Version, resp.Nonce
+	return m.stream.Send(t.request(nil))
+}
+
+// resource reads a resource whose message starts with its name, as those of both types do.
+func (t *minimalType) resource(body []byte, skips bool) error {
+	_, _, n := protowire.ConsumeTag(body)
+	name, _ := protowire.ConsumeBytes(body[n:])
+	if skips {
+		if bytes.Equal(t.raw[string(name)], body) {
 			return nil
 		}
-		m.raw[key] = a.GetValue()
+		t.raw[string(name)] = bytes.Clone(body)
 	}
-	var key string
-	var message proto.Message
-	switch a.GetTypeUrl() {
-	case resourcev3.ClusterType:
-		c := new(clusterv3.Cluster)
-		if err := proto.Unmarshal(a.GetValue(), c); err != nil {
-			return err
-		}
-		key, message = a.GetTypeUrl()+c.GetName(), c
-	case resourcev3.EndpointType:
-		e := new(endpointv3.ClusterLoadAssignment)
-		if err := proto.Unmarshal(a.GetValue(), e); err != nil {
-			return err
-		}
-		key, message = a.GetTypeUrl()+e.GetClusterName(), e
-	default:
-		return fmt.Errorf("a resource of type %s", a.GetTypeUrl())
+	var message proto.Message = new(clusterv3.Cluster)
+	if t.url == resourcev3.EndpointType {
+		message = new(endpointv3.ClusterLoadAssignment)
 	}
-	m.decoded[key] = message
-	if f, watched := m.callbacks[key]; watched {
+	if err := proto.Unmarshal(body, message); err != nil {
+		return err
+	}
+	t.decoded[string(name)] = message
+	if f := t.callbacks[string(name)]; f != nil {
 		f()
 	}
 	return nil

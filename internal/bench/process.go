@@ -52,6 +52,24 @@ func median(times int, f func(i int) (time.Duration, error)) (time.Duration, err
 	return middle(all), nil
 }
 
+// turns is the number of measurements of each of two subjects.
+const turns = 9
+
+// takeTurns measures two subjects alternately, so that other load on the machine affects both.
+func takeTurns[K comparable](a, b K, f func(k K, round int) (time.Duration, error)) (mine, peer time.Duration, err error) {
+	all := make(map[K][]time.Duration)
+	for i := range turns {
+		for _, k := range []K{a, b} {
+			d, err := f(k, i)
+			if err != nil {
+				return 0, 0, err
+			}
+			all[k] = append(all[k], d)
+		}
+	}
+	return middle(all[a]), middle(all[b]), nil
+}
+
 func middle(all []time.Duration) time.Duration {
 	slices.Sort(all)
 	return all[len(all)/2]

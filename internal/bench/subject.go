@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	resourcev3 "github.com/envoyproxy/go-control-plane/pkg/resource/v3"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -42,6 +40,9 @@ type subject struct {
 	cancels []func()
 	cancel  func() // all watches
 	stop    func()
+
+	watchCluster func(i int, f func()) (cancel func(), err error) // calls f once or more
+	sent         atomic.Int64                                     // bytes of the requests of our client
 }
 
 func newSubject(ctx context.Context, k kind, addr string, n int, delta bool) (*subject, error) {
@@ -129,7 +130,7 @@ func (s *subject) drain() {
 
 func (s *subject) startMinimal(ctx context.Context, addr string, n int, delta, skips bool) error {
 	ctx, cancel := context.WithCancel(ctx)
-	m, err := newMinimal(ctx, addr, skips)
+	m, err := newMinimal(ctx, addr, delta, skips)
 	if err != nil {
 		cancel()
 		return err
@@ -138,40 +139,34 @@ func (s *subject) startMinimal(ctx context.Context, addr string, n int, delta, s
 		m.watch(resourcev3.ClusterType, clusterName(i), func() { s.tell(i) })
 		m.watch(resourcev3.EndpointType, serviceName(i), func() { s.tell(n + i) })
 	}
-	run := m.run
-	if delta {
-		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(m.conn).DeltaAggregatedResources(ctx)
-		if err != nil {
-			cancel()
-			return err
-		}
-		run = func() error { return m.runDelta(stream) }
-	}
 	var wg sync.WaitGroup
-	wg.Go(func() { _ = run() }) // it ends with ctx
+	wg.Go(func() { _ = m.run() }) // it ends with ctx
 	wg.Go(func() {
 		for {
 			select {
 			case <-m.handled:
-				s.handled <- struct{}{}
+				select {
+				case s.handled <- struct{}{}:
+				default: // nobody counts
+				}
 			case <-ctx.Done():
 				return
 			}
 		}
 	})
+	s.watchCluster = m.watchCluster
 	s.cancel = func() {
-		clear(m.callbacks)
-		clear(m.decoded)
-		for url := range m.names {
-			_ = m.stream.Send(&discoveryv3.DiscoveryRequest{TypeUrl: url}) // it is only the work that counts
-		}
+		_ = errors.Join(m.unwatch(resourcev3.ClusterType), m.unwatch(resourcev3.EndpointType)) // only the work counts
 	}
 	s.stop = func() {
 		cancel()
 		_ = m.conn.Close()
 		wg.Wait()
 	}
-	return nil
+	if n > 0 {
+		err = errors.Join(m.ask(resourcev3.ClusterType), m.ask(resourcev3.EndpointType))
+	}
+	return err
 }
 
 // startFloor starts a client that notifies no watcher.
@@ -212,10 +207,7 @@ func (s *subject) startOurs(addr string, n int, delta bool) error {
 	if err != nil {
 		return err
 	}
-	config, err := bootstrap.New(bootstrap.Spec{
-		Node:    &corev3.Node{Id: nodeID},
-		Servers: []bootstrap.ServerSpec{{URI: addr, ChannelCreds: []bootstrap.CredsSpec{{Type: "insecure"}}}},
-	})
+	config, err := configOf(addr)
 	if err != nil {
 		return err
 	}
@@ -224,6 +216,9 @@ func (s *subject) startOurs(addr string, n int, delta bool) error {
 		return err
 	}
 	s.stop = func() { _ = c.Close() }
+	s.watchCluster = func(i int, f func()) (func(), error) {
+		return cluster.Subscribe(c, clusterName(i), changed[*cluster.Update](f))
+	}
 	for i := range n {
 		cancel, err := cluster.Subscribe(c, clusterName(i), changed[*cluster.Update](func() { s.tell(i) }))
 		if err != nil {
@@ -279,7 +274,11 @@ func (s countingStream) ReceivePieces() ([][]byte, error) {
 
 // Send implements [transport.Stream].
 func (s countingStream) Send(msg []byte) error {
+	s.subject.sent.Add(int64(len(msg)))
 	err := s.Stream.Send(msg)
-	s.subject.handled <- struct{}{}
+	select {
+	case s.subject.handled <- struct{}{}:
+	default: // nobody counts
+	}
 	return err
 }
