@@ -62,6 +62,22 @@ func TestLargeValuesInPieces(t *testing.T) {
 	}
 }
 
+// TestRoomForSimilarResources expects room for all resources of one size, and for few others.
+func TestRoomForSimilarResources(t *testing.T) {
+	const resources = 100
+	var raw []byte
+	for range resources {
+		raw = appendString(raw, responseResources, string(bytes.Repeat([]byte("x"), 50)))
+	}
+	r := new(Response)
+	if err := r.Parse(raw, false); err != nil {
+		t.Fatal(err)
+	}
+	if room := cap(r.resources); r.Len() != resources || room < resources || room > resources+2 {
+		t.Errorf("%d resources have room for %d, want %d and 0 to 2 more", r.Len(), room, resources)
+	}
+}
+
 func TestForgetKeepsLittle(t *testing.T) {
 	for size, kept := range map[int]bool{1: true, joinedKept: true, joinedKept + 1: false} {
 		r := &Response{joined: make([]byte, 0, size)}
