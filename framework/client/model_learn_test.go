@@ -34,7 +34,8 @@ func (w *modelWorld) learn() {
 			w.checkLearned(fmt.Sprintf("watcher %d", one.number), one.key, v, s.holds[one.key])
 			c := s.holds[one.key]
 			b.vague, b.value, b.kind = w.model.open(one.key) || c.ttl > 0, v.value, kind
-			b.version, b.refused, b.expires = c.version, c.code != 0, time.Time{}
+			// In the state of the world, an error remains when the resource is deleted.
+			b.version, b.refused, b.expires = c.version, c.code != 0 || kind == isDenied || kind == isUnavailable, time.Time{}
 			b.seen = v.value != "" || b.refused || kind == isInvalid || kind == isRemoved || kind == isNotFound && w.model.delta
 		}
 	}
