@@ -1,5 +1,6 @@
-// Package adminxds registers the services by which operators look into a gRPC program: CSDS for the
-// state of xDS clients (gRFC A40), channelz for channels and connections (gRFC A14), and health.
+// Package adminxds registers the services by which operators look into a gRPC program. CSDS shows the
+// state of xDS clients (gRFC A40), channelz shows channels and connections (gRFC A14), and health shows
+// whether the program serves.
 //
 //	s := grpc.NewServer()
 //	err := adminxds.Register(s) // the clients of all environments of the process

@@ -24,8 +24,8 @@ func clientConfig(s status.Snapshot) *statusv3.ClientConfig {
 }
 
 // genericConfig returns the message for one resource. By gRFC A88, REQUESTED has neither a resource
-// nor an error, ACKED has no error, and every other state has an error and, as long as it is in use,
-// the resource. The error of a state is never that of an unreachable control plane, because data
+// nor an error, and ACKED has no error. Every other state has an error, and the resource as long as it
+// is in use. The error of a state is never that of an unreachable control plane, because data
 // errors have precedence.
 func genericConfig(r *status.Resource) *statusv3.ClientConfig_GenericXdsConfig {
 	state := adminv3.ClientResourceStatus(adminv3.ClientResourceStatus_value[r.State])

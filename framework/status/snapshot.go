@@ -57,8 +57,8 @@ type Server struct {
 	Entry *bootstrap.Server `json:"entry,omitzero"`
 	State ServerState       `json:"state,omitzero"`
 	// Connected reports whether the server works, as gRFC A78 defines it for the metric
-	// grpc.xds_client.connected: from the first attempt on, until one fails or a stream ends without
-	// a response, and again from the next response on. It is false in the state Idle.
+	// grpc.xds_client.connected. It is true from the first attempt on, until one fails or a stream
+	// ends without a response. The next response makes it true again. It is false in the state Idle.
 	Connected bool `json:"connected,omitzero"`
 	// Failures counts how often Connected became false by a failure.
 	Failures uint64 `json:"failures,omitzero"`
