@@ -111,6 +111,15 @@ func (ses *session) event(ev status.Event) {
 	ses.client.history.add(ev)
 }
 
+// brief returns the beginning of an error's text, so that a control plane cannot fill the history with
+// long ones.
+func brief(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New(strings.Clone(printable.Text(err.Error(), printable.Quoted)))
+}
+
 // traffic is the traffic of one type from one server.
 type traffic struct {
 	typ            *resource.Descriptor
@@ -141,7 +150,7 @@ func (ses *session) responded(d *decoded) {
 		ses.event(ev)
 	}
 	if d.reject != "" {
-		ev.Kind, ev.Resources, ev.Err = status.EventRejected, d.invalid, errors.New(strings.Clone(printable.Text(d.reject, printable.Quoted)))
+		ev.Kind, ev.Resources, ev.Err = status.EventRejected, d.invalid, brief(errors.New(d.reject))
 		ses.event(ev)
 	}
 }

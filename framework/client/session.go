@@ -152,7 +152,7 @@ func (ses *session) ended(s *stream, err error, now time.Time) {
 		ses.err, ses.errAt = err, now
 	}
 	if ses.up {
-		ses.event(status.Event{Kind: status.EventLost, Err: err})
+		ses.event(status.Event{Kind: status.EventLost, Err: brief(err)})
 	}
 	switch {
 	case !s.answered, ses.client.closed():
@@ -175,7 +175,7 @@ func (ses *session) lost(err error, now time.Time) {
 	}
 	if ses.outage.failed(err, now) {
 		if !ses.up { // else its end is an event
-			ses.event(status.Event{Kind: status.EventLost, Err: err})
+			ses.event(status.Event{Kind: status.EventLost, Err: brief(err)})
 		}
 		ses.log(slog.LevelWarn, "control plane unreachable", "error", err)
 		return

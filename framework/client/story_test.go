@@ -18,6 +18,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
+	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/feature"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
@@ -160,6 +161,27 @@ func TestEventsOfAnIdleServer(t *testing.T) {
 		w.watch("a")
 		w.tells("CONNECTED memory:1", `RESPONSE memory:1 1 Thing version "1"`, `ACCEPTED memory:1 1 Thing version "1"`)
 	})
+}
+
+// A stream that a server does not answer by the delta protocol is lost. A long reason is clipped.
+func TestEventsHaveReasons(t *testing.T) {
+	inStory(t, func(w *storyWorld) {
+		w.primary.Set(things.URL(), thing("a", "1"))
+		w.primary.Silence(transport.MethodDeltaADS, true)
+		w.watch("a")
+		pass(time.Minute)
+		w.primary.Refuse(errors.New("refused"))
+		w.primary.Cut(errors.New(strings.Repeat("x", 5000)))
+		pass(5 * time.Second)
+		w.tells("CONNECTED memory:1", "LOST memory:1: the control plane does not answer the delta protocol",
+			"CONNECTED memory:1", `RESPONSE memory:1 1 Thing version "1"`, `ACCEPTED memory:1 1 Thing version "1"`,
+			"LOST memory:1: "+strings.Repeat("x", 1024)+"…", "LOST memory:1: refused")
+		for _, ev := range w.client.Events() {
+			if ev.Err != nil && len(ev.Err.Error()) > 1100 {
+				t.Errorf("the error of an event has %d bytes, want it clipped", len(ev.Err.Error()))
+			}
+		}
+	}, feature.TransportAuto)
 }
 
 // Delta responses have the version of the system, and removals.
