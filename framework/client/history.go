@@ -103,6 +103,7 @@ var (
 	errUnwatched  = errors.New("nothing is watched")
 	errSuperseded = errors.New("a better server has taken over")
 	errNoDelta    = errors.New("the control plane does not answer the delta protocol")
+	errTooLarge   = errors.New("a request exceeds 4 MiB; the client changes to the delta protocol")
 )
 
 // event records an event of the server.

@@ -243,7 +243,7 @@ func (l *loop) stream(ses *session) {
 	if r.Open {
 		ses.open(l)
 	}
-	if r.Send != nil {
-		ses.send(r.Send, l.now)
+	if r.Send != nil && !ses.send(r.Send, l.now) {
+		l.stream(ses)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/internal/envelope"
+	"github.com/xdsforge/xdsforge/internal/feature"
 )
 
 // A session is the ADS of one server entry: its machine, the authorities that may use it, and its
@@ -31,6 +32,8 @@ type session struct {
 	traffic  []traffic // of each type with a response
 
 	nackLogs []*nackLog // one for each type with a rejected response
+
+	oversized bool // a request in state of the world exceeded maxRequest, and the log has a line about it
 }
 
 // A user is an authority, with the position of the session's server in its list.
@@ -43,8 +46,12 @@ type user struct {
 // pool when it is first needed.
 func (ses *session) open(l *loop) {
 	if ses.stream != nil {
-		ses.log(slog.LevelInfo, "stream ended: "+errNoDelta.Error())
-		ses.event(status.Event{Kind: status.EventLost, Err: errNoDelta})
+		why := errNoDelta
+		if ses.machine.Delta() {
+			why = errTooLarge
+		}
+		ses.log(slog.LevelInfo, "stream ended: "+why.Error())
+		ses.event(status.Event{Kind: status.EventLost, Err: why})
 		ses.up = false
 		ses.stream.cancel()
 	}
@@ -69,8 +76,9 @@ func (ses *session) open(l *loop) {
 }
 
 // send encodes a request and passes it to the writing goroutine. That goroutine is idle, because
-// the machine has only one request in flight.
-func (ses *session) send(e *ads.Request, now time.Time) {
+// the machine has only one request in flight. If sent is false, the machine has changed the protocol
+// instead.
+func (ses *session) send(e *ads.Request, now time.Time) (sent bool) {
 	var node []byte
 	if e.First {
 		node = ses.client.node
@@ -89,12 +97,37 @@ func (ses *session) send(e *ads.Request, now time.Time) {
 			Versions: e.Versions, Nonce: e.Nonce, Error: e.Reject,
 		}
 		ses.stream.out <- req.Encode()
-		return
+		return true
 	}
 	req := envelope.Request{
 		Node: node, TypeURL: e.Type.URL(), Version: e.Version, Nonce: e.Nonce, Encoded: ses.names(e), Error: e.Reject,
 	}
-	ses.stream.out <- req.Encode()
+	msg := req.Encode()
+	if len(msg) > maxRequest && ses.tooLarge(e, len(msg)) {
+		return false
+	}
+	ses.stream.out <- msg
+	return true
+}
+
+// maxRequest is the limit of the messages that gRPC servers accept by default.
+const maxRequest = 4 << 20
+
+// tooLarge reports whether the machine changes to the delta protocol because of a request that most
+// servers reject. Requests in state of the world cannot be divided. Otherwise the request is sent,
+// because the server may accept larger messages.
+func (ses *session) tooLarge(e *ads.Request, size int) (changes bool) {
+	changes = ses.machine.PreferDelta()
+	if changes || !ses.oversized {
+		ses.oversized = true
+		advice := "use the delta protocol (server feature " + feature.TransportDelta + "), or raise the limit of the server"
+		if changes {
+			advice = "the client tries the delta protocol again"
+		}
+		ses.log(slog.LevelWarn, "request exceeds 4 MiB, which gRPC servers reject by default; "+advice,
+			"type", e.Type.Name, "names", len(e.Names), "bytes", size)
+	}
+	return changes
 }
 
 // manyNames is the number of names from which their encoding is kept.

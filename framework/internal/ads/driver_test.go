@@ -159,6 +159,8 @@ func (r *rig) event(verb string, args []datadriven.CmdArg) {
 		r.change(Change{Op: Renew})
 	case "release":
 		r.change(Change{Op: Release})
+	case "too-large": // the last request
+		r.handle(func() { r.printf("changes=%v", r.m.PreferDelta()) })
 	case "response":
 		r.respond(args)
 	case "closed":

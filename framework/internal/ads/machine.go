@@ -41,6 +41,8 @@ type Machine struct {
 	nodeSent time.Time // on this stream; zero before
 	answered bool      // this stream received a response
 	proven   bool      // some stream did, in the current protocol
+	assumed  bool      // the machine gave delta up because of silence alone, for the first time
+	insisted bool      // it has changed back to delta once
 	healthy  bool      // this stream was reported as healthy
 	writing  Names     // of the request that is being sent; the zero value if there is none
 
@@ -174,8 +176,26 @@ func (m *Machine) mayLackDelta() bool {
 }
 
 // useStateOfTheWorld changes the protocol and keeps the wanted names.
-func (m *Machine) useStateOfTheWorld() {
-	m.delta, m.config.Protocol = false, StateOfTheWorld
+func (m *Machine) useStateOfTheWorld() { m.use(false, StateOfTheWorld) }
+
+// PreferDelta reports that the last request in state of the world is too large for most servers. The
+// machine changes to the delta protocol, once, if the protocol is [Auto] and the server has only
+// been silent in delta: delta requests can be divided. It reports whether it changes. Then the
+// request must not be sent.
+func (m *Machine) PreferDelta() bool {
+	if m.delta || !m.assumed {
+		return false
+	}
+	m.assumed, m.insisted, m.proven = false, true, false
+	m.use(true, Auto)
+	m.ready.StreamEnded = true
+	m.open()
+	return true
+}
+
+// use changes the protocol and keeps the wanted names.
+func (m *Machine) use(delta bool, p Protocol) {
+	m.delta, m.config.Protocol = delta, p
 	for i, old := range m.types {
 		m.types[i] = m.newNames(old.typ())
 		for _, name := range old.all() {
@@ -211,6 +231,7 @@ func (m *Machine) Tick(now time.Time) {
 		}
 		if m.mayLackDelta() && !now.Before(m.nodeSent.Add(m.config.Silence)) {
 			m.useStateOfTheWorld()
+			m.assumed = !m.insisted
 			m.ready.StreamEnded = true
 			m.open()
 			return
