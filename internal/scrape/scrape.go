@@ -53,7 +53,11 @@ func (m *Meter) Lines(ctx context.Context, prefix string) ([]string, error) {
 // points returns the lines of a metric.
 func points(m metricdata.Metrics) (lines []string) {
 	add := func(set attribute.Set, value any) {
-		lines = append(lines, fmt.Sprintf("%s{%s} %v", m.Name, set.Encoded(attribute.DefaultEncoder()), value))
+		labels := make([]string, 0, set.Len())
+		for _, kv := range set.ToSlice() {
+			labels = append(labels, string(kv.Key)+"="+kv.Value.String())
+		}
+		lines = append(lines, fmt.Sprintf("%s{%s} %v", m.Name, strings.Join(labels, ","), value))
 	}
 	switch d := m.Data.(type) {
 	case metricdata.Gauge[int64]:

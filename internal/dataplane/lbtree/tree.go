@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -82,6 +83,10 @@ type Env struct {
 	Conn balancer.ClientConn
 	// Options are the options of the tree's root.
 	Options balancer.BuildOptions
+	// Labels passes labels to the telemetry of calls. Nil: calls have none.
+	Labels labels.Finder
+	// Cluster is the leaf cluster of the policies, or "".
+	Cluster string
 	// State is the newest state of the resolver, with Breakers and a Logger. Only its Config
 	// changes.
 	State *State

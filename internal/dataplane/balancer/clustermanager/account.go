@@ -16,6 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -34,6 +35,8 @@ type account struct {
 	// authority is the authority of calls that are rewritten for the endpoint (A81). It is nil if
 	// the endpoint has no hostname.
 	authority metadata.MD
+	// labels are the labels of calls to the endpoint.
+	labels map[string]string
 	// done is finish. It is made once, to save an allocation for each call.
 	done func(balancer.DoneInfo)
 }
@@ -164,16 +167,18 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
 		for i := range localities {
 			l := &localities[i]
 			used[l.ID] = true
+			calls := labels.OfEndpoint(c.name, l.ID)
 			for j := range l.Endpoints {
 				e := &l.Endpoints[j]
 				a := c.account(e, c.load.locality(l.ID))
+				a.labels = calls
 				for _, addr := range e.Addresses {
 					accounts[addr.Addr] = a
 				}
 			}
 		}
 	}
-	stray := account{breaker: c.breaker}
+	stray := account{breaker: c.breaker, labels: labels.OfEndpoint(c.name, endpoint.LocalityID{})}
 	c.conn.reassign(accounts, stray.open())
 	c.load.keep(used)
 	c.schedule()

@@ -8,6 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/policy"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
@@ -36,7 +37,8 @@ type leafCluster struct {
 	breaker  *breaker.Counter
 	load     *loadReport
 	outlier  *outlier.Machine
-	interval serial.Timer // of outlier detection
+	interval serial.Timer      // of outlier detection
+	labels   map[string]string // of all calls
 
 	config xdsconfig.Cluster
 	child  balancer.State
@@ -47,7 +49,7 @@ type leafCluster struct {
 func newLeafCluster(tree *lbtree.Env, name string, report lbtree.Report) *leafCluster {
 	c := &leafCluster{tree: tree, name: name, report: report, load: new(loadReport), outlier: outlier.New(nil), child: lbtree.Connecting()}
 	c.conn = &clusterConn{loopConn: loopConn{tree.Conn, tree.Loop}, options: tree.Options, subConns: make(map[*subConn]struct{})}
-	c.env = &lbtree.Env{Loop: tree.Loop, Conn: c.conn, Options: tree.Options, State: tree.State}
+	c.env = &lbtree.Env{Loop: tree.Loop, Conn: c.conn, Options: tree.Options, Cluster: name, State: tree.State}
 	if tree.State.TLS != nil {
 		c.tls = tree.State.TLS.Cluster()
 	}
@@ -103,6 +105,7 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	if c.tls != nil {
 		c.tls.Update(u.TLS)
 	}
+	c.labels = labels.Of(u)
 	service := serviceOf(c.name, u)
 	counter := c.env.State.Breakers.Acquire(c.name, service)
 	if c.breaker != nil {
@@ -162,7 +165,7 @@ func (c *leafCluster) publish() {
 	}
 	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &clusterPicker{
 		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
-		load: c.load.cluster, child: c.child,
+		load: c.load.cluster, child: c.child, find: c.tree.Labels, labels: c.labels,
 	}})
 }
 

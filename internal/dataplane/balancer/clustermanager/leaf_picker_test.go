@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/experimental/stats/telemetry"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/outlier"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
@@ -46,6 +49,7 @@ func newClusterPicker(child *fixed, authority string) (*clusterPicker, *subConn)
 	return &clusterPicker{
 		name: "c", drops: []endpoint.Drop{{Category: "x"}, {Category: "y"}}, breaker: a.breaker, most: 1, load: counts,
 		child: balancer.State{ConnectivityState: connectivity.Ready, Picker: child},
+		find:  labels.New(), labels: labels.Of(nil),
 	}, sc
 }
 
@@ -60,6 +64,27 @@ func TestPickAllocatesNothing(t *testing.T) {
 		r.Done(balancer.DoneInfo{})
 	}); n > 0 {
 		t.Errorf("a pick makes %v allocations, want none", n)
+	}
+}
+
+// A call that gets no endpoint has the labels of its cluster. One that does has those of its endpoint.
+func TestPickSetsLabels(t *testing.T) {
+	got := make(map[string]string)
+	ctx := telemetry.NewContextWithLabelCallback(t.Context(), func(l map[string]string) { maps.Copy(got, l) })
+	child := &fixed{err: balancer.ErrNoSubConnAvailable}
+	waiting, _ := newClusterPicker(child, "")
+	dropping, _ := newClusterPicker(new(fixed), "")
+	dropping.drops[0].PerMillion = million
+	for _, p := range []*clusterPicker{waiting, dropping} {
+		clear(got)
+		if _, err := p.Pick(balancer.PickInfo{Ctx: ctx}); err == nil || len(got) != 2 || got[labels.ServiceName] != "unknown" {
+			t.Errorf("labels %v, %v; want those of the cluster, and an error", got, err)
+		}
+	}
+	p, sc := newClusterPicker(new(fixed), "")
+	sc.account.Load().labels = labels.OfEndpoint("c", endpoint.LocalityID{Region: "r"})
+	if _, err := p.Pick(balancer.PickInfo{Ctx: ctx}); err != nil || len(got) != 4 || got[labels.Locality] != `{region="r", zone="", sub_zone=""}` {
+		t.Errorf("labels %v, %v; want those of the cluster and of the endpoint", got, err)
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 )
@@ -89,7 +90,7 @@ type manager struct {
 
 func newManager(cc balancer.ClientConn, options balancer.BuildOptions) *manager {
 	m := &manager{breakers: new(breaker.Set), config: new(config), children: make(map[string]*entry)}
-	m.env = &lbtree.Env{Loop: serial.New(m.publish), Conn: cc, Options: options}
+	m.env = &lbtree.Env{Loop: serial.New(m.publish), Conn: cc, Options: options, Labels: labels.New()}
 	return m
 }
 

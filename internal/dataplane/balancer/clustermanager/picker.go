@@ -16,6 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -131,12 +132,19 @@ type clusterPicker struct {
 	load    *load.Cluster // nil: load is not reported
 	// child picks the endpoint.
 	child balancer.State
+	// find finds the telemetry of a call, which gets labels before the call has an endpoint.
+	find   labels.Finder
+	labels map[string]string
 }
 
 const million = 1_000_000
 
 // Pick implements [balancer.Picker].
 func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	update := p.find.In(info.Ctx)
+	if update != nil {
+		update(p.labels)
+	}
 	// A waiting call is picked for again. Each call must be considered for dropping only once.
 	if p.child.ConnectivityState == connectivity.Ready {
 		for i := range p.drops {
@@ -164,6 +172,9 @@ func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error
 		a.breaker.Start(^uint32(0))
 	}
 	a.start()
+	if update != nil {
+		update(a.labels)
+	}
 	r.SubConn = sc.SubConn
 	if a.authority != nil {
 		p.rewrite(info, a, &r)
