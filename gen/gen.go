@@ -171,7 +171,7 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.
 func (u *unit) resolve(index *protoindex.Index) *model.Package {
-	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), rule.Kinds(), index, u.bag)
+	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRules}, index, u.bag)
 }
 
 // emit returns the files of one descriptor.

@@ -90,7 +90,7 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft,
 	}
 	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
-	d.Rules = annotation.Derive(m, index.Message)
+	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
 	minimal := annotation.Minimal(m, index.Message)
 	if d.NameField != "" {
 		minimal[d.NameField] = "example"

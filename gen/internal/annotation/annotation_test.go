@@ -146,7 +146,7 @@ func TestProtovalidate(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range Derive(m, index.Message) {
+	for _, r := range Derive(m, Depth, index.Message) {
 		got = append(got, r.Line+r.Comment)
 	}
 	want := []string{

@@ -17,18 +17,22 @@ type Rule struct {
 	Comment string // a constraint that is not expressed
 }
 
-// maxDepth is the number of messages below the resource's, for whose fields there are rules.
-const maxDepth = 3
+// Depth is the number of messages below the resource's, for whose fields [Derive] returns
+// rules in a new descriptor. AllDepth is enough for all messages of Envoy.
+const (
+	Depth    = 3
+	AllDepth = 12
+)
 
 // Derive returns the rules of the fields of a message and of the messages in it, in the order
 // of the fields. find finds the messages of the libraries.
-func Derive(m *protogen.Message, find func(string) (*protogen.Message, error)) []Rule {
-	return derive(m, find, nil, "", []*protogen.Message{m})
+func Derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error)) []Rule {
+	return derive(m, depth, find, nil, "", []*protogen.Message{m})
 }
 
 // derive derives the rules of the message at a path. present is the path of the closest
 // message that may be absent.
-func derive(m *protogen.Message, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message) []Rule {
+func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message, error), path []string, present string, above []*protogen.Message) []Rule {
 	var out []Rule
 	for _, s := range sources() {
 		if s.disabled(m) {
@@ -50,10 +54,10 @@ func derive(m *protogen.Message, find func(string) (*protogen.Message, error), p
 		}
 	}
 	for _, f := range m.Fields {
-		if f.Desc.IsMap() && f.Message.Fields[1].Message != nil && len(derive(f.Message.Fields[1].Message, find, path, "", append(slices.Clone(above), f.Message.Fields[1].Message))) > 0 && !slices.Contains(above, f.Message.Fields[1].Message) {
+		if f.Desc.IsMap() && f.Message.Fields[1].Message != nil && len(derive(f.Message.Fields[1].Message, depth, find, path, "", append(slices.Clone(above), f.Message.Fields[1].Message))) > 0 && !slices.Contains(above, f.Message.Fields[1].Message) {
 			out = append(out, Rule{Comment: join(path, string(f.Desc.Name())) + ": the rules of the messages in the map are not expressed; write them in a struct for `each`"})
 		}
-		if f.Message == nil || f.Desc.IsMap() || slices.Contains(above, f.Message) || len(path) == maxDepth || f.Message.Desc.ParentFile().Package() == "google.protobuf" {
+		if f.Message == nil || f.Desc.IsMap() || slices.Contains(above, f.Message) || len(path) == depth || f.Message.Desc.ParentFile().Package() == "google.protobuf" {
 			continue
 		}
 		if skipped(f, find) {
@@ -63,7 +67,7 @@ func derive(m *protogen.Message, find func(string) (*protogen.Message, error), p
 		if !f.Desc.IsList() {
 			inner = join(path, string(f.Desc.Name()))
 		}
-		out = append(out, derive(f.Message, find, append(slices.Clone(path), string(f.Desc.Name())), inner, append(slices.Clone(above), f.Message))...)
+		out = append(out, derive(f.Message, depth, find, append(slices.Clone(path), string(f.Desc.Name())), inner, append(slices.Clone(above), f.Message))...)
 	}
 	return out
 }

@@ -40,6 +40,25 @@ func (l Language) Parse(data []byte, bag *diag.Bag) *Descriptor {
 	return d
 }
 
+// ParseRules reads rules that are derived from something else, one from each text. They are at
+// the given position.
+func (l Language) ParseRules(texts []string, at diag.Pos, bag *diag.Bag) []Rule {
+	rules := make([]Rule, len(texts))
+	for i, text := range texts {
+		faults := new(diag.Bag)
+		doc, err := document([]byte(text))
+		if err == nil {
+			w := walker{bag: faults, lines: bytes.Split([]byte(text), []byte("\n")), language: l}
+			w.mapping(doc.Content[0], l.mapping("rule"), reflect.ValueOf(&rules[i]).Elem())
+		}
+		if err != nil || faults.Len() > 0 {
+			bag.Add(at, diag.BadValue, "the derived rule %s is not valid: %v %v", text, err, faults.Errors())
+		}
+		rules[i].Pos, rules[i].At.Pos = at, at
+	}
+	return rules
+}
+
 // oddBreak finds a line break that YAML knows and most editors do not, so that they would count
 // lines differently. It is a single carriage return or a Unicode separator.
 func oddBreak(data []byte) (diag.Pos, bool) {

@@ -132,6 +132,7 @@ type Stop struct {
 type Rule struct {
 	diag.Pos
 	At   Text       `key:"at"`
+	From Text       `key:"from"`
 	Args []Argument `key:"*"` // of the kind of rule
 	When *Cond      `key:"when"`
 	Why  Text       `key:"why"`

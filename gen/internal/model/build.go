@@ -22,6 +22,7 @@ const updateName = "Update"
 type builder struct {
 	bag     *diag.Bag
 	kinds   []RuleKind
+	parse   func(texts []string, at diag.Pos, bag *diag.Bag) []descriptor.Rule
 	index   *protoindex.Index
 	desc    *descriptor.Descriptor
 	pkg     *Package
@@ -39,9 +40,9 @@ type waiting struct {
 
 // Build makes the model of d, whose generated code goes into the Go package
 // name. Faults are noted in bag; the model is of use only where there were none.
-func Build(d *descriptor.Descriptor, name string, kinds []RuleKind, index *protoindex.Index, bag *diag.Bag) *Package {
+func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex.Index, bag *diag.Bag) *Package {
 	b := &builder{
-		bag: bag, kinds: kinds, index: index, desc: d,
+		bag: bag, kinds: rules.Kinds, parse: rules.Parse, index: index, desc: d,
 		pkg: &Package{
 			Name: name, Source: filepath.Base(bag.File), Complete: d.Resource.SotW.Value == "complete", GoName: index.GoName,
 			Wildcard: d.Resource.Wildcard.Value, Globs: d.Resource.Globs.Value, Collected: d.Resource.Collection.Value, Uses: make(Uses),

@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/compiler/protogen"
 
+	"github.com/xdsforge/xdsforge/gen/internal/annotation"
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
 )
@@ -24,6 +25,12 @@ type RuleKind struct {
 	Examples []RuleExample
 	// Build checks that a rule fits its value and resolves its arguments.
 	Build func(a *RuleArgs) (Rule, bool)
+}
+
+// Rules are the kinds of rules, and a function that parses rules which are derived.
+type Rules struct {
+	Kinds []RuleKind
+	Parse func(texts []string, at diag.Pos, bag *diag.Bag) []descriptor.Rule
 }
 
 // RuleExample is a rule and its wording.
@@ -88,6 +95,7 @@ type GoCheck struct {
 // rules builds the rules and validate hooks of s.
 func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.Hook) {
 	root := &Scope{Message: s.Message}
+	rules = b.derived(s.Message, rules)
 	for i := range rules {
 		d := &rules[i]
 		kind, ok := b.ruleKind(d)
@@ -105,6 +113,31 @@ func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.H
 	if len(root.Checks)+len(root.Under) > 0 {
 		s.Rules = root
 	}
+}
+
+// derived replaces `from: annotations` by the rules of the message's annotations.
+func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descriptor.Rule {
+	var out []descriptor.Rule
+	for _, d := range rules {
+		if !d.From.Given() {
+			out = append(out, d)
+			continue
+		}
+		if d.At.Given() || d.When != nil {
+			b.bag.Add(d.Pos, diag.Conflict, "the rules of annotations have paths and conditions of their own")
+		}
+		var texts []string
+		for _, r := range annotation.Derive(m, annotation.AllDepth, b.index.Message) {
+			if r.Line != "" {
+				texts = append(texts, r.Line)
+			}
+		}
+		if len(texts) == 0 {
+			b.bag.Add(d.From.Pos, diag.RuleKind, "%s has no annotations that become rules", Short(m))
+		}
+		out = append(out, b.parse(texts, d.From.Pos, b.bag)...)
+	}
+	return out
 }
 
 // ruleKind finds the one kind that a rule has.
