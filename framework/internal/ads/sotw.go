@@ -15,10 +15,10 @@ import (
 type sotwNames struct {
 	resource *resource.Descriptor
 
-	names []string // wanted; in arbitrary order
-	sent  []bool   // beside names: was in a request on this stream
-	lent  int      // number of names at the front that requests share; never written to
-	at    map[string]int
+	names []string  // wanted; in arbitrary order
+	sent  []bool    // beside names: was in a request on this stream
+	lent  int       // number of names at the front that requests share; never written to
+	at    positions // of names
 
 	// dropped names were in a request on this stream and are no longer wanted, but no request
 	// without them was sent yet. A dropped name that is wanted again waits in retaken: the server
@@ -56,7 +56,6 @@ type sotwNames struct {
 func newSotwNames(t *resource.Descriptor, c *Config) *sotwNames {
 	return &sotwNames{
 		resource:   t,
-		at:         make(map[string]int),
 		dropped:    make(map[string]struct{}),
 		retaken:    make(map[string]struct{}),
 		pending:    newPendingDrops(),
@@ -74,7 +73,7 @@ func (s *sotwNames) opened() bool { return s.asked }
 func (s *sotwNames) wanted() bool { return len(s.names) > 0 || len(s.retaken) > 0 }
 
 func (s *sotwNames) add(name string) {
-	if _, ok := s.at[name]; ok {
+	if _, ok := s.at.find(s.names, name); ok {
 		return
 	}
 	if _, ok := s.dropped[name]; ok {
@@ -85,8 +84,8 @@ func (s *sotwNames) add(name string) {
 		s.retaken[name] = struct{}{} // the answer shows it dropped
 		return
 	}
-	s.at[name] = len(s.names)
 	s.names = append(s.names, name)
+	s.at.add(s.names)
 	s.sent = append(s.sent, false)
 	s.unsent++
 }
@@ -101,10 +100,11 @@ func (s *sotwNames) remove(name string) {
 
 // unlist removes a name from the list.
 func (s *sotwNames) unlist(name string) {
-	i, ok := s.at[name]
+	i, ok := s.at.find(s.names, name)
 	if !ok {
 		return
 	}
+	s.at.replace(s.names, i)
 	if s.sent[i] {
 		s.dropped[name] = struct{}{}
 		s.ended = s.ended || isCollection(name)
@@ -116,11 +116,9 @@ func (s *sotwNames) unlist(name string) {
 		s.names, s.lent = slices.Clone(s.names), 0
 	}
 	s.names[i], s.sent[i] = s.names[last], s.sent[last]
-	s.at[s.names[i]] = i
 	s.names, s.sent = s.names[:last], s.sent[:last]
-	delete(s.at, name)
 	if len(s.names) == 0 && cap(s.names) > manyNames { // maps and lists never shrink
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, make(map[string]int)
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, positions{}
 	}
 }
 
@@ -316,12 +314,12 @@ func (s *sotwNames) received(resp *Response, now time.Time) {
 	}
 	s.overtaken.received(resp, now)
 	for name := range s.pending.received(resp, s.wasSent) {
-		if _, ok := s.at[name]; ok && s.pending.again(name) {
+		if _, ok := s.at.find(s.names, name); ok && s.pending.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 		}
 	}
-	if _, wanted := s.at[resource.Wildcard]; s.wildcardEnd.crossed(s.list) && !wanted {
+	if _, wanted := s.at.find(s.names, resource.Wildcard); s.wildcardEnd.crossed(s.list) && !wanted {
 		s.legacy, s.dropped[resource.Wildcard] = true, struct{}{}
 	}
 }
@@ -350,7 +348,7 @@ func (s *sotwNames) late(name string, now time.Time) {
 func (s *sotwNames) answered(name string) { s.overdue.forget(name) }
 
 func (s *sotwNames) wasSent(name string) bool {
-	i, ok := s.at[name]
+	i, ok := s.at.find(s.names, name)
 	return ok && s.sent[i]
 }
 
@@ -380,7 +378,7 @@ func (s *sotwNames) reset() {
 	s.dropped = make(map[string]struct{})
 	s.retake()
 	if len(s.names) == 0 {
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, make(map[string]int)
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, positions{}
 	}
 	for i := range s.sent {
 		s.sent[i] = false
