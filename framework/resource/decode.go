@@ -2,6 +2,7 @@ package resource
 
 import (
 	"fmt"
+	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
@@ -70,9 +71,10 @@ func (dc *DecodeContext) Done(message string) {
 	dc.arena = nil
 }
 
-// Meta returns the metadata of an update that is decoded from body.
+// Meta returns the metadata of an update that is decoded from body. It keeps body, which nobody may
+// change afterwards.
 func (dc *DecodeContext) Meta(body []byte) Meta {
-	return Meta{name: dc.Name, version: dc.Version, raw: body, server: dc.Server}
+	return Meta{name: dc.Name, version: dc.Version, raw: unsafe.String(unsafe.SliceData(body), len(body)), server: dc.Server}
 }
 
 // ParseName parses a name by the client's rules.

@@ -113,7 +113,7 @@ func TestSmallThings(t *testing.T) {
 	if err != nil || n.String() != "xdstp://a/t/b?x=1&y=2" {
 		t.Errorf("without a bootstrap, the name is %q, %v", n, err)
 	}
-	if m := (&Meta{raw: []byte("x")}); string(m.Raw()) != "x" || m.Server() != nil {
+	if m := (&Meta{raw: "x"}); string(m.Raw()) != "x" || m.Server() != nil {
 		t.Error("Raw and Server do not return the values of New")
 	}
 	if !(State{Err: errScript}).Known() || !(State{Update: &update{}}).Known() || (State{}).Known() {

@@ -3,6 +3,7 @@ package resource
 import (
 	"iter"
 	"slices"
+	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -44,10 +45,16 @@ func (r Ref) String() string { return r.Type + " " + printable.Text(r.Name.Strin
 type Meta struct {
 	name    xdstp.Name
 	version string
-	raw     []byte
+	raw     string // the bytes as a string, which takes less memory than a slice
 	server  *bootstrap.Server
-	refs    []Ref
-	known   map[Ref]struct{} // of refs, if there are many
+	more    *metaRefs // nil without refs
+}
+
+// metaRefs are the resources to which a resource refers. Most resources have none or one.
+type metaRefs struct {
+	list  []Ref
+	known map[Ref]struct{} // of list, if it is long
+	one   [1]Ref           // memory for list
 }
 
 // Name returns the resource's canonical name. All methods return zero values for a nil Meta.
@@ -71,7 +78,7 @@ func (m *Meta) Raw() []byte {
 	if m == nil {
 		return nil
 	}
-	return m.raw
+	return unsafe.Slice(unsafe.StringData(m.raw), len(m.raw))
 }
 
 // Server returns the entry of the bootstrap file for the server that sent the resource.
@@ -84,10 +91,10 @@ func (m *Meta) Server() *bootstrap.Server {
 
 // Refs yields the resources to which this one refers.
 func (m *Meta) Refs() iter.Seq[Ref] {
-	if m == nil {
+	if m == nil || m.more == nil {
 		return func(func(Ref) bool) {}
 	}
-	return slices.Values(m.refs)
+	return slices.Values(m.more.list)
 }
 
 // fewRefs is the number of refs up to which addRef scans instead of using a map. Most updates have
@@ -96,21 +103,29 @@ const fewRefs = 32
 
 // addRef records r unless it is known.
 func (m *Meta) addRef(r Ref) {
-	if m.known == nil && len(m.refs) >= fewRefs {
+	if m.more == nil {
+		m.more = new(metaRefs)
+		m.more.list = m.more.one[:0]
+	}
+	m.more.add(r)
+}
+
+func (m *metaRefs) add(r Ref) {
+	if m.known == nil && len(m.list) >= fewRefs {
 		m.known = make(map[Ref]struct{}, 2*fewRefs)
-		for _, old := range m.refs {
+		for _, old := range m.list {
 			m.known[old] = struct{}{}
 		}
 	}
 	if m.known == nil {
-		if !slices.Contains(m.refs, r) {
-			m.refs = append(m.refs, r)
+		if !slices.Contains(m.list, r) {
+			m.list = append(m.list, r)
 		}
 		return
 	}
 	if _, ok := m.known[r]; !ok {
 		m.known[r] = struct{}{}
-		m.refs = append(m.refs, r)
+		m.list = append(m.list, r)
 	}
 }
 
