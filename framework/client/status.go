@@ -43,9 +43,6 @@ func (c *Client) picture(ctx context.Context, resources bool) (status.Snapshot, 
 
 // order sorts the unordered parts of a snapshot outside of the loop.
 func order(s *status.Snapshot) {
-	for _, server := range s.Servers {
-		slices.SortFunc(server.Types, func(a, b status.ServerType) int { return strings.Compare(a.Type, b.Type) })
-	}
 	slices.SortFunc(s.Authorities, func(a, b status.Authority) int {
 		return cmp.Or(oldStyleFirst(a.OldStyle, b.OldStyle), strings.Compare(a.Name, b.Name))
 	})
@@ -73,6 +70,11 @@ func (l *loop) picture(resources bool) status.Snapshot {
 	s := status.Snapshot{Taken: now, NodeID: c.nodeID, SlowWatchers: c.slow.Load()}
 	for _, ses := range l.sessions {
 		s.Servers = append(s.Servers, ses.picture())
+		first := len(s.Traffic)
+		for _, t := range ses.traffic {
+			s.Traffic = append(s.Traffic, status.Traffic{Server: ses.server, Type: t.typ.Name, Version: t.version, Valid: t.valid, Invalid: t.invalid})
+		}
+		slices.SortFunc(s.Traffic[first:], func(a, b status.Traffic) int { return strings.Compare(a.Type, b.Type) })
 	}
 	for a := range c.allScopes() {
 		s.Authorities = append(s.Authorities, a.picture(a == c.oldStyle))
@@ -103,12 +105,8 @@ func (ses *session) picture() status.Server {
 		state = status.Waiting
 	}
 	n := &ses.counts
-	var types []status.ServerType
-	for _, t := range ses.traffic {
-		types = append(types, status.ServerType{Type: t.typ.Name, Version: t.version, Valid: t.valid, Invalid: t.invalid})
-	}
 	return status.Server{
-		Entry: ses.server, State: state, Connected: state != status.Idle && !ses.failing, Failures: ses.failures, Types: types, Delta: ses.machine.Delta(), RetryAt: retryAt, Err: ses.err, ErrAt: ses.errAt,
+		Entry: ses.server, State: state, Connected: state != status.Idle && !ses.failing, Failures: ses.failures, Delta: ses.machine.Delta(), RetryAt: retryAt, Err: ses.err, ErrAt: ses.errAt,
 		DownSince: ses.outage.since, Attempts: ses.outage.attempts,
 		Streams: n.opened.Load(), Requests: n.requests.Load(), Responses: n.responses.Load(),
 		Rejected: n.rejected.Load(), Repeated: n.repeated.Load(), Sent: n.sent.Load(), Received: n.received.Load(),

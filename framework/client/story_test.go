@@ -193,9 +193,9 @@ func TestEventsOfDelta(t *testing.T) {
 		w.primary.Delete(things.URL(), "a")
 		w.tells("CONNECTED memory:1", `RESPONSE memory:1 1 Thing version "2"`, `ACCEPTED memory:1 1 Thing version "2"`,
 			`RESPONSE memory:1 0 Thing version "3", 1 removed`)
-		want := []status.ServerType{{Type: "test.Thing", Version: "3", Valid: 1}}
-		if got := w.server().Types; !slices.Equal(got, want) {
-			t.Errorf("types = %v, want %v", got, want)
+		want := []status.Traffic{{Server: w.server().Entry, Type: "test.Thing", Version: "3", Valid: 1}}
+		if got := summary(w.T, w.client).Traffic; !slices.Equal(got, want) {
+			t.Errorf("traffic = %v, want %v", got, want)
 		}
 	}, feature.TransportDelta)
 }
@@ -209,9 +209,9 @@ func TestResourcesAreCountedByType(t *testing.T) {
 		w.primary.Set(things.URL(), thing("b", "bad"))
 		pass(time.Second)
 		w.primary.Inject(sotwResponse(t, strings.Repeat("v", 300)))
-		want := []status.ServerType{{Type: "test.Thing", Version: strings.Repeat("v", 256) + "…", Valid: 4, Invalid: 1}}
-		if got := w.server().Types; !slices.Equal(got, want) {
-			t.Errorf("types = %v, want %v", got, want)
+		want := []status.Traffic{{Server: w.server().Entry, Type: "test.Thing", Version: strings.Repeat("v", 256) + "…", Valid: 4, Invalid: 1}}
+		if got := summary(w.T, w.client).Traffic; !slices.Equal(got, want) {
+			t.Errorf("traffic = %v, want %v", got, want)
 		}
 	})
 }

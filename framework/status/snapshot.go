@@ -29,6 +29,8 @@ type Snapshot struct {
 	// Servers are the servers of the bootstrap file, each once, in the order in which authorities
 	// first name them.
 	Servers []Server `json:"servers,omitempty"`
+	// Traffic is ordered by servers, as in Servers, and types. It has the types of responses.
+	Traffic []Traffic `json:"traffic,omitempty"`
 	// Authorities are ordered by name. The entry for old-style names is first.
 	Authorities []Authority `json:"authorities,omitempty"`
 	// Resources are the watched resources, the watched collections, and the members of those
@@ -62,8 +64,6 @@ type Server struct {
 	Connected bool `json:"connected,omitzero"`
 	// Failures counts how often Connected became false by a failure.
 	Failures uint64 `json:"failures,omitzero"`
-	// Types is the traffic of each resource type that the server has sent, in the order of the names.
-	Types []ServerType `json:"types,omitempty"`
 	// Delta reports whether the client uses, or tries, the incremental variant of the protocol.
 	Delta bool `json:"delta,omitzero"`
 	// RetryAt is the time of the next attempt, in the state Waiting.
@@ -86,9 +86,10 @@ type Server struct {
 	Received  uint64 `json:"receivedBytes"` // bytes, of responses
 }
 
-// A ServerType is the traffic of one resource type from one server.
-type ServerType struct {
-	Type string `json:"type"` // full name of the message
+// Traffic counts the resources of one type that one server has sent.
+type Traffic struct {
+	Server *bootstrap.Server `json:"server,omitzero"`
+	Type   string            `json:"type"` // full name of the message
 	// Version is that of the last response, clipped: in the incremental variant, system_version_info.
 	Version string `json:"version,omitzero"`
 	// Valid and Invalid count resources, with each response that contains them (gRFC A78). Resources

@@ -62,13 +62,14 @@ func snapshot(t *testing.T) status.Snapshot {
 			{Authority: "east.example", Type: "example.Own", State: "DOES_NOT_EXIST", Resources: 1},
 		},
 		Servers: []status.Server{
-			{Entry: server, State: status.Connected, Connected: true, Failures: 1, Delta: true, Types: []status.ServerType{
-				{Type: "envoy.config.cluster.v3.Cluster", Version: "7\n", Valid: 3, Invalid: 1}, {Type: "example.Own"},
-			}, Streams: 2, Requests: 5, Responses: 4, Rejected: 1, Repeated: 1, Sent: 100, Received: 1000},
+			{Entry: server, State: status.Connected, Connected: true, Failures: 1, Delta: true, Streams: 2, Requests: 5, Responses: 4, Rejected: 1, Repeated: 1, Sent: 100, Received: 1000},
 			{
 				Entry: server, State: status.Waiting, RetryAt: at.Add(time.Second), ErrAt: at, DownSince: at, Attempts: 3,
 				Err: fmt.Errorf("%w: connection\nrefused", resource.ErrTransport),
 			},
+		},
+		Traffic: []status.Traffic{
+			{Server: server, Type: "envoy.config.cluster.v3.Cluster", Version: "7\n", Valid: 3, Invalid: 1}, {Type: "example.Own"},
 		},
 		Authorities: []status.Authority{
 			{OldStyle: true, Servers: []*bootstrap.Server{server}, Active: server},
@@ -159,8 +160,8 @@ func TestString(t *testing.T) {
 		{s.Resources[0].Watchers[1], "1.5s behind"},
 		{s.Counts[0], `old-style names: 1 Cluster acked`},
 		{s.Counts[1], `"east.example": 1 Own does_not_exist`},
-		{s.Servers[0].Types[0], `Cluster: 3 valid, 1 invalid, version "7\n"`},
-		{s.Servers[0].Types[1], `Own: 0 valid, 0 invalid`},
+		{s.Traffic[0], `xds.example:443 (insecure; trusted_xds_server) Cluster: 3 valid, 1 invalid, version "7\n"`},
+		{s.Traffic[1], `<nil> Own: 0 valid, 0 invalid`},
 		{status.Count{Type: "X", State: "NACKED", Cached: true}, `"": 0 X nacked_but_cached`},
 		{status.Snapshot{}, `node "": 0 servers, 0 authorities, 0 resources, 0 times slow watchers`},
 		{status.Server{}, `<nil> : 0 streams, 0 requests, 0 responses`},

@@ -33,8 +33,8 @@ func (s Server) String() string {
 }
 
 // String returns the version and the numbers of resources.
-func (t ServerType) String() string {
-	line := fmt.Sprintf("%s: %d valid, %d invalid", shortType(t.Type), t.Valid, t.Invalid)
+func (t Traffic) String() string {
+	line := fmt.Sprintf("%v %s: %d valid, %d invalid", t.Server, shortType(t.Type), t.Valid, t.Invalid)
 	if t.Version != "" {
 		line += ", version " + printable.Quote(t.Version, printable.Short)
 	}

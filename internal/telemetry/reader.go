@@ -90,11 +90,11 @@ func (v *Values) AddCounters(s *status.Snapshot) {
 		if server.State != status.Idle || server.Failures > 0 {
 			v.failures[key] += server.Failures
 		}
-		for _, t := range server.Types {
-			key.typ = t.Type
-			v.valid[key] += t.Valid
-			v.invalid[key] += t.Invalid
-		}
+	}
+	for _, t := range s.Traffic {
+		key := counterKey{target: s.Scope, server: t.Server.URI(), typ: t.Type}
+		v.valid[key] += t.Valid
+		v.invalid[key] += t.Invalid
 	}
 }
 
