@@ -60,6 +60,9 @@ type xdsResolver struct {
 	delivered bool           // the LB policy has received a configuration
 	latest    atomic.Pointer[lbtree.State]
 	table     *routing.Table // the table that calls use; nil: none
+	trees     lbtree.Trees
+	target    target
+	unlist    func() // from the targets of the Env
 }
 
 func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err error) {
@@ -98,6 +101,8 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 		return nil
 	})
 	r.interceptors.SetSubscriber(r.watcher)
+	r.target.name, r.target.authority = target, o.Authority
+	r.unlist = r.env.AddTarget(r.describe)
 	r.watcher.Start()
 	return nil
 }
@@ -108,6 +113,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.settings.Where, err)
 	}
+	r.target.delivered(c, err)
 	table := r.table
 	switch {
 	case err != nil:
@@ -121,6 +127,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.latest.Store(newest)
 		state.Attributes = lbtree.WithState(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
+			r.target.rejected(failed)
 			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
 		r.delivered = true
@@ -138,7 +145,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *lbtree.State {
 	s := &lbtree.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
-		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger,
+		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger, Trees: &r.trees,
 		Connect: !r.delivered && !r.interceptors.Waiting(),
 	}
 	switch {
@@ -155,6 +162,7 @@ func (r *xdsResolver) ResolveNow(resolver.ResolveNowOptions) { r.watcher.Resolve
 
 // Close implements [resolver.Resolver].
 func (r *xdsResolver) Close() {
+	r.unlist()
 	r.watcher.Close()
 	r.interceptors.SetSubscriber(nil)
 	r.interceptors.Explain(nil)

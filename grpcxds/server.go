@@ -33,6 +33,7 @@ type Server struct {
 	serving  bool // Serve was called; services can no longer be registered
 	stopped  bool
 	released sync.Once
+	unlist   func() // from the servers of the Env
 }
 
 // A service is a registered service and its implementation.
@@ -66,6 +67,7 @@ func (c ServerConfig) NewServer(opts ...grpc.ServerOption) (*Server, error) {
 		return nil, err
 	}
 	s.catalogue = grpc.NewServer()
+	s.unlist = e.AddServer(s.describe)
 	return s, nil
 }
 
@@ -205,6 +207,7 @@ func (s *Server) stop(how func(*server.Port)) {
 	}
 	wg.Wait()
 	s.released.Do(func() {
+		s.unlist()
 		s.catalogue.Stop()    // otherwise channelz keeps it
 		_ = s.scope.Release() // closing a client cannot fail
 	})

@@ -40,6 +40,8 @@ type Env struct {
 	scopes []*Scope
 	extra  io.Closer // see Attach
 	face   any       // see Face
+
+	plane dataPlane // has its own mutex
 }
 
 // New returns an Env with a reference, which Close releases. Config and Types must be set. The error is

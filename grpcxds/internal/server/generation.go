@@ -20,6 +20,8 @@ type generation struct {
 	config   *Config
 	addr     net.Addr
 	listener *listener.Update
+	created  time.Time
+	number   uint64 // among the generations of the port
 
 	handshakes *handshakes
 
@@ -27,6 +29,8 @@ type generation struct {
 	routes  *routes
 	servers map[*listener.FilterChain]*chainServer
 	closed  bool // no new servers: the generation drains or has stopped
+	// closedAt is the time when closed was set.
+	closedAt time.Time
 
 	stopping func()        // closes stopped
 	stopped  chan struct{} // closed when the generation has stopped and need not drain
@@ -38,12 +42,14 @@ type chainServer struct {
 	lobby   *lobby
 	tls     *security.Server
 	release func() // releases tls
-	routing atomic.Pointer[routing]
+	// connections is the number of open connections.
+	connections atomic.Int64
+	routing     atomic.Pointer[routing]
 }
 
 func newGeneration(c *Config, addr net.Addr, u *listener.Update, r *routes) *generation {
 	g := &generation{
-		config: c, addr: addr, listener: u, routes: r,
+		config: c, addr: addr, listener: u, routes: r, created: time.Now(),
 		handshakes: newHandshakes(),
 		servers:    make(map[*listener.FilterChain]*chainServer),
 		stopped:    make(chan struct{}),
@@ -64,7 +70,7 @@ func (g *generation) take(raw net.Conn) bool {
 	if s == nil {
 		return false
 	}
-	c := g.handshakes.begin(security.NewConn(raw, s.tls))
+	c := g.handshakes.begin(security.NewConn(raw, s.tls), &s.connections)
 	if c == nil {
 		return false
 	}
@@ -133,7 +139,9 @@ func (g *generation) stop() {
 func (g *generation) refuse() []*chainServer {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.closed = true
+	if !g.closed {
+		g.closed, g.closedAt = true, time.Now()
+	}
 	return slices.Collect(maps.Values(g.servers))
 }
 

@@ -41,17 +41,21 @@ const (
 type conn struct {
 	*security.Conn
 	handshakes *handshakes
-	state      atomic.Int32 // written under handshakes.mu
+	state      atomic.Int32  // written under handshakes.mu
+	open       *atomic.Int64 // counts the open connections
+	closed     atomic.Bool
 }
 
-// begin wraps a connection for a server. It returns nil once the handshakes are sealed.
-func (h *handshakes) begin(raw *security.Conn) *conn {
+// begin wraps a connection for a server, and counts it until it is closed. It returns nil once the handshakes are
+// sealed.
+func (h *handshakes) begin(raw *security.Conn, open *atomic.Int64) *conn {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.sealed {
 		return nil
 	}
-	c := &conn{Conn: raw, handshakes: h}
+	c := &conn{Conn: raw, handshakes: h, open: open}
+	open.Add(1)
 	h.open[c] = struct{}{}
 	h.waiting++
 	return c
@@ -121,6 +125,9 @@ func (c *conn) SetDeadline(t time.Time) error {
 
 // Close implements [net.Conn].
 func (c *conn) Close() error {
+	if c.closed.CompareAndSwap(false, true) {
+		c.open.Add(-1)
+	}
 	c.handshakes.advance(c, done)
 	return c.Conn.Close()
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ func begin(t *testing.T, h *handshakes) *conn {
 	t.Helper()
 	a, b := net.Pipe()
 	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
-	c := h.begin(security.NewConn(a, nil))
+	c := h.begin(security.NewConn(a, nil), new(atomic.Int64))
 	if c == nil {
 		t.Fatal("begin refused")
 	}
@@ -40,7 +41,7 @@ func TestHandshakesWaitForWhatWasHandedOver(t *testing.T) {
 	if closed(taken) {
 		t.Error("sealed with connections that wait")
 	}
-	if h.begin(early.Conn) != nil {
+	if h.begin(early.Conn, new(atomic.Int64)) != nil {
 		t.Error("begin after seal")
 	}
 	_ = late.SetDeadline(time.Now().Add(time.Minute))

@@ -24,13 +24,19 @@ type Port struct {
 	lis    net.Listener
 	addr   netip.AddrPort
 
+	opened time.Time
+	// reported is the newest mode; nil: there is none yet.
+	reported atomic.Pointer[modeSince]
+
 	// current serves new connections; nil: the port does not serve.
 	current atomic.Pointer[generation]
 	stopped chan struct{} // closed when the port stops, gracefully or not
 
 	mu          sync.Mutex // guards the fields below, and writes of current
 	generations map[*generation]struct{}
-	closed      bool // whether stopped is closed
+	created     uint64 // the number of generations so far
+	closed      bool   // whether stopped is closed
+	closedAt    time.Time
 	draining    sync.WaitGroup
 
 	// Only the watching goroutine uses these fields.
@@ -45,7 +51,7 @@ func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
 		return nil, fmt.Errorf("grpcxds: the listener's address %v is a %T; it must be a *net.TCPAddr (A36)", lis.Addr(), lis.Addr())
 	}
 	return &Port{
-		config: c, name: name, lis: lis, addr: tcp.AddrPort(),
+		config: c, name: name, lis: lis, addr: tcp.AddrPort(), opened: time.Now(),
 		stopped: make(chan struct{}), generations: make(map[*generation]struct{}),
 	}, nil
 }
@@ -166,6 +172,7 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 
 func (p *Port) report(err error) {
 	if p.mode.next(err) {
+		p.reported.Store(&modeSince{err, time.Now()})
 		p.config.Report(p.lis.Addr(), err)
 	}
 }
@@ -179,6 +186,8 @@ func (p *Port) replace(g *generation) bool {
 		return false
 	}
 	if g != nil {
+		p.created++
+		g.number = p.created
 		p.generations[g] = struct{}{}
 	}
 	p.drain(p.current.Swap(g), p.config.Grace)
@@ -203,7 +212,7 @@ func (p *Port) stopAccepting() {
 	if p.closed {
 		return
 	}
-	p.closed = true
+	p.closed, p.closedAt = true, time.Now()
 	close(p.stopped)
 	_ = p.lis.Close() // Accept returns
 }

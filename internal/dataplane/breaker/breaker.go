@@ -63,5 +63,8 @@ func (c *Counter) Start(most uint32) bool {
 	return true
 }
 
+// InFlight returns the number of calls in flight.
+func (c *Counter) InFlight() int64 { return c.inFlight.Load() }
+
 // End counts the end of a call.
 func (c *Counter) End() { c.inFlight.Add(-1) }

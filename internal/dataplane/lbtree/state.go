@@ -46,6 +46,8 @@ type State struct {
 	RingSizeCap uint64
 	// Logger logs events that no call reports. Nil discards them.
 	Logger *slog.Logger
+	// Trees gets the trees that use the state. Nil: nobody reads them.
+	Trees *Trees
 }
 
 // A Subscriber keeps clusters in the configuration that no route names (gRFC A74's dynamic

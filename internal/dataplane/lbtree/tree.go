@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
@@ -25,6 +26,8 @@ type Policy interface {
 	Update(Target)
 	// ExitIdle connects idle endpoints.
 	ExitIdle()
+	// Describe sets the error and the children of a description. It changes nothing.
+	Describe(*dataplane.Policy)
 	// Close ends the policy, its subchannels and its reports.
 	Close()
 }
@@ -71,8 +74,15 @@ func (e *Endpoint) Key() string {
 	for _, a := range e.Addresses {
 		set = append(set, a.Addr)
 	}
-	slices.Sort(set)
-	return strings.Join(set, "\n")
+	return KeyOf(set)
+}
+
+// KeyOf is [Endpoint.Key] for the addresses of an endpoint. It sorts a copy.
+func KeyOf(addresses []string) string {
+	if len(addresses) == 1 {
+		return addresses[0]
+	}
+	return strings.Join(slices.Sorted(slices.Values(addresses)), "\n")
 }
 
 // An Env is the environment of the policies of one tree, or of one cluster in it.

@@ -114,6 +114,17 @@ func (m *Machine) Configure(config *cluster.OutlierDetection, names []string, no
 // Endpoint returns the endpoint with a name, or nil.
 func (m *Machine) Endpoint(name string) *Endpoint { return m.endpoints[name] }
 
+// Ejected returns the names of the endpoints that are ejected, in no order.
+func (m *Machine) Ejected() []string {
+	var names []string
+	for name, e := range m.endpoints {
+		if e.ejected {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Next returns the end of the interval, when [Machine.EndInterval] is due. It returns false if there is no
 // interval.
 func (m *Machine) Next() (time.Time, bool) {

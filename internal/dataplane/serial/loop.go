@@ -6,9 +6,14 @@
 package serial
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 )
+
+// ErrClosed is the error of [Loop.Ask] after Close.
+var ErrClosed = errors.New("the LB tree is closed")
 
 // A Loop is such a goroutine. Its methods are safe for concurrent use, unless they say otherwise.
 type Loop struct {
@@ -53,6 +58,24 @@ func (l *Loop) Do(f func()) {
 	select {
 	case <-finished:
 	case <-l.done:
+	}
+}
+
+// Ask posts f, which only reads, and waits until it has run. It returns the error of ctx, or ErrClosed. In both
+// cases f may still run later. It must not be called on the loop.
+func (l *Loop) Ask(ctx context.Context, f func()) error {
+	finished := make(chan struct{})
+	l.Post(func() {
+		f()
+		close(finished)
+	})
+	select {
+	case <-finished:
+		return nil
+	case <-l.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

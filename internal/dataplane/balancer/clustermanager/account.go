@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"reflect"
+	"sync/atomic"
 	"time"
 
 	orcav3 "github.com/cncf/xds/go/xds/data/orca/v3"
@@ -37,18 +38,24 @@ type account struct {
 	authority metadata.MD
 	// labels are the labels of calls to the endpoint.
 	labels map[string]string
+	// calls counts the calls in flight. The account that replaces this one shares it.
+	calls *atomic.Int64
 	// done is finish. It is made once, to save an allocation for each call.
 	done func(balancer.DoneInfo)
 }
 
 // open completes an account.
 func (a *account) open() *account {
+	if a.calls == nil {
+		a.calls = new(atomic.Int64)
+	}
 	a.done = a.finish
 	return a
 }
 
-// start counts a call in the load report. The breaker has counted it already.
+// start counts a call of the endpoint. The breaker has counted it already.
 func (a *account) start() {
+	a.calls.Add(1)
 	if a.load != nil {
 		a.load.CallStarted()
 	}
@@ -61,6 +68,7 @@ var errNotSent = errors.New("the endpoint is not connected any more")
 // finish counts the end of a call.
 func (a *account) finish(info balancer.DoneInfo) {
 	a.breaker.End()
+	a.calls.Add(-1)
 	sent := info.Err != nil || info.BytesSent || info.BytesReceived
 	if !sent {
 		info.Err = errNotSent
@@ -161,7 +169,7 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
 		}
 	}
 	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
-	accounts := make(map[string]*account, len(keys))
+	last, accounts := c.conn.current(), make(map[string]*account, len(keys))
 	used := make(map[endpoint.LocalityID]bool)
 	for _, localities := range priorities {
 		for i := range localities {
@@ -170,7 +178,7 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
 			calls := labels.OfEndpoint(c.name, l.ID)
 			for j := range l.Endpoints {
 				e := &l.Endpoints[j]
-				a := c.account(e, c.load.locality(l.ID))
+				a := c.account(e, c.load.locality(l.ID), last[e.Addresses[0].Addr])
 				a.labels = calls
 				for _, addr := range e.Addresses {
 					accounts[addr.Addr] = a
@@ -184,13 +192,17 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
 	c.schedule()
 }
 
-func (c *leafCluster) account(e *lbtree.Endpoint, locality *load.Locality) *account {
+// account returns an account of an endpoint. last is the one before, or nil.
+func (c *leafCluster) account(e *lbtree.Endpoint, locality *load.Locality, last *account) *account {
 	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
 	if c.config.Update.OutlierDetection != nil {
 		a.outlier = c.outlier.Endpoint(e.Key())
 	}
 	if e.Hostname != "" {
 		a.authority = metadata.Pairs(":authority", e.Hostname)
+	}
+	if last != nil {
+		a.calls = last.calls
 	}
 	return a.open()
 }

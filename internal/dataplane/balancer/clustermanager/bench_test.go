@@ -164,3 +164,28 @@ func live() int64 {
 	runtime.ReadMemStats(&s)
 	return int64(s.HeapAlloc)
 }
+
+// BenchmarkDescribe describes a tree of 10,000 endpoints.
+func BenchmarkDescribe(b *testing.B) {
+	l := endpoint.Locality{Weight: 1}
+	for j := range 10_000 {
+		l.Endpoints = append(l.Endpoints, endpoint.New(fmt.Sprintf("10.0.%d.%d:80", j/256, j%256)))
+	}
+	config := &xdsconfig.Config{Clusters: map[string]xdsconfig.Cluster{"c": eds(roundRobin, l)}, Targets: []string{"c"}}
+	d, trees := new(desert), new(lbtree.Trees)
+	lb := balancer.Get(clustermanager.Name).Build(d, balancer.BuildOptions{})
+	defer lb.Close()
+	if err := lb.UpdateClientConnState(balancer.ClientConnState{
+		ResolverState: resolver.State{Attributes: lbtree.WithState(nil, &lbtree.State{Config: config, Trees: trees})},
+	}); err != nil {
+		b.Fatal(err)
+	}
+	d.wake(config.Targets, 10_000)
+	tree := trees.All()[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, clusters, err := tree.Describe(b.Context()); err != nil || len(clusters[0].Leaves[0].Priorities[0].Localities[0].Endpoints) != 10_000 {
+			b.Fatal(err)
+		}
+	}
+}

@@ -41,6 +41,7 @@ type leafCluster struct {
 	labels   map[string]string // of all calls
 
 	config xdsconfig.Cluster
+	counts dropCounts
 	child  balancer.State
 	batch  lbtree.Batch
 }
@@ -120,6 +121,7 @@ func (c *leafCluster) apply(u *cluster.Update) {
 		defer old.end()
 	}
 
+	c.counts.keep(c.config.Drops)
 	d := newDialer(c.tls, u.HTTPProxy)
 	priorities := byPriority(c.config.Localities)
 	ids := make([][]endpoint.LocalityID, len(priorities))
@@ -165,7 +167,7 @@ func (c *leafCluster) publish() {
 	}
 	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &clusterPicker{
 		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
-		load: c.load.cluster, child: c.child, find: c.tree.Labels, labels: c.labels,
+		load: c.load.cluster, child: c.child, find: c.tree.Labels, labels: c.labels, dropped: c.counts.drops, refused: &c.counts.refused,
 	}})
 }
 

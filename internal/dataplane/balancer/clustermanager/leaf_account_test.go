@@ -139,10 +139,10 @@ func TestAuthorityOfAnEndpoint(t *testing.T) {
 	s := newStage(t)
 	s.do(func() { s.cluster.Update(leafConfig(cluster.EDS{}, "a")) })
 	s.do(func() {
-		if a := s.cluster.account(&lbtree.Endpoint{}, nil); a.authority != nil {
+		if a := s.cluster.account(&lbtree.Endpoint{}, nil, nil); a.authority != nil {
 			t.Errorf("an endpoint without a hostname has the authority %v", a.authority)
 		}
-		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, nil); len(a.authority.Get(":authority")) != 1 {
+		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, nil, nil); len(a.authority.Get(":authority")) != 1 {
 			t.Errorf("an endpoint with a hostname has the authority %v", a.authority)
 		}
 		none := new(subConn)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/balancer"
@@ -47,6 +48,7 @@ func newClusterPicker(child *fixed, authority string) (*clusterPicker, *subConn)
 		child.result.SubConn = sc
 	}
 	return &clusterPicker{
+		refused: new(atomic.Uint64), dropped: []*atomic.Uint64{new(atomic.Uint64), new(atomic.Uint64)},
 		name: "c", drops: []endpoint.Drop{{Category: "x"}, {Category: "y"}}, breaker: a.breaker, most: 1, load: counts,
 		child: balancer.State{ConnectivityState: connectivity.Ready, Picker: child},
 		find:  labels.New(), labels: labels.Of(nil),

@@ -16,6 +16,7 @@ import (
 	"log/slog"
 
 	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/serviceconfig"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -80,6 +81,7 @@ type manager struct {
 	// config is the policy's own configuration.
 	config      *config
 	unsubscribe func() // from the configured cluster; nil: not subscribed
+	unlist      func() // from the trees of the channel; nil: not listed
 
 	children map[string]*entry
 	picker   *routePicker
@@ -118,6 +120,7 @@ func (m *manager) UpdateClientConnState(s balancer.ClientConnState) error {
 			return
 		}
 		m.env.State, m.env.Attributes = m.complete(state, server), s.ResolverState.Attributes
+		m.list()
 		m.update()
 		if state.Connect {
 			m.exitIdle()
@@ -219,11 +222,19 @@ func (m *manager) publish() {
 		m.env.Conn.UpdateState(lbtree.Failure(m.err))
 		return
 	}
+	m.env.Conn.UpdateState(balancer.State{ConnectivityState: m.state(), Picker: m.picker})
+}
+
+// state returns the connectivity state of the channel.
+func (m *manager) state() connectivity.State {
+	if m.err != nil {
+		return connectivity.TransientFailure
+	}
 	var tally lbtree.Tally
 	for _, e := range m.children {
 		tally.Add(e.state.ConnectivityState)
 	}
-	m.env.Conn.UpdateState(balancer.State{ConnectivityState: tally.State(), Picker: m.picker})
+	return tally.State()
 }
 
 // fail makes all calls fail until there is a state.
@@ -257,6 +268,9 @@ func (m *manager) Close() {
 		}
 		if m.unsubscribe != nil {
 			m.unsubscribe()
+		}
+		if m.unlist != nil {
+			m.unlist()
 		}
 	})
 }

@@ -129,7 +129,9 @@ type clusterPicker struct {
 	drops   []endpoint.Drop
 	breaker *breaker.Counter
 	most    uint32
-	load    *load.Cluster // nil: load is not reported
+	load    *load.Cluster    // nil: load is not reported
+	dropped []*atomic.Uint64 // a counter for each of drops
+	refused *atomic.Uint64   // counts calls above most
 	// child picks the endpoint.
 	child balancer.State
 	// find finds the telemetry of a call, which gets labels before the call has an endpoint.
@@ -149,11 +151,13 @@ func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error
 	if p.child.ConnectivityState == connectivity.Ready {
 		for i := range p.drops {
 			if d := &p.drops[i]; rand.Uint32N(million) < d.PerMillion {
+				p.dropped[i].Add(1)
 				return balancer.PickResult{}, p.drop(d.Category, "dropped, as the control plane demands")
 			}
 		}
 	}
 	if !p.breaker.Start(p.most) {
+		p.refused.Add(1)
 		return balancer.PickResult{}, p.drop("", "too many calls are in flight")
 	}
 	r, err := p.child.Picker.Pick(info)

@@ -90,6 +90,13 @@ func (c *clusterConn) credit(s *subConn) {
 	s.account.Store(a)
 }
 
+// current returns the accounts by address. The map does not change.
+func (c *clusterConn) current() map[string]*account {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.accounts
+}
+
 // reassign replaces all accounts, and updates the ejection of all endpoints. It is called on the
 // loop.
 func (c *clusterConn) reassign(accounts map[string]*account, stray *account) {
@@ -132,6 +139,8 @@ type subConn struct {
 	account atomic.Pointer[account]
 
 	// The loop owns the fields below.
+	// state is the last state of the connection, with the error of the last attempt until one succeeds.
+	state   balancer.SubConnState
 	ejected bool
 	// listener receives the health; nil: the present connection has none.
 	listener func(balancer.SubConnState)
@@ -184,6 +193,10 @@ func (s *subConn) reportHealth() {
 func (s *subConn) connected(state balancer.SubConnState) {
 	s.registration++
 	s.listener, s.health = nil, nil
+	last := s.state.ConnectionError
+	if s.state = state; state.ConnectionError == nil && state.ConnectivityState != connectivity.Ready {
+		s.state.ConnectionError = last
+	}
 	if state.ConnectivityState == connectivity.Shutdown {
 		s.conn.forget(s)
 	}

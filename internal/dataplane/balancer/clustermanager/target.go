@@ -25,6 +25,8 @@ type entry struct {
 type child interface {
 	// update applies the newest state.
 	update()
+	// describe adds the leaves, or the LB policies of a plugin.
+	describe(*clusterView)
 	ExitIdle()
 	Close()
 }

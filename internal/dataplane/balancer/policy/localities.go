@@ -28,6 +28,7 @@ type localities struct {
 }
 
 type locality struct {
+	id     endpoint.LocalityID
 	policy *Switch
 	weight uint32
 	state  balancer.State // after Sticky (A62)
@@ -55,7 +56,7 @@ func (p *localities) replace(child resource.LBConfig, all []lbtree.Locality) {
 	for _, l := range all {
 		c := last[l.ID]
 		if c == nil {
-			c = p.start()
+			c = p.start(l.ID)
 		}
 		delete(last, l.ID)
 		c.weight = l.Weight
@@ -83,8 +84,8 @@ func childOf(config string) (resource.LBConfig, error) {
 	return child, nil
 }
 
-func (p *localities) start() *locality {
-	c := &locality{state: lbtree.Connecting()}
+func (p *localities) start(id endpoint.LocalityID) *locality {
+	c := &locality{id: id, state: lbtree.Connecting()}
 	c.policy = p.child(p.env, func(s balancer.State) {
 		c.state = lbtree.Sticky(c.state, s)
 		p.batch.Changed()

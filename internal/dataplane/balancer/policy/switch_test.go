@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/resolver"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -27,6 +28,9 @@ type puppet struct {
 func (p *puppet) Update(t lbtree.Target) { p.targets = append(p.targets, t) }
 func (p *puppet) ExitIdle()              { p.woken++ }
 func (p *puppet) Close()                 { p.closed = true }
+
+// Describe sets the error that the test expects.
+func (p *puppet) Describe(d *dataplane.Policy) { d.Err = p.name + " describes itself" }
 
 func (p *puppet) state(s connectivity.State) {
 	p.report(balancer.State{ConnectivityState: s, Picker: lbtree.Fail{Err: errors.New(p.name)}})
