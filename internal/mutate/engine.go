@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"os/exec"
@@ -114,7 +115,7 @@ func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration,
 	if err := os.RemoveAll(e.profile()); err != nil {
 		return nil, 0, err
 	}
-	mutants, err := e.unleash(ctx, dir, []string{keepVariable + "=" + e.profile()}, "--dry-run")
+	mutants, err := e.unleash(ctx, io.Discard, dir, []string{keepVariable + "=" + e.profile()}, "--dry-run")
 	if err != nil {
 		return nil, 0, err
 	}
@@ -125,8 +126,9 @@ func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration,
 func (e *engine) profile() string { return filepath.Join(e.temp, "profile") }
 
 // kill runs the mutants of the drawn lines, and returns all mutants of the package.
-// took is how long its tests take without a mutant.
-func (e *engine) kill(ctx context.Context, dir string, drawn map[string]map[int]bool, took time.Duration) (_ []mutant, err error) {
+// took is how long its tests take without a mutant. Survivors that are not equivalent are printed
+// at once.
+func (e *engine) kill(ctx context.Context, dir string, known []mutant, drawn map[string]map[int]bool, took time.Duration) (_ []mutant, err error) {
 	store, err := os.MkdirTemp(e.temp, "draw-")
 	if err != nil {
 		return nil, err
@@ -136,7 +138,7 @@ func (e *engine) kill(ctx context.Context, dir string, drawn map[string]map[int]
 	if err != nil {
 		return nil, err
 	}
-	return e.unleash(ctx, dir, append(r.environment, keptVariable+"="+e.profile()), "--diff=HEAD",
+	return e.unleash(ctx, newSurvivors(e.plan.progress, dir, known), dir, append(r.environment, keptVariable+"="+e.profile()), "--diff=HEAD",
 		fmt.Sprintf("--workers=%d", e.plan.workers),
 		fmt.Sprintf("--timeout-coefficient=%d", seconds(e.plan.timeout, took)))
 }
@@ -148,15 +150,16 @@ func seconds(least, took time.Duration) int {
 	return int(math.Ceil(max(least, times*took).Seconds() / coverageTime.Seconds()))
 }
 
-// unleash runs gremlins on one package. It returns the mutants in the order of files.
-func (e *engine) unleash(ctx context.Context, dir string, environment []string, args ...string) ([]mutant, error) {
+// unleash runs gremlins on one package. It copies the output to progress, and returns the mutants in
+// the order of files.
+func (e *engine) unleash(ctx context.Context, progress io.Writer, dir string, environment []string, args ...string) ([]mutant, error) {
 	report := filepath.Join(e.temp, "report.json")
 	if err := os.RemoveAll(report); err != nil {
 		return nil, err
 	}
 	args = append([]string{"unleash", "--exclude-files=/", `--exclude-files=\.gen\.go$`, "--output=" + report}, args...)
 	environment = slices.Concat(e.environment, environment, []string{flagsVariable + "=" + strings.Join(testFlags(dir), " ")})
-	if _, err := outputTo(ctx, &survivors{out: e.plan.progress, dir: dir}, filepath.Join(e.copy, dir), environment, e.gremlins, args...); err != nil {
+	if _, err := outputTo(ctx, progress, filepath.Join(e.copy, dir), environment, e.gremlins, args...); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(report)

@@ -303,9 +303,9 @@ func TestCounting(t *testing.T) {
 // TestSurvivorsAreReportedAtOnce passes gremlins' output in pieces.
 func TestSurvivorsAreReportedAtOnce(t *testing.T) {
 	var got strings.Builder
-	w := &survivors{out: &got, dir: "a/b"}
+	w := newSurvivors(&got, "a/b", []mutant{{File: "x.go", Line: 7, Column: 3, Mutator: "A", equivalent: true}, {File: "x.go", Line: 7, Column: 2, Mutator: "A"}})
 	for _, tt := range []struct{ piece, want string }{
-		{"Starting...\n       LIVED CONDITIONALS_BOUNDARY at x.go:7:2\n      KILLED A", "a/b/x.go:7:2: LIVED CONDITIONALS_BOUNDARY\n"},
+		{"Starting...\n       LIVED A at x.go:7:2\n       LIVED A at x.go:7:3\n      KILLED A", "a/b/x.go:7:2: LIVED A\n"},
 		{" at x.go:8:1\n   TIMED OUT B at x.go:9:1\n       LIV", ""},
 		{"ED C at y.go:1:1\n       LIVED D at y.go:2:1\nMutation testing completed\n", "a/b/y.go:1:1: LIVED C\na/b/y.go:2:1: LIVED D\n"},
 	} {

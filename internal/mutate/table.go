@@ -50,7 +50,7 @@ func measure(ctx context.Context, e *engine, p plan, list equivalents, dir strin
 	r = row{Package: dir}
 	r.countCoverage(mutants)
 	if drawn := draw(mutants, p.limit, e.commit+" "+dir); !p.onlyCover && len(drawn) > 0 {
-		results, err := e.kill(ctx, dir, drawn, took)
+		results, err := e.kill(ctx, dir, mutants, drawn, took)
 		if err != nil {
 			return row{}, nil, err
 		}
@@ -117,12 +117,23 @@ func (r *row) below(p plan) (faults []error) {
 	return faults
 }
 
-// survivors copies the lines about survivors of gremlins' output. A run that is out of time has no
-// other results of the package at hand.
+// survivors copies the lines about survivors of gremlins' output, without equivalent mutants. A run
+// that is out of time has no other results of the package at hand.
 type survivors struct {
-	out  io.Writer
-	dir  string
-	line []byte // that is not complete
+	out        io.Writer
+	dir        string
+	equivalent map[string]bool // by the end of the line
+	line       []byte          // that is not complete
+}
+
+func newSurvivors(out io.Writer, dir string, known []mutant) *survivors {
+	s := &survivors{out: out, dir: dir, equivalent: make(map[string]bool)}
+	for _, m := range known {
+		if m.equivalent {
+			s.equivalent[fmt.Sprintf("%s at %s:%d:%d", m.Mutator, m.File, m.Line, m.Column)] = true
+		}
+	}
+	return s
 }
 
 // Write implements [io.Writer].
@@ -135,7 +146,7 @@ func (s *survivors) Write(b []byte) (int, error) {
 		}
 		s.line = rest
 		// KIND MUTATOR at FILE:LINE:COLUMN
-		if words := strings.Fields(string(line)); len(words) == 4 && words[0] == statusLived {
+		if words := strings.Fields(string(line)); len(words) == 4 && words[0] == statusLived && !s.equivalent[strings.Join(words[1:], " ")] {
 			if _, err := fmt.Fprintf(s.out, "%s/%s: %s %s\n", s.dir, words[3], words[0], words[1]); err != nil {
 				return 0, err
 			}
