@@ -31,10 +31,13 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
+// inside is the environment variable that the child process has.
+const inside = "XDSFORGE_CSDS_TEST"
+
 // TestMain runs the tests in a child process that has GRPC_XDS_BOOTSTRAP set. grpc-go reads the
 // variable when its packages are initialised, and the file when a channel first needs it.
 func TestMain(m *testing.M) {
-	if os.Getenv(bootstrap.EnvFile) != "" {
+	if os.Getenv(inside) != "" {
 		goleak.VerifyTestMain(m)
 		return
 	}
@@ -53,7 +56,7 @@ func inChild() (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cmd := exec.CommandContext(context.Background(), os.Args[0], os.Args[1:]...)
-	cmd.Env = append(os.Environ(), bootstrap.EnvFile+"="+filepath.Join(dir, "bootstrap.json"))
+	cmd.Env = append(os.Environ(), inside+"=1", bootstrap.EnvFile+"="+filepath.Join(dir, "bootstrap.json"))
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return max(cmd.ProcessState.ExitCode(), 1), nil
