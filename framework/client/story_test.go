@@ -97,11 +97,9 @@ func TestEventsTellTheStory(t *testing.T) {
 		w.tells(`RESPONSE memory:1 1 Thing version "1"`,
 			`REJECTED memory:1 1 Thing version "1": 1 of 1 resources rejected: Thing "b": a bad thing`)
 		for _, name := range []string{"c", "d"} {
-			o, err := w.client.Observe(things, name)
-			if err != nil {
+			if _, err := w.client.Observe(things, name); err != nil { // until the client ends
 				t.Fatal(err)
 			}
-			defer o.Stop()
 		}
 		pass(8 * time.Second)
 		w.tells("ASKED_AGAIN memory:1 2 Thing")
@@ -279,11 +277,11 @@ func TestFollowEvents(t *testing.T) {
 			return kinds
 		}
 		ctx, cancel := context.WithCancel(w.Context())
-		cancelled, whole, two, gone := follow(ctx, -1), follow(w.Context(), -1), follow(w.Context(), 2), make(<-chan string)
+		cancelled, whole, two := follow(ctx, -1), follow(w.Context(), -1), follow(w.Context(), 2)
 		w.primary.Set(things.URL(), thing("a", "2"))
 		synctest.Wait()
 		cancel()
-		gone = follow(ctx, -1)
+		gone := follow(ctx, -1)
 		w.primary.Delete(things.URL(), "a")
 		w.primary.Set(things.URL(), thing("a", "bad"))
 		synctest.Wait()
