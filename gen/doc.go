@@ -12,6 +12,10 @@
 // against the messages. Package emit writes the code. Each of them reports errors in the
 // descriptor as diagnostics of package diag.
 //
+// Package rule has the kinds of rules, one file each, with the keys for package descriptor,
+// the arguments for package model and the code for package emit. Package annotation derives
+// rules from the annotations of proto files.
+//
 // These packages do not import the framework, so they build even if the generated code does
 // not.
 package gen

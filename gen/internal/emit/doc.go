@@ -2,10 +2,13 @@
 //
 // # The generated code
 //
-// Straight-line code that people read: one function per struct, doc comments
-// from the descriptor, and nothing that is not used. A function has the
-// parameters that its body needs; which those are is found by writing all
-// functions again until nothing changes.
+// The code is straight-line: one function per struct, doc comments from the descriptor, and
+// nothing that is not used. [Files] writes each function once. Before that, a graph of calls
+// gives the parameters that each function needs, and the uses in the model give the fields
+// that the views of a wire decoder have.
+//
+// Code is written as Go source with places for other code, see Src. Package jennifer names
+// the imports.
 //
 // # Determinism
 //
