@@ -355,7 +355,7 @@ func startPlanes(t *testing.T, all []scenario) (pairs []*pair, config []byte) {
 			plane, addr := newPlane(t)
 			features := ""
 			if len(s.features) > 0 {
-				features = fmt.Sprintf(`, "server_features": ["%s"]`, strings.Join(s.features, `", "`))
+				features = `, "server_features": ["` + strings.Join(s.features, `", "`) + `"]`
 			}
 			servers = append(servers, fmt.Sprintf(`{"server_uri": %q, "channel_creds": [{"type": "insecure"}]%s}`, addr, features))
 			p.planes = append(p.planes, plane)
