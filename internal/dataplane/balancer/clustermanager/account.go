@@ -2,7 +2,9 @@ package clustermanager
 
 import (
 	"errors"
+	"iter"
 	"log/slog"
+	"maps"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,8 @@ type account struct {
 	authority metadata.MD
 	// labels are the labels of calls to the endpoint.
 	labels map[string]string
+	// plain is the part that all endpoints of the locality have in common.
+	plain *account
 	// calls counts the calls in flight. The account that replaces this one shares it.
 	calls *atomic.Int64
 	// done is finish. It is made once, to save an allocation for each call.
@@ -158,44 +162,77 @@ func (l *loadReport) end() {
 	}
 }
 
-// count makes the accounts of all endpoints.
+// count makes the accounts of all endpoints. Unchanged endpoints keep theirs.
 func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
+	n := 0
+	for l := range all(priorities) {
+		n += len(l.Endpoints)
+	}
 	var keys []string
-	for _, localities := range priorities {
-		for i := range localities {
-			for j := range localities[i].Endpoints {
-				keys = append(keys, localities[i].Endpoints[j].Key())
+	if u.OutlierDetection != nil {
+		keys = make([]string, 0, n)
+		for l := range all(priorities) {
+			for i := range l.Endpoints {
+				keys = append(keys, l.Endpoints[i].Key())
 			}
 		}
 	}
 	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
-	last, accounts := c.conn.current(), make(map[string]*account, len(keys))
+	last, accounts := c.conn.current(), make(map[string]*account, n)
 	used := make(map[endpoint.LocalityID]bool)
-	for _, localities := range priorities {
-		for i := range localities {
-			l := &localities[i]
-			used[l.ID] = true
-			calls := labels.OfEndpoint(c.name, l.ID)
-			for j := range l.Endpoints {
-				e := &l.Endpoints[j]
-				a := c.account(e, c.load.locality(l.ID), last[e.Addresses[0].Addr])
-				a.labels = calls
-				for _, addr := range e.Addresses {
-					accounts[addr.Addr] = a
-				}
+	plain := make(map[endpoint.LocalityID]*account)
+	for l := range all(priorities) {
+		used[l.ID] = true
+		plain[l.ID] = c.plainAccount(l.ID)
+		for i := range l.Endpoints {
+			e := &l.Endpoints[i]
+			a := c.account(e, plain[l.ID], last[e.Addresses[0].Addr])
+			for _, addr := range e.Addresses {
+				accounts[addr.Addr] = a
 			}
 		}
 	}
 	stray := account{breaker: c.breaker, labels: labels.OfEndpoint(c.name, endpoint.LocalityID{})}
 	c.conn.reassign(accounts, stray.open())
+	c.plain = plain
 	c.load.keep(used)
 	c.schedule()
 }
 
-// account returns an account of an endpoint. last is the one before, or nil.
-func (c *leafCluster) account(e *lbtree.Endpoint, locality *load.Locality, last *account) *account {
-	a := &account{breaker: c.breaker, load: locality, metrics: c.load.metrics()}
-	if c.config.Update.OutlierDetection != nil {
+// all yields the localities of all priorities.
+func all(priorities [][]lbtree.Locality) iter.Seq[*lbtree.Locality] {
+	return func(yield func(*lbtree.Locality) bool) {
+		for _, localities := range priorities {
+			for i := range localities {
+				if !yield(&localities[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// plainAccount returns the part of accounts that all endpoints of a locality have in common. If
+// nothing has changed it returns the present one.
+func (c *leafCluster) plainAccount(id endpoint.LocalityID) *account {
+	a := &account{breaker: c.breaker, load: c.load.locality(id), metrics: c.load.metrics(), labels: labels.OfEndpoint(c.name, id)}
+	last := c.plain[id]
+	if last != nil && last.breaker == a.breaker && last.load == a.load && last.metrics == a.metrics && maps.Equal(last.labels, a.labels) {
+		return last
+	}
+	return a
+}
+
+// account returns an account of an endpoint. last is the one before, or nil. It stays in use if its
+// locality's part stays, and nothing of it is of the endpoint alone.
+func (c *leafCluster) account(e *lbtree.Endpoint, plain, last *account) *account {
+	detects := c.config.Update.OutlierDetection != nil
+	if last != nil && last.plain == plain && last.outlier == nil && last.authority == nil && !detects && e.Hostname == "" {
+		return last
+	}
+	a := *plain
+	a.plain = plain
+	if detects {
 		a.outlier = c.outlier.Endpoint(e.Key())
 	}
 	if e.Hostname != "" {

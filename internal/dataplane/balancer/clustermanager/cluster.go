@@ -35,6 +35,7 @@ type leafCluster struct {
 	targets    map[string]lbtree.Target // by the name of the priority
 
 	breaker  *breaker.Counter
+	plain    map[endpoint.LocalityID]*account // the common parts of accounts
 	load     *loadReport
 	outlier  *outlier.Machine
 	interval serial.Timer      // of outlier detection

@@ -58,10 +58,13 @@ func newDialer(tls *security.Cluster, proxied bool) *dialer {
 func (d *dialer) localities(from []*endpoint.Locality) []lbtree.Locality {
 	out := make([]lbtree.Locality, 0, len(from))
 	for _, l := range from {
-		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1)}
+		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]lbtree.Endpoint, 0, len(l.Endpoints))}
+		room := make([]resolver.Address, 0, len(l.Endpoints)) // most endpoints have one address
 		for i := range l.Endpoints {
 			if e := &l.Endpoints[i]; usable(e.Health) {
-				to.Endpoints = append(to.Endpoints, d.endpoint(l, e))
+				var one lbtree.Endpoint
+				one, room = d.endpoint(l, e, room)
+				to.Endpoints = append(to.Endpoints, one)
 			}
 		}
 		if len(to.Endpoints) > 0 {
@@ -71,9 +74,9 @@ func (d *dialer) localities(from []*endpoint.Locality) []lbtree.Locality {
 	return out
 }
 
-func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint) lbtree.Endpoint {
+// endpoint returns an endpoint, whose addresses it appends to room. It returns the room that is left.
+func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint, room []resolver.Address) (lbtree.Endpoint, []resolver.Address) {
 	out := lbtree.Endpoint{Weight: max(e.Weight, 1), HashKey: e.HashKey(), Hostname: e.Hostname}
-	out.Addresses = make([]resolver.Address, 0, 1) // most endpoints have one
 	for addr := range e.Addresses() {
 		a := resolver.Address{Addr: addr, Attributes: d.plain}
 		if d.tls != nil && e.Hostname != "" {
@@ -82,9 +85,10 @@ func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint) lbtree.End
 		if proxy := l.Proxy(e); d.proxied && proxy.IsValid() {
 			a = security.WithProxy(a, proxy.String())
 		}
-		out.Addresses = append(out.Addresses, a)
+		room = append(room, a)
 	}
-	return out
+	out.Addresses = slices.Clip(room)
+	return out, room[len(room):]
 }
 
 // priorityNames gives names to the priorities of a cluster. Localities that move to another priority keep

@@ -2,6 +2,7 @@ package clustermanager
 
 import (
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -10,9 +11,12 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
+	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
 // A call that was picked for and then not sent counts as no success.
@@ -139,10 +143,10 @@ func TestAuthorityOfAnEndpoint(t *testing.T) {
 	s := newStage(t)
 	s.do(func() { s.cluster.Update(leafConfig(cluster.EDS{}, "a")) })
 	s.do(func() {
-		if a := s.cluster.account(&lbtree.Endpoint{}, nil, nil); a.authority != nil {
+		if a := s.cluster.account(&lbtree.Endpoint{}, new(account), nil); a.authority != nil {
 			t.Errorf("an endpoint without a hostname has the authority %v", a.authority)
 		}
-		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, nil, nil); len(a.authority.Get(":authority")) != 1 {
+		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, new(account), nil); len(a.authority.Get(":authority")) != 1 {
 			t.Errorf("an endpoint with a hostname has the authority %v", a.authority)
 		}
 		none := new(subConn)
@@ -152,4 +156,46 @@ func TestAuthorityOfAnEndpoint(t *testing.T) {
 		}
 		delete(s.cluster.conn.subConns, none)
 	})
+}
+
+// TestUnchangedEndpointsKeepTheirAccounts expects an update to replace the account of an endpoint
+// only if something of it changes, and the count of its calls never.
+func TestUnchangedEndpointsKeepTheirAccounts(t *testing.T) {
+	s := newStage(t)
+	for _, step := range []struct {
+		name   string
+		change func(*xdsconfig.Cluster)
+		kept   bool
+	}{
+		{"nothing changes", func(*xdsconfig.Cluster) {}, true},
+		{"another endpoint", func(c *xdsconfig.Cluster) { c.Localities[0].Endpoints[1] = endpoint.New("c") }, true},
+		{"another zone", func(c *xdsconfig.Cluster) { c.Localities[0].ID.Zone = "z" }, false},
+		{"another service", func(c *xdsconfig.Cluster) { c.Update.Discovery = cluster.EDS{ServiceName: "other"} }, false},
+		{"a hostname", func(c *xdsconfig.Cluster) { c.Localities[0].Endpoints[0].Hostname = "h" }, false},
+		{"outlier detection", func(c *xdsconfig.Cluster) {
+			c.Update.OutlierDetection = &cluster.OutlierDetection{Interval: time.Hour, FailurePercentage: cluster.FailurePercentage{Enforcement: 1}}
+		}, false},
+		{"load reports with metrics", func(c *xdsconfig.Cluster) { c.Update.ReportMetrics.CPU = true }, false},
+	} {
+		plain, changed := leafConfig(cluster.EDS{}, "a", "b"), leafConfig(cluster.EDS{}, "a", "b")
+		step.change(&changed)
+		var before *account
+		s.do(func() { s.cluster.Update(plain) })
+		s.do(func() { before = s.cluster.conn.current()["a"] })
+		for _, config := range []xdsconfig.Cluster{changed, plain} {
+			s.do(func() { s.cluster.Update(config) })
+			s.do(func() {
+				next := s.cluster.conn.current()["a"]
+				if (next == before) != step.kept || next.calls != before.calls {
+					t.Errorf("%s: the account is kept %t, want %t, with its count", step.name, next == before, step.kept)
+				}
+				u, l := config.Update, config.Localities[0]
+				if len(next.authority.Get(":authority")) != len(l.Endpoints[0].Hostname) || (next.outlier != nil) != (u.OutlierDetection != nil) ||
+					next.breaker != s.cluster.breaker || next.metrics != u.ReportMetrics.CPU || !maps.Equal(next.labels, labels.OfEndpoint("c", l.ID)) {
+					t.Errorf("%s: the account is %+v", step.name, next)
+				}
+				before = next
+			})
+		}
+	}
 }

@@ -37,21 +37,36 @@ type spot struct {
 	weight uint32
 }
 
+// sorted returns the indexes of spots in the order of their keys, and of their weights if keys are equal. last is the order of earlier spots.
+// It speeds up sorting if few have changed.
+func sorted(spots []spot, last []int) []int {
+	order := slices.Clone(last)
+	if len(last) != len(spots) {
+		order = make([]int, len(spots))
+		for i := range order {
+			order[i] = i
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int {
+		if c := cmp.Compare(spots[a].key, spots[b].key); c != 0 {
+			return c
+		}
+		return cmp.Compare(spots[a].weight, spots[b].weight)
+	})
+	return order
+}
+
 // newRing distributes endpoints over a ring, as Envoy does. Each has a share of the entries by
 // weight. The endpoint with the least weight has a whole number of entries if the size allows it.
-// The ring does not depend on the order of the endpoints, so that all clients have the same ring.
-func newRing(spots []spot, minSize, maxSize uint64) ring {
-	order := make([]int, len(spots))
+// The order is that of the keys, so that all clients have the same ring.
+func newRing(spots []spot, order []int, minSize, maxSize uint64) ring {
 	var sum, least uint64
 	for i, s := range spots {
-		order[i] = i
 		sum += uint64(s.weight)
 		if w := uint64(s.weight); i == 0 || w < least {
 			least = w
 		}
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(spots[a].key, spots[b].key) })
-
 	smallest := float64(least) / float64(sum)
 	scale := math.Min(math.Ceil(smallest*float64(minSize))/smallest, float64(maxSize))
 	r := make(ring, 0, int(math.Ceil(scale)))
@@ -59,6 +74,9 @@ func newRing(spots []spot, minSize, maxSize uint64) ring {
 	var key []byte
 	for _, i := range order {
 		wanted += scale * float64(spots[i].weight) / float64(sum)
+		if have >= wanted {
+			continue
+		}
 		key = append(append(key[:0], spots[i].key...), '_')
 		prefix := len(key)
 		for n := int64(0); have < wanted; n++ {
@@ -68,7 +86,10 @@ func newRing(spots []spot, minSize, maxSize uint64) ring {
 		}
 	}
 	slices.SortFunc(r, func(a, b ringEntry) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(spots[a.at].key, spots[b.at].key), cmp.Compare(a.at, b.at))
+		if a.hash != b.hash { // almost always
+			return cmp.Compare(a.hash, b.hash)
+		}
+		return cmp.Or(cmp.Compare(spots[a.at].key, spots[b.at].key), cmp.Compare(a.at, b.at))
 	})
 	return r
 }
@@ -125,10 +146,11 @@ func parseRing(text string, most uint64) (ringConfig, error) {
 	return c, nil
 }
 
-// A ringPicker is a ring and the states of its endpoints at one time.
+// A ringPicker is a ring and its endpoints, whose states change. The fields below header were true
+// when it was made. There is a newer picker as soon as they are not.
 type ringPicker struct {
 	ring      ring
-	endpoints []ringEndpoint
+	endpoints []*ringEndpoint
 	header    string
 	// connecting says that an endpoint is connecting.
 	connecting bool
@@ -136,8 +158,11 @@ type ringPicker struct {
 	hopeless bool
 }
 
-// A ringEndpoint is the state of an endpoint at one time.
-type ringEndpoint struct {
+// A ringEndpoint has the newest state of an endpoint.
+type ringEndpoint struct{ now atomic.Pointer[ringState] }
+
+// A ringState is the state of an endpoint at one time. It is immutable.
+type ringState struct {
 	state     connectivity.State
 	picker    balancer.Picker
 	connector *connector
@@ -164,10 +189,10 @@ func (p *ringPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	}
 	first := p.ring.find(hash)
 	if p.hopeless {
-		return p.endpoints[p.ring[first].at].picker.Pick(info)
+		return p.state(first, 0).picker.Pick(info)
 	}
 	for i := range p.ring {
-		e := &p.endpoints[p.at(first, i)]
+		e := p.state(first, i)
 		switch e.state {
 		case connectivity.Ready:
 			return e.picker.Pick(info)
@@ -179,7 +204,7 @@ func (p *ringPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 		default:
 		}
 	}
-	return p.endpoints[p.ring[first].at].picker.Pick(info)
+	return p.state(first, 0).picker.Pick(info)
 }
 
 // pickWithoutHash picks for a call without a hash. It returns the first ready endpoint after a random point on
@@ -191,7 +216,7 @@ func (p *ringPicker) pickWithoutHash(info balancer.PickInfo) (balancer.PickResul
 		if p.hopeless {
 			break
 		}
-		e := &p.endpoints[p.at(first, i)]
+		e := p.state(first, i)
 		switch {
 		case e.state == connectivity.Ready:
 			return e.picker.Pick(info)
@@ -203,15 +228,15 @@ func (p *ringPicker) pickWithoutHash(info balancer.PickInfo) (balancer.PickResul
 	if connecting {
 		return balancer.PickResult{}, balancer.ErrNoSubConnAvailable
 	}
-	return p.endpoints[p.ring[first].at].picker.Pick(info)
+	return p.state(first, 0).picker.Pick(info)
 }
 
-// at returns the endpoint that is i entries after the first.
-func (p *ringPicker) at(first, i int) int {
+// state returns the state of the endpoint that is i entries after the first.
+func (p *ringPicker) state(first, i int) *ringState {
 	if i += first; i >= len(p.ring) {
 		i -= len(p.ring)
 	}
-	return p.ring[i].at
+	return p.endpoints[p.ring[i].at].now.Load()
 }
 
 // hash returns the hash of a call: that of its route (A42), or that of a header (A76).

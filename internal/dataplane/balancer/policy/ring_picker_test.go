@@ -38,9 +38,15 @@ func ringOf(states string, connected *[]int) *ringPicker {
 		p.connecting = p.connecting || s == 'c'
 		p.ring = append(p.ring, ringEntry{hash: uint64(10 * (i + 1)), at: i})
 		c := &connector{start: func() { *connected = append(*connected, i) }}
-		p.endpoints = append(p.endpoints, ringEndpoint{state: state, picker: pickerError(i), connector: c})
+		p.endpoints = append(p.endpoints, endpointIn(ringState{state: state, picker: pickerError(i), connector: c}))
 	}
 	return p
+}
+
+func endpointIn(s ringState) *ringEndpoint {
+	e := new(ringEndpoint)
+	e.now.Store(&s)
+	return e
 }
 
 func TestRingPick(t *testing.T) {
@@ -130,9 +136,9 @@ func BenchmarkRingPick(b *testing.B) {
 	p := new(ringPicker)
 	for i := range spots {
 		spots[i] = spot{string(rune('a' + i)), 1}
-		p.endpoints = append(p.endpoints, ringEndpoint{state: connectivity.Ready, picker: done{}})
+		p.endpoints = append(p.endpoints, endpointIn(ringState{state: connectivity.Ready, picker: done{}}))
 	}
-	p.ring = newRing(spots, 1024, 4096)
+	p.ring = newRing(spots, sorted(spots, nil), 1024, 4096)
 	call := &lbtree.Call{HasHash: true}
 	info := balancer.PickInfo{Ctx: lbtree.WithCall(b.Context(), call)}
 	b.ReportAllocs()
@@ -159,7 +165,7 @@ func TestPickAgreesWithNaive(t *testing.T) {
 		for i := range spots {
 			spots[i] = spot{string(rune('a' + i)), 1 + rand.Uint32N(3)}
 		}
-		p.ring = newRing(spots, 1+rand.Uint64N(20), 64)
+		p.ring = newRing(spots, sorted(spots, nil), 1+rand.Uint64N(20), 64)
 		hash := rand.Uint64()
 		want, waits := naive(p.ring, string(states), hash, &wanted)
 		_, err := p.Pick(balancer.PickInfo{Ctx: lbtree.WithCall(t.Context(), &lbtree.Call{Hash: hash, HasHash: true})})

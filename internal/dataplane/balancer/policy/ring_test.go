@@ -42,7 +42,7 @@ func TestRing(t *testing.T) {
 			for i, w := range test.weights {
 				spots[i] = spot{fmt.Sprintf("10.0.0.%d:80", i), w}
 			}
-			r := newRing(spots, test.min, test.max)
+			r := newRing(spots, sorted(spots, nil), test.min, test.max)
 			if got := shares(r, len(spots)); !slices.Equal(got, test.want) {
 				t.Errorf("entries = %v, want %v", got, test.want)
 			}
@@ -55,7 +55,7 @@ func TestRing(t *testing.T) {
 
 // The entries have the same hashes as in Envoy: of "<address>_<number>".
 func TestRingHashes(t *testing.T) {
-	r := newRing([]spot{{"127.0.0.1:80", 1}}, 3, 4096)
+	r := newRing([]spot{{"127.0.0.1:80", 1}}, []int{0}, 3, 4096)
 	for i := range 3 {
 		h := xxhash.Sum64String(fmt.Sprintf("127.0.0.1:80_%d", i))
 		if e := r[r.find(h)]; e.hash != h {
@@ -66,11 +66,11 @@ func TestRingHashes(t *testing.T) {
 
 func TestRingDoesNotDependOnOrder(t *testing.T) {
 	spots := []spot{{"a", 1}, {"b", 3}, {"c", 2}}
-	want := newRing(spots, 100, 7) // some get a fraction of an entry
+	want := newRing(spots, sorted(spots, nil), 100, 7) // some get a fraction of an entry
 	for range 20 {
 		mixed := slices.Clone(spots)
 		rand.Shuffle(len(mixed), func(i, j int) { mixed[i], mixed[j] = mixed[j], mixed[i] })
-		for i, e := range newRing(mixed, 100, 7) {
+		for i, e := range newRing(mixed, sorted(mixed, nil), 100, 7) {
 			if e.hash != want[i].hash || mixed[e.at].key != spots[want[i].at].key {
 				t.Fatalf("entry %d differs when the order of the endpoints does", i)
 			}
@@ -98,16 +98,20 @@ func TestSummarize(t *testing.T) {
 		states []connectivity.State
 		want   summary
 	}{
-		{[]connectivity.State{ready, failure, failure, idle}, summary{state: ready, connect: -1}},
-		{[]connectivity.State{failure, failure, connecting, idle}, summary{state: failure, connecting: true, connect: -1}},
-		{[]connectivity.State{failure, failure, idle}, summary{state: failure, connect: 2}},
-		{[]connectivity.State{idle, connecting}, summary{state: connecting, connecting: true, connect: -1}},
-		{[]connectivity.State{failure, idle, idle}, summary{state: connecting, connect: 1}},
-		{[]connectivity.State{idle, idle}, summary{state: idle, connect: -1}},
-		{[]connectivity.State{failure}, summary{state: failure, connect: -1}},
-		{[]connectivity.State{failure, failure}, summary{state: failure, connect: -1}},
+		{[]connectivity.State{ready, failure, failure, idle}, summary{state: ready}},
+		{[]connectivity.State{failure, failure, connecting, idle}, summary{state: failure, connecting: true}},
+		{[]connectivity.State{failure, failure, idle}, summary{state: failure, connect: true}},
+		{[]connectivity.State{idle, connecting}, summary{state: connecting, connecting: true}},
+		{[]connectivity.State{failure, idle, idle}, summary{state: connecting, connect: true}},
+		{[]connectivity.State{idle, idle}, summary{state: idle}},
+		{[]connectivity.State{failure}, summary{state: failure}},
+		{[]connectivity.State{failure, failure}, summary{state: failure}},
 	} {
-		if got := summarize(test.states); got != test.want {
+		var counts stateCounts
+		for _, s := range test.states {
+			counts[s]++
+		}
+		if got := counts.summarize(); got != test.want {
 			t.Errorf("summarize(%v) = %+v, want %+v", test.states, got, test.want)
 		}
 	}

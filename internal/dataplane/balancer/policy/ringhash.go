@@ -12,25 +12,34 @@ import (
 )
 
 // A ringHash is the policy ring_hash. It sends calls with the same hash to the same endpoint while
-// the endpoint is available (gRFC A42, A61, A76). It connects an endpoint for its first call.
+// the endpoint is available (gRFC A42, A61, A76). It connects an endpoint for its first call. A
+// change of the state of one endpoint costs the same for any number of endpoints.
 type ringHash struct {
 	env    *lbtree.Env
 	report lbtree.Report
-	header string
+	config ringConfig
 	ring   ring
+	order  []int // the members, sorted by ring key
 	// members are the endpoints. The ring's entries have indexes into them.
 	members []*member
-	err     error // why the configuration is unusable
-	batch   lbtree.Batch
+	// shown has the states of members, for pickers. It is immutable, the states are not.
+	shown  []*ringEndpoint
+	counts stateCounts // of the members
+	// idleFrom is a lower bound of the index of the first idle member.
+	idleFrom int
+	err      error // why the configuration is unusable
+	batch    lbtree.Batch
 }
 
 // A member is an endpoint of the ring. The set of its addresses identifies it.
 type member struct {
 	addresses string
+	at        int // its index in members
 	endpoint  lbtree.Weighted
 	policy    *leaf // pick_first; nil: never connected
 	state     balancer.State
 	connector *connector
+	shown     ringEndpoint
 }
 
 func newRingHash(env *lbtree.Env, report lbtree.Report) *ringHash {
@@ -49,32 +58,81 @@ func (p *ringHash) Update(t lbtree.Target) {
 	p.batch.Changed()
 }
 
+// replace makes the members those of the endpoints. It keeps the ring if it would be the same.
 func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
-	last := make(map[string]*member, len(p.members))
-	for _, m := range p.members {
-		last[m.addresses] = m
+	same := c.MinSize == p.config.MinSize && c.MaxSize == p.config.MaxSize && len(endpoints) == len(p.members)
+	keys := make([]string, len(endpoints))
+	for i := range endpoints {
+		keys[i] = endpoints[i].Key()
 	}
-	p.header, p.members = c.Header, make([]*member, 0, len(endpoints))
-	spots := make([]spot, 0, len(endpoints))
-	for _, e := range endpoints {
-		key := e.Key()
-		m := last[key]
-		delete(last, key)
+	members, gone := p.match(keys)
+	shown := make([]*ringEndpoint, len(endpoints))
+	p.config, p.counts, p.idleFrom = c, stateCounts{}, 0
+	for i := range endpoints {
+		e, m := &endpoints[i], members[i]
+		same = same && m != nil && m.at == i && m.endpoint.Share == e.Share && ringKey(&m.endpoint) == ringKey(e)
 		if m == nil {
-			m = &member{addresses: key}
+			m = &member{addresses: keys[i]}
+			members[i] = m
 			p.setIdle(m)
 		}
-		m.endpoint = e
-		if m.policy != nil {
+		m.at, shown[i] = i, &m.shown
+		p.counts[m.state.ConnectivityState]++
+		changed := p.env.Attributes != nil || !slices.EqualFunc(m.endpoint.Addresses, e.Addresses, resolver.Address.Equal)
+		if m.endpoint = *e; m.policy != nil && changed {
 			m.policy.pass(p.state(m))
 		}
-		p.members = append(p.members, m)
-		spots = append(spots, spot{key: ringKey(&e), weight: e.Share})
 	}
-	for _, m := range last {
+	for _, m := range gone {
+		m.at = -1
 		m.disconnect()
 	}
-	p.ring = newRing(spots, c.MinSize, c.MaxSize)
+	p.members, p.shown = members, shown
+	if !same {
+		p.place()
+	}
+}
+
+// match returns the existing member for each key, or nil, and the members without a key. Most
+// updates change few endpoints, so it needs a map only for those between the first and the last
+// change.
+func (p *ringHash) match(keys []string) (members, gone []*member) {
+	members = make([]*member, len(keys))
+	start, end, last := 0, len(keys), len(p.members)
+	for start < min(end, last) && p.members[start].addresses == keys[start] {
+		members[start] = p.members[start]
+		start++
+	}
+	for end > start && last > start && p.members[last-1].addresses == keys[end-1] {
+		end, last = end-1, last-1
+		members[end] = p.members[last]
+	}
+	left := make(map[string]*member, last-start)
+	for _, m := range p.members[start:last] {
+		if left[m.addresses] != nil {
+			gone = append(gone, m) // an endpoint was there twice
+			continue
+		}
+		left[m.addresses] = m
+	}
+	for i, key := range keys[start:end] {
+		members[start+i] = left[key]
+		delete(left, key)
+	}
+	for _, m := range left {
+		gone = append(gone, m)
+	}
+	return members, gone
+}
+
+// place makes the ring of the members.
+func (p *ringHash) place() {
+	spots := make([]spot, len(p.members))
+	for i, m := range p.members {
+		spots[i] = spot{key: ringKey(&m.endpoint), weight: m.endpoint.Share}
+	}
+	p.order = sorted(spots, p.order)
+	p.ring = newRing(spots, p.order, p.config.MinSize, p.config.MaxSize)
 }
 
 // ringKey returns the key that places an endpoint on the ring (A76).
@@ -85,24 +143,47 @@ func ringKey(e *lbtree.Weighted) string {
 	return e.Addresses[0].Addr
 }
 
-// setIdle makes a member idle. Its connector connects it.
+// setIdle makes a member idle. Its connector connects it. The caller counts the state.
 func (p *ringHash) setIdle(m *member) {
 	m.connector = &connector{start: func() { p.env.Loop.Post(func() { p.connect(m) }) }}
-	m.state = balancer.State{ConnectivityState: connectivity.Idle, Picker: lbtree.Queue{}}
+	m.set(balancer.State{ConnectivityState: connectivity.Idle, Picker: lbtree.Queue{}})
+	p.idleFrom = min(p.idleFrom, m.at)
+}
+
+// set sets the state of a member, and shows it to all pickers.
+func (m *member) set(s balancer.State) {
+	m.state = s
+	m.shown.now.Store(&ringState{state: s.ConnectivityState, picker: s.Picker, connector: m.connector})
 }
 
 // connect connects an idle member.
 func (p *ringHash) connect(m *member) {
 	switch {
-	case !slices.Contains(p.members, m) || m.state.ConnectivityState != connectivity.Idle:
+	case !p.has(m) || m.state.ConnectivityState != connectivity.Idle:
 	case m.policy != nil:
 		m.policy.ExitIdle()
 	default:
-		m.state = lbtree.Connecting()
+		p.change(m, lbtree.Connecting())
 		m.policy = newLeaf(p.env, balancer.Get(pickfirst.Name), func(s balancer.State) { p.reported(m, s) })
 		m.policy.pass(p.state(m))
 		p.batch.Changed()
 	}
+}
+
+// has reports whether a member was not removed.
+func (p *ringHash) has(m *member) bool {
+	return m.at >= 0 && m.at < len(p.members) && p.members[m.at] == m
+}
+
+// change changes the state of a member.
+func (p *ringHash) change(m *member, s balancer.State) {
+	p.counts[m.state.ConnectivityState]--
+	if s.ConnectivityState == connectivity.Idle {
+		p.setIdle(m)
+	} else {
+		m.set(s)
+	}
+	p.counts[m.state.ConnectivityState]++
 }
 
 // state returns the resolver state for a member's pick_first. It makes the health of the connection
@@ -115,44 +196,40 @@ func (p *ringHash) state(m *member) resolver.State {
 }
 
 func (p *ringHash) reported(m *member, s balancer.State) {
-	if s.ConnectivityState == connectivity.Idle {
-		p.setIdle(m)
-	} else {
-		m.state = lbtree.Sticky(m.state, s)
-	}
+	p.change(m, lbtree.Sticky(m.state, s))
 	p.batch.Changed()
 }
 
 // publish reports the combined state of the endpoints, or the error of an unusable configuration.
+// Pickers read the newest states of the endpoints. After each change there is a new picker
+// nevertheless, so that gRPC picks again for the calls that wait.
 func (p *ringHash) publish() {
 	if p.err != nil {
 		p.report(lbtree.Failure(p.err))
 		return
 	}
-	next := &ringPicker{ring: p.ring, header: p.header, endpoints: make([]ringEndpoint, 0, len(p.members)), hopeless: true}
-	states := make([]connectivity.State, 0, len(p.members))
-	for _, m := range p.members {
-		s := m.state.ConnectivityState
-		states = append(states, s)
-		next.endpoints = append(next.endpoints, ringEndpoint{state: s, picker: m.state.Picker, connector: m.connector})
-		next.hopeless = next.hopeless && s == connectivity.TransientFailure
+	sum := p.counts.summarize()
+	if sum.connect {
+		p.firstIdle().connector.request()
 	}
-	sum := summarize(states)
-	next.connecting = sum.connecting
-	if sum.connect >= 0 {
-		p.members[sum.connect].connector.request()
+	p.report(balancer.State{ConnectivityState: sum.state, Picker: &ringPicker{
+		ring: p.ring, header: p.config.Header, endpoints: p.shown, connecting: sum.connecting,
+		hopeless: p.counts[connectivity.TransientFailure] == len(p.members),
+	}})
+}
+
+// firstIdle returns the first idle member. There must be one. It skips the members that an earlier
+// call has skipped.
+func (p *ringHash) firstIdle() *member {
+	for p.members[p.idleFrom].state.ConnectivityState != connectivity.Idle {
+		p.idleFrom++
 	}
-	p.report(balancer.State{ConnectivityState: sum.state, Picker: next})
+	return p.members[p.idleFrom]
 }
 
 // ExitIdle connects one endpoint, if all are idle.
 func (p *ringHash) ExitIdle() {
-	for _, m := range p.members {
-		if m.state.ConnectivityState != connectivity.Idle {
-			return
-		}
-	}
-	if len(p.members) > 0 {
+	if n := len(p.members); n > 0 && p.counts[connectivity.Idle] == n {
 		p.connect(p.members[0])
 	}
 }
@@ -177,37 +254,31 @@ type summary struct {
 	state connectivity.State
 	// connecting says that an endpoint is connecting.
 	connecting bool
-	// connect is the index of an endpoint to connect without a call, or -1. Without it, a ring that
-	// gets no calls would not recover (A61).
-	connect int
+	// connect says that the first idle endpoint must connect without a call. Without it, a ring
+	// that gets no calls would not recover (A61).
+	connect bool
 }
 
+// stateCounts are the numbers of endpoints in each state.
+type stateCounts [connectivity.Shutdown + 1]int
+
 // summarize implements gRFC A42's rules.
-func summarize(states []connectivity.State) summary {
-	var counts [connectivity.Shutdown + 1]int
-	s := summary{connect: -1}
-	for i, state := range states {
-		counts[state]++
-		if state == connectivity.Idle && s.connect < 0 {
-			s.connect = i
-		}
-	}
-	s.connecting = counts[connectivity.Connecting] > 0
-	failed := counts[connectivity.TransientFailure]
-	switch {
-	case counts[connectivity.Ready] > 0:
+func (c *stateCounts) summarize() summary {
+	idle, failed, ready := c[connectivity.Idle], c[connectivity.TransientFailure], c[connectivity.Ready]
+	s := summary{connecting: c[connectivity.Connecting] > 0}
+	switch several := idle+failed+ready+c[connectivity.Connecting] > 1; {
+	case ready > 0:
 		s.state = connectivity.Ready
 	case failed >= 2:
 		s.state = connectivity.TransientFailure
-	case s.connecting, failed == 1 && len(states) > 1:
+	case s.connecting, failed == 1 && several:
 		s.state = connectivity.Connecting
-	case counts[connectivity.Idle] > 0:
+	case idle > 0:
 		s.state = connectivity.Idle
 	default:
 		s.state = connectivity.TransientFailure
 	}
-	if s.connecting || s.state != connectivity.Connecting && s.state != connectivity.TransientFailure {
-		s.connect = -1
-	}
+	unusable := s.state == connectivity.Connecting || s.state == connectivity.TransientFailure
+	s.connect = unusable && !s.connecting && idle > 0
 	return s
 }
