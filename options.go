@@ -111,15 +111,19 @@ func WithLogger(l *slog.Logger) Option {
 	}
 }
 
-// WithMeterProvider exports metrics of the xDS clients (gRFC A78) to OpenTelemetry. docs/metrics.md
-// lists them. The default, and nil, exports nothing. The metrics end when the Env and everything
+// WithMeterProvider exports metrics to OpenTelemetry: of the xDS clients (gRFC A78), and of the retries
+// (gRFC A96) and outlier detection (gRFC A91) of gRPC channels. docs/metrics.md lists them. The default, and nil, exports nothing. The metrics end when the Env and everything
 // made of it is closed.
 func WithMeterProvider(p metric.MeterProvider) Option {
 	return func(s *settings) (err error) {
-		s.Metrics = nil
-		if p != nil {
-			s.Metrics, err = telemetry.NewReader(p)
+		s.Metrics, s.Calls = nil, nil
+		if p == nil {
+			return nil
 		}
+		if s.Metrics, err = telemetry.NewReader(p); err != nil {
+			return err
+		}
+		s.Calls, err = telemetry.NewCalls(p)
 		return err
 	}
 }

@@ -88,7 +88,8 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	}
 	r.settings = routing.Settings{
 		Filters: r.env.chains, NodeID: r.env.Config().Node().GetId(),
-		Where: fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
+		Metrics: r.env.Calls(target),
+		Where:   fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
 	}
 	r.watcher = xdsconfig.New(r.scope.Client, xdsconfig.Options{
 		Listener: name.String(), Authority: o.Authority, NodeID: r.settings.NodeID, Deliver: r.deliver,
@@ -145,7 +146,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *lbtree.State {
 	s := &lbtree.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
-		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger, Trees: &r.trees,
+		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger, Trees: &r.trees, Metrics: r.settings.Metrics,
 		Connect: !r.delivered && !r.interceptors.Waiting(),
 	}
 	switch {

@@ -26,6 +26,9 @@ type metrics struct {
 	retired    telemetry.Values // the counters of closed clients: counters never shrink
 }
 
+// Calls returns the metrics of the channels of a target, or nil.
+func (e *Env) Calls(target string) *telemetry.Target { return e.settings.Calls.Of(target) }
+
 // export registers the metrics if the Env is in use, and unregisters them if not. Concurrent calls
 // end in the state that the last one found.
 func (e *Env) export() error {

@@ -36,6 +36,8 @@ type Settings struct {
 	ClientName string
 	// Metrics exports metrics of the clients. Nil exports none.
 	Metrics *telemetry.Reader
+	// Calls records metrics of gRPC channels. Nil records none.
+	Calls *telemetry.Calls
 	// Client are further options of the xDS clients. The Env sets the pool and the logger.
 	Client client.Options
 }

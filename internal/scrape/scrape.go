@@ -32,7 +32,8 @@ func (m *Meter) Collect(ctx context.Context) (metricdata.ResourceMetrics, error)
 }
 
 // Lines returns the metrics whose names begin with the prefix, in the order of the text. A metric is
-// "name{label=value,…} value". The value of a histogram is its count.
+// "name{label=value,…} value". The value of a histogram
+// is its count; of one of integers, it is followed by their sum.
 func (m *Meter) Lines(ctx context.Context, prefix string) ([]string, error) {
 	rm, err := m.Collect(ctx)
 	if err != nil {
@@ -78,7 +79,7 @@ func points(m metricdata.Metrics) (lines []string) {
 		}
 	case metricdata.Histogram[int64]:
 		for _, p := range d.DataPoints {
-			add(p.Attributes, p.Count)
+			add(p.Attributes, fmt.Sprintf("%d of %d", p.Count, p.Sum))
 		}
 	case metricdata.Histogram[float64]:
 		for _, p := range d.DataPoints {

@@ -22,7 +22,7 @@ var errNoMessage = status.Error(codes.Internal, "grpcxds: an HTTP filter ended t
 
 // A call is a call with a route. The function that begins it ends it.
 type call struct {
-	retry   *retry
+	tries   *tries // nil: the call is not retried
 	ref     *clusterRef
 	cancel  context.CancelFunc
 	filters *httpfilter.ClientCall
@@ -37,6 +37,9 @@ func (c *call) end(err error) {
 	}
 	if c.ref != nil {
 		c.ref.drop()
+	}
+	if c.tries != nil {
+		c.tries.record()
 	}
 }
 
@@ -64,7 +67,10 @@ func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.Client
 		if !to.ref.acquire() {
 			continue // another table has replaced this one
 		}
-		x := call{retry: p.retry, ref: to.ref}
+		x := call{ref: to.ref}
+		if p.retry != nil {
+			x.tries = &tries{retry: p.retry, metrics: s.table.settings.Metrics, method: methodLabel(method, opts)}
+		}
 		info := p.info(ctx, to, &headers)
 		ctx, err = x.pass(lbtree.WithCall(ctx, info), p, to.chain, method, &headers)
 		return ctx, x, err
@@ -110,10 +116,10 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 		return errNoMessage
 	case err != nil:
 		return err
-	case x.retry == nil:
+	case x.tries == nil:
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
-	return unary(&tries{retry: x.retry}, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
+	return unary(x.tries, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	})
 }
@@ -131,14 +137,14 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	}
 	e := &ending{call: x}
 	opts = append(slices.Clip(opts), grpc.OnFinish(e.end))
-	if x.retry == nil {
+	if x.tries == nil {
 		s, err := streamer(ctx, desc, cc, method, opts...)
 		if err != nil {
 			e.end(err) // another interceptor may have failed
 		}
 		return s, err
 	}
-	return newReplay(ctx, &tries{retry: x.retry}, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
+	return newReplay(ctx, x.tries, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
 		return streamer(ctx, desc, cc, method, opts...)
 	})
 }

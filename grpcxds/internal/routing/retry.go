@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -42,7 +45,11 @@ func newRetry(p *route.RetryPolicy) *retry {
 type tries struct {
 	*retry
 	retries uint32 // the number of retries
-	paused  uint32 // back-offs since the server's last pushback
+	metrics *telemetry.Target
+	method  string        // the label of the metrics
+	made    atomic.Uint32 // as retries, but for any goroutine
+	waited  atomic.Int64  // nanoseconds between attempts
+	paused  uint32        // back-offs since the server's last pushback
 }
 
 // wants reports whether to retry after an attempt that ended with err before a header. Calls that
@@ -65,6 +72,8 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 	if !ok {
 		return err
 	}
+	began := time.Now()
+	defer func() { t.waited.Add(int64(time.Since(began))) }()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
@@ -73,7 +82,26 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 	case <-timer.C:
 	}
 	t.retries++
+	t.made.Add(1)
 	return nil
+}
+
+// methodLabel returns the label of a method in metrics. As in gRFC A66, generated code shows by an option that
+// the method is one of a bounded number.
+func methodLabel(method string, opts []grpc.CallOption) string {
+	for _, o := range opts {
+		if _, ok := o.(grpc.StaticMethodCallOption); ok {
+			return strings.TrimPrefix(method, "/")
+		}
+	}
+	return "other"
+}
+
+// record records the metrics of a call that has ended.
+func (t *tries) record() {
+	if n := t.made.Load(); n > 0 {
+		t.metrics.Retried(t.method, int(n), time.Duration(t.waited.Load()))
+	}
 }
 
 // pushback returns the time to wait: the server's pushback if it sent one, or a back-off with

@@ -10,6 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -21,6 +22,8 @@ type Settings struct {
 	Where string
 	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
+	// Metrics records retries. Nil records none.
+	Metrics *telemetry.Target
 }
 
 // A Table routes calls with one configuration. It is immutable, and keeps the clusters of its routes

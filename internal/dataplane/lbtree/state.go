@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
 // A State has the newest configuration and everything else that the resolver passes to the tree.
@@ -44,6 +45,8 @@ type State struct {
 	TLS *security.Providers
 	// RingSizeCap is the limit of ring entries (gRFC A42); 0: 4096.
 	RingSizeCap uint64
+	// Metrics records metrics of the target. Nil records none.
+	Metrics *telemetry.Target
 	// Logger logs events that no call reports. Nil discards them.
 	Logger *slog.Logger
 	// Trees gets the trees that use the state. Nil: nobody reads them.

@@ -77,6 +77,9 @@ type Machine struct {
 	start     time.Time // of the interval
 	// chance returns a number from 0 to 99.
 	chance func() uint32
+	// Detected, unless it is nil, gets each detected outlier: the method, and the reason why the machine
+	// does not eject the outlier, or "" (gRFC A91).
+	Detected func(method, unenforced string)
 }
 
 // New returns a machine without endpoints. chance returns random numbers in [0, 100). Nil uses
@@ -192,11 +195,8 @@ func (m *Machine) bySuccessRate(order []*Endpoint, now time.Time) {
 	mean, stdev := spreadOf(candidates)
 	required := mean - stdev*float64(c.StdevFactor)/1000
 	for _, e := range candidates {
-		if m.full() {
-			return
-		}
 		if e.successRate() < required {
-			m.eject(e, c.Enforcement, now)
+			m.eject(e, SuccessRate, c.Enforcement, now)
 		}
 	}
 }
@@ -212,11 +212,8 @@ func (m *Machine) byFailurePercentage(order []*Endpoint, now time.Time) {
 		return
 	}
 	for _, e := range candidates {
-		if m.full() {
-			return
-		}
 		if (1-e.successRate())*100 > float64(c.Threshold) {
-			m.eject(e, c.Enforcement, now)
+			m.eject(e, FailurePercentage, c.Enforcement, now)
 		}
 	}
 }
@@ -258,10 +255,28 @@ func (m *Machine) full() bool {
 	return ejected*100 >= int(m.config.MaxEjectionPercent)*len(m.endpoints)
 }
 
-// eject ejects an endpoint with a probability of enforcement percent. If calls in flight fail on an
+// The methods that detect outliers, and the reasons not to eject one (gRFC A91).
+const (
+	SuccessRate           = "success_rate"
+	FailurePercentage     = "failure_percentage"
+	EnforcementPercentage = "enforcement_percentage"
+	MaxEjectionOverflow   = "max_ejection_overflow"
+)
+
+// eject ejects an endpoint with a probability of enforcement percent, unless too many are ejected. If calls in flight fail on an
 // ejected endpoint, the ejection lasts longer.
-func (m *Machine) eject(e *Endpoint, enforcement uint32, now time.Time) {
-	if m.chance() >= enforcement {
+func (m *Machine) eject(e *Endpoint, method string, enforcement uint32, now time.Time) {
+	reason := ""
+	switch {
+	case m.full():
+		reason = MaxEjectionOverflow
+	case m.chance() >= enforcement:
+		reason = EnforcementPercentage
+	}
+	if m.Detected != nil {
+		m.Detected(method, reason)
+	}
+	if reason != "" {
 		return
 	}
 	e.ejected, e.ejectedAt = true, now

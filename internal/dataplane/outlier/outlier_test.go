@@ -1,6 +1,7 @@
 package outlier_test
 
 import (
+	"maps"
 	"math"
 	"testing"
 	"time"
@@ -278,4 +279,34 @@ func BenchmarkRecord(b *testing.B) {
 	for b.Loop() {
 		e.Record(true)
 	}
+}
+
+// Each outlier is reported with its method, and with the reason if the machine does not eject it (A91).
+func TestDetected(t *testing.T) {
+	b := newBench(t, cluster.OutlierDetection{
+		MaxEjectionPercent: 20, SuccessRate: cluster.SuccessRate{Enforcement: 50, StdevFactor: 500, MinimumHosts: 1, RequestVolume: 1},
+		FailurePercentage: cluster.FailurePercentage{Enforcement: 40, Threshold: 50, MinimumHosts: 1, RequestVolume: 1},
+	}, "a", "b", "c", "d", "e")
+	got := make(map[string]int)
+	b.Detected = func(method, unenforced string) { got[method+" "+unenforced]++ }
+	expect := func(want map[string]int) {
+		t.Helper()
+		if !maps.Equal(got, want) {
+			t.Errorf("detected %v; want %v", got, want)
+		}
+		clear(got)
+	}
+	outliers := [][2]int{{9, 0}, {9, 0}, {9, 0}, {0, 9}, {0, 9}}
+	b.chance = 45 // by success rate only
+	b.calls(outliers...)
+	b.now, _ = b.Next()
+	b.EndInterval(b.now)
+	expect(map[string]int{"success_rate ": 1, "success_rate max_ejection_overflow": 1, "failure_percentage max_ejection_overflow": 2})
+	b = newBench(t, *b.config, b.names...)
+	b.Detected = func(method, unenforced string) { got[method+" "+unenforced]++ }
+	b.chance = 60
+	b.calls(outliers...)
+	b.now, _ = b.Next()
+	b.EndInterval(b.now)
+	expect(map[string]int{"success_rate enforcement_percentage": 2, "failure_percentage enforcement_percentage": 2})
 }

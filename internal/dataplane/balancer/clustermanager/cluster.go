@@ -55,6 +55,7 @@ func newLeafCluster(tree *lbtree.Env, name string, report lbtree.Report) *leafCl
 	if tree.State.TLS != nil {
 		c.tls = tree.State.TLS.Cluster()
 	}
+	c.outlier.Detected = func(method, unenforced string) { c.env.State.Metrics.Outlier(c.name, method, unenforced) }
 	c.batch.Report = c.publish
 	c.priorities = newPriorities(tree.Loop,
 		func(_ string, report lbtree.Report) *policy.Switch { return policy.New(c.env, report) },
