@@ -134,6 +134,11 @@ func (o *overtaken) add(names []string) {
 
 func (o *overtaken) forget(name string) {
 	delete(o.names, name)
+	o.shrink()
+}
+
+// shrink replaces an empty map that had many names, because maps keep their memory.
+func (o *overtaken) shrink() {
 	if len(o.names) == 0 && o.most > manyNames {
 		*o = overtaken{names: make(map[string]struct{}), since: o.since, follow: o.follow}
 	}
@@ -146,6 +151,7 @@ func (o *overtaken) received(resp *Response, now time.Time) {
 	if len(o.names) == 0 {
 		return
 	}
+	defer o.shrink()
 	switch {
 	case o.since.IsZero(): // the network may have delayed the response for any time
 		o.since = now

@@ -192,6 +192,26 @@ func TestLargeMapsAreReplaced(t *testing.T) {
 	}
 }
 
+// TestOvertakenNamesAreReplaced expects a large map of overtaken names to be replaced when a response
+// has answered the last of them, or when they are too old.
+func TestOvertakenNamesAreReplaced(t *testing.T) {
+	for _, after := range []time.Duration{0, overtakenFor + 1} {
+		for n, replaced := range map[int]bool{manyNames: false, manyNames + 1: true} {
+			o, now := newOvertaken(), time.Unix(1000, 0)
+			o.add(numbered("%d", n))
+			o.since = now
+			var resp Response
+			for _, name := range numbered("%d", n) {
+				resp.Accepted = append(resp.Accepted, Accepted{Name: name})
+			}
+			o.received(&resp, now.Add(after))
+			if len(o.names) != 0 || (o.most == 0) != replaced {
+				t.Errorf("%d names after %v: %d are left, replaced: %v; want none, and %v", n, after, len(o.names), o.most == 0, replaced)
+			}
+		}
+	}
+}
+
 // heap is the memory in use.
 func heap() uint64 {
 	var m runtime.MemStats
