@@ -32,7 +32,7 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 		block := func(n int) {
 			for range n {
 				w.run(&subscription{
-					scope: scope, sync: blocks, state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
+					scope: scope, to: syncWatcher(blocks), state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
 				})
 			}
 			<-time.NewTimer(time.Minute).C

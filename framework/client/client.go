@@ -48,6 +48,7 @@ type Client struct {
 	callbacks callbackPool
 	loads     loads
 	scratches sync.Pool // of *scratch
+	states    sync.Pool // of *resource.State, for subscriptions
 
 	ctx    context.Context // of every stream
 	cancel context.CancelFunc
@@ -187,7 +188,7 @@ func (c *Client) Subscribe(t *resource.Descriptor, name string, f func(next, las
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	return c.subscribe(t, name, &subscription{sync: f})
+	return c.subscribe(t, name, &subscription{to: syncWatcher(f)})
 }
 
 // SubscribeAsync implements [resource.Source].
@@ -198,7 +199,7 @@ func (c *Client) SubscribeAsync(t *resource.Descriptor, name string, f func(next
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	return c.subscribe(t, name, &subscription{async: f})
+	return c.subscribe(t, name, &subscription{to: asyncWatcher(f)})
 }
 
 // subscribe starts a subscription to one of the client's types or to one of its list collections.
@@ -220,7 +221,7 @@ func (c *Client) Observe(t *resource.Descriptor, name string) (resource.Observat
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	s := &subscription{ready: make(chan struct{}, 1)}
+	s := &subscription{to: make(signal, 1)}
 	if _, err := c.subscribe(t, name, s); err != nil {
 		return nil, err
 	}

@@ -195,7 +195,7 @@ func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.Col
 		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
 	}
 	o := &listSubscription{collectionMailbox: newCollectionMailbox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
-	cancel, err := c.subscribe(collection, n.String(), &subscription{sync: o.notify})
+	cancel, err := c.subscribe(collection, n.String(), &subscription{to: syncWatcher(o.notify)})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (o *listSubscription) changed(next *list, from resource.Origin) {
 			continue
 		}
 		m := &locatedMember{list: o, name: name}
-		cancel, err := o.client.subscribe(o.typ, name.String(), &subscription{sync: m.notify})
+		cancel, err := o.client.subscribe(o.typ, name.String(), &subscription{to: syncWatcher(m.notify)})
 		if err != nil {
 			o.put(name, resource.State{Err: err})
 			continue

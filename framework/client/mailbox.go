@@ -10,28 +10,31 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A subscription is one watcher of one resource. Its mailbox holds one state, the newest.
+// A subscription is one watcher of one resource. Its mailbox holds one state, the newest. A client has
+// one for each watcher, so it is small.
 type subscription struct {
 	scope  *authorityScope
 	record authority.Handle // loop only
 
-	// One of three: a function of Subscribe, one of SubscribeAsync, or, for Observe, a channel that
-	// has a token when state is fresh.
-	sync  func(next, last resource.State)
-	async func(next, last resource.State, done func())
-	ready chan struct{}
-
-	taken resource.State // the state that was taken last; used only by its taker
+	to any // a syncWatcher, an asyncWatcher, or, for Observe, a signal
 
 	mu       sync.Mutex
 	state    resource.State
-	since    int64     // since when state has been fresh, in nanoseconds of Unix time
-	delivery *delivery // that waits for the watcher
-	holds    int32     // calls of async that are not done
-	fresh    bool      // state has not been taken yet
-	active   bool      // a worker has, or will have, this subscription
+	last     *resource.State // the state before, if the watcher has seen it and not the newest; nil: the zero state
+	since    int64           // since when state has been fresh, in nanoseconds of Unix time
+	delivery *delivery       // that waits for the watcher
+	holds    int32           // calls of an asyncWatcher that are not done
+	fresh    bool            // state has not been taken yet
+	active   bool            // a worker has, or will have, this subscription
 	closed   bool
 }
+
+// The receivers of a subscription's states.
+type (
+	syncWatcher  func(next, last resource.State)
+	asyncWatcher func(next, last resource.State, done func())
+	signal       chan struct{} // has a token when the state is fresh
+)
 
 // Notify implements authority.Watcher. The loop calls it.
 func (s *subscription) Notify(st resource.State) {
@@ -42,26 +45,52 @@ func (s *subscription) Notify(st resource.State) {
 	}
 	if !s.fresh {
 		s.since = s.scope.client.loop.now.UnixNano()
+		s.keep()
 	}
 	s.state, s.fresh = st, true
 	if d := s.scope.client.loop.delivery; d != nil && s.delivery == nil {
 		d.add()
 		s.delivery = d
 	}
-	start := s.ready == nil && !s.active
+	ready, observed := s.to.(signal)
+	start := !observed && !s.active
 	s.active = s.active || start
 	s.mu.Unlock()
-	if s.ready != nil {
-		s.signal()
+	if observed {
+		ready.send()
 	}
 	if start {
 		s.scope.client.callbacks.run(s)
 	}
 }
 
-func (s *subscription) signal() {
+// keep keeps the current state as the last one that the watcher has seen. s.mu is held.
+func (s *subscription) keep() {
+	if s.state == (resource.State{}) {
+		return
+	}
+	box, ok := s.scope.client.states.Get().(*resource.State)
+	if !ok {
+		box = new(resource.State)
+	}
+	*box, s.last = s.state, box
+}
+
+// takeLast returns the last state that the watcher has seen, if the current one is fresh. s.mu is
+// held.
+func (s *subscription) takeLast() (last resource.State) {
+	if s.last != nil {
+		last = *s.last
+		*s.last = resource.State{} // the pool must not keep an update
+		s.scope.client.states.Put(s.last)
+		s.last = nil
+	}
+	return last
+}
+
+func (ready signal) send() {
 	select {
-	case s.ready <- struct{}{}:
+	case ready <- struct{}{}:
 	default:
 	}
 }
@@ -71,7 +100,10 @@ func (s *subscription) signal() {
 func (s *subscription) take() (next, last resource.State, changed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	changed = s.fresh && !s.closed && !s.scope.client.closed() && s.state != s.taken
+	if s.fresh {
+		last = s.takeLast()
+		changed = !s.closed && !s.scope.client.closed() && s.state != last
+	}
 	s.fresh = false
 	if !changed {
 		s.active = false
@@ -80,8 +112,7 @@ func (s *subscription) take() (next, last resource.State, changed bool) {
 		}
 		return next, last, false
 	}
-	last, s.taken = s.taken, s.state
-	return s.taken, last, true
+	return s.state, last, true
 }
 
 // finish records that the subscriber is done with all states. s.mu is held.
@@ -127,20 +158,21 @@ func (s *subscription) open() bool {
 func (s *subscription) deliver() {
 	for {
 		next, last, changed := s.take()
-		switch {
-		case !changed:
+		if !changed {
 			return
-		case s.async != nil:
-			s.async(next, last, s.hold())
-		default:
-			s.sync(next, last)
+		}
+		switch to := s.to.(type) {
+		case syncWatcher:
+			to(next, last)
+		case asyncWatcher:
+			to(next, last, s.hold())
 		}
 	}
 }
 
 // Next implements resource.Observation.
 func (s *subscription) Next(ctx context.Context) (resource.State, error) {
-	return await(ctx, s.scope.client, s.ready, s.open, func() (resource.State, bool) {
+	return await(ctx, s.scope.client, s.to.(signal), s.open, func() (resource.State, bool) {
 		next, _, changed := s.take()
 		return next, changed
 	})
@@ -173,13 +205,14 @@ func (s *subscription) Stop() {
 	stopped := s.closed
 	s.closed = true
 	s.state, s.fresh = resource.State{}, false
+	s.takeLast()
 	s.finish()
 	s.mu.Unlock()
 	if stopped {
 		return
 	}
-	if s.ready != nil {
-		s.signal()
+	if ready, ok := s.to.(signal); ok {
+		ready.send()
 	}
 	l := s.scope.client.loop
 	l.post(func() {

@@ -264,7 +264,7 @@ func TestStopWakesNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &Client{done: make(chan struct{})}
 		c.loop = newLoop(c, ads.Config{})
-		s := &subscription{ready: make(chan struct{}, 1), scope: &authorityScope{client: c}}
+		s := &subscription{to: make(signal, 1), scope: &authorityScope{client: c}}
 		done := make(chan error, 1)
 		go func() {
 			_, err := s.Next(context.Background())

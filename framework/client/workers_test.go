@@ -20,7 +20,7 @@ func TestWorkersRelieveBlockedOnes(t *testing.T) {
 		run := func(n int) {
 			for range n {
 				w.run(&subscription{
-					scope: scope, sync: func(_, _ resource.State) { <-release },
+					scope: scope, to: syncWatcher(func(_, _ resource.State) { <-release }),
 					state: resource.State{Err: errors.New("x")}, fresh: true, active: true,
 				})
 			}
