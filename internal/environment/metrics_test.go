@@ -104,8 +104,10 @@ func TestClientMetrics(t *testing.T) {
 		w.expect(0, "")
 		s := acquire(t, w.env, "xds:///web")
 		w.expect(0, "") // the client connects to nothing yet
-		w.set(w.primary, "a", "bad")
 		w.watch(s, "a", "bad", "absent", "xdstp://east/envoy.config.cluster.v3.Cluster/late")
+		<-time.NewTimer(time.Second).C // for all requests, so that one response has both resources
+		synctest.Wait()
+		w.set(w.primary, "a", "bad")
 		w.expect(time.Second, a78,
 			"connected{target=xds:///web,server=memory:1} 1",
 			"resource_updates_invalid{target=xds:///web,CDS,server=memory:1} 1",
