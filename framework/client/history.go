@@ -110,6 +110,7 @@ var (
 func (ses *session) event(ev status.Event) {
 	ev.Time, ev.Server = ses.client.loop.now, ses.server
 	ses.client.history.add(ev)
+	ses.logEvent(&ev)
 }
 
 // brief returns the beginning of an error's text, so that a control plane cannot fill the history with
@@ -192,6 +193,7 @@ func (a *authorityScope) timedOut(list []authority.Resource) {
 		if n < 0 {
 			n = len(list)
 		}
+		a.sessions[first.Server].logTimeouts(list[:n])
 		list = list[n:]
 		a.sessions[first.Server].event(status.Event{
 			Kind: status.EventTimedOut, Authority: a.name, OldStyle: a == a.client.oldStyle, Type: first.Type.Name, Resources: n, Name: first.Name.String(),

@@ -31,6 +31,9 @@ type session struct {
 	failures uint64
 	traffic  []traffic // of each type with a response
 
+	// subscribed has the names of the last request, for the log. It is nil unless Debug is logged.
+	subscribed map[*resource.Descriptor][]string
+
 	nackLogs []*nackLog // one for each type with a rejected response
 
 	oversized bool // a request in state of the world exceeded maxRequest, and the log has a line about it
@@ -50,7 +53,7 @@ func (ses *session) open(l *loop) {
 		if ses.machine.Delta() {
 			why = errTooLarge
 		}
-		ses.log(slog.LevelInfo, "stream ended: "+why.Error())
+		ses.log(slog.LevelInfo, "stream ended", "error", why)
 		ses.event(status.Event{Kind: status.EventLost, Err: why})
 		ses.up = false
 		ses.stream.cancel()
@@ -87,6 +90,7 @@ func (ses *session) send(e *ads.Request, now time.Time) (sent bool) {
 		ses.counts.rejected.Add(1)
 		ses.rejected(e, now)
 	}
+	ses.logSubscription(e)
 	if e.Repeated > 0 {
 		ses.counts.repeated.Add(uint64(e.Repeated))
 		ses.event(status.Event{Kind: status.EventAskedAgain, Type: e.Type.Name, Resources: e.Repeated})
@@ -124,7 +128,7 @@ func (ses *session) tooLarge(e *ads.Request, size int) (changes bool) {
 		if changes {
 			advice = "the client tries the delta protocol again"
 		}
-		ses.log(slog.LevelWarn, "request exceeds 4 MiB, which gRPC servers reject by default; "+advice,
+		ses.log(slog.LevelWarn, "request exceeds 4 MiB, which gRPC servers reject by default", "advice", advice,
 			"type", e.Type.Name, "names", len(e.Names), "bytes", size)
 	}
 	return changes
@@ -162,7 +166,7 @@ func (ses *session) idle(released bool, now time.Time) {
 		if released {
 			why = errSuperseded
 		}
-		ses.log(slog.LevelInfo, "stream ended: "+why.Error())
+		ses.log(slog.LevelInfo, "stream closed by the client", "reason", why)
 		if ses.up {
 			ses.event(status.Event{Kind: status.EventClosed, Err: why})
 		}

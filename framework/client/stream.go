@@ -248,7 +248,7 @@ func (s *stream) closed(cause error) {
 	l.stream(ses)
 	ses.up = ses.up && ses.stream != nil
 	if s.delta && !ses.machine.Delta() {
-		ses.log(slog.LevelInfo, "stream ended: the control plane does not support the delta protocol", "error", err)
+		ses.log(slog.LevelInfo, "the control plane does not support the delta protocol", "error", err)
 	}
 }
 

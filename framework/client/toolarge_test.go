@@ -68,7 +68,7 @@ func TestTooLargeRequestsChangeToDelta(t *testing.T) {
 		if found := lines(log.String(), "tries the delta protocol again"); len(found) != 1 {
 			t.Errorf("lines = %.300q, want one of the change", found)
 		}
-		if found := lines(log.String(), "stream ended: a request exceeds 4 MiB"); len(found) != 1 {
+		if found := lines(log.String(), `"stream ended" server=memory:1 node=node-1 error="a request exceeds 4 MiB`); len(found) != 1 {
 			t.Errorf("lines = %.300q, want one of the end of the stream", found)
 		}
 		if n := len(s.SubscribedTo(things.URL())); n != 2_201 {

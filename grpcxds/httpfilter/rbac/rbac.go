@@ -61,6 +61,18 @@ func newEngine(c config.Config) (*engine, error) {
 	return e, nil
 }
 
+// A denial is the error of a denied call. It has the status PERMISSION_DENIED.
+type denial struct {
+	error
+	policy string
+}
+
+// GRPCStatus returns the status.
+func (d *denial) GRPCStatus() *status.Status { return status.Convert(d.error) }
+
+// DeniedBy returns the name of the policy that denied the call. It is empty if no policy allowed it.
+func (d *denial) DeniedBy() string { return d.policy }
+
 // Intercept implements [httpfilter.ServerInterceptor].
 func (e *engine) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	c := rulesCall(call)
@@ -69,7 +81,7 @@ func (e *engine) Intercept(ctx context.Context, call *httpfilter.ServerCall) (co
 		e.audit.tell(&audit.Event{FullMethodName: call.Method, Principal: e.config.Principal(&c), MatchedRule: policy, Authorized: allowed})
 	}
 	if !allowed {
-		return ctx, e.denial
+		return ctx, &denial{error: e.denial, policy: policy}
 	}
 	return ctx, nil
 }

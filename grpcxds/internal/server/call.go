@@ -2,12 +2,15 @@ package server
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // headers reads the incoming metadata of a call. It copies only the values that are asked for.
@@ -35,6 +38,7 @@ func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServer
 	call := newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
 	if ctx, err = way.pass(ctx, call); err != nil {
+		s.logDenial(ctx, info.FullMethod, err)
 		return nil, err
 	}
 	return handler(ctx, req)
@@ -53,9 +57,21 @@ func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	call := newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
 	if ctx, err = way.pass(ctx, call); err != nil {
+		s.logDenial(ctx, info.FullMethod, err)
 		return err
 	}
 	return handler(srv, withContext(ss, ctx))
+}
+
+// logDenial logs a call that a policy of a filter denies.
+func (s *chainServer) logDenial(ctx context.Context, method string, err error) {
+	if !s.logger.Enabled(ctx, slog.LevelDebug) {
+		return
+	}
+	var denied interface{ DeniedBy() string }
+	if errors.As(err, &denied) {
+		s.logger.Debug("RBAC denied a call", "method", printable.Text(method, printable.Short), "policy", printable.Text(denied.DeniedBy(), printable.Short))
+	}
 }
 
 // newCall returns the call for the filters.

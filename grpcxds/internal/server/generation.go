@@ -1,6 +1,7 @@
 package server
 
 import (
+	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -42,6 +43,7 @@ type chainServer struct {
 	lobby   *lobby
 	tls     *security.Server
 	release func() // releases tls
+	logger  *slog.Logger
 	// connections is the number of open connections.
 	connections atomic.Int64
 	routing     atomic.Pointer[routing]
@@ -87,7 +89,7 @@ func (g *generation) server(chain *listener.FilterChain) *chainServer {
 	if s != nil || g.closed {
 		return s
 	}
-	s = &chainServer{lobby: newLobby(g.addr), tls: g.config.Providers.Server(chain.TLS)}
+	s = &chainServer{logger: g.config.Logger, lobby: newLobby(g.addr), tls: g.config.Providers.Server(chain.TLS)}
 	s.release = sync.OnceFunc(s.tls.Close)
 	s.Server = grpc.NewServer(append([]grpc.ServerOption{
 		grpc.ChainUnaryInterceptor(s.unary),
