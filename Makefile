@@ -118,6 +118,11 @@ api: ## Write the list of exported names, api/v1.txt
 check-api: ## Fail if api/v1.txt is stale, or if the API broke since the commit that api/base names
 	$(apicheck) $(API_LIMITS)
 
+.PHONY: check-alerts
+check-alerts: ## Test the alert rules of docs/monitoring with promtool, of Debian's package prometheus
+	promtool check rules docs/monitoring/alerts.yaml
+	cd docs/monitoring && promtool test rules alerts_test.yaml
+
 .PHONY: lint
 lint: ## Run the linters; the import rules and the limits of make prose are among them
 	$(GO) run ./internal/prose -enforce
