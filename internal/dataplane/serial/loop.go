@@ -1,7 +1,7 @@
 // Package serial runs the events of a tree of LB policies one after another.
 //
 // gRPC, timers and other policies call in from goroutines of their own, and some hold locks. The
-// loop queues their events and runs everything of the tree on one goroutine. The tree's policies
+// loop queues their events and runs everything of the tree on one goroutine at a time. The tree's policies
 // need no locks, so no deadlock with the callers' locks is possible.
 package serial
 
@@ -15,36 +15,40 @@ import (
 // ErrClosed is the error of [Loop.Ask] after Close.
 var ErrClosed = errors.New("the LB tree is closed")
 
-// A Loop is such a goroutine. Its methods are safe for concurrent use, unless they say otherwise.
+// A Loop is a queue of functions and the goroutine that calls them. An idle loop has no goroutine,
+// because a process may have thousands of trees. Its methods are safe for concurrent use, unless
+// they say otherwise.
 type Loop struct {
 	publish func()
-	done    chan struct{}
+	done    chan struct{} // closed when Close has called its function
 
-	mu     sync.Mutex
-	queued sync.Cond
-	queue  []func()
-	closed bool
+	mu      sync.Mutex
+	queue   []func()
+	running bool // there is a goroutine
+	closed  bool
 }
 
-// New starts a loop. The loop calls publish after it has run all posted functions, before it waits
-// for more. The tree therefore reports the changes of several functions once.
-func New(publish func()) *Loop {
-	l := &Loop{publish: publish, done: make(chan struct{})}
-	l.queued.L = &l.mu
-	go l.run()
-	return l
-}
+// New returns an idle loop. The loop calls publish after it has run all posted functions, before it
+// waits for more. The tree therefore reports the changes of several functions once.
+func New(publish func()) *Loop { return &Loop{publish: publish, done: make(chan struct{})} }
 
 // Post makes the loop call f after all functions that were posted before. It never waits. After
 // [Loop.Close] it does nothing.
 func (l *Loop) Post(f func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return
+	if !l.closed {
+		l.add(f)
 	}
+}
+
+// add queues f, and starts a goroutine if there is none. The caller holds mu.
+func (l *Loop) add(f func()) {
 	l.queue = append(l.queue, f)
-	l.queued.Signal()
+	if !l.running {
+		l.running = true
+		go l.run()
+	}
 }
 
 // Do posts f and waits until f and publish have run. It must not be called on the loop.
@@ -83,35 +87,37 @@ func (l *Loop) Ask(ctx context.Context, f func()) error {
 // has run. It must not be called on the loop, nor twice.
 func (l *Loop) Close(f func()) {
 	l.mu.Lock()
-	l.queue = append(l.queue, f)
+	l.add(f)
 	l.closed = true
-	l.queued.Signal()
 	l.mu.Unlock()
 	<-l.done
 }
 
+// run calls functions until the queue is empty.
 func (l *Loop) run() {
-	defer close(l.done)
 	for {
 		batch, last := l.take()
+		if batch == nil {
+			return
+		}
 		for _, f := range batch {
 			f()
 		}
 		if last {
+			close(l.done)
 			return
 		}
 		l.publish()
 	}
 }
 
-// take waits until the queue is not empty, and takes all of it. last says that the loop is closed.
+// take takes all functions of the queue. If there are none, the goroutine must end. last says that
+// the loop is closed.
 func (l *Loop) take() (batch []func(), last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.queue) == 0 {
-		l.queued.Wait()
-	}
 	batch, l.queue = l.queue, nil
+	l.running = batch != nil
 	return batch, l.closed
 }
 

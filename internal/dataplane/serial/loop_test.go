@@ -88,3 +88,19 @@ func TestTimer(t *testing.T) {
 		check("after Stop", false, "second")
 	})
 }
+
+// TestIdleLoopsHaveNoGoroutine leaves a loop open. A goroutine that waited would be a deadlock of the
+// bubble.
+func TestIdleLoopsHaveNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var called int
+		l := serial.New(func() { called++ })
+		for range 3 {
+			l.Do(func() {})
+			synctest.Wait()
+		}
+		if called != 6 { // Do publishes, and the loop after it
+			t.Errorf("publish was called %d times, want 6", called)
+		}
+	})
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -99,11 +100,11 @@ const defaultLimit = 20_000
 type Watcher struct {
 	client  resource.Client
 	options Options
-	changes chan struct{} // has an element when something has changed
-	done    chan struct{}
-	ended   chan struct{} // closed when the loop has ended
+	loop    *serial.Loop  // runs traversals
+	ended   chan struct{} // closed when all watches have ended
 
-	closing atomic.Bool // ends a running traversal at once
+	signaled atomic.Bool // a traversal is due
+	closing  atomic.Bool // ends a running traversal at once
 
 	mu         sync.Mutex
 	closed     bool
@@ -128,10 +129,10 @@ func New(c resource.Client, o Options) *Watcher {
 	}
 	w := &Watcher{
 		client: c, options: o,
-		changes: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
+		ended:      make(chan struct{}),
 		subscribed: make(map[string]int), watches: newWatches(),
 	}
-	go w.loop()
+	w.loop = serial.New(w.publish)
 	return w
 }
 
@@ -147,7 +148,8 @@ func (w *Watcher) Close() {
 	w.closed = true
 	w.mu.Unlock()
 	if !closed {
-		close(w.done)
+		w.loop.Close(w.stop)
+		close(w.ended)
 	}
 	<-w.ended
 }
@@ -185,27 +187,17 @@ func (w *Watcher) ResolveNow() {
 	}
 }
 
-// signal makes the loop start a traversal.
+// signal makes the loop start a traversal. Signals before the traversal have no further effect.
 func (w *Watcher) signal() {
-	select {
-	case w.changes <- struct{}{}:
-	default:
+	if !w.signaled.Swap(true) {
+		w.loop.Post(func() { w.signaled.Store(false) })
 	}
 }
 
-func (w *Watcher) loop() {
-	defer close(w.ended)
-	defer w.stop()
-	for {
-		select {
-		case <-w.done:
-			return
-		case <-w.changes:
-		}
-		c, err, changed := w.traverse()
-		if changed {
-			w.options.Deliver(c, err)
-		}
+// publish delivers the configuration, if it has changed. The loop calls it.
+func (w *Watcher) publish() {
+	if c, err, changed := w.traverse(); changed && !w.closing.Load() {
+		w.options.Deliver(c, err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
-	"maps"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -217,7 +216,7 @@ func all(priorities [][]lbtree.Locality) iter.Seq[*lbtree.Locality] {
 func (c *leafCluster) plainAccount(id endpoint.LocalityID) *account {
 	a := &account{breaker: c.breaker, load: c.load.locality(id), metrics: c.load.metrics(), labels: labels.OfEndpoint(c.name, id)}
 	last := c.plain[id]
-	if last != nil && last.breaker == a.breaker && last.load == a.load && last.metrics == a.metrics && maps.Equal(last.labels, a.labels) {
+	if last != nil && last.breaker == a.breaker && last.load == a.load && last.metrics == a.metrics { // labels depend on the id alone
 		return last
 	}
 	return a
