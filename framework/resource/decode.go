@@ -74,7 +74,8 @@ func (dc *DecodeContext) Done(message string) {
 // Meta returns the metadata of an update that is decoded from body. It keeps body, which nobody may
 // change afterwards.
 func (dc *DecodeContext) Meta(body []byte) Meta {
-	return Meta{name: dc.Name, version: dc.Version, raw: unsafe.String(unsafe.SliceData(body), len(body)), server: dc.Server}
+	raw := unsafe.String(unsafe.SliceData(body), len(body)) //nolint:gosec // nobody changes body
+	return Meta{name: dc.Name, version: dc.Version, raw: raw, server: dc.Server}
 }
 
 // ParseName parses a name by the client's rules.

@@ -78,7 +78,7 @@ func (m *Meta) Raw() []byte {
 	if m == nil {
 		return nil
 	}
-	return unsafe.Slice(unsafe.StringData(m.raw), len(m.raw))
+	return unsafe.Slice(unsafe.StringData(m.raw), len(m.raw)) //nolint:gosec // it has these bytes
 }
 
 // Server returns the entry of the bootstrap file for the server that sent the resource.

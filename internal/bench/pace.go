@@ -33,16 +33,22 @@ func paceRows(ctx context.Context) (rows []Row, err error) {
 // besideHeldRow measures a watch, its value and its cancellation, while other names are held.
 func besideHeldRow(ctx context.Context, srv *server) (Row, error) {
 	var subjects [skipping + 1]*subject
+	defer func() {
+		for _, s := range subjects {
+			if s != nil {
+				s.stop()
+			}
+		}
+	}()
 	for _, k := range []kind{ours, skipping} {
 		s, err := newSubject(ctx, k, srv.addr, 0, false)
 		if err != nil {
 			return Row{}, err
 		}
-		defer s.stop()
+		subjects[k] = s
 		if err := s.watchAll(ctx, heldNames); err != nil {
 			return Row{}, err
 		}
-		subjects[k] = s
 	}
 	mine, peer, err := takeTurns(ours, skipping, func(k kind, round int) (time.Duration, error) {
 		began := time.Now()

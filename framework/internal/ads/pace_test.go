@@ -9,7 +9,7 @@ import (
 func TestPace(t *testing.T) {
 	const us = time.Microsecond
 	start := time.Unix(1000, 0)
-	at := func(d time.Duration) time.Time { return start.Add(d) }
+	at := start.Add
 	for name, c := range map[string]struct {
 		events func(p *pace)
 		names  int

@@ -54,7 +54,7 @@ func (p *positions) grow(names []string) {
 	}
 	p.slots = make([]uint32, max(minPositions, 2*len(p.slots)))
 	for i, name := range names {
-		p.slots[p.slot(names, name)] = uint32(i + 1) //nolint:gosec // memory bounds the names
+		p.slots[p.slot(names, name)] = uint32(i + 1)
 	}
 }
 
