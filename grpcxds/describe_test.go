@@ -149,6 +149,14 @@ func TestServersOfAnEnv(t *testing.T) {
 		if p := port(); len(p.Generations) != 1 {
 			t.Errorf("after the last call: %v; want only the current generation", p.Generations)
 		}
+		cc := w.channel("passthrough:///10.0.0.1:80")
+		for _, want := range []int64{1, 0} {
+			w.call(testpb.NewTestServiceClient(cc), time.Minute)
+			if p := port(); p.Generations[0].FilterChains[0].Connections != want {
+				t.Errorf("the current generation is %v; want %d connections", p.Generations[0], want)
+			}
+			_ = cc.Close()
+		}
 		w.set(listener.Type().URL(), new(listenerv3.Listener), `name: "server/10.0.0.1:80" address { socket_address { address: "10.0.0.1" port_value: 81 } }
 			filter_chains { %s }`, network(inline(anyRoute)))
 		<-s.events
