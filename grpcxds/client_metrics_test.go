@@ -75,7 +75,7 @@ func TestRetryMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = s.CloseSend()
-	for s.RecvMsg(new(wrapperspb.StringValue)) == nil { //nolint:revive // until the end
+	for s.RecvMsg(new(wrapperspb.StringValue)) == nil {
 	}
 	expect(
 		"grpc.client.call.retries{grpc.method=other,grpc.target=xds:///svc} 1 of 2",

@@ -58,7 +58,8 @@ func (o *observed) tree(t *testing.T) string {
 			t.Fatal(err)
 		}
 		for _, m := range metrics {
-			lines = append(lines, m[:strings.Index(m, ",grpc.target")]+m[strings.LastIndex(m, " "):])
+			before, after, _ := strings.Cut(m, ",grpc.target") // the targets differ
+			lines = append(lines, before+after[strings.LastIndex(after, " "):])
 		}
 	}
 	slices.Sort(lines)

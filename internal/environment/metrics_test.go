@@ -220,12 +220,13 @@ func TestMetricsOfEqualNames(t *testing.T) {
 		w := newMetricWorld(t)
 		defer func() { _ = w.env.Close() }()
 		w.set(w.primary, "a", "b")
+		var scopes []*Scope
 		for _, names := range [][]string{{"a"}, {"a", "b"}} {
 			s, err := w.env.NewScope("web")
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = s.Release() }()
+			scopes = append(scopes, s)
 			w.watch(s, names...)
 		}
 		w.expect(time.Second, a78,
@@ -235,6 +236,9 @@ func TestMetricsOfEqualNames(t *testing.T) {
 			"resources{target=web,authority=#old,cache_state=acked,CDS} 3",
 			"server_failure{target=web,server=memory:1} 0",
 		)
+		for _, s := range scopes {
+			_ = s.Release()
+		}
 	})
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -168,8 +169,8 @@ func signed(n uint64) int64 { return int64(n) } //nolint:gosec // a count of rec
 // labels returns the attributes of pairs of label and value.
 func labels(pairs ...string) metric.MeasurementOption {
 	list := make([]attribute.KeyValue, 0, len(pairs)/2)
-	for i := 0; i < len(pairs); i += 2 {
-		list = append(list, attribute.String(pairs[i], pairs[i+1]))
+	for pair := range slices.Chunk(pairs, 2) {
+		list = append(list, attribute.String(pair[0], pair[1]))
 	}
 	return metric.WithAttributeSet(attribute.NewSet(list...))
 }

@@ -104,7 +104,8 @@ func verified(find Finder) Finder {
 	if update == nil {
 		return nil
 	}
-	if update(map[string]string{Locality: unknown}); got != 2 {
+	update(map[string]string{Locality: unknown})
+	if got != 2 {
 		return nil
 	}
 	return find

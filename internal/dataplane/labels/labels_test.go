@@ -46,6 +46,7 @@ type strings func(map[string]string)
 // no labels.
 func TestVerified(t *testing.T) {
 	type key struct{}
+	grpcs := New()
 	for name, find := range map[string]Finder{
 		"no key": finder(func(ctx context.Context, _ strings) context.Context { return ctx }),
 		"other key": finder(func(ctx context.Context, _ strings) context.Context {
@@ -55,7 +56,7 @@ func TestVerified(t *testing.T) {
 			return telemetry.NewContextWithLabelCallback(ctx, func(m map[string]string) { c(m) })
 		}),
 		"no effect": func(context.Context) Update { return nil },
-		"one call":  func(ctx context.Context) Update { return once(New()(ctx)) },
+		"one call":  func(ctx context.Context) Update { return once(grpcs(ctx)) },
 		"always":    func(context.Context) Update { return func(map[string]string) {} },
 	} {
 		if verified(find) != nil {
