@@ -61,8 +61,9 @@ func (e *Env) Targets(ctx context.Context) ([]dataplane.Target, error) {
 
 // Servers describes the gRPC servers, the oldest first.
 func (e *Env) Servers() []dataplane.Server {
-	var out []dataplane.Server
-	for _, s := range snapshot(&e.plane.mu, &e.plane.servers) {
+	all := snapshot(&e.plane.mu, &e.plane.servers)
+	out := make([]dataplane.Server, 0, len(all))
+	for _, s := range all {
 		out = append(out, (*s)())
 	}
 	return out

@@ -1,6 +1,7 @@
 package dataplane_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -63,8 +64,8 @@ func fill(v reflect.Value) {
 			v.Set(reflect.ValueOf(at))
 			return
 		}
-		for i := range v.NumField() {
-			fill(v.Field(i))
+		for _, field := range v.Fields() {
+			fill(field)
 		}
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
@@ -102,7 +103,7 @@ func TestJSON(t *testing.T) {
 			t.Errorf("%T is %s, and was read as %+v, %v", value, b, back, err)
 		}
 		again, err := json.Marshal(back)
-		if err != nil || string(again) != string(b) {
+		if err != nil || !bytes.Equal(again, b) {
 			t.Errorf("JSON is %s, then %s, %v", b, again, err)
 		}
 		if strings.Contains(string(b), "null") {

@@ -56,9 +56,11 @@ func (l Leaf) String() string {
 	if l.Refused > 0 {
 		line += fmt.Sprintf(", %d refused", l.Refused)
 	}
+	var drops strings.Builder
 	for _, d := range l.Drops {
-		line += ", " + d.String()
+		drops.WriteString(", " + d.String())
 	}
+	line += drops.String()
 	if l.Note != "" {
 		line += " (" + text(l.Note) + ")"
 	}

@@ -255,7 +255,7 @@ func (d *dropCounts) keep(drops []endpoint.Drop) {
 
 // describe describes the drops that keep got last.
 func (d *dropCounts) describe(drops []endpoint.Drop) []dataplane.Drop {
-	var out []dataplane.Drop
+	out := make([]dataplane.Drop, 0, len(drops))
 	for i := range drops {
 		out = append(out, dataplane.Drop{Category: drops[i].Category, PerMillion: drops[i].PerMillion, Dropped: d.drops[i].Load()})
 	}
