@@ -62,8 +62,8 @@ func skipped(name string) bool {
 	return name == "testdata" || name == "vendor" || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "_")
 }
 
-// inputs reads descriptors, and the descriptor sets of the command line and of the packages'
-// go:generate lines. Descriptors with the same sets are one input.
+// inputs reads descriptors, and the descriptor sets that the command line and the go:generate lines
+// of the packages name. Descriptors with the same sets are one input.
 func (o *options) inputs(paths []string) ([]*gen.Input, error) {
 	var out []*gen.Input
 	bySets := make(map[string]*gen.Input)

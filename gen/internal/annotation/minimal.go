@@ -33,15 +33,16 @@ func minimal(m *protogen.Message, find func(string) (*protogen.Message, error), 
 			}
 		}
 		for _, o := range m.Oneofs {
-			if !o.Desc.IsSynthetic() && s.requiredOneof(o) {
-				f := o.Fields[0]
-				rules := s.fieldRules(f, find)
-				v, ok := value(f, rules, find, depth)
-				if !ok {
-					v = zero(f, find, depth)
-				}
-				out[string(f.Desc.Name())] = v
+			if o.Desc.IsSynthetic() || !s.requiredOneof(o) {
+				continue
 			}
+			f := o.Fields[0]
+			rules := s.fieldRules(f, find)
+			v, ok := value(f, rules, find, depth)
+			if !ok {
+				v = zero(f, find, depth)
+			}
+			out[string(f.Desc.Name())] = v
 		}
 	}
 	return out
@@ -107,7 +108,7 @@ func value(f *protogen.Field, rules protoreflect.Message, find func(string) (*pr
 	case f.Desc.Kind() == protoreflect.StringKind:
 		return c.text(), !c.fits("")
 	case f.Desc.Kind() == protoreflect.BoolKind:
-		return true, c.in != nil && c.in[0] == "true" || c.required
+		return true, len(c.in) > 0 && c.in[0] == "true" || c.required
 	case f.Desc.Kind() == protoreflect.EnumKind:
 		return c.number(1), !c.holds(0)
 	case f.Desc.Kind() == protoreflect.BytesKind:
@@ -146,9 +147,9 @@ func (c *constraints) read(rules protoreflect.Message) {
 		case "ignore_empty":
 			c.ignoreEmpty = v.Bool()
 		case "min_len", "min_bytes", "min_items", "len", "len_bytes":
-			c.least = int(v.Uint())
+			c.least = length(v)
 		case "max_len", "max_bytes":
-			c.most = int(v.Uint())
+			c.most = length(v)
 		case "prefix", "suffix", "contains":
 			c.parts[name] = v.String()
 		case "pattern":
@@ -158,9 +159,9 @@ func (c *constraints) read(rules protoreflect.Message) {
 		case "const":
 			c.in = []string{v.String()}
 		case "in", "not_in":
-			var list []string
-			for i := range v.List().Len() {
-				list = append(list, v.List().Get(i).String())
+			list := make([]string, v.List().Len())
+			for i := range list {
+				list[i] = v.List().Get(i).String()
 			}
 			if name == "in" {
 				c.in = list
@@ -232,3 +233,6 @@ func (c *constraints) number(otherwise float64) float64 {
 	}
 	return otherwise
 }
+
+// length returns a bound of a length. A larger one is as good as none.
+func length(v protoreflect.Value) int { return int(min(v.Uint(), 1<<20)) } //nolint:gosec // it fits

@@ -77,7 +77,7 @@ func (s source) requiredOneof(o *protogen.Oneof) bool {
 			required, n := protowire.ConsumeVarint(v)
 			return n > 0 && required != 0
 		}
-		for len(v) > 0 { // buf.validate.OneofRules.required = 1
+		for len(v) > 0 { // field 1 of buf.validate.OneofRules
 			num, typ, n := protowire.ConsumeTag(v)
 			if n < 0 {
 				return false

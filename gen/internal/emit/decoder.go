@@ -92,7 +92,7 @@ func (e *emitter) decodeSteps() (steps []jen.Code, violations bool) {
 func (e *emitter) decodeUpdate() jen.Code {
 	f := e.fn("decode", true)
 	f.of = e.pkg.Message
-	var body []jen.Code
+	body := make([]jen.Code, 0, len(e.pkg.Update.Fields))
 	for _, field := range e.pkg.Update.Fields {
 		body = append(body, f.field("u", field)...)
 	}

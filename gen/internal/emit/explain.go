@@ -185,10 +185,8 @@ func scopeRules(s *model.Scope, prefix string, at []string) []string {
 		text := "hook " + c.Hook
 		if c.Rule != nil {
 			text = RuleText(c)
-		} else {
-			if c.When.Profile != "" {
-				text += " in profile " + c.When.Profile
-			}
+		} else if c.When.Profile != "" {
+			text += " in profile " + c.When.Profile
 		}
 		lines = append(lines, prefix+strings.TrimPrefix(strings.Join(path, ".")+"; "+text, "; "))
 	}

@@ -51,7 +51,7 @@ func (f *Func) addCase(body []jen.Code, c *model.Case) (conds, code []jen.Code) 
 			f.hookCall(*c.Hook, ""), f.path(f.hookPlace(*c.Hook)))}
 	} else {
 		pre, call := f.call("decode"+c.Struct.Name, at, x)
-		value = append(pre, f.Src("return $", call))
+		value = slices.Concat(pre, []jen.Code{f.Src("return $", call)})
 	}
 	if len(conds) == 0 {
 		return nil, append(body, value...)

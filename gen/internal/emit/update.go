@@ -75,7 +75,7 @@ func (e *emitter) methods() []jen.Code {
 }
 
 func (e *emitter) structFields(s *model.Struct) []jen.Code {
-	var out []jen.Code
+	out := make([]jen.Code, 0, len(s.Fields))
 	for _, f := range s.Fields {
 		field := e.Src("$ $", f.GoName(), e.goType(f))
 		if tag := shownAs(f); tag != "" {
@@ -124,7 +124,7 @@ func (e *emitter) oneofType(o *model.Oneof) []jen.Code {
 // structType writes a struct, and the methods that make it a case of oneofs.
 func (e *emitter) structType(s *model.Struct) []jen.Code {
 	doc := cmp.Or(s.Doc, fmt.Sprintf("%s holds fields of %s.", s.Name, s.Message.Desc.FullName()))
-	out := []jen.Code{e.documented(doc, "type $ struct {\n$\n}", s.Name, e.structFields(s))}
+	out := append(make([]jen.Code, 0, 1+len(s.Cases)), e.documented(doc, "type $ struct {\n$\n}", s.Name, e.structFields(s)))
 	for _, o := range s.Cases {
 		out = append(out, e.marker(s.Name, o))
 	}

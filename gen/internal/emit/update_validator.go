@@ -11,7 +11,7 @@ import (
 // goChecks writes the function that checks the rules about Go fields.
 func (e *emitter) goChecks() jen.Code {
 	f := e.fn("validateUpdate", true)
-	var body []jen.Code
+	body := make([]jen.Code, 0, len(e.pkg.GoChecks))
 	for _, c := range e.pkg.GoChecks {
 		code := f.goCheck(c)
 		body = append(body, f.When(f.context(c.When), code)...)

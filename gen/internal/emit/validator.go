@@ -71,7 +71,7 @@ func (e *emitter) scope(s *model.Scope, root bool) []jen.Code {
 		body = append(body, f.When(f.conds("m", u.When), loop)...)
 	}
 	doc := s.Func + " checks the rules about one " + model.Short(s.Message) + "."
-	out := []jen.Code{f.declare(doc, "", "m", e.view(s.Message), "", body)}
+	out := append(make([]jen.Code, 0, 1+len(s.Under)), f.declare(doc, "", "m", e.view(s.Message), "", body))
 	for _, u := range s.Under {
 		out = append(out, e.scope(u.Scope, false)...)
 	}

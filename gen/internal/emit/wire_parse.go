@@ -13,7 +13,7 @@ import (
 
 // parse writes the method that fills the view of a message.
 func (e *emitter) parse(m *protogen.Message) jen.Code {
-	var cases []jen.Code
+	cases := make([]jen.Code, 0, len(m.Fields))
 	for _, f := range m.Fields {
 		cases = append(cases, e.parseField(f)...)
 	}
@@ -193,7 +193,7 @@ func (e *emitter) readScalar(f *protogen.Field) *jen.Statement {
 	if f.Enum != nil {
 		return e.Src("$(r.Int32())", e.ident(f.Enum.GoIdent))
 	}
-	method := ""
+	var method string
 	switch kind := f.Desc.Kind(); {
 	case kind == protoreflect.StringKind && !enforcesUTF8(f):
 		method = "Text"

@@ -185,11 +185,10 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	}
 	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}
 	reach, enter := rule.Reach(), repeatedSteps(p)
-	switch {
-	case reach == ReachResource:
+	if reach == ReachResource {
 		enter = 0
 		b.pkg.Uses.read(p)
-	default:
+	} else {
 		b.pkg.Uses.presence(p)
 		if p.ToList() && reach != ReachMessage {
 			enter--

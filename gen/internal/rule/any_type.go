@@ -29,8 +29,10 @@ func (kinds) AnyType() model.RuleKind {
 
 type anyType struct{ types []string }
 
+// Reach implements [model.Rule].
 func (anyType) Reach() model.Reach { return model.ReachElement }
 
+// Wording implements [model.Rule].
 func (r anyType) Wording() string {
 	if len(r.types) == 1 {
 		return "must be " + diag.Article(r.types[0])
@@ -38,6 +40,7 @@ func (r anyType) Wording() string {
 	return emit.OneOf(r.types)
 }
 
+// Broken implements [emit.Condition].
 func (r anyType) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	other := make([]jen.Code, len(r.types))
 	for i, t := range r.types {

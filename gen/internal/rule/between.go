@@ -33,8 +33,10 @@ func (kinds) Between() model.RuleKind {
 
 type between struct{ above, below *model.Literal }
 
+// Reach implements [model.Rule].
 func (between) Reach() model.Reach { return model.ReachElement }
 
+// Wording implements [model.Rule].
 func (r between) Wording() string {
 	switch {
 	case r.below == nil:
@@ -45,6 +47,7 @@ func (r between) Wording() string {
 	return "must be above " + r.above.Text + " and below " + r.below.Text
 }
 
+// Broken implements [emit.Condition].
 func (r between) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	var outside []jen.Code
 	if r.above != nil {

@@ -37,8 +37,10 @@ func (kinds) Characters() model.RuleKind {
 
 type characters struct{ length }
 
+// Reach implements [model.Rule].
 func (characters) Reach() model.Reach { return model.ReachElement }
 
+// Broken implements [emit.Condition].
 func (r characters) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	var outside []jen.Code
 	if r.min > 0 {

@@ -25,9 +25,13 @@ func (kinds) Contains() model.RuleKind {
 
 type contains struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (contains) Reach() model.Reach { return model.ReachElement }
-func (r contains) Wording() string  { return alternatives("must contain ", texts(r.values)) }
 
+// Wording implements [model.Rule].
+func (r contains) Wording() string { return alternatives("must contain ", texts(r.values)) }
+
+// Broken implements [emit.Condition].
 func (r contains) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	other := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

@@ -23,9 +23,13 @@ func (kinds) Defined() model.RuleKind {
 
 type defined struct{}
 
+// Reach implements [model.Rule].
 func (defined) Reach() model.Reach { return model.ReachElement }
-func (defined) Wording() string    { return "must be a defined value" }
 
+// Wording implements [model.Rule].
+func (defined) Wording() string { return "must be a defined value" }
+
+// Broken implements [emit.Condition].
 func (defined) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	return f.Src("$.Descriptor().Values().ByNumber($.Number()) == nil", x, x), x
 }

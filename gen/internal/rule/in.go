@@ -34,9 +34,13 @@ func literals(a *model.RuleArgs, key string) ([]model.Literal, bool) {
 
 type in struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (in) Reach() model.Reach { return model.ReachElement }
-func (r in) Wording() string  { return emit.OneOf(texts(r.values)) }
 
+// Wording implements [model.Rule].
+func (r in) Wording() string { return emit.OneOf(texts(r.values)) }
+
+// Broken implements [emit.Condition].
 func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	other := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

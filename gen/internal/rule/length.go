@@ -55,8 +55,10 @@ type length struct {
 	unit     string // byte or element
 }
 
+// Reach implements [model.Rule].
 func (length) Reach() model.Reach { return model.ReachField }
 
+// Wording implements [model.Rule].
 func (r length) Wording() string {
 	count := func(n int) string {
 		if n == 1 {
@@ -79,6 +81,7 @@ func (r length) Wording() string {
 	return fmt.Sprintf("must have between %d and %s", r.min, count(r.max))
 }
 
+// Broken implements [emit.Condition].
 func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	if r.text {
 		shown = x

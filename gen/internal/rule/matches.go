@@ -36,9 +36,13 @@ func (kinds) Matches() model.RuleKind {
 
 type matches struct{ pattern string }
 
+// Reach implements [model.Rule].
 func (matches) Reach() model.Reach { return model.ReachElement }
-func (r matches) Wording() string  { return "must match " + strconv.Quote(r.pattern) }
 
+// Wording implements [model.Rule].
+func (r matches) Wording() string { return "must match " + strconv.Quote(r.pattern) }
+
+// Broken implements [emit.Condition].
 func (r matches) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	return f.Src("!$.MatchString($)", f.Pattern(r.pattern), x), x
 }

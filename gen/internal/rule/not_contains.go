@@ -25,9 +25,13 @@ func (kinds) NotContains() model.RuleKind {
 
 type notContains struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (notContains) Reach() model.Reach { return model.ReachElement }
-func (r notContains) Wording() string  { return alternatives("must not contain ", texts(r.values)) }
 
+// Wording implements [model.Rule].
+func (r notContains) Wording() string { return alternatives("must not contain ", texts(r.values)) }
+
+// Broken implements [emit.Condition].
 func (r notContains) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	found := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

@@ -28,8 +28,10 @@ func (kinds) NotIn() model.RuleKind {
 
 type notIn struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (notIn) Reach() model.Reach { return model.ReachElement }
 
+// Wording implements [model.Rule].
 func (r notIn) Wording() string {
 	if len(r.values) == 1 {
 		return "must not be " + r.values[0].Text
@@ -37,6 +39,7 @@ func (r notIn) Wording() string {
 	return "must be none of " + strings.Join(texts(r.values), ", ")
 }
 
+// Broken implements [emit.Condition].
 func (r notIn) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	equal := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

@@ -33,8 +33,10 @@ func (kinds) OneOf() model.RuleKind {
 
 type oneOf struct{ members []model.Path }
 
+// Reach implements [model.Rule].
 func (oneOf) Reach() model.Reach { return model.ReachMessage }
 
+// Wording implements [model.Rule].
 func (r oneOf) Wording() string {
 	if len(r.members) == 1 {
 		return "must have " + r.members[0].String() + " set"

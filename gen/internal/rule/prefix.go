@@ -25,9 +25,13 @@ func (kinds) Prefix() model.RuleKind {
 
 type prefix struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (prefix) Reach() model.Reach { return model.ReachElement }
-func (r prefix) Wording() string  { return alternatives("must start with ", texts(r.values)) }
 
+// Wording implements [model.Rule].
+func (r prefix) Wording() string { return alternatives("must start with ", texts(r.values)) }
+
+// Broken implements [emit.Condition].
 func (r prefix) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	other := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

@@ -32,8 +32,11 @@ func (kinds) Range() model.RuleKind {
 
 type bounds struct{ min, max *model.Literal }
 
+// Reach implements [model.Rule].
 func (bounds) Reach() model.Reach { return model.ReachElement }
-func (r bounds) Wording() string  { return r.within("must be") }
+
+// Wording implements [model.Rule].
+func (r bounds) Wording() string { return r.within("must be") }
 
 // within is the wording that a subject is within the bounds.
 func (r bounds) within(subject string) string {
@@ -46,6 +49,7 @@ func (r bounds) within(subject string) string {
 	return subject + " between " + r.min.Text + " and " + r.max.Text
 }
 
+// Broken implements [emit.Condition].
 func (r bounds) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	var outside []jen.Code
 	if r.min != nil {

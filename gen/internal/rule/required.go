@@ -24,9 +24,13 @@ func (kinds) Required() model.RuleKind {
 
 type required struct{}
 
+// Reach implements [model.Rule].
 func (required) Reach() model.Reach { return model.ReachField }
-func (required) Wording() string    { return "must be set" }
 
+// Wording implements [model.Rule].
+func (required) Wording() string { return "must be set" }
+
+// Code implements [emit.Coder].
 func (required) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	var shown jen.Code
 	if c.Path.Class() == model.String && !c.Path.Presence() && !c.Path.ToList() {
@@ -41,6 +45,7 @@ func presence(f *emit.Func, m string, c *model.Check, conds []jen.Code, present 
 	return []jen.Code{f.If(nil, f.And(append(conds, broken)...), f.Violation(f.Here().Below(c.Path), shown, emit.RuleText(c)))}
 }
 
+// GoCode implements [emit.GoCoder].
 func (required) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
 	last := c.Path.Last()
 	var shown jen.Code

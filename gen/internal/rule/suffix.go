@@ -25,9 +25,13 @@ func (kinds) Suffix() model.RuleKind {
 
 type suffix struct{ values []model.Literal }
 
+// Reach implements [model.Rule].
 func (suffix) Reach() model.Reach { return model.ReachElement }
-func (r suffix) Wording() string  { return alternatives("must end with ", texts(r.values)) }
 
+// Wording implements [model.Rule].
+func (r suffix) Wording() string { return alternatives("must end with ", texts(r.values)) }
+
+// Broken implements [emit.Condition].
 func (r suffix) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	other := make([]jen.Code, len(r.values))
 	for i, l := range r.values {

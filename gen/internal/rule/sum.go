@@ -65,8 +65,10 @@ type sum struct {
 	group  *model.Path    // from an element; nil: one sum
 }
 
+// Reach implements [model.Rule].
 func (sum) Reach() model.Reach { return model.ReachField }
 
+// Wording implements [model.Rule].
 func (r sum) Wording() string {
 	subject := "sum of " + r.of.String()
 	if r.group != nil {
@@ -75,6 +77,7 @@ func (r sum) Wording() string {
 	return r.within(subject + " must be")
 }
 
+// Code implements [emit.Coder].
 func (r sum) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	if r.group != nil {
 		return f.When(conds, r.groups(f, m, c))

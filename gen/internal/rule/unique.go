@@ -33,12 +33,11 @@ func buildUnique(a *model.RuleArgs) (model.Rule, bool) {
 	r := unique{across: a.Arg("across").Given()}
 	byKeys := a.Arg("unique").Tag != "!!bool"
 	if a.Go != nil {
-		f, ok := a.Go.Last(), true
+		f, ok := a.Go.Last(), false
 		element := *f
 		element.List = false
 		switch {
 		case f.IsMap() || !f.List && (!r.across || !a.Go.Many()):
-			ok = false
 		case byKeys:
 			r.fields, ok = a.GoFields("unique")
 		default:
@@ -66,6 +65,7 @@ type unique struct {
 	across bool
 }
 
+// Reach implements [model.Rule].
 func (r unique) Reach() model.Reach {
 	if r.across {
 		return model.ReachResource
@@ -73,6 +73,7 @@ func (r unique) Reach() model.Reach {
 	return model.ReachField
 }
 
+// Wording implements [model.Rule].
 func (r unique) Wording() string {
 	keys := emit.PathTexts(r.keys)
 	for _, f := range r.fields {
@@ -104,6 +105,7 @@ type uniqueKey struct {
 	shown bool                      // a violation shows it
 }
 
+// Code implements [emit.Coder].
 func (r unique) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	keys := make([]uniqueKey, len(r.keys))
 	if len(r.keys) == 0 {

@@ -21,9 +21,13 @@ func (kinds) Unset() model.RuleKind {
 
 type unset struct{}
 
+// Reach implements [model.Rule].
 func (unset) Reach() model.Reach { return model.ReachField }
-func (unset) Wording() string    { return "must not be set" }
 
+// Wording implements [model.Rule].
+func (unset) Wording() string { return "must not be set" }
+
+// Code implements [emit.Coder].
 func (unset) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []jen.Code {
 	var shown jen.Code
 	if p, class := c.Path, c.Path.Class(); class.Scalar() && class != model.Bytes && !p.Wrapper() && !p.ToList() {
