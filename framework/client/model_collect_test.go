@@ -172,7 +172,7 @@ func (w *modelWorld) checkMember(c *modelCollector, k modelKey, held content) {
 		if value != held.value || kind != noError && (kind != isTransport || !w.unproven(k)) {
 			w.failf("collector %d has %q and %v of %s, want %q", c.number, value, m.Err, k.name, held.value)
 		}
-	case value != "" && kind == noError && w.tells(k) && !w.outlives(k) && !(w.model.delta && w.crossed[k]):
+	case value != "" && kind == noError && w.tells(k) && !w.outlives(k) && (!w.model.delta || !w.crossed[k]):
 		w.failf("collector %d has %q of %s, but there is nothing", c.number, value, k.name)
 	}
 }
