@@ -21,7 +21,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 	for i, x := range m.GetTags() {
 		q := p.Item("tags", i)
 		if !rulePattern2.MatchString(x) {
-			v.Add(q, x, "must match \"[0-9]\"")
+			v.Add(q, x, "must match \"\\\\d\"")
 		}
 	}
 }
@@ -31,11 +31,11 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	var p resource.Path // the message itself
 	if dc.Types.Profile() == resource.Envoy {
 		if !rulePattern2.MatchString(u.Text) {
-			v.Add(p.Field("text"), u.Text, "must match \"[0-9]\"")
+			v.Add(p.Field("text"), u.Text, "must match \"\\\\d\"")
 		}
 	}
 }
 
 var rulePattern1 = regexp.MustCompile("^[a-z]*$")
 
-var rulePattern2 = regexp.MustCompile("[0-9]")
+var rulePattern2 = regexp.MustCompile("\\d")
