@@ -145,7 +145,7 @@ func (s *stage) darkness(ctx context.Context) error {
 // stop stops the server gracefully.
 func (s *stage) stop(ctx context.Context) error {
 	s.Chapter("The end")
-	s.server.GracefulStop()
+	s.server.GracefulStop() //nolint:contextcheck // it waits for calls, not for a context
 	select {
 	case err := <-s.served:
 		if err != nil {

@@ -71,7 +71,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if s.keys, err = newKeys(dir); err != nil {
 		return err
 	}
-	defer s.close()
+	defer s.close() //nolint:contextcheck // it ends what it closes
 	if err := s.Play(ctx, s.start, s.firstConfiguration, s.denied, s.rotation, s.liveUpdate, s.darkness, s.stop); err != nil {
 		return err
 	}

@@ -110,7 +110,7 @@ func (h *headers) get(ctx context.Context) route.Metadata {
 // Unary implements [grpc.UnaryClientInterceptor].
 func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
 	ctx, x, err := c.begin(ctx, method, cc, opts)
-	defer func() { x.end(err) }()
+	defer func() { x.end(err) }() //nolint:contextcheck // recording metrics does not wait
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
 		return errNoMessage
@@ -129,10 +129,10 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	ctx, x, err := c.begin(ctx, method, cc, opts)
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
-		x.end(nil)
+		x.end(nil) //nolint:contextcheck // recording metrics does not wait
 		return &ended{ctx: ctx, desc: desc}, nil
 	case err != nil:
-		x.end(err)
+		x.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
 	}
 	e := &ending{call: x}
@@ -140,7 +140,7 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	if x.tries == nil {
 		s, err := streamer(ctx, desc, cc, method, opts...)
 		if err != nil {
-			e.end(err) // another interceptor may have failed
+			e.end(err) //nolint:contextcheck // another interceptor may have failed
 		}
 		return s, err
 	}
