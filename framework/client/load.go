@@ -73,6 +73,23 @@ func (ses *loadSession) filled() {
 	l.weigh(ses)
 }
 
+// A loadStream is one LRS stream. One goroutine reads, another one collects load and writes.
+// Neither waits for the other.
+type loadStream struct {
+	session *loadSession
+	loop    *loop
+	ctx     context.Context
+	cancel  context.CancelFunc
+	out     chan *load.Scope // the report to send, nil for the node; never more than one
+	applied chan struct{}    // a token when the last response has been applied
+}
+
+func newLoadStream(ses *loadSession, l *loop) *loadStream {
+	s := &loadStream{session: ses, loop: l, out: make(chan *load.Scope, 1), applied: make(chan struct{}, 1)}
+	s.ctx, s.cancel = context.WithCancel(ses.client.ctx)
+	return s
+}
+
 func (s *loadStream) opened() {
 	if s.current() {
 		s.session.machine.Opened(s.loop.now)
@@ -179,23 +196,6 @@ func (ses *loadSession) idle() {
 	}
 	ses.disconnect(true)
 	ses.outage = outage{}
-}
-
-// A loadStream is one LRS stream. One goroutine reads, another one collects load and writes.
-// Neither waits for the other.
-type loadStream struct {
-	session *loadSession
-	loop    *loop
-	ctx     context.Context
-	cancel  context.CancelFunc
-	out     chan *load.Scope // the report to send, nil for the node; never more than one
-	applied chan struct{}    // a token when the last response has been applied
-}
-
-func newLoadStream(ses *loadSession, l *loop) *loadStream {
-	s := &loadStream{session: ses, loop: l, out: make(chan *load.Scope, 1), applied: make(chan struct{}, 1)}
-	s.ctx, s.cancel = context.WithCancel(ses.client.ctx)
-	return s
 }
 
 // current reports whether the stream is its session's. Loop only.

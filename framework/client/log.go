@@ -40,7 +40,8 @@ func (ses *session) logTimeouts(list []authority.Resource) {
 		if isCollection(r.Name) || r.Name.IsCollection() {
 			continue
 		}
-		if n++; n == 1 {
+		n++
+		if n == 1 {
 			name = r.Name.String()
 		}
 	}

@@ -44,7 +44,7 @@ func (p *positions) add(names []string) {
 		p.grow(names[:len(names)-1])
 	}
 	p.used++
-	p.slots[p.slot(names, names[len(names)-1])] = uint32(len(names))
+	p.slots[p.slot(names, names[len(names)-1])] = uint32(len(names)) //nolint:gosec // memory bounds the names
 }
 
 // grow makes a larger table of the names.

@@ -235,4 +235,4 @@ func (c *constraints) number(otherwise float64) float64 {
 }
 
 // length returns a bound of a length. A larger one is as good as none.
-func length(v protoreflect.Value) int { return int(min(v.Uint(), 1<<20)) } //nolint:gosec // it fits
+func length(v protoreflect.Value) int { return int(min(v.Uint(), 1<<20)) }
