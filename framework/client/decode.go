@@ -161,7 +161,9 @@ func (ses *session) batch(w *scratch, t *resource.Descriptor, list []fresh) {
 		}
 		if f := &list[i]; f.body != nil {
 			r := &w.results[f.result]
-			r.Update, r.Err = ses.update(d, w.budget, t, r, f.body)
+			if r.Update, r.Err = ses.update(d, w.budget, t, r, f.body); r.Err != nil {
+				r.Message = f.body
+			}
 		}
 	}
 }

@@ -128,7 +128,7 @@ func picture(e authority.Entry, name string, now time.Time) status.Resource {
 	r := status.Resource{
 		Type: e.Type.Name, Name: e.Name, Authority: name, State: e.State.String(),
 		Update: e.Update, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err, ErrAt: e.FailedAt,
-		RejectedVersion: e.RejectedVersion, RejectedAt: e.RejectedAt, Collection: e.Collection,
+		RejectedVersion: e.RejectedVersion, RejectedAt: e.RejectedAt, RejectedMessage: e.RejectedMessage, Collection: e.Collection,
 	}
 	for _, w := range e.Watchers {
 		var behind time.Duration

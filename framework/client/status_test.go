@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"testing"
@@ -50,6 +51,11 @@ func TestSummaryCountsResources(t *testing.T) {
 		}
 		if b := p.Resources[1]; b.ErrAt.IsZero() || !b.ErrAt.Equal(b.RejectedAt) {
 			t.Errorf("b failed at %v, want the time of its rejection %v", b.ErrAt, b.RejectedAt)
+		}
+		for _, r := range p.Resources {
+			if want := thing("b", "bad").Body; r.State == "NACKED" != (r.RejectedMessage != nil) || r.RejectedMessage != nil && !bytes.Equal(r.RejectedMessage, want) {
+				t.Errorf("%v has the rejected message %q, want %q for the rejected resource and none for others", r, r.RejectedMessage, want)
+			}
 		}
 	})
 }

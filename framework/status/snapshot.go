@@ -127,6 +127,10 @@ type Resource struct {
 	// RejectedVersion is the last rejected version, at RejectedAt.
 	RejectedVersion string    `json:"rejectedVersion,omitzero"`
 	RejectedAt      time.Time `json:"rejectedAt,omitzero"`
+	// RejectedMessage is the encoded message of RejectedVersion, as received. It is nil if the resource
+	// is no longer rejected, or if the client has no room for it: it keeps messages of up to 64 KiB, and
+	// 1 MiB of them for an authority. It must not be changed.
+	RejectedMessage []byte `json:"-"`
 	// Collection marks a wildcard or a glob collection.
 	Collection bool      `json:"collection,omitzero"`
 	Watchers   []Watcher `json:"watchers,omitempty"`

@@ -53,6 +53,7 @@ type Machine struct {
 	responses   uint32
 	version     *string   // the version of the last response
 	mentioned   int       // records that the current response has mentioned
+	messages    int       // bytes of the rejected messages that the machine keeps
 	arrived     []*record // collections that became usable with the current response
 	now         time.Time // of the current event
 
@@ -181,6 +182,7 @@ func (m *Machine) changeAll(op ads.Op, r *record) {
 func (m *Machine) discard(r *record) {
 	r.timer, r.gone = 0, true
 	r.count()
+	m.keepMessage(r, nil)
 	if r.lastResponse == m.responses {
 		m.mentioned-- // it counts the records of the type
 	}

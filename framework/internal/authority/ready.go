@@ -50,6 +50,9 @@ type Result struct {
 	Heartbeat bool
 	Removed   bool
 	Error     *ServerError
+	// Message is the encoded resource, if Err is set and the resource was decoded. The machine copies
+	// the part that it keeps.
+	Message []byte
 	// Record is set when the response is handled.
 	Record Handle
 }

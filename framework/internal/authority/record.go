@@ -68,6 +68,7 @@ type extras struct {
 
 	rejected   string // the last rejected version
 	rejectedAt time.Time
+	message    []byte // the message of that version, while the resource is rejected
 
 	expires  time.Time // the end of its time to live; zero: never
 	position int       // in the queue of expiring ones, plus one

@@ -187,6 +187,7 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 			m.beat(r, *res)
 		case res.Err != nil:
 			r.own().rejected, r.extras.rejectedAt = res.Version, m.now
+			m.keepMessage(r, res.Message)
 			m.reject(r, res.Err)
 		default:
 			m.accept(r, *res)
@@ -210,6 +211,7 @@ func (m *Machine) accept(r *record, res Result) {
 		}
 	}
 	r.become(Acked, nil)
+	m.keepMessage(r, nil)
 	r.from = uint8(m.choice.active) //nolint:gosec // below MaxServers
 	r.version = m.shared(res.Version)
 	if r.update != u {
@@ -322,6 +324,9 @@ func (m *Machine) dataError(r *record, state State, err *resource.Error) {
 // setError sets an error and notifies watchers, unless it is a duplicate.
 func (m *Machine) setError(r *record, state State, err *resource.Error) {
 	r.timer, r.unconfirmed = 0, false
+	if state != Nacked {
+		m.keepMessage(r, nil)
+	}
 	known := r.state == state && r.err != nil && r.err.Error() == err.Error()
 	r.become(state, err)
 	r.failed = m.now.UnixNano()

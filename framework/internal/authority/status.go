@@ -21,6 +21,7 @@ type Entry struct {
 	Err             error
 	RejectedVersion string
 	RejectedAt      time.Time
+	RejectedMessage []byte    // the message of that version; nil if the machine does not keep it
 	FailedAt        time.Time // the time of the error of the state; zero if that has none
 	Collection      bool
 	Watchers        []Watcher
@@ -51,7 +52,7 @@ func (m *Machine) entry(r *record) Entry {
 		e.FailedAt = time.Unix(0, r.failed)
 	}
 	if x := r.extras; x != nil {
-		e.Expires, e.RejectedVersion, e.RejectedAt = x.expires, x.rejected, x.rejectedAt
+		e.Expires, e.RejectedVersion, e.RejectedAt, e.RejectedMessage = x.expires, x.rejected, x.rejectedAt, x.message
 	}
 	return e
 }
