@@ -1,0 +1,151 @@
+package source
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A memorySession is a [Session] of a [Memory]. The mutex of the Memory guards its fields.
+type memorySession struct {
+	memory *Memory
+	sink   Sink
+	ready  chan struct{} // has a token if there may be something to report
+
+	wanted   map[Interest]struct{}
+	pending  map[Key]struct{} // to report
+	complete []Interest       // to report
+}
+
+// Open implements [Source].
+func (m *Memory) Open(ctx context.Context, sink Sink) (Session, error) {
+	s := &memorySession{
+		memory: m, sink: sink, ready: make(chan struct{}, 1),
+		wanted: make(map[Interest]struct{}), pending: make(map[Key]struct{}),
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sessions[s] = struct{}{}
+	go s.run(ctx)
+	return s, nil
+}
+
+// Want implements [Session].
+func (s *memorySession) Want(add, drop []Interest) {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	for _, i := range drop {
+		delete(s.wanted, i)
+	}
+	for _, i := range add {
+		if _, ok := s.wanted[i]; ok {
+			continue
+		}
+		s.wanted[i] = struct{}{}
+		s.complete = append(s.complete, i)
+		s.memory.note(i, s.pending)
+	}
+	s.wake()
+}
+
+// Report implements [Session]. A program that fills a Memory learns of rejections elsewhere.
+func (s *memorySession) Report(Rejection) {}
+
+// note adds the keys of all resources of an interest.
+func (m *Memory) note(i Interest, keys map[Key]struct{}) {
+	if i == (Interest{}) {
+		for url := range m.types {
+			m.note(Interest{url, Everything}, keys)
+		}
+		return
+	}
+	t := m.types[i.Type]
+	switch {
+	case t == nil:
+	case i.Name == Everything:
+		for name := range t.held {
+			keys[Key{i.Type, name}] = struct{}{}
+		}
+	case t.held[i.Name] != nil:
+		keys[Key(i)] = struct{}{}
+	default:
+		for name := range t.collections[i.Name] {
+			keys[Key{i.Type, name}] = struct{}{}
+		}
+		for _, name := range t.aliases[i.Name] {
+			keys[Key{i.Type, name}] = struct{}{}
+		}
+	}
+}
+
+// wants reports whether a resource belongs to an interest of the session.
+func (s *memorySession) wants(h *held) bool {
+	has := func(name string) bool {
+		_, ok := s.wanted[Interest{h.Type, name}]
+		return ok
+	}
+	_, all := s.wanted[Interest{}]
+	return all || has(h.Name) || has(h.collection) || has(Everything) || slices.ContainsFunc(h.Aliases, has)
+}
+
+// wake lets the session look for something to report.
+func (s *memorySession) wake() {
+	if len(s.pending)+len(s.complete) == 0 {
+		return
+	}
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// run reports to the sink until ctx ends.
+func (s *memorySession) run(ctx context.Context) {
+	defer func() {
+		s.memory.mu.Lock()
+		defer s.memory.mu.Unlock()
+		delete(s.memory.sessions, s)
+	}()
+	s.sink.State(State{Kind: Live})
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.ready:
+		}
+		if c, ok := s.change(); ok && s.sink.Apply(c) != nil {
+			return
+		}
+	}
+}
+
+// change returns all that is to be reported. The resources are in the order of their keys.
+func (s *memorySession) change() (c Change, ok bool) {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if len(s.pending)+len(s.complete) == 0 {
+		return c, false
+	}
+	c = Change{Epoch: s.memory.epoch, Revision: uint64(s.memory.revision), Complete: s.complete}
+	now := time.Now()
+	for _, k := range slices.SortedFunc(maps.Keys(s.pending), compareKeys) {
+		t := s.memory.types[k.Type]
+		if h := t.held[k.Name]; h != nil && h.alive(now) {
+			c.Put = append(c.Put, h.Resource)
+		} else {
+			c.Delete = append(c.Delete, k)
+		}
+	}
+	s.complete = nil
+	clear(s.pending)
+	return c, true
+}
+
+func compareKeys(a, b Key) int {
+	if c := strings.Compare(a.Type, b.Type); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
+}
