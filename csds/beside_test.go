@@ -220,7 +220,7 @@ func (p *pair) works() {
 // lose makes a control plane unreachable.
 func (p *pair) lose(plane int) {
 	p.planes[plane].Refuse(errors.New("refused"))
-	p.planes[plane].Cut(errors.New("cut"))
+	p.planes[plane].Disconnect(errors.New("cut"))
 }
 
 // await waits until both have the wanted entries, and the same content.

@@ -140,7 +140,7 @@ func TestStates(t *testing.T) {
 				}
 				check("at first")
 				w.plane.Refuse(errors.New("refused"))
-				w.plane.Cut(errors.New("cut"))
+				w.plane.Disconnect(errors.New("cut"))
 				w.pass(5 * time.Second)
 				p, err := w.client.Snapshot(t.Context())
 				if err != nil || p.Servers[0].Err == nil {

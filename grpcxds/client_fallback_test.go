@@ -48,7 +48,7 @@ func (r *tier) serve() {
 // down makes the control plane unreachable, up reachable.
 func (r *tier) down() {
 	r.proxy.Refuse()
-	r.proxy.Cut()
+	r.proxy.Disconnect()
 }
 
 func (r *tier) up() { r.proxy.Accept() }

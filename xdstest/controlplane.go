@@ -171,7 +171,7 @@ func (c *ControlPlane) Disconnect(err error) {
 		err = errDisconnected
 	}
 	c.server.Refuse(err)
-	c.server.Cut(err)
+	c.server.Disconnect(err)
 }
 
 // Reconnect ends [ControlPlane.Disconnect]. Clients open their streams again after their backoff:

@@ -95,11 +95,11 @@ func (s *setting) request(url string) (*http.Response, error) {
 // wantLoad compares the load reported so far.
 func (s *setting) wantLoad(succeeded, failed, inProgress, dropped uint64) {
 	s.Helper()
-	cut := s.store.Cut(load.Scope{All: true}, time.Now())
-	if len(cut.Stats) != 1 || len(cut.Stats[0].GetUpstreamLocalityStats()) != 1 {
-		s.Fatalf("load %v; must be of one locality", cut.Stats)
+	delta := s.store.Delta(load.ClusterFilter{All: true}, time.Now())
+	if len(delta.Stats) != 1 || len(delta.Stats[0].GetUpstreamLocalityStats()) != 1 {
+		s.Fatalf("load %v; must be of one locality", delta.Stats)
 	}
-	c := cut.Stats[0]
+	c := delta.Stats[0]
 	l := c.GetUpstreamLocalityStats()[0]
 	got := [4]uint64{l.GetTotalSuccessfulRequests(), l.GetTotalErrorRequests(), l.GetTotalRequestsInProgress(), c.GetTotalDroppedRequests()}
 	if want := [4]uint64{succeeded, failed, inProgress, dropped}; got != want {

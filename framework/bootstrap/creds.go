@@ -61,7 +61,7 @@ func checkConfig(o object, typ string) {
 		checkTLS(o)
 	case "jwt_token_file":
 		v, ok := o.field("jwt_token_file")
-		if !ok || v.text() == "" {
+		if !ok || v.stringValue() == "" {
 			o.p.add(v.path, v.kind(), "must be the path of a file (gRFC A97)")
 		}
 	}
@@ -69,15 +69,15 @@ func checkConfig(o object, typ string) {
 
 // checkTLS checks the configuration that gRFC A65 defines. It does not open files.
 func checkTLS(o object) {
-	o.text("ca_certificate_file")
-	certificate, key := o.text("certificate_file"), o.text("private_key_file")
+	o.stringValue("ca_certificate_file")
+	certificate, key := o.stringValue("certificate_file"), o.stringValue("private_key_file")
 	switch {
 	case certificate != "" && key == "":
 		o.p.add(o.path+".private_key_file", "missing", "must be set, as certificate_file is (gRFC A65)")
 	case certificate == "" && key != "":
 		o.p.add(o.path+".certificate_file", "missing", "must be set, as private_key_file is (gRFC A65)")
 	}
-	interval := o.text("refresh_interval")
+	interval := o.stringValue("refresh_interval")
 	v, _ := o.field("refresh_interval")
 	var d durationpb.Duration
 	if interval != "" && (protojson.Unmarshal(v.raw, &d) != nil || d.AsDuration() <= 0) {

@@ -14,17 +14,17 @@ func decodeSpec(p *problems, data []byte, federation bool) Spec {
 	s := Spec{
 		Servers:                decodeServers(o),
 		Node:                   decodeNode(o),
-		ServerListenerTemplate: o.text("server_listener_resource_name_template"),
+		ServerListenerTemplate: o.stringValue("server_listener_resource_name_template"),
 	}
 	if federation {
-		s.ClientDefaultListenerTemplate = o.text("client_default_listener_resource_name_template")
+		s.ClientDefaultListenerTemplate = o.stringValue("client_default_listener_resource_name_template")
 		for name, v := range o.entries("authorities") {
 			if s.Authorities == nil {
 				s.Authorities = make(map[string]AuthoritySpec)
 			}
 			o := v.object()
 			s.Authorities[name] = AuthoritySpec{
-				ClientListenerTemplate: o.text("client_listener_resource_name_template"),
+				ClientListenerTemplate: o.stringValue("client_listener_resource_name_template"),
 				Servers:                decodeServers(o),
 			}
 		}
@@ -34,7 +34,7 @@ func decodeSpec(p *problems, data []byte, federation bool) Spec {
 			s.CertificateProviders = make(map[string]CertificateProvider)
 		}
 		o := v.object()
-		s.CertificateProviders[name] = CertificateProvider{PluginName: o.text("plugin_name"), Config: o.raw("config")}
+		s.CertificateProviders[name] = CertificateProvider{PluginName: o.stringValue("plugin_name"), Config: o.raw("config")}
 	}
 	return s
 }
@@ -65,7 +65,7 @@ func decodeServers(o object) []ServerSpec {
 func decodeServer(v value) ServerSpec {
 	o := v.object()
 	s := ServerSpec{
-		URI:          o.text("server_uri"),
+		URI:          o.stringValue("server_uri"),
 		ChannelCreds: decodeCreds(o, "channel_creds"),
 		CallCreds:    decodeCreds(o, "call_creds"),
 	}
@@ -82,7 +82,7 @@ func decodeCreds(o object, name string) []CredsSpec {
 	creds := make([]CredsSpec, 0, len(items))
 	for _, v := range items {
 		o := v.object()
-		creds = append(creds, CredsSpec{Type: o.text("type"), Config: o.raw("config")})
+		creds = append(creds, CredsSpec{Type: o.stringValue("type"), Config: o.raw("config")})
 	}
 	return creds
 }

@@ -73,7 +73,7 @@ func (v value) decode(kind string, target any) {
 	_ = json.Unmarshal(v.raw, target) // document has checked it
 }
 
-func (v value) text() string {
+func (v value) stringValue() string {
 	var s string
 	v.decode("a string", &s)
 	return s
@@ -133,10 +133,10 @@ func (o object) field(name string) (v value, ok bool) {
 	return v, kind != "missing" && kind != "null"
 }
 
-// text returns the named field, a string, or "".
-func (o object) text(name string) string {
+// stringValue returns the named field, a string, or "".
+func (o object) stringValue(name string) string {
 	if v, ok := o.field(name); ok {
-		return v.text()
+		return v.stringValue()
 	}
 	return ""
 }

@@ -160,7 +160,7 @@ func TestWildcard(t *testing.T) {
 				if _, ok := lookup(c, things, "b"); !ok {
 					t.Error("a member is not cached")
 				}
-				s.Cut(nil)
+				s.Disconnect(nil)
 				pass(2 * time.Second)
 				s.Set(things.URL(), thing("d", "1"))
 				all.wants("d=1")
@@ -272,7 +272,7 @@ func TestWatchCollection(t *testing.T) {
 			case m.Err != nil:
 				got = append(got, m.Name.String()+" "+kind(m.Err))
 				s.Refuse(errors.New("refused"))
-				s.Cut(errors.New("cut"))
+				s.Disconnect(errors.New("cut"))
 			default:
 				got = append(got, m.Name.String()+"="+tag(m.Update))
 				if tag(m.Update) == "2" {

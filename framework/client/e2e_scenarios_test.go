@@ -83,7 +83,7 @@ func (e *e2e) rejection() {
 func (e *e2e) cut() {
 	spots, fs := e.started()
 	for n := range 3 {
-		e.eachProxy((*netproxy.Proxy).Cut)
+		e.eachProxy((*netproxy.Proxy).Disconnect)
 		tag := "cut " + strconv.Itoa(n)
 		e.set(spots, tag)
 		for _, f := range fs {
@@ -175,7 +175,7 @@ func (e *e2e) unreachable() {
 		}
 	}
 	down((*netproxy.Proxy).Refuse)
-	down((*netproxy.Proxy).Cut)
+	down((*netproxy.Proxy).Disconnect)
 	for _, f := range fs {
 		f.ambient(resource.ErrTransport)
 	}
@@ -231,7 +231,7 @@ func (e *e2e) churn() {
 		p := e.proxies[rng.IntN(len(e.proxies))]
 		switch rng.IntN(5) {
 		case 0:
-			p.Cut()
+			p.Disconnect()
 		case 1:
 			p.HalfClose(netproxy.Direction(rng.IntN(2)))
 		case 2:

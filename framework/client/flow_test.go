@@ -87,7 +87,7 @@ func TestReadingWaitsForWatchers(t *testing.T) {
 	})
 }
 
-func TestHold(t *testing.T) {
+func TestReleaseFreesTheReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := newThings(t)
 		s.Set(things.URL(), thing("a", "1"))
@@ -266,13 +266,13 @@ func TestSnapshot(t *testing.T) {
 			t.Errorf("b = %+v", b)
 		}
 		pass(client.DefaultWatcherBudget)
-		s.Cut(errors.New("too long")) // no error to watchers, but one to operators
+		s.Disconnect(errors.New("too long")) // no error to watchers, but one to operators
 		if e := picture().Servers[0]; e.Err == nil || !strings.Contains(e.Err.Error(), "too long") {
 			t.Errorf("server = %+v", e)
 		}
 		pass(5 * time.Second)
 		s.Refuse(errors.New("refused"))
-		s.Cut(errors.New("cut"))
+		s.Disconnect(errors.New("cut"))
 		pass(5 * time.Second)
 		if e := picture().Servers[0]; e.State != status.Waiting || e.Err == nil || e.ErrAt.IsZero() || !e.RetryAt.After(time.Now()) {
 			t.Errorf("server = %+v", e)

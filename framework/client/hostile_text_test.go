@@ -141,8 +141,8 @@ func TestHostileText(t *testing.T) {
 		logged string // a part of a log line; empty: no line is needed
 		told   bool   // whether the watcher is
 	}{
-		"the status of a stream":         {func(s *memoryads.Server) { s.Cut(errors.New(unreadable)) }, "stream ended", false},
-		"the status of a refused stream": {func(s *memoryads.Server) { s.Refuse(errors.New(unreadable)); s.Cut(nil) }, "control plane unreachable", true},
+		"the status of a stream":         {func(s *memoryads.Server) { s.Disconnect(errors.New(unreadable)) }, "stream ended", false},
+		"the status of a refused stream": {func(s *memoryads.Server) { s.Refuse(errors.New(unreadable)); s.Disconnect(nil) }, "control plane unreachable", true},
 		"an error of a resource":         {refused(14), "", true},
 		"a refusal of a resource":        {refused(7), "", true},
 		"the absence of a resource":      {refused(5), "", true},

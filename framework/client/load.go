@@ -80,12 +80,12 @@ type loadStream struct {
 	loop    *loop
 	ctx     context.Context
 	cancel  context.CancelFunc
-	out     chan *load.Scope // the report to send, nil for the node; never more than one
-	applied chan struct{}    // a token when the last response has been applied
+	out     chan *load.ClusterFilter // the report to send, nil for the node; never more than one
+	applied chan struct{}            // a token when the last response has been applied
 }
 
 func newLoadStream(ses *loadSession, l *loop) *loadStream {
-	s := &loadStream{session: ses, loop: l, out: make(chan *load.Scope, 1), applied: make(chan struct{}, 1)}
+	s := &loadStream{session: ses, loop: l, out: make(chan *load.ClusterFilter, 1), applied: make(chan struct{}, 1)}
 	s.ctx, s.cancel = context.WithCancel(ses.client.ctx)
 	return s
 }
@@ -256,11 +256,11 @@ func (s *loadStream) write(ts transport.Stream) error {
 const maxLoadMessage = 1 << 20
 
 // send sends the node, or a report.
-func (s *loadStream) send(ts transport.Stream, scope *load.Scope) error {
-	if scope == nil {
-		return s.message(ts, s.session.client.loads.node, new(load.Cut))
+func (s *loadStream) send(ts transport.Stream, filter *load.ClusterFilter) error {
+	if filter == nil {
+		return s.message(ts, s.session.client.loads.node, new(load.Delta))
 	}
-	for _, part := range s.session.store.Cut(*scope, time.Now()).Split(maxLoadMessage) {
+	for _, part := range s.session.store.Delta(*filter, time.Now()).Split(maxLoadMessage) {
 		if err := s.message(ts, nil, part); err != nil {
 			return err
 		}
@@ -269,8 +269,8 @@ func (s *loadStream) send(ts transport.Stream, scope *load.Scope) error {
 	return nil
 }
 
-func (s *loadStream) message(ts transport.Stream, node []byte, cut *load.Cut) error {
-	msg, err := lrs.EncodeRequest(node, cut.Stats)
+func (s *loadStream) message(ts transport.Stream, node []byte, delta *load.Delta) error {
+	msg, err := lrs.EncodeRequest(node, delta.Stats)
 	if err != nil {
 		return err
 	}

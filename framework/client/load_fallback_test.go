@@ -66,7 +66,7 @@ func TestLoadGoesWhereTheClusterComesFrom(t *testing.T) {
 		}
 		synctest.Wait()
 		network["first.example:1"].Refuse(errors.New("down"))
-		network["first.example:1"].Cut(errors.New("down"))
+		network["first.example:1"].Disconnect(errors.New("down"))
 		// A client falls back only for resources that are not cached (gRFC A71).
 		stopOther, err := clusterplugin.Subscribe(c, "other", func(clusterplugin.Event) {})
 		if err != nil {

@@ -29,7 +29,7 @@ func TestLogTellsTheStory(t *testing.T) {
 		follow(t.Context(), t, c, things, "missing")
 		pass(20 * time.Second)
 		s.Refuse(errors.New("no"))
-		s.Cut(errors.New("cut"))
+		s.Disconnect(errors.New("cut"))
 		pass(time.Minute)
 		s.Refuse(nil)
 		pass(3 * time.Minute)

@@ -264,7 +264,7 @@ func (w *modelWorld) putAll(i int, typ *resource.Descriptor, contents map[modelK
 func (w *modelWorld) cut() {
 	i, err := w.rng.IntN(len(w.servers)), w.ending()
 	w.told("server %d: its streams end: %v", i, err)
-	w.servers[i].Cut(err)
+	w.servers[i].Disconnect(err)
 	w.pass(0) // the model is to know when
 }
 
@@ -272,7 +272,7 @@ func (w *modelWorld) stop() {
 	i := w.rng.IntN(len(w.servers))
 	w.told("server %d: stops", i)
 	w.servers[i].Refuse(errors.New("connection refused"))
-	w.servers[i].Cut(w.ending())
+	w.servers[i].Disconnect(w.ending())
 	w.pass(0)
 }
 

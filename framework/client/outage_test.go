@@ -128,7 +128,7 @@ func TestOutageIsToldOnce(t *testing.T) {
 		waiting := new(heard).subscribe(t, c, "waiting")
 		pass(5 * time.Second)
 		network.fail("Unavailable")
-		s.Cut(errors.New("cut"))
+		s.Disconnect(errors.New("cut"))
 		pass(10 * time.Minute)
 		late := new(heard).subscribe(t, c, "late")
 		pass(10 * time.Minute)

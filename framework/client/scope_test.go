@@ -79,7 +79,7 @@ func TestScopesFallBackApart(t *testing.T) {
 		content.value("memory:1")
 		needy.value("memory:1")
 		network["memory:1"].Refuse(errors.New("refused"))
-		network["memory:1"].Cut(errors.New("cut"))
+		network["memory:1"].Disconnect(errors.New("cut"))
 		content.ambient(resource.ErrTransport)
 		needy.ambient(resource.ErrTransport)
 		missing := follow(t.Context(), t, two, things, "b")

@@ -76,7 +76,7 @@ func (w *stateWorld) set(s *memoryads.Server, tag string) { s.Set(equals.URL(), 
 // lose makes the primary unreachable.
 func (w *stateWorld) lose() {
 	w.primary.Refuse(errors.New("refused"))
-	w.primary.Cut(errors.New("cut"))
+	w.primary.Disconnect(errors.New("cut"))
 	pass(10 * time.Second)
 }
 

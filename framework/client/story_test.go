@@ -106,7 +106,7 @@ func TestEventsTellTheStory(t *testing.T) {
 		pass(8 * time.Second)
 		w.tells(`TIMED_OUT memory:1 2 Thing such as "c"`)
 		w.primary.Refuse(errors.New("refused"))
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		pass(10 * time.Second)
 		w.tells("LOST memory:1: cut", "LOST memory:1: refused", "FELL_BACK old-style names memory:2", "CONNECTED memory:2",
 			`RESPONSE memory:2 2 Thing version "1"`, `ACCEPTED memory:2 2 Thing version "1"`)
@@ -142,7 +142,7 @@ func TestEventsOfASilentServer(t *testing.T) {
 		w.primary.Hold()
 		w.watch("a")
 		w.tells("CONNECTED memory:1")
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		pass(5 * time.Second) // over the first back-off
 		w.tells("LOST memory:1: cut", "FELL_BACK old-style names memory:2", "LOST memory:2: refused", "CONNECTED memory:1")
 	})
@@ -169,7 +169,7 @@ func TestEventsHaveReasons(t *testing.T) {
 		w.watch("a")
 		pass(time.Minute)
 		w.primary.Refuse(errors.New("refused"))
-		w.primary.Cut(errors.New(strings.Repeat("x", 5000)))
+		w.primary.Disconnect(errors.New(strings.Repeat("x", 5000)))
 		pass(5 * time.Second)
 		w.tells("CONNECTED memory:1", "LOST memory:1: the control plane does not answer the delta protocol",
 			"CONNECTED memory:1", `RESPONSE memory:1 1 Thing version "1"`, `ACCEPTED memory:1 1 Thing version "1"`,
@@ -228,7 +228,7 @@ func TestConnected(t *testing.T) {
 		w.primary.Hold()
 		stop := w.watch("a")
 		is(true, 0, "with a stream that has no response")
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		is(false, 1, "after a stream without a response")
 		pass(3 * time.Second)
 		if s := w.server(); s.State != status.Connected {
@@ -238,10 +238,10 @@ func TestConnected(t *testing.T) {
 		w.primary.Set(things.URL(), thing("a", "1"))
 		w.primary.Release()
 		is(true, 1, "after a response")
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		is(true, 1, "after a stream with a response")
 		w.primary.Refuse(errors.New("refused"))
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		pass(10 * time.Second)
 		is(false, 2, "while streams are refused")
 		pass(time.Minute)

@@ -46,7 +46,7 @@ func TestSplit(t *testing.T) {
 		s.Cluster(strconv.Itoa(i), "").Drop("")
 	}
 	s.Cluster("silent", "")
-	whole := s.Cut(everything, time.Now())
+	whole := s.Delta(everything, time.Now())
 	msg, err := encoded(whole.Stats)
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestClustersOutOfUseAreBounded(t *testing.T) {
 // A list of any length becomes a set that reports share.
 func TestListsOfClustersAreShared(t *testing.T) {
 	const listed = 1 << 20
-	in := Scope{Clusters: make(map[string]struct{}, listed)}
+	in := ClusterFilter{Clusters: make(map[string]struct{}, listed)}
 	for i := range listed {
 		in.Clusters[strconv.Itoa(i)] = struct{}{}
 	}
@@ -101,17 +101,17 @@ func TestListsOfClustersAreShared(t *testing.T) {
 	for i := range 2000 {
 		s.Cluster(strconv.Itoa(i*1000), "").Drop("")
 	}
-	cut := s.Cut(in, time.Now())
-	if want := listed/1000 + 1; len(cut.Stats) != want {
-		t.Errorf("%d clusters are reported; want the %d that are listed", len(cut.Stats), want)
+	delta := s.Delta(in, time.Now())
+	if want := listed/1000 + 1; len(delta.Stats) != want {
+		t.Errorf("%d clusters are reported; want the %d that are listed", len(delta.Stats), want)
 	}
-	many := testing.AllocsPerRun(3, func() { s.Cut(in, time.Now()) })
-	few := Scope{Clusters: make(map[string]struct{})}
-	for _, stats := range cut.Stats {
+	many := testing.AllocsPerRun(3, func() { s.Delta(in, time.Now()) })
+	few := ClusterFilter{Clusters: make(map[string]struct{})}
+	for _, stats := range delta.Stats {
 		few.Clusters[stats.GetClusterName()] = struct{}{}
 	}
-	if alone := testing.AllocsPerRun(3, func() { s.Cut(few, time.Now()) }); many > alone+10 {
-		t.Errorf("Cut allocates %v times with a long list, and %v times with a list of the store's clusters", many, alone)
+	if alone := testing.AllocsPerRun(3, func() { s.Delta(few, time.Now()) }); many > alone+10 {
+		t.Errorf("Delta allocates %v times with a long list, and %v times with a list of the store's clusters", many, alone)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestCountingDoesNotWaitForReports(t *testing.T) {
 	s := NewStore(nil)
 	c := s.Cluster("c", "")
 	l := c.Locality(LocalityID{}, Propagation{AllNamed: true})
-	s.mu.Lock() // as Cut, Commit, Empty and Forget do
+	s.mu.Lock() // as Delta, Commit, Empty and Forget do
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -19,7 +19,7 @@
 //
 // # Reporting
 //
-// [Store.Cut] collects the load since the last report. [Cut.Commit] marks it as reported, and is
+// [Store.Delta] collects the load since the last report. [Delta.Commit] marks it as reported, and is
 // called once the report has been sent. A report that could not be sent is part of the next one.
 // LRS has no acknowledgement. If the stream breaks after a report was sent, the report counts as
 // received. It may be lost, but nothing is ever counted twice.

@@ -20,7 +20,7 @@ func ExampleStore() {
 	south.CallFinished(errors.New("503"), nil)
 	checkout.Drop("throttle")
 
-	report := store.Cut(load.Scope{All: true}, time.Now())
+	report := store.Delta(load.ClusterFilter{All: true}, time.Now())
 	for _, c := range report.Stats {
 		l := c.GetUpstreamLocalityStats()[0]
 		fmt.Println(c.GetClusterName(), "dropped", c.GetTotalDroppedRequests())

@@ -13,9 +13,9 @@ import (
 )
 
 // names returns the names of the clusters in a report.
-func names(cut *Cut) map[string]bool {
+func names(delta *Delta) map[string]bool {
 	all := make(map[string]bool)
-	for _, stats := range cut.Stats {
+	for _, stats := range delta.Stats {
 		all[stats.GetClusterName()] = true
 	}
 	return all
@@ -33,16 +33,16 @@ func TestAFullStoreIsSwept(t *testing.T) {
 		s.Cluster(strconv.Itoa(i), "")
 	}
 	unused("before")
-	if !names(s.Cut(everything, time.Now()))["before"] {
+	if !names(s.Delta(everything, time.Now()))["before"] {
 		t.Error("a store that is not full lost a cluster")
 	}
 	s.Cluster("one more", "")
-	if names(s.Cut(everything, time.Now()))["before"] {
+	if names(s.Delta(everything, time.Now()))["before"] {
 		t.Errorf("a store of %d clusters took one more without a sweep", minRoom)
 	}
 	unused("after")
 	s.Cluster("another", "")
-	if !names(s.Cut(everything, time.Now()))["after"] {
+	if !names(s.Delta(everything, time.Now()))["after"] {
 		t.Errorf("a store with %d clusters in use is swept for each new one", minRoom)
 	}
 }
@@ -55,7 +55,7 @@ func TestSplitFillsParts(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			s.Cluster(name, "").Drop("")
 		}
-		whole := s.Cut(everything, time.Now())
+		whole := s.Delta(everything, time.Now())
 		two := 2 * (proto.Size(whole.Stats[0]) + 1 + 5)
 		for limit, want := range map[int][]int{two: {2, 1}, two - 1: {1, 1, 1}} {
 			var got []int

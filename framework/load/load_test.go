@@ -62,9 +62,9 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	go func() { wg.Wait(); done.Store(true) }()
 	var got sums
 	for i := 0; !s.Empty() || !done.Load(); i++ {
-		if cut := s.Cut(load.Scope{All: true}, time.Now()); i%3 > 0 {
-			got.add(cut.Stats)
-			cut.Commit()
+		if delta := s.Delta(load.ClusterFilter{All: true}, time.Now()); i%3 > 0 {
+			got.add(delta.Stats)
+			delta.Commit()
 		}
 		runtime.Gosched()
 	}

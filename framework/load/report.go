@@ -12,46 +12,46 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Scope selects the clusters that a server asks for. It never changes after its creation: copies
+// ClusterFilter selects the clusters that a server asks for. It never changes after its creation: copies
 // share its set.
-type Scope struct {
+type ClusterFilter struct {
 	All      bool                // send_all_clusters
 	Clusters map[string]struct{} // by name, unless All
 }
 
-func (s Scope) has(cluster string) bool {
+func (s ClusterFilter) has(cluster string) bool {
 	_, ok := s.Clusters[cluster]
 	return s.All || ok
 }
 
-// A Cut is the load since the last committed one. Nothing is marked as reported before Commit, so a
-// discarded cut has no effect. A store has one cut at a time, in one goroutine.
-type Cut struct {
+// A Delta is the load since the last committed one. Nothing is marked as reported before Commit, so a
+// discarded delta has no effect. A store has one delta at a time, in one goroutine.
+type Delta struct {
 	// Stats are the clusters and localities with something to report, ordered by their names.
 	Stats []*endpointv3.ClusterStats
 
 	store    *Store
 	at       time.Time
-	scope    Scope
-	clusters []clusterCut
+	filter   ClusterFilter
+	clusters []clusterDelta
 }
 
-// A clusterCut is the part of a report for one cluster.
-type clusterCut struct {
+// A clusterDelta is the part of a report for one cluster.
+type clusterDelta struct {
 	entry      *clusterEntry
 	stats      *endpointv3.ClusterStats // nil: there is nothing to report
 	drops      map[*drops]uint64
 	localities map[*localityEntry]totals
 }
 
-// Cut collects the load of the clusters in a scope.
-func (s *Store) Cut(scope Scope, now time.Time) *Cut {
-	r := &Cut{store: s, at: now, scope: scope}
+// Delta collects the load of the clusters in a filter.
+func (s *Store) Delta(filter ClusterFilter, now time.Time) *Delta {
+	r := &Delta{store: s, at: now, filter: filter}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := make([]clusterKey, 0, len(s.clusters))
 	for key := range s.clusters {
-		if scope.has(key.cluster) {
+		if filter.has(key.cluster) {
 			keys = append(keys, key)
 		}
 	}
@@ -67,8 +67,8 @@ func compareClusters(a, b clusterKey) int {
 }
 
 // add collects the load of a cluster. The store's mutex is held.
-func (r *Cut) add(e *clusterEntry) {
-	cut := clusterCut{entry: e, drops: make(map[*drops]uint64), localities: make(map[*localityEntry]totals)}
+func (r *Delta) add(e *clusterEntry) {
+	delta := clusterDelta{entry: e, drops: make(map[*drops]uint64), localities: make(map[*localityEntry]totals)}
 	stats := &endpointv3.ClusterStats{
 		ClusterName: e.cluster, ClusterServiceName: e.service,
 		LoadReportInterval: durationpb.New(r.at.Sub(e.since)),
@@ -77,7 +77,7 @@ func (r *Cut) add(e *clusterEntry) {
 	for _, category := range slices.Sorted(maps.Keys(all)) {
 		d := all[category]
 		total := d.sum(dropped)
-		cut.drops[d] = total
+		delta.drops[d] = total
 		n := total - d.reported
 		stats.TotalDroppedRequests += n
 		if n > 0 && category != "" {
@@ -89,7 +89,7 @@ func (r *Cut) add(e *clusterEntry) {
 	for _, l := range e.localities {
 		t := l.totals()
 		l.harvest()
-		cut.localities[l] = t
+		delta.localities[l] = t
 		if byID[l.LocalityID] == nil {
 			byID[l.LocalityID] = new(load)
 		}
@@ -101,10 +101,10 @@ func (r *Cut) add(e *clusterEntry) {
 		}
 	}
 	if stats.TotalDroppedRequests > 0 || len(stats.UpstreamLocalityStats) > 0 {
-		cut.stats = stats
+		delta.stats = stats
 		r.Stats = append(r.Stats, stats)
 	}
-	r.clusters = append(r.clusters, cut)
+	r.clusters = append(r.clusters, delta)
 }
 
 func compareLocalities(a, b LocalityID) int {
@@ -122,16 +122,16 @@ func (l *localityEntry) harvest() {
 	}
 }
 
-// Split divides the cut into parts, each of which is committed on its own. Their messages are at
+// Split divides the delta into parts, each of which is committed on its own. Their messages are at
 // most limit bytes long, unless a single cluster needs more.
-func (r *Cut) Split(limit int) []*Cut {
-	part := &Cut{store: r.store, at: r.at, scope: r.scope}
-	parts, size := []*Cut{part}, 0
+func (r *Delta) Split(limit int) []*Delta {
+	part := &Delta{store: r.store, at: r.at, filter: r.filter}
+	parts, size := []*Delta{part}, 0
 	for _, c := range r.clusters {
 		if c.stats != nil {
 			n := proto.Size(c.stats) + maxFraming
 			if size += n; size > limit && len(part.Stats) > 0 {
-				part = &Cut{store: r.store, at: r.at, scope: r.scope}
+				part = &Delta{store: r.store, at: r.at, filter: r.filter}
 				parts, size = append(parts, part), n
 			}
 			part.Stats = append(part.Stats, c.stats)
@@ -144,20 +144,20 @@ func (r *Cut) Split(limit int) []*Cut {
 // maxFraming is the limit of the bytes that protobuf adds to a message inside another one.
 const maxFraming = 1 + 5
 
-// Commit marks the cut as sent. It removes clusters and localities without users if they have
+// Commit marks the delta as sent. It removes clusters and localities without users if they have
 // nothing left to report, or if the server does not ask for them.
-func (r *Cut) Commit() {
+func (r *Delta) Commit() {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	for _, cut := range r.clusters {
-		cut.commit(r.at)
+	for _, delta := range r.clusters {
+		delta.commit(r.at)
 	}
 	maps.DeleteFunc(r.store.clusters, func(_ clusterKey, e *clusterEntry) bool {
-		return e.users == 0 && (e.reported() || !r.scope.has(e.cluster))
+		return e.users == 0 && (e.reported() || !r.filter.has(e.cluster))
 	})
 }
 
-func (c *clusterCut) commit(at time.Time) {
+func (c *clusterDelta) commit(at time.Time) {
 	c.entry.since = at
 	for d, total := range c.drops {
 		d.reported = total

@@ -15,14 +15,14 @@ import (
 
 var errCall = errors.New("the call failed")
 
-// everything is the scope of servers that set send_all_clusters.
-var everything = Scope{All: true}
+// everything is the filter of servers that set send_all_clusters.
+var everything = ClusterFilter{All: true}
 
 // commit creates a report and commits it.
 func commit(s *Store) []*endpointv3.ClusterStats {
-	cut := s.Cut(everything, time.Now())
-	cut.Commit()
-	return cut.Stats
+	delta := s.Delta(everything, time.Now())
+	delta.Commit()
+	return delta.Stats
 }
 
 // wantStats compares ClusterStats with their texts.
@@ -93,7 +93,7 @@ func TestWhatWasNotSentIsPartOfTheNextReport(t *testing.T) {
 			l.CallFinished(nil, &Metrics{Named: map[string]float64{"m": 1.5}})
 			c.Drop("d")
 			pass(time.Second)
-			s.Cut(everything, time.Now()) // and thrown away
+			s.Delta(everything, time.Now()) // and thrown away
 		}
 		wantStats(t, commit(s), `
 			cluster_name: "c" load_report_interval { seconds: 2 }
@@ -115,9 +115,9 @@ func TestOnlyWhatIsAskedForIsReported(t *testing.T) {
 		unwanted.Drop("")
 		unwanted.Release()
 		pass(time.Second)
-		cut := s.Cut(Scope{Clusters: map[string]struct{}{"a": {}, "x": {}}}, time.Now())
-		wantStats(t, cut.Stats, `cluster_name: "a" total_dropped_requests: 1 load_report_interval { seconds: 1 }`)
-		cut.Commit()
+		delta := s.Delta(ClusterFilter{Clusters: map[string]struct{}{"a": {}, "x": {}}}, time.Now())
+		wantStats(t, delta.Stats, `cluster_name: "a" total_dropped_requests: 1 load_report_interval { seconds: 1 }`)
+		delta.Commit()
 		pass(time.Second)
 		// A used cluster b waits until a server requests it. An unused b is gone.
 		wantStats(t, commit(s), `cluster_name: "b" total_dropped_requests: 1 load_report_interval { seconds: 2 }`)
@@ -165,11 +165,11 @@ func TestWhatIsOutOfUseIsReportedOnceMoreAndGoes(t *testing.T) {
 		t.Fatalf("report = %v; must have the call in progress", got)
 	}
 	l.CallFinished(nil, nil)
-	cut := s.Cut(everything, time.Now())
-	if n := cut.Stats[0].GetUpstreamLocalityStats()[0].GetTotalSuccessfulRequests(); n != 1 || s.Empty() {
+	delta := s.Delta(everything, time.Now())
+	if n := delta.Stats[0].GetUpstreamLocalityStats()[0].GetTotalSuccessfulRequests(); n != 1 || s.Empty() {
 		t.Fatalf("the remainder has %d calls; must have 1, and stay until it was sent", n)
 	}
-	cut.Commit()
+	delta.Commit()
 	if !s.Empty() {
 		t.Fatal("an unused cluster is still in the store after its report")
 	}
@@ -183,13 +183,13 @@ func TestWhatHappensWhileAReportIsSentIsNotForgotten(t *testing.T) {
 	s := NewStore(nil)
 	c := s.Cluster("c", "")
 	l := c.Locality(LocalityID{}, Propagation{})
-	cut := s.Cut(everything, time.Now())
+	delta := s.Delta(everything, time.Now())
 	l.CallStarted()
 	l.CallFinished(nil, nil)
 	l.Release()
 	c.Drop("")
 	c.Release()
-	cut.Commit()
+	delta.Commit()
 	got := commit(s)
 	if len(got) != 1 || got[0].GetTotalDroppedRequests() != 1 || got[0].GetUpstreamLocalityStats()[0].GetTotalSuccessfulRequests() != 1 {
 		t.Errorf("report = %v; must have a drop and a call", got)

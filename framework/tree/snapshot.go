@@ -10,19 +10,19 @@ import (
 // A Snapshot is a resource and all resources that it refers to, directly or not, at one moment. It
 // is immutable.
 type Snapshot struct {
-	order []resource.Ref // the root first, then level by level
-	parts map[resource.Ref]part
+	order   []resource.Ref // the root first, then level by level
+	entries map[resource.Ref]entry
 }
 
-// A part is the state of one resource.
-type part struct {
+// An entry is the state of one resource.
+type entry struct {
 	update resource.Update
 	err    error // why there is no update
 	origin resource.Origin
 }
 
 // Root returns the resource from which Watch follows references.
-func (s *Snapshot) Root() resource.Update { return s.parts[s.order[0]].update }
+func (s *Snapshot) Root() resource.Update { return s.entries[s.order[0]].update }
 
 // Len returns the number of resources, including missing ones.
 func (s *Snapshot) Len() int { return len(s.order) }
@@ -32,7 +32,7 @@ func (s *Snapshot) Len() int { return len(s.order) }
 func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 	return func(yield func(resource.Ref, resource.State) bool) {
 		for _, r := range s.order {
-			if p := s.parts[r]; !yield(r, resource.State{Update: p.update, Err: p.err, Origin: p.origin}) {
+			if p := s.entries[r]; !yield(r, resource.State{Update: p.update, Err: p.err, Origin: p.origin}) {
 				return
 			}
 		}
@@ -42,7 +42,7 @@ func (s *Snapshot) All() iter.Seq2[resource.Ref, resource.State] {
 // Lookup returns the resource of a reference, or the reason why there is none. The error is also
 // resource.ErrNotFound if nothing in the snapshot refers to the resource.
 func (s *Snapshot) Lookup(r resource.Ref) (resource.Update, error) {
-	p, ok := s.parts[r]
+	p, ok := s.entries[r]
 	if !ok {
 		return nil, fmt.Errorf("tree: %s: %w in this snapshot", r, resource.ErrNotFound)
 	}
@@ -68,8 +68,8 @@ func (s *Snapshot) same(o *Snapshot) bool {
 	if s == nil || o == nil || len(s.order) != len(o.order) {
 		return s == o
 	}
-	for r, p := range s.parts {
-		q, ok := o.parts[r]
+	for r, p := range s.entries {
+		q, ok := o.entries[r]
 		if !ok || p.update != q.update || (p.err == nil) != (q.err == nil) || p.err != nil && p.err.Error() != q.err.Error() {
 			return false
 		}

@@ -108,17 +108,17 @@ func (w *world) elapse() {
 
 // A watch is a tree that is watched.
 type watch struct {
-	w    *world
-	news chan string
+	w       *world
+	changed chan string
 }
 
-// watch watches the tree of a route. The descriptions of its snapshots are in news.
+// watch watches the tree of a route. The descriptions of its snapshots are in changed.
 func (w *world) watch(ctx context.Context, name string, opts ...tree.Option) *watch {
-	x := &watch{w: w, news: make(chan string, 100)}
+	x := &watch{w: w, changed: make(chan string, 100)}
 	go func() {
-		defer close(x.news)
+		defer close(x.changed)
 		for ev := range tree.Watch(ctx, w.client, route.Type(), name, opts...) {
-			x.news <- describe(ev.Update, ev.Err)
+			x.changed <- describe(ev.Update, ev.Err)
 		}
 	}()
 	return x
@@ -142,15 +142,15 @@ func describe(s *tree.Snapshot, err error) string {
 }
 
 // want waits until all goroutines are idle, and compares the snapshots since the last call.
-func (x *watch) want(why string, news ...string) {
+func (x *watch) want(why string, changed ...string) {
 	x.w.t.Helper()
 	synctest.Wait()
 	var got []string
-	for len(x.news) > 0 {
-		got = append(got, <-x.news)
+	for len(x.changed) > 0 {
+		got = append(got, <-x.changed)
 	}
-	if !slices.Equal(got, news) {
-		x.w.t.Errorf("%s: the news are\n%q\nwant\n%q", why, got, news)
+	if !slices.Equal(got, changed) {
+		x.w.t.Errorf("%s: the changed are\n%q\nwant\n%q", why, got, changed)
 	}
 }
 
@@ -181,7 +181,7 @@ func TestSnapshotsAreComplete(t *testing.T) {
 		}
 		cancel()
 		synctest.Wait()
-		if _, open := <-x.news; open {
+		if _, open := <-x.changed; open {
 			t.Error("the watch continues after the end of its context")
 		}
 		w.elapse()
@@ -212,7 +212,7 @@ func TestMissingParts(t *testing.T) {
 		x.want("a bad version of the root harms nothing either")
 		w.client.Close()
 		x.want("the client is closed", "error: closed")
-		if s, open := <-x.news; open {
+		if s, open := <-x.changed; open {
 			t.Errorf("the watch continues after the client has closed: %s", s)
 		}
 	})
@@ -261,7 +261,7 @@ func TestFallbackWithEqualResources(t *testing.T) {
 		x := w.watch(w.t.Context(), "r")
 		x.want("all is there", "route r, cluster a, endpoints a")
 		w.server.Refuse(errors.New("refused"))
-		w.server.Cut(errors.New("cut"))
+		w.server.Disconnect(errors.New("cut"))
 		w.elapse()
 		w.watch(w.t.Context(), "uncached") // the reason to fall back (A71)
 		w.elapse()

@@ -18,18 +18,18 @@ type walker struct {
 	changed chan struct{} // has an element when there is a change
 
 	// Owned by the goroutine that walks.
-	nodes   map[resource.Ref]*node
+	watches map[resource.Ref]*resourceWatch
 	last    *Snapshot
 	lastErr error
 }
 
-// A node is a watched resource.
-type node struct {
+// A resourceWatch is a watched resource.
+type resourceWatch struct {
 	walker *walker
 	cancel func()
 
 	mu    sync.Mutex
-	part  part
+	entry entry
 	known bool
 }
 
@@ -38,15 +38,15 @@ func newWalker(c resource.Client, t resource.Type, name string, o options) (*wal
 	if err != nil {
 		return nil, err
 	}
-	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), nodes: make(map[resource.Ref]*node)}, nil
+	return &walker{client: c, root: root, options: o, changed: make(chan struct{}, 1), watches: make(map[resource.Ref]*resourceWatch)}, nil
 }
 
 // start watches the root. The channel has an element when the root's watch ends: the error of its
 // last event, or nil if ctx ended.
 func (w *walker) start(ctx context.Context, t resource.TypeOf[resource.Update]) (ended <-chan error) {
 	ctx, cancel := context.WithCancel(ctx)
-	root := &node{walker: w, cancel: cancel}
-	w.nodes[w.root] = root
+	root := &resourceWatch{walker: w, cancel: cancel}
+	w.watches[w.root] = root
 	done := make(chan error, 1)
 	go func() {
 		defer close(done)
@@ -64,47 +64,47 @@ func (w *walker) start(ctx context.Context, t resource.TypeOf[resource.Update]) 
 }
 
 func (w *walker) stop() {
-	for _, n := range w.nodes {
-		n.cancel()
+	for _, rw := range w.watches {
+		rw.cancel()
 	}
 }
 
-// walk follows the references from the root and subscribes to the resources that it meets. news
+// walk follows the references from the root and subscribes to the resources that it meets. changed
 // reports whether there is an event: another complete snapshot, or another error.
-func (w *walker) walk(ctx context.Context) (ev resource.Event[*Snapshot], news bool) {
+func (w *walker) walk(ctx context.Context) (ev resource.Event[*Snapshot], changed bool) {
 	met := map[resource.Ref]bool{w.root: true}
 	s, complete, err := w.follow(ctx, met)
 	switch {
 	case ctx.Err() != nil:
 		return resource.Event[*Snapshot]{}, false // the watch ends; there is nothing to report
 	case err != nil:
-		ev, news = w.failed(err)
+		ev, changed = w.failed(err)
 	case complete && !s.same(w.last):
 		w.last, w.lastErr = s, nil
-		ev, news = resource.Event[*Snapshot]{Update: s, Changed: true, Origin: s.parts[w.root].origin}, true
+		ev, changed = resource.Event[*Snapshot]{Update: s, Changed: true, Origin: s.entries[w.root].origin}, true
 	}
 	w.prune(met)
-	return ev, news
+	return ev, changed
 }
 
 // failed returns the event of an error, unless it is the same as before.
-func (w *walker) failed(err error) (ev resource.Event[*Snapshot], news bool) {
-	news = w.lastErr == nil || w.lastErr.Error() != err.Error()
+func (w *walker) failed(err error) (ev resource.Event[*Snapshot], changed bool) {
+	changed = w.lastErr == nil || w.lastErr.Error() != err.Error()
 	ev = resource.Event[*Snapshot]{Err: err, Changed: w.last != nil}
 	w.last, w.lastErr = nil, err
-	return ev, news
+	return ev, changed
 }
 
 // follow walks level by level, and adds each reference to met. It is complete when every
 // resource that it met is known.
 func (w *walker) follow(ctx context.Context, met map[resource.Ref]bool) (s *Snapshot, complete bool, err error) {
-	s = &Snapshot{parts: make(map[resource.Ref]part)}
+	s = &Snapshot{entries: make(map[resource.Ref]entry)}
 	queue := []resource.Ref{w.root}
 	complete = true
 	for len(queue) > 0 && ctx.Err() == nil {
 		r := queue[0]
 		queue = queue[1:]
-		p, known := w.node(r).get()
+		p, known := w.watch(r).get()
 		if !known {
 			complete = false
 			continue
@@ -113,7 +113,7 @@ func (w *walker) follow(ctx context.Context, met map[resource.Ref]bool) (s *Snap
 			return nil, false, p.err
 		}
 		s.order = append(s.order, r)
-		s.parts[r] = p
+		s.entries[r] = p
 		if p.update == nil {
 			continue
 		}
@@ -131,56 +131,56 @@ func (w *walker) follow(ctx context.Context, met map[resource.Ref]bool) (s *Snap
 	return s, complete, nil
 }
 
-// node returns the node of a resource. It starts a watch if there is none.
-func (w *walker) node(r resource.Ref) *node {
-	if n := w.nodes[r]; n != nil {
-		return n
+// watch returns the watch of a resource. It starts one if there is none.
+func (w *walker) watch(r resource.Ref) *resourceWatch {
+	if rw := w.watches[r]; rw != nil {
+		return rw
 	}
-	n := &node{walker: w}
-	w.nodes[r] = n
+	rw := &resourceWatch{walker: w}
+	w.watches[r] = rw
 	t, err := resource.Find(w.client, r.Type)
 	if err == nil {
-		n.cancel, err = t.Subscribe(w.client, r.Name.String(), n.notify)
+		rw.cancel, err = t.Subscribe(w.client, r.Name.String(), rw.notify)
 	}
 	if err != nil {
-		n.cancel = func() {}
-		n.notify(resource.Event[resource.Update]{Err: err})
+		rw.cancel = func() {}
+		rw.notify(resource.Event[resource.Update]{Err: err})
 	}
-	return n
+	return rw
 }
 
 // prune stops the watches of resources that neither the references of this walk nor the last
 // snapshot need. It runs after each walk, so references that change before their resources
 // arrive leave no watch behind.
 func (w *walker) prune(met map[resource.Ref]bool) {
-	for r, n := range w.nodes {
+	for r, rw := range w.watches {
 		needed := met[r]
 		if !needed && w.last != nil {
-			_, needed = w.last.parts[r]
+			_, needed = w.last.entries[r]
 		}
 		if !needed {
-			n.cancel()
-			delete(w.nodes, r)
+			rw.cancel()
+			delete(w.watches, r)
 		}
 	}
 }
 
-func (n *node) get() (part, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.part, n.known
+func (rw *resourceWatch) get() (entry, bool) {
+	rw.mu.Lock()
+	defer rw.mu.Unlock()
+	return rw.entry, rw.known
 }
 
 // notify records an event, unless the update is unchanged.
-func (n *node) notify(ev resource.Event[resource.Update]) {
+func (rw *resourceWatch) notify(ev resource.Event[resource.Update]) {
 	if ev.Err == nil && !ev.Changed {
 		return
 	}
-	n.mu.Lock()
-	n.part, n.known = part{ev.Update, ev.Err, ev.Origin}, true
-	n.mu.Unlock()
+	rw.mu.Lock()
+	rw.entry, rw.known = entry{ev.Update, ev.Err, ev.Origin}, true
+	rw.mu.Unlock()
 	select {
-	case n.walker.changed <- struct{}{}:
+	case rw.walker.changed <- struct{}{}:
 	default:
 	}
 }

@@ -33,9 +33,9 @@ func WithFollow(f func(from resource.Update, to resource.Ref) bool) Option {
 // snapshot but [ErrTooLarge]. Less than 1 means 1.
 func WithLimit(n int) Option { return func(o *options) { o.limit = max(n, 1) } }
 
-// Watch yields an event with a snapshot when each of its parts has arrived or is known not to
-// exist. It yields another one when a part has changed and the new parts are complete. Err is set
-// if the root is not usable. Ambient is not set: ambient errors of the parts are not reported.
+// Watch yields an event with a snapshot when each of its entries has arrived or is known not to
+// exist. It yields another one when an entry has changed and the new entries are complete. Err is set
+// if the root is not usable. Ambient is not set: ambient errors of the entries are not reported.
 // Origin is that of the root. A slow reader misses snapshots in between, never the newest. The
 // sequence ends when ctx ends. It also ends after an event with an error of misuse and after one
 // with [resource.ErrClosed].
@@ -58,14 +58,14 @@ func Watch(ctx context.Context, c resource.Client, t resource.Type, name string,
 		for {
 			select {
 			case <-w.changed:
-				if ev, news := w.walk(ctx); news && !yield(ev) {
+				if ev, changed := w.walk(ctx); changed && !yield(ev) {
 					return
 				}
 			case err := <-ended:
 				if err == nil {
 					return
 				}
-				if ev, news := w.failed(err); news {
+				if ev, changed := w.failed(err); changed {
 					yield(ev)
 				}
 				return

@@ -137,7 +137,7 @@ func TestClientMetrics(t *testing.T) {
 			"server_failure{target=xds:///web,server=memory:1} 0",
 		)
 		w.primary.Refuse(errors.New("refused"))
-		w.primary.Cut(errors.New("cut"))
+		w.primary.Disconnect(errors.New("cut"))
 		w.expect(5*time.Second, a78,
 			"connected{target=xds:///web,server=memory:1} 0",
 			"resource_updates_invalid{target=xds:///web,CDS,server=memory:1} 3",

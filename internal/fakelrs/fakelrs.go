@@ -66,8 +66,8 @@ func (s *Server) Instruct(interval time.Duration, clusters ...string) {
 	s.wake()
 }
 
-// Cut ends all streams with an error.
-func (s *Server) Cut() {
+// Disconnect ends all streams with an error.
+func (s *Server) Disconnect() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, end := range s.streams {

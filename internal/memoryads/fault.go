@@ -23,9 +23,9 @@ func (s *Server) alter(f func(*faults)) {
 // Refuse has attempts to open a stream fail with err; nil ends that.
 func (s *Server) Refuse(err error) { s.alter(func(f *faults) { f.refuse = err }) }
 
-// Cut ends all streams with err; nil ends them as a server does that has nothing
+// Disconnect ends all streams with err; nil ends them as a server does that has nothing
 // more to say. Responses that wait are lost.
-func (s *Server) Cut(err error) {
+func (s *Server) Disconnect(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.end(func(*stream) bool { return true }, err)

@@ -38,7 +38,7 @@ func TestLoopback(t *testing.T) {
 	if r, err := stream.Recv(); err != nil || len(r.GetResources()) != 1 || string(r.GetResources()[0].GetValue()) != "body" {
 		t.Fatalf("response = %v, %v; want the resource", r, err)
 	}
-	s.Cut(errors.New("cut"))
+	s.Disconnect(errors.New("cut"))
 	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable || status.Convert(err).Message() != "cut" {
 		t.Errorf("the stream ends with %v; want Unavailable", err)
 	}

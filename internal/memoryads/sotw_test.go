@@ -105,7 +105,7 @@ func TestSotWFaults(t *testing.T) {
 
 		for _, want := range []error{io.ErrUnexpectedEOF, nil} {
 			h.open(transport.MethodADS)
-			h.Cut(want)
+			h.Disconnect(want)
 			if want == nil {
 				want = io.EOF
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Cut resets every connection there is.
-func (p *Proxy) Cut() {
+// Disconnect resets every connection there is.
+func (p *Proxy) Disconnect() {
 	for _, l := range p.current() {
 		l.cut()
 	}

@@ -3,5 +3,5 @@
 // connections, refuses new ones, and counts the forwarded bytes.
 //
 // A command is in force when its method returns. It applies to current connections and,
-// except for Cut and HalfClose, to future ones.
+// except for Disconnect and HalfClose, to future ones.
 package netproxy

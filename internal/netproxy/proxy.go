@@ -58,7 +58,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 func (p *Proxy) Close() {
 	p.cancel()
 	_ = p.listener.Close() // closed before, at worst
-	p.Cut()
+	p.Disconnect()
 	p.wg.Wait()
 }
 

@@ -126,7 +126,7 @@ func TestCut(t *testing.T) {
 	c := dial(t, p)
 	c.say("a")
 	c.expect("a")
-	p.Cut()
+	p.Disconnect()
 	c.over()
 	again := dial(t, p)
 	again.say("b")

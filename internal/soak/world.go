@@ -190,7 +190,7 @@ func (w *world) disturb() {
 		w.proxies[i].Refuse()
 		w.refused = i
 	}
-	w.proxies[i].Cut()
+	w.proxies[i].Disconnect()
 }
 
 func (w *world) heal() {

@@ -71,7 +71,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			ID       LocalityID
 			Priority uint32
 		}
-		var seen convert.Seen[key]
+		var seen convert.Set[key]
 		for i := range u.Localities {
 			x := &u.Localities[i]
 			q := p.Item("endpoints", i)
@@ -81,7 +81,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		}
 	}
 	if dc.Types.Profile() == resource.GRPC {
-		var seen2 convert.Seen[string]
+		var seen2 convert.Set[string]
 		for i := range u.Localities {
 			x := &u.Localities[i]
 			q := p.Item("endpoints", i)

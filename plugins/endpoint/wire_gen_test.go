@@ -198,7 +198,7 @@ func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Vi
 			ID       LocalityID
 			Priority uint32
 		}
-		var seen convert.Seen[key]
+		var seen convert.Set[key]
 		for i := range u.Localities {
 			x := &u.Localities[i]
 			q := p.Item("endpoints", i)
@@ -208,7 +208,7 @@ func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Vi
 		}
 	}
 	if dc.Types.Profile() == resource.GRPC {
-		var seen2 convert.Seen[string]
+		var seen2 convert.Set[string]
 		for i := range u.Localities {
 			x := &u.Localities[i]
 			q := p.Item("endpoints", i)

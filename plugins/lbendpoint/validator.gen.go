@@ -22,7 +22,7 @@ func validate(m *wireLbEndpoint, v *resource.Violations) {
 func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
 	var p resource.Path // the message itself
 	if dc.Types.Profile() == resource.GRPC {
-		var seen convert.Seen[string]
+		var seen convert.Set[string]
 		for i, x := range u.addresses {
 			q := p.Item("Addresses", i)
 			if seen.Before(x) {

@@ -258,7 +258,7 @@ func messageValidateManager(dc *resource.DecodeContext, p *resource.Path, m *htt
 		v.Add(p.Field("original_ip_detection_extensions"), nil, "must not be set (A41)")
 	}
 	if dc.Types.Profile() == resource.GRPC {
-		var seen convert.Seen[string]
+		var seen convert.Set[string]
 		for i, x := range m.GetHttpFilters() {
 			q := p.Item("http_filters", i)
 			if seen.Before(x.GetName()) {

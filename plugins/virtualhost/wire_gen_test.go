@@ -161,7 +161,7 @@ func messageValidate(m *routev3.VirtualHost, v *resource.Violations) {
 	if x := m.GetDomains(); len(x) == 0 {
 		v.Add(p.Field("domains"), nil, "must not be empty")
 	}
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for i, x := range m.GetDomains() {
 		q := p.Item("domains", i)
 		if seen.Before(x) {

@@ -19,7 +19,7 @@ func validate(m *ratelimitpb.Policy, v *resource.Violations) {
 	if x := m.GetQueue().GetTimeout(); x != nil && (x.AsDuration() < time.Millisecond || x.AsDuration() > time.Minute) {
 		v.Add(p.Field("queue.timeout"), x.AsDuration(), "must be between 1ms and 1m0s")
 	}
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for i, x := range m.GetCallers() {
 		q := p.Item("callers", i)
 		if seen.Before(x.GetIdentity()) {

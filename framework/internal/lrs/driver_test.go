@@ -121,7 +121,7 @@ func (r *rig) response(args []datadriven.CmdArg) lrs.Instructions {
 		case "interval":
 			in.Interval = r.duration(a.Vals[0])
 		case "clusters":
-			in.Scope = load.Scope{Clusters: set(a.Vals...)}
+			in.ClusterFilter = load.ClusterFilter{Clusters: set(a.Vals...)}
 		case "ignored":
 			n, err := strconv.Atoi(a.Vals[0])
 			if err != nil {

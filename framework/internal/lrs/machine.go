@@ -36,7 +36,7 @@ type Machine struct {
 	instructed bool    // the server has sent instructions
 	clamped    [2]bool // IntervalClamped was set for an interval that is too short, too long
 	truncated  bool    // Ready.Truncated was set
-	scope      load.Scope
+	filter     load.ClusterFilter
 	interval   time.Duration
 	reported   time.Time // when the last report was emitted; the interval begins there
 
@@ -95,14 +95,14 @@ func (m *Machine) Tick(now time.Time) {
 		m.state, m.ready.Idle = idle, true
 		m.reset()
 	case m.state == open && due:
-		scope := m.scope
-		m.reported, m.writing, m.ready.Report = now, true, &scope
+		filter := m.filter
+		m.reported, m.writing, m.ready.Report = now, true, &filter
 	}
 }
 
 // reset clears the state of a stream that has ended.
 func (m *Machine) reset() {
-	m.writing, m.instructed, m.scope = false, false, load.Scope{}
+	m.writing, m.instructed, m.filter = false, false, load.ClusterFilter{}
 	m.clamped, m.truncated = [2]bool{}, false
 }
 
@@ -112,7 +112,7 @@ func (m *Machine) Received(in Instructions, now time.Time) {
 	if !m.instructed {
 		m.instructed, m.reported = true, now
 	}
-	m.failures, m.scope = 0, in.Scope
+	m.failures, m.filter = 0, in.ClusterFilter
 	used := min(max(in.Interval, m.config.MinInterval), m.config.MaxInterval)
 	side := 0
 	if in.Interval > used {

@@ -43,8 +43,8 @@ func set(names ...string) map[string]struct{} {
 
 func instructions(interval time.Duration, clusters ...string) lrs.Instructions {
 	return lrs.Instructions{
-		Scope:    load.Scope{All: len(clusters) == 0, Clusters: set(clusters...)},
-		Interval: interval,
+		ClusterFilter: load.ClusterFilter{All: len(clusters) == 0, Clusters: set(clusters...)},
+		Interval:      interval,
 	}
 }
 

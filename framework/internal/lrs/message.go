@@ -51,7 +51,7 @@ func EncodeRequest(node []byte, stats []*endpointv3.ClusterStats) ([]byte, error
 // Instructions are a server's wishes for reports. Endpoint granularity is not supported, as in gRFC
 // A27.
 type Instructions struct {
-	load.Scope
+	load.ClusterFilter
 	// Interval is the time between reports in the response. It is zero if it is missing or invalid.
 	Interval time.Duration
 	// Ignored is the number of names beyond MaxClusters.
@@ -105,7 +105,7 @@ func (in *Instructions) field(number protowire.Number, kind protowire.Type, valu
 	return nil
 }
 
-// cluster adds a name to the scope.
+// cluster adds a name to the filter.
 func (in *Instructions) cluster(name []byte) {
 	if _, twice := in.Clusters[string(name)]; twice {
 		return

@@ -50,11 +50,11 @@ func TestResponses(t *testing.T) {
 		"nothing": {&lrsv3.LoadStatsResponse{}, lrs.Instructions{}},
 		"clusters": {
 			&lrsv3.LoadStatsResponse{Clusters: []string{"a", "b", "a"}, LoadReportingInterval: durationpb.New(1500 * time.Millisecond), ReportEndpointGranularity: true},
-			lrs.Instructions{Scope: load.Scope{Clusters: set("a", "b")}, Interval: 1500 * time.Millisecond},
+			lrs.Instructions{ClusterFilter: load.ClusterFilter{Clusters: set("a", "b")}, Interval: 1500 * time.Millisecond},
 		},
 		"all": {
 			&lrsv3.LoadStatsResponse{SendAllClusters: true, LoadReportingInterval: durationpb.New(time.Hour)},
-			lrs.Instructions{Scope: load.Scope{All: true}, Interval: time.Hour},
+			lrs.Instructions{ClusterFilter: load.ClusterFilter{All: true}, Interval: time.Hour},
 		},
 		"no duration": {&lrsv3.LoadStatsResponse{LoadReportingInterval: &durationpb.Duration{Seconds: 1, Nanos: -1}}, lrs.Instructions{}},
 	} {

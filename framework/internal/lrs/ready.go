@@ -24,9 +24,9 @@ type Ready struct {
 	Open bool
 	// SendNode sends only the node; answer with Written, or Closed.
 	SendNode bool
-	// Report sends the load of the clusters in a scope, even if there is none. Answer with Written,
+	// Report sends the load of the clusters in a filter, even if there is none. Answer with Written,
 	// or with Closed if the stream broke.
-	Report *load.Scope
+	Report *load.ClusterFilter
 }
 
 // An End is the end of a stream. Err is nil if the stream had received a response.

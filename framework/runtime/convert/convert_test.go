@@ -169,11 +169,11 @@ func TestPorts(t *testing.T) {
 	}
 }
 
-// A Seen equals a map, below and above the size at which it switches to one.
-func TestSeen(t *testing.T) {
+// A Set equals a map, below and above the size at which it switches to one.
+func TestSet(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 1))
 	for _, size := range []int{1, 10, 127, 128, 129, 1000} {
-		var seen convert.Seen[string]
+		var seen convert.Set[string]
 		model := make(map[string]bool)
 		for range 5 * size {
 			k := strconv.Itoa(rnd.IntN(size))
@@ -188,7 +188,7 @@ func TestSeen(t *testing.T) {
 		keys[i] = strconv.Itoa(i)
 	}
 	if n := testing.AllocsPerRun(10, func() {
-		var seen convert.Seen[string]
+		var seen convert.Set[string]
 		for _, k := range keys {
 			if seen.Before(k) {
 				t.Error("a new key was there before")

@@ -23,8 +23,8 @@ func ExampleDuration() {
 	// timeout = 1099511627776s; must be a valid google.protobuf.Duration
 }
 
-func ExampleSeen() {
-	var seen convert.Seen[string]
+func ExampleSet() {
+	var seen convert.Set[string]
 	for _, address := range []string{"10.0.0.1:80", "10.0.0.2:80", "10.0.0.1:80"} {
 		if seen.Before(address) {
 			fmt.Println(address, "is there twice")

@@ -2,12 +2,12 @@ package convert
 
 import "hash/maphash"
 
-// few is the number of keys that a [Seen] holds without allocating.
+// few is the number of keys that a [Set] holds without allocating.
 const few = 128
 
-// Seen detects repeated values. The zero value is ready. Sets of up to 128 keys are stored in the
-// Seen itself, on the stack of a decoder. Larger ones use a map.
-type Seen[K comparable] struct {
+// Set detects repeated values. The zero value is ready. Sets of up to 128 keys are stored in the
+// Set itself, on the stack of a decoder. Larger ones use a map.
+type Set[K comparable] struct {
 	n     int
 	seed  maphash.Seed
 	keys  [few]K
@@ -16,7 +16,7 @@ type Seen[K comparable] struct {
 }
 
 // Before reports whether k was passed before, and records it.
-func (s *Seen[K]) Before(k K) bool {
+func (s *Set[K]) Before(k K) bool {
 	if s.many != nil {
 		_, ok := s.many[k]
 		s.many[k] = struct{}{}
@@ -49,7 +49,7 @@ func hash[K comparable](seed maphash.Seed, k K) uint64 {
 	return maphash.Comparable(seed, k)
 }
 
-func (s *Seen[K]) spill(k K) {
+func (s *Set[K]) spill(k K) {
 	s.many = make(map[K]struct{}, 4*few)
 	for _, old := range s.keys {
 		s.many[old] = struct{}{}

@@ -123,7 +123,7 @@ func (b *Budget) elements(n, size, at int) bool {
 		return true
 	}
 	cost := int64(n) * int64(size)
-	return b.settle(b.size.take(cost, cost), Excess{Count: n, Size: size, at: at})
+	return b.charge(b.size.take(cost, cost), Excess{Count: n, Size: size, at: at})
 }
 
 // Regexp is [Budget.Elements] for a regular expression that compiles to n instructions.
@@ -131,7 +131,7 @@ func (b *Budget) Regexp(n int) bool {
 	if b == nil {
 		return true
 	}
-	return b.settle(b.regexps.take(int64(n), int64(n)), Excess{Count: n, Regexps: true, at: -1})
+	return b.charge(b.regexps.take(int64(n), int64(n)), Excess{Count: n, Regexps: true, at: -1})
 }
 
 // HasRegexp reports whether the budget has n instructions. It spends nothing, but a denial
@@ -140,10 +140,10 @@ func (b *Budget) HasRegexp(n int) bool {
 	if b == nil || int64(n) <= b.regexps.left {
 		return true
 	}
-	return b.settle(overResource, Excess{Count: n, Regexps: true, at: -1})
+	return b.charge(overResource, Excess{Count: n, Regexps: true, at: -1})
 }
 
-func (b *Budget) settle(v verdict, e Excess) bool {
+func (b *Budget) charge(v verdict, e Excess) bool {
 	if v == granted && b.over == nil {
 		return true
 	}

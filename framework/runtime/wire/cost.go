@@ -30,7 +30,7 @@ func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 	}
 	r := Read(encoded)
 	size := b.costs.plan(m.ProtoReflect().Descriptor()).cost(&r) + int64(len(encoded))
-	return b.settle(b.size.take(made*size, size/2), Excess{Count: 1, Size: int(made * size), at: at})
+	return b.charge(b.size.take(made*size, size/2), Excess{Count: 1, Size: int(made * size), at: at})
 }
 
 // made is how many times a message counts that protobuf unmarshals: once for itself, and

@@ -117,7 +117,7 @@ func (c *conn) try(ctx context.Context, method string, a *attempt) (transport.St
 	}
 	desc := &grpc.StreamDesc{StreamName: method, ServerStreams: true, ClientStreams: true}
 	client, err := l.client.NewStream(ctx, desc, method)
-	if err = c.settle(ctx, l, a, err); err != nil {
+	if err = c.finish(ctx, l, a, err); err != nil {
 		end(err)
 		return nil, err
 	}
@@ -173,8 +173,8 @@ func (c *conn) choose(a *attempt) (*link, error) {
 	return nil, noStream("the server allows no further stream on any of %d connections, the limit of grpctransport.WithMaxConnections", c.max)
 }
 
-// settle ends the wait of an attempt on a link with the result of NewStream.
-func (c *conn) settle(ctx context.Context, l *link, a *attempt, result error) (err error) {
+// finish ends the wait of an attempt on a link with the result of NewStream.
+func (c *conn) finish(ctx context.Context, l *link, a *attempt, result error) (err error) {
 	c.update(func() {
 		delete(l.waiting, a)
 		switch {

@@ -187,7 +187,7 @@ func set(f *emit.Func, keys []uniqueKey, text string) (decls []jen.Code, check f
 			return f.Src("$ {$}", typ, jen.List(values...))
 		}}
 	}
-	decls = append(decls, f.Src("var $ convert.Seen[$]", name, key.typ))
+	decls = append(decls, f.Src("var $ convert.Set[$]", name, key.typ))
 	return decls, func(x jen.Code, at emit.Place) []jen.Code {
 		value, shown := key.value(x), jen.Code(nil)
 		if key.shown {

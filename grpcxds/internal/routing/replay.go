@@ -124,9 +124,9 @@ func eofIsNil(err error) error {
 	return err
 }
 
-// settle waits for a header, and retries as needed. It returns the committed stream, or the result
+// committedStream waits for a header, and retries as needed. It returns the committed stream, or the result
 // of the call.
-func (r *replay) settle() (grpc.ClientStream, error) {
+func (r *replay) committedStream() (grpc.ClientStream, error) {
 	if s, committed, err := r.now(); committed {
 		return s, err
 	}
@@ -249,7 +249,7 @@ func (r *replay) CloseSend() error {
 
 // RecvMsg implements [grpc.ClientStream].
 func (r *replay) RecvMsg(m any) error {
-	s, err := r.settle()
+	s, err := r.committedStream()
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (r *replay) RecvMsg(m any) error {
 
 // Header implements [grpc.ClientStream].
 func (r *replay) Header() (metadata.MD, error) {
-	s, _ := r.settle()
+	s, _ := r.committedStream()
 	return s.Header()
 }
 

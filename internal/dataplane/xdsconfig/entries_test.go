@@ -30,9 +30,9 @@ func TestConfigHasItsResources(t *testing.T) {
 	})
 }
 
-// TestHoldOfABadName expects a subscription to an invalid name to give a cluster with an error,
+// TestSubscribeABadName expects a subscription to an invalid name to give a cluster with an error,
 // under the name that calls use.
-func TestHoldOfABadName(t *testing.T) {
+func TestSubscribeABadName(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.eds("a", "")
 		w.endpoints("a", 1)
@@ -106,8 +106,8 @@ func TestWeightedClusters(t *testing.T) {
 	})
 }
 
-// TestHoldBeforeStart expects a Watcher with a subscribed cluster to watch nothing before Start.
-func TestHoldBeforeStart(t *testing.T) {
+// TestSubscribeBeforeStart expects a Watcher with a subscribed cluster to watch nothing before Start.
+func TestSubscribeBeforeStart(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.watcher.Close()
 		limited, news := w.limited(w.client, 10)

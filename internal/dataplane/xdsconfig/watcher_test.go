@@ -99,7 +99,7 @@ func TestUnusableListeners(t *testing.T) {
 
 // The configuration has subscribed clusters in addition to those of routes. It does not wait for
 // them (A74).
-func TestHold(t *testing.T) {
+func TestSubscribedClusters(t *testing.T) {
 	in(t, "", func(w *world) {
 		w.listener(fmt.Sprintf("route_config { %s }", hosts("a")))
 		w.eds("a", "")
@@ -251,7 +251,7 @@ func TestNotes(t *testing.T) {
 				t.Errorf("all is well again, but the notes are %q and %q", note("a"), note("b"))
 			}
 		}
-		w.server.Cut(errors.New("broken"))
+		w.server.Disconnect(errors.New("broken"))
 		w.server.Refuse(errors.New("broken"))
 		w.elapse()
 		const lost = `[server memory, node n]`

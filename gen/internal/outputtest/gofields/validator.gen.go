@@ -33,7 +33,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	if u.Address == "" {
 		v.Add(p.Field("address"), "", "must be set (X4)")
 	}
-	var seen convert.Seen[netip.AddrPort]
+	var seen convert.Set[netip.AddrPort]
 	for i, x := range u.Addresses {
 		q := p.Item("addresses", i)
 		if seen.Before(x) {
@@ -51,7 +51,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		}
 	}
 	if x := u.Pointer; x != nil {
-		var seen2 convert.Seen[string]
+		var seen2 convert.Set[string]
 		for j, y := range x.Labels {
 			q := p.Item("part.aliases", j)
 			if seen2.Before(y) {
@@ -63,7 +63,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		ID    Key
 		Group uint32
 	}
-	var seen3 convert.Seen[key]
+	var seen3 convert.Set[key]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("parts", i)
@@ -71,7 +71,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			v.Add(q, nil, "must be unique by ID, group")
 		}
 	}
-	var seen4 convert.Seen[uint32]
+	var seen4 convert.Set[uint32]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("parts", i)
@@ -89,7 +89,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("parts", i)
-		var seen5 convert.Seen[string]
+		var seen5 convert.Set[string]
 		for j, y := range x.Labels {
 			r := q.Item("aliases", j)
 			if seen5.Before(y) {
@@ -97,7 +97,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			}
 		}
 	}
-	var seen6 convert.Seen[string]
+	var seen6 convert.Set[string]
 	for i := range u.Parts {
 		x := &u.Parts[i]
 		q := p.Item("parts", i)

@@ -11,14 +11,14 @@ import (
 // validate checks the rules about one Thing.
 func validate(m *testpb.Thing, v *resource.Violations) {
 	var p resource.Path // the message itself
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for i, x := range m.GetTags() {
 		q := p.Item("tags", i)
 		if seen.Before(x) {
 			v.Add(q, x, "must be unique (X3)")
 		}
 	}
-	var seen2 convert.Seen[string]
+	var seen2 convert.Set[string]
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		if seen2.Before(x.GetId()) {
@@ -31,7 +31,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 			group_    uint32
 			weight_   uint32
 		}
-		var seen3 convert.Seen[key]
+		var seen3 convert.Set[key]
 		for i, x := range m.GetParts() {
 			q := p.Item("parts", i)
 			if seen3.Before(key{x.GetBox().GetLabel(), x.GetGroup(), x.GetWeight().GetValue()}) {
@@ -43,14 +43,14 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 		boxLabel_  string
 		boxLabel_2 string
 	}
-	var seen4 convert.Seen[key2]
+	var seen4 convert.Set[key2]
 	for i, x := range m.GetUpdate() {
 		q := p.Item("update", i)
 		if seen4.Before(key2{x.GetBox().GetLabel(), x.GetBoxLabel()}) {
 			v.Add(q, nil, "must be unique by box.label, box_label")
 		}
 	}
-	var seen5 convert.Seen[string]
+	var seen5 convert.Set[string]
 	for i, x := range m.GetBox().GetParts() {
 		q := p.Item("box.parts", i)
 		for j, y := range x.GetAliases() {
@@ -64,7 +64,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 		group_ uint32
 		color_ testpb.Color
 	}
-	var seen6 convert.Seen[key3]
+	var seen6 convert.Set[key3]
 	for i, x := range m.GetBox().GetParts() {
 		q := p.Item("box.parts", i)
 		for j, y := range x.GetParts() {
@@ -116,7 +116,7 @@ func validate(m *testpb.Thing, v *resource.Violations) {
 
 // validateParts checks the rules about one Part.
 func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for i, x := range m.GetAliases() {
 		q := p.Item("aliases", i)
 		if seen.Before(x) {
@@ -134,7 +134,7 @@ func validateParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 
 // validateBox checks the rules about one Box.
 func validateBox(p *resource.Path, m *testpb.Box, v *resource.Violations) {
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		if seen.Before(x.GetId()) {

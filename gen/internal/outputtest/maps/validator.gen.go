@@ -35,7 +35,7 @@ func validateUpdate(u *Update, v *resource.Violations) {
 			v.Add(q.Field("size"), x.Size, "must be at most 9")
 		}
 	}
-	var seen convert.Seen[string]
+	var seen convert.Set[string]
 	for key, x := range convert.Sorted(u.Parts) {
 		q := p.Field(convert.Entry("parts", key))
 		for j := range x.Parts {
@@ -50,7 +50,7 @@ func validateUpdate(u *Update, v *resource.Violations) {
 		ID   string
 		Size uint32
 	}
-	var seen2 convert.Seen[key]
+	var seen2 convert.Set[key]
 	for key2, x := range convert.Sorted(u.Parts) {
 		q := p.Field(convert.Entry("parts", key2))
 		for j := range x.Parts {
@@ -67,7 +67,7 @@ func validateUpdate(u *Update, v *resource.Violations) {
 			ID   string
 			Size uint32
 		}
-		var seen3 convert.Seen[key3]
+		var seen3 convert.Set[key3]
 		for j := range x.Parts {
 			y := &x.Parts[j]
 			r := q.Item("parts", j)

@@ -46,7 +46,7 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 		for i := range u.Parts {
 			x := &u.Parts[i]
 			q := p.Item("parts", i)
-			var seen convert.Seen[string]
+			var seen convert.Set[string]
 			for j, y := range x.Labels {
 				r := q.Item("aliases", j)
 				if seen.Before(y) {

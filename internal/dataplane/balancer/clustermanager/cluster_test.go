@@ -47,9 +47,9 @@ func (l *ledger) LoadStore(s *bootstrap.Server) (*load.Store, error) {
 
 // report returns the load of the cluster since the last report, or nil if there is none.
 func (l *ledger) report() *endpointv3.ClusterStats {
-	cut := l.store.Cut(load.Scope{All: true}, time.Now())
-	cut.Commit()
-	for _, s := range cut.Stats {
+	delta := l.store.Delta(load.ClusterFilter{All: true}, time.Now())
+	delta.Commit()
+	for _, s := range delta.Stats {
 		return s
 	}
 	return nil

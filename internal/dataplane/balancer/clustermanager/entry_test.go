@@ -22,7 +22,7 @@ import (
 
 // The first call to a cluster connects it. If the program waits for the channel to be ready, one
 // cluster connects.
-func TestClustersSleep(t *testing.T) {
+func TestClustersAreCreatedLazily(t *testing.T) {
 	w := newWorld(t)
 	accepted := make(map[string]*atomic.Int64)
 	clusters := make(map[string]xdsconfig.Cluster)

@@ -30,7 +30,7 @@ func TestCallsThatAreNotSent(t *testing.T) {
 		a.start()
 		a.done(info)
 	}
-	stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+	stats := store.Delta(load.ClusterFilter{All: true}, time.Now()).Stats
 	if len(stats) != 1 || len(stats[0].GetUpstreamLocalityStats()) != 1 {
 		t.Fatalf("the report is %v", stats)
 	}
@@ -59,7 +59,7 @@ func TestMetricsOfCalls(t *testing.T) {
 		a.breaker.Start(1)
 		a.start()
 		a.done(balancer.DoneInfo{BytesSent: true, ServerLoad: tt.load})
-		stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+		stats := store.Delta(load.ClusterFilter{All: true}, time.Now()).Stats
 		if len(stats) != 1 || len(stats[0].GetUpstreamLocalityStats()) != 1 {
 			t.Fatalf("the report is %v", stats)
 		}
@@ -127,7 +127,7 @@ func TestDropsAreReported(t *testing.T) {
 	p, _ := newClusterPicker(new(fixed), "")
 	p.load = store.Cluster("c", "")
 	_ = p.drop("all", "dropped")
-	stats := store.Cut(load.Scope{All: true}, time.Now()).Stats
+	stats := store.Delta(load.ClusterFilter{All: true}, time.Now()).Stats
 	if len(stats) != 1 || stats[0].GetTotalDroppedRequests() != 1 || len(stats[0].GetDroppedRequests()) != 1 {
 		t.Errorf("the report is %v, want one dropped call", stats)
 	}

@@ -110,7 +110,7 @@ func TestLoadOfLocalities(t *testing.T) {
 	first.CallFinished(nil, nil)
 	l.end()
 	var regions []string
-	for _, s := range store.Cut(load.Scope{All: true}, time.Now()).Stats {
+	for _, s := range store.Delta(load.ClusterFilter{All: true}, time.Now()).Stats {
 		for _, u := range s.GetUpstreamLocalityStats() {
 			regions = append(regions, u.GetLocality().GetRegion())
 		}
