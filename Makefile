@@ -16,8 +16,11 @@ PACKAGES      ?=
 
 # The modules of this repository. test, lint, tidy, generate and check-generate run in each one
 # and stop at the first failure.
-MODULES       := . examples/thirdparty
+MODULES       := . examples/thirdparty tools/xdsctl
 in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir: $(1)" && $(1)); done
+
+# The modules that have descriptors.
+DESCRIPTORS   := . examples/thirdparty
 
 # Limits of exported top-level names: without the extra resource types; the part of these under
 # the promise of compatibility; the extra resource types. API_LIMITS=-enforce makes them count.
@@ -108,7 +111,7 @@ generate: ## Generate the code of every descriptor
 
 .PHONY: check-generate
 check-generate: ## Fail if generated code differs from its descriptor, is missing or orphaned
-	$(call in_modules,$(GO) tool xdsgen -check ./...)
+	@set -e; for dir in $(DESCRIPTORS); do (cd $$dir && echo "== $$dir: xdsgen -check" && $(GO) tool xdsgen -check ./...); done
 
 .PHONY: api
 api: ## Write the list of exported names, api/v1.txt
