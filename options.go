@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -125,6 +126,19 @@ func WithMeterProvider(p metric.MeterProvider) Option {
 		}
 		s.Calls, err = telemetry.NewCalls(p)
 		return err
+	}
+}
+
+// WithTracerProvider makes spans of the xDS clients: of each subscription until its first event, and of each
+// response from a control plane. docs/traces.md lists them. The default, and nil, makes none. Calls of gRPC
+// channels have the spans of grpc-go's OpenTelemetry plugin (gRFC A72), which has its own option.
+func WithTracerProvider(p trace.TracerProvider) Option {
+	return func(s *settings) error {
+		s.Tracer = nil
+		if p != nil {
+			s.Tracer = p.Tracer(telemetry.Name)
+		}
+		return nil
 	}
 }
 

@@ -29,6 +29,7 @@ type Client struct {
 	// decoded are the types and the types of their list collections.
 	decoded *resource.Set
 	logger  *slog.Logger
+	spans   *spans // nil: no tracer
 	node    []byte // encoded
 	budget  time.Duration
 	limits  resource.Limits
@@ -92,7 +93,7 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		return nil, err
 	}
 	c := &Client{
-		config: config, types: types, logger: o.Logger,
+		config: config, types: types, logger: o.Logger, spans: newSpans(o),
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
 		pool: o.Pool, budget: o.WatcherBudget, limits: o.Limits,
 		done: make(chan struct{}), looped: make(chan struct{}),
@@ -188,7 +189,7 @@ func (c *Client) Subscribe(t *resource.Descriptor, name string, f func(next, las
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	return c.subscribe(t, name, &subscription{to: syncWatcher(f)})
+	return c.subscribe(context.Background(), t, name, &subscription{to: syncWatcher(f)})
 }
 
 // SubscribeAsync implements [resource.Source].
@@ -199,16 +200,18 @@ func (c *Client) SubscribeAsync(t *resource.Descriptor, name string, f func(next
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
-	return c.subscribe(t, name, &subscription{to: asyncWatcher(f)})
+	return c.subscribe(context.Background(), t, name, &subscription{to: asyncWatcher(f)})
 }
 
-// subscribe starts a subscription to one of the client's types or to one of its list collections.
-func (c *Client) subscribe(t *resource.Descriptor, name string, s *subscription) (stop func(), err error) {
+// subscribe starts a subscription to one of the client's types or to one of its list collections. Only
+// the span of ctx is used.
+func (c *Client) subscribe(ctx context.Context, t *resource.Descriptor, name string, s *subscription) (stop func(), err error) {
 	n, scope, err := c.resource(t, name)
 	if err != nil {
 		return nil, err
 	}
 	s.scope = scope
+	c.spans.subscribe(ctx, c, s, t, n)
 	c.loop.post(func() {
 		s.record = scope.machine.Watch(t, n, s, c.loop.now)
 		c.loop.authority(scope)
@@ -218,11 +221,17 @@ func (c *Client) subscribe(t *resource.Descriptor, name string, s *subscription)
 
 // Observe implements [resource.Source].
 func (c *Client) Observe(t *resource.Descriptor, name string) (resource.Observation, error) {
+	return c.ObserveIn(context.Background(), t, name)
+}
+
+// ObserveIn is Observe for a caller with a span: the span of the subscription is a child of the one in
+// ctx. ctx does not end the subscription.
+func (c *Client) ObserveIn(ctx context.Context, t *resource.Descriptor, name string) (resource.Observation, error) {
 	if err := c.known(t); err != nil {
 		return nil, err
 	}
 	s := &subscription{to: make(signal, 1)}
-	if _, err := c.subscribe(t, name, s); err != nil {
+	if _, err := c.subscribe(ctx, t, name, s); err != nil {
 		return nil, err
 	}
 	return s, nil

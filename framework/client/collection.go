@@ -46,6 +46,7 @@ func (c *Client) ObserveCollection(t *resource.Descriptor, name string) (resourc
 		return nil, err
 	}
 	o := &collectionSubscription{collectionMailbox: newCollectionMailbox(c), scope: scope}
+	c.spans.subscribe(context.Background(), c, o, t, n)
 	c.loop.post(func() {
 		o.record = scope.machine.Watch(t, n, o, c.loop.now)
 		c.loop.authority(scope)
@@ -64,6 +65,9 @@ var _ authority.CollectionWatcher = (*collectionSubscription)(nil)
 
 // Notify implements [authority.Watcher].
 func (o *collectionSubscription) Notify(s resource.State) {
+	if spans := o.client.spans; spans != nil {
+		spans.deliver(o, s)
+	}
 	o.client.loop.fill(o.collectionMailbox)
 	there := s.Origin != resource.OriginNone
 	o.trouble(s.Err, there)
@@ -83,6 +87,7 @@ func (o *collectionSubscription) Stop() {
 	if o.stop() {
 		l := o.client.loop
 		l.post(func() {
+			o.client.spans.cancel(o)
 			o.scope.machine.Cancel(o.record, o, l.now)
 			l.authority(o.scope)
 		})

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/url"
@@ -195,7 +196,7 @@ func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.Col
 		return nil, fmt.Errorf("client: watching a collection of type %s: %w", t.ShortName(), err)
 	}
 	o := &listSubscription{collectionMailbox: newCollectionMailbox(c), typ: t, located: make(map[xdstp.Name]*locatedMember)}
-	cancel, err := c.subscribe(collection, n.String(), &subscription{to: syncWatcher(o.notify)})
+	cancel, err := c.subscribe(context.Background(), collection, n.String(), &subscription{to: syncWatcher(o.notify)})
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func (o *listSubscription) changed(next *list, from resource.Origin) {
 			continue
 		}
 		m := &locatedMember{list: o, name: name}
-		cancel, err := o.client.subscribe(o.typ, name.String(), &subscription{to: syncWatcher(m.notify)})
+		cancel, err := o.client.subscribe(context.Background(), o.typ, name.String(), &subscription{to: syncWatcher(m.notify)})
 		if err != nil {
 			o.put(name, resource.State{Err: err})
 			continue

@@ -90,6 +90,7 @@ func (l *loop) run() {
 	for {
 		select {
 		case <-l.client.done:
+			l.client.spans.close()
 			for _, ses := range l.sessions {
 				ses.logNACKs(time.Now().Add(nackInterval)) // before their time
 			}

@@ -38,6 +38,9 @@ type (
 
 // Notify implements authority.Watcher. The loop calls it.
 func (s *subscription) Notify(st resource.State) {
+	if spans := s.scope.client.spans; spans != nil {
+		spans.deliver(s, st)
+	}
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
@@ -216,6 +219,7 @@ func (s *subscription) Stop() {
 	}
 	l := s.scope.client.loop
 	l.post(func() {
+		l.client.spans.cancel(s)
 		s.scope.machine.Cancel(s.record, s, l.now)
 		l.authority(s.scope)
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"go.opentelemetry.io/otel/trace"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -31,6 +32,10 @@ type Options struct {
 	// another if the kind of error changes, and one at Info at the end. The client logs the
 	// attempts between at Debug.
 	Logger *slog.Logger
+	// Tracer makes spans of subscriptions and responses. Nil makes none.
+	Tracer trace.Tracer
+	// Name is the attribute "grpc.target" of spans.
+	Name string
 	// Backoff is the pause between attempts to reach a control plane, for resources and for
 	// load reports. The default is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.
 	Backoff ads.Backoff

@@ -31,7 +31,8 @@ type stream struct {
 	changed        bool // the response changed something; set before the token
 
 	reading  reading
-	answered bool // the loop has applied a response; loop only
+	arrived  time.Time // of the last response; the reader's
+	answered bool      // the loop has applied a response; loop only
 }
 
 // counts counts the traffic of a session's streams.
@@ -99,6 +100,7 @@ func (s *stream) read(ts transport.Stream) error {
 			return err
 		}
 		began := time.Now()
+		s.arrived = began
 		s.reading.arrived(began)
 		s.session.counts.responses.Add(1)
 		for _, piece := range msg {
@@ -156,6 +158,10 @@ const maxLooks = 16
 // decodes the skipped resources that are watched by now.
 func (s *stream) take(w *scratch, t *resource.Descriptor, known typeCaches) error {
 	c := s.session.client
+	span := c.spans.response(s.session, t, s.arrived)
+	if span != nil {
+		defer span.End()
+	}
 	d, ok := s.decode(w, t, known)
 	for looks := 1; ; looks++ {
 		switch {
@@ -168,6 +174,9 @@ func (s *stream) take(w *scratch, t *resource.Descriptor, known typeCaches) erro
 		s.loop.post(func() { s.received(&d) })
 		select {
 		case <-s.applied:
+			if span != nil {
+				d.describe(span)
+			}
 			if !s.delta {
 				known.remember(c, &d)
 			}

@@ -18,7 +18,7 @@ func (t TypeOf[U]) Watch(ctx context.Context, c Client, name string) iter.Seq[Ev
 			yield(Event[U]{Err: err})
 			return
 		}
-		o, err := src.Observe(t.d, name)
+		o, err := observe(ctx, src, t.d, name)
 		if err != nil {
 			yield(Event[U]{Err: err})
 			return
@@ -39,6 +39,16 @@ func (t TypeOf[U]) Watch(ctx context.Context, c Client, name string) iter.Seq[Ev
 			last = s.Update
 		}
 	}
+}
+
+// observe subscribes. A source that traces makes the span of the subscription a child of the one in ctx.
+func observe(ctx context.Context, src Source, d *Descriptor, name string) (Observation, error) {
+	if s, ok := src.(interface {
+		ObserveIn(ctx context.Context, d *Descriptor, name string) (Observation, error)
+	}); ok {
+		return s.ObserveIn(ctx, d, name)
+	}
+	return src.Observe(d, name)
 }
 
 // WatchCollection yields an event for each change of a member of a collection: "*", a glob

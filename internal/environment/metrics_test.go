@@ -31,7 +31,7 @@ type metricWorld struct {
 	primary, fallback *memoryads.Server
 }
 
-func newMetricWorld(t *testing.T) *metricWorld {
+func newMetricWorld(t *testing.T, with ...func(*Settings)) *metricWorld {
 	t.Helper()
 	s := settings(t, "n")
 	config, err := bootstrap.Parse([]byte(`{"node": {"id": "n"}, "xds_servers": [
@@ -45,6 +45,9 @@ func newMetricWorld(t *testing.T) *metricWorld {
 	s.Config, s.Transport = config, memoryads.Network{"memory:1": w.primary, "memory:2": w.fallback}
 	if s.Metrics, err = telemetry.NewReader(w.meter); err != nil {
 		t.Fatal(err)
+	}
+	for _, set := range with {
+		set(&s)
 	}
 	w.env = newEnv(t, s)
 	return w

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -38,6 +40,8 @@ type Settings struct {
 	Metrics *telemetry.Reader
 	// Calls records metrics of gRPC channels. Nil records none.
 	Calls *telemetry.Calls
+	// Tracer makes spans of the clients. Nil makes none.
+	Tracer trace.Tracer
 	// Client are further options of the xDS clients. The Env sets the pool and the logger.
 	Client client.Options
 }
@@ -114,7 +118,7 @@ func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
 	e.retain()
 	opts := e.settings.Client
-	opts.Logger, opts.Pool = e.settings.Logger, e.pool
+	opts.Logger, opts.Pool, opts.Tracer, opts.Name = e.settings.Logger, e.pool, e.settings.Tracer, name
 	c, err := client.New(e.settings.Config, types, opts)
 	if err != nil {
 		e.refs-- // the caller has another reference
