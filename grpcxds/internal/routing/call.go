@@ -116,7 +116,9 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 		return errNoMessage
 	case err != nil:
 		return err
-	case x.tries == nil:
+	}
+	ctx = c.checkOrder(ctx)
+	if x.tries == nil {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
 	return unary(x.tries, ctx, opts, func(ctx context.Context, opts []grpc.CallOption) error {
@@ -135,6 +137,7 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 		x.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
 	}
+	ctx = c.checkOrder(ctx)
 	e := &ending{call: x}
 	opts = append(slices.Clip(opts), grpc.OnFinish(e.end))
 	if x.tries == nil {

@@ -49,6 +49,9 @@ type Interceptors struct {
 	waiting atomic.Int64 // the number of calls that wait for a table
 	pending atomic.Pointer[func() error]
 	refs    refs
+
+	checked   atomic.Bool // the first call has begun; see orderCheck
+	misplaced atomic.Pointer[func()]
 }
 
 // A state is a table, the reason why there is none, or neither at the start.
@@ -123,6 +126,7 @@ func (c *Interceptors) ready(ctx context.Context, cc *grpc.ClientConn, opts []gr
 		s := c.state.Load()
 		switch {
 		case s.table != nil:
+			addDelay(ctx)
 			return s, nil
 		case s.err != nil && (s.final || failFast(opts)):
 			return nil, status.Error(codes.Unavailable, s.err.Error())
