@@ -63,7 +63,7 @@ func TestTheSameAgain(t *testing.T) {
 	send("", a1, b1)
 	a.value("1")
 	b.value("1")
-	send("", b1, a1) // in another order, and nothing is told
+	send("", b1, a1) // in another order: no watcher is notified
 	send(`1 of 3 resources rejected: Cluster "a": it is listed twice`, a1, b1, a1)
 	a.failed(resource.ErrInvalid)
 	send("", a1, b1) // clears the error
@@ -82,8 +82,8 @@ func TestTheSameAgain(t *testing.T) {
 	a.failed(resource.ErrInvalid)
 }
 
-// The name in a wrapper wins over the one in the message, and says nothing of a message
-// that comes without one.
+// The name in a Resource wrapper has precedence over the name in the message. A later message
+// without a wrapper has its own name.
 func TestTheSameWithoutItsWrapper(t *testing.T) {
 	send := make(chan *anypb.Any)
 	s, err := fakeads.Start(func(stream fakeads.Stream) error {

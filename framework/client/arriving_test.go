@@ -54,7 +54,7 @@ func (large) StreamAggregatedResources(s fakeads.Stream) error {
 	return err
 }
 
-// newSlowLink is a client that is linked so to such a server.
+// newSlowLink returns a client of a large server behind a slow link.
 func newSlowLink(t *testing.T) (c *client.Client, typ *resource.Descriptor, pace *atomic.Int64) {
 	t.Helper()
 	lis, g := bufconn.Listen(4<<10), grpc.NewServer()

@@ -23,7 +23,7 @@ const manyNames = 20_000
 
 func longName(i int) string { return fmt.Sprintf("%s-%06d", strings.Repeat("n", 100), i) }
 
-// A conversation is one stream, of either protocol, as its server sees it.
+// A conversation is the server end of one stream, in state of the world or delta.
 type conversation struct {
 	// names waits for a request, and returns the names that it asks for.
 	names func() ([]string, error)
@@ -31,7 +31,7 @@ type conversation struct {
 	send func(version string, names ...string) error
 }
 
-// startSlow runs a server with small windows, of either protocol.
+// startSlow runs a server of one protocol variant with small windows.
 func startSlow(t *testing.T, delta bool, talk func(conversation) error) (addr string) {
 	t.Helper()
 	small := []grpc.ServerOption{grpc.InitialWindowSize(smallWindow), grpc.InitialConnWindowSize(smallWindow), grpc.MaxRecvMsgSize(64 << 20)}
@@ -85,8 +85,8 @@ func deltaConversation(t *testing.T, s fakeads.DeltaStream) conversation {
 var slowType = &resource.Descriptor{Name: clusterName, Decode: decodeCluster, NewShard: newShard, PeekName: clusters.PeekName}
 
 // A server that reads nothing while it sends: peers of this client deadlock when
-// their request of 20,000 names meets flow control, because whoever reads waits for
-// whoever writes. Here, reading never depends on writing, nor does subscribing.
+// flow control blocks their request of 20,000 names, because their reader waits for their
+// writer. Here neither reading nor subscribing depends on writing.
 func TestReadingNeverDependsOnWriting(t *testing.T) {
 	for _, delta := range []bool{false, true} {
 		t.Run(fmt.Sprintf("delta=%t", delta), func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestReadingNeverDependsOnWriting(t *testing.T) {
 func talkWithoutReading(c conversation) error {
 	ballast := make([]string, 2000)
 	for i := range ballast {
-		ballast[i] = longName(manyNames + i) // nobody asked for them: they are passed over
+		ballast[i] = longName(manyNames + i) // nobody subscribed to them: the client skips them
 	}
 	for i := range 20 {
 		if err := c.send(fmt.Sprint("unread ", i), append(ballast, "first")...); err != nil {

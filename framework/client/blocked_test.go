@@ -57,7 +57,7 @@ func TestBlockedWatchersHaveALimit(t *testing.T) {
 		}
 		synctest.Wait()
 		if got := running(); told.Load() != maxBlockedWatchers+501 || got != 0 {
-			t.Errorf("%d watchers were told, and %d goroutines are left; want %d and none", told.Load(), got, maxBlockedWatchers+501)
+			t.Errorf("%d watchers were notified, and %d goroutines are left; want %d and none", told.Load(), got, maxBlockedWatchers+501)
 		}
 		block(maxBlockedWatchers + 500)
 		if warnings != 2 {

@@ -28,7 +28,7 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 		}
 	}
 	if len(b.states) != 10 {
-		t.Errorf("%d members in the box, want the 10 that there are", len(b.states))
+		t.Errorf("%d members in the mailbox, want 10", len(b.states))
 	}
 	s, changed := b.take()
 	if !changed || len(s.Members) != 10 {
@@ -43,15 +43,15 @@ func TestBoxOfMembersThatComeAndGo(t *testing.T) {
 	b.put(name(10), gone)
 	b.put(name(10), bad) // as it was
 	if s, _ := b.take(); len(s.Members) != 1 || s.Members[0].Name != name(0) || !errors.Is(s.Members[0].Err, gone.Err) {
-		t.Errorf("took %v, want that the first one is gone", s.Members)
+		t.Errorf("took %v, want no first member", s.Members)
 	}
 	if len(b.taken) != 9 || len(b.states) != 0 {
-		t.Errorf("%d told, %d new; want 9 and none", len(b.taken), len(b.states))
+		t.Errorf("%d taken, %d new; want 9 and none", len(b.taken), len(b.states))
 	}
 }
 
 // TestMailboxReleasesChangesTogether expects the owner to get the members of a collection together
-// with the news that all are known, although it looks in between.
+// with the state Synced, although it reads in between.
 func TestMailboxReleasesChangesTogether(t *testing.T) {
 	c := &Client{}
 	c.loop = newLoop(c, ads.Config{})
@@ -76,7 +76,7 @@ func TestMailboxReleasesChangesTogether(t *testing.T) {
 	if s, _ := o.take(); !s.Synced || len(s.Members) != 1 {
 		t.Errorf("took %+v, want one member, synced", s)
 	}
-	c.loop.releaseFilled() // there is nothing left
+	c.loop.releaseFilled() // no mailbox is held any more
 	o.NotifyMember(old(t, "n"), resource.State{Err: errTwice})
 	if len(c.loop.filled) != 1 {
 		t.Error("the next notices are not held")

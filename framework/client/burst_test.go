@@ -89,7 +89,7 @@ func TestBurstBeforeTheServerAccepts(t *testing.T) {
 	t.Logf("%d watches: %d requests, %d of them ACKs", 2*n, len(s.Requests()), len(s.Requests())-asks)
 }
 
-// Without the hold, the watches meet a running stream; the bytes of the requests
+// Without the hold, watches begin while the stream runs. The bytes of the requests
 // stay in proportion to the names.
 func TestBurstIntoARunningStream(t *testing.T) {
 	bytesPerNameByte := func(n int) float64 {

@@ -40,7 +40,7 @@ func TestFederationSharesConnections(t *testing.T) {
 	set(t, a, east, cluster(east, "east"))
 	set(t, b, west, cluster(west, "west"))
 	set(t, b, south, assignment(south, 1))
-	// A server's word counts for its own authorities only.
+	// A server configures its own authorities only.
 	set(t, b, east, cluster(east, "forged"))
 
 	c := newClient(t, federated(t, a.Addr(), b.Addr()))
@@ -254,7 +254,7 @@ func TestMisuseIsAnswered(t *testing.T) {
 		t.Error("SubscribeAsync took a nil function")
 	}
 	if s.Connections() != 0 {
-		t.Errorf("%d connections for watches that never were", s.Connections())
+		t.Errorf("%d connections for invalid watches, want none", s.Connections())
 	}
 }
 
@@ -266,7 +266,7 @@ func TestFederationOffMakesNamesMonolithic(t *testing.T) {
 	c := newClient(t, cfg)
 	u := follow(testContext(t), t, c, clusters, name).value("1")
 	if u.Name().IsXdstp() || u.Name().String() != name {
-		t.Errorf("name = %v, want it as it is", u.Name())
+		t.Errorf("name = %v, want it unchanged", u.Name())
 	}
 }
 

@@ -78,7 +78,7 @@ func newThingsWith(t *testing.T, features []any, opts ...option) (*client.Client
 	return c, s
 }
 
-// A collector records the events of a collection as words.
+// A collector records the events of a collection as text.
 type collector struct {
 	t *testing.T
 	o resource.CollectionObservation
@@ -94,7 +94,7 @@ func collect(t *testing.T, c resource.Source, name string) *collector {
 	return &collector{t: t, o: o}
 }
 
-// wants checks all that is new once everything is quiet.
+// wants waits until all goroutines are idle, and checks the events since the last check.
 func (c *collector) wants(want ...string) {
 	c.t.Helper()
 	pass(client.DefaultWatcherBudget) // there may be others that nobody asks
@@ -128,7 +128,7 @@ func (c *collector) wants(want ...string) {
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		c.t.Errorf("told %q, want %q", got, want)
+		c.t.Errorf("events %q, want %q", got, want)
 	}
 }
 

@@ -43,7 +43,7 @@ func (e *e2e) watching() {
 		}
 	}
 	if e.fallsBack() && e.servers[1].Streams() > 0 {
-		e.t.Error("the second server was asked although the first one is there")
+		e.t.Error("the second server got requests although the first one is reachable")
 	}
 }
 
@@ -89,7 +89,7 @@ func (e *e2e) cut() {
 		for _, f := range fs {
 			u, err := f.until(tag, func(u *update, err error) bool { return err != nil || u.tag == tag })
 			if err != nil {
-				e.t.Errorf("%v: told of %v", u, err)
+				e.t.Errorf("%v: the watcher got the error %v", u, err)
 			}
 		}
 	}
@@ -132,7 +132,7 @@ func (e *e2e) stallUp() {
 	e.values(late, "b")
 }
 
-// nothing expects that no state comes for a short while.
+// nothing expects no state for a short time.
 func (e *e2e) nothing(fs []*follower) {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.ctx, 50*time.Millisecond)
@@ -198,7 +198,7 @@ func (e *e2e) unreachable() {
 		e.set(spots, "3")
 		_, _ = fs[0].until("3", func(u *update, err error) bool {
 			if u != nil && u.tag == "too late" {
-				e.t.Error("the second server's word counts although the first one is back")
+				e.t.Error("an update of the second server is in use although the first one is reachable again")
 			}
 			return err == nil && u.tag == "3"
 		})
@@ -222,7 +222,7 @@ func (e *e2e) restart() {
 	e.values(fs, "2")
 }
 
-// The last value arrives, whatever happens before it.
+// After random faults, every watcher has the last value.
 func (e *e2e) churn() {
 	spots, fs := e.started()
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -253,7 +253,7 @@ func (e *e2e) churn() {
 }
 
 // If a name is unsubscribed and subscribed again at once, the control plane sends it again,
-// whatever it has recorded about the client.
+// although it has recorded that the client has it.
 func (e *e2e) resubscribed() {
 	spots, fs := e.started()
 	e.follow(e.spots("other")) // keeps the type subscribed to

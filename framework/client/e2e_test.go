@@ -169,5 +169,5 @@ func (e *e2e) eachProxy(f func(*netproxy.Proxy)) {
 	}
 }
 
-// fallsBack reports whether there is another server to go to.
+// fallsBack reports whether the authority has a second server.
 func (e *e2e) fallsBack() bool { return len(e.layout.authorities[""]) > 1 }

@@ -111,7 +111,7 @@ func TestReleaseFreesTheReader(t *testing.T) {
 		if n := responses(c); n != 2 {
 			t.Errorf("%d responses read although the second one is held", n)
 		}
-		cancel() // whoever does not watch is not waited for
+		cancel() // the reader does not wait for a cancelled watch
 		synctest.Wait()
 		if n := responses(c); n != 3 {
 			t.Errorf("%d responses read after the watch was cancelled, want 3", n)

@@ -56,7 +56,7 @@ func startFake(t *testing.T, names int, responses ...*discoveryv3.DiscoveryRespo
 
 const clusterURL = "type.googleapis.com/" + clusterName
 
-// A valid resource arrives, whatever else is in its response. The NACK names the errors.
+// A valid resource is used although others in its response are invalid. The NACK names the errors.
 func TestBadResourcesInAResponse(t *testing.T) {
 	garbage := []byte{0x0a, 0xff}
 	wrapped := func(name string, inner *anypb.Any) *anypb.Any {

@@ -219,7 +219,7 @@ func checkTold(t *testing.T, f *follower, want bool) {
 	switch {
 	case !want:
 	case err != nil || s.Err == nil:
-		t.Errorf("the watcher was told %v, %v; want an error", s, err)
+		t.Errorf("the watcher got %v, %v; want an error", s, err)
 	case unprintable(s.Err.Error()) != "":
 		t.Errorf("the watcher's error %s", unprintable(s.Err.Error()))
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A callback that had begun when the list dropped its member, or took it in anew, says
+// A callback that had begun when the list dropped its member, or listed it again, reports
 // nothing of the list any longer.
 func TestLateCallbackOfAMember(t *testing.T) {
 	name, err := xdstp.Parse("xdstp://e/test.Thing/far")
@@ -31,7 +31,7 @@ func TestLateCallbackOfAMember(t *testing.T) {
 	}
 	o.located[name] = old
 	if !tells(old) {
-		t.Error("a member is not told of")
+		t.Error("no event for a member")
 	}
 	delete(o.located, name)
 	if tells(old) {
@@ -39,7 +39,7 @@ func TestLateCallbackOfAMember(t *testing.T) {
 	}
 	o.located[name] = fresh
 	if tells(old) || !tells(fresh) {
-		t.Error("want to be told by the member that the list has now")
+		t.Error("want an event of the current member")
 	}
 }
 

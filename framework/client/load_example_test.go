@@ -14,7 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
-// Calls are counted where a cluster's update says, in its field LoadReports, and reported to
+// The field LoadReports of a cluster's update selects the store that counts calls. They are reported to
 // the server that the cluster came from.
 func ExampleClient_LoadStore() {
 	sink := fakelrs.New(10 * time.Millisecond)

@@ -168,7 +168,7 @@ func TestTimesOfReports(t *testing.T) {
 	})
 }
 
-// gRPC servers take 4 MiB at most, unless they are told otherwise.
+// By default, gRPC servers accept messages of at most 4 MiB.
 func TestLargeReportsAreSplit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const many = 20_000

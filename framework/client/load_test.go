@@ -33,7 +33,7 @@ func startLoadServer(t *testing.T) (*controlplane.Server, *fakelrs.Server) {
 // often lets servers ask for short intervals.
 func often() option { return withLoadIntervals(time.Millisecond, 0) }
 
-// loadOf is a store for the load that a server is told of.
+// loadOf returns the store of the load that the client reports to a server.
 func loadOf(t *testing.T, c *client.Client, server *bootstrap.Server) *load.Store {
 	t.Helper()
 	s, err := c.LoadStore(server)
@@ -159,7 +159,7 @@ func TestReportsGoOnAfterARestart(t *testing.T) {
 	b := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server(s.Addr())}})
 	c := newClient(t, b, often())
 	store := loadOf(t, c, b.Servers()[0])
-	defer store.Cluster("held", "").Release() // so that reports go on
+	defer store.Cluster("held", "").Release() // so that the client continues to report
 	call(store, "c", 3)
 	awaitCalls(t, sink, 3)
 	s.Stop()
@@ -170,7 +170,7 @@ func TestReportsGoOnAfterARestart(t *testing.T) {
 	awaitReport(t, sink, func(r fakelrs.Report) bool { return r.Stream == 2 })
 	call(store, "c", 5)
 	n := len(awaitCalls(t, sink, 8))
-	awaitReport(t, sink, func(r fakelrs.Report) bool { // after which there is nothing more
+	awaitReport(t, sink, func(r fakelrs.Report) bool { // the last report with load
 		return r.At.After(sink.Reports()[n-1].At) && r.Stream == 2 && len(r.Message.GetClusterStats()) == 0
 	})
 	if got := fakelrs.Sum(sink.Reports()); got.Succeeded != 8 && got.Succeeded != 12 || got.Issued != got.Succeeded {

@@ -22,7 +22,7 @@ type modelCollector struct {
 
 	mu      sync.Mutex
 	members map[string]resource.State
-	err     error // of the collection as a whole, told last
+	err     error // the last error of the whole collection
 	synced  bool
 	wrong   string // an event that must not happen
 }
@@ -167,7 +167,7 @@ func (w *modelWorld) checkMember(c *modelCollector, k modelKey, held content) {
 		if kind != isInvalid {
 			w.failf("collector %d has %v of %s, want %v", c.number, m.Err, k.name, isInvalid)
 		}
-	case held.code != 0: // an error of a member is not always told
+	case held.code != 0: // an error of a member does not always cause an event
 	case held.value != "":
 		if value != held.value || kind != noError && (kind != isTransport || !w.unproven(k)) {
 			w.failf("collector %d has %q and %v of %s, want %q", c.number, value, m.Err, k.name, held.value)

@@ -8,7 +8,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A modelKey is one resource. Its name says which authority it belongs to.
+// A modelKey is one resource. Its name contains its authority.
 type modelKey struct {
 	typ       *resource.Descriptor
 	authority string
@@ -18,7 +18,7 @@ type modelKey struct {
 // content is the state of a key at a control plane: a valid value, an invalid one, an error in
 // place of one, or nothing.
 type content struct {
-	value   string // empty: there is none
+	value   string // empty: it does not exist
 	bad     bool
 	ttl     time.Duration // zero: for ever
 	code    int32         // of an error; zero: none
@@ -41,8 +41,8 @@ var modelCodes = map[int32]modelKind{5: isNotFound, 7: isDenied, 14: isUnavailab
 
 // A belief is the state of a key that a client should have after the messages so far.
 type belief struct {
-	value string    // in use; empty when there is none
-	kind  modelKind // of the error of the resource itself; nil when there is none
+	value string    // in use; empty: none
+	kind  modelKind // of the error of the resource itself; nil: none
 	seen  bool      // the control plane has had something to say of it
 	asked time.Time
 
@@ -87,7 +87,7 @@ type model struct {
 // server is the first one of an authority.
 func (m *model) server(k modelKey) *modelServer { return m.servers[m.authorities[k.authority][0]] }
 
-// watch says that somebody watches a key from now on. A server that holds a response
+// watch adds a watch of a key. A server that holds a response
 // back passes over the requests that answer an earlier one; whether there are such is
 // left open.
 func (m *model) watch(k modelKey) {
@@ -104,7 +104,7 @@ func (m *model) open(k modelKey) bool { return m.lax || m.loose(k) }
 // state at rest.
 func (m *model) loose(k modelKey) bool { return len(m.authorities[k.authority]) > 1 }
 
-// unwatch says that nobody does any longer.
+// unwatch removes it.
 func (m *model) unwatch(k modelKey) {
 	delete(m.beliefs, k)
 	if s := m.server(k); s.deaf {
@@ -191,7 +191,7 @@ func (m *model) use(b *belief, c content) {
 	}
 }
 
-// refuse takes an error of the control plane. One that says that it cannot send the
+// refuse applies an error of the control plane. One that says that it cannot send the
 // resource now is no reason to drop a value.
 func (m *model) refuse(b *belief, kind modelKind) {
 	if kind == isNotFound && b.value != "" {
@@ -202,7 +202,7 @@ func (m *model) refuse(b *belief, kind modelKind) {
 	}
 }
 
-// beat says that a value is still valid. One that has expired is asked for again.
+// beat renews the time to live of a value. The client resubscribes to an expired one.
 func (m *model) beat(s *modelServer, k modelKey) {
 	for other := range s.subscribed {
 		if other != k && other.typ == k.typ && k.typ.Complete && !m.delta && s.holds[other].code == 0 && s.holds[other].value != "" {
@@ -277,7 +277,7 @@ func (m *model) subscribe(s *modelServer, now time.Time) {
 	}
 }
 
-// look takes note of whether there is a stream, and of the time that has passed.
+// look records whether a stream is open, and the time that has passed.
 func (m *model) look(s *modelServer, open bool, stream int, since, now time.Time) {
 	m.expire(s, now)
 	if s.connected && (!open || stream != s.stream) {

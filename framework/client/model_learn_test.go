@@ -86,7 +86,7 @@ func (w *modelWorld) tells(k modelKey) bool {
 		return !w.retaken[k] || !w.caches()
 	}
 	if opened, _ := w.servers[w.active(k)].Opened(); opened > 1 && w.temper == memoryads.Linear {
-		return false // to a client that says it has a version, on a new stream
+		return false // to a client that sends a version on a new stream
 	}
 	return k.typ.Complete
 }

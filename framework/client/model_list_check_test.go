@@ -88,7 +88,7 @@ func (w *modelWorld) checkLocated(c *modelCollector, k modelKey, m resource.Stat
 	}
 	missing := held.value == "" && (held.code == 0 || held.kind() == isNotFound) || w.model.mortal[k]
 	if v.value == "" && v.err == nil && missing {
-		return true // a collector is not told of a member that never existed
+		return true // a collector gets no event for a member that never existed
 	}
 	w.checkLearned(fmt.Sprintf("collector %d, located member %s,", c.number, k.name), k, v, held)
 	return true

@@ -112,7 +112,7 @@ type sequence struct {
 	tell   func(format string, args ...any)
 
 	done    int    // steps taken
-	failure string // the first difference; empty if there is none
+	failure string // the first difference; empty: none
 }
 
 // A column is a protocol and a layout of control planes. Every sequence belongs to
@@ -128,7 +128,7 @@ type modelProtocol struct {
 	feature string
 }
 
-// A layout says which of the servers an authority may use, in their order.
+// A layout lists the servers of each authority, in their order.
 type modelLayout struct {
 	name        string
 	servers     int

@@ -60,8 +60,8 @@ type modelWorld struct {
 	puts     int             // the number of resources put
 
 	// Names that were dropped since everything was at rest; and those of them that were
-	// taken again. A response that was on its way may bring such a name. If the resource
-	// is gone by then, go-control-plane never says so in the delta protocol.
+	// watched again. A response in flight may contain such a name. If the resource has been
+	// removed meanwhile, go-control-plane never sends the removal in the delta protocol.
 	dropped, retaken map[modelKey]bool
 	// Members of collections that were taken again before the server sent all responses to the
 	// earlier subscription. Such a response may contain a member that the server deletes between the
@@ -146,7 +146,7 @@ func (w *modelWorld) features() (features []any) {
 	return features
 }
 
-// modelKeys are few, so that events meet.
+// modelKeys are few, so that many events concern the same key.
 func modelKeys(layout modelLayout) (keys []modelKey) {
 	for _, authority := range []string{"", "east.example", "west.example"} {
 		if _, ok := layout.authorities[authority]; !ok {
@@ -199,7 +199,7 @@ func (w *modelWorld) trace() {
 	}
 }
 
-// told notes a step for whoever wants to read them.
+// told logs a step for the reader of a failed run.
 func (w *modelWorld) told(format string, args ...any) {
 	if w.tell != nil {
 		w.tell(format, args...)

@@ -54,7 +54,7 @@ func (c failingConn) OpenStream(ctx context.Context, method string) (transport.S
 	return nil, &transport.Error{Kind: f.kind, Text: fmt.Sprintf("dial tcp from port %d: refused", f.attempts)}
 }
 
-// A heard watcher keeps its notifications as text.
+// A heard watcher records its notifications as text.
 type heard struct {
 	mu    sync.Mutex
 	words []string
@@ -91,7 +91,7 @@ func (h *heard) wants(t *testing.T, words ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !slices.Equal(h.words, words) {
-		t.Errorf("the watcher was told %q, want %q", h.words, words)
+		t.Errorf("the watcher got %q, want %q", h.words, words)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestPoolReportsConnectionsThatDoNotClose(t *testing.T) {
 	}
 }
 
-// TestBoxIsBehind expects the time since the first of several news, and none without news.
+// TestBoxIsBehind expects the time since the oldest unread event, and none if all are read.
 func TestBoxIsBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newCollectionMailbox(new(Client))
@@ -232,8 +232,8 @@ func TestTimesOfRejections(t *testing.T) {
 	}
 }
 
-// TestPace expects 64 responses without news at full speed, and a pause of four times the work after
-// each further one, until there is news.
+// TestPace expects 64 unchanged responses at full speed, and a pause of four times the work after
+// each further one, until a response contains a change.
 func TestPace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var p pace

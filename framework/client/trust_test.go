@@ -106,7 +106,7 @@ func (w *trustWorld) inject(url string, delta bool, a attack) {
 	pass(time.Second)
 }
 
-// told is the next news of a watch, if there is any.
+// told returns the next event of a watch, or "" if there is none.
 func (w *trustWorld) told(name string) string {
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Nanosecond)
 	defer cancel()
@@ -128,7 +128,7 @@ type attack struct {
 	plain     []string // resources without a wrapper, in state of the world
 	removed   []string
 	errors    []*discoveryv3.ResourceError
-	evil      string // the news of the evil server's own resource
+	evil      string // the event of the evil server's own resource
 }
 
 func wrap(name, inner, tag string, aliases ...string) *discoveryv3.Resource {
@@ -184,7 +184,7 @@ func TestServersSpeakForTheirAuthorities(t *testing.T) {
 				inTrustWorld(t, protocol, func(w *trustWorld) {
 					w.inject(things.URL(), protocol != "", a)
 					if got := w.told(evil); got != a.evil {
-						w.t.Errorf("its own resource: told %q; want %q", got, a.evil)
+						w.t.Errorf("its own resource: got %q; want %q", got, a.evil)
 					}
 					w.unharmed()
 				})
@@ -193,12 +193,12 @@ func TestServersSpeakForTheirAuthorities(t *testing.T) {
 	}
 }
 
-// unharmed checks that nobody else was told anything, and that the cache is as it was.
+// unharmed checks that no other watcher got an event, and that the cache is unchanged.
 func (w *trustWorld) unharmed() {
 	w.t.Helper()
 	for _, name := range []string{victim, oldVictim, backed} {
 		if got := w.told(name); got != "" {
-			w.t.Errorf("the watcher of %s was told %q", name, got)
+			w.t.Errorf("the watcher of %s got %q", name, got)
 		}
 	}
 	for _, name := range []string{"*", "xdstp://e/test.Thing/dir/*"} {
@@ -229,7 +229,7 @@ func TestInlineEntriesHaveTheAuthorityOfTheirCollection(t *testing.T) {
 					s, err := w.all[evilList].o.Next(ctx)
 					want := `entries[1]; name = "` + name + `"; must have the authority "evil" of the collection`
 					if err != nil || s.Ambient == nil || !strings.Contains(s.Ambient.Error(), want) || len(s.Members) > 0 {
-						w.t.Errorf("the collection is told %v, %v, %v; want an error with %q", s.Members, s.Ambient, err, want)
+						w.t.Errorf("the collection has %v, %v, %v; want an error with %q", s.Members, s.Ambient, err, want)
 					}
 					w.unharmed()
 				})
@@ -263,8 +263,8 @@ func TestInlineEntriesHaveTheAuthorityOfTheirCollection(t *testing.T) {
 	})
 }
 
-// A locator may name a resource of another authority: it is asked for at that authority's
-// server, and nowhere else.
+// A locator may name a resource of another authority: the client subscribes to it at that
+// authority's server only.
 func TestLocatorsAreFollowedToTheirOwnAuthority(t *testing.T) {
 	for _, protocol := range protocols {
 		t.Run(protocol, func(t *testing.T) {

@@ -134,7 +134,7 @@ func TestWatchDuringDecoding(t *testing.T) {
 		f.value("2")
 		synctest.Wait()
 		if _, ok := lookup(c, typ.Descriptor, "late"); !ok {
-			t.Fatal("the resource of the response was passed over although it is watched")
+			t.Fatal("the client skipped the resource of the response although it is watched")
 		}
 		late.value("1")
 		if n := typ.count("stranger"); n != 0 {
@@ -146,7 +146,7 @@ func TestWatchDuringDecoding(t *testing.T) {
 	})
 }
 
-// New watches of the type during each look cannot keep a response from being applied.
+// New watches of the type during each check do not prevent that a response is applied.
 func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 	const names = 200
 	synctest.Test(t, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestWatchesDoNotHoldUpAResponse(t *testing.T) {
 	})
 }
 
-// A collection has no more members than it may, and the control plane is told why.
+// A collection has no more members than its limit. The NACK names the limit.
 func TestMaxMembers(t *testing.T) {
 	for _, protocol := range []string{"", feature.TransportDelta} {
 		t.Run(protocol, func(t *testing.T) {

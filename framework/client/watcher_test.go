@@ -33,7 +33,7 @@ func (r recorder) Ambient(err error) {
 	}
 }
 
-// A watcher takes the parts of a state apart.
+// A watcher has one method for each part of a state.
 type watcher interface {
 	Changed(u resource.Update)
 	Failed(err error)
@@ -260,7 +260,7 @@ func TestWatchEndsWithItsContextWhateverIsNew(t *testing.T) {
 	for ev := range clusters.Handle().Watch(ctx, c, "a") {
 		steps++
 		if ev.Err != nil || steps > 1 {
-			t.Fatal("the watch goes on after its context has ended")
+			t.Fatal("the watch continues after its context has ended")
 		}
 		set(t, s, "a", cluster("a", "2"))
 		follow(testContext(t), t, c, clusters, "a").value("2")
