@@ -172,6 +172,9 @@ type Tally struct {
 // Add counts a child.
 func (t *Tally) Add(s connectivity.State) { t.counts[s]++ }
 
+// Remove undoes Add.
+func (t *Tally) Remove(s connectivity.State) { t.counts[s]-- }
+
 // State returns the state of the policy. Without children it is TRANSIENT_FAILURE.
 func (t *Tally) State() connectivity.State {
 	for _, s := range []connectivity.State{connectivity.Ready, connectivity.Connecting, connectivity.Idle} {

@@ -49,9 +49,10 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 	}
 }
 
-// Names of the LB policies that package grpc does not have.
+// Names of the LB policies that this module runs itself.
 const (
 	RingHash    = "ring_hash_experimental"
+	RoundRobin  = "round_robin"
 	WRRLocality = "xds_wrr_locality_experimental"
 )
 
@@ -106,7 +107,7 @@ func leastRequest(m *leastrequestv3.LeastRequest) (resource.LBConfig, error) {
 
 func roundRobin(c resource.TypedConfig, _ resource.LBChildren) (resource.LBConfig, error) {
 	_, err := c.Encoded((*roundrobinv3.RoundRobin)(nil))
-	return resource.LBConfig{Name: "round_robin", Config: "{}"}, err
+	return resource.LBConfig{Name: RoundRobin, Config: "{}"}, err
 }
 
 // child converts the child policies in a field.

@@ -42,6 +42,9 @@ type member struct {
 	shown     ringEndpoint
 }
 
+// key implements [keyed].
+func (m *member) key() string { return m.addresses }
+
 func newRingHash(env *lbtree.Env, report lbtree.Report) *ringHash {
 	p := &ringHash{env: env, report: report}
 	p.batch.Report = p.publish
@@ -65,7 +68,7 @@ func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
 	for i := range endpoints {
 		keys[i] = endpoints[i].Key()
 	}
-	members, gone := p.match(keys)
+	members, gone := match(p.members, keys)
 	shown := make([]*ringEndpoint, len(endpoints))
 	p.config, p.counts, p.idleFrom = c, stateCounts{}, 0
 	for i := range endpoints {
@@ -91,38 +94,6 @@ func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
 	if !same {
 		p.place()
 	}
-}
-
-// match returns the existing member for each key, or nil, and the members without a key. Most
-// updates change few endpoints, so it needs a map only for those between the first and the last
-// change.
-func (p *ringHash) match(keys []string) (members, gone []*member) {
-	members = make([]*member, len(keys))
-	start, end, last := 0, len(keys), len(p.members)
-	for start < min(end, last) && p.members[start].addresses == keys[start] {
-		members[start] = p.members[start]
-		start++
-	}
-	for end > start && last > start && p.members[last-1].addresses == keys[end-1] {
-		end, last = end-1, last-1
-		members[end] = p.members[last]
-	}
-	left := make(map[string]*member, last-start)
-	for _, m := range p.members[start:last] {
-		if left[m.addresses] != nil {
-			gone = append(gone, m) // an endpoint was there twice
-			continue
-		}
-		left[m.addresses] = m
-	}
-	for i, key := range keys[start:end] {
-		members[start+i] = left[key]
-		delete(left, key)
-	}
-	for _, m := range left {
-		gone = append(gone, m)
-	}
-	return members, gone
 }
 
 // place makes the ring of the members.

@@ -14,7 +14,6 @@ import (
 	_ "google.golang.org/grpc/balancer/leastrequest"
 	_ "google.golang.org/grpc/balancer/pickfirst"
 	_ "google.golang.org/grpc/balancer/randomsubsetting"
-	_ "google.golang.org/grpc/balancer/roundrobin"
 	_ "google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/connectivity"
 
@@ -120,19 +119,26 @@ func (s *Switch) Close() {
 	s.current, s.pending = nil, nil
 }
 
-// known reports whether there is a policy with a name. Two are of this module, the others come from
-// grpc's registry.
-func known(name string) bool {
-	return name == lbpolicy.RingHash || name == lbpolicy.WRRLocality || balancer.Get(name) != nil
+// own has the policies of this module. The others come from grpc's registry.
+func own(name string) func(env *lbtree.Env, report lbtree.Report) lbtree.Policy {
+	switch name {
+	case lbpolicy.RingHash:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRingHash(env, report) }
+	case lbpolicy.RoundRobin:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRoundRobin(env, report) }
+	case lbpolicy.WRRLocality:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newLocalities(env, report) }
+	}
+	return nil
 }
+
+// known reports whether there is a policy with a name.
+func known(name string) bool { return own(name) != nil || balancer.Get(name) != nil }
 
 // build starts the policy with a name.
 func build(name string, env *lbtree.Env, report lbtree.Report) lbtree.Policy {
-	switch name {
-	case lbpolicy.RingHash:
-		return newRingHash(env, report)
-	case lbpolicy.WRRLocality:
-		return newLocalities(env, report)
+	if start := own(name); start != nil {
+		return start(env, report)
 	}
 	b := balancer.Get(name)
 	if b == nil {
