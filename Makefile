@@ -11,6 +11,7 @@ SEQUENCES     ?= 200000
 SEED          ?= 1
 SOAKTIME      ?= 5m
 CORPUS        ?=
+N             ?= 200
 MUTATIONS     ?= 10000
 PACKAGES      ?=
 
@@ -75,6 +76,10 @@ model: ## Run SEQUENCES (200000) random sequences against the model with each ki
 .PHONY: soak
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow
 	$(GO) run ./internal/soak -time $(SOAKTIME)
+
+.PHONY: crash-lkg
+crash-lkg: ## Kill N (200) processes that write a last known good store; no generation may be damaged or lost
+	$(GO) test -count=1 -v -run '^TestCrash$$' ./framework/lkg -lkg.crashes $(N)
 
 .PHONY: hostile
 hostile: ## Attack the client with bad content; print memory, CPU and delays; fails where a bound is missed
