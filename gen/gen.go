@@ -13,6 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/model"
 	"github.com/xdsforge/xdsforge/gen/internal/protoindex"
 	"github.com/xdsforge/xdsforge/gen/internal/rule"
+	"github.com/xdsforge/xdsforge/internal/descriptorsum"
 )
 
 // Input is the input of [Generate] and [Explain].
@@ -171,7 +172,9 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.
 func (u *unit) resolve(index *protoindex.Index) *model.Package {
-	return model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRules}, index, u.bag)
+	pkg := model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRules}, index, u.bag)
+	pkg.Sum = descriptorsum.Of(emit.Contract, u.in.Data)
+	return pkg
 }
 
 // emit returns the files of one descriptor.

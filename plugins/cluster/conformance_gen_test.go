@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(clusterv3.Cluster)
 		},
-		NameField: "name",
+		NameField:  "name",
+		Descriptor: "resource.yaml",
+		Sum:        "386c0eb7b7328dfb",
 	})
 }

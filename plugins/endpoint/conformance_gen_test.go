@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(endpointv3.ClusterLoadAssignment)
 		},
-		NameField: "cluster_name",
+		NameField:  "cluster_name",
+		Descriptor: "resource.yaml",
+		Sum:        "c79ebd23822a49f8",
 	})
 }

@@ -16,5 +16,7 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(endpointv3.LbEndpoint)
 		},
+		Descriptor: "resource.yaml",
+		Sum:        "d253012dc672fa89",
 	})
 }

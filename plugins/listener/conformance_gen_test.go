@@ -16,7 +16,9 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(listenerv3.Listener)
 		},
-		NameField: "name",
-		Inlined:   []string{"envoy.config.route.v3.RouteConfiguration"},
+		NameField:  "name",
+		Inlined:    []string{"envoy.config.route.v3.RouteConfiguration"},
+		Descriptor: "resource.yaml",
+		Sum:        "748842785da9484b",
 	})
 }

@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(runtimev3.Runtime)
 		},
-		NameField: "name",
+		NameField:  "name",
+		Descriptor: "resource.yaml",
+		Sum:        "9e377cb0863b2ed8",
 	})
 }

@@ -16,7 +16,9 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(routev3.ScopedRouteConfiguration)
 		},
-		NameField: "name",
-		Inlined:   []string{"envoy.config.route.v3.RouteConfiguration"},
+		NameField:  "name",
+		Inlined:    []string{"envoy.config.route.v3.RouteConfiguration"},
+		Descriptor: "resource.yaml",
+		Sum:        "d0578ea880df4734",
 	})
 }

@@ -16,5 +16,7 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(routev3.VirtualHost)
 		},
+		Descriptor: "resource.yaml",
+		Sum:        "6cf3adeb9253ece8",
 	})
 }

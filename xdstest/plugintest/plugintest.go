@@ -23,6 +23,11 @@ type Plugin struct {
 	NameField string
 	// Inlined has the full names of the messages that are inlined as resources.
 	Inlined []string
+	// Descriptor is the file beside the test that the type was generated from. Empty means that the type is
+	// hand-written.
+	Descriptor string
+	// Sum identifies the content of Descriptor at the time of generation.
+	Sum string
 }
 
 // version is the version of all resources of the kit.
@@ -33,6 +38,13 @@ func Run(t *testing.T, p Plugin) {
 	t.Helper()
 	k := newKit(t, p)
 	t.Run("Type", k.testType)
+	if p.Descriptor != "" {
+		t.Run("Generated", func(t *testing.T) {
+			if err := p.stale(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 	t.Run("Garbage", k.testGarbage)
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil {

@@ -2,11 +2,14 @@ package plugintest
 
 import (
 	"errors"
+	"io/fs"
 	"math"
 	"net/netip"
+	"os"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +57,28 @@ func TestChanges(t *testing.T) {
 	}
 	if v.Slice[0].N != 1 {
 		t.Error("the value itself was changed")
+	}
+}
+
+// Generated code is stale after its descriptor has changed, except for the line ends.
+func TestStale(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write := func(text string) {
+		if err := os.WriteFile("resource.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := Plugin{Descriptor: "resource.yaml", Sum: "0dfb36c296d1377c"}
+	if err := p.stale(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a descriptor: %v; want an error that says so", err)
+	}
+	write("version: v1\r\n")
+	if err := p.stale(); err != nil {
+		t.Errorf("unchanged: %v", err)
+	}
+	write("version: v2\n")
+	if err := p.stale(); err == nil || !strings.HasSuffix(err.Error(), "run go generate") {
+		t.Errorf("changed: %v; want an error that names the command", err)
 	}
 }
 

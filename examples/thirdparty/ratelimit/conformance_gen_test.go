@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(ratelimitpb.Policy)
 		},
-		NameField: "name",
+		NameField:  "name",
+		Descriptor: "resource.yaml",
+		Sum:        "d22e2e6a7b5bbee2",
 	})
 }

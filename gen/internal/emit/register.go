@@ -1,6 +1,8 @@
 package emit
 
 import (
+	"fmt"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -32,7 +34,7 @@ func (e *emitter) register() []jen.Code {
 	fields = append(fields, jen.Op("Decode: decode"), jen.Op("NewShard: newShard"))
 	return []jen.Code{
 		e.documented("This code and package resource must have the same contract version. If the compiler does not find this name, run go generate.",
-			"const _ = resource.Contract2RerunGoGenerateIfMissing"),
+			fmt.Sprintf("const _ = resource.Contract%dRerunGoGenerateIfMissing", Contract)),
 		e.Src("var typ = resource.Define(resource.Spec[*Update]$)", lines(fields...)),
 		e.documented("Type returns the handle of the resource type.", "func Type() resource.TypeOf[*Update] {\nreturn typ\n}"),
 		e.documented("Register adds the type to a registry. Freeze reports errors.", "func Register(r resource.Registrar) {\nr.Register(typ)\n}"),
@@ -41,11 +43,12 @@ func (e *emitter) register() []jen.Code {
 
 // conformance writes the test that every type passes.
 func (e *emitter) conformance() []jen.Code {
-	return []jen.Code{e.Src("func TestConformance(t *testing.T) {\nplugintest.Run(t, $)\n}", e.plugin(e.pkg))}
+	return []jen.Code{e.Src("func TestConformance(t *testing.T) {\nplugintest.Run(t, $)\n}",
+		e.plugin(e.pkg, e.Src("Descriptor: $", jen.Lit(e.pkg.Source)), e.Src("Sum: $", jen.Lit(e.pkg.Sum))))}
 }
 
-// plugin is the type as its tests see it.
-func (e *emitter) plugin(p *model.Package) *jen.Statement {
+// plugin is the type as its tests see it, with more fields.
+func (e *emitter) plugin(p *model.Package, more ...jen.Code) *jen.Statement {
 	fields := []jen.Code{
 		jen.Op("Type: Type()"),
 		e.Src("Message: func() proto.Message {\nreturn new($)\n}", e.ident(p.Message.GoIdent)),
@@ -60,5 +63,5 @@ func (e *emitter) plugin(p *model.Package) *jen.Statement {
 		}
 		fields = append(fields, e.Src("Inlined: []string{$}", list(names...)))
 	}
-	return e.Src("plugintest.Plugin$", lines(fields...))
+	return e.Src("plugintest.Plugin$", lines(append(fields, more...)...))
 }

@@ -13,6 +13,7 @@ import (
 type Package struct {
 	Name      string // of the Go package
 	Source    string // the descriptor's file name
+	Sum       string // identifies the descriptor's content
 	Message   *protogen.Message
 	NameField *protogen.Field // nil: the wrapper names the resource
 	Complete  bool            // a state-of-the-world response names every resource

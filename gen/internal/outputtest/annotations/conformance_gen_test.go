@@ -16,5 +16,7 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(ratelimitv3.RateLimitServiceConfig)
 		},
+		Descriptor: "resource.yaml",
+		Sum:        "160e94734ee59ede",
 	})
 }

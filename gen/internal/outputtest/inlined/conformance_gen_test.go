@@ -16,7 +16,9 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(testpb.Thing)
 		},
-		NameField: "name",
-		Inlined:   []string{"xdsforge.test.v1.Part"},
+		NameField:  "name",
+		Inlined:    []string{"xdsforge.test.v1.Part"},
+		Descriptor: "resource.yaml",
+		Sum:        "02810cb065573ca1",
 	})
 }

@@ -16,5 +16,7 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(rbacv3.Permission)
 		},
+		Descriptor: "resource.yaml",
+		Sum:        "f3b6fa38f64ead05",
 	})
 }

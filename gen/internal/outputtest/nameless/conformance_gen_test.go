@@ -16,5 +16,7 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(testpb.Nameless)
 		},
+		Descriptor: "resource.yaml",
+		Sum:        "8e6dbf95e56f4c47",
 	})
 }

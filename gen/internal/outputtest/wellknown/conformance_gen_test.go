@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(testpb.Thing)
 		},
-		NameField: "name",
+		NameField:  "name",
+		Descriptor: "resource.yaml",
+		Sum:        "ec6da99a8d7d7932",
 	})
 }
