@@ -3,7 +3,6 @@
 package ratelimit
 
 import (
-	"cmp"
 	"regexp"
 	"time"
 
@@ -78,7 +77,10 @@ func decodeLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violations)
 	var s Limit
 	validateLimit(p, m, v)
 	s.PerSecond = convert.Or(m.GetPerSecond(), 100)
-	s.Burst = cmp.Or(m.GetBurst(), 10)
+	s.Burst = 10
+	if m.Burst != nil {
+		s.Burst = m.GetBurst()
+	}
 	return s
 }
 

@@ -33,7 +33,7 @@ func validateLimit(p *resource.Path, m *ratelimitpb.Limit, v *resource.Violation
 	if x := m.GetPerSecond(); x != nil && x.GetValue() < 1 {
 		v.Add(p.Field("per_second"), x.GetValue(), "must be at least 1")
 	}
-	if x := m.GetBurst(); x > 10000 {
+	if x := m.GetBurst(); m.Burst != nil && x > 10000 {
 		v.Add(p.Field("burst"), x, "must be at most 10000")
 	}
 }

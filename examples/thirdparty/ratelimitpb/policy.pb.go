@@ -216,7 +216,7 @@ type Limit struct {
 	// Calls in a second.
 	PerSecond *wrapperspb.UInt32Value `protobuf:"bytes,1,opt,name=per_second,json=perSecond,proto3" json:"per_second,omitempty"`
 	// Calls at once.
-	Burst         uint32 `protobuf:"varint,2,opt,name=burst,proto3" json:"burst,omitempty"`
+	Burst         *uint32 `protobuf:"varint,2,opt,name=burst,proto3,oneof" json:"burst,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -259,8 +259,8 @@ func (x *Limit) GetPerSecond() *wrapperspb.UInt32Value {
 }
 
 func (x *Limit) GetBurst() uint32 {
-	if x != nil {
-		return x.Burst
+	if x != nil && x.Burst != nil {
+		return *x.Burst
 	}
 	return 0
 }
@@ -430,11 +430,12 @@ const file_policy_proto_rawDesc = "" +
 	"\fMethodsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x05value\x18\x02 \x01(\v2\x18.acme.ratelimit.v1.LimitR\x05value:\x028\x01B\b\n" +
-	"\x06excess\"Z\n" +
+	"\x06excess\"i\n" +
 	"\x05Limit\x12;\n" +
 	"\n" +
-	"per_second\x18\x01 \x01(\v2\x1c.google.protobuf.UInt32ValueR\tperSecond\x12\x14\n" +
-	"\x05burst\x18\x02 \x01(\rR\x05burst\"\x81\x01\n" +
+	"per_second\x18\x01 \x01(\v2\x1c.google.protobuf.UInt32ValueR\tperSecond\x12\x19\n" +
+	"\x05burst\x18\x02 \x01(\rH\x00R\x05burst\x88\x01\x01B\b\n" +
+	"\x06_burst\"\x81\x01\n" +
 	"\x06Caller\x12\x1a\n" +
 	"\bidentity\x18\x01 \x01(\tR\bidentity\x12.\n" +
 	"\x05limit\x18\x02 \x01(\v2\x18.acme.ratelimit.v1.LimitR\x05limit\x12+\n" +
@@ -503,6 +504,7 @@ func file_policy_proto_init() {
 		(*Policy_Queue)(nil),
 		(*Policy_OverflowCluster)(nil),
 	}
+	file_policy_proto_msgTypes[1].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
