@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			}
 			return copyModule(root, e.WorkDir)
 		},
-		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
+		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits, "protoc": protoc},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
 	})
