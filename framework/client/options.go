@@ -86,12 +86,6 @@ func (o Options) lrs() lrs.Config {
 	return lrs.Config{Backoff: o.Backoff, MinInterval: o.MinLoadInterval, MaxInterval: o.MaxLoadInterval}
 }
 
-// userAgent and userAgentVersion identify the client in the node.
-const (
-	userAgent        = "xdsforge"
-	userAgentVersion = "0.1.0"
-)
-
 // clientFeatures returns features that control planes may rely on: the client ignores
 // overprovisioning factors (gRFC A27), and it accepts resources in a wrapper that names them.
 func clientFeatures() []string {
@@ -103,7 +97,7 @@ func clientFeatures() []string {
 func encodeNode(config *bootstrap.Config, features ...string) ([]byte, error) {
 	node := config.Node()
 	node.UserAgentName = userAgent
-	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: userAgentVersion}
+	node.UserAgentVersionType = &corev3.Node_UserAgentVersion{UserAgentVersion: userAgentVersion()}
 	node.ClientFeatures = append(node.ClientFeatures, clientFeatures()...)
 	node.ClientFeatures = append(node.ClientFeatures, features...)
 	b, err := proto.Marshal(node)
