@@ -153,6 +153,11 @@ conformance: ## Run verdicts of other clients, and mutations of their resources:
 conformance-table: ## Check that every test that docs/conformance.md names exists (make test does, too)
 	$(GO) run ./internal/conformancetable
 
+.PHONY: release-check
+release-check: ## Check what a tag needs, all tests included: make release-check VERSION=v0.1.0
+	$(GO) run ./internal/release $(VERSION)
+	$(MAKE) all hostile
+
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities (advisory; needs the database)
 	-$(GO) run golang.org/x/vuln/cmd/govulncheck@latest ./...
