@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "cluster_name",
 		Descriptor: "resource.yaml",
-		Sum:        "c79ebd23822a49f8",
+		Sum:        "304260c762d0a8ad",
 	})
 }

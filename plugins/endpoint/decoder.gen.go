@@ -22,6 +22,8 @@ var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metad
 
 var _ func(*resource.DecodeContext, resource.Path, *endpointv3.ClusterLoadAssignment, *resource.Violations) = validateProfile // hook that validates ClusterLoadAssignment
 
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkAddresses // hook that checks the update
+
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = checkPriorities // hook that checks the update
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishCollections // hook that finishes the update
@@ -47,6 +49,7 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	validate(dc, m, v)
 	u.decode(dc, m, v)
 	validateUpdate(dc, u, v)
+	checkAddresses(dc, u, v)
 	checkPriorities(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
@@ -127,24 +130,31 @@ func decodeLocalityID(m *wireLocality) LocalityID {
 // decodeEndpoint reads one Endpoint into its place in a list.
 func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) {
 	validateEndpoint(p, m, v)
-	s.addresses = wire.Strings[wireLbEndpoint](dc.Arena(), 1+len(m.GetEndpoint().GetAdditionalAddresses()))
-	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.addresses = append(s.addresses, convert.ViewHostPort(dc, p.Field("endpoint.address"), x.socket(), v))
+	s.address = convert.ViewHostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress().socket(), v)
+	s.Health = decodeHealth(m.GetHealthStatus())
+	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
+	if x := decodeDetails(dc, p, m, v); x.isSet() {
+		s.Details = new(x)
 	}
+}
+
+// decodeDetails reads one Details.
+func decodeDetails(dc *resource.DecodeContext, p *resource.Path, m *wireLbEndpoint, v *resource.Violations) Details {
+	var s Details
+	s.AdditionalAddresses = wire.Strings[wireLbEndpoint](dc.Arena(), len(m.GetEndpoint().GetAdditionalAddresses()))
 	for i, x := range wire.Each(m.GetEndpoint().GetAdditionalAddresses()) {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.addresses = append(s.addresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
+			s.AdditionalAddresses = append(s.AdditionalAddresses, convert.ViewHostPort(dc, q.Field("address"), y.socket(), v))
 		}
 	}
-	s.Health = decodeHealth(m.GetHealthStatus())
-	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
 	s.Hostname = m.GetEndpoint().GetHostname()
 	if x, err := metadata(dc, m.GetMetadata()); err != nil {
 		v.AddError(p.Field("metadata"), err)
 	} else {
 		s.Metadata = x
 	}
+	return s
 }
 
 // decodeHealth reads one Health; any other number is HealthUnhealthy.

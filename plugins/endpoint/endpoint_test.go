@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"github.com/google/go-cmp/cmp"
@@ -126,7 +127,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	a, b := &u.Localities[0], &u.Localities[1]
 	first, second := &a.Endpoints[0], &a.Endpoints[1]
-	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, slices.Collect(first.Addresses())); diff != "" || first.Hostname != "h" || first.HashKey() != "k" || first.Weight != 1 {
+	if diff := cmp.Diff([]string{"[::1]:2", "10.0.0.1:2"}, slices.Collect(first.Addresses())); diff != "" || first.Hostname() != "h" || first.HashKey() != "k" || first.Weight != 1 {
 		t.Errorf("first endpoint = %+v", first)
 	}
 	if first.Health != endpoint.HealthUnhealthy || second.Health != endpoint.HealthDraining || second.HashKey() != "" {
@@ -147,5 +148,28 @@ func TestEnvoyAddresses(t *testing.T) {
 	e := u.Localities[0].Endpoints
 	if len(e) != 2 || e[0].Address() != "" || !slices.Equal(slices.Collect(e[1].Addresses()), []string{"10.0.0.2:80"}) {
 		t.Errorf("endpoints %+v", e)
+	}
+}
+
+// Only endpoints with further properties have details. An endpoint whose other addresses are all
+// omitted has none.
+func TestDetails(t *testing.T) {
+	m := new(endpointv3.ClusterLoadAssignment)
+	u := plugincase.Read[*endpoint.Update](t, endpoint.Type(), m, `cluster_name: "c" endpoints {
+		lb_endpoints { endpoint { address { socket_address { address: "10.0.0.1" port_value: 80 } } } }
+		lb_endpoints { endpoint { address { socket_address { address: "10.0.0.2" port_value: 80 } } additional_addresses { address { pipe { path: "/s" } } } } }
+		lb_endpoints { endpoint { hostname: "h" address { socket_address { address: "10.0.0.3" port_value: 80 } } } } }`, plugincase.Profile(resource.Envoy))
+	for i, want := range []*endpoint.Details{nil, nil, {Hostname: "h"}} {
+		e := &u.Localities[0].Endpoints[i]
+		if diff := cmp.Diff(want, e.Details); diff != "" {
+			t.Errorf("endpoint %d has these details (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// An endpoint takes 32 bytes. A client may have many.
+func TestSize(t *testing.T) {
+	if size := unsafe.Sizeof(endpoint.Endpoint{}); size > 32 && unsafe.Sizeof(uintptr(0)) == 8 {
+		t.Errorf("an endpoint takes %d bytes; want at most 32", size)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // validateProfile checks the message's own rules in profile Envoy.
@@ -79,6 +80,36 @@ func finishCollections(_ *resource.DecodeContext, u *Update, _ *resource.Violati
 	}
 }
 
+// checkAddresses checks, in profile gRPC, that no address is in the resource twice (A27). Invalid
+// addresses are empty.
+func checkAddresses(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+	if dc.Types.Profile() != resource.GRPC {
+		return
+	}
+	var root *resource.Path
+	var seen convert.Set[string]
+	for i := range u.Localities {
+		p := root.Item("endpoints", i)
+		for j := range u.Localities[i].Endpoints {
+			e := &u.Localities[i].Endpoints[j]
+			q := p.Item("lb_endpoints", j)
+			if e.address != "" && seen.Before(e.address) {
+				v.Add(q.Item("Addresses", 0), e.address, notUnique)
+			}
+			if e.Details == nil {
+				continue
+			}
+			for k, address := range e.Details.AdditionalAddresses {
+				if address != "" && seen.Before(address) {
+					v.Add(q.Item("Addresses", k+1), address, notUnique)
+				}
+			}
+		}
+	}
+}
+
+const notUnique = "must be unique in the resource (A27)"
+
 // finishAddresses removes the empty strings that represent other kinds of addresses in
 // profile Envoy.
 func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violations) {
@@ -87,9 +118,23 @@ func finishAddresses(dc *resource.DecodeContext, u *Update, _ *resource.Violatio
 	}
 	for i := range u.Localities {
 		for j := range u.Localities[i].Endpoints {
-			e := &u.Localities[i].Endpoints[j]
-			e.addresses = slices.DeleteFunc(e.addresses, func(a string) bool { return a == "" })
+			u.Localities[i].Endpoints[j].compact()
 		}
+	}
+}
+
+// compact removes empty addresses.
+func (e *Endpoint) compact() {
+	d := e.Details
+	if d == nil {
+		return
+	}
+	d.AdditionalAddresses = slices.DeleteFunc(d.AdditionalAddresses, func(a string) bool { return a == "" })
+	if e.address == "" && len(d.AdditionalAddresses) > 0 {
+		e.address, d.AdditionalAddresses = d.AdditionalAddresses[0], d.AdditionalAddresses[1:]
+	}
+	if !d.isSet() {
+		e.Details = nil
 	}
 }
 
@@ -101,10 +146,7 @@ func metadata(dc *resource.DecodeContext, m *corev3.Metadata) (map[string]resour
 // HashKey returns the key that places the endpoint in a hash ring (A76). If it is empty,
 // the address is the key.
 func (e *Endpoint) HashKey() string {
-	if e == nil {
-		return ""
-	}
-	fields, _ := e.Metadata["envoy.lb"].Value.(map[string]any)
+	fields, _ := e.Metadata()["envoy.lb"].Value.(map[string]any)
 	key, _ := fields["hash_key"].(string)
 	return key
 }
@@ -116,10 +158,8 @@ const proxyKey = "envoy.http11_proxy_transport_socket.proxy_address"
 // endpoint's, or else the locality's. It is invalid if there is none. Use it only if the
 // cluster enables proxies.
 func (l *Locality) Proxy(e *Endpoint) netip.AddrPort {
-	if e != nil {
-		if a, ok := e.Metadata[proxyKey].Value.(netip.AddrPort); ok {
-			return a
-		}
+	if a, ok := e.Metadata()[proxyKey].Value.(netip.AddrPort); ok {
+		return a
 	}
 	if l == nil {
 		return netip.AddrPort{}

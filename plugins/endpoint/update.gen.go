@@ -73,15 +73,24 @@ type LocalityID struct {
 
 // Endpoint is one server.
 type Endpoint struct {
-	// The addresses in the form that net.Dial takes, most preferred first (A61). Profile Envoy
-	// leaves out addresses that are not socket addresses.
-	addresses []string `xds:"shown=Addresses"`
+	// The first address in the form that net.Dial takes. It is empty only in profile Envoy,
+	// for an address that is not a socket address.
+	address string `xds:"shown=Address"`
 	// The health status that the control plane reports.
 	Health Health
 	// The endpoint's share of the traffic of its locality.
 	Weight uint32
-	// The endpoint's hostname, if it has one. It is the authority of calls with authority
-	// rewriting (A81), and the SNI of connections (A101).
+	// The properties that few endpoints have. Nil if the endpoint has none of them.
+	Details *Details
+}
+
+// Details holds the properties that few endpoints have.
+type Details struct {
+	// The further addresses of the endpoint, in order of preference (A61). Their form is that
+	// of Address.
+	AdditionalAddresses []string
+	// The endpoint's hostname. It is the authority of calls with authority rewriting (A81),
+	// and the SNI of connections (A101).
 	Hostname string
 	// The endpoint's metadata by key (A83, A86).
 	Metadata map[string]resource.Metadatum
@@ -185,9 +194,22 @@ func (s Locality) Equal(o Locality) bool {
 
 // Equal reports whether the fields of s and o are equal.
 func (s Endpoint) Equal(o Endpoint) bool {
-	return slices.Equal(s.addresses, o.addresses) &&
+	return s.address == o.address &&
 		s.Health == o.Health &&
 		s.Weight == o.Weight &&
+		convert.EqualPointers(s.Details, o.Details, Details.Equal)
+}
+
+// Equal reports whether the fields of s and o are equal.
+func (s Details) Equal(o Details) bool {
+	return slices.Equal(s.AdditionalAddresses, o.AdditionalAddresses) &&
 		s.Hostname == o.Hostname &&
 		convert.EqualValues(s.Metadata, o.Metadata)
+}
+
+// isSet reports whether a field is not zero.
+func (s *Details) isSet() bool {
+	return len(s.AdditionalAddresses) > 0 ||
+		s.Hostname != "" ||
+		s.Metadata != nil
 }

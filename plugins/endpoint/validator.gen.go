@@ -80,21 +80,4 @@ func validateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Violation
 			}
 		}
 	}
-	if dc.Types.Profile() == resource.GRPC {
-		var seen2 convert.Set[string]
-		for i := range u.Localities {
-			x := &u.Localities[i]
-			q := p.Item("endpoints", i)
-			for j := range x.Endpoints {
-				y := &x.Endpoints[j]
-				r := q.Item("lb_endpoints", j)
-				for k, z := range y.addresses {
-					w := r.Item("Addresses", k)
-					if seen2.Before(z) {
-						v.Add(w, z, "must be unique in the resource (A27)")
-					}
-				}
-			}
-		}
-	}
 }

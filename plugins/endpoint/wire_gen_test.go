@@ -23,6 +23,7 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	messageValidate(dc, m, v)
 	u.messageDecode(dc, m, v)
 	messageValidateUpdate(dc, u, v)
+	checkAddresses(dc, u, v)
 	checkPriorities(dc, u, v)
 	if v.Err() == nil {
 		finishCollections(dc, u, v)
@@ -104,18 +105,25 @@ func messageDecodeLocalityID(m *corev3.Locality) LocalityID {
 func messageDecodeEndpoint(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Endpoint {
 	var s Endpoint
 	messageValidateEndpoint(p, m, v)
-	s.addresses = convert.Slice[string](1 + len(m.GetEndpoint().GetAdditionalAddresses()))
-	if x := m.GetEndpoint().GetAddress(); x != nil {
-		s.addresses = append(s.addresses, convert.HostPort(dc, p.Field("endpoint.address"), x, v))
+	s.address = convert.HostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress(), v)
+	s.Health = messageDecodeHealth(m.GetHealthStatus())
+	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
+	if x := messageDecodeDetails(dc, p, m, v); x.isSet() {
+		s.Details = new(x)
 	}
+	return s
+}
+
+// messageDecodeDetails reads one Details.
+func messageDecodeDetails(dc *resource.DecodeContext, p *resource.Path, m *endpointv3.LbEndpoint, v *resource.Violations) Details {
+	var s Details
+	s.AdditionalAddresses = convert.Slice[string](len(m.GetEndpoint().GetAdditionalAddresses()))
 	for i, x := range m.GetEndpoint().GetAdditionalAddresses() {
 		q := p.Item("endpoint.additional_addresses", i)
 		if y := x.GetAddress(); y != nil {
-			s.addresses = append(s.addresses, convert.HostPort(dc, q.Field("address"), y, v))
+			s.AdditionalAddresses = append(s.AdditionalAddresses, convert.HostPort(dc, q.Field("address"), y, v))
 		}
 	}
-	s.Health = messageDecodeHealth(m.GetHealthStatus())
-	s.Weight = convert.Or(m.GetLoadBalancingWeight(), 1)
 	s.Hostname = m.GetEndpoint().GetHostname()
 	if x, err := metadata(dc, m.GetMetadata()); err != nil {
 		v.AddError(p.Field("metadata"), err)
@@ -204,23 +212,6 @@ func messageValidateUpdate(dc *resource.DecodeContext, u *Update, v *resource.Vi
 			q := p.Item("endpoints", i)
 			if seen.Before(key{x.ID, x.Priority}) {
 				v.Add(q, nil, "must be unique by locality, priority (A27)")
-			}
-		}
-	}
-	if dc.Types.Profile() == resource.GRPC {
-		var seen2 convert.Set[string]
-		for i := range u.Localities {
-			x := &u.Localities[i]
-			q := p.Item("endpoints", i)
-			for j := range x.Endpoints {
-				y := &x.Endpoints[j]
-				r := q.Item("lb_endpoints", j)
-				for k, z := range y.addresses {
-					w := r.Item("Addresses", k)
-					if seen2.Before(z) {
-						v.Add(w, z, "must be unique in the resource (A27)")
-					}
-				}
 			}
 		}
 	}

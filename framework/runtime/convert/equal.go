@@ -31,6 +31,9 @@ func isNil(x any) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
+// IsSet reports whether x is not zero.
+func IsSet[T any](x T) bool { return !reflect.ValueOf(&x).Elem().IsZero() }
+
 // EqualUpdates compares inlined resources by their bytes.
 func EqualUpdates(a, b resource.Update) bool {
 	if a == nil || b == nil {

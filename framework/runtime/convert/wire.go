@@ -54,7 +54,11 @@ func ViewHostPort(dc *resource.DecodeContext, p resource.Path, s Socket, v *reso
 		return ""
 	}
 	to := dc.Arena()
-	return to.Text(join(to.Buffer(len(s.Text)+len("[]:65535")), s.Text, s.Port))
+	n := len(s.Text) + len(":65535")
+	if isIPv6(s.Text) {
+		n += len("[]")
+	}
+	return to.Text(join(to.Buffer(n), s.Text, s.Port))
 }
 
 // ViewAddrPort is [AddrPort] of a view.

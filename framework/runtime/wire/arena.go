@@ -17,6 +17,7 @@ type Arena struct {
 	outer   int       // number of elements in the last list of views
 	left    int       // number of elements that have yet to ask for strings
 	strings block[string]
+	texts   int // number of elements of the last list that have yet to ask for a text
 	text    []byte
 	own     Budget // for readers without another budget
 }
@@ -128,7 +129,8 @@ func List[T, V any](a *Arena, n int) []T {
 		return nil
 	}
 	b := blockOf[T](a)
-	return b.slice(n, blockOf[V](a).given-b.given)
+	a.texts = blockOf[V](a).given - b.given
+	return b.slice(n, a.texts)
 }
 
 // Strings returns an empty slice, for the update, with room for n strings. Each view V asks for as
@@ -145,10 +147,15 @@ func Strings[V any](a *Arena, n int) []string {
 }
 
 // Buffer returns an empty slice with room for n bytes, which [Arena.Text] converts to a string in
-// place.
+// place. If it has to allocate, it makes room for the remaining elements of the last list, as if each
+// asked for one text of this size. If elements ask for more texts, the room halves each time.
 func (a *Arena) Buffer(n int) []byte {
 	if cap(a.text)-len(a.text) < n {
-		a.text = make([]byte, 0, max(n, min(n*(a.left+1), maxText)))
+		want := min(n*a.texts, maxText)
+		if a.texts == 0 {
+			want = cap(a.text) / 2
+		}
+		a.text = make([]byte, 0, max(n, want))
 	}
 	return a.text[len(a.text):]
 }
@@ -159,5 +166,6 @@ func (a *Arena) Text(b []byte) string {
 	if start := len(a.text); cap(b) == cap(a.text)-start { // else there was not room enough
 		a.text = a.text[:start+len(b)]
 	}
+	a.texts = max(a.texts-1, 0)
 	return text(b)
 }

@@ -63,12 +63,14 @@ func TestStringsRoom(t *testing.T) {
 	}
 }
 
-// TestBuffer expects one allocation for the texts of several views, and a new one for longer texts.
+// TestBuffer expects one allocation for the texts of several elements, and a new one for longer texts.
 func TestBuffer(t *testing.T) {
-	a := &Arena{left: 2}
+	a := new(Arena)
+	blockOf[element](a).given = 3
+	List[string, element](a, 3)
 	b := a.Buffer(10)
 	if cap(b) != 30 {
-		t.Errorf("a text of 10 bytes has room for %d, want 30 for 3 views", cap(b))
+		t.Errorf("a text of 10 bytes has room for %d, want 30 for 3 elements", cap(b))
 	}
 	if s := a.Text(append(b, "0123456789"...)); s != "0123456789" || len(a.text) != 10 {
 		t.Errorf("the text is %q, and %d bytes are used", s, len(a.text))
@@ -76,10 +78,15 @@ func TestBuffer(t *testing.T) {
 	if b = a.Buffer(20); cap(b) != 20 || len(a.text) != 10 {
 		t.Errorf("a text of the last 20 bytes has room for %d", cap(b))
 	}
-	if b = a.Buffer(25); cap(b) != 75 || len(a.text) != 0 {
-		t.Errorf("a text of 25 bytes has room for %d, want 75", cap(b))
+	if b = a.Buffer(25); cap(b) != 50 || len(a.text) != 0 {
+		t.Errorf("a text of 25 bytes has room for %d, want 50 for the remaining elements", cap(b))
 	}
-	a.left = maxText
+	a.Text(append(b, make([]byte, 25)...))
+	a.Text(append(a.Buffer(25), make([]byte, 25)...))
+	if b = a.Buffer(10); cap(b) != 25 {
+		t.Errorf("a text of 10 bytes after the last element has room for %d, want 25, half as much as before", cap(b))
+	}
+	a.texts = maxText
 	if b = a.Buffer(76); cap(b) != maxText {
 		t.Errorf("many texts have room for %d, want %d", cap(b), maxText)
 	}

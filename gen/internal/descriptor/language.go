@@ -112,7 +112,7 @@ func fieldMapping() Mapping {
 		{Name: "needs", Kind: KindPaths, With: []string{"hook"}, Doc: "The arguments of the hook; by default the value of `from`. A name with an upper-case first letter is an earlier field of the same struct. The argument for a oneof of protobuf is an int32, the number of the member that is set, or 0."},
 		{Name: "encoded", Kind: KindTrue, With: []string{"hook"}, Doc: "The hook gets each message as encoded bytes, nil if it is absent, so that it can unmarshal only the messages that it needs. Lists and maps are not affected."},
 		{Name: "type", Kind: KindText, With: []string{"hook", "enum", "oneof"}, Doc: "The Go type that a hook returns, or the name of the type of an enum or oneof. The default is the field's name."},
-		{Name: "optional", Kind: KindTrue, Doc: "The field is a pointer, nil if the value is absent."},
+		{Name: "optional", Kind: KindTrue, Doc: "The field is a pointer, nil if the value is absent. With `struct` and without `from`, it is nil if all fields of the struct are zero: rare fields take the memory of one pointer."},
 		{Name: "hidden", Kind: KindTrue, Doc: "The Go field is unexported, for hand-written methods of the package. Its Go name has a lower-case first letter; the descriptor uses the name above. `String` and `MarshalJSON` show scalars and lists of scalars under that name, and omit other hidden values."},
 		{Name: "secret", Kind: KindTrue, Doc: "`String` and `MarshalJSON` show that the field is set, but not its value."},
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value if it is absent, or zero if the message does not distinguish the two. `$name` is the resource's canonical name."},

@@ -31,6 +31,8 @@ func (f *Func) field(target string, d *model.Field) []jen.Code {
 		return f.listField(d, to)
 	case d.IsMap():
 		return f.mapField(d, to)
+	case d.Paths == nil && d.Optional:
+		return f.groupedField(d, to)
 	case d.Paths == nil:
 		return f.assign(d, jen.Id("m"), f.Here(), to)
 	}

@@ -38,6 +38,11 @@ func (e *emitter) update() []jen.Code {
 			out = append(out, e.equalStruct(s))
 		}
 	}
+	for _, s := range e.pkg.Structs {
+		if s.Grouped {
+			out = append(out, e.isSet(s))
+		}
+	}
 	for _, o := range e.pkg.Oneofs {
 		if f := (&model.Field{Value: model.OneofOf{Oneof: o}}); !f.Comparable() {
 			out = append(out, e.equalOneof(o))

@@ -10,11 +10,12 @@ func (b *builder) optional(f *Field, d *descriptor.Field) bool {
 		return true
 	}
 	ok := false
-	switch f.Value.(type) {
+	switch v := f.Value.(type) {
 	case Plain:
 		ok = !f.List && !f.IsMap() && f.Paths[0].Presence()
 	case StructOf:
-		ok = !f.List && !f.IsMap() && f.Paths != nil
+		ok = !f.List && !f.IsMap()
+		v.Struct.Grouped = v.Struct.Grouped || f.Paths == nil
 	}
 	if !ok {
 		b.bag.Add(d.Optional.Pos, diag.WrongShape, "field %s cannot be optional: its absence is nil already, or the message does not distinguish it from zero", f.Name)

@@ -51,6 +51,7 @@ type Struct struct {
 	Stop       *Stop
 	Rules      *Scope // nil: none
 	Comparable bool   // == compares it
+	Grouped    bool   // an optional field groups fields of the message itself in it
 	Side       string // the side whose HTTP filters it has; empty means the side of the struct that contains it
 	Cases      []*Oneof
 

@@ -82,8 +82,9 @@ func (n *dnsWatch) UpdateState(s resolver.State) error {
 		n.ReportError(err)
 		return err
 	}
-	e := endpoint.New(addresses...)
-	e.Health, e.Hostname = endpoint.HealthHealthy, n.target
+	e := endpoint.New(addresses[0])
+	e.Health = endpoint.HealthHealthy
+	e.Details = &endpoint.Details{AdditionalAddresses: addresses[1:], Hostname: n.target}
 	n.set([]endpoint.Locality{{Weight: 1, Endpoints: []endpoint.Endpoint{e}}}, nil)
 	return nil
 }

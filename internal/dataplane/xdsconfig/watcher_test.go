@@ -290,7 +290,7 @@ func TestLogicalDNS(t *testing.T) {
 		e.addresses("10.0.0.1:80", "[::1]:80")
 		const broken = `{name "d.example:80": no such host [node n]}`
 		w.want("one cannot be resolved", "d e: d=[]"+broken+" e=[10.0.0.1:80,[::1]:80]"+quiet)
-		if got := w.last.Clusters["e"].Localities[0].Endpoints; len(got) != 1 || got[0].Hostname != "e.example:80" {
+		if got := w.last.Clusters["e"].Localities[0].Endpoints; len(got) != 1 || got[0].Hostname() != "e.example:80" {
 			t.Errorf("the endpoints are %+v; want one, with its hostname (A61, A81)", got)
 		}
 		d.addresses("10.0.0.2:80")

@@ -276,7 +276,7 @@ func TestAuthority(t *testing.T) {
 	} {
 		w := newWorld(t)
 		l := locality("x", 0, 1, b)
-		l.Endpoints[0].Hostname = test.hostname
+		l.Endpoints[0].Details = &endpoint.Details{Hostname: test.hostname}
 		w.one(eds(roundRobin, l))
 		test.call.Cluster = "c"
 		if _, err := w.call(t.Context(), test.call, test.opts...); err != nil {

@@ -166,7 +166,7 @@ func (v *endpointsView) addTo(l *dataplane.Leaf) {
 }
 
 func (v *endpointsView) endpoint(e *endpoint.Endpoint, ejected map[string]bool) dataplane.Endpoint {
-	d := dataplane.Endpoint{Addresses: slices.Collect(e.Addresses()), Hostname: e.Hostname, Weight: e.Weight, Health: e.Health.String()}
+	d := dataplane.Endpoint{Addresses: slices.Collect(e.Addresses()), Hostname: e.Hostname(), Weight: e.Weight, Health: e.Health.String()}
 	var best balancer.SubConnState
 	found := false
 	for _, addr := range d.Addresses {

@@ -122,7 +122,7 @@ func renderChildren(p dataplane.Priority) string {
 // leafOf returns a leaf of two priorities. The second has an endpoint that drains.
 func leafOf(lb resource.LBConfig, most uint32) xdsconfig.Cluster {
 	heavy, draining := endpoint.New("10.0.0.2:80"), endpoint.New("10.0.0.3:80")
-	heavy.Weight, heavy.Hostname, draining.Health = 3, "two.example", endpoint.HealthDraining
+	heavy.Weight, heavy.Details, draining.Health = 3, &endpoint.Details{Hostname: "two.example"}, endpoint.HealthDraining
 	return xdsconfig.Cluster{
 		Update: &cluster.Update{
 			Discovery: cluster.EDS{ServiceName: "service"}, LBPolicy: lb, MaxRequests: most,

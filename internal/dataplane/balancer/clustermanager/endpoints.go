@@ -76,11 +76,11 @@ func (d *dialer) localities(from []*endpoint.Locality) []lbtree.Locality {
 
 // endpoint returns an endpoint, whose addresses it appends to room. It returns the room that is left.
 func (d *dialer) endpoint(l *endpoint.Locality, e *endpoint.Endpoint, room []resolver.Address) (lbtree.Endpoint, []resolver.Address) {
-	out := lbtree.Endpoint{Weight: max(e.Weight, 1), HashKey: e.HashKey(), Hostname: e.Hostname}
+	out := lbtree.Endpoint{Weight: max(e.Weight, 1), HashKey: e.HashKey(), Hostname: e.Hostname()}
 	for addr := range e.Addresses() {
 		a := resolver.Address{Addr: addr, Attributes: d.plain}
-		if d.tls != nil && e.Hostname != "" {
-			a = security.WithCluster(a, d.tls, e.Hostname)
+		if d.tls != nil && out.Hostname != "" {
+			a = security.WithCluster(a, d.tls, out.Hostname)
 		}
 		if proxy := l.Proxy(e); d.proxied && proxy.IsValid() {
 			a = security.WithProxy(a, proxy.String())

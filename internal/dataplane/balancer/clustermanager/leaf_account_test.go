@@ -171,7 +171,7 @@ func TestUnchangedEndpointsKeepTheirAccounts(t *testing.T) {
 		{"another endpoint", func(c *xdsconfig.Cluster) { c.Localities[0].Endpoints[1] = endpoint.New("c") }, true},
 		{"another zone", func(c *xdsconfig.Cluster) { c.Localities[0].ID.Zone = "z" }, false},
 		{"another service", func(c *xdsconfig.Cluster) { c.Update.Discovery = cluster.EDS{ServiceName: "other"} }, false},
-		{"a hostname", func(c *xdsconfig.Cluster) { c.Localities[0].Endpoints[0].Hostname = "h" }, false},
+		{"a hostname", func(c *xdsconfig.Cluster) { c.Localities[0].Endpoints[0].Details = &endpoint.Details{Hostname: "h"} }, false},
 		{"outlier detection", func(c *xdsconfig.Cluster) {
 			c.Update.OutlierDetection = &cluster.OutlierDetection{Interval: time.Hour, FailurePercentage: cluster.FailurePercentage{Enforcement: 1}}
 		}, false},
@@ -190,7 +190,7 @@ func TestUnchangedEndpointsKeepTheirAccounts(t *testing.T) {
 					t.Errorf("%s: the account is kept %t, want %t, with its count", step.name, next == before, step.kept)
 				}
 				u, l := config.Update, config.Localities[0]
-				if len(next.authority.Get(":authority")) != len(l.Endpoints[0].Hostname) || (next.outlier != nil) != (u.OutlierDetection != nil) ||
+				if len(next.authority.Get(":authority")) != len(l.Endpoints[0].Hostname()) || (next.outlier != nil) != (u.OutlierDetection != nil) ||
 					next.breaker != s.cluster.breaker || next.metrics != u.ReportMetrics.CPU || !maps.Equal(next.labels, labels.OfEndpoint("c", l.ID)) {
 					t.Errorf("%s: the account is %+v", step.name, next)
 				}

@@ -63,10 +63,10 @@ func TestAddresses(t *testing.T) {
 	defer providers.Close()
 	tls := providers.Cluster()
 	l := &endpoint.Locality{Weight: 1, Endpoints: []endpoint.Endpoint{endpoint.New("a", "b"), endpoint.New("c"), endpoint.New("d")}}
-	l.Endpoints[1].Hostname = "host"
-	l.Endpoints[2].Metadata = map[string]resource.Metadatum{
+	l.Endpoints[1].Details = &endpoint.Details{Hostname: "host"}
+	l.Endpoints[2].Details = &endpoint.Details{Metadata: map[string]resource.Metadatum{
 		"envoy.http11_proxy_transport_socket.proxy_address": {Value: netip.MustParseAddrPort("10.0.0.1:3128")},
-	}
+	}}
 	first := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
 	again := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
 	for i := range first {

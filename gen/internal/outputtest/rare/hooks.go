@@ -1,0 +1,15 @@
+package rare
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+)
+
+func doubled(_ *resource.DecodeContext, n int64) (int64, error) { return 2 * n, nil }
+
+func scores(_ *resource.DecodeContext, m *wrapperspb.DoubleValue) (map[string]float64, error) {
+	if m == nil {
+		return nil, nil
+	}
+	return map[string]float64{"score": m.GetValue()}, nil
+}
