@@ -68,6 +68,22 @@ func TestSharedRegexpIsFree(t *testing.T) {
 	}
 }
 
+// A limit that is zero or negative gets its default. Others stay as they are.
+func TestLimitDefaults(t *testing.T) {
+	defaults := resource.Limits{}.WithDefaults()
+	if defaults.ResourceSize <= 0 || defaults.ResponseSize <= 0 || defaults.ResourceRegexps <= 0 || defaults.ResponseRegexps <= 0 || defaults.CollectionMembers <= 0 {
+		t.Errorf("defaults = %+v, want limits above zero", defaults)
+	}
+	negative := resource.Limits{ResourceSize: -1, ResponseSize: -1, ResourceRegexps: -1, ResponseRegexps: -1, CollectionMembers: -1}
+	if got := negative.WithDefaults(); got != defaults {
+		t.Errorf("negative limits become %+v, want the defaults %+v", got, defaults)
+	}
+	set := resource.Limits{ResourceSize: 1, ResponseSize: 2, ResourceRegexps: 3, ResponseRegexps: 4, CollectionMembers: 5}
+	if got := set.WithDefaults(); got != set {
+		t.Errorf("the limits %+v became %+v", set, got)
+	}
+}
+
 // The resources of a response share a limit, even if several budgets decode them.
 func TestResponseLimit(t *testing.T) {
 	l := resource.Limits{ResponseSize: 1000, ResourceSize: 1 << 20}.WithDefaults()
