@@ -187,16 +187,38 @@ func (a *authorityScope) switched(now int, used bool) {
 
 // timedOut records the resources that did not arrive in time, as one event for each type.
 func (a *authorityScope) timedOut(list []authority.Resource) {
-	for len(list) > 0 {
-		first := list[0]
-		n := slices.IndexFunc(list, func(r authority.Resource) bool { return r.Type != first.Type || r.Server != first.Server })
-		if n < 0 {
-			n = len(list)
+	for part := range byType(list) {
+		a.sessions[part[0].Server].logTimeouts(part)
+		a.resources(status.EventTimedOut, part)
+	}
+}
+
+// missing records the resources that the server has stopped to send, as one event for each type.
+func (a *authorityScope) missing(list []authority.Resource) {
+	for part := range byType(list) {
+		a.resources(status.EventMissing, part)
+	}
+}
+
+// resources records an event about resources of one type.
+func (a *authorityScope) resources(kind status.EventKind, list []authority.Resource) {
+	a.sessions[list[0].Server].event(status.Event{
+		Kind: kind, Authority: a.name, OldStyle: a == a.client.oldStyle, Type: list[0].Type.Name, Resources: len(list), Name: list[0].Name.String(),
+	})
+}
+
+// byType yields the parts of a list with one type and one server.
+func byType(list []authority.Resource) iter.Seq[[]authority.Resource] {
+	return func(yield func([]authority.Resource) bool) {
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(r authority.Resource) bool { return r.Type != list[0].Type || r.Server != list[0].Server })
+			if n < 0 {
+				n = len(list)
+			}
+			if !yield(list[:n]) {
+				return
+			}
+			list = list[n:]
 		}
-		a.sessions[first.Server].logTimeouts(list[:n])
-		list = list[n:]
-		a.sessions[first.Server].event(status.Event{
-			Kind: status.EventTimedOut, Authority: a.name, OldStyle: a == a.client.oldStyle, Type: first.Type.Name, Resources: n, Name: first.Name.String(),
-		})
 	}
 }

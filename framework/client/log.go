@@ -25,6 +25,8 @@ func (ses *session) logEvent(ev *status.Event) {
 		ses.log(slog.LevelDebug, "resources accepted", "type", ev.Type, "version", ev.Version, "resources", ev.Resources)
 	case status.EventAskedAgain:
 		ses.log(slog.LevelDebug, "resources requested again", "type", ev.Type, "resources", ev.Resources)
+	case status.EventMissing:
+		ses.log(slog.LevelInfo, "resources missing", "type", ev.Type, "resources", ev.Resources, "name", ev.Name)
 	case status.EventResponse:
 		if ev.Removed > 0 {
 			ses.log(slog.LevelInfo, "resources removed", "type", ev.Type, "version", ev.Version, "resources", ev.Removed)

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
 // A reader of the log alone can tell what happened: no state change is missing, and none is logged twice.
@@ -27,7 +29,14 @@ func TestLogTellsTheStory(t *testing.T) {
 		f := follow(t.Context(), t, c, things, "a")
 		f.value("1")
 		follow(t.Context(), t, c, things, "missing")
-		pass(20 * time.Second)
+		pass(18 * time.Second)
+		s.Delete(things.URL(), "a")
+		pass(time.Second)
+		s.Set(things.URL(), thing("b", "1")) // a is still missing
+		pass(time.Second)
+		s.Set(things.URL(), thing("a", "2"))
+		f.ambient(resource.ErrRemoved)
+		f.value("2")
 		s.Refuse(errors.New("no"))
 		s.Disconnect(errors.New("cut"))
 		pass(time.Minute)
@@ -46,6 +55,8 @@ func TestLogTellsTheStory(t *testing.T) {
 			`level=DEBUG msg="resources subscribed" resources=2 name=a`,
 			`level=DEBUG msg="resources requested again" resources=1`,
 			`level=WARN msg="resources do not exist" resources=1 name=missing`,
+			`level=INFO msg="resources missing" resources=1 name=a`,
+			`level=DEBUG msg="resources accepted" resources=1`,
 			`level=INFO msg="stream ended"`,
 			`level=WARN msg="control plane unreachable"`,
 			`level=DEBUG msg="resources subscribed" resources=2 name=a`,

@@ -178,6 +178,7 @@ func (l *loop) authority(a *authorityScope) {
 		}
 	}
 	a.timedOut(r.TimedOut)
+	a.missing(r.Missing)
 	a.switched(a.machine.Active())
 	for i := range r.Notices {
 		l.changed = true

@@ -95,7 +95,8 @@ func TestEventsTellTheStory(t *testing.T) {
 		w.tells("CONNECTED memory:1", `RESPONSE memory:1 1 Thing version "1"`, `ACCEPTED memory:1 1 Thing version "1"`)
 		w.watch("b")
 		w.tells(`RESPONSE memory:1 1 Thing version "1"`,
-			`REJECTED memory:1 1 Thing version "1": 1 of 1 resources rejected: Thing "b": a bad thing`)
+			`REJECTED memory:1 1 Thing version "1": 1 of 1 resources rejected: Thing "b": a bad thing`,
+			`MISSING memory:1 1 Thing such as "a"`) // this server sends only new resources
 		for _, name := range []string{"c", "d"} {
 			if _, err := w.client.Observe(things, name); err != nil { // until the client ends
 				t.Fatal(err)

@@ -38,6 +38,9 @@ const (
 	EventRejected EventKind = "REJECTED"
 	// EventTimedOut means that Server did not send Resources of Type in time, such as Name.
 	EventTimedOut EventKind = "TIMED_OUT"
+	// EventMissing means that Server has stopped to send Resources of Type, such as Name: they are not in
+	// a response that lists all resources, or in those after the stream was replaced.
+	EventMissing EventKind = "MISSING"
 	// EventAskedAgain means that the client requested Resources of Type from Server again, because
 	// half of their time has passed.
 	EventAskedAgain EventKind = "ASKED_AGAIN"

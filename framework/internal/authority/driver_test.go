@@ -355,6 +355,7 @@ func (r *rig) handle(report func()) {
 	r.printResources("unanswered", slices.DeleteFunc(ready.TimedOut, func(u Resource) bool {
 		return !u.Name.IsGlob() && u.Name.String() != resource.Wildcard && !u.Name.IsCollection()
 	}))
+	r.printResources("missing", ready.Missing)
 	var members, others []string
 	for i, n := range ready.Notices {
 		r.checkMembersFirst(n, ready.Notices[i+1:])

@@ -38,7 +38,7 @@ func TestNumbersThatStartOver(t *testing.T) {
 		t.Error("a response has the number 0")
 	}
 	r.expect("after 7.5s: server: repeat cluster b\nafter 15s: notify b: does not exist", "wait 15s")
-	r.expect("notify a: content 1, removed", "response cluster")
+	r.expect("missing cluster a of server\nnotify a: content 1, removed", "response cluster")
 }
 
 // The machine distinguishes responses of any number.
@@ -48,7 +48,7 @@ func TestNumbersOfResponses(t *testing.T) {
 		r.run("watch cluster a")
 		r.m.responses = responses
 		r.run("response cluster a=1")
-		r.expect("notify a: content 1, removed", "response cluster")
+		r.expect("missing cluster a of server\nnotify a: content 1, removed", "response cluster")
 	}
 }
 

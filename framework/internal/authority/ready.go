@@ -86,6 +86,9 @@ type Ready struct {
 	Unused []Resource
 	// TimedOut are resources and collections that the server did not send in time.
 	TimedOut []Resource
+	// Missing are resources that the server has stopped to send without a removal: they are not in a
+	// response that lists all resources, or in those after the stream was replaced. Each is here once.
+	Missing []Resource
 	// Notices notify watchers.
 	Notices []Notice
 }
@@ -125,7 +128,7 @@ const keptEffects = 1 << 10
 // Ready returns the effects of the events since the last call.
 func (m *Machine) Ready() Ready {
 	r := m.ready
-	m.ready = Ready{Changes: kept(r.Changes), Unused: kept(r.Unused), TimedOut: kept(r.TimedOut), Notices: kept(r.Notices)}
+	m.ready = Ready{Changes: kept(r.Changes), Unused: kept(r.Unused), TimedOut: kept(r.TimedOut), Missing: kept(r.Missing), Notices: kept(r.Notices)}
 	return r
 }
 
@@ -142,6 +145,7 @@ func (r *Ready) Clear() {
 	clear(r.Changes)
 	clear(r.Unused)
 	clear(r.TimedOut)
+	clear(r.Missing)
 	clear(r.Notices)
 }
 

@@ -282,6 +282,9 @@ func (m *Machine) remove(r *record, why error) {
 	if r.update == nil && r.state == DoesNotExist {
 		return
 	}
+	if r.state != DoesNotExist && (why == errAbsent || why == errStale) { //nolint:errorlint // the callers pass these values
+		m.ready.Missing = append(m.ready.Missing, Resource{m.choice.active, r.records.typ, r.name})
+	}
 	err := m.fault(r, resource.ErrRemoved, why)
 	if known := r.state == Nacked || r.err != nil && errors.Is(r.err, resource.ErrRemoved); r.update == nil && !known {
 		err = m.fault(r, resource.ErrNotFound, errSaid)
