@@ -3,6 +3,7 @@ package grpcxds
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -48,7 +49,7 @@ func inMemory(t *testing.T, test func(*memoryWorld)) {
 		t.Helper()
 		plane := memoryads.NewServer(memoryads.Type{URL: listener.Type().URL(), Complete: true}, memoryads.Type{URL: route.Type().URL()},
 			memoryads.Type{URL: cluster.Type().URL(), Complete: true}, memoryads.Type{URL: endpoint.Type().URL()})
-		env, err := xdsforge.NewEnv(xdsforge.WithTransport(memoryads.Network{"memory": plane}), xdsforge.WithTypes(Register), xdsforge.WithBootstrap(parse(t, `{"node": {"id": "n"},
+		env, err := xdsforge.NewEnv(xdsforge.WithLogger(slog.New(slog.DiscardHandler)), xdsforge.WithTransport(memoryads.Network{"memory": plane}), xdsforge.WithTypes(Register), xdsforge.WithBootstrap(parse(t, `{"node": {"id": "n"},
 			"server_listener_resource_name_template": "server/%s", "xds_servers": [{"server_uri": "memory", "channel_creds": [{"type": "insecure"}]}],
 			"authorities": {"nobody": {"xds_servers": [{"server_uri": "nowhere", "channel_creds": [{"type": "insecure"}]}]}}}`)))
 		if err != nil {

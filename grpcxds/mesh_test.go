@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -132,7 +133,7 @@ func newMesh(t testing.TB) *mesh {
 		t.Fatal(err)
 	}
 	m := &mesh{TB: t, plane: plane}
-	if m.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(b), xdsforge.WithTypes(grpcxds.Register)); err != nil {
+	if m.env, err = xdsforge.NewEnv(xdsforge.WithBootstrap(b), xdsforge.WithTypes(grpcxds.Register), xdsforge.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = m.env.Close() })

@@ -77,10 +77,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 		return err
 	}
 	logger := e.logger(c.Logger)
-	report := c.ModeChanged
-	if report == nil {
-		report = logModes(logger)
-	}
+	report := reporter(logger, c.ModeChanged)
 	grace := c.DrainTime
 	if grace == 0 {
 		grace = server.DefaultGrace

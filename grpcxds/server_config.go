@@ -31,7 +31,8 @@ type ServerConfig struct {
 	// ModeChanged is called once for each address when the server starts to serve there, and
 	// again whenever the mode or its reason changes. It is not called concurrently for one
 	// address, and may stop the server. While it runs, the address uses no newer configuration.
-	// Nil logs reasons not to serve at Warn, and that the server serves again at Info (gRFC A36).
+	// The server also logs each change: reasons not to serve at Warn, and that it serves at Info
+	// (gRFC A36).
 	ModeChanged func(ModeChange)
 	// DrainTime limits the calls in flight after their Listener was changed or removed. The server tells clients to
 	// send no more calls over their connections. It closes a connection when all its calls have ended, or after this
@@ -83,7 +84,19 @@ func modeOf(err error) Mode {
 	return NotServing
 }
 
-// logModes logs each reason not to serve, and when the server serves again.
+// reporter returns a function that logs each change of a mode, and then passes it to next. A nil next gets none.
+func reporter(l *slog.Logger, next func(ModeChange)) func(ModeChange) {
+	log := logModes(l)
+	if next == nil {
+		return log
+	}
+	return func(c ModeChange) {
+		log(c)
+		next(c)
+	}
+}
+
+// logModes logs each reason not to serve, and when the server serves.
 func logModes(l *slog.Logger) func(ModeChange) {
 	var mu sync.Mutex
 	failed := make(map[string]bool)
@@ -97,6 +110,8 @@ func logModes(l *slog.Logger) func(ModeChange) {
 			l.Warn("xDS server is not serving", "addr", c.Addr, "error", printable.Error(c.Err))
 		case before:
 			l.Info("xDS server is serving again", "addr", c.Addr)
+		default:
+			l.Info("xDS server is serving", "addr", c.Addr)
 		}
 	}
 }

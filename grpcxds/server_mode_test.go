@@ -299,21 +299,24 @@ func (b *syncBuffer) count(parts ...string) int {
 	return n
 }
 
-// Without a callback, the server logs errors and their end, and nothing else.
+// The server logs its start, errors and their end, with and without a callback, and nothing else.
 func TestModesAreLogged(t *testing.T) {
 	var out syncBuffer
 	w := newWorld(t)
-	logs := func(c *ServerConfig) { c.ModeChanged, c.Logger = nil, slog.New(slog.NewTextHandler(&out, nil)) }
-	s := w.serveWith(logs)
-	quiet := w.serveWith(logs)
-	w.publishListener(quiet.listener(inline(anyRoute)))
-	w.eventually("it serves", func() bool { return !quiet.touch() })
+	logger := slog.New(slog.NewTextHandler(&out, nil))
+	s := w.serveWith(func(c *ServerConfig) { c.ModeChanged, c.Logger = nil, logger })
+	reported := w.serveWith(func(c *ServerConfig) { c.Logger = logger })
+	w.publishListener(reported.listener(inline(anyRoute)))
+	reported.awaitServing()
+	if out.count("level=INFO", `msg="xDS server is serving"`, reported.addr) != 1 {
+		t.Errorf("logged\n%s; want a line about the start", &out)
+	}
 	w.publishListener(s.listener(inline(anyRoute)) + ` use_original_dst { value: true }`)
 	w.eventually("an error", func() bool { return out.count("not serving", s.addr) == 1 })
 	w.publishListener(s.listener(inline(anyRoute)))
 	w.eventually("a resumption", func() bool { return out.count("level=INFO", "serving again", s.addr) == 1 })
-	if n := out.count(quiet.addr); n > 0 || out.count("") != 2 {
-		t.Errorf("logged\n%s; want two lines", &out)
+	if out.count(reported.addr) != 1 || out.count("") != 3 {
+		t.Errorf("logged\n%s; want three lines", &out)
 	}
 }
 
@@ -342,7 +345,7 @@ func TestConfigurationErrorsAreLogged(t *testing.T) {
 	c := s.dial()
 	w.publishRoutes("routes", `virtual_hosts { domains: "nobody" }`)
 	w.eventually("the next update", func() bool { return s.call(c).Code() == codes.Unavailable })
-	if out.count("") != 4 {
-		t.Errorf("logged\n%s; want four lines", &out)
+	if out.count("") != 5 {
+		t.Errorf("logged\n%s; want five lines", &out)
 	}
 }

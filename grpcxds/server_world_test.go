@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"syscall"
@@ -60,7 +61,7 @@ func newWorld(t testing.TB, opts ...xdsforge.Option) *world {
 func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ...xdsforge.Option) *world {
 	t.Helper()
 	env, err := xdsforge.NewEnv(append([]xdsforge.Option{
-		xdsforge.WithBootstrap(parse(t, config)), xdsforge.WithTypes(Register), quick,
+		xdsforge.WithBootstrap(parse(t, config)), xdsforge.WithTypes(Register), quick, xdsforge.WithLogger(slog.New(slog.DiscardHandler)),
 	}, opts...)...)
 	if err != nil {
 		t.Fatal(err)

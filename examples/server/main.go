@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"time"
@@ -93,6 +94,7 @@ func (s *stage) start(ctx context.Context) error {
 	}
 	s.server, err = grpcxds.ServerConfig{
 		Env:         s.env,
+		Logger:      slog.New(slog.DiscardHandler), // the story prints the modes
 		ModeChanged: func(c grpcxds.ModeChange) { s.modes <- c.Err },
 	}.NewServer(grpcxds.Creds(nil), grpc.StatsHandler(s.conns))
 	if err != nil {
