@@ -147,7 +147,7 @@ Flags may have one dash or two.`,
 }
 
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.validate()}
+	return []*cobra.Command{a.status(), a.validate()}
 }
 
 // check checks the flags that all commands share.
@@ -178,8 +178,10 @@ func (a *app) clientProfile() (xdsforge.Profile, error) {
 func (a *app) printer() *output.Printer {
 	p := &output.Printer{W: a.stdout, Format: output.Format(a.format), Width: a.width, Color: a.color == "always"}
 	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor is small
+		width, height, _ := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is small
+		p.Terminal, p.Height = true, height
 		if p.Width == 0 {
-			p.Width, _, _ = term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is small
+			p.Width = width
 		}
 		p.Color = p.Color || a.color == "auto" && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 	}

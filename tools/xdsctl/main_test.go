@@ -3,6 +3,7 @@ package xdsctl
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,9 +13,18 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
+
+	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 func TestMain(m *testing.M) {
+	if os.Getenv("XDSCTL_TEST_GRPCGO") != "" {
+		if err := runGRPCGo(os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	testscript.Main(m, map[string]func(){
 		"xdsctl": func() { os.Exit(Run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 	})
@@ -38,9 +48,10 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestScripts(t *testing.T) {
+	p := &programs{planes: make(map[string]*memoryads.Server)}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
-		Cmds:                map[string]func(ts *testscript.TestScript, neg bool, args []string){"exits": exits},
+		Cmds:                p.commands(),
 		Setup:               func(e *testscript.Env) error { return writeSet(filepath.Join(e.WorkDir, "set.binpb")) },
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,

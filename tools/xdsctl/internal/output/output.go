@@ -31,6 +31,10 @@ type Printer struct {
 	W      io.Writer
 	Format Format
 	Color  bool
+	// Terminal is set if W is a terminal.
+	Terminal bool
+	// Height is that of the terminal in lines. 0 means unlimited.
+	Height int
 	// Width is that of the terminal in characters. 0 means unlimited.
 	Width int
 }

@@ -63,9 +63,13 @@ func (p *Printer) row(r Row, widths []int) string {
 		if widths[i] == 0 {
 			continue
 		}
+		if c.Text == "" {
+			gap += widths[i] + 2
+			continue
+		}
 		b.WriteString(strings.Repeat(" ", gap))
 		b.WriteString(p.Paint(c.Style, c.Text))
-		gap = widths[i] - utf8.RuneCountInString(Escape(c.Text)) + 2
+		gap = 2 + widths[i] - utf8.RuneCountInString(Escape(c.Text))
 	}
 	return b.String()
 }
