@@ -1,6 +1,7 @@
 package xdsctl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,13 +14,14 @@ import (
 
 // connFlags are the flags of commands that read the CSDS of processes.
 type connFlags struct {
-	dialer world.Dialer
-	scope  string
+	dialer  world.Dialer
+	timeout time.Duration
+	scope   string
 }
 
 func (f *connFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.scope, "scope", "", "look only at the xDS client with this `scope`: the target of a channel, #server, or a name")
-	c.Flags().DurationVar(&f.dialer.Timeout, "timeout", 10*time.Second, "give up after this `time`")
+	c.Flags().DurationVar(&f.timeout, "timeout", 0, "give up after this `time`; default: 10s for a process, 35s for a resource of a control plane")
 	c.Flags().BoolVar(&f.dialer.TLS, "tls", false, "connect with TLS")
 	c.Flags().StringVar(&f.dialer.CA, "ca", "", "trust the certificates in this PEM `file`; implies --tls")
 	c.Flags().StringVar(&f.dialer.Cert, "cert", "", "present the certificate in this PEM `file`; implies --tls")
@@ -52,7 +54,7 @@ func (f *connFlags) fetch(ctx context.Context, c *world.Client, contents bool) (
 
 // process returns the resources of a process.
 func (f *connFlags) process(ctx context.Context, addr string) ([]world.Process, error) {
-	c, err := f.dialer.Dial(addr)
+	c, err := f.dial(addr)
 	if err != nil {
 		return nil, err
 	}
@@ -70,4 +72,17 @@ func (f *connFlags) fetchOne(ctx context.Context, c *world.Client, contents bool
 		return nil, unreachable("%w", err)
 	}
 	return list, nil
+}
+
+// The default limits of time. That of a control plane is longer than the does-not-exist timers of
+// gRFC A57 and A88, 15 s and 30 s.
+const (
+	processTimeout = 10 * time.Second
+	planeTimeout   = 35 * time.Second
+)
+
+func (f *connFlags) dial(addr string) (*world.Client, error) {
+	d := f.dialer
+	d.Timeout = cmp.Or(f.timeout, processTimeout)
+	return d.Dial(addr)
 }

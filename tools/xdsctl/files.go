@@ -32,6 +32,9 @@ type problem struct {
 	Rule     string `json:"rule"`
 }
 
+// bootstrapType is the type of a bootstrap, which is no message.
+const bootstrapType = "bootstrap"
+
 const (
 	severityError   = "error"
 	severityWarning = "warning"
@@ -201,7 +204,7 @@ func (l *loader) item(path string, item configfile.Item) loaded {
 	}
 	switch {
 	case item.Bootstrap != nil:
-		r.typ = "bootstrap"
+		r.typ = bootstrapType
 		_, err := bootstrap.Parse(item.Bootstrap)
 		r.bootstrapErrors(err)
 	case item.Resource != nil:

@@ -55,6 +55,8 @@ func (p *programs) plane(ts *testscript.TestScript, _ bool, args []string) {
 	p.planes[addr] = s
 	p.fill(ts, s, args[1:])
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".json"), bootstrapOf(addr), 0o600))
+	delta := strings.Replace(string(bootstrapOf(addr)), `"channel_creds"`, `"server_features": ["xds.transport.delta"], "channel_creds"`, 1)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]+"-delta.json"), []byte(delta), 0o600))
 }
 
 func bootstrapOf(addr string) []byte {

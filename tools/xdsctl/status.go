@@ -70,7 +70,7 @@ func (a *app) runStatus(ctx context.Context, f *statusFlags, addrs []string) err
 		}
 	}()
 	for _, addr := range addrs {
-		c, err := f.conn.dialer.Dial(addr)
+		c, err := f.conn.dial(addr)
 		if err != nil {
 			return err
 		}
@@ -201,8 +201,13 @@ func (f *statusFlags) rows(list []world.Process, now time.Time) (rows []output.R
 // row returns the line of a resource, and its reason below.
 func row(e *world.Entry, withAddress bool, now time.Time) output.Row {
 	r := output.Row{Cells: []output.Cell{
-		{Text: ""}, {Text: e.Scope}, {Text: short(e.Type)}, {Text: e.Name},
-		{Text: e.State, Style: styleOf(e.State)}, {Text: e.Version}, {Text: age(e.Updated, now)},
+		{Text: ""},
+		{Text: e.Scope},
+		{Text: short(e.Type)},
+		{Text: e.Name},
+		{Text: e.State, Style: styleOf(e.State)},
+		{Text: e.Version},
+		{Text: age(e.Updated, now)},
 	}}
 	if withAddress {
 		r.Cells[0].Text = e.Where

@@ -10,18 +10,17 @@ import (
 
 // An entryView is a resource in JSON and YAML.
 type entryView struct {
-	Scope      string      `json:"scope,omitempty"`
-	Type       string      `json:"type"`
-	Name       string      `json:"name"`
-	State      string      `json:"state"`
-	Version    string      `json:"version,omitempty"`
-	Updated    *time.Time  `json:"updated,omitempty"`
-	AgeSeconds *int64      `json:"age_seconds,omitempty"`
-	Where      string      `json:"where,omitempty"`
-	Error      *errorView  `json:"error,omitempty"`
-	Content    any         `json:"content,omitempty"`
-	Rejected   any         `json:"rejected_content,omitempty"`
-	Refs       []entryView `json:"refers_to,omitempty"`
+	Scope      string     `json:"scope,omitempty"`
+	Type       string     `json:"type"`
+	Name       string     `json:"name"`
+	State      string     `json:"state"`
+	Version    string     `json:"version,omitempty"`
+	Updated    *time.Time `json:"updated,omitempty"`
+	AgeSeconds *int64     `json:"age_seconds,omitempty"`
+	Where      string     `json:"where,omitempty"`
+	Error      *errorView `json:"error,omitempty"`
+	Content    any        `json:"content,omitempty"`
+	Rejected   any        `json:"rejected_content,omitempty"`
 }
 
 type errorView struct {

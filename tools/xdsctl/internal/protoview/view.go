@@ -67,8 +67,8 @@ type walk struct {
 	as map[string]bool // type URLs that the walk gave to replacements
 }
 
-// replacement precedes the type URL of a replaced message, so that the resolver knows it.
-const replacement = "unknown/"
+// unreadable precedes the type URL of a known message whose bytes are not of its type.
+const unreadable = "unreadable/"
 
 // any replaces the message in an Any if it is unknown or unreadable.
 func (w walk) any(a *anypb.Any, depth int) {
@@ -89,7 +89,9 @@ func (w walk) any(a *anypb.Any, depth int) {
 	m := w.unknown.New()
 	m.Set(m.Descriptor().Fields().Get(0), protoreflect.ValueOfUint32(uint32(min(len(a.GetValue()), 1<<31)))) //nolint:gosec // bounded
 	a.Value, _ = proto.Marshal(m.Interface())
-	a.TypeUrl = replacement + a.GetTypeUrl()
+	if err == nil {
+		a.TypeUrl = unreadable + a.GetTypeUrl()
+	}
 	w.as[a.GetTypeUrl()] = true
 }
 

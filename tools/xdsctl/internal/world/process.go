@@ -24,9 +24,9 @@ const MaxResponse = 256 << 20
 
 // A Dialer connects to the CSDS of processes.
 type Dialer struct {
-	TLS                         bool
-	CA, Cert, Key, ServerName   string
-	Timeout                     time.Duration
+	TLS                       bool
+	CA, Cert, Key, ServerName string
+	Timeout                   time.Duration
 }
 
 // A Client is the CSDS of one process.
