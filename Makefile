@@ -111,12 +111,14 @@ microbench: ## Run every benchmark once, with allocations, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: generate
-generate: ## Generate the code of every descriptor
+generate: ## Generate the code of every descriptor, and the pages of docs/types
 	$(call in_modules,$(GO) generate ./...)
+	$(GO) tool xdsgen doc ./plugins/...
 
 .PHONY: check-generate
-check-generate: ## Fail if generated code differs from its descriptor, is missing or orphaned
+check-generate: ## Fail if generated code or a page of docs/types differs from its descriptor, is missing or orphaned
 	@set -e; for dir in $(DESCRIPTORS); do (cd $$dir && echo "== $$dir: xdsgen -check" && $(GO) tool xdsgen -check ./...); done
+	$(GO) tool xdsgen doc -check ./plugins/...
 
 .PHONY: api
 api: ## Write the list of exported names, api/v1.txt

@@ -96,11 +96,20 @@ func generatedName(name string) bool {
 func Foreign(files []File) []string {
 	var foreign []string
 	for _, f := range files {
-		if data, err := os.ReadFile(f.Path); err == nil && !bytes.HasPrefix(data, []byte(emit.HeaderStart)) {
+		if data, err := os.ReadFile(f.Path); err == nil && !bytes.HasPrefix(data, []byte(emit.HeaderStart)) && !bytes.HasPrefix(data, []byte(emit.PageHeaderStart)) {
 			foreign = append(foreign, f.Path)
 		}
 	}
 	return foreign
+}
+
+// PageSource returns the descriptor of a page, as a path from the page's folder. It reports whether the
+// page was generated.
+func PageSource(page []byte) (path string, generated bool) {
+	line, _, _ := bytes.Cut(page, []byte("\n"))
+	rest, generated := bytes.CutPrefix(line, []byte(emit.PageHeaderStart))
+	path, _, _ = strings.Cut(string(rest), ". DO NOT EDIT.")
+	return path, generated
 }
 
 // Orphans returns the files beside the descriptor that were generated from it and are no

@@ -56,6 +56,7 @@ type unit struct {
 	bag    *diag.Bag
 	tree   *descriptor.Descriptor
 	module module
+	index  *protoindex.Index
 }
 
 // Generate returns the files of all descriptors, or none. A [diag.Errors] lists errors in
@@ -103,7 +104,8 @@ func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) e
 	var faults diag.Errors
 	for _, u := range units {
 		if u.bag.Len() == 0 {
-			pkg := u.resolve(indexes[u.module.root])
+			u.index = indexes[u.module.root]
+			pkg := u.resolve()
 			if u.bag.Len() == 0 {
 				if warnings := u.bag.Warnings(); in.Warn != nil && len(warnings) > 0 {
 					in.Warn(warnings)
@@ -171,8 +173,8 @@ func load(ctx context.Context, in Input, units []*unit) (map[string]*protoindex.
 }
 
 // resolve builds the model of a descriptor. It adds errors to the unit's bag.
-func (u *unit) resolve(index *protoindex.Index) *model.Package {
-	pkg := model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRules}, index, u.bag)
+func (u *unit) resolve() *model.Package {
+	pkg := model.Build(u.tree, packageName(filepath.Dir(u.in.Path), u.bag), model.Rules{Kinds: rule.Kinds(), Parse: rule.Language().ParseRules}, u.index, u.bag)
 	pkg.Sum = descriptorsum.Of(emit.Contract, u.in.Data)
 	return pkg
 }

@@ -58,6 +58,37 @@ func TestGoldens(t *testing.T) {
 	}
 }
 
+// The committed pages of the resource types equal those that the descriptors generate.
+func TestPages(t *testing.T) {
+	var descriptors []gen.Descriptor
+	for _, d := range goldens(t) {
+		if strings.HasPrefix(d.Path, "../plugins/") {
+			descriptors = append(descriptors, d)
+		}
+	}
+	files, err := gen.Input{Descriptors: descriptors}.Pages(t.Context(), "../docs/types")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		want, err := os.ReadFile(f.Path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if diff := cmp.Diff(string(want), string(f.Data)); diff != "" {
+			t.Errorf("%s (-committed +generated):\n%s", f.Path, diff)
+		}
+		folder := strings.TrimSuffix(filepath.Base(f.Path), ".md")
+		if source, generated := gen.PageSource(f.Data); !generated || source != "../../plugins/"+folder+"/resource.yaml" {
+			t.Errorf("%s: the source is %q", f.Path, source)
+		}
+	}
+	if len(files) != len(descriptors) {
+		t.Errorf("%d pages for %d descriptors", len(files), len(descriptors))
+	}
+}
+
 // The generated code depends only on the descriptors and the messages.
 func TestDeterministic(t *testing.T) {
 	descriptors := goldens(t)

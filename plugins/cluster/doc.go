@@ -26,6 +26,8 @@
 //
 // Profile [resource.Envoy] accepts every cluster that other proxies accept. A field is nil
 // or empty if it cannot represent the setting. [Update.Proto] has the whole message.
+//
+// The page docs/types/cluster.md lists the fields with their sources and defaults, and the rules.
 package cluster
 
 //go:generate go tool xdsgen resource.yaml

@@ -16,6 +16,8 @@
 //
 // Addresses are strings in the form that net.Dial takes. They are not netip.Addr values
 // because existing clients accept host names too.
+//
+// The page docs/types/endpoint.md lists the fields with their sources and defaults, and the rules.
 package endpoint
 
 //go:generate go tool xdsgen resource.yaml

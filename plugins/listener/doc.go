@@ -29,6 +29,8 @@
 // Profile [resource.Envoy] keeps the received configuration of unregistered filters, and
 // settings that gRPC does not support. FilterChain still uses only the properties of
 // connections that gRPC knows. Chains for server names or protocols match no connection.
+//
+// The page docs/types/listener.md lists the fields with their sources and defaults, and the rules.
 package listener
 
 //go:generate go tool xdsgen resource.yaml

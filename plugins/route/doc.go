@@ -19,6 +19,8 @@
 // the server is trusted (A81).
 //
 // An [Update] refers to every cluster to which a call can go.
+//
+// The page docs/types/route.md lists the fields with their sources and defaults, and the rules.
 package route
 
 //go:generate go tool xdsgen resource.yaml

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	"github.com/xdsforge/xdsforge/gen"
@@ -29,12 +30,31 @@ func (o *options) explain(ctx context.Context, stdout io.Writer) (bool, error) {
 	return true, nil
 }
 
-// schema prints the language as a JSON Schema.
-func (o *options) schema(_ context.Context, stdout io.Writer) (bool, error) {
+// schema prints the JSON Schema of the resources of a descriptor. Without an argument, it prints that
+// of descriptors.
+func (o *options) schema(ctx context.Context, stdout io.Writer) (bool, error) {
 	text, err := gen.Schema()
+	if len(o.args) > 0 {
+		text, err = o.resourceSchema(ctx)
+	}
 	if err != nil {
 		return false, err
 	}
 	_, err = stdout.Write(text)
 	return true, err
+}
+
+func (o *options) resourceSchema(ctx context.Context) ([]byte, error) {
+	_, paths, err := find(o.args)
+	if err != nil {
+		return nil, err
+	}
+	if len(paths) != 1 {
+		return nil, fmt.Errorf("there are %d descriptors in %s; a schema is of one", len(paths), o.args[0])
+	}
+	inputs, err := o.inputs(paths)
+	if err != nil {
+		return nil, err
+	}
+	return inputs[0].ResourceSchema(ctx)
 }

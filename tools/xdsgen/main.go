@@ -5,7 +5,8 @@
 //	xdsgen -check [-descriptor_set file.binpb] [-format text|json] [folder | folder/...]...
 //	xdsgen new [-descriptor_set file.binpb] [-go import/path] message [folder]
 //	xdsgen explain [-descriptor_set file.binpb] [-format text|json] resource.yaml...
-//	xdsgen schema
+//	xdsgen schema [-descriptor_set file.binpb] [resource.yaml | folder]
+//	xdsgen doc [-check] [-out folder] [-descriptor_set file.binpb] [descriptor | folder | folder/...]...
 //
 // "xdsgen help" and "xdsgen help new" print a short form of this page.
 //
@@ -40,7 +41,18 @@
 // xdsgen explain describes the generated code: every field with its Go type and
 // source path, the rules, and the hooks that must be written.
 //
-// xdsgen schema prints the JSON Schema of descriptors, for editors.
+// xdsgen doc writes a page in Markdown for each type: its fields with sources and
+// defaults, its rules with their reasons, and its hooks. -out is the folder of the pages,
+// "docs/types" by default. The names of the pages are those of the packages. With -check,
+// it writes nothing, and fails if a page differs, is missing or has no descriptor.
+//
+// # JSON Schemas
+//
+// xdsgen schema prints the JSON Schema of the resources of a descriptor, with the rules
+// and defaults of the descriptor and the comments of the proto files. Editors complete and
+// check resources with it that people write in YAML. It has the field names of the proto
+// file, and no rule that JSON Schema cannot express. Without an argument, the command
+// prints the JSON Schema of descriptors.
 //
 // # Messages
 //
@@ -103,6 +115,8 @@ type options struct {
 	mode   mode
 	format string
 	goPath string
+	out    string // folder of pages
+	checks bool
 	sets   []string
 	args   []string
 	stderr io.Writer
@@ -151,7 +165,10 @@ is ./... . Sets of a go:generate line in the package apply.`},
 comments, a file for hooks, a doc.go, a test and a test case.`},
 		{"explain", (*options).explain, 1, math.MaxInt, "[descriptor | folder | folder/...]...", `Print the fields of the generated code with their Go types and sources, the rules, and the
 hooks that must be written.`},
-		{"schema", (*options).schema, 0, 0, "", "Print the JSON Schema of descriptors, for editors."},
+		{"schema", (*options).schema, 0, 1, "[descriptor | folder]", `Print the JSON Schema of the resources of a descriptor, for editors and for YAML that people
+write. Without an argument, print the JSON Schema of descriptors.`},
+		{"doc", (*options).doc, 1, math.MaxInt, "[descriptor | folder | folder/...]...", `Write a page in Markdown for each type into the folder of -out: its fields, defaults, rules and
+hooks. With -check, compare with the existing pages, and write nothing.`},
 	}
 }
 
@@ -191,7 +208,8 @@ func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
 	flags := flag.NewFlagSet("xdsgen", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {}
-	check := flags.Bool("check", false, "compare with the existing code, and write nothing")
+	flags.BoolVar(&o.checks, "check", false, "compare with the existing code, and write nothing")
+	flags.StringVar(&o.out, "out", "docs/types", "for doc: the `folder` of the pages")
 	flags.StringVar(&o.format, "format", "text", "of diagnostics: `text or json`")
 	flags.StringVar(&o.goPath, "go", "", "for new: the `import path` of the message's Go package")
 	flags.Func("descriptor_set", "take messages from a FileDescriptorSet in `file`; may be repeated", func(s string) error {
@@ -203,7 +221,7 @@ func parseArgs(args []string, stdout, stderr io.Writer) (*options, error) {
 		help(stdout, o.mode, all, flags)
 		return nil, flag.ErrHelp
 	}
-	if *check {
+	if o.checks && o.mode.name == "" {
 		o.mode = modes()[1]
 	}
 	o.args = flags.Args()

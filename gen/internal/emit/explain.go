@@ -17,12 +17,7 @@ import (
 // Explain describes the code that is generated from p: every struct with its fields, their
 // Go types and sources, then rules, refs and hooks.
 func Explain(p *model.Package) ([]byte, error) {
-	e := newEmitter(p)
-	e.artefacts() // for the names of all imports
-	x := &explainer{emitter: e, file: jen.NewFile(p.Name)}
-	for _, i := range e.importTable() {
-		x.file.ImportAlias(i.path, i.name)
-	}
+	x := newExplainer(p)
 	w := tabwriter.NewWriter(&x.out, 0, 0, 2, ' ', 0)
 	name := "the wrapper"
 	if p.NameField != nil {
@@ -44,6 +39,16 @@ func Explain(p *model.Package) ([]byte, error) {
 		return nil, fmt.Errorf("emit: %w", err)
 	}
 	return blanks().ReplaceAll(x.out.Bytes(), []byte("\n")), x.err
+}
+
+func newExplainer(p *model.Package) *explainer {
+	e := newEmitter(p)
+	e.artefacts() // for the names of all imports
+	x := &explainer{emitter: e, file: jen.NewFile(p.Name)}
+	for _, i := range e.importTable() {
+		x.file.ImportAlias(i.path, i.name)
+	}
+	return x
 }
 
 // blanks are those at the end of a line, where a row has no last cell.
@@ -156,57 +161,87 @@ func caseSource(c *model.Case) string {
 
 // rules prints the rules in the order of their violations.
 func (x *explainer) rules(w *tabwriter.Writer) {
-	var lines []string
+	rows := x.ruleRows()
+	if len(rows) > 0 {
+		fmt.Fprint(w, "\nrules\n")
+	}
+	for _, r := range rows {
+		line := r.text
+		if r.at != "" {
+			line = r.at + "; " + line
+		}
+		switch {
+		case r.hook && r.profile != "":
+			line += " in profile " + r.profile
+		case r.why != "":
+			line += " (" + r.why + ")"
+		}
+		fmt.Fprintf(w, "  %s%s\n", r.prefix, line)
+	}
+}
+
+// A ruleRow is a rule or hook as it is shown to people.
+type ruleRow struct {
+	prefix        string // the struct of the rule and a colon; empty for the update
+	at            string
+	text, profile string
+	why           string
+	hook          bool
+}
+
+// ruleRows returns the rules in the order of their violations.
+func (x *explainer) ruleRows() []ruleRow {
+	var rows []ruleRow
 	for _, s := range x.structs() {
 		if s.Rules != nil {
 			prefix := ""
 			if s != x.pkg.Update {
 				prefix = s.Name + ": "
 			}
-			lines = append(lines, scopeRules(s.Rules, prefix, nil)...)
+			rows = append(rows, scopeRules(s.Rules, prefix, nil)...)
 		}
 	}
 	for _, c := range x.pkg.GoChecks {
-		lines = append(lines, c.Path.String()+"; "+GoRuleText(c))
+		text := withReason(c.Rule.Wording(), model.Cond{Context: c.When}, "")
+		rows = append(rows, ruleRow{at: c.Path.String(), text: text, profile: c.When.Profile, why: c.Why})
 	}
-	if len(lines) > 0 {
-		fmt.Fprintf(w, "\nrules\n  %s\n", strings.Join(lines, "\n  "))
-	}
+	return rows
 }
 
 // scopeRules are the rules about a message and those in its repeated fields.
-func scopeRules(s *model.Scope, prefix string, at []string) []string {
-	lines := make([]string, 0, len(s.Checks))
+func scopeRules(s *model.Scope, prefix string, at []string) []ruleRow {
+	rows := make([]ruleRow, 0, len(s.Checks))
 	for _, c := range s.Checks {
 		path := slices.Clone(at)
 		if len(c.Path.Steps) > 0 {
 			path = append(path, c.Path.String())
 		}
-		text := "hook " + c.Hook
+		r := ruleRow{prefix: prefix, at: strings.Join(path, "."), text: "hook " + c.Hook, profile: c.When.Profile, hook: true}
 		if c.Rule != nil {
-			text = RuleText(c)
-		} else if c.When.Profile != "" {
-			text += " in profile " + c.When.Profile
+			r.text, r.profile, r.why, r.hook = withReason(c.Rule.Wording(), c.Stated, ""), c.Stated.Profile, c.Why, false
 		}
-		lines = append(lines, prefix+strings.TrimPrefix(strings.Join(path, ".")+"; "+text, "; "))
+		rows = append(rows, r)
 	}
 	for _, u := range s.Under {
-		lines = append(lines, scopeRules(u.Scope, prefix, append(slices.Clone(at), u.Path.String()))...)
+		rows = append(rows, scopeRules(u.Scope, prefix, append(slices.Clone(at), u.Path.String()))...)
 	}
-	return lines
+	return rows
 }
 
 // hooks prints the functions that must be written by hand.
 func (x *explainer) hooks(w *tabwriter.Writer) {
-	seen := make(map[string]bool)
+	if all := x.signatures(); len(all) > 0 {
+		fmt.Fprintf(w, "\nhooks\n  %s\n", strings.Join(all, "\n  "))
+	}
+}
+
+// signatures are the hooks, each once.
+func (x *explainer) signatures() []string {
+	var out []string
 	for _, h := range x.emitter.hooks() {
-		signature := strings.Replace(x.typeSource(h.typ), "func(", "func "+h.name+"(", 1)
-		if !seen[signature] {
-			if len(seen) == 0 {
-				fmt.Fprint(w, "\nhooks\n")
-			}
-			seen[signature] = true
-			fmt.Fprintf(w, "  %s\n", signature)
+		if signature := strings.Replace(x.typeSource(h.typ), "func(", "func "+h.name+"(", 1); !slices.Contains(out, signature) {
+			out = append(out, signature)
 		}
 	}
+	return out
 }

@@ -37,6 +37,7 @@ type Index struct {
 	problems map[string]error  // by message: the reason why it is missing
 	goNames  map[string]string // by import path: the name of the Go package
 	names    []string
+	packages map[string]goPackage // by import path: those that the Go toolchain listed
 }
 
 // A file is a proto file and the Go package that was made of it.
@@ -55,7 +56,7 @@ var ErrNoGoPackage = errors.New("no Go package")
 // not found. Load returns an error if the Go toolchain fails or a descriptor set is
 // invalid.
 func Load(ctx context.Context, c Config) (*Index, error) {
-	x := &Index{messages: make(map[string]*protogen.Message), problems: make(map[string]error), goNames: make(map[string]string)}
+	x := &Index{messages: make(map[string]*protogen.Message), problems: make(map[string]error), goNames: make(map[string]string), packages: make(map[string]goPackage)}
 	files := make(map[string]file) // by proto path
 	for i, data := range c.Sets {
 		if err := readSet(data, files); err != nil {
@@ -138,6 +139,7 @@ func (x *Index) readPackages(ctx context.Context, c Config, files map[string]fil
 	found := readStatic(listed)
 	missing := notDefined(packages, found)
 	for _, p := range listed {
+		x.packages[p.ImportPath] = p
 		if wanted := packages[p.ImportPath]; len(wanted) > 0 && p.Error != nil {
 			delete(missing, p.ImportPath)
 			for _, m := range wanted {

@@ -1,6 +1,9 @@
 package rule
 
 import (
+	"regexp"
+	"strings"
+
 	"github.com/dave/jennifer/jen"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
@@ -47,4 +50,14 @@ func (r anyType) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code)
 		other[i] = f.Src("$.MessageName() != $", x, jen.Lit(t))
 	}
 	return f.And(other...), f.Src("string($.MessageName())", x)
+}
+
+// Schema implements [schema.Value].
+func (r anyType) Schema(model.Path) (valid map[string]any, zero bool) {
+	names := make([]string, len(r.types))
+	for i, t := range r.types {
+		names[i] = regexp.QuoteMeta(t)
+	}
+	pattern := map[string]any{"pattern": "/(" + strings.Join(names, "|") + ")$"}
+	return map[string]any{"properties": map[string]any{"@type": pattern}, "required": []string{"@type"}}, true
 }

@@ -58,3 +58,8 @@ func (r between) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code)
 	}
 	return f.Or(outside...), x
 }
+
+// Schema implements [schema.Value].
+func (r between) Schema(p model.Path) (valid map[string]any, zero bool) {
+	return limits(p, r.above, r.below, "exclusiveMinimum", "exclusiveMaximum")
+}

@@ -51,3 +51,8 @@ func (r characters) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Co
 	}
 	return f.Or(outside...), x
 }
+
+// Schema implements [schema.Value].
+func (r characters) Schema(model.Path) (valid map[string]any, zero bool) {
+	return r.keys("minLength", "maxLength"), r.min == 0
+}

@@ -33,3 +33,13 @@ func (defined) Wording() string { return "must be a defined value" }
 func (defined) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	return f.Src("$.Descriptor().Values().ByNumber($.Number()) == nil", x, x), x
 }
+
+// Schema implements [schema.Value].
+func (defined) Schema(p model.Path) (valid map[string]any, zero bool) {
+	var values []any
+	for _, v := range p.Leaf().Enum.Values {
+		zero = zero || v.Desc.Number() == 0
+		values = append(values, string(v.Desc.Name()), v.Desc.Number())
+	}
+	return map[string]any{"enum": values}, zero
+}

@@ -6,6 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
 
 // In is the rule that a value is one of some.
@@ -47,4 +48,13 @@ func (r in) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 		other[i] = f.Is(x, l, false)
 	}
 	return f.And(other...), x
+}
+
+// Schema implements [schema.Value].
+func (r in) Schema(model.Path) (valid map[string]any, zero bool) {
+	values, zero, ok := schema.JSON(r.values)
+	if !ok {
+		return nil, false
+	}
+	return map[string]any{"enum": values}, zero
 }

@@ -2,7 +2,10 @@ package rule
 
 import (
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
@@ -55,4 +58,41 @@ func texts(values []model.Literal) []string {
 // alternatives is a list of values for people.
 func alternatives(before string, values []string) string {
 	return before + strings.Join(values, " or ")
+}
+
+// limits is the schema of numbers between two values, under the given keys. That of a duration, which
+// is a text in JSON, has a lower limit of 0 only.
+func limits(p model.Path, lo, hi *model.Literal, loKey, hiKey string) (valid map[string]any, zero bool) {
+	if p.Class() == model.Duration {
+		switch {
+		case hi != nil || lo.Value != time.Duration(0):
+			return nil, false
+		case loKey == "minimum":
+			return map[string]any{"pattern": "^[^-]"}, true
+		}
+		return map[string]any{"pattern": "^[^-]*[1-9]"}, true
+	}
+	valid, zero = make(map[string]any), true
+	at := func(key string, l *model.Literal, sign float64) {
+		if l == nil {
+			return
+		}
+		valid[key] = l.Value
+		n := sign * reflect.ValueOf(l.Value).Convert(reflect.TypeFor[float64]()).Float()
+		zero = zero && (n < 0 || n == 0 && !strings.HasPrefix(key, "exclusive"))
+	}
+	at(loKey, lo, 1)
+	at(hiKey, hi, -1)
+	return valid, zero
+}
+
+// patterns is the schema of texts that match the pattern of one of some values. pattern gets a value as
+// a regular expression.
+func patterns(values []model.Literal, pattern func(text string) string) (valid map[string]any, zero bool) {
+	all := make([]string, len(values))
+	for i, l := range values {
+		all[i] = pattern(regexp.QuoteMeta(l.Value.(string)))
+	}
+	zero = slices.ContainsFunc(values, func(l model.Literal) bool { return l.Value == "" })
+	return map[string]any{"pattern": strings.Join(all, "|")}, zero
 }

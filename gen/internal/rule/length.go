@@ -102,3 +102,29 @@ func (r length) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) 
 	}
 	return f.Or(f.Src("len($) < $", x, r.min), f.Src("len($) > $", x, r.max)), shown
 }
+
+// Schema implements [schema.Value]. That of a text or bytes has no numbers of bytes, which JSON Schema
+// does not count.
+func (r length) Schema(p model.Path) (valid map[string]any, zero bool) {
+	switch {
+	case p.ToList():
+		return r.keys("minItems", "maxItems"), r.min == 0
+	case p.Class() == model.Map:
+		return r.keys("minProperties", "maxProperties"), r.min == 0
+	case r.min == 1 && r.max < 0:
+		return r.keys("minLength", ""), false
+	}
+	return nil, false
+}
+
+// keys are the limits under the given keys.
+func (r length) keys(lo, hi string) map[string]any {
+	out := make(map[string]any)
+	if r.min > 0 {
+		out[lo] = r.min
+	}
+	if r.max >= 0 {
+		out[hi] = r.max
+	}
+	return out
+}

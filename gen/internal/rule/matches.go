@@ -3,6 +3,7 @@ package rule
 import (
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -45,4 +46,12 @@ func (r matches) Wording() string { return "must match " + strconv.Quote(r.patte
 // Broken implements [emit.Condition].
 func (r matches) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	return f.Src("!$.MatchString($)", f.Pattern(r.pattern), x), x
+}
+
+// Schema implements [schema.Value]. Flags are not part of the regular expressions of JSON Schema.
+func (r matches) Schema(model.Path) (valid map[string]any, zero bool) {
+	if strings.Contains(strings.ReplaceAll(r.pattern, "(?:", ""), "(?") {
+		return nil, false
+	}
+	return map[string]any{"pattern": r.pattern}, regexp.MustCompile(r.pattern).MatchString("")
 }

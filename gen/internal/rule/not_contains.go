@@ -39,3 +39,9 @@ func (r notContains) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.C
 	}
 	return f.Or(found...), x
 }
+
+// Schema implements [schema.Value].
+func (r notContains) Schema(p model.Path) (valid map[string]any, zero bool) {
+	valid, zero = contains(r).Schema(p)
+	return map[string]any{"not": valid}, !zero
+}

@@ -47,3 +47,12 @@ func (r notIn) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 	}
 	return f.Or(equal...), x
 }
+
+// Schema implements [schema.Value].
+func (r notIn) Schema(p model.Path) (valid map[string]any, zero bool) {
+	valid, zero = in(r).Schema(p)
+	if valid == nil {
+		return nil, false
+	}
+	return map[string]any{"not": valid}, !zero
+}

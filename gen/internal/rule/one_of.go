@@ -9,6 +9,7 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/emit"
 	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
 
 // OneOf is the rule that exactly one of some fields has a value.
@@ -76,4 +77,17 @@ func (r oneOf) exclusive() bool {
 	return len(r.members) == 1 || !slices.ContainsFunc(r.members, func(p model.Path) bool {
 		return p.Leaf().Oneof == nil || p.Leaf().Oneof != first.Leaf().Oneof || p.Parent().String() != first.Parent().String()
 	})
+}
+
+// MessageSchema implements [schema.Message].
+func (r oneOf) MessageSchema() map[string]any {
+	members := make([]any, len(r.members))
+	for i, p := range r.members {
+		s, ok := schema.Present(p)
+		if !ok {
+			return nil
+		}
+		members[i] = s
+	}
+	return map[string]any{"oneOf": members}
 }

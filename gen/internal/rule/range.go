@@ -60,3 +60,8 @@ func (r bounds) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) 
 	}
 	return f.Or(outside...), x
 }
+
+// Schema implements [schema.Value].
+func (r bounds) Schema(p model.Path) (valid map[string]any, zero bool) {
+	return limits(p, r.min, r.max, "minimum", "maximum")
+}

@@ -56,3 +56,6 @@ func (required) GoCode(f *emit.Func, c *model.GoCheck) []jen.Code {
 		return []jen.Code{f.If(nil, f.GoEmpty(last, x), f.Violation(at, shown, emit.GoRuleText(c)))}
 	})
 }
+
+// Present implements [schema.Presence].
+func (required) Present() bool { return true }

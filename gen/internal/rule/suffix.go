@@ -39,3 +39,8 @@ func (r suffix) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) 
 	}
 	return f.And(other...), x
 }
+
+// Schema implements [schema.Value].
+func (r suffix) Schema(model.Path) (valid map[string]any, zero bool) {
+	return patterns(r.values, func(text string) string { return text + "$" })
+}

@@ -113,3 +113,6 @@ func (r sum) groups(f *emit.Func, m string, c *model.Check) []jen.Code {
 	})
 	return append([]jen.Code{f.Src("var $ convert.Sums[$]", sums, f.ScalarType(*r.group))}, loop...)
 }
+
+// Schema implements [schema.Value]. JSON Schema has no sums.
+func (sum) Schema(model.Path) (valid map[string]any, zero bool) { return nil, false }

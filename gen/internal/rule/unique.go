@@ -205,3 +205,11 @@ func keyField(p model.Path) string {
 	}
 	return strings.Join(names, "") + "_"
 }
+
+// Schema implements [schema.Value]. JSON Schema compares whole elements only.
+func (r unique) Schema(model.Path) (valid map[string]any, zero bool) {
+	if len(r.keys) > 0 || r.across {
+		return nil, false
+	}
+	return map[string]any{"uniqueItems": true}, true
+}

@@ -35,3 +35,6 @@ func (unset) Code(f *emit.Func, m string, c *model.Check, conds []jen.Code) []je
 	}
 	return presence(f, m, c, conds, true, shown)
 }
+
+// Present implements [schema.Presence].
+func (unset) Present() bool { return false }

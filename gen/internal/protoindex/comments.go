@@ -1,0 +1,102 @@
+package protoindex
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"google.golang.org/protobuf/compiler/protogen"
+)
+
+// Comments are the comments of proto files. A descriptor set can have them. Descriptors in Go packages
+// have none, but protoc-gen-go copies the comments of messages and fields into its code.
+type Comments struct {
+	index *Index
+	read  map[string]map[string]string // by import path: comments of types, and of fields as "Type.Field"
+}
+
+// Comments returns the comments of the loaded messages. It reads source code when it is first asked
+// about a package.
+func (x *Index) Comments() *Comments {
+	return &Comments{index: x, read: make(map[string]map[string]string)}
+}
+
+// Message returns the comment of a message, or "".
+func (c *Comments) Message(m *protogen.Message) string {
+	if text := string(m.Comments.Leading); text != "" {
+		return clean(text)
+	}
+	return c.source(m.GoIdent.GoImportPath)[m.GoIdent.GoName]
+}
+
+// Field returns the comment of a field, or "".
+func (c *Comments) Field(f *protogen.Field) string {
+	if text := string(f.Comments.Leading); text != "" {
+		return clean(text)
+	}
+	owner := f.Parent.GoIdent
+	if f.Oneof != nil && !f.Oneof.Desc.IsSynthetic() {
+		owner = f.GoIdent // the struct of the member
+	}
+	return c.source(owner.GoImportPath)[owner.GoName+"."+f.GoName]
+}
+
+// source returns the comments in a Go package that protoc-gen-go generated.
+func (c *Comments) source(path protogen.GoImportPath) map[string]string {
+	if found, ok := c.read[string(path)]; ok {
+		return found
+	}
+	found := make(map[string]string)
+	c.read[string(path)] = found
+	p := c.index.packages[string(path)]
+	for _, name := range p.GoFiles {
+		if !strings.HasSuffix(name, ".pb.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			continue
+		}
+		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.TYPE {
+				structComments(g, found)
+			}
+		}
+	}
+	return found
+}
+
+// structComments adds the comments of a struct and of its fields.
+func structComments(g *ast.GenDecl, to map[string]string) {
+	for _, s := range g.Specs {
+		t, ok := s.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		body, ok := t.Type.(*ast.StructType)
+		if !ok {
+			continue
+		}
+		to[t.Name.Name] = clean(g.Doc.Text())
+		for _, f := range body.Fields.List {
+			for _, name := range f.Names {
+				to[t.Name.Name+"."+name.Name] = clean(f.Doc.Text())
+			}
+		}
+	}
+}
+
+var (
+	marker    = regexp.MustCompile(`\[#[^\]]*\]`)                       // of Envoy's documentation
+	reference = regexp.MustCompile(":[a-z]+:`([^`<]*?)(\\s*<[^>]*>)?`") // of reStructuredText
+)
+
+// clean returns a comment as one paragraph, without markup.
+func clean(text string) string {
+	text = marker.ReplaceAllString(text, "")
+	text = reference.ReplaceAllString(text, "$1")
+	return strings.Join(strings.Fields(strings.ReplaceAll(text, "``", "`")), " ")
+}

@@ -1,0 +1,135 @@
+package gen
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/cncf/xds/go/udpa/type/v1" // and others, so that cases may have them in an Any
+	_ "github.com/cncf/xds/go/xds/type/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/clusters/aggregate/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"golang.org/x/tools/txtar"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/dynamicpb"
+	_ "google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+	"github.com/xdsforge/xdsforge/gen/internal/schema"
+)
+
+// The schema accepts the resources of all test cases that the decoders accept. It rejects those that
+// break a rule which the schema has.
+func TestResourceSchema(t *testing.T) {
+	accepted, rejected := 0, 0
+	for _, pattern := range []string{"internal/outputtest/*/resource.yaml", "../plugins/*/resource.yaml"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := Input{}
+		for _, path := range paths {
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in.Descriptors = append(in.Descriptors, Descriptor{Path: path, Data: data})
+		}
+		err = eachModel(t.Context(), in, func(u *unit, pkg *model.Package) error {
+			s, err := schema.Of(pkg, u.index.Comments())
+			if err != nil {
+				return err
+			}
+			yes, no := checkCases(t, filepath.Dir(u.in.Path), pkg, s)
+			accepted, rejected = accepted+yes, rejected+no
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d cases are valid, %d break a rule of the schema", accepted, rejected)
+	if accepted < 40 || rejected < 30 {
+		t.Errorf("%d valid cases and %d that break a rule; want more", accepted, rejected)
+	}
+}
+
+// checkCases compares the verdicts about the cases of one type.
+func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema) (accepted, rejected int) {
+	t.Helper()
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(s.JSON))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("resource.json", doc); err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := c.Compile("resource.json")
+	if err != nil {
+		t.Fatalf("%s: %v", folder, err)
+	}
+	index := regexp.MustCompile(`\[[^]]*\]`)
+	files, _ := filepath.Glob(filepath.Join(folder, "testdata", "*.txtar"))
+	for _, file := range files {
+		resource, want := readCase(t, file, pkg)
+		if resource == nil {
+			continue
+		}
+		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(resource))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = compiled.Validate(value)
+		broken := slices.ContainsFunc(want, func(v string) bool {
+			path, text, _ := strings.Cut(v, "; ")
+			path, _, _ = strings.Cut(path, " = ")
+			return slices.Contains(s.Rules, index.ReplaceAllString(path, "")+"; "+text)
+		})
+		switch valid := len(want) == 1 && want[0] == "ok"; {
+		case valid && err != nil:
+			t.Errorf("%s is valid, but the schema rejects it: %v\n%s", file, err, resource)
+		case broken && err == nil:
+			t.Errorf("%s breaks a rule, but the schema accepts it:\n%s\n%s", file, strings.Join(want, "\n"), resource)
+		case valid:
+			accepted++
+		case broken:
+			rejected++
+		}
+	}
+	return accepted, rejected
+}
+
+// readCase returns the resource of a case with the names of the proto file, and the lines of its want.
+// It is nil if the case has messages that are not linked into this test.
+func readCase(t *testing.T, file string, pkg *model.Package) (resource []byte, want []string) {
+	t.Helper()
+	archive, err := txtar.ParseFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range archive.Files {
+		switch f.Name {
+		case "want":
+			want = strings.Split(strings.TrimSpace(string(f.Data)), "\n")
+		case "resource.json":
+			m := dynamicpb.NewMessage(pkg.Message.Desc)
+			if err := (protojson.UnmarshalOptions{Resolver: protoregistry.GlobalTypes}).Unmarshal(f.Data, m); err != nil {
+				t.Logf("%s: %v", file, err)
+				return nil, nil
+			}
+			if resource, err = (protojson.MarshalOptions{UseProtoNames: true}).Marshal(m); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return resource, want
+}
