@@ -16,6 +16,8 @@ func TestConformance(t *testing.T) {
 		Message: func() proto.Message {
 			return new(testpb.Thing)
 		},
-		NameField: "name",
+		NameField:  "name",
+		Descriptor: "resource.yaml",
+		Sum:        "d0852a3ecb1b0fe2",
 	})
 }
