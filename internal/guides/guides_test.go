@@ -1,0 +1,131 @@
+// Package guides tests the pages below docs: each block of Go code in a guide stands in a Go file that
+// is compiled and tested, and each link leads to a file.
+package guides
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// pages returns the texts of the pages in docs, of README and of the files beside it.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/guides/*.md", "docs/adr/*.md", "docs/types/*.md", ".github/*.md", "examples/*/README.md"} {
+		names, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			b, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+			if err != nil {
+				t.Fatal(err)
+			}
+			rel, err := filepath.Rel(root, name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[rel] = string(b)
+		}
+	}
+	return texts
+}
+
+// TestLinks expects a file or folder for each relative link.
+func TestLinks(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	count := 0
+	for name, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+				continue
+			}
+			count++
+			if _, err := os.Stat(filepath.Join(root, filepath.Dir(name), m[1])); err != nil {
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
+			}
+		}
+	}
+	if count < 100 {
+		t.Errorf("found %d links; want at least 100", count)
+	}
+}
+
+// TestCode expects the lines of each Go block of a guide, in their order and without their
+// indentation, in one Go file of the repository.
+func TestCode(t *testing.T) {
+	sources := goFiles(t)
+	count := 0
+	for name, text := range pages(t) {
+		if filepath.Dir(name) != filepath.Join("docs", "guides") {
+			continue
+		}
+		for _, block := range blocks(text) {
+			count++
+			if !containsAny(sources, block) {
+				t.Errorf("%s: no Go file contains this block:\n%s", name, block)
+			}
+		}
+	}
+	if count < 5 {
+		t.Errorf("found %d blocks of code; want at least 5", count)
+	}
+}
+
+// blocks returns the Go blocks of a page, normalized.
+func blocks(text string) (found []string) {
+	for _, part := range strings.Split(text, "```go\n")[1:] {
+		block, _, _ := strings.Cut(part, "```")
+		found = append(found, normalize(block))
+	}
+	return found
+}
+
+// normalize removes indentation and empty lines.
+func normalize(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func containsAny(sources []string, block string) bool {
+	for _, s := range sources {
+		if strings.Contains(s, block) {
+			return true
+		}
+	}
+	return false
+}
+
+// goFiles returns all Go files of the repository, normalized.
+func goFiles(t *testing.T) (texts []string) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, ".gen.go") {
+			return nil
+		}
+		b, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+		texts = append(texts, normalize(string(b)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
+}
