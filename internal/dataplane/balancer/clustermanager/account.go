@@ -161,15 +161,12 @@ func (l *loadReport) end() {
 	}
 }
 
-// count makes the accounts of all endpoints. Unchanged endpoints keep theirs.
-func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
-	n := 0
-	for l := range all(priorities) {
-		n += len(l.Endpoints)
-	}
+// count makes the accounts of the endpoints. Unchanged endpoints keep theirs. If no account can have
+// changed, it considers only the endpoints that were added or removed.
+func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality, changed *changes) {
+	detects := u.OutlierDetection != nil
 	var keys []string
-	if u.OutlierDetection != nil {
-		keys = make([]string, 0, n)
+	if detects {
 		for l := range all(priorities) {
 			for i := range l.Endpoints {
 				keys = append(keys, l.Endpoints[i].Key())
@@ -177,25 +174,57 @@ func (c *leafCluster) count(u *cluster.Update, priorities [][]lbtree.Locality) {
 		}
 	}
 	c.outlier.Configure(u.OutlierDetection, keys, time.Now())
-	last, accounts := c.conn.current(), make(map[string]*account, n)
 	used := make(map[endpoint.LocalityID]bool)
 	plain := make(map[endpoint.LocalityID]*account)
+	same := c.plain != nil && c.stray.breaker == c.breaker && !detects && !c.detected
 	for l := range all(priorities) {
 		used[l.ID] = true
 		plain[l.ID] = c.plainAccount(l.ID)
+		same = same && (c.plain[l.ID] == nil || c.plain[l.ID] == plain[l.ID])
+	}
+	if same {
+		c.countChanged(plain, changed)
+	} else {
+		c.countAll(plain, priorities)
+	}
+	c.plain, c.detected = plain, detects
+	c.load.keep(used)
+	c.schedule()
+}
+
+// countAll replaces all accounts.
+func (c *leafCluster) countAll(plain map[endpoint.LocalityID]*account, priorities [][]lbtree.Locality) {
+	accounts := make(map[string]*account)
+	for l := range all(priorities) {
 		for i := range l.Endpoints {
 			e := &l.Endpoints[i]
-			a := c.account(e, plain[l.ID], last[e.Addresses[0].Addr])
+			a := c.account(e, plain[l.ID], c.conn.account(e.Addresses[0].Addr))
 			for _, addr := range e.Addresses {
 				accounts[addr.Addr] = a
 			}
 		}
 	}
 	stray := account{breaker: c.breaker, labels: labels.OfEndpoint(c.name, endpoint.LocalityID{})}
-	c.conn.reassign(accounts, stray.open())
-	c.plain = plain
-	c.load.keep(used)
-	c.schedule()
+	c.stray = stray.open()
+	c.conn.reassign(accounts, c.stray)
+}
+
+// countChanged replaces the accounts of endpoints that were added or removed.
+func (c *leafCluster) countChanged(plain map[endpoint.LocalityID]*account, changed *changes) {
+	accounts := make(map[string]*account, len(changed.added)+len(changed.removed))
+	for i := range changed.removed {
+		for _, addr := range changed.removed[i].Addresses {
+			accounts[addr.Addr] = nil
+		}
+	}
+	for i := range changed.added {
+		e := &changed.added[i]
+		a := c.account(&e.Endpoint, plain[e.locality], c.conn.account(e.Addresses[0].Addr))
+		for _, addr := range e.Addresses {
+			accounts[addr.Addr] = a
+		}
+	}
+	c.conn.replace(accounts)
 }
 
 // all yields the localities of all priorities.

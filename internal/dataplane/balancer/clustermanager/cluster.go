@@ -33,9 +33,12 @@ type leafCluster struct {
 	priorities *priorities[*policy.Switch]
 	names      priorityNames[endpoint.LocalityID]
 	targets    map[string]lbtree.Target // by the name of the priority
+	dialer     *dialer
 
 	breaker  *breaker.Counter
 	plain    map[endpoint.LocalityID]*account // the common parts of accounts
+	stray    *account                         // for addresses outside the cluster
+	detected bool                             // accounts have outlier detection
 	load     *loadReport
 	outlier  *outlier.Machine
 	interval serial.Timer      // of outlier detection
@@ -50,7 +53,7 @@ type leafCluster struct {
 // newLeafCluster returns a cluster without a configuration.
 func newLeafCluster(tree *lbtree.Env, name string, report lbtree.Report) *leafCluster {
 	c := &leafCluster{tree: tree, name: name, report: report, load: new(loadReport), outlier: outlier.New(nil), child: lbtree.Connecting()}
-	c.conn = &clusterConn{loopConn: loopConn{tree.Conn, tree.Loop}, options: tree.Options, subConns: make(map[*subConn]struct{})}
+	c.conn = &clusterConn{loopConn: loopConn{tree.Conn, tree.Loop}, options: tree.Options, addresses: make(map[string]*address)}
 	c.env = &lbtree.Env{Loop: tree.Loop, Conn: c.conn, Options: tree.Options, Cluster: name, State: tree.State}
 	if tree.State.TLS != nil {
 		c.tls = tree.State.TLS.Cluster()
@@ -124,22 +127,24 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	}
 
 	c.counts.keep(c.config.Drops)
-	d := newDialer(c.tls, u.HTTPProxy)
+	if c.dialer == nil || c.dialer.proxied != u.HTTPProxy {
+		c.dialer = newDialer(c.tls, u.HTTPProxy)
+		c.plain = nil // so that all accounts are replaced
+	}
 	priorities := byPriority(c.config.Localities)
 	ids := make([][]endpoint.LocalityID, len(priorities))
-	all := make([][]lbtree.Locality, len(priorities))
 	for i, localities := range priorities {
 		for _, l := range localities {
 			ids[i] = append(ids[i], l.ID)
 		}
-		all[i] = d.localities(localities)
 	}
+	all := c.dialer.priorities(priorities)
 	names := c.names.assign(ids)
 	c.targets = make(map[string]lbtree.Target, len(names))
 	for i, name := range names {
 		c.targets[name] = lbtree.Target{Policy: u.LBPolicy, Localities: all[i]}
 	}
-	c.count(u, all)
+	c.count(u, all, &c.dialer.changed)
 	c.priorities.Update(names)
 }
 

@@ -112,20 +112,30 @@ func (c *leafCluster) describe(l *dataplane.Leaf) endpointsView {
 		}
 		l.Priorities = append(l.Priorities, p)
 	}
-	e.conns, e.accounts = c.conn.view()
+	e.addresses = c.conn.view()
 	return e
 }
 
-// view returns the states of the subchannels by address, the best of each, and the accounts.
-func (c *clusterConn) view() (map[string]balancer.SubConnState, map[string]*account) {
+// An addressView describes an address.
+type addressView struct {
+	account   *account // nil: the cluster does not have the address
+	connected bool     // there is a subchannel
+	best      balancer.SubConnState
+}
+
+// view returns the addresses, with the best state of the subchannels of each.
+func (c *clusterConn) view() map[string]addressView {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	conns := make(map[string]balancer.SubConnState, len(c.subConns))
-	for s := range c.subConns {
-		last, ok := conns[s.address]
-		conns[s.address] = better(last, ok, s.state)
+	out := make(map[string]addressView, len(c.addresses))
+	for addr, a := range c.addresses {
+		v := addressView{account: a.account}
+		for s := a.subConns; s != nil; s = s.next {
+			v.best, v.connected = better(v.best, v.connected, s.state), true
+		}
+		out[addr] = v
 	}
-	return conns, c.accounts
+	return out
 }
 
 // rank orders connectivity states, the best first.
@@ -142,9 +152,8 @@ func better(a balancer.SubConnState, ok bool, b balancer.SubConnState) balancer.
 // An endpointsView has the endpoints of a leaf, by priority. Nothing in it changes, but the counters of accounts.
 type endpointsView struct {
 	localities [][]*endpoint.Locality
-	conns      map[string]balancer.SubConnState // by address
-	accounts   map[string]*account              // by address
-	ejected    []string                         // the keys of endpoints
+	addresses  map[string]addressView
+	ejected    []string // the keys of endpoints
 }
 
 // addTo adds the endpoints to the priorities of a leaf.
@@ -170,8 +179,8 @@ func (v *endpointsView) endpoint(e *endpoint.Endpoint, ejected map[string]bool) 
 	var best balancer.SubConnState
 	found := false
 	for _, addr := range d.Addresses {
-		if s, ok := v.conns[addr]; ok {
-			best, found = better(best, found, s), true
+		if a := v.addresses[addr]; a.connected {
+			best, found = better(best, found, a.best), true
 		}
 	}
 	if found {
@@ -182,7 +191,7 @@ func (v *endpointsView) endpoint(e *endpoint.Endpoint, ejected map[string]bool) 
 	}
 	if usable(e.Health) {
 		d.Ejected = ejected[lbtree.KeyOf(d.Addresses)]
-		if a := v.accounts[d.Addresses[0]]; a != nil {
+		if a := v.addresses[d.Addresses[0]].account; a != nil {
 			d.Calls = a.calls.Load()
 		}
 	}

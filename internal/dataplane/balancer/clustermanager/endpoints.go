@@ -36,21 +36,57 @@ func byPriority(localities []endpoint.Locality) [][]*endpoint.Locality {
 	return out
 }
 
-// A dialer sets the attributes of endpoints' addresses: the TLS, if tls is not nil (A29), and the
-// proxies, if proxied (A86).
+// A dialer derives the endpoints of policies from those of the control plane. It sets the attributes
+// of addresses: the TLS, if tls is not nil (A29), and the proxies, if proxied (A86). It reuses the
+// unchanged endpoints of the last configuration.
 type dialer struct {
 	tls     *security.Cluster
 	proxied bool
 	// plain are the attributes of addresses without a hostname and a proxy.
-	plain *attributes.Attributes
+	plain   *attributes.Attributes
+	last    map[localityKey][]lbtree.Endpoint
+	next    map[localityKey][]lbtree.Endpoint
+	changed changes
+}
+
+// A localityKey identifies a locality. A locality may be in several priorities.
+type localityKey struct {
+	endpoint.LocalityID
+	priority uint32
+}
+
+// changes are the differences between the endpoints of two configurations. An endpoint may be in both
+// lists.
+type changes struct {
+	added   []addition
+	removed []lbtree.Endpoint
+}
+
+type addition struct {
+	locality endpoint.LocalityID
+	lbtree.Endpoint
 }
 
 func newDialer(tls *security.Cluster, proxied bool) *dialer {
-	d := &dialer{tls: tls, proxied: proxied}
+	d := &dialer{tls: tls, proxied: proxied, next: make(map[localityKey][]lbtree.Endpoint)}
 	if tls != nil {
 		d.plain = security.WithCluster(resolver.Address{}, tls, "").Attributes
 	}
 	return d
+}
+
+// priorities returns the localities of all priorities.
+func (d *dialer) priorities(from [][]*endpoint.Locality) [][]lbtree.Locality {
+	d.last, d.next, d.changed = d.next, make(map[localityKey][]lbtree.Endpoint), changes{}
+	out := make([][]lbtree.Locality, len(from))
+	for i, localities := range from {
+		out[i] = d.localities(localities)
+	}
+	for _, gone := range d.last {
+		d.changed.removed = append(d.changed.removed, gone...)
+	}
+	d.last = nil
+	return out
 }
 
 // localities returns the localities of a priority with their usable endpoints. It omits localities
@@ -58,20 +94,81 @@ func newDialer(tls *security.Cluster, proxied bool) *dialer {
 func (d *dialer) localities(from []*endpoint.Locality) []lbtree.Locality {
 	out := make([]lbtree.Locality, 0, len(from))
 	for _, l := range from {
+		key := localityKey{l.ID, l.Priority}
+		r := reuse{dialer: d, last: d.last[key]}
 		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]lbtree.Endpoint, 0, len(l.Endpoints))}
-		room := make([]resolver.Address, 0, len(l.Endpoints)) // most endpoints have one address
+		var room []resolver.Address
 		for i := range l.Endpoints {
-			if e := &l.Endpoints[i]; usable(e.Health) {
-				var one lbtree.Endpoint
-				one, room = d.endpoint(l, e, room)
-				to.Endpoints = append(to.Endpoints, one)
+			e := &l.Endpoints[i]
+			if !usable(e.Health) {
+				continue
 			}
+			if unchanged := r.find(e); unchanged != nil {
+				to.Endpoints = append(to.Endpoints, *unchanged)
+				continue
+			}
+			if room == nil && len(r.last) == 0 { // most endpoints have one address
+				room = make([]resolver.Address, 0, len(l.Endpoints))
+			}
+			var one lbtree.Endpoint
+			one, room = d.endpoint(l, e, room)
+			to.Endpoints = append(to.Endpoints, one)
+			d.changed.added = append(d.changed.added, addition{l.ID, one})
 		}
+		r.remove(len(r.last))
+		delete(d.last, key)
 		if len(to.Endpoints) > 0 {
 			out = append(out, to)
+			d.next[key] = to.Endpoints
 		}
 	}
 	return out
+}
+
+// A reuse finds the unchanged endpoints of a locality. Positions before at are done.
+type reuse struct {
+	dialer *dialer
+	last   []lbtree.Endpoint
+	at     int
+	misses int // since the last unchanged endpoint
+}
+
+// find returns the endpoint of the last configuration that equals e, or nil. It looks where e is if
+// endpoints before it were added or replaced, or if one was removed. An unchanged endpoint that it
+// does not find costs time, and changes nothing.
+func (r *reuse) find(e *endpoint.Endpoint) *lbtree.Endpoint {
+	if r.dialer.proxied { // the proxy may have changed
+		return nil
+	}
+	for _, i := range [...]int{r.at, r.at + 1, r.at + r.misses} {
+		if i < len(r.last) && unchanged(&r.last[i], e) {
+			r.remove(i)
+			r.at, r.misses = i+1, 0
+			return &r.last[i]
+		}
+	}
+	r.misses++
+	return nil
+}
+
+// remove records that the last configuration's endpoints up to a position are not reused.
+func (r *reuse) remove(end int) {
+	r.dialer.changed.removed = append(r.dialer.changed.removed, r.last[r.at:end]...)
+}
+
+// unchanged reports whether an endpoint without a proxy would become the same again.
+func unchanged(last *lbtree.Endpoint, e *endpoint.Endpoint) bool {
+	if last.Weight != max(e.Weight, 1) || last.Hostname != e.Hostname() || last.HashKey != e.HashKey() {
+		return false
+	}
+	i := 0
+	for addr := range e.Addresses() {
+		if i == len(last.Addresses) || last.Addresses[i].Addr != addr {
+			return false
+		}
+		i++
+	}
+	return i == len(last.Addresses)
 }
 
 // endpoint returns an endpoint, whose addresses it appends to room. It returns the room that is left.

@@ -149,12 +149,12 @@ func TestAuthorityOfAnEndpoint(t *testing.T) {
 		if a := s.cluster.account(&lbtree.Endpoint{Hostname: "h"}, new(account), nil); len(a.authority.Get(":authority")) != 1 {
 			t.Errorf("an endpoint with a hostname has the authority %v", a.authority)
 		}
-		none := new(subConn)
+		none := &subConn{conn: s.cluster.conn}
 		s.cluster.conn.assign(none, nil)
 		if none.address != "" || none.account.Load() == nil {
 			t.Errorf("a subchannel without addresses is for %q", none.address)
 		}
-		delete(s.cluster.conn.subConns, none)
+		s.cluster.conn.forget(none)
 	})
 }
 
@@ -181,11 +181,11 @@ func TestUnchangedEndpointsKeepTheirAccounts(t *testing.T) {
 		step.change(&changed)
 		var before *account
 		s.do(func() { s.cluster.Update(plain) })
-		s.do(func() { before = s.cluster.conn.current()["a"] })
+		s.do(func() { before = s.cluster.conn.account("a") })
 		for _, config := range []xdsconfig.Cluster{changed, plain} {
 			s.do(func() { s.cluster.Update(config) })
 			s.do(func() {
-				next := s.cluster.conn.current()["a"]
+				next := s.cluster.conn.account("a")
 				if (next == before) != step.kept || next.calls != before.calls {
 					t.Errorf("%s: the account is kept %t, want %t, with its count", step.name, next == before, step.kept)
 				}

@@ -1,6 +1,7 @@
 package clustermanager
 
 import (
+	"cmp"
 	"errors"
 	"sync"
 	"sync/atomic"
@@ -35,10 +36,16 @@ type clusterConn struct {
 	// proxied says that endpoints may be behind proxies (A86).
 	proxied atomic.Bool
 
-	mu       sync.Mutex
-	accounts map[string]*account // by address
-	stray    *account            // for addresses outside the cluster
-	subConns map[*subConn]struct{}
+	mu        sync.Mutex
+	addresses map[string]*address
+	stray     *account // for addresses outside the cluster
+}
+
+// An address is an address of the cluster's endpoints or of a subchannel. The mutex of the clusterConn
+// guards it.
+type address struct {
+	account  *account // nil: the cluster does not have the address
+	subConns *subConn // the first subchannel to the address, or nil
 }
 
 // NewSubConn makes a subchannel with the account of its address.
@@ -72,49 +79,89 @@ func (c *clusterConn) ResolveNow(o resolver.ResolveNowOptions) {
 func (c *clusterConn) assign(s *subConn, addrs []resolver.Address) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.unlink(s)
 	s.address = ""
 	if len(addrs) > 0 {
 		s.address = addrs[0].Addr
 	}
-	c.subConns[s] = struct{}{}
-	c.credit(s)
+	a := c.address(s.address)
+	s.next, a.subConns, s.linked = a.subConns, s, true
+	c.credit(a, s)
 	c.loop.Post(func() { s.eject(s.account.Load().isEjected()) })
 }
 
-// credit sets the subchannel's account to the current one of its address. The caller holds mu.
-func (c *clusterConn) credit(s *subConn) {
-	a, ok := c.accounts[s.address]
-	if !ok {
-		a = c.stray
+// address returns an address, which it adds if necessary. The caller holds mu.
+func (c *clusterConn) address(addr string) *address {
+	a := c.addresses[addr]
+	if a == nil {
+		a = new(address)
+		c.addresses[addr] = a
 	}
-	s.account.Store(a)
+	return a
 }
 
-// current returns the accounts by address. The map does not change.
-func (c *clusterConn) current() map[string]*account {
+// credit sets the account of a subchannel to the current one of its address. The caller holds mu.
+func (c *clusterConn) credit(a *address, s *subConn) { s.account.Store(cmp.Or(a.account, c.stray)) }
+
+// account returns the account of an address, or nil if the cluster does not have the address.
+func (c *clusterConn) account(addr string) *account {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.accounts
+	if a := c.addresses[addr]; a != nil {
+		return a.account
+	}
+	return nil
 }
 
 // reassign replaces all accounts, and updates the ejection of all endpoints. It is called on the
 // loop.
 func (c *clusterConn) reassign(accounts map[string]*account, stray *account) {
 	c.mu.Lock()
-	c.accounts, c.stray = accounts, stray
-	for s := range c.subConns {
-		c.credit(s)
+	c.stray = stray
+	for addr, a := range accounts {
+		c.address(addr).account = a
+	}
+	for addr, a := range c.addresses {
+		c.set(addr, a, accounts[addr])
 	}
 	c.mu.Unlock()
 	c.eject()
 }
 
+// replace replaces the accounts of some addresses. Nil removes the address from the cluster. It does
+// not change the ejection of endpoints.
+func (c *clusterConn) replace(accounts map[string]*account) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for addr, account := range accounts {
+		c.set(addr, c.address(addr), account)
+	}
+}
+
+// set sets the account of an address. The caller holds mu.
+func (c *clusterConn) set(addr string, a *address, next *account) {
+	a.account = next
+	for s := a.subConns; s != nil; s = s.next {
+		c.credit(a, s)
+	}
+	c.drop(addr, a)
+}
+
+// drop removes an address without an account and subchannels. The caller holds mu.
+func (c *clusterConn) drop(addr string, a *address) {
+	if a.account == nil && a.subConns == nil {
+		delete(c.addresses, addr)
+	}
+}
+
 // eject updates the ejection of all endpoints. It is called on the loop.
 func (c *clusterConn) eject() {
 	c.mu.Lock()
-	all := make([]*subConn, 0, len(c.subConns))
-	for s := range c.subConns {
-		all = append(all, s)
+	all := make([]*subConn, 0, len(c.addresses))
+	for _, a := range c.addresses {
+		for s := a.subConns; s != nil; s = s.next {
+			all = append(all, s)
+		}
 	}
 	c.mu.Unlock()
 	for _, s := range all {
@@ -125,7 +172,21 @@ func (c *clusterConn) eject() {
 func (c *clusterConn) forget(s *subConn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.subConns, s)
+	c.unlink(s)
+}
+
+// unlink removes a subchannel from its address. The caller holds mu.
+func (c *clusterConn) unlink(s *subConn) {
+	if !s.linked {
+		return
+	}
+	a := c.addresses[s.address]
+	at := &a.subConns
+	for *at != s {
+		at = &(*at).next
+	}
+	*at, s.next, s.linked = s.next, nil, false
+	c.drop(s.address, a)
 }
 
 var errEjected = errors.New("the endpoint is ejected: it did worse than others (outlier detection)")
@@ -135,8 +196,12 @@ var errEjected = errors.New("the endpoint is ejected: it did worse than others (
 type subConn struct {
 	balancer.SubConn
 	conn    *clusterConn
-	address string // guarded by conn.mu
 	account atomic.Pointer[account]
+
+	// The mutex of conn guards the fields below.
+	address string
+	next    *subConn // to the same address
+	linked  bool     // to its address
 
 	// The loop owns the fields below.
 	// state is the last state of the connection, with the error of the last attempt until one succeeds.
