@@ -29,6 +29,7 @@ type Client struct {
 	// decoded are the types and the types of their list collections.
 	decoded *resource.Set
 	logger  *slog.Logger
+	name    string
 	spans   *spans // nil: no tracer
 	node    []byte // encoded
 	budget  time.Duration
@@ -93,7 +94,7 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 		return nil, err
 	}
 	c := &Client{
-		config: config, types: types, logger: o.Logger, spans: newSpans(o),
+		config: config, types: types, logger: o.Logger, name: o.Name, spans: newSpans(o),
 		node: node, nodeID: config.Node().GetId(), seed: maphash.MakeSeed(),
 		pool: o.Pool, budget: o.WatcherBudget, limits: o.Limits,
 		done: make(chan struct{}), looped: make(chan struct{}),

@@ -46,6 +46,9 @@ func (k *link) log(level slog.Level, msg string, args ...any) {
 		return
 	}
 	line := []any{"server", k.server.URI(), "node", c.nodeID}
+	if c.name != "" {
+		line = append(line, "target", printable.Text(c.name, printable.Short))
+	}
 	for _, arg := range args {
 		switch v := arg.(type) {
 		case string:

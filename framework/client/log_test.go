@@ -26,11 +26,11 @@ func TestLogIsPrintable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{logger: slog.New(h), nodeID: "n", ctx: t.Context()}
+	c := &Client{logger: slog.New(h), nodeID: "n", name: "web\n", ctx: t.Context()}
 	k := link{client: c, server: server}
 	k.log(slog.LevelInfo, "m", "text", "a\nb", "error", errors.New("a\x1bb"), "count", 3)
 	k.log(slog.LevelDebug, "quiet", "text", "c")
-	if got, want := strings.TrimSpace(out.String()), `<m><s><n><a\nb><a\x1bb>`; got != want {
+	if got, want := strings.TrimSpace(out.String()), `<m><s><n><web\n><a\nb><a\x1bb>`; got != want {
 		t.Errorf("the handler got %q; want %q", got, want)
 	}
 }

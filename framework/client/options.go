@@ -34,7 +34,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Tracer makes spans of subscriptions and responses. Nil makes none.
 	Tracer trace.Tracer
-	// Name is the attribute "grpc.target" of spans.
+	// Name is the attribute "grpc.target" of spans, and the attribute "target" of log lines.
 	Name string
 	// Backoff is the pause between attempts to reach a control plane, for resources and for
 	// load reports. The default is 1 s, growing 1.6-fold to at most 120 s, give or take 20 %.
