@@ -46,7 +46,8 @@ type Change struct {
 	Put []Resource
 	// Delete has the keys of resources that do not exist any longer.
 	Delete []Key
-	// Complete has interests of which all resources are now reported.
+	// Complete has interests of which all resources are now reported: in this change, or since Want
+	// added the interest.
 	Complete []Interest
 }
 

@@ -19,6 +19,9 @@ type Memory struct {
 	revision Revision
 	types    map[string]*memoryType // by type URL
 	sessions map[*memorySession]struct{}
+	state    State
+	states   int // so far
+	report   func(Rejection)
 }
 
 var _ Source = (*Memory)(nil)
@@ -39,9 +42,11 @@ type held struct {
 
 func (h *held) alive(now time.Time) bool { return h.Expires.IsZero() || now.Before(h.Expires) }
 
-// NewMemory returns a Source without resources.
+// NewMemory returns a Source without resources, which is [Live].
 func NewMemory() *Memory {
 	return &Memory{
+		state:    State{Kind: Live},
+		states:   1,
 		epoch:    strconv.FormatInt(time.Now().UnixNano(), 36),
 		types:    make(map[string]*memoryType),
 		sessions: make(map[*memorySession]struct{}),
@@ -80,6 +85,28 @@ func (m *Memory) Commit(ctx context.Context, tx *Tx) (Revision, error) {
 		s.wake()
 	}
 	return m.revision, nil
+}
+
+// SetState sets the state of all sessions, for Sources that fill a Memory. The zero State holds new
+// sessions back: they report nothing until there is another state.
+func (m *Memory) SetState(s State) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.state.String() == s.String() && m.state.Since.Equal(s.Since) {
+		return
+	}
+	m.state = s
+	m.states++
+	for s := range m.sessions {
+		s.notify()
+	}
+}
+
+// OnReport sets a function that is called with each rejection of a client. It must return at once.
+func (m *Memory) OnReport(f func(Rejection)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.report = f
 }
 
 // Get returns a resource and the revision of the commit that put it last.

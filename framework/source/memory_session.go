@@ -17,6 +17,7 @@ type memorySession struct {
 	wanted   map[Interest]struct{}
 	pending  map[Key]struct{} // to report
 	complete []Interest       // to report
+	states   int              // those of the memory that were reported
 }
 
 // Open implements [Source].
@@ -28,6 +29,7 @@ func (m *Memory) Open(ctx context.Context, sink Sink) (Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sessions[s] = struct{}{}
+	s.notify()
 	go s.run(ctx)
 	return s, nil
 }
@@ -50,8 +52,15 @@ func (s *memorySession) Want(add, drop []Interest) {
 	s.wake()
 }
 
-// Report implements [Session]. A program that fills a Memory learns of rejections elsewhere.
-func (s *memorySession) Report(Rejection) {}
+// Report implements [Session].
+func (s *memorySession) Report(r Rejection) {
+	s.memory.mu.Lock()
+	report := s.memory.report
+	s.memory.mu.Unlock()
+	if report != nil {
+		report(r)
+	}
+}
 
 // note adds the keys of all resources of an interest.
 func (m *Memory) note(i Interest, keys map[Key]struct{}) {
@@ -92,9 +101,12 @@ func (s *memorySession) wants(h *held) bool {
 
 // wake lets the session look for something to report.
 func (s *memorySession) wake() {
-	if len(s.pending)+len(s.complete) == 0 {
-		return
+	if len(s.pending)+len(s.complete) > 0 {
+		s.notify()
 	}
+}
+
+func (s *memorySession) notify() {
 	select {
 	case s.ready <- struct{}{}:
 	default:
@@ -108,17 +120,32 @@ func (s *memorySession) run(ctx context.Context) {
 		defer s.memory.mu.Unlock()
 		delete(s.memory.sessions, s)
 	}()
-	s.sink.State(State{Kind: Live})
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.ready:
 		}
+		state, changed := s.newState()
+		if changed {
+			s.sink.State(state)
+		}
+		if state.Kind == 0 {
+			continue
+		}
 		if c, ok := s.change(); ok && s.sink.Apply(c) != nil {
 			return
 		}
 	}
+}
+
+// newState returns the state, and whether it has to be reported.
+func (s *memorySession) newState() (state State, changed bool) {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	changed = s.memory.states != s.states && s.memory.state.Kind != 0
+	s.states = s.memory.states
+	return s.memory.state, changed
 }
 
 // change returns all that is to be reported. The resources are in the order of their keys.
@@ -138,8 +165,7 @@ func (s *memorySession) change() (c Change, ok bool) {
 			c.Delete = append(c.Delete, k)
 		}
 	}
-	s.complete = nil
-	clear(s.pending)
+	s.complete, s.pending = nil, make(map[Key]struct{})
 	return c, true
 }
 

@@ -316,3 +316,32 @@ func TestStateString(t *testing.T) {
 		t.Errorf("kinds print as %q", got)
 	}
 }
+
+// A Memory that another Source fills tells its state, and nothing before it has one.
+func TestMemoryTellsItsState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		m.SetState(State{})
+		commit(t, m, new(Tx).Put(res("a", "1")))
+		r, s := open(t, m, "a")
+		if len(r.states)+len(r.changes) != 0 {
+			t.Errorf("states %v, changes %v before the first state", r.states, r.changes)
+		}
+		down := State{Kind: Down, Err: errors.New("unmounted")}
+		m.SetState(down)
+		synctest.Wait()
+		m.SetState(State{Kind: Live})
+		m.SetState(State{Kind: Live})
+		synctest.Wait()
+		if want := []State{down, {Kind: Live}}; !slices.Equal(r.states, want) {
+			t.Errorf("states = %v, want %v", r.states, want)
+		}
+		wantNames(t, r, "a")
+		var got []Rejection
+		m.OnReport(func(r Rejection) { got = append(got, r) })
+		s.Report(Rejection{Type: clusterURL, Text: "bad"})
+		if len(got) != 1 || got[0].Text != "bad" {
+			t.Errorf("rejections = %v, want one", got)
+		}
+	})
+}

@@ -13,9 +13,10 @@ type Source interface {
 // A Session is the use of a Source by one reader. Its methods may be called from any goroutine.
 // They do not call the sink and do not wait for it.
 type Session interface {
-	// Want adds and drops interests. A Source that holds everything may ignore it: it then reports
-	// all resources, and completes the interest of the type that is named [Everything], or the zero
-	// Interest. Adding an interest that is already there has no effect.
+	// Want drops and then adds interests. Adding an interest that is already there has no effect. An
+	// interest that was dropped and added again starts anew: its resources are reported again. The
+	// session reports no more than it must: the reader forgets resources that belong to no interest.
+	// A Source that has all of its resources in memory can fill a [Memory] and open sessions of that.
 	Want(add, drop []Interest)
 	// Report tells the Source that a client has rejected resources.
 	Report(Rejection)

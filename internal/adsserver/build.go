@@ -1,0 +1,170 @@
+package adsserver
+
+import "slices"
+
+// buildPuts returns a response with new and changed resources, or nil.
+func (s *substream) buildPuts() [][]byte {
+	if !s.stream.delta && s.kind.Complete {
+		return s.buildWhole()
+	}
+	batch := s.changes()
+	if len(s.dirty) > 0 && !s.puts {
+		s.gone = true
+	}
+	return s.respond(batch)
+}
+
+// buildWhole returns a state-of-the-world response of a complete type, or nil.
+func (s *substream) buildWhole() [][]byte {
+	batch, ok := s.whole()
+	if !ok {
+		return nil
+	}
+	if len(batch) == 0 {
+		return s.finish(nil, nil)
+	}
+	return s.respond(batch)
+}
+
+// buildGone returns a response with removals, or nil.
+func (s *substream) buildGone() [][]byte {
+	switch {
+	case s.stream.delta:
+		s.gone = false
+		names := slices.Concat(s.removals(), s.forgotten())
+		empty, wildcard := s.emptyLists()
+		names = append(names, empty...)
+		if len(names) == 0 && !wildcard {
+			return nil
+		}
+		slices.Sort(names)
+		var b []byte
+		for _, n := range slices.Compact(names) {
+			b = appendString(b, deltaRemoved, n)
+		}
+		return s.finish([][]byte{b}, nil)
+	case s.kind.Complete:
+		return s.buildWhole()
+	}
+	s.gone = false
+	_ = s.removals() // the protocol cannot say so
+	if _, wildcard := s.emptyLists(); wildcard {
+		return s.finish(nil, nil)
+	}
+	return nil
+}
+
+// buildBeats returns a response with heartbeats, or nil.
+func (s *substream) buildBeats() [][]byte {
+	if !s.stream.delta && s.kind.Complete {
+		return s.buildWhole() // all other resources have to be in the response
+	}
+	var b []byte
+	for _, e := range s.beats {
+		if p := s.find(e); p != nil && e.content != nil && p.stamp == e.content.stamp {
+			b = e.content.heartbeat(b, s.kind, s.stream.delta)
+		}
+	}
+	s.beats = nil
+	if b == nil {
+		return nil
+	}
+	return s.finish([][]byte{b}, nil)
+}
+
+// respond returns a response with a batch, or nil if it is empty.
+func (s *substream) respond(batch []*content) [][]byte {
+	c := s.stream.core
+	c.batch = batch[:0]
+	if len(batch) == 0 {
+		return nil
+	}
+	pieces, kept := s.kind.shared.encode(s.kind, s.stream.delta, batch)
+	clear(batch)
+	return s.finish(pieces, kept)
+}
+
+// shared has the encodings of batches that several streams need.
+type shared struct {
+	joints map[uint64]*joint
+	seen   map[uint64]struct{} // digests of batches that one stream needed
+	bytes  int                 // in joints
+}
+
+// A joint is the encoding of a batch in one buffer.
+type joint struct {
+	batch []*content
+	bytes []byte
+}
+
+// Bounds of shared encodings of a type. More are dropped.
+const (
+	maxJoints     = 64
+	maxJointBytes = 64 << 20
+	maxSeen       = 4096
+)
+
+// clear forgets all encodings, because a resource changes.
+func (h *shared) clear() {
+	if len(h.joints)+len(h.seen) > 0 {
+		*h = shared{}
+	}
+}
+
+// encode returns the resources of a response, and a copy of the batch that nobody changes. The first
+// stream with a batch gets the buffers of its resources, later ones share one buffer.
+func (h *shared) encode(k *kind, delta bool, batch []*content) (pieces [][]byte, kept []*content) {
+	if len(batch) == 1 {
+		return append(make([][]byte, 0, 2), batch[0].field(k, delta)), slices.Clone(batch)
+	}
+	digest := digestOf(batch, delta)
+	if j := h.joints[digest]; j != nil && slices.Equal(j.batch, batch) {
+		return append(make([][]byte, 0, 2), j.bytes), j.batch
+	}
+	if _, again := h.seen[digest]; again {
+		j := join(k, delta, batch)
+		if len(h.joints) >= maxJoints || h.bytes+len(j.bytes) > maxJointBytes {
+			h.clear()
+		}
+		if h.joints == nil {
+			h.joints = make(map[uint64]*joint)
+		}
+		h.joints[digest] = j
+		h.bytes += len(j.bytes)
+		return append(make([][]byte, 0, 2), j.bytes), j.batch
+	}
+	if len(h.seen) >= maxSeen || h.seen == nil {
+		h.seen = make(map[uint64]struct{})
+	}
+	h.seen[digest] = struct{}{}
+	pieces = make([][]byte, 0, len(batch)+1)
+	for _, x := range batch {
+		pieces = append(pieces, x.field(k, delta))
+	}
+	return pieces, slices.Clone(batch)
+}
+
+func join(k *kind, delta bool, batch []*content) *joint {
+	size := 0
+	for _, x := range batch {
+		size += len(x.field(k, delta))
+	}
+	b := make([]byte, 0, size)
+	for _, x := range batch {
+		b = append(b, x.field(k, delta)...)
+	}
+	return &joint{slices.Clone(batch), b}
+}
+
+// digestOf returns a digest of the contents of a batch. Equal digests do not prove equal batches.
+func digestOf(batch []*content, delta bool) uint64 {
+	const prime = 1099511628211
+	d := uint64(14695981039346656037)
+	if delta {
+		d++
+	}
+	for _, x := range batch {
+		d = (d ^ x.stamp) * prime
+	}
+	return d
+}

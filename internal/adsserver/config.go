@@ -1,0 +1,127 @@
+package adsserver
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/envelope"
+)
+
+// A Config sets up a [Core].
+type Config struct {
+	// Source has all resources, apart from those of Authorities. It may be nil.
+	Source source.Source
+	// Authorities has the sources of authorities of xdstp names, by decoded name.
+	Authorities map[string]source.Source
+	// Type describes a type by its URL. The core ignores requests for types that are not ok. Nil
+	// stands for [AnyType].
+	Type func(url string) (t Type, ok bool)
+	// EndOnDown ends all streams when Source is down. Otherwise they are served further.
+	EndOnDown bool
+	// Changed, if not nil, is called after each event that may interest an observer: requests,
+	// responses and changes. It must return at once.
+	Changed func()
+	Limits  Limits
+}
+
+// A Type describes how resources of a type are sent.
+type Type struct {
+	// Complete means that a state-of-the-world response has every resource that the client
+	// subscribes to.
+	Complete bool
+	// Wrapped means that the messages carry no name, so that state-of-the-world responses need the
+	// wrapper envoy.service.discovery.v3.Resource.
+	Wrapped bool
+}
+
+// Limits bound what one client can cause. A stream that exceeds one ends with a [*LimitError]. Zero
+// selects the default.
+type Limits struct {
+	Names         int // subscriptions of a stream, of all types. Default 100,000.
+	NameBytes     int // length of a name. Default 8192, the limit of xdstp names.
+	Types         int // types of a stream. Default 100.
+	ResponseBytes int // of a response of the delta protocol with several resources. Default 4 MiB minus 64 kB.
+}
+
+func (l Limits) withDefaults() Limits {
+	set := func(v *int, n int) {
+		if *v == 0 {
+			*v = n
+		}
+	}
+	set(&l.Names, 100_000)
+	set(&l.NameBytes, 8192)
+	set(&l.Types, 100)
+	set(&l.ResponseBytes, 4<<20-64<<10) // a gRPC client accepts 4 MiB by default
+	return l
+}
+
+// A LimitError ends the stream of a client that exceeds a limit.
+type LimitError struct {
+	Limit string // such as "names"
+	Value int
+	Max   int
+}
+
+// Error implements error.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("ads: %s of the stream = %d; must not be more than %d", e.Limit, e.Value, e.Max)
+}
+
+// ErrClosed is the error of a closed core.
+var ErrClosed = errors.New("ads: the server is closed")
+
+// ErrMalformed is in the chain of the error of a stream whose request cannot be decoded.
+var ErrMalformed = errors.New("ads: malformed request")
+
+const (
+	listenerURL = "type.googleapis.com/envoy.config.listener.v3.Listener"
+	clusterURL  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	endpointURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
+	routeURL    = "type.googleapis.com/envoy.config.route.v3.RouteConfiguration"
+)
+
+// AnyType serves all types. It wraps all resources but those of the four types of gRPC, which have
+// names.
+func AnyType(url string) (Type, bool) {
+	switch url {
+	case listenerURL, clusterURL:
+		return Type{Complete: true}, true
+	case endpointURL, routeURL:
+		return Type{}, true
+	}
+	return Type{Wrapped: true}, true
+}
+
+// TypesOf serves the types of a set and their list collections.
+func TypesOf(set *resource.Set) func(url string) (Type, bool) {
+	types := make(map[string]Type)
+	for _, t := range set.All() {
+		types[t.Name] = Type{Complete: t.Complete, Wrapped: t.PeekName == nil}
+		if t.Collection != "" {
+			types[t.Collection] = Type{Wrapped: true}
+		}
+	}
+	return func(url string) (Type, bool) {
+		t, ok := types[envelope.MessageName(url)]
+		return t, ok && strings.Contains(url, "/")
+	}
+}
+
+// rank orders types in which new resources are sent.
+func rank(url string) int {
+	switch url {
+	case clusterURL:
+		return 0
+	case endpointURL:
+		return 1
+	case listenerURL:
+		return 2
+	case routeURL:
+		return 3
+	}
+	return 4
+}

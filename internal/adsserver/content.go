@@ -1,0 +1,199 @@
+package adsserver
+
+import (
+	"time"
+
+	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// A content is one version of a resource, or the error in its place. All streams share it. Its
+// encodings are made when they are first needed.
+type content struct {
+	stamp   uint64 // unique; identifies the content on a stream
+	name    string
+	version string
+	body    []byte
+	aliases []string
+	expires time.Time
+	ttl     time.Duration
+	err     *rpcstatus.Status
+	due     int64 // time of the next event in timers, in ns since 1970
+
+	delta []byte // as a field of a DeltaDiscoveryResponse
+	whole []byte // as a field of a DiscoveryResponse
+}
+
+func newContent(r *source.Resource, stamp uint64) *content {
+	return &content{
+		stamp: stamp, name: r.Name, version: r.Version, body: r.Body, aliases: r.Aliases,
+		expires: r.Expires, ttl: r.TTL, err: r.Err,
+	}
+}
+
+// Field numbers of envoy.service.discovery.v3.
+const (
+	responseVersion   = 1
+	responseResources = 2
+	responseTypeURL   = 4
+	responseNonce     = 5
+	responseErrors    = 7
+
+	deltaRemoved = 6
+	deltaErrors  = 9
+
+	resourceVersion = 1
+	resourceAny     = 2
+	resourceName    = 3
+	resourceAliases = 4
+	resourceTTL     = 6
+
+	errorName   = 1
+	errorDetail = 2
+
+	anyTypeURL = 1
+	anyValue   = 2
+
+	wrapperURL = "type.googleapis.com/envoy.service.discovery.v3.Resource"
+)
+
+// field returns the encoding of the content in a response of a variant of the protocol.
+func (x *content) field(k *kind, delta bool) []byte {
+	cached := &x.whole
+	if delta {
+		cached = &x.delta
+	}
+	if *cached == nil {
+		*cached = x.encode(k, delta)
+	}
+	return *cached
+}
+
+func (x *content) encode(k *kind, delta bool) []byte {
+	switch {
+	case x.err != nil && delta:
+		return x.appendError(nil, deltaErrors)
+	case x.err != nil:
+		return x.appendError(nil, responseErrors)
+	case delta:
+		return x.appendWrapper(make([]byte, 0, x.size(k)), k, responseResources, true, true)
+	case k.Wrapped || x.ttl > 0 || len(x.aliases) > 0:
+		return x.appendWrapped(make([]byte, 0, x.size(k)+len(wrapperURL)+16), k, true)
+	}
+	b := make([]byte, 0, len(k.url)+len(x.body)+24)
+	b = appendTag(b, responseResources)
+	b = protowire.AppendVarint(b, uint64(anySize(k.url, len(x.body)))) //nolint:gosec // a length
+	return appendAny(b, k.url, x.body)
+}
+
+func (x *content) size(k *kind) int {
+	n := len(x.name) + len(x.version) + len(k.url) + len(x.body) + 48
+	for _, a := range x.aliases {
+		n += len(a) + 4
+	}
+	return n
+}
+
+// appendWrapper appends a Resource as a field. A heartbeat has no body.
+func (x *content) appendWrapper(b []byte, k *kind, number protowire.Number, version, body bool) []byte {
+	w := x.wrapper(k, version, body)
+	b = appendTag(b, number)
+	b = protowire.AppendVarint(b, uint64(len(w)+x.anyField(k, body))) //nolint:gosec // a length
+	b = append(b, w...)
+	if body {
+		b = appendTag(b, resourceAny)
+		b = protowire.AppendVarint(b, uint64(anySize(k.url, len(x.body)))) //nolint:gosec // a length
+		b = appendAny(b, k.url, x.body)
+	}
+	return b
+}
+
+// anyField returns the size of the field with the body.
+func (x *content) anyField(k *kind, body bool) int {
+	if !body {
+		return 0
+	}
+	return protowire.SizeTag(resourceAny) + protowire.SizeBytes(anySize(k.url, len(x.body)))
+}
+
+// wrapper returns the fields of a Resource, without the body.
+func (x *content) wrapper(_ *kind, version, _ bool) []byte {
+	var w []byte
+	if version {
+		w = appendString(w, resourceVersion, x.version)
+	}
+	w = appendString(w, resourceName, x.name)
+	for _, a := range x.aliases {
+		w = appendString(w, resourceAliases, a)
+	}
+	if x.ttl > 0 {
+		var d []byte
+		d = protowire.AppendTag(d, 1, protowire.VarintType)
+		d = protowire.AppendVarint(d, uint64(x.ttl/time.Second)) //nolint:gosec // positive
+		d = protowire.AppendTag(d, 2, protowire.VarintType)
+		d = protowire.AppendVarint(d, uint64(x.ttl%time.Second)) //nolint:gosec // positive
+		w = appendTag(w, resourceTTL)
+		w = protowire.AppendBytes(w, d)
+	}
+	return w
+}
+
+// appendWrapped appends a Resource in an Any, for the state of the world.
+func (x *content) appendWrapped(b []byte, k *kind, body bool) []byte {
+	w := x.appendWrapper(nil, k, 1, true, body)
+	_, _, n := protowire.ConsumeTag(w)
+	inner, _ := protowire.ConsumeBytes(w[n:])
+	b = appendTag(b, responseResources)
+	b = protowire.AppendVarint(b, uint64(anySize(wrapperURL, len(inner)))) //nolint:gosec // a length
+	return appendAny(b, wrapperURL, inner)
+}
+
+// heartbeat appends a response's field that renews the TTL.
+func (x *content) heartbeat(b []byte, k *kind, delta bool) []byte {
+	if delta {
+		return x.appendWrapper(b, k, responseResources, true, false)
+	}
+	return x.appendWrapped(b, k, false)
+}
+
+func (x *content) appendError(b []byte, number protowire.Number) []byte {
+	detail, _ := proto.Marshal(x.err) // strings of an invalid encoding become an empty status
+	var e []byte
+	e = appendTag(e, errorName)
+	e = protowire.AppendBytes(e, appendString(nil, 1, x.name))
+	e = appendTag(e, errorDetail)
+	e = protowire.AppendBytes(e, detail)
+	b = appendTag(b, number)
+	return protowire.AppendBytes(b, e)
+}
+
+func anySize(url string, body int) int {
+	n := protowire.SizeTag(anyTypeURL) + protowire.SizeBytes(len(url))
+	if body > 0 {
+		n += protowire.SizeTag(anyValue) + protowire.SizeBytes(body)
+	}
+	return n
+}
+
+func appendAny(b []byte, url string, body []byte) []byte {
+	b = appendString(b, anyTypeURL, url)
+	if len(body) > 0 {
+		b = appendTag(b, anyValue)
+		b = protowire.AppendBytes(b, body)
+	}
+	return b
+}
+
+func appendTag(b []byte, number protowire.Number) []byte {
+	return protowire.AppendTag(b, number, protowire.BytesType)
+}
+
+func appendString(b []byte, number protowire.Number, s string) []byte {
+	if s == "" {
+		return b
+	}
+	return protowire.AppendString(appendTag(b, number), s)
+}

@@ -1,0 +1,219 @@
+package adsserver
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A Core answers ADS streams from sources. [New] makes one. It is safe for concurrent use.
+type Core struct {
+	config   Config
+	cancel   context.CancelFunc
+	requests sync.Pool // of *request
+
+	mu      sync.Mutex
+	closed  bool
+	refused error // not nil: Open fails
+	held    bool  // no response is sent
+	feeds   []*feed
+	feed    *feed // of all other names; nil if there is none
+	byName  map[string]*feed
+	types   map[string]*kind // by type URL
+	streams map[*Stream]struct{}
+	opened  int           // streams so far
+	ids     uint64        // of entries
+	stamps  uint64        // of contents
+	touched []*Stream     // by the current event
+	batch   []*content    // of the response that is built
+	changed chan struct{} // closed and replaced when the state of a feed changes
+	timers  timers
+	seed    maphash.Seed
+}
+
+// A feed is the use of one source.
+type feed struct {
+	core     *Core
+	session  source.Session
+	state    source.State
+	epoch    string
+	revision uint64
+	wants    map[source.Interest]wish // of the current event
+}
+
+// New opens a session of each source. Close the core when it is no longer needed.
+func New(config Config) (*Core, error) {
+	if config.Type == nil {
+		config.Type = AnyType
+	}
+	if config.Changed == nil {
+		config.Changed = func() {}
+	}
+	config.Limits = config.Limits.withDefaults()
+	c := &Core{
+		config: config, byName: make(map[string]*feed), types: make(map[string]*kind),
+		streams: make(map[*Stream]struct{}), changed: make(chan struct{}),
+		requests: sync.Pool{New: func() any { return new(request) }}, seed: maphash.MakeSeed(),
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	c.cancel = cancel
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if config.Source != nil {
+		f, err := c.open(ctx, config.Source)
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		c.feed = f
+	}
+	for name, s := range config.Authorities {
+		f, err := c.open(ctx, s)
+		if err != nil {
+			cancel()
+			return nil, fmt.Errorf("ads: authority %q: %w", name, err)
+		}
+		c.byName[name] = f
+	}
+	return c, nil
+}
+
+func (c *Core) open(ctx context.Context, s source.Source) (f *feed, err error) {
+	f = &feed{core: c}
+	f.session, err = s.Open(ctx, f)
+	c.feeds = append(c.feeds, f)
+	return f, err
+}
+
+// Close ends all streams and sessions.
+func (c *Core) Close() error {
+	c.cancel()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	c.end(ErrClosed)
+	c.timers.stop()
+	c.wake()
+	c.wakeAll()
+	return nil
+}
+
+// Ready waits for the first state of the main source. It returns the reason if that is down.
+func (c *Core) Ready(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		f, changed, closed := c.feed, c.changed, c.closed
+		var state source.State
+		if f != nil {
+			state = f.state
+		}
+		c.mu.Unlock()
+		switch {
+		case closed:
+			return ErrClosed
+		case f == nil || state.Kind == source.Live || state.Kind == source.Stale:
+			return nil
+		case state.Kind == source.Down:
+			return downError(state)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func downError(s source.State) error {
+	if s.Err == nil {
+		return fmt.Errorf("the source is %v", s.Kind)
+	}
+	return s.Err
+}
+
+// route returns the feed of a name, or nil.
+func (c *Core) route(name string) *feed {
+	if len(c.byName) == 0 || !strings.HasPrefix(name, "xdstp:") {
+		return c.feed
+	}
+	if n, err := xdstp.Parse(name); err == nil {
+		if f := c.byName[n.Authority()]; f != nil {
+			return f
+		}
+	}
+	return c.feed
+}
+
+// version returns the version of the state of the world.
+func (c *Core) version() []byte {
+	f := c.feed
+	if f == nil || len(c.feeds) > 1 {
+		var sum uint64
+		for _, f := range c.feeds {
+			sum += f.revision
+		}
+		return strconv.AppendUint([]byte("all-"), sum, 36)
+	}
+	return strconv.AppendUint(append([]byte(f.epoch), '-'), f.revision, 36)
+}
+
+// State implements [source.Sink].
+func (f *feed) State(s source.State) {
+	c := f.core
+	c.mu.Lock()
+	f.state = s
+	if s.Kind == source.Down && c.config.EndOnDown && f == c.feed {
+		c.end(downError(s))
+		c.flush()
+		c.wake()
+	}
+	c.wakeAll()
+	c.mu.Unlock()
+	c.config.Changed()
+}
+
+// wakeAll wakes everybody who waits for the state of a feed.
+func (c *Core) wakeAll() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// end ends all streams.
+func (c *Core) end(err error) {
+	for st := range c.streams {
+		st.end(err)
+	}
+}
+
+// Refuse makes Open fail with err. Nil ends that.
+func (c *Core) Refuse(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = err
+}
+
+// Cut ends all streams with err.
+func (c *Core) Cut(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.end(err)
+	c.flush()
+	c.wake()
+}
+
+// Hold holds all responses back, or ends that.
+func (c *Core) Hold(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = on
+	for st := range c.streams {
+		st.touch()
+	}
+	c.wake()
+}

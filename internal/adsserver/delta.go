@@ -1,0 +1,204 @@
+package adsserver
+
+import (
+	"slices"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// deltaRequest changes the subscriptions. A name that is subscribed to again is sent even if it did
+// not change, unless the client has just said that it has that version.
+func (s *substream) deltaRequest(r *request, first bool) error {
+	if err := s.checkNames(r.names); err != nil {
+		return err
+	}
+	if err := s.checkNames(r.unsubscribe); err != nil {
+		return err
+	}
+	if first {
+		s.initialVersions(r)
+	}
+	if first && len(r.names)+len(r.unsubscribe) == 0 {
+		s.subscribe(source.Wildcard, 0)
+	}
+	for _, n := range r.names {
+		s.subscribe(string(n), resend)
+	}
+	s.merge()
+	for _, n := range r.unsubscribe {
+		s.unsubscribe(string(n))
+	}
+	if len(r.unsubscribe) > 0 {
+		s.compact()
+	}
+	return s.checkCount()
+}
+
+// initialVersions keeps the versions that the client has from an earlier stream, until they are
+// compared.
+func (s *substream) initialVersions(r *request) {
+	limits := s.stream.core.config.Limits
+	for _, pair := range r.initial {
+		if len(s.initial) >= limits.Names || len(pair[0]) > limits.NameBytes || len(pair[1]) > limits.NameBytes {
+			continue // such a resource is sent again
+		}
+		if s.initial == nil {
+			s.initial = make(map[string]string, len(r.initial))
+		}
+		s.initial[canonical(string(pair[0]))] = string(pair[1])
+	}
+	if s.initial != nil {
+		s.gone = true
+		s.stream.touch()
+	}
+}
+
+// holds reports whether the client has a content from an earlier stream. It is asked once for each
+// name.
+func (s *substream) holds(x *content) bool {
+	if s.initial == nil {
+		return false
+	}
+	version, ok := s.initial[x.name]
+	delete(s.initial, x.name)
+	return ok && x.err == nil && source.SameVersion(version, x.version)
+}
+
+// has records that the client has a content, by all of its names.
+func (s *substream) has(p *sub, x *content) {
+	p.stamp = x.stamp
+	p.flags &^= resend | absent
+	if len(x.aliases) == 0 {
+		return
+	}
+	for _, name := range append([]string{x.name}, x.aliases...) {
+		if e := s.kind.entries[name]; e != nil && e.content == x {
+			if p := s.find(e); p != nil {
+				p.stamp = x.stamp
+				p.flags &^= resend | absent
+			}
+		}
+	}
+}
+
+// changes returns the batch of new and changed resources, up to the limit of a response. Entries
+// without content stay dirty.
+func (s *substream) changes() (batch []*content) {
+	batch = s.stream.core.batch[:0]
+	limit, size := s.stream.core.config.Limits.ResponseBytes, 0
+	delta := s.stream.delta
+	s.sortDirty()
+	rest := s.dirty[:0]
+	s.puts = false
+	for i, e := range s.dirty {
+		p := s.find(e)
+		if p == nil {
+			continue
+		}
+		x := e.content
+		switch {
+		case x == nil:
+			rest = append(rest, e)
+			continue
+		case p.stamp == x.stamp && !p.flags.has(resend):
+			continue
+		case delta && s.holds(x):
+			s.has(p, x)
+			continue
+		}
+		if n := len(x.field(s.kind, delta)); size == 0 || size+n <= limit {
+			size += n
+		} else {
+			rest = append(rest, s.dirty[i:]...)
+			s.puts = true
+			break
+		}
+		s.has(p, x)
+		batch = appendOnce(batch, x)
+	}
+	if len(rest) == 0 {
+		s.dirty = shrink(s.dirty)
+	} else {
+		clear(s.dirty[len(rest):])
+		s.dirty = rest
+	}
+	return batch
+}
+
+// removals returns the names that do not exist, or no longer, each once.
+func (s *substream) removals() (names []string) {
+	s.sortDirty()
+	ended := false
+	for _, e := range s.dirty {
+		p := s.find(e)
+		if p == nil || e.content != nil {
+			continue
+		}
+		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))
+		if p.stamp != 0 || missing {
+			names = append(names, e.name)
+			if other := s.kind.entries[e.was]; e.was != "" && (other == nil || s.find(other) == nil) {
+				names = append(names, e.was) // the client has no other subscription that says so
+			}
+			delete(s.initial, e.name)
+			p.stamp = 0
+		}
+		if !p.flags.has(byName) {
+			ended = true
+			s.drop(p)
+			continue
+		}
+		p.flags &^= resend
+		if e.known {
+			p.flags |= absent
+		}
+	}
+	if ended {
+		s.compact()
+	}
+	s.dirty = shrink(s.dirty)
+	return names
+}
+
+// forgotten returns the names of initial versions that do not exist any longer, once everything
+// subscribed is known.
+func (s *substream) forgotten() (names []string) {
+	if s.initial == nil || s.waiting > 0 {
+		return nil
+	}
+	for name := range s.initial {
+		e := s.kind.entries[name]
+		if e != nil && e.content != nil {
+			continue
+		}
+		collection := collectionName(name)
+		if slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == collection }) {
+			names = append(names, name)
+		}
+	}
+	s.initial = nil
+	slices.Sort(names)
+	return names
+}
+
+// emptyLists returns the names of globs that were not answered and have no members: that is an empty
+// collection (xRFC TP1). It reports whether a wildcard is empty, which only an empty response can
+// say.
+func (s *substream) emptyLists() (names []string, wildcard bool) {
+	for i := range s.lists {
+		p := &s.lists[i]
+		if p.told || !p.list.complete {
+			continue
+		}
+		p.told = true
+		if slices.ContainsFunc(p.list.members, func(e *entry) bool { return e.content != nil }) {
+			continue
+		}
+		if p.list.name == source.Wildcard {
+			wildcard = true
+		} else {
+			names = append(names, p.list.name)
+		}
+	}
+	return names, wildcard
+}

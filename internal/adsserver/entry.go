@@ -1,0 +1,202 @@
+package adsserver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+)
+
+// A kind is the state of one resource type.
+type kind struct {
+	Type
+	url         string
+	rank        int
+	users       int // streams that have requested the type
+	entries     map[string]*entry
+	collections map[string]*collection
+	shared      shared
+}
+
+// An entry is a name that a stream subscribes to, by itself or as a member of a collection.
+type entry struct {
+	name       string
+	id         uint64 // later entries have greater ids
+	feed       *feed  // nil: no source has it
+	collection *collection
+	place      int      // in the members of its collection
+	content    *content // nil: there is no resource
+	was        string   // name of the last content, if the entry is an alias
+	known      bool     // the source has reported everything about the name
+	explicit   int      // streams that subscribe to the name itself
+	aliases    int      // entries for aliases of the resource
+	users      users
+}
+
+// A collection is the directory of an entry: a glob or the wildcard. It exists as long as it has
+// members or subscribers.
+type collection struct {
+	name     string
+	feed     *feed
+	members  []*entry
+	streams  map[*substream]struct{}
+	complete bool
+}
+
+// users is a set of substreams. Most names have few.
+type users struct {
+	one  *substream
+	more map[*substream]struct{}
+}
+
+func (u *users) add(s *substream) {
+	switch {
+	case u.one == s:
+	case u.one == nil && len(u.more) == 0:
+		u.one = s
+	default:
+		if u.more == nil {
+			u.more = make(map[*substream]struct{})
+		}
+		u.more[s] = struct{}{}
+	}
+}
+
+func (u *users) remove(s *substream) {
+	if u.one == s {
+		u.one = nil
+		return
+	}
+	delete(u.more, s)
+	if len(u.more) == 0 {
+		u.more = nil
+	}
+}
+
+func (u *users) empty() bool { return u.one == nil && len(u.more) == 0 }
+
+// kindOf returns the state of a type, which it makes if needed, or nil for a type that is not served.
+func (c *Core) kindOf(url string) *kind {
+	if k := c.types[url]; k != nil {
+		return k
+	}
+	t, ok := c.config.Type(url)
+	if !ok {
+		return nil
+	}
+	k := &kind{
+		Type: t, url: url, rank: rank(url),
+		entries: make(map[string]*entry), collections: make(map[string]*collection),
+	}
+	c.types[url] = k
+	return k
+}
+
+// leave forgets a type that nobody uses.
+func (c *Core) leave(k *kind) {
+	k.users--
+	if k.users == 0 {
+		delete(c.types, k.url)
+	}
+}
+
+// collectionName returns the collection that has a name as a member.
+func collectionName(name string) string {
+	if strings.HasPrefix(name, "xdstp:") {
+		if n, err := xdstp.Parse(name); err == nil {
+			if glob, ok := n.Glob(); ok {
+				return glob.String()
+			}
+		}
+	}
+	return source.Wildcard
+}
+
+// isCollection reports whether a canonical name is the wildcard or a glob.
+func isCollection(name string) bool {
+	if name == source.Wildcard {
+		return true
+	}
+	if !strings.HasPrefix(name, "xdstp:") || !strings.Contains(name, "/*") {
+		return false
+	}
+	n, err := xdstp.Parse(name)
+	return err == nil && n.IsGlob()
+}
+
+// canonical returns the canonical form of a name. An invalid name names nothing, and stays as it is.
+func canonical(name string) string {
+	if strings.HasPrefix(name, "xdstp:") {
+		if n, err := xdstp.Parse(name); err == nil {
+			return n.String()
+		}
+	}
+	return name
+}
+
+// entryOf returns the entry of a canonical name, which it makes if needed.
+func (c *Core) entryOf(k *kind, name string) *entry {
+	if e := k.entries[name]; e != nil {
+		return e
+	}
+	c.ids++
+	e := &entry{name: name, id: c.ids, feed: c.route(name)}
+	e.known = e.feed == nil
+	k.entries[name] = e
+	e.collection = c.collectionOf(k, collectionName(name), e.feed)
+	e.place = len(e.collection.members)
+	e.collection.members = append(e.collection.members, e)
+	return e
+}
+
+// collectionOf returns a collection, which it makes if needed.
+func (c *Core) collectionOf(k *kind, name string, f *feed) *collection {
+	l := k.collections[name]
+	if l == nil {
+		l = &collection{name: name, feed: f, complete: f == nil}
+		k.collections[name] = l
+	}
+	return l
+}
+
+// release forgets an entry that nobody needs.
+func (c *Core) release(k *kind, e *entry) {
+	if !e.users.empty() || e.aliases > 0 || k.entries[e.name] != e {
+		return
+	}
+	if l := e.collection; len(l.streams) > 0 && e.content != nil {
+		return
+	}
+	target := e.target(k)
+	c.set(k, e, nil)
+	delete(k.entries, e.name)
+	l := e.collection
+	last := len(l.members) - 1
+	l.members[e.place] = l.members[last]
+	l.members[e.place].place = e.place
+	l.members[last] = nil
+	l.members = l.members[:last]
+	c.dropCollection(k, l)
+	if target != nil {
+		target.aliases--
+		c.release(k, target)
+	}
+}
+
+// target returns the entry of the resource that an entry shows as its alias, or nil.
+func (e *entry) target(k *kind) *entry {
+	if e.content == nil || e.content.name == e.name {
+		return nil
+	}
+	return k.entries[e.content.name]
+}
+
+// dropCollection forgets a collection without members and subscribers.
+func (c *Core) dropCollection(k *kind, l *collection) {
+	if len(l.members) == 0 && len(l.streams) == 0 {
+		delete(k.collections, l.name)
+	} else if cap(l.members) > 64 && len(l.members) < cap(l.members)/4 {
+		l.members = slices.Clone(l.members)
+	}
+}

@@ -1,0 +1,225 @@
+package adsserver
+
+import (
+	"fmt"
+	"hash/maphash"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// A request is a decoded DiscoveryRequest or DeltaDiscoveryRequest. It refers to the bytes.
+type request struct {
+	node        []byte
+	version     []byte
+	names       [][]byte // subscribed, or to subscribe to
+	unsubscribe [][]byte
+	initial     [][2][]byte // names and versions
+	url         []byte
+	nonce       []byte
+	rejected    bool
+	reason      []byte
+	digest      uint64 // of names
+}
+
+// Field numbers of the requests.
+const (
+	wholeVersion = 1
+	wholeNode    = 2
+	wholeNames   = 3
+	wholeURL     = 4
+	wholeNonce   = 5
+	wholeError   = 6
+
+	deltaNode        = 1
+	deltaURL         = 2
+	deltaSubscribe   = 3
+	deltaUnsubscribe = 4
+	deltaInitial     = 5
+	deltaNonce       = 6
+	deltaError       = 7
+
+	statusMessage = 2
+	nodeIDField   = 1
+)
+
+// decode reads an encoded request. All its strings are valid UTF-8 afterwards.
+func (r *request) decode(b []byte, delta bool) error {
+	*r = request{names: r.names[:0], unsubscribe: r.unsubscribe[:0], initial: r.initial[:0]}
+	set := r.setWhole
+	if delta {
+		set = r.setDelta
+	}
+	if err := fields(b, set); err != nil {
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	for _, list := range [][][]byte{r.names, r.unsubscribe, {r.url, r.nonce, r.version}} {
+		for _, s := range list {
+			if !utf8.Valid(s) {
+				return fmt.Errorf("%w: a string is not UTF-8", ErrMalformed)
+			}
+		}
+	}
+	return nil
+}
+
+func (r *request) setWhole(number protowire.Number, v []byte) error {
+	switch number {
+	case wholeVersion:
+		r.version = v
+	case wholeNode:
+		r.node = v
+	case wholeNames:
+		r.names = append(r.names, v)
+	case wholeURL:
+		r.url = v
+	case wholeNonce:
+		r.nonce = v
+	case wholeError:
+		return r.reject(v)
+	}
+	return nil
+}
+
+func (r *request) setDelta(number protowire.Number, v []byte) error {
+	switch number {
+	case deltaNode:
+		r.node = v
+	case deltaURL:
+		r.url = v
+	case deltaSubscribe:
+		r.names = append(r.names, v)
+	case deltaUnsubscribe:
+		r.unsubscribe = append(r.unsubscribe, v)
+	case deltaInitial:
+		var pair [2][]byte
+		if err := fields(v, func(number protowire.Number, v []byte) error {
+			if number == 1 || number == 2 {
+				pair[number-1] = v
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		r.initial = append(r.initial, pair)
+	case deltaNonce:
+		r.nonce = v
+	case deltaError:
+		return r.reject(v)
+	}
+	return nil
+}
+
+func (r *request) reject(v []byte) error {
+	r.rejected = true
+	return fields(v, func(number protowire.Number, v []byte) error {
+		if number == statusMessage {
+			r.reason = v
+		}
+		return nil
+	})
+}
+
+// fields calls f with each length-delimited field.
+func fields(b []byte, f func(number protowire.Number, value []byte) error) error {
+	for len(b) > 0 {
+		number, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		b = b[n:]
+		if typ != protowire.BytesType {
+			if n = protowire.ConsumeFieldValue(number, typ, b); n < 0 {
+				return protowire.ParseError(n)
+			}
+			b = b[n:]
+			continue
+		}
+		v, n := protowire.ConsumeBytes(b)
+		if n < 0 {
+			return protowire.ParseError(n)
+		}
+		if err := f(number, v); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// digestOf returns a digest of the names, which depends on their order. It is never 0.
+func (r *request) digestOf(seed maphash.Seed) uint64 {
+	const prime = 1099511628211
+	d := uint64(len(r.names)) + 1
+	for _, n := range r.names {
+		d = (d ^ maphash.Bytes(seed, n)) * prime
+	}
+	return d | 1
+}
+
+// nodeID returns the id of an encoded node.
+func nodeID(node []byte) (id string) {
+	_ = fields(node, func(number protowire.Number, v []byte) error { // a malformed node has no id
+		if number == nodeIDField {
+			id = strings.ToValidUTF8(string(v[:min(len(v), maxNode)]), "\uFFFD")
+		}
+		return nil
+	})
+	return id
+}
+
+// Bounds of texts of clients that are kept, in bytes.
+const (
+	maxNode   = 256
+	maxReason = 1 << 10
+)
+
+// answer records an ACK. It reports whether the request may be used: one in state of the world that
+// answers an older response is stale.
+func (s *substream) answer(r *request) (current bool) {
+	if len(r.nonce) == 0 {
+		return true
+	}
+	n, err := strconv.ParseUint(string(r.nonce), 36, 64)
+	if !s.stream.delta && (err != nil || n != s.nonce) {
+		return false
+	}
+	if err != nil || n > s.nonce || r.rejected {
+		return true
+	}
+	s.acked = max(s.acked, n)
+	if n == s.nonce {
+		s.last = nil
+	}
+	return true
+}
+
+// reject records a NACK.
+func (s *substream) reject(r *request) (source.Rejection, *feed) {
+	n, err := strconv.ParseUint(string(r.nonce), 36, 64)
+	if err != nil || n > s.nonce || n == 0 {
+		return source.Rejection{}, nil
+	}
+	s.rejected++
+	s.nacked = max(s.nacked, n)
+	s.reason = strings.ToValidUTF8(string(r.reason[:min(len(r.reason), maxReason)]), "\uFFFD")
+	report := source.Rejection{Type: s.kind.url, Text: s.reason, Node: s.stream.node}
+	from := s.stream.core.feed
+	if n == s.nonce {
+		for _, x := range s.last {
+			report.Names = append(report.Names, x.name)
+		}
+		if len(s.last) == 1 {
+			report.Version = s.last[0].version
+		}
+		s.last = nil
+	}
+	if len(report.Names) > 0 {
+		from = s.stream.core.route(report.Names[0])
+	}
+	return report, from
+}
