@@ -136,11 +136,19 @@ func buildServer(p *problems, path string, spec ServerSpec, o options) *Server {
 	switch {
 	case len(supported) > 0:
 		s.channelCreds = supported[0]
+	case len(spec.ChannelCreds) == 0 && isLocal(s.uri):
 	case !slices.ContainsFunc(spec.ChannelCreds, func(c CredsSpec) bool { return c.Type == "" }):
 		p.add(channel, credsTypes(spec.ChannelCreds), "must have a type that is supported: "+strings.Join(slices.Sorted(slices.Values(o.channelCreds)), ", "))
 	}
 	s.key = serverKey(s)
 	return s
+}
+
+// isLocal reports whether a server entry names resources in files or in the same process. There is
+// no channel then, and the entry needs no channel credentials.
+func isLocal(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return strings.EqualFold(scheme, "file") || strings.EqualFold(scheme, "memory")
 }
 
 func credsTypes(list []CredsSpec) string {

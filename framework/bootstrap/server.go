@@ -103,13 +103,18 @@ func (s *Server) String() string {
 		return "<nil>"
 	}
 	creds := make([]string, 0, 1+len(s.callCreds))
-	creds = append(creds, s.channelCreds.typ)
+	if s.channelCreds.typ != "" {
+		creds = append(creds, s.channelCreds.typ)
+	}
 	for _, c := range s.callCreds {
 		creds = append(creds, c.typ)
 	}
 	about := strings.Join(creds, ", ")
 	if len(s.features) > 0 {
 		about += "; " + strings.Join(s.features, ", ")
+	}
+	if about == "" {
+		return s.uri
 	}
 	return s.uri + " (" + about + ")"
 }

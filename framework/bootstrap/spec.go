@@ -39,9 +39,11 @@ type AuthoritySpec struct {
 
 // ServerSpec is one server entry (gRFC A27, A30, A47, A97).
 type ServerSpec struct {
-	// URI is the gRPC target of the server. Required.
+	// URI is the gRPC target of the server. Required. The schemes "file" and "memory" name a Source
+	// in place of a server; see package sourced.
 	URI string `json:"server_uri"`
-	// ChannelCreds are channel credentials. The client uses the first supported type. Required.
+	// ChannelCreds are channel credentials. The client uses the first supported type. Required,
+	// unless the URI has the scheme "file" or "memory".
 	ChannelCreds []CredsSpec `json:"channel_creds"`
 	// CallCreds are call credentials. The client uses all supported types.
 	CallCreds []CredsSpec `json:"call_creds,omitempty"`

@@ -53,7 +53,7 @@ func (l *loop) session(server *bootstrap.Server) *session {
 	}
 	config := l.config
 	switch {
-	case server.HasFeature(feature.TransportDelta):
+	case server.HasFeature(feature.TransportDelta), l.client.pool.delta(server):
 		config.Protocol = ads.Delta
 	case server.HasFeature(feature.TransportAuto):
 		config.Protocol = ads.Auto

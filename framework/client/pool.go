@@ -45,6 +45,12 @@ func NewPool(t transport.Transport) *Pool {
 	return &Pool{transport: t, idle: idleTime, conns: make(map[string]*pooled)}
 }
 
+// delta reports whether the transport knows that a server speaks the incremental variant.
+func (p *Pool) delta(server *bootstrap.Server) bool {
+	t, ok := p.transport.(transport.DeltaTransport)
+	return ok && t.Delta(server)
+}
+
 // giveBack releases a connection to its pool. With keep, the pool keeps it for the idle time.
 // Without, the pool closes it as soon as nobody uses it. Only the first call has an effect.
 type giveBack func(keep bool)

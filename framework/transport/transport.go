@@ -25,6 +25,14 @@ type Transport interface {
 	Dial(server *bootstrap.Server) (Conn, error)
 }
 
+// A DeltaTransport is a [Transport] that knows of some servers that they speak the incremental variant
+// of the protocol, whatever features their entries have.
+type DeltaTransport interface {
+	Transport
+	// Delta reports whether the client uses the incremental variant with a server.
+	Delta(server *bootstrap.Server) bool
+}
+
 // A Conn is a connection, or makes connections when streams need them.
 type Conn interface {
 	// OpenStream opens a bidirectional stream of the method. It waits for the connection, and fails

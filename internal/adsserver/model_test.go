@@ -93,7 +93,9 @@ func runModel(t *testing.T, seed uint64, delta bool) {
 	})
 }
 
-func (w *world) url() string { return []string{clusterURL, clusterURL, endpointURL, pairURL}[w.rnd.IntN(4)] }
+func (w *world) url() string {
+	return []string{clusterURL, clusterURL, endpointURL, pairURL}[w.rnd.IntN(4)]
+}
 
 func (w *world) step() {
 	c := w.clients[w.rnd.IntN(len(w.clients))]
