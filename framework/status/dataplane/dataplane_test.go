@@ -38,6 +38,7 @@ func TestString(t *testing.T) {
 		},
 		{dataplane.Priority{Number: 3, InUse: true, State: "READY"}, `priority 3: READY, in use, 0 localities, 0 endpoints`},
 		{dataplane.Locality{Region: "r", Weight: 4}, `locality {region="r", zone="", sub_zone=""}: weight 4, 0 endpoints`},
+		{dataplane.Child{Subset: true, Policy: &dataplane.Policy{Name: "p", State: "IDLE"}}, `subset, p IDLE`},
 		{dataplane.Child{SubZone: "s"}, `locality {region="", zone="", sub_zone="s"}`},
 		{
 			dataplane.Endpoint{Addresses: []string{"a:1", "b:2"}, Health: "HEALTHY", Ejected: true, Err: "refused"},

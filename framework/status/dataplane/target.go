@@ -110,8 +110,11 @@ type Policy struct {
 	Children []Child `json:"children,omitempty"`
 }
 
-// A Child is the policy of one locality, below the policy that picks the locality.
+// A Child is the policy of one locality, below the policy that picks the locality, or the policy of a
+// subset of the endpoints.
 type Child struct {
+	// Subset says that the policy has a subset of all localities' endpoints (A68).
+	Subset  bool   `json:"subset,omitzero"`
 	Region  string `json:"region,omitzero"`
 	Zone    string `json:"zone,omitzero"`
 	SubZone string `json:"subZone,omitzero"`

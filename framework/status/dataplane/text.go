@@ -93,6 +93,9 @@ func (p Policy) String() string {
 
 // String returns a description on one line.
 func (c Child) String() string {
+	if c.Subset {
+		return "subset" + policies(c.Policy, c.Waiting)
+	}
 	return place(c.Region, c.Zone, c.SubZone) + policies(c.Policy, c.Waiting)
 }
 

@@ -51,6 +51,21 @@ type Locality struct {
 	// Weight is the share of the priority's calls, not 0.
 	Weight    uint32
 	Endpoints []Endpoint
+	// Total is the sum of the weights of all endpoints of the locality, if Endpoints is a subset of
+	// them (A68). 0: Endpoints has them all.
+	Total uint64
+}
+
+// Sum returns the sum of the weights of all endpoints of the locality.
+func (l *Locality) Sum() uint64 {
+	if l.Total != 0 {
+		return l.Total
+	}
+	var sum uint64
+	for i := range l.Endpoints {
+		sum += uint64(l.Endpoints[i].Weight)
+	}
+	return sum
 }
 
 // An Endpoint is a server.
@@ -217,11 +232,7 @@ func Flatten(localities []Locality) []Weighted {
 	out := make([]Weighted, 0, n)
 	for i := range localities {
 		l := &localities[i]
-		var sum uint64
-		for j := range l.Endpoints {
-			sum += uint64(l.Endpoints[j].Weight)
-		}
-		share := normal(l.Weight, all)
+		sum, share := l.Sum(), normal(l.Weight, all)
 		for _, e := range l.Endpoints {
 			product := share * normal(e.Weight, sum) / one
 			out = append(out, Weighted{Endpoint: e, Share: uint32(max(product, 1))}) //nolint:gosec // at most one

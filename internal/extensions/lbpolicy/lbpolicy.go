@@ -51,9 +51,10 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 
 // Names of the LB policies that this module runs itself.
 const (
-	RingHash    = "ring_hash_experimental"
-	RoundRobin  = "round_robin"
-	WRRLocality = "xds_wrr_locality_experimental"
+	RandomSubsetting = "random_subsetting_experimental"
+	RingHash         = "ring_hash_experimental"
+	RoundRobin       = "round_robin"
+	WRRLocality      = "xds_wrr_locality_experimental"
 )
 
 // Sizes of the rings of ring_hash, in entries (A42).
@@ -154,5 +155,5 @@ func randomSubsetting(c resource.TypedConfig, children resource.LBChildren) (res
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.LBConfig{Name: "random_subsetting_experimental", Config: below.List(`{"childPolicy":`, fmt.Sprintf(`,"subsetSize":%d}`, size))}, nil
+	return resource.LBConfig{Name: RandomSubsetting, Config: below.List(`{"childPolicy":`, fmt.Sprintf(`,"subsetSize":%d}`, size))}, nil
 }

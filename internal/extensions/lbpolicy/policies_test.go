@@ -23,6 +23,8 @@ func TestPolicies(t *testing.T) {
 	}
 	dc := &resource.DecodeContext{Types: types}
 	const roundRobin = `{ policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin] {} } } } }`
+	const ringHash = `{ policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash] { hash_function: XX_HASH } } } } }`
+	const localities = `{ policies { typed_extension_config { typed_config { [type.googleapis.com/envoy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality] { endpoint_picking_policy ` + roundRobin + ` } } } } }`
 	for _, tt := range []struct {
 		message, text string
 		want          string   // the configuration
@@ -63,6 +65,8 @@ func TestPolicies(t *testing.T) {
 		{"wrr_locality.v3.WrrLocality", `endpoint_picking_policy ` + roundRobin, `[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}]`, nil},
 		{"wrr_locality.v3.WrrLocality", ``, "", []string{"endpoint_picking_policy"}},
 		{"random_subsetting.v3.RandomSubsetting", `subset_size { value: 1 } child_policy ` + roundRobin, `[{"random_subsetting_experimental":{"childPolicy":[{"round_robin":{}}],"subsetSize":1}}]`, nil},
+		{"random_subsetting.v3.RandomSubsetting", `subset_size { value: 2 } child_policy ` + ringHash, `[{"random_subsetting_experimental":{"childPolicy":[{"ring_hash_experimental":{"maxRingSize":8388608,"minRingSize":1024}}],"subsetSize":2}}]`, nil},
+		{"random_subsetting.v3.RandomSubsetting", `subset_size { value: 2 } child_policy ` + localities, `[{"random_subsetting_experimental":{"childPolicy":[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}],"subsetSize":2}}]`, nil},
 		{"random_subsetting.v3.RandomSubsetting", `subset_size { value: 3 }`, "", []string{"child_policy"}},
 		{"random_subsetting.v3.RandomSubsetting", `child_policy ` + roundRobin, "", []string{"subset_size = 0; must be at least 1"}},
 	} {

@@ -52,8 +52,7 @@ func (shardingBuilder) Build(cc balancer.ClientConn, o balancer.BuildOptions) ba
 }
 
 // leafPolicies are the policies that grpc-go registers in public packages, and those of programs.
-// Two are left out. The ring of random_subsetting over ring_hash needs grpc-go's own config
-// selector. Of autosharding, v1.85 has only the configuration.
+// One is left out: of autosharding, v1.85 has only the configuration.
 var leafPolicies = []resource.LBConfig{
 	{Name: "round_robin", Config: `{}`},
 	{Name: "pick_first", Config: `{}`},
@@ -62,6 +61,8 @@ var leafPolicies = []resource.LBConfig{
 	{Name: "weighted_round_robin", Config: `{"blackoutPeriod":"0s"}`},
 	{Name: "ring_hash_experimental", Config: `{}`},
 	{Name: "random_subsetting_experimental", Config: `{"subsetSize":2,"childPolicy":[{"round_robin":{}}]}`},
+	{Name: "random_subsetting_experimental", Config: `{"subsetSize":2,"childPolicy":[{"ring_hash_experimental":{}}]}`},
+	{Name: "random_subsetting_experimental", Config: `{"subsetSize":2,"childPolicy":[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}]}`},
 	{Name: "grpclb", Config: `{}`},
 	{Name: "grpclb", Config: `{"childPolicy":[{"pick_first":{}}]}`},
 	{Name: "rls_experimental", Config: `{"childPolicy":[{"least_request_experimental":{}}],"childPolicyConfigTargetFieldName":"target",
@@ -107,7 +108,6 @@ func TestNotLeaves(t *testing.T) {
 	}{
 		{resource.LBConfig{Name: clustermanager.Name, Config: `{}`}, "no xDS configuration"},
 		{resource.LBConfig{Name: clustermanager.Name, Config: `{"cluster":"c"}`}, "no xDS configuration"},
-		{resource.LBConfig{Name: "random_subsetting_experimental", Config: `{"subsetSize":2,"childPolicy":[{"ring_hash_experimental":{}}]}`}, ""},
 		{resource.LBConfig{Name: "weighted_target_experimental", Config: `{"targets":{"a":{"weight":1,"childPolicy":[{"round_robin":{}}]}}}`}, ""},
 	} {
 		w := newWorld(t)

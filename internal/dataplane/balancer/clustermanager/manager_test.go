@@ -261,6 +261,12 @@ func TestEveryPolicy(t *testing.T) {
 		"pick_first, shuffled": {in(`{"pick_first":{"shuffleAddressList":true}}`), 1},
 		"weighted_round_robin": {in(`{"weighted_round_robin":{"blackoutPeriod":"0s"}}`), 4},
 		"random_subsetting":    {in(`{"random_subsetting_experimental":{"subsetSize":2,"childPolicy":[{"round_robin":{}}]}}`), 2},
+		"subset of a ring": {resource.LBConfig{
+			Name: "random_subsetting_experimental", Config: `{"subsetSize":3,"childPolicy":[{"ring_hash_experimental":{}}]}`,
+		}, 3},
+		"subset of localities": {resource.LBConfig{
+			Name: "random_subsetting_experimental", Config: `{"subsetSize":3,"childPolicy":[{"xds_wrr_locality_experimental":{"childPolicy":[{"round_robin":{}}]}}]}`,
+		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

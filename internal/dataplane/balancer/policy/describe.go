@@ -28,6 +28,14 @@ func (*roundRobin) Describe(*dataplane.Policy) {}
 // Describe implements [lbtree.Policy].
 func (b *broken) Describe(d *dataplane.Policy) { describeError(d, b.err) }
 
+// Describe implements [lbtree.Policy]. It adds the policy of the subset.
+func (p *randomSubsetting) Describe(d *dataplane.Policy) {
+	describeError(d, p.err)
+	child := dataplane.Child{Subset: true}
+	child.Policy, child.Waiting = p.child.Describe()
+	d.Children = append(d.Children, child)
+}
+
 // Describe implements [lbtree.Policy]. It adds the policy of each locality.
 func (p *localities) Describe(d *dataplane.Policy) {
 	describeError(d, p.err)

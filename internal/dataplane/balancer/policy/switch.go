@@ -13,7 +13,6 @@ import (
 	// These packages register the policies that internal/extensions/lbpolicy renders.
 	_ "google.golang.org/grpc/balancer/leastrequest"
 	_ "google.golang.org/grpc/balancer/pickfirst"
-	_ "google.golang.org/grpc/balancer/randomsubsetting"
 	_ "google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/connectivity"
 
@@ -122,6 +121,8 @@ func (s *Switch) Close() {
 // own has the policies of this module. The others come from grpc's registry.
 func own(name string) func(env *lbtree.Env, report lbtree.Report) lbtree.Policy {
 	switch name {
+	case lbpolicy.RandomSubsetting:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRandomSubsetting(env, report) }
 	case lbpolicy.RingHash:
 		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRingHash(env, report) }
 	case lbpolicy.RoundRobin:
