@@ -17,7 +17,7 @@ const maxReplay = 256 << 10
 
 // A replay is a stream that is retried if it fails before a header is received. Until then it keeps
 // sent messages, and sends them again on a retry. After that it is committed and only forwards. It
-// detects failures by receiving.
+// detects failures by receiving, and by a message that cannot be sent any more.
 type replay struct {
 	ctx    context.Context //nolint:containedctx // the call's context, for its attempts
 	opts   []grpc.CallOption
@@ -30,6 +30,7 @@ type replay struct {
 	tries      *tries     // guarded by again
 
 	mu        sync.Mutex // guards the fields below; locked last
+	replaced  sync.Cond  // of mu: stream has changed, or committed
 	stream    grpc.ClientStream
 	attempt   int
 	over      bool // the attempt has ended with overErr
@@ -43,6 +44,7 @@ type replay struct {
 // newReplay opens a stream, and retries if that fails.
 func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(context.Context, []grpc.CallOption) (grpc.ClientStream, error)) (grpc.ClientStream, error) {
 	r := &replay{ctx: ctx, tries: t, open: open, limit: maxReplay}
+	r.replaced.L = &r.mu
 	others, finish := splitFinish(opts)
 	var once sync.Once
 	r.opts, r.finish = others, func(err error) { once.Do(func() { finish(err) }) }
@@ -90,7 +92,10 @@ func (r *replay) attemptEnded(attempt int, err error) {
 }
 
 // use sets the current stream. mu is held, or the replay is not shared yet.
-func (r *replay) use(s grpc.ClientStream) { r.stream = s }
+func (r *replay) use(s grpc.ClientStream) {
+	r.stream = s
+	r.replaced.Broadcast()
+}
 
 // now returns the current stream.
 func (r *replay) now() (s grpc.ClientStream, committed bool, err error) {
@@ -108,6 +113,7 @@ func (r *replay) commit(err error) {
 		r.err = err
 	}
 	over, overErr := r.over, r.overErr
+	r.replaced.Broadcast()
 	r.mu.Unlock()
 	switch {
 	case err != nil:
@@ -137,15 +143,41 @@ func (r *replay) committedStream() (grpc.ClientStream, error) {
 		if committed {
 			return s, err
 		}
-		if header, _ := s.Header(); header != nil {
-			r.again.Lock()
-			r.commit(nil)
-			r.again.Unlock()
-			continue
-		}
-		// Without a header, no message can be received here.
-		r.retry(s, s.RecvMsg(nil))
+		r.await(s)
 	}
+}
+
+// await waits for a header, which commits the stream, or for the end of the attempt, which is
+// retried. The caller holds headerWait.
+func (r *replay) await(s grpc.ClientStream) {
+	if header, _ := s.Header(); header != nil {
+		r.again.Lock()
+		r.commit(nil)
+		r.again.Unlock()
+		return
+	}
+	// Without a header, no message can be received here.
+	r.retry(s, s.RecvMsg(nil))
+}
+
+// recover handles a stream that cannot send because it has ended. It returns when there is another
+// one, or none. The result is the error of SendMsg.
+func (r *replay) recover(s grpc.ClientStream) error {
+	if r.headerWait.TryLock() {
+		if now, committed, _ := r.now(); now == s && !committed {
+			r.await(s)
+		}
+		r.headerWait.Unlock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.stream == s && !r.committed {
+		r.replaced.Wait() // another goroutine waits for the header
+	}
+	if r.err != nil {
+		return io.EOF // receiving returns the error
+	}
+	return nil
 }
 
 // retry starts another attempt after one has failed with err. Otherwise it ends the call.
@@ -191,35 +223,32 @@ func (r *replay) resend(s grpc.ClientStream) error {
 	}
 }
 
-// forward sends a message or a close, and keeps it for another attempt. If it does not fit, forward
-// commits the stream before it sends.
+// forward sends a message or a close, and keeps it for another attempt. When the kept messages exceed
+// the limit, the stream is committed as soon as it has sent them.
 func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	r.mu.Lock()
 	s, committed := r.stream, r.committed
-	fits := r.size+size <= r.limit
-	if !committed && fits {
+	if !committed {
 		r.size += size
 		r.sent = append(r.sent, send)
 	}
+	full := r.size > r.limit
 	r.mu.Unlock()
-	switch {
-	case committed:
+	if committed {
 		return send(s)
-	case fits:
-		err := send(s)
-		if errors.Is(err, io.EOF) {
-			return nil // receiving returns the error
-		}
-		if err != nil {
-			r.unsendable(s, err)
-		}
-		return err
 	}
-	r.again.Lock()
-	r.commit(nil)
-	r.again.Unlock()
-	s, _, _ = r.now()
-	return send(s)
+	switch err := send(s); {
+	case errors.Is(err, io.EOF):
+		return r.recover(s)
+	case err != nil:
+		r.unsendable(s, err)
+		return err
+	case full:
+		r.again.Lock()
+		r.commit(nil)
+		r.again.Unlock()
+	}
+	return nil
 }
 
 // unsendable ends the call, unless another stream is current by now. gRPC has ended the stream that

@@ -237,6 +237,77 @@ func TestReplayAnywhere(t *testing.T) {
 	calls.Wait()
 }
 
+// A program that only sends notices that attempts fail before the messages exceed the limit. The
+// server gets all messages.
+func TestReplayOfSenders(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 4))
+	for _, failures := range []int64{1, 3} {
+		begun := make(chan struct{}, failures+1)
+		serve := failing(failures, unavailable)
+		w.handler(func(cluster string, s grpc.ServerStream) error {
+			begun <- struct{}{}
+			return serve(cluster, s)
+		})
+		ctx := soon(t)
+		s, err := w.open(ctx, "/p.S/M")
+		if err != nil {
+			t.Fatal(err)
+		}
+		length := len("1:") - len(",")
+		send := func(size int) {
+			if err := s.SendMsg(wrapperspb.String(strings.Repeat("x", size))); err != nil {
+				t.Fatalf("%d failures: sending: %v", failures, err)
+			}
+			length += size + len(",")
+		}
+		for attempts := int64(0); attempts <= failures && ctx.Err() == nil; { // small messages, until the last attempt
+			select {
+			case <-begun:
+				attempts++
+			case <-time.After(time.Millisecond):
+				send(1)
+			}
+		}
+		for range 64 {
+			send(8 << 10)
+		}
+		if err := s.CloseSend(); err != nil {
+			t.Fatal(err)
+		}
+		m := new(wrapperspb.StringValue)
+		if err := s.RecvMsg(m); err != nil {
+			t.Fatalf("%d failures: receiving: %v", failures, err)
+		}
+		if got := len(m.GetValue()); got != length {
+			t.Errorf("%d failures: the server got %d bytes, want all of %d", failures, got, length)
+		}
+	}
+}
+
+// A program that only sends gets io.EOF when the last attempt has failed, as with a plain stream.
+func TestReplayOfSendersEnds(t *testing.T) {
+	w := newWorld(t)
+	w.route(retries("a", 1))
+	w.handler(func(_ string, s grpc.ServerStream) error { return unavailable(s) })
+	s, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		err = s.SendMsg(wrapperspb.String("x"))
+	}
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("sending: %v, want io.EOF", err)
+	}
+	if err := s.RecvMsg(new(wrapperspb.StringValue)); status.Code(err) != codes.Unavailable {
+		t.Errorf("receiving: %v, want Unavailable", err)
+	}
+	if n := w.took()["a"]; n != 2 {
+		t.Errorf("%d attempts, want 2", n)
+	}
+}
+
 // The buffer drops messages beyond the limit. The attempt is then the last one.
 func TestReplayIsBounded(t *testing.T) {
 	w := newWorld(t)
