@@ -1,6 +1,8 @@
 package annotation
 
 import (
+	"slices"
+
 	"google.golang.org/protobuf/compiler/protogen"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -21,6 +23,11 @@ func sources() []source {
 		{"PGV", "validate.FieldRules", 1071},
 		{"protovalidate", "buf.validate.FieldRules", 1159},
 	}
+}
+
+// Reason reports whether the reason of a rule is that it is derived from an annotation.
+func Reason(why string) bool {
+	return slices.ContainsFunc(sources(), func(s source) bool { return s.why == why })
 }
 
 // extension returns the values of an extension among options, encoded.

@@ -105,6 +105,7 @@ func fieldMapping() Mapping {
 		{Name: "otherwise", Kind: KindText, With: []string{"enum"}, Doc: "The value for numbers outside of `enum`, which are then no violation."},
 		{Name: "oneof", Kind: KindList, Of: "case", Group: "value", Doc: "A closed Go interface. Its value is the first case that applies, or nil."},
 		{Name: "any", Kind: KindMessage, With: []string{"struct", "each"}, Doc: "The value is a google.protobuf.Any that must hold this message."},
+		{Name: "go", Kind: KindText, With: []string{"any"}, Doc: goDoc("any")},
 		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "any_other", Kind: KindChoice, Choices: profiles(), With: []string{"any"}, Doc: "In this profile, the Any may hold any other message, which counts as no value. In the other profile, it is a violation."},
 		{Name: "resource", Kind: KindMessage, Group: "value", With: []string{"from"}, Doc: "The message is an inlined resource of this registered type. The Go type is resource.Update."},
@@ -118,6 +119,11 @@ func fieldMapping() Mapping {
 		{Name: "default", Kind: KindLiteral, With: []string{"from"}, Doc: "The value if it is absent, or zero if the message does not distinguish the two. `$name` is the resource's canonical name."},
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The decoder reads the field only if this holds. Otherwise it is zero, and the rules of its structs are not checked."},
 	}}
+}
+
+// goDoc documents the key `go` beside another key that names a message.
+func goDoc(key string) string {
+	return "The import path of the Go package of the message in `" + key + "`, if it does not follow from its name."
 }
 
 const typedStructDoc = "The Any may also hold an xds.type.v3.TypedStruct or a udpa.type.v1.TypedStruct whose value is the message in JSON."
@@ -135,6 +141,7 @@ func caseMapping() Mapping {
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The condition of the case; by default that the value of `from` is present."},
 		{Name: "from", Kind: KindPath, Doc: "The message of the case; by default the current message."},
 		{Name: "any", Kind: KindMessage, With: []string{"from"}, Doc: "`from` is a google.protobuf.Any, and the case applies when it holds this message."},
+		{Name: "go", Kind: KindText, With: []string{"any"}, Doc: goDoc("any")},
 		{Name: "typed_struct", Kind: KindTrue, With: []string{"any"}, Doc: typedStructDoc},
 		{Name: "struct", Kind: KindName, Group: "content", Doc: "A named struct."},
 		{Name: "fields", Kind: KindList, Of: "field", Group: "content", Doc: "The fields of a struct of this case alone."},
@@ -147,6 +154,7 @@ func structMapping() Mapping {
 	return Mapping{Name: "struct", Doc: "A named struct, decoded from one message.", Keys: []Key{
 		{Name: "doc", Kind: KindText, Doc: "The doc comment."},
 		{Name: "message", Kind: KindMessage, Doc: "The message's full name. The default follows from the fields with this struct."},
+		{Name: "go", Kind: KindText, With: []string{"message"}, Doc: goDoc("message")},
 		{Name: "comparable", Kind: KindTrue, Doc: "Requires that == compares it, so that it can be a key of a map."},
 		{Name: "side", Kind: KindChoice, Choices: []string{"client", "server"}, Doc: "Who uses the HTTP filters in the struct (A39). Its hooks, and those of the structs in it, get the side from resource.DecodeContext.Side. The default is the side of the enclosing struct, and the client for an update."},
 		{Name: "keep_if", Kind: KindMapping, Of: "keep_if", Doc: "The condition for keeping an element in a list of this struct. It is tested first; the rest of a dropped element is neither read nor checked."},

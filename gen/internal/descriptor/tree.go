@@ -1,6 +1,11 @@
 package descriptor
 
-import "github.com/xdsforge/xdsforge/gen/internal/diag"
+import (
+	"slices"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/gen/internal/diag"
+)
 
 // The tree of a descriptor. The tag of a field is the key of the language that it
 // takes its value from.
@@ -63,6 +68,7 @@ type Field struct {
 	Otherwise Text   `key:"otherwise"`
 	Oneof     []Case `key:"oneof"`
 	Any       Text   `key:"any"`
+	Go        Text   `key:"go"` // of Any
 	Typed     Flag   `key:"typed_struct"`
 	AnyOther  Text   `key:"any_other"`
 	Resource  Text   `key:"resource"`
@@ -91,6 +97,7 @@ type Case struct {
 	When   *Cond   `key:"when"`
 	From   Text    `key:"from"`
 	Any    Text    `key:"any"`
+	Go     Text    `key:"go"` // of Any
 	Typed  Flag    `key:"typed_struct"`
 	Struct Text    `key:"struct"`
 	Fields []Field `key:"fields"`
@@ -104,6 +111,7 @@ type Struct struct {
 	Name       Text    `key:"."` // the key it stands under
 	Doc        Text    `key:"doc"`
 	Message    Text    `key:"message"`
+	Go         Text    `key:"go"` // of Message
 	Comparable Flag    `key:"comparable"`
 	Side       Text    `key:"side"`
 	KeepIf     *Keep   `key:"keep_if"`
@@ -142,6 +150,43 @@ type Rule struct {
 type Argument struct {
 	Key    string
 	Values []Text
+}
+
+// String is the rule in YAML, with its keys in a fixed order.
+func (r *Rule) String() string {
+	parts := []string{"at: " + r.At.Value}
+	var args []string
+	for _, a := range r.Args {
+		args = append(args, a.Key+": "+texts(a.Values))
+	}
+	slices.Sort(args)
+	parts = append(parts, args...)
+	if r.When != nil {
+		var conds []string
+		for key, list := range map[string][]Text{"present": r.When.Present, "absent": r.When.Absent} {
+			if len(list) > 0 {
+				conds = append(conds, key+": "+texts(list))
+			}
+		}
+		for _, p := range r.When.Equals {
+			conds = append(conds, "equals "+p.Key.Value+": "+p.Value.Value)
+		}
+		slices.Sort(conds)
+		parts = append(parts, "when: {"+strings.Join(conds, ", ")+"}")
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// texts are values as a rule shows them.
+func texts(values []Text) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = v.Value
+	}
+	if len(out) == 1 {
+		return out[0]
+	}
+	return "[" + strings.Join(out, ", ") + "]"
 }
 
 // List returns the values of a key, none where it was not written.

@@ -36,6 +36,7 @@ const (
 	NotComparable Code = "XG029"
 	BadKeep       Code = "XG030"
 	ZeroDefault   Code = "XG031"
+	Drift         Code = "XG032"
 )
 
 // Info describes the meaning of a code.
@@ -78,5 +79,6 @@ func Codes() []Info {
 		{NotComparable, "A struct is declared comparable, but == cannot compare one of its fields."},
 		{BadKeep, "keep_if does not fit the struct, or the struct is used outside of a list."},
 		{ZeroDefault, "A warning: the field cannot be 0, because the message does not distinguish 0 from absence and the default replaces both."},
+		{Drift, "A warning: a rule with the reason PGV or protovalidate is not one of the rules that the annotations of the message have now."},
 	}
 }

@@ -50,7 +50,7 @@ func Files(p *model.Package, to Target) ([]File, error) {
 	artefacts := e.artefacts()
 	for path := range e.imports {
 		if file, unknown := strings.CutPrefix(path, protoindex.Unknown); unknown {
-			return nil, fmt.Errorf("emit: no Go package is known for %s.proto, of which the code needs a type: it has no go_package", file)
+			return nil, fmt.Errorf("emit: no Go package is known for %s.proto, of which the code needs a type: it has no go_package; name the package in the key `go` of a struct with `message`", file)
 		}
 	}
 	for _, a := range artefacts {

@@ -49,7 +49,7 @@ func Build(d *descriptor.Descriptor, name string, rules Rules, index *protoindex
 		},
 		structs: make(map[string]*Struct), enums: make(map[string]*Enum),
 	}
-	m, ok := b.message(d.Resource.Message)
+	m, ok := b.message(d.Resource.Message, d.Resource.Go)
 	if !ok {
 		return b.pkg
 	}
@@ -87,45 +87,52 @@ func Messages(d *descriptor.Descriptor) []protoindex.Want {
 		}
 		wants = append(wants, protoindex.Want{Message: c.Value, GoPackage: path})
 	}
-	add := func(t descriptor.Text) {
-		if t.Given() && !slices.ContainsFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value }) {
-			wants = append(wants, protoindex.Want{Message: t.Value})
+	add := func(t, goPath descriptor.Text) {
+		i := slices.IndexFunc(wants, func(w protoindex.Want) bool { return w.Message == t.Value })
+		switch {
+		case !t.Given():
+		case i < 0:
+			wants = append(wants, protoindex.Want{Message: t.Value, GoPackage: goPath.Value})
+		default:
+			wants[i].GoPackage = cmp.Or(wants[i].GoPackage, goPath.Value)
 		}
 	}
 	var fields func([]descriptor.Field)
 	fields = func(list []descriptor.Field) {
 		for _, f := range list {
-			add(f.Any)
+			add(f.Any, f.Go)
 			for _, c := range f.Oneof {
-				add(c.Any)
+				add(c.Any, c.Go)
 				fields(c.Fields)
 			}
 		}
 	}
 	fields(d.Fields)
 	for _, s := range d.Structs {
+		if s.Go.Given() { // otherwise the message is reached by a field
+			add(s.Message, s.Go)
+		}
 		fields(s.Fields)
 	}
 	return wants
 }
 
-// message finds a message of the index.
-func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
+// message finds a message of the index. goPath is the key that names its Go package.
+func (b *builder) message(t, goPath descriptor.Text) (*protogen.Message, bool) {
 	m, err := b.index.Message(t.Value)
-	if r := b.desc.Resource; err == nil && t == r.Message && r.Go.Given() && string(m.GoIdent.GoImportPath) != r.Go.Value {
-		b.bag.Add(r.Go.Pos, diag.NoGoPackage, "%s is in Go package %s, not in %s", t.Value, string(m.GoIdent.GoImportPath), r.Go.Value)
+	switch {
+	case err == nil && goPath.Given() && string(m.GoIdent.GoImportPath) != goPath.Value:
+		b.bag.Add(goPath.Pos, diag.NoGoPackage, "%s is in Go package %s, not in %s", t.Value, string(m.GoIdent.GoImportPath), goPath.Value)
 		return nil, false
-	}
-	if err == nil {
+	case err == nil:
 		return m, true
 	}
-	code, hint := diag.NoMessage, diag.Suggest(t.Value, b.index.Names())
+	at, code, hint := t, diag.NoMessage, diag.Suggest(t.Value, b.index.Names())
 	if errors.Is(err, protoindex.ErrNoGoPackage) {
-		code, hint = diag.NoGoPackage, b.packageHint(t)
+		code, hint = diag.NoGoPackage, b.packageHint(t, goPath)
 	}
-	at := t
-	if r := b.desc.Resource; t == r.Message && r.Go.Given() && (code == diag.NoGoPackage || slices.Contains(b.index.Names(), t.Value)) {
-		at = r.Go // the message exists, so the fault is in its Go package
+	if goPath.Given() && (code == diag.NoGoPackage || slices.Contains(b.index.Names(), t.Value)) {
+		at = goPath // the message exists, so the fault is in its Go package
 	}
 	b.bag.AddHint(at.Pos, code, hint, "%v", err)
 	return nil, false
@@ -133,14 +140,14 @@ func (b *builder) message(t descriptor.Text) (*protogen.Message, bool) {
 
 // packageHint suggests a fix for a message without a known Go package: a similar name in
 // the same protobuf package, or the key that names the Go package.
-func (b *builder) packageHint(t descriptor.Text) string {
+func (b *builder) packageHint(t, goPath descriptor.Text) string {
 	scope := t.Value[:strings.LastIndexByte(t.Value, '.')+1]
 	near := slices.DeleteFunc(slices.Clone(b.index.Names()), func(name string) bool {
 		rest, found := strings.CutPrefix(name, scope)
 		return !found || strings.Contains(rest, ".")
 	})
 	hint := diag.Suggest(t.Value, near)
-	if r := b.desc.Resource; hint == "" && t == r.Message && !r.Go.Given() {
+	if hint == "" && !goPath.Given() && t != b.desc.Resource.Collection {
 		return "name the import path of its Go package in `go`"
 	}
 	return hint
@@ -151,7 +158,7 @@ func (b *builder) collection(t descriptor.Text) {
 	if !t.Given() {
 		return
 	}
-	m, ok := b.message(t)
+	m, ok := b.message(t, descriptor.Text{})
 	if ok && !slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
 		return f.Desc.Name() == "entries" && f.Message != nil && f.Message.Desc.FullName() == "xds.core.v3.CollectionEntry"
 	}) {

@@ -182,7 +182,7 @@ func (b *builder) structValue(s *Struct, f *Field, d *descriptor.Field) (Value, 
 			return nil, false
 		}
 		var ok bool
-		if m, ok = b.message(d.Any); !ok {
+		if m, ok = b.message(d.Any, d.Go); !ok {
 			return nil, false
 		}
 		v.Any, v.Typed, v.Other = m, d.Typed.Value, d.AnyOther.Value

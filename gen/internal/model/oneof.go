@@ -154,7 +154,7 @@ func (b *builder) caseMessage(s *Struct, c *Case, d *descriptor.Case) (*protogen
 		return nil, false
 	case d.Any.Given():
 		c.Typed = d.Typed.Value
-		c.Any, ok = b.message(d.Any)
+		c.Any, ok = b.message(d.Any, d.Go)
 		return c.Any, ok
 	case p.Message() == nil && !d.Hook.Given():
 		b.bag.AddHint(d.From.Pos, diag.WrongShape, "replace `from` by `when: {present: "+d.From.Value+"}`", "%s is %s, but a case is decoded from a message", d.From.Value, p.Class())

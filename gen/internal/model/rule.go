@@ -95,6 +95,7 @@ type GoCheck struct {
 // rules builds the rules and validate hooks of s.
 func (b *builder) rules(s *Struct, rules []descriptor.Rule, hooks []descriptor.Hook) {
 	root := &Scope{Message: s.Message}
+	b.drift(s.Message, rules)
 	rules = b.derived(s.Message, rules)
 	for i := range rules {
 		d := &rules[i]
@@ -126,18 +127,48 @@ func (b *builder) derived(m *protogen.Message, rules []descriptor.Rule) []descri
 		if d.At.Given() || d.When != nil {
 			b.bag.Add(d.Pos, diag.Conflict, "the rules of annotations have paths and conditions of their own")
 		}
-		var texts []string
-		for _, r := range annotation.Derive(m, annotation.AllDepth, b.index.Message) {
-			if r.Line != "" {
-				texts = append(texts, r.Line)
-			}
-		}
-		if len(texts) == 0 {
+		from := b.annotations(m, d.From.Pos)
+		if len(from) == 0 {
 			b.bag.Add(d.From.Pos, diag.RuleKind, "%s has no annotations that become rules", Short(m))
 		}
-		out = append(out, b.parse(texts, d.From.Pos, b.bag)...)
+		out = append(out, from...)
 	}
 	return out
+}
+
+// annotations returns the rules of the annotations of a message and of the messages in it.
+func (b *builder) annotations(m *protogen.Message, at diag.Pos) []descriptor.Rule {
+	var texts []string
+	for _, r := range annotation.Derive(m, annotation.AllDepth, b.index.Message) {
+		if r.Line != "" {
+			texts = append(texts, r.Line)
+		}
+	}
+	return b.parse(texts, at, b.bag)
+}
+
+// drift warns about rules of annotations that the annotations no longer have. The descriptor has such
+// rules if it was written by xdsgen new.
+func (b *builder) drift(m *protogen.Message, rules []descriptor.Rule) {
+	var now []descriptor.Rule
+	for _, d := range rules {
+		if !annotation.Reason(d.Why.Value) || isGoPath(d.At.Value) {
+			continue
+		}
+		if now == nil {
+			now = append(make([]descriptor.Rule, 0), b.annotations(m, d.Pos)...)
+		}
+		if slices.ContainsFunc(now, func(r descriptor.Rule) bool { return r.String() == d.String() }) {
+			continue
+		}
+		text := "have no rule about it"
+		for _, r := range now {
+			if r.At.Value == d.At.Value && r.Why.Value == d.Why.Value {
+				text = "now have " + r.String()
+			}
+		}
+		b.bag.Warn(d.Pos, diag.Drift, "the annotations of %s changed: the rule about %s is not one of them, and they %s", Short(m), d.At.Value, text)
+	}
 }
 
 // ruleKind finds the one kind that a rule has.
