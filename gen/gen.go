@@ -6,6 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
 	"github.com/xdsforge/xdsforge/gen/internal/diag"
@@ -63,57 +67,62 @@ type unit struct {
 // the descriptors. Any other error means that the Go toolchain failed or that the generator
 // has a bug.
 func Generate(ctx context.Context, in Input) ([]File, error) {
-	var files []File
-	err := eachModel(ctx, in, func(u *unit, pkg *model.Package) error {
-		generated, err := u.emit(pkg)
-		files = append(files, generated...)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return files, nil
+	files, err := eachModel(ctx, in, (*unit).emit)
+	return slices.Concat(files...), err
 }
 
 // Explain describes the code that [Generate] returns: every field with its Go type and
 // source path, the rules, and the hooks that must be written. It returns the same errors as
 // Generate.
 func (in Input) Explain(ctx context.Context) ([]byte, error) {
-	var out [][]byte
-	err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) error {
-		text, err := emit.Explain(pkg)
-		out = append(out, text)
-		return err
-	})
+	texts, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) ([]byte, error) { return emit.Explain(pkg) })
+	return bytes.Join(texts, []byte("\n")), err
+}
+
+// eachModel resolves all descriptors and returns the results of create for them, in their order. Without
+// errors in a descriptor, it calls create, on several goroutines. If there are errors, it returns no
+// results.
+func eachModel[T any](ctx context.Context, in Input, create func(*unit, *model.Package) (T, error)) ([]T, error) {
+	units, err := parse(in.Descriptors)
 	if err != nil {
 		return nil, err
 	}
-	return bytes.Join(out, []byte("\n")), nil
-}
-
-// eachModel resolves all descriptors and passes those without errors to pass.
-func eachModel(ctx context.Context, in Input, pass func(*unit, *model.Package) error) error {
-	units, err := parse(in.Descriptors)
-	if err != nil {
-		return err
-	}
 	indexes, err := load(ctx, in, units)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var faults diag.Errors
-	for _, u := range units {
-		if u.bag.Len() == 0 {
-			u.index = indexes[u.module.root]
-			pkg := u.resolve()
-			if u.bag.Len() == 0 {
-				if warnings := u.bag.Warnings(); in.Warn != nil && len(warnings) > 0 {
-					in.Warn(warnings)
-				}
-				if err := pass(u, pkg); err != nil {
-					return fmt.Errorf("gen: %s: %w", u.in.Path, err)
-				}
+	results, failures := make([]T, len(units)), make([]error, len(units))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, u := range units {
+		if u.index = indexes[u.module.root]; u.bag.Len() > 0 {
+			continue
+		}
+		group.Go(func() error {
+			if pkg := u.resolve(); u.bag.Len() == 0 {
+				results[i], failures[i] = create(u, pkg)
 			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	if err := conclude(in, units, failures); err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+// conclude passes warnings on, and returns the errors in the descriptors or else the first failure.
+func conclude(in Input, units []*unit, failures []error) error {
+	var faults diag.Errors
+	for i, u := range units {
+		if failures[i] != nil {
+			return fmt.Errorf("gen: %s: %w", u.in.Path, failures[i])
+		}
+		if warnings := u.bag.Warnings(); in.Warn != nil && u.bag.Len() == 0 && len(warnings) > 0 {
+			in.Warn(warnings)
 		}
 		faults = append(faults, u.bag.Errors()...)
 	}

@@ -43,17 +43,16 @@ func TestResourceSchema(t *testing.T) {
 			}
 			in.Descriptors = append(in.Descriptors, Descriptor{Path: path, Data: data})
 		}
-		err = eachModel(t.Context(), in, func(u *unit, pkg *model.Package) error {
+		checks, err := eachModel(t.Context(), in, func(u *unit, pkg *model.Package) (func() (int, int), error) {
 			s, err := schema.Of(pkg, u.index.Comments())
-			if err != nil {
-				return err
-			}
-			yes, no := checkCases(t, filepath.Dir(u.in.Path), pkg, s)
-			accepted, rejected = accepted+yes, rejected+no
-			return nil
+			return func() (int, int) { return checkCases(t, filepath.Dir(u.in.Path), pkg, s) }, err
 		})
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, check := range checks {
+			yes, no := check()
+			accepted, rejected = accepted+yes, rejected+no
 		}
 	}
 	t.Logf("%d cases are valid, %d break a rule of the schema", accepted, rejected)

@@ -1,6 +1,7 @@
 package gen
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 
@@ -12,30 +13,23 @@ import (
 // ResourceSchema returns the JSON Schema of the resources of one descriptor, for editors and for YAML
 // that people write. It returns the same errors as [Generate].
 func (in Input) ResourceSchema(ctx context.Context) ([]byte, error) {
-	s, err := in.resourceSchema(ctx)
-	return s.JSON, err
-}
-
-func (in Input) resourceSchema(ctx context.Context) (s schema.Schema, err error) {
-	err = eachModel(ctx, in, func(u *unit, pkg *model.Package) error {
-		s, err = schema.Of(pkg, u.index.Comments())
-		return err
+	texts, err := eachModel(ctx, in, func(u *unit, pkg *model.Package) ([]byte, error) {
+		s, err := schema.Of(pkg, u.index.Comments())
+		return s.JSON, err
 	})
-	return s, err
+	return bytes.Join(texts, nil), err
 }
 
 // Pages returns a page in Markdown for the type of each descriptor. The pages are files of the given
 // folder, with the names of the packages. It returns the same errors as [Generate].
 func (in Input) Pages(ctx context.Context, folder string) ([]File, error) {
-	var files []File
-	err := eachModel(ctx, in, func(u *unit, pkg *model.Package) error {
+	files, err := eachModel(ctx, in, func(u *unit, pkg *model.Package) (File, error) {
 		rel, err := filepath.Rel(folder, filepath.Dir(u.in.Path))
 		if err != nil {
-			return err
+			return File{}, err
 		}
 		page, err := emit.Page(pkg, filepath.ToSlash(rel))
-		files = append(files, File{Path: filepath.Join(folder, pkg.Name+".md"), Data: page})
-		return err
+		return File{Path: filepath.Join(folder, pkg.Name+".md"), Data: page}, err
 	})
 	if err != nil {
 		return nil, err
