@@ -65,26 +65,37 @@ func (d *decoded) of(c *Client, a *authorityScope) (results []authority.Result, 
 	return results, at
 }
 
-// summarise fills in the facts that the stream's machine must remember.
-func (d *decoded) summarise(resp *ads.Response) {
+// resources yields the facts that the stream's machine must remember.
+func (d *decoded) resources(yield func(ads.Resource) bool) {
 	for _, u := range d.unchanged {
-		resp.Accepted = append(resp.Accepted, ads.Accepted{Name: u.Update.Name().String(), Version: d.version})
-	}
-	for _, r := range d.results {
-		name := r.Name.String()
-		switch {
-		case r.Update != nil || r.Heartbeat:
-			a := ads.Accepted{Name: name, Version: r.Version, Heartbeat: r.Heartbeat}
-			for _, alias := range r.Aliases {
-				a.Aliases = append(a.Aliases, alias.String())
-			}
-			resp.Accepted = append(resp.Accepted, a)
-		case r.Removed:
-			resp.Removed = append(resp.Removed, name)
-		case r.Err != nil || r.Error != nil:
-			resp.Rejected = append(resp.Rejected, name)
+		if !yield(ads.Resource{Name: u.Update.Name().String(), Version: d.version}) {
+			return
 		}
 	}
+	for i := range d.results {
+		if r, ok := resourceOf(&d.results[i]); ok && !yield(r) {
+			return
+		}
+	}
+}
+
+// resourceOf returns the facts of a result. ok is false if there are none.
+func resourceOf(r *authority.Result) (out ads.Resource, ok bool) {
+	out = ads.Resource{Name: r.Name.String()}
+	switch {
+	case r.Update != nil || r.Heartbeat:
+		out.Version, out.Heartbeat = r.Version, r.Heartbeat
+		for _, alias := range r.Aliases {
+			out.Aliases = append(out.Aliases, alias.String())
+		}
+	case r.Removed:
+		out.Verdict = ads.Removed
+	case r.Err != nil || r.Error != nil:
+		out.Verdict = ads.Rejected
+	default:
+		return out, false
+	}
+	return out, true
 }
 
 // apply passes the results to the authorities. It ignores a resource of an authority that this

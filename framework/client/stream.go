@@ -281,9 +281,8 @@ func (s *stream) received(d *decoded) {
 	}
 	requested := ses.machine.Requests(d.typ)
 	l.changed, l.delivery = false, newDelivery(l.client, s.resume)
-	resp := ads.Response{Type: d.typ, Version: d.version, Nonce: d.nonce, Reject: d.reject, Digest: d.digest, Bad: d.bad}
-	if ses.machine.NeedsNames(d.typ) {
-		d.summarise(&resp)
+	resp := ads.Response{
+		Type: d.typ, Version: d.version, Nonce: d.nonce, Reject: d.reject, Digest: d.digest, Bad: d.bad, Resources: d.resources,
 	}
 	ses.machine.Received(&resp, l.now)
 	l.stream(ses)

@@ -83,14 +83,11 @@ func (d pendingDrops) received(resp *Response, sent func(name string) bool) iter
 			delete(d.left, name)
 		}
 	}
-	for _, a := range resp.Accepted {
-		if sent(a.Name) {
-			delete(d.taken, a.Name)
-		}
-	}
-	for _, name := range resp.Rejected {
-		if sent(name) {
-			delete(d.taken, name)
+	if len(d.taken) > 0 {
+		for r := range resp.Resources {
+			if r.Verdict != Removed && sent(r.Name) {
+				delete(d.taken, r.Name)
+			}
 		}
 	}
 	return maps.Keys(d.taken)
@@ -159,15 +156,13 @@ func (o *overtaken) received(resp *Response, now time.Time) {
 		clear(o.names)
 		return
 	}
-	for _, a := range resp.Accepted {
-		delete(o.names, a.Name)
-		for _, alias := range a.Aliases {
+	for r := range resp.Resources {
+		delete(o.names, r.Name)
+		for _, alias := range r.Aliases {
 			delete(o.names, alias)
 		}
-	}
-	for _, list := range [][]string{resp.Rejected, resp.Removed} {
-		for _, name := range list {
-			delete(o.names, name)
+		if len(o.names) == 0 {
+			break
 		}
 	}
 	o.follow = resp.Reject != "" && len(o.names) > 0

@@ -36,7 +36,7 @@ type deltaNames struct {
 
 	// held are the resources from the server that are in use, whether they were requested by name,
 	// by an alias or as members of a collection. It outlives streams.
-	held    map[string]Accepted
+	held    map[string]Resource
 	aliased map[string]string // names of held resources, by their aliases
 	// announced are the resources whose versions the stream's first request mentioned, until the server
 	// sends them. If one is resent unchanged, the server ignores the versions. Then it must send
@@ -74,7 +74,7 @@ func newDeltaNames(t *resource.Descriptor, c *Config) *deltaNames {
 		fresh:   make(map[string]struct{}),
 		dropped: make(map[string]struct{}),
 		retaken: make(map[string]struct{}),
-		held:    make(map[string]Accepted),
+		held:    make(map[string]Resource),
 		aliased: make(map[string]string),
 	}
 }
@@ -313,23 +313,29 @@ func (s *deltaNames) received(resp *Response, now time.Time) {
 	if extra := len(s.answers) - maxAnswers; extra > 0 {
 		s.answers = slices.Clone(s.answers[extra:])
 	}
-	for _, a := range resp.Accepted {
-		if v, ok := s.announced[a.Name]; ok && v == a.Version && !a.Heartbeat && s.replayed.IsZero() {
-			s.replayed = now.Add(s.replay)
-		}
-		delete(s.announced, a.Name)
-		s.former.take(a.Name)
-		s.hold(a)
-	}
-	for _, name := range resp.Rejected {
-		delete(s.announced, name)
-	}
-	for _, name := range resp.Removed {
-		s.forget(name)
-		s.former.take(name)
+	for r := range resp.Resources {
+		s.mentioned(r, now)
 	}
 	if len(s.announced) == 0 {
 		s.replayed = time.Time{}
+	}
+}
+
+// mentioned handles a resource of a response.
+func (s *deltaNames) mentioned(r Resource, now time.Time) {
+	switch r.Verdict {
+	case Accepted:
+		if v, ok := s.announced[r.Name]; ok && v == r.Version && !r.Heartbeat && s.replayed.IsZero() {
+			s.replayed = now.Add(s.replay)
+		}
+		delete(s.announced, r.Name)
+		s.former.take(r.Name)
+		s.hold(r)
+	case Rejected:
+		delete(s.announced, r.Name)
+	case Removed:
+		s.forget(r.Name)
+		s.former.take(r.Name)
 	}
 }
 
@@ -348,8 +354,6 @@ func (s *deltaNames) late(name string, now time.Time) {
 }
 
 func (s *deltaNames) answered(name string) { s.overdue.forget(name) }
-
-func (s *deltaNames) needsNames() bool { return true }
 
 // reset clears the state of a stream that has ended.
 func (s *deltaNames) reset() {

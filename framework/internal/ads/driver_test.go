@@ -201,12 +201,12 @@ func (r *rig) closed(args []datadriven.CmdArg) {
 	r.handle(func() { r.m.Closed(err, slices.Contains(words, "unimplemented"), r.now) })
 }
 
-// respond handles a response. Like the client, it passes the names of resources only to a machine
-// that needs them.
+// respond handles a response. It prints whether the machine reads its resources in state of the world.
 func (r *rig) respond(args []datadriven.CmdArg) {
 	r.t.Helper()
 	resp := &Response{Type: typeNamed(args[0].Key)}
 	var bad []string
+	var resources []Resource
 	for _, a := range args[1:] {
 		switch value := strings.Join(a.Vals, ", "); {
 		case a.Key == "version":
@@ -222,28 +222,31 @@ func (r *rig) respond(args []datadriven.CmdArg) {
 			}
 			resp.Digest, resp.Bad = n, []uint64{n}
 		case value == "removed":
-			resp.Removed = append(resp.Removed, a.Key)
+			resources = append(resources, Resource{Name: a.Key, Verdict: Removed})
 		case value == "invalid", value == "error":
-			resp.Rejected = append(resp.Rejected, a.Key)
+			resources = append(resources, Resource{Name: a.Key, Verdict: Rejected})
 			if value == "invalid" {
 				bad = append(bad, a.Key+": invalid")
 			}
 		default:
-			resp.Accepted = append(resp.Accepted, acceptedBy(a))
+			resources = append(resources, acceptedBy(a))
 		}
 	}
 	resp.Reject = cmp.Or(resp.Reject, strings.Join(bad, ", "))
-	if !r.m.NeedsNames(resp.Type) {
-		resp.Accepted, resp.Rejected, resp.Removed = nil, nil, nil
-	} else if !r.m.Delta() {
-		r.printf("needs names %s", short(resp.Type))
+	read := false
+	resp.Resources = func(yield func(Resource) bool) {
+		if !read && !r.m.Delta() {
+			r.printf("needs names %s", short(resp.Type))
+		}
+		read = true
+		slices.Values(resources)(yield)
 	}
 	r.handle(func() { r.m.Received(resp, r.now) })
 }
 
 // acceptedBy is a valid resource: its version, or (version, heartbeat, alias X).
-func acceptedBy(arg datadriven.CmdArg) Accepted {
-	a := Accepted{Name: arg.Key}
+func acceptedBy(arg datadriven.CmdArg) Resource {
+	a := Resource{Name: arg.Key}
 	for i, v := range arg.Vals {
 		alias, isAlias := strings.CutPrefix(v, "alias ")
 		switch {

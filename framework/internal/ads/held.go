@@ -25,13 +25,13 @@ func (s *deltaNames) drop(name string) {
 	}
 	delete(s.held, name)
 	if len(s.held) == 0 { // maps never shrink
-		s.held = make(map[string]Accepted)
+		s.held = make(map[string]Resource)
 	}
 }
 
 // hold records resources that were taken into use. It ignores a heartbeat of a resource that is not
 // in use, because it has expired.
-func (s *deltaNames) hold(a Accepted) {
+func (s *deltaNames) hold(a Resource) {
 	if a.Heartbeat {
 		return
 	}
@@ -62,7 +62,7 @@ func (s *deltaNames) dropUncovered(name string) bool {
 }
 
 // covered reports whether a resource is subscribed to, under any name.
-func (s *deltaNames) covered(h Accepted) bool {
+func (s *deltaNames) covered(h Resource) bool {
 	return s.has(h.Name) || slices.ContainsFunc(h.Aliases, s.has) || s.collected(h.Name)
 }
 

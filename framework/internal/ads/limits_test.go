@@ -200,10 +200,13 @@ func TestOvertakenNamesAreReplaced(t *testing.T) {
 			o, now := newOvertaken(), time.Unix(1000, 0)
 			o.add(numbered("%d", n))
 			o.since = now
-			var resp Response
-			for _, name := range numbered("%d", n) {
-				resp.Accepted = append(resp.Accepted, Accepted{Name: name})
-			}
+			resp := Response{Resources: func(yield func(Resource) bool) {
+				for _, name := range numbered("%d", n) {
+					if !yield(Resource{Name: name}) {
+						return
+					}
+				}
+			}}
 			o.received(&resp, now.Add(after))
 			if len(o.names) != 0 || (o.most == 0) != replaced {
 				t.Errorf("%d names after %v: %d are left, replaced: %v; want none, and %v", n, after, len(o.names), o.most == 0, replaced)
@@ -338,7 +341,7 @@ func TestToldVersionsAreBounded(t *testing.T) {
 	for room, want := range map[int]int{0: 0, 4: 0, 5: 1, 9: 1, 10: 2, 100: 3} {
 		s := newDeltaNames(clusters, &Config{})
 		for _, name := range []string{"aaa", "bbb", "ccc"} {
-			s.held[name] = Accepted{Name: name, Version: "vv"}
+			s.held[name] = Resource{Name: name, Version: "vv"}
 		}
 		s.announce(room)
 		if len(s.announced) != want {
@@ -409,27 +412,27 @@ func TestOvertakenNamesAreForgottenInTime(t *testing.T) {
 	for after, follows := range map[time.Duration]bool{overtakenFor: true, overtakenFor + 1: false} {
 		o, now := newOvertaken(), time.Unix(0, 0)
 		o.add([]string{"a"})
-		o.received(&Response{Reject: "bad"}, now)
+		none := slices.Values([]Resource(nil))
+		o.received(&Response{Reject: "bad", Resources: none}, now)
 		if !o.follow {
 			t.Error("the first response: follow = false, want true")
 		}
-		o.received(&Response{Reject: "bad"}, now.Add(after))
+		o.received(&Response{Reject: "bad", Resources: none}, now.Add(after))
 		if o.follow != follows {
 			t.Errorf("%v after the first response: follow = %v, want %v", after, o.follow, follows)
 		}
 	}
-	for _, ev := range []Response{
-		{Accepted: []Accepted{{Name: "a"}}},
-		{Accepted: []Accepted{{Name: "b", Aliases: []string{"a"}}}},
-		{Rejected: []string{"a"}},
-		{Removed: []string{"a"}},
+	for _, r := range []Resource{
+		{Name: "a"},
+		{Name: "b", Aliases: []string{"a"}},
+		{Name: "a", Verdict: Rejected},
+		{Name: "a", Verdict: Removed},
 	} {
 		o := newOvertaken()
 		o.add([]string{"a"})
-		ev.Reject = "bad"
-		o.received(&ev, time.Unix(0, 0))
+		o.received(&Response{Reject: "bad", Resources: slices.Values([]Resource{r})}, time.Unix(0, 0))
 		if o.follow || len(o.names) != 0 {
-			t.Errorf("a response with %+v leaves the name overtaken", ev)
+			t.Errorf("a response with %+v leaves the name overtaken", r)
 		}
 	}
 }

@@ -73,8 +73,6 @@ type names interface {
 	// send returns the next request, and the names that are new on this stream.
 	send(now time.Time) (req Request, added []string)
 	received(resp *Response, now time.Time)
-	// needsNames reports whether received needs the resources of the response.
-	needsNames() bool
 	// late records that the server has not answered a name, and answered records that it has.
 	late(name string, now time.Time)
 	answered(name string)
@@ -143,10 +141,6 @@ func (m *Machine) NextDeadline() (at time.Time, ok bool) {
 // Requests reports whether a request for the type was sent on this stream. Otherwise the client
 // must ignore responses of the type.
 func (m *Machine) Requests(t *resource.Descriptor) bool { return m.of(t).opened() }
-
-// NeedsNames reports whether a [Response] of the type must have Accepted, Rejected and Removed. In
-// the state-of-the-world variant it rarely must.
-func (m *Machine) NeedsNames(t *resource.Descriptor) bool { return m.of(t).needsNames() }
 
 func (m *Machine) of(t *resource.Descriptor) names {
 	for _, s := range m.types {

@@ -1,6 +1,7 @@
 package ads
 
 import (
+	"iter"
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
@@ -50,22 +51,34 @@ type Response struct {
 	// only if Reject is not empty.
 	Digest uint64
 	Bad    []uint64
-	// Accepted, Rejected and Removed are the resources of the response, by canonical name. They
-	// are set if [Machine.NeedsNames] returns true. Rejected includes errors of the control plane,
-	// because these leave the current resource in use.
-	Accepted []Accepted
-	Rejected []string
-	Removed  []string
+	// Resources yields the resources, removals and errors of the response. In the state-of-the-world
+	// variant, the machine rarely reads it. It does so only while it handles the response. It must
+	// not be nil.
+	Resources iter.Seq[Resource]
 }
 
-// Accepted is a resource that the client takes into use.
-type Accepted struct {
-	Name    string
+// A Resource is the part of a response for one resource.
+type Resource struct {
+	Name    string // canonical, as the aliases
 	Version string
-	Aliases []string // canonical
-	// Heartbeat means that the resource came without a body, because it is unchanged.
+	Aliases []string
+	Verdict Verdict
+	// Heartbeat means that an accepted resource came without a body, because it is unchanged.
 	Heartbeat bool
 }
+
+// A Verdict is the effect of a response on a resource.
+type Verdict uint8
+
+const (
+	// Accepted resources are taken into use.
+	Accepted Verdict = iota
+	// Rejected resources are invalid, or the control plane reported an error for them. The current
+	// resource stays in use.
+	Rejected
+	// Removed resources do not exist any longer.
+	Removed
+)
 
 // A Ready has the effects of the events since the last Ready. The owner carries them out in the
 // order of the fields. It must do so after every event but a Change, and before the next one.

@@ -352,8 +352,6 @@ func (s *sotwNames) wasSent(name string) bool {
 	return ok && s.sent[i]
 }
 
-func (s *sotwNames) needsNames() bool { return len(s.pending.taken) > 0 || len(s.overtaken.names) > 0 }
-
 // forget does nothing: versions belong to responses, and requests do not list held resources.
 func (s *sotwNames) forget(string) {}
 
