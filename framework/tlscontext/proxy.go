@@ -26,6 +26,9 @@ func UsesProxy(message string) bool { return message == http11Proxy }
 // Message returns the full name of the message that configures an encoded transport socket. It is
 // empty if it cannot be read.
 func Message(dc *resource.DecodeContext, socket []byte) string {
+	if socket == nil {
+		return ""
+	}
 	c, err := open(dc, socket)
 	if err != nil {
 		return ""

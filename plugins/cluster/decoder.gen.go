@@ -81,7 +81,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 	} else {
 		u.LBPolicy = x
 	}
-	u.MaxRequests = convert.Or(pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests(), 1024)
+	u.MaxRequests = pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests().or(1024)
 	if x := m.GetOutlierDetection(); x != nil {
 		q := p.Field("outlier_detection")
 		u.OutlierDetection = new(decodeOutlierDetection(dc, &q, x, v))
@@ -184,7 +184,7 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wir
 	} else {
 		s.MaxEjectionTime = x
 	}
-	s.MaxEjectionPercent = convert.Or(m.GetMaxEjectionPercent(), 10)
+	s.MaxEjectionPercent = m.GetMaxEjectionPercent().or(10)
 	s.SuccessRate = decodeSuccessRate(m)
 	s.FailurePercentage = decodeFailurePercentage(m)
 	return s
@@ -193,10 +193,10 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wir
 // decodeSuccessRate reads one SuccessRate.
 func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 	return SuccessRate{
-		Enforcement:   convert.Or(m.GetEnforcingSuccessRate(), 100),
-		StdevFactor:   convert.Or(m.GetSuccessRateStdevFactor(), 1900),
-		MinimumHosts:  convert.Or(m.GetSuccessRateMinimumHosts(), 5),
-		RequestVolume: convert.Or(m.GetSuccessRateRequestVolume(), 100),
+		Enforcement:   m.GetEnforcingSuccessRate().or(100),
+		StdevFactor:   m.GetSuccessRateStdevFactor().or(1900),
+		MinimumHosts:  m.GetSuccessRateMinimumHosts().or(5),
+		RequestVolume: m.GetSuccessRateRequestVolume().or(100),
 	}
 }
 
@@ -204,9 +204,9 @@ func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 func decodeFailurePercentage(m *wireOutlierDetection) FailurePercentage {
 	return FailurePercentage{
 		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
-		Threshold:     convert.Or(m.GetFailurePercentageThreshold(), 85),
-		MinimumHosts:  convert.Or(m.GetFailurePercentageMinimumHosts(), 5),
-		RequestVolume: convert.Or(m.GetFailurePercentageRequestVolume(), 50),
+		Threshold:     m.GetFailurePercentageThreshold().or(85),
+		MinimumHosts:  m.GetFailurePercentageMinimumHosts().or(5),
+		RequestVolume: m.GetFailurePercentageRequestVolume().or(50),
 	}
 }
 

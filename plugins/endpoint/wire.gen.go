@@ -587,6 +587,13 @@ func (m *wireUInt32Value) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
+func (m *wireUInt32Value) or(x uint32) uint32 {
+	if m == nil {
+		return x
+	}
+	return m.Value
+}
+
 func (m *wireUInt32Value) GetValue() uint32 {
 	if m == nil {
 		return 0

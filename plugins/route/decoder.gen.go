@@ -136,7 +136,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	}
 	validateRoute(dc, p, m, v)
 	s.Path = decodePath(dc, p, m, v)
-	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
+	s.CaseSensitive = m.GetMatch().GetCaseSensitive().or(true)
 	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
 	for i, x := range wire.Each(m.GetMatch().GetHeaders()) {
 		q := p.Item("match.headers", i)
@@ -233,7 +233,7 @@ func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetr
 	} else {
 		s.Codes = x
 	}
-	s.MaxRetries = convert.Or(m.GetNumRetries(), 1)
+	s.MaxRetries = m.GetNumRetries().or(1)
 	if x, err := retryBackOff(dc, m.GetRetryBackOff()); err != nil {
 		v.AddError(p.Field("retry_back_off"), err)
 	} else {

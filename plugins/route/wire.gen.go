@@ -1114,6 +1114,13 @@ func (m *wireBoolValue) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
+func (m *wireBoolValue) or(x bool) bool {
+	if m == nil {
+		return x
+	}
+	return m.Value
+}
+
 func (m *wireBoolValue) GetValue() bool {
 	if m == nil {
 		return false
@@ -1145,6 +1152,13 @@ func (m *wireUInt32Value) proto() *wrapperspb.UInt32Value {
 		return nil
 	}
 	return &wrapperspb.UInt32Value{Value: m.Value}
+}
+
+func (m *wireUInt32Value) or(x uint32) uint32 {
+	if m == nil {
+		return x
+	}
+	return m.Value
 }
 
 func (m *wireUInt32Value) GetValue() uint32 {

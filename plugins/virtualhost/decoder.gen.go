@@ -5,7 +5,6 @@ package virtualhost
 import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
@@ -45,7 +44,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	validateRoute(p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(m)
-	s.CaseSensitive = convert.Or(m.GetMatch().GetCaseSensitive(), true)
+	s.CaseSensitive = m.GetMatch().GetCaseSensitive().or(true)
 	s.Action = decodeAction(dc, meta, p, m, v)
 }
 

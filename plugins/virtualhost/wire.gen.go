@@ -582,6 +582,13 @@ func (m *wireBoolValue) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
+func (m *wireBoolValue) or(x bool) bool {
+	if m == nil {
+		return x
+	}
+	return m.Value
+}
+
 func (m *wireBoolValue) GetValue() bool {
 	if m == nil {
 		return false

@@ -18,11 +18,20 @@ func Duration(p resource.Path, d *durationpb.Duration, v *resource.Violations) t
 	if d == nil {
 		return 0
 	}
-	if d.CheckValid() != nil {
+	if !isDuration(d.GetSeconds(), d.GetNanos()) {
 		v.Add(p, seconds(d.GetSeconds()), "must be a valid google.protobuf.Duration")
 		return 0
 	}
 	return d.AsDuration()
+}
+
+// isDuration reports whether a google.protobuf.Duration is valid. Its own method CheckValid would
+// move the message, and the view that contains it, to the heap.
+func isDuration(seconds int64, nanos int32) bool {
+	const most = 10_000 * 31_557_600 // 10,000 years
+	const second = 1_000_000_000
+	return -most <= seconds && seconds <= most && -second < nanos && nanos < second &&
+		(seconds <= 0 || nanos >= 0) && (seconds >= 0 || nanos <= 0)
 }
 
 // seconds is a time without a Go value, in the form that messages show.

@@ -28,6 +28,9 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	case hooked:
 		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn m.message\n}", e.message(m))
 	}
+	if uses.Has(m.Desc, model.Default) {
+		method("or(x $) $ {\nif m == nil {\nreturn x\n}\nreturn m.Value\n}", e.held(m.Fields[0]), e.held(m.Fields[0]))
+	}
 	for _, f := range m.Fields {
 		if uses.Has(f.Desc, model.Encoded) {
 			field("$ []byte", bytesOf(f))

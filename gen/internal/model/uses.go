@@ -22,6 +22,7 @@ const (
 	Whole                    // hooks are given the message
 	Wrapped                  // hooks are given the wrapper
 	Socket                   // a conversion reads the message as an address
+	Default                  // the value of the wrapper has a default
 )
 
 // Uses are the uses by full name. The builder notes them as it resolves paths, and views
@@ -181,6 +182,10 @@ func (u Uses) fieldUses(f *Field, of *protogen.Message) {
 		return
 	case Converted:
 		u.conversion(v.Conversion, f.element().Message())
+	case Plain:
+		if v.Wrapper && f.Default != nil {
+			u.add(f.Paths[0].Message().Desc, Default)
+		}
 	}
 	for _, p := range f.Paths {
 		if f.Optional || f.Default != nil {
