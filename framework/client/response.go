@@ -117,6 +117,7 @@ func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok
 		if first {
 			generation = q.generation
 		}
+		w.expect(q, len(left))
 		for i := range q.names {
 			switch a := &q.names[i]; a.want {
 			case authority.Unwanted:
@@ -130,6 +131,21 @@ func (s *stream) look(w *scratch, t *resource.Descriptor) (generation uint64, ok
 		}
 	}
 	return generation, true
+}
+
+// expect makes room for the results of a question, and for those of further resources, as if as many
+// of them were watched.
+func (w *scratch) expect(q *question, further int) {
+	wanted := 0
+	for i := range q.names {
+		if q.names[i].want != authority.Unwanted {
+			wanted++
+		}
+	}
+	if wanted > 0 {
+		room := wanted + wanted*further/len(q.names)
+		w.fresh, w.results = slices.Grow(w.fresh, room), slices.Grow(w.results, room)
+	}
 }
 
 // mention adds a resource to the question, unless its name cannot be read.

@@ -102,6 +102,7 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 		m.answered(c, Acked, nil)
 	}
 	m.mentioned = 0
+	m.ready.Notices = slices.Grow(m.ready.Notices, len(resp.Results))
 	m.unchanged(t, resp.Unchanged, resp.Version)
 	for i := range resp.Results {
 		m.result(t, &resp.Results[i])
