@@ -13,8 +13,11 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/source/files"
+	"github.com/xdsforge/xdsforge/framework/source/sourced"
 	"github.com/xdsforge/xdsforge/framework/status"
 	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
@@ -46,12 +49,34 @@ type Settings struct {
 	Client client.Options
 }
 
-// private reports whether the Env has its own connections.
-func (s *Settings) private() bool { return s.Private || s.Transport != nil }
+// private reports whether the Env has its own connections. The resources of directories are
+// validated by the types of one Env, so that Envs do not share them.
+func (s *Settings) private() bool { return s.Private || s.Transport != nil || s.hasFiles() }
 
 // pool returns a new pool of connections for these settings.
 func (s *Settings) pool() *client.Pool {
-	return client.NewPool(s.Transport)
+	if s.Transport != nil || !s.hasFiles() {
+		return client.NewPool(s.Transport)
+	}
+	scheme := sourced.Files(files.Options{Types: s.Types, Config: s.Config, Logger: s.Logger})
+	return client.NewPool(sourced.Transport(grpctransport.New(), scheme))
+}
+
+// hasFiles reports whether a server entry of the bootstrap is a directory.
+func (s *Settings) hasFiles() bool {
+	isFile := func(server *bootstrap.Server) bool {
+		scheme, _, found := strings.Cut(server.URI(), ":")
+		return found && strings.EqualFold(scheme, "file")
+	}
+	if slices.ContainsFunc(s.Config.Servers(), isFile) {
+		return true
+	}
+	for _, name := range s.Config.Authorities() {
+		if a, ok := s.Config.Authority(name); ok && slices.ContainsFunc(a.Servers, isFile) {
+			return true
+		}
+	}
+	return false
 }
 
 // WithClient sets up the xDS clients by options that package xdsforge does not have. Its result is

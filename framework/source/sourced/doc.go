@@ -1,7 +1,7 @@
 // Package sourced lets a server entry of the bootstrap name a [source.Source] instead of a control
 // plane. [Transport] recognizes the scheme of the entry's URI:
 //
-//	schemes := []sourced.Scheme{sourced.Files(types), sourced.Memory(map[string]*source.Memory{"rules": m})}
+//	schemes := []sourced.Scheme{sourced.Files(files.Options{Types: types}), sourced.Memory(map[string]*source.Memory{"rules": m})}
 //	c, err := xdsforge.New(xdsforge.WithTransport(sourced.Transport(grpctransport.New(), schemes...)), …)
 //
 // with a bootstrap such as

@@ -1,0 +1,245 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/printable"
+)
+
+// A Dir is the [source.Source] of a directory. It is safe for concurrent use. Close it after use.
+type Dir struct {
+	path    string
+	options Options
+	memory  *source.Memory
+	cancel  context.CancelFunc
+	done    chan struct{}
+	types   map[string]bool // registered, by the full name of the message
+
+	// The goroutine of run owns these.
+	applied *look            // nil: nothing was applied yet
+	files   map[string]*file // by name
+	waiting map[string]mark  // changed files that are not complete yet
+	warned  map[string]mark  // files that were changed in place, and are not read
+	has     map[source.Key]source.Resource
+
+	mu       sync.Mutex
+	problems []error
+}
+
+// A file is the last valid version of a file, and its newest error.
+type file struct {
+	mark      mark
+	resources []source.Resource
+	err       error
+}
+
+var _ source.Source = (*Dir)(nil)
+
+// Open starts to follow a directory. A directory that cannot be read now is down until it can be.
+func Open(path string, o Options) (*Dir, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	d := &Dir{
+		path: abs, options: o.withDefaults(), memory: source.NewMemory(), cancel: cancel, done: make(chan struct{}),
+		files: make(map[string]*file), waiting: make(map[string]mark), warned: make(map[string]mark),
+		has: make(map[source.Key]source.Resource), types: typesOf(o.Types),
+	}
+	d.memory.SetState(source.State{})
+	d.memory.OnReport(d.rejected)
+	go d.run(ctx)
+	return d, nil
+}
+
+// Open implements [source.Source].
+func (d *Dir) Open(ctx context.Context, sink source.Sink) (source.Session, error) {
+	return d.memory.Open(ctx, sink)
+}
+
+// Close ends following the directory. Sessions keep their resources.
+func (d *Dir) Close() error {
+	d.cancel()
+	<-d.done
+	return nil
+}
+
+// Problems returns why files are not used, in the order of their names.
+func (d *Dir) Problems() []error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.problems)
+}
+
+// rejected logs the NACK of a client.
+func (d *Dir) rejected(r source.Rejection) {
+	d.options.Logger.Warn("a client rejected resources of files", "directory", d.path, "type", r.Type,
+		"names", printable.Text(fmt.Sprint(r.Names), printable.Quoted), "error", printable.Text(r.Text, printable.Whole))
+}
+
+// run follows the directory until ctx ends.
+func (d *Dir) run(ctx context.Context) {
+	defer close(d.done)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		start := time.Now()
+		again := d.refresh(ctx)
+		pause := max(d.options.Poll, 10*time.Since(start))
+		if again {
+			pause = min(pause, d.options.Quiet)
+		}
+		timer.Reset(pause)
+	}
+}
+
+// refresh looks at the directory and applies a change. It reports whether to look again soon.
+func (d *Dir) refresh(ctx context.Context) (again bool) {
+	before, err := d.scan()
+	if err != nil {
+		d.down(err)
+		return false
+	}
+	if len(before.files) == 0 && len(d.files) > 0 {
+		d.down(errNoFiles)
+		return false
+	}
+	if d.applied != nil && d.applied.equal(before) && len(d.waiting) == 0 {
+		d.memory.SetState(source.State{Kind: source.Live})
+		return false
+	}
+	next, waiting := d.read(before)
+	after, err := d.scan()
+	if err != nil || !before.equal(after) {
+		return true // it changed meanwhile
+	}
+	d.waiting = waiting
+	if len(waiting) > 0 {
+		return true // the files of one change are applied together
+	}
+	d.apply(ctx, before, next)
+	return false
+}
+
+// down reports that the directory cannot be used.
+func (d *Dir) down(err error) {
+	d.memory.SetState(source.State{Kind: source.Down, Err: fmt.Errorf("files: %w", err)})
+}
+
+// read reads the changed files. It returns the new state of all files, and those that are not
+// complete yet.
+func (d *Dir) read(l *look) (next map[string]*file, waiting map[string]mark) {
+	next, waiting = make(map[string]*file, len(l.files)), make(map[string]mark)
+	now := time.Now()
+	for _, name := range l.names() {
+		m, old := l.files[name], d.files[name]
+		switch {
+		case old != nil && old.mark == m:
+			next[name] = old
+		case d.options.MovesOnly && old != nil && old.mark.inode == m.inode && !l.swap:
+			next[name] = old
+			d.inPlace(name, m)
+		case !l.swap && now.Sub(m.mtime) < d.options.Quiet && !m.mtime.After(now):
+			waiting[name] = m
+		default:
+			next[name] = d.load(l, name, m, old)
+		}
+	}
+	return next, waiting
+}
+
+// inPlace logs once that a file is not read because it was changed in place.
+func (d *Dir) inPlace(name string, m mark) {
+	if d.warned[name] != m {
+		d.warned[name] = m
+		d.options.Logger.Warn("file changed in place is not read", "file", filepath.Join(d.path, name),
+			"advice", "move a complete file over it")
+	}
+}
+
+// load reads a file. A file with an error keeps the resources of its last valid version.
+func (d *Dir) load(l *look, name string, m mark, old *file) *file {
+	f := &file{mark: m}
+	path := filepath.Join(l.root, name)
+	data, err := d.content(path, m)
+	if err == nil {
+		f.resources, err = d.parse(name, data)
+	}
+	if err != nil {
+		if f.err = err; old != nil {
+			f.resources = old.resources
+		}
+		d.options.Logger.Warn("file rejected", "file", filepath.Join(d.path, name), "error", printable.Text(err.Error(), printable.Whole))
+	}
+	return f
+}
+
+func (d *Dir) content(path string, m mark) ([]byte, error) {
+	if m.size > d.options.MaxFileBytes {
+		return nil, fmt.Errorf("%s: size = %d bytes; must not be more than %d (MaxFileBytes)", filepath.Base(path), m.size, d.options.MaxFileBytes)
+	}
+	if d.options.CheckOwner {
+		if err := checkOwner(path); err != nil {
+			return nil, err
+		}
+	}
+	return os.ReadFile(path)
+}
+
+// apply commits the resources of all files in one transaction.
+func (d *Dir) apply(ctx context.Context, l *look, next map[string]*file) {
+	has, origin := make(map[source.Key]source.Resource), make(map[source.Key]string)
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		f := next[name]
+		if f.err != nil {
+			problems = append(problems, f.err)
+		}
+		for _, r := range f.resources {
+			if first, twice := origin[r.Key]; twice {
+				problems = append(problems, fmt.Errorf("%s: %s; must be in one file only, and is also in %s, which is used", name, r.Key, first))
+				continue
+			}
+			has[r.Key], origin[r.Key] = r, name
+		}
+	}
+	tx := new(source.Tx)
+	for k, r := range has {
+		if old, ok := d.has[k]; !ok || old.Version != r.Version {
+			tx.Put(r)
+		}
+	}
+	for k := range d.has {
+		if _, ok := has[k]; !ok {
+			tx.Delete(k)
+		}
+	}
+	if len(tx.Operations()) > 0 {
+		if _, err := d.memory.Commit(ctx, tx); err != nil {
+			if !errors.Is(err, context.Canceled) {
+				d.down(err)
+			}
+			return
+		}
+	}
+	d.applied, d.files, d.has = l, next, has
+	d.mu.Lock()
+	d.problems = problems
+	d.mu.Unlock()
+	d.memory.SetState(source.State{Kind: source.Live})
+}

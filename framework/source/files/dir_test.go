@@ -1,0 +1,343 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+const clusterURL = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+
+// A world is a directory, its source and a reader of all clusters.
+type world struct {
+	t    *testing.T
+	path string
+	dir  *Dir
+	log  *bytes.Buffer
+
+	has   map[string]string // versions by name
+	state source.State
+	told  int // changes
+}
+
+func newWorld(t *testing.T, o Options, files map[string]string) *world {
+	t.Helper()
+	w := &world{t: t, path: t.TempDir(), log: new(bytes.Buffer), has: make(map[string]string)}
+	for name, content := range files {
+		w.write(name, content)
+	}
+	o.Logger = slog.New(slog.NewTextHandler(w.log, nil))
+	o.Types = standardTypes(t)
+	w.open(o)
+	return w
+}
+
+func (w *world) open(o Options) {
+	w.t.Helper()
+	var err error
+	if w.dir, err = Open(w.path, o); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(w.t.Context())
+	s, err := w.dir.Open(ctx, w)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { cancel(); _ = w.dir.Close() })
+	s.Want([]source.Interest{{Type: clusterURL, Name: source.Wildcard}}, nil)
+}
+
+// Apply implements source.Sink.
+func (w *world) Apply(c source.Change) error {
+	w.told++
+	for _, r := range c.Put {
+		w.has[r.Name] = r.Version
+	}
+	for _, k := range c.Delete {
+		delete(w.has, k.Name)
+	}
+	return nil
+}
+
+// State implements source.Sink.
+func (w *world) State(s source.State) { w.state = s }
+
+// write writes a file in place. Its time of change is that of the bubble.
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	path := filepath.Join(w.path, name)
+	must(w.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(w.t, os.WriteFile(path, []byte(content), 0o644))
+	must(w.t, os.Chtimes(path, time.Now(), time.Now()))
+}
+
+// move moves a complete file into place.
+func (w *world) move(name, content string) {
+	w.t.Helper()
+	w.write("."+name+".new", content)
+	must(w.t, os.Rename(filepath.Join(w.path, "."+name+".new"), filepath.Join(w.path, name)))
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// pass waits in the bubble's time. The goroutine of the directory has then looked at it.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
+func (w *world) want(names ...string) {
+	w.t.Helper()
+	want := make(map[string]bool)
+	for _, n := range names {
+		want[n] = true
+	}
+	got := make(map[string]bool)
+	for n := range w.has {
+		got[n] = true
+	}
+	if !maps.Equal(got, want) || w.state.Kind != source.Live {
+		w.t.Errorf("the source has %v and is %v, want %v, live; problems %v", got, w.state, names, w.dir.Problems())
+	}
+}
+
+func (w *world) wantDown(reason string) {
+	w.t.Helper()
+	if w.state.Kind != source.Down || !strings.Contains(w.state.String(), reason) {
+		w.t.Errorf("the source is %v, want down: %s", w.state, reason)
+	}
+}
+
+func resourceFile(names ...string) string {
+	var b strings.Builder
+	for _, n := range names {
+		b.WriteString("---\n" + strings.ReplaceAll(checkout, "checkout", n))
+	}
+	return b.String()
+}
+
+func TestADirectoryIsFollowed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("a"), "sub/b.yaml": resourceFile("b"), ".hidden.yaml": "x", "README.md": "x"})
+		pass(3 * time.Second)
+		w.want("a", "b")
+		w.move("a.yaml", resourceFile("a", "c"))
+		pass(3 * time.Second)
+		w.want("a", "b", "c")
+		must(t, os.Remove(filepath.Join(w.path, "sub/b.yaml")))
+		pass(3 * time.Second)
+		w.want("a", "c")
+		told := w.told
+		pass(time.Minute)
+		if w.told != told {
+			t.Errorf("%d changes without a change of the directory", w.told-told)
+		}
+	})
+}
+
+// A file that is still being written to is not read. All files of a change are applied together.
+func TestHalfWrittenFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("a")})
+		pass(3 * time.Second)
+		must(t, os.Remove(filepath.Join(w.path, "a.yaml")))
+		w.write("b.yaml", "") // the resource moves to a file that is written in parts
+		for i := range 8 {
+			pass(400 * time.Millisecond)
+			w.want("a")
+			w.write("b.yaml", resourceFile("a", "b")[:10*i])
+		}
+		w.write("b.yaml", resourceFile("a", "b"))
+		told := w.told
+		pass(3 * time.Second)
+		w.want("a", "b")
+		if w.told != told+1 {
+			t.Errorf("%d changes, want 1", w.told-told)
+		}
+	})
+}
+
+func TestMovesOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{MovesOnly: true}, map[string]string{"a.yaml": resourceFile("a")})
+		pass(3 * time.Second)
+		w.write("a.yaml", resourceFile("b"))
+		pass(10 * time.Second)
+		w.want("a")
+		if n := strings.Count(w.log.String(), "file changed in place is not read"); n != 1 {
+			t.Errorf("%d lines about the file, want 1", n)
+		}
+		w.move("a.yaml", resourceFile("c"))
+		pass(3 * time.Second)
+		w.want("c")
+	})
+}
+
+// A ConfigMap changes by the swap of one link, and is never read in part.
+func TestConfigMap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{MovesOnly: true}, nil)
+		swap := func(version string, files map[string]string) {
+			for name, content := range files {
+				w.write(filepath.Join(".."+version, name), content)
+			}
+			_ = os.Remove(filepath.Join(w.path, "..tmp"))
+			must(t, os.Symlink(".."+version, filepath.Join(w.path, "..tmp")))
+			must(t, os.Rename(filepath.Join(w.path, "..tmp"), filepath.Join(w.path, dataLink)))
+		}
+		swap("1", map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b")})
+		must(t, os.Symlink("..data/a.yaml", filepath.Join(w.path, "a.yaml")))
+		must(t, os.Symlink("..data/b.yaml", filepath.Join(w.path, "b.yaml")))
+		pass(2 * time.Second)
+		w.want("a", "b")
+		told := w.told
+		swap("2", map[string]string{"a.yaml": resourceFile("c"), "b.yaml": resourceFile("d")})
+		must(t, os.RemoveAll(filepath.Join(w.path, "..1")))
+		pass(2 * time.Second)
+		w.want("c", "d")
+		if w.told != told+1 {
+			t.Errorf("%d changes for a swap, want 1", w.told-told)
+		}
+	})
+}
+
+// A file with an error keeps the resources of its last valid version. Others are not affected.
+func TestABadFileKeepsItsLastValidVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b")})
+		pass(3 * time.Second)
+		w.move("a.yaml", resourceFile("a2")+"colour: red\n")
+		w.move("b.yaml", resourceFile("b2"))
+		pass(3 * time.Second)
+		w.want("a", "b2")
+		if p := w.dir.Problems(); len(p) != 1 || !strings.HasPrefix(p[0].Error(), "a.yaml:7:1: unknown field") {
+			t.Errorf("problems = %v, want one of a.yaml:7:1", p)
+		}
+		if n := strings.Count(w.log.String(), "file rejected"); n != 1 {
+			t.Errorf("%d lines about the file, want 1:\n%s", n, w.log)
+		}
+		w.move("a.yaml", resourceFile("a2"))
+		pass(3 * time.Second)
+		w.want("a2", "b2")
+		if p := w.dir.Problems(); len(p) != 0 {
+			t.Errorf("problems = %v after the repair", p)
+		}
+	})
+}
+
+func TestAResourceInTwoFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("x"), "b.yaml": resourceFile("x", "y")})
+		pass(3 * time.Second)
+		w.want("x", "y")
+		if p := fmt.Sprint(w.dir.Problems()); !strings.Contains(p, "must be in one file only, and is also in a.yaml") {
+			t.Errorf("problems = %s", p)
+		}
+	})
+}
+
+// A directory that vanishes, and one without files, is no directory without resources.
+func TestDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("a")})
+		pass(3 * time.Second)
+		must(t, os.Rename(w.path, w.path+".away"))
+		pass(2 * time.Second)
+		w.wantDown("no such file")
+		must(t, os.Mkdir(w.path, 0o755)) // an empty mount point
+		pass(2 * time.Second)
+		w.wantDown("no resource files any more")
+		must(t, os.Remove(w.path))
+		must(t, os.Rename(w.path+".away", w.path))
+		pass(2 * time.Second)
+		w.want("a")
+		w.move("a.yaml", "[]")
+		pass(3 * time.Second)
+		w.want()
+	})
+}
+
+func TestADirectoryThatAppearsLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, path: filepath.Join(t.TempDir(), "later"), log: new(bytes.Buffer), has: make(map[string]string)}
+		w.open(Options{Types: standardTypes(t)})
+		pass(2 * time.Second)
+		w.wantDown("no such file")
+		w.write("a.yaml", resourceFile("a"))
+		pass(3 * time.Second)
+		w.want("a")
+	})
+}
+
+func TestLimits(t *testing.T) {
+	for reason, o := range map[string]Options{"MaxFiles": {MaxFiles: 1}, "MaxBytes": {MaxBytes: 100}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, o, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b")})
+			pass(3 * time.Second)
+			w.wantDown(reason)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{MaxFileBytes: 200}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b", "c")})
+		pass(3 * time.Second)
+		w.want("a")
+		if p := fmt.Sprint(w.dir.Problems()); !strings.Contains(p, "MaxFileBytes") {
+			t.Errorf("problems = %s", p)
+		}
+	})
+}
+
+func TestCheckOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{CheckOwner: true}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b")})
+		must(t, os.Chmod(w.path, 0o700))
+		must(t, os.Chmod(filepath.Join(w.path, "b.yaml"), 0o666))
+		pass(3 * time.Second)
+		w.want("a")
+		if p := fmt.Sprint(w.dir.Problems()); !strings.Contains(p, "must not be writable by the group or others") {
+			t.Errorf("problems = %s", p)
+		}
+		must(t, os.Chmod(w.path, 0o777))
+		pass(3 * time.Second)
+		w.wantDown("must not be writable")
+	})
+}
+
+func TestOpenURI(t *testing.T) {
+	for uri, want := range map[string]string{
+		"file://host/etc":           "host",
+		"file:etc":                  "path",
+		"file:///etc?poll=0s":       "poll",
+		"file:///etc?moves_only=x":  "moves_only",
+		"file:///etc?colour=red":    "must be one of",
+		"file:///etc?%zz":           "invalid",
+		"file:///etc?quiet=forever": "quiet",
+	} {
+		if d, err := OpenURI(uri, Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("OpenURI(%s): %v, %v; want an error about %s", uri, d, err, want)
+		}
+	}
+	d, err := OpenURI("file://localhost"+t.TempDir()+"?poll=5s&quiet=2s&moves_only=true&check_owner=true", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if o := d.options; o.Poll != 5*time.Second || o.Quiet != 2*time.Second || !o.MovesOnly || !o.CheckOwner {
+		t.Errorf("options = %+v", o)
+	}
+}
