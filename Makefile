@@ -77,6 +77,10 @@ e2e: ## Run only the tests against a real control plane
 model: ## Run SEQUENCES (200000) random sequences against the model with each kind of control plane, from SEED (1) on
 	$(GO) test -count=1 -timeout 120m ./framework/client -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
 
+.PHONY: model-ads
+model-ads: ## Run SEQUENCES (200000) random sequences over the core of ADS servers in each variant, from SEED (1) on
+	$(GO) test -count=1 -timeout 120m ./internal/adsserver -run '^TestModel$$' -v -model.sequences=$(SEQUENCES) -model.first=$(SEED)
+
 .PHONY: soak
 soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing may be lost or grow
 	$(GO) run ./internal/soak -time $(SOAKTIME)
