@@ -147,7 +147,7 @@ Flags may have one dash or two.`,
 }
 
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.status(), a.get(), a.tree(), a.diff(), a.bootstrap(), a.name(), a.route(), a.validate()}
+	return []*cobra.Command{a.status(), a.get(), a.tree(), a.diff(), a.bootstrap(), a.name(), a.route(), a.watch(), a.record(), a.replay(), a.validate()}
 }
 
 // check checks the flags that all commands share.

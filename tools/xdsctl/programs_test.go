@@ -40,7 +40,7 @@ type programs struct{ planes map[string]*memoryads.Server }
 // commands are the commands of the scripts.
 func (p *programs) commands() map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	return map[string]func(ts *testscript.TestScript, neg bool, args []string){
-		"exits": exits, "until": until, "plane": p.plane, "set": p.set, "delete": p.remove, "ours": p.ours, "grpcgo": p.grpcgo,
+		"exits": exits, "until": until, "plane": p.plane, "set": p.set, "delete": p.remove, "ours": p.ours, "grpcgo": p.grpcgo, "replay": p.replay, "record": p.record,
 	}
 }
 
@@ -54,9 +54,7 @@ func (p *programs) plane(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], addr)
 	p.planes[addr] = s
 	p.fill(ts, s, args[1:])
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+".json"), bootstrapOf(addr), 0o600))
-	delta := strings.Replace(string(bootstrapOf(addr)), `"channel_creds"`, `"server_features": ["xds.transport.delta"], "channel_creds"`, 1)
-	ts.Check(os.WriteFile(ts.MkAbs(args[0]+"-delta.json"), []byte(delta), 0o600))
+	writeBootstraps(ts, args[0], addr)
 }
 
 func bootstrapOf(addr string) []byte {
@@ -187,4 +185,47 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("no output matches %q; the last is:\n%s%s", args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 		}
 	}
+}
+
+// replay starts the command replay, and sets a variable to its address.
+func (p *programs) replay(ts *testscript.TestScript, _ bool, args []string) {
+	p.serve(ts, args[0], "replay", ts.MkAbs(args[1]))
+}
+
+// record starts the command record, and sets a variable to its address.
+func (p *programs) record(ts *testscript.TestScript, _ bool, args []string) {
+	p.serve(ts, args[0], "record", ts.MkAbs(args[1]), "--bootstrap", ts.MkAbs(args[2]))
+}
+
+// serve runs a command that serves until the script ends, and sets a variable to its address. It
+// writes bootstraps for it, as plane does.
+func (p *programs) serve(ts *testscript.TestScript, name string, args ...string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	out, in := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- Run(ctx, append(args, "--listen", "127.0.0.1:0"), strings.NewReader(""), in, os.Stderr)
+		_ = in.Close()
+	}()
+	ts.Defer(func() {
+		cancel()
+		if code := <-done; code != exitOK {
+			ts.Logf("%s ended with %d", args[0], code)
+		}
+	})
+	lines := bufio.NewReader(out)
+	line, err := lines.ReadString('\n')
+	ts.Check(err)
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	addr := strings.TrimSpace(strings.TrimPrefix(line, "serving at "))
+	ts.Setenv(name, addr)
+	writeBootstraps(ts, name, addr)
+}
+
+// writeBootstraps writes the bootstraps of a control plane, for each variant of ADS.
+func writeBootstraps(ts *testscript.TestScript, name, addr string) {
+	text := string(bootstrapOf(addr))
+	ts.Check(os.WriteFile(ts.MkAbs(name+".json"), []byte(text), 0o600))
+	delta := strings.Replace(text, `"channel_creds"`, `"server_features": ["xds.transport.delta"], "channel_creds"`, 1)
+	ts.Check(os.WriteFile(ts.MkAbs(name+"-delta.json"), []byte(delta), 0o600))
 }

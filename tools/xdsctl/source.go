@@ -15,6 +15,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/offline"
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/protoview"
@@ -106,7 +107,7 @@ func (a *app) connect(s *source, f *sourceFlags, profile xdsforge.Profile) error
 	if err != nil {
 		return err
 	}
-	s.World = world.Live{Client: c, Timeout: cmp.Or(f.conn.timeout, planeTimeout)}
+	s.World = &world.Live{Client: c, Timeout: cmp.Or(f.conn.timeout, planeTimeout)}
 	return nil
 }
 
@@ -179,6 +180,9 @@ func (r *loaded) errors() string {
 // rootOf returns the Listener of a target, or a resource that the argument names as TYPE/NAME.
 func (s *source) rootOf(target string) (typ, name string, err error) {
 	typ = listener.Type().Name()
+	if n, err := xdstp.Parse(target); err == nil && n.IsXdstp() {
+		return n.Type(), n.String(), nil
+	}
 	if !strings.HasPrefix(target, "xds:") {
 		if t, n, ok := strings.Cut(target, "/"); ok && aliases()[strings.ToLower(t)] != "" {
 			return fullName(t), n, nil

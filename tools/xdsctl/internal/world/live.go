@@ -17,20 +17,48 @@ type Live struct {
 	Client *xdsforge.Client
 	// Timeout is the limit of the wait for a resource.
 	Timeout time.Duration
+
+	stops []func() // of the subscriptions
 }
 
 // Close implements [World].
-func (l Live) Close() error { return l.Client.Close() }
+func (l *Live) Close() error {
+	for _, stop := range l.stops {
+		stop()
+	}
+	return l.Client.Close()
+}
+
+// first subscribes to a resource until Close, as a program would, and waits for its first event.
+func (l *Live) first(ctx context.Context, t resource.TypeOf[resource.Update], name string) (resource.Update, error) {
+	events := make(chan resource.Event[resource.Update], 1)
+	stop, err := t.Subscribe(l.Client, name, func(ev resource.Event[resource.Update]) {
+		select {
+		case events <- ev:
+		default: // only the first one matters
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.stops = append(l.stops, stop)
+	select {
+	case ev := <-events:
+		return ev.Update, ev.Err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
 
 // Lookup implements [World]. It waits for the resource.
-func (l Live) Lookup(ctx context.Context, typ, name string) (*Entry, error) {
+func (l *Live) Lookup(ctx context.Context, typ, name string) (*Entry, error) {
 	t, err := resource.Find(l.Client, typ)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.Timeout)
 	defer cancel()
-	u, err := t.Get(ctx, l.Client, name)
+	u, err := l.first(ctx, t, name)
 	e := &Entry{Type: typ, Name: name, State: StateOf(err)}
 	switch {
 	case errors.Is(err, resource.ErrTransport):
