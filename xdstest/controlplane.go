@@ -133,11 +133,17 @@ func (c *ControlPlane) Set(messages ...proto.Message) {
 	}
 }
 
-// SetNamed adds or replaces a resource under a name.
+// SetNamed adds or replaces a resource under a name. If the message has another name or none, the
+// control plane sends it in a wrapper with the name.
 func (c *ControlPlane) SetNamed(name string, m proto.Message) {
 	c.t.Helper()
 	typ := c.served(messageName(m))
-	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: c.encode(m), Wrapped: typ.PeekName == nil})
+	body, wrapped := c.encode(m), true
+	if typ.PeekName != nil {
+		own, err := typ.PeekName(body)
+		wrapped = err != nil || own != name
+	}
+	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: body, Wrapped: wrapped})
 }
 
 func (c *ControlPlane) encode(m proto.Message) []byte {

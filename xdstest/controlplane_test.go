@@ -103,6 +103,18 @@ func wantLimit(t *testing.T, ev cluster.Event, want uint32) {
 	}
 }
 
+// TestNames gives resources other names than their messages have, in both variants.
+func TestNames(t *testing.T) {
+	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
+		next := watch(t, c, "basket")
+		cp.SetNamed("basket", eds("checkout", 3))
+		wantLimit(t, next(), 3)
+		if u, ok := cluster.Lookup(c, "basket"); !ok || u.Name().String() != "basket" {
+			t.Errorf("the client has %v; want the cluster basket", u)
+		}
+	})
+}
+
 // TestResources follows a resource from its first version to its removal.
 func TestResources(t *testing.T) {
 	everywhere(t, func(t *testing.T, cp *xdstest.ControlPlane, c *xdsforge.Client) {
