@@ -24,7 +24,7 @@ func checkout(limit uint32) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 "checkout",
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: &corev3.ConfigSource{
+		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{ServiceName: "checkout", EdsConfig: &corev3.ConfigSource{
 			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: new(corev3.AggregatedConfigSource)},
 		}},
 		CircuitBreakers: &clusterv3.CircuitBreakers{
