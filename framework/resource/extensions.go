@@ -126,10 +126,10 @@ func (s *Set) Keep(keep func(Extension) bool) *Set {
 	return &out
 }
 
-// AddMessage adds the violations of the message's own rules (protoc-gen-validate). The profile
-// Envoy requires nothing else.
+// AddMessage adds the violations of the message's own rules (protoc-gen-validate), whether or not code
+// was generated for them. The profile Envoy requires nothing else.
 func (v *Violations) AddMessage(p Path, m proto.Message) {
-	if err := validateRaw(m); err != nil {
+	if err := new(annotations).validateRaw(m); err != nil {
 		v.AddError(p, err)
 	}
 }

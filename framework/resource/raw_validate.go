@@ -9,19 +9,23 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// validateRaw runs a message's protoc-gen-validate method, if it has one.
-func validateRaw(m proto.Message) error {
+// validateRaw runs a message's protoc-gen-validate method. If it has none, it checks the options of
+// protoc-gen-validate in the message's descriptor.
+func (a *annotations) validateRaw(m proto.Message) error {
+	var v Violations
 	var err error
 	switch m := m.(type) {
 	case interface{ ValidateAll() error }:
 		err = m.ValidateAll()
 	case interface{ Validate() error }:
 		err = m.Validate()
+	default:
+		a.message(&v, Path{}, m.ProtoReflect())
+		return v.Err()
 	}
 	if err == nil {
 		return nil
 	}
-	var v Violations
 	addRaw(&v, Path{}, m.ProtoReflect(), err)
 	return v.Err()
 }
@@ -112,10 +116,12 @@ func rawValue(value any) any {
 		if !x.IsValid() {
 			return nil
 		}
-		if d, ok := x.Interface().(*durationpb.Duration); ok {
+		fields := x.Descriptor().Fields()
+		if x.Descriptor().FullName() == "google.protobuf.Duration" {
+			d := durationpb.Duration{Seconds: x.Get(fields.ByName("seconds")).Int(), Nanos: int32(x.Get(fields.ByName("nanos")).Int())} //nolint:gosec // an int32
 			return d.AsDuration()
 		}
-		if fields := x.Descriptor().Fields(); x.Descriptor().FullName().Parent() == "google.protobuf" && fields.Len() == 1 && fields.Get(0).Name() == "value" {
+		if x.Descriptor().FullName().Parent() == "google.protobuf" && fields.Len() == 1 && fields.Get(0).Name() == "value" {
 			return x.Get(fields.Get(0)).Interface()
 		}
 		return nil
