@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"math/rand/v2"
 	"slices"
 
 	"google.golang.org/grpc/balancer"
@@ -24,11 +25,10 @@ type ringHash struct {
 	members []*member
 	// shown has the states of members, for pickers. It is immutable, the states are not.
 	shown  []*ringEndpoint
-	counts stateCounts // of the members
-	// idleFrom is a lower bound of the index of the first idle member.
-	idleFrom int
-	err      error // why the configuration is unusable
-	batch    lbtree.Batch
+	counts stateCounts     // of the members
+	random func(n int) int // returns a number below n; tests replace it
+	err    error           // why the configuration is unusable
+	batch  lbtree.Batch
 }
 
 // A member is an endpoint of the ring. The set of its addresses identifies it.
@@ -46,7 +46,7 @@ type member struct {
 func (m *member) key() string { return m.addresses }
 
 func newRingHash(env *lbtree.Env, report lbtree.Report) *ringHash {
-	p := &ringHash{env: env, report: report}
+	p := &ringHash{env: env, report: report, random: rand.IntN}
 	p.batch.Report = p.publish
 	return p
 }
@@ -70,7 +70,7 @@ func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
 	}
 	members, gone := match(p.members, keys)
 	shown := make([]*ringEndpoint, len(endpoints))
-	p.config, p.counts, p.idleFrom = c, stateCounts{}, 0
+	p.config, p.counts = c, stateCounts{}
 	for i := range endpoints {
 		e, m := &endpoints[i], members[i]
 		same = same && m != nil && m.at == i && m.endpoint.Share == e.Share && ringKey(&m.endpoint) == ringKey(e)
@@ -118,7 +118,6 @@ func ringKey(e *lbtree.Weighted) string {
 func (p *ringHash) setIdle(m *member) {
 	m.connector = &connector{start: func() { p.env.Loop.Post(func() { p.connect(m) }) }}
 	m.set(balancer.State{ConnectivityState: connectivity.Idle, Picker: lbtree.Queue{}})
-	p.idleFrom = min(p.idleFrom, m.at)
 }
 
 // set sets the state of a member, and shows it to all pickers.
@@ -181,7 +180,7 @@ func (p *ringHash) publish() {
 	}
 	sum := p.counts.summarize()
 	if sum.connect {
-		p.firstIdle().connector.request()
+		p.anyIdle().connector.request()
 	}
 	p.report(balancer.State{ConnectivityState: sum.state, Picker: &ringPicker{
 		ring: p.ring, header: p.config.Header, endpoints: p.shown, connecting: sum.connecting,
@@ -189,19 +188,21 @@ func (p *ringHash) publish() {
 	}})
 }
 
-// firstIdle returns the first idle member. There must be one. It skips the members that an earlier
-// call has skipped.
-func (p *ringHash) firstIdle() *member {
-	for p.members[p.idleFrom].state.ConnectivityState != connectivity.Idle {
-		p.idleFrom++
+// anyIdle returns an idle member. There must be one. It is the first after a random one, so that clients with
+// the same ring do not all connect to the same endpoint (A117). Each search starts a connection, so the searches
+// of a time in which all endpoints fail take O(n log n) steps together.
+func (p *ringHash) anyIdle() *member {
+	at := p.random(len(p.members))
+	for p.members[at].state.ConnectivityState != connectivity.Idle {
+		at = (at + 1) % len(p.members)
 	}
-	return p.members[p.idleFrom]
+	return p.members[at]
 }
 
-// ExitIdle connects one endpoint, if all are idle.
+// ExitIdle connects one endpoint, if all are idle (A117).
 func (p *ringHash) ExitIdle() {
 	if n := len(p.members); n > 0 && p.counts[connectivity.Idle] == n {
-		p.connect(p.members[0])
+		p.connect(p.anyIdle())
 	}
 }
 
@@ -225,7 +226,7 @@ type summary struct {
 	state connectivity.State
 	// connecting says that an endpoint is connecting.
 	connecting bool
-	// connect says that the first idle endpoint must connect without a call. Without it, a ring
+	// connect says that an idle endpoint must connect without a call. Without it, a ring
 	// that gets no calls would not recover (A61).
 	connect bool
 }

@@ -174,7 +174,7 @@ func (b *bench) comparePicker(spots []spot, counts stateCounts) {
 		b.Errorf("the picker has connecting %t, hopeless %t; want %t, %t, and the present endpoints", picker.connecting, picker.hopeless, connecting, hopeless)
 	}
 	first := slices.IndexFunc(b.policy.members, func(m *member) bool { return m.state.ConnectivityState == connectivity.Idle })
-	if first >= 0 && b.policy.firstIdle() != b.policy.members[first] {
+	if first >= 0 && b.policy.anyIdle() != b.policy.members[first] {
 		b.Errorf("the first idle endpoint is not %d", first)
 	}
 	if sum := counts.summarize(); sum.connect {

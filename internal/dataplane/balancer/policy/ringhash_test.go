@@ -57,6 +57,7 @@ func newBench(t *testing.T, addrs ...string) *bench {
 	t.Helper()
 	b := &bench{T: t, loop: serial.New(func() {})}
 	b.policy = newRingHash(&lbtree.Env{Loop: b.loop, Conn: &b.channel, State: new(lbtree.State)}, func(s balancer.State) { b.last = s })
+	b.policy.random = func(int) int { return 0 } // the endpoints connect in their order
 	t.Cleanup(func() { b.loop.Close(b.policy.Close) })
 	b.update(addrs...)
 	return b
@@ -203,4 +204,42 @@ func TestHopeless(t *testing.T) {
 	check("one has failed", false)
 	b.reports("b", connectivity.TransientFailure)
 	check("both have failed", true)
+}
+
+// TestConnectsAnyIdleEndpoint expects attempts to connect without a call to start at a random endpoint,
+// and to skip those that are not idle (A117).
+func TestConnectsAnyIdleEndpoint(t *testing.T) {
+	b := newBench(t, "a", "b", "c", "d")
+	start := 2
+	b.policy.random = func(n int) int {
+		if n != 4 {
+			t.Errorf("the random number is below %d, want 4", n)
+		}
+		return start
+	}
+	b.do(b.policy.ExitIdle)
+	b.wants("the channel shall not be idle", connectivity.Connecting, "c")
+	b.reports("c", connectivity.TransientFailure)
+	b.wants("an endpoint fails", connectivity.Connecting, "c", "d")
+	b.reports("d", connectivity.TransientFailure)
+	b.wants("another one fails", connectivity.TransientFailure, "c", "d", "a")
+	start = 0
+	b.reports("a", connectivity.TransientFailure)
+	b.wants("all but one have failed", connectivity.TransientFailure, "c", "d", "a", "b")
+}
+
+// TestClientsStartAtDifferentEndpoints expects the policies of many clients to connect each endpoint
+// first.
+func TestClientsStartAtDifferentEndpoints(t *testing.T) {
+	first := make(map[string]bool)
+	for range 500 { // with four endpoints, all are among them but for a chance of 1 in 10^62
+		b := newBench(t, "a", "b", "c", "d")
+		b.policy.random = newRingHash(nil, nil).random
+		b.do(b.policy.ExitIdle)
+		first[b.channel.subConns[0].addr] = true
+		if len(first) == 4 {
+			return
+		}
+	}
+	t.Errorf("clients connect only %v first", first)
 }
