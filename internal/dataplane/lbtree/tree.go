@@ -4,6 +4,7 @@
 package lbtree
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -220,25 +221,66 @@ type Weighted struct {
 	Share uint32
 }
 
-// Flatten returns one list of the endpoints of all localities. The share of an endpoint is the
-// share of its locality times its own share in the locality (A113).
+// Flatten returns one list of the endpoints of all localities, with their shares.
 func Flatten(localities []Locality) []Weighted {
+	shares := Shares(localities)
+	out := make([]Weighted, 0, len(shares))
+	for i, e := range Endpoints(localities) {
+		out = append(out, Weighted{Endpoint: *e, Share: shares[i]})
+	}
+	return out
+}
+
+// Shares returns the shares of the endpoints of all localities. The share of an endpoint is the
+// share of its locality times its own share in the locality (A113).
+func Shares(localities []Locality) []uint32 {
 	var all uint64
-	n := 0
 	for i := range localities {
 		all += uint64(localities[i].Weight)
-		n += len(localities[i].Endpoints)
 	}
-	out := make([]Weighted, 0, n)
+	out := make([]uint32, 0, Count(localities))
 	for i := range localities {
 		l := &localities[i]
 		sum, share := l.Sum(), normal(l.Weight, all)
-		for _, e := range l.Endpoints {
-			product := share * normal(e.Weight, sum) / one
-			out = append(out, Weighted{Endpoint: e, Share: uint32(max(product, 1))}) //nolint:gosec // at most one
+		for j := range l.Endpoints {
+			product := share * normal(l.Endpoints[j].Weight, sum) / one
+			out = append(out, uint32(max(product, 1))) //nolint:gosec // at most one
 		}
 	}
 	return out
+}
+
+// Count returns the number of endpoints of all localities.
+func Count(localities []Locality) int {
+	n := 0
+	for i := range localities {
+		n += len(localities[i].Endpoints)
+	}
+	return n
+}
+
+// Endpoints yields the endpoints of all localities with their indexes in one list.
+func Endpoints(localities []Locality) iter.Seq2[int, *Endpoint] {
+	return func(yield func(int, *Endpoint) bool) {
+		n := 0
+		for i := range localities {
+			for j := range localities[i].Endpoints {
+				if !yield(n, &localities[i].Endpoints[j]) {
+					return
+				}
+				n++
+			}
+		}
+	}
+}
+
+// Keys returns the keys of the endpoints of all localities.
+func Keys(localities []Locality) []string {
+	keys := make([]string, 0, Count(localities))
+	for _, e := range Endpoints(localities) {
+		keys = append(keys, e.Key())
+	}
+	return keys
 }
 
 // normal returns the share of a weight in a sum, in fixed point.

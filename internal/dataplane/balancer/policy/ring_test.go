@@ -147,11 +147,11 @@ func TestParse(t *testing.T) {
 
 func TestHashKeys(t *testing.T) {
 	e := lbtree.Weighted{Endpoint: lbtree.Endpoint{Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "first"}, {Addr: "second"}}}}}
-	if got := ringKey(&e); got != "first" {
+	if got := ringKey(&e.Endpoint); got != "first" {
 		t.Errorf("an endpoint is placed by %q, want its first address", got)
 	}
 	e.HashKey = "key"
-	if got := ringKey(&e); got != "key" {
+	if got := ringKey(&e.Endpoint); got != "key" {
 		t.Errorf("an endpoint with a hash key is placed by %q", got)
 	}
 }

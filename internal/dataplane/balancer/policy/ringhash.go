@@ -2,7 +2,6 @@ package policy
 
 import (
 	"math/rand/v2"
-	"slices"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
@@ -35,8 +34,9 @@ type ringHash struct {
 type member struct {
 	addresses string
 	at        int // its index in members
-	endpoint  lbtree.Weighted
-	policy    *leaf // pick_first; nil: never connected
+	endpoint  lbtree.Endpoint
+	share     uint32 // of all calls, as in lbtree.Weighted
+	policy    *leaf  // pick_first; nil: never connected
 	state     balancer.State
 	connector *connector
 	shown     ringEndpoint
@@ -56,32 +56,29 @@ func newRingHash(env *lbtree.Env, report lbtree.Report) *ringHash {
 func (p *ringHash) Update(t lbtree.Target) {
 	var c ringConfig
 	if c, p.err = parseRing(t.Policy.Config, p.env.State.RingSizeCap); p.err == nil {
-		p.batch.Pause(func() { p.replace(c, lbtree.Flatten(t.Localities)) })
+		p.batch.Pause(func() { p.replace(c, t.Localities) })
 	}
 	p.batch.Changed()
 }
 
 // replace makes the members those of the endpoints. It keeps the ring if it would be the same.
-func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
-	same := c.MinSize == p.config.MinSize && c.MaxSize == p.config.MaxSize && len(endpoints) == len(p.members)
-	keys := make([]string, len(endpoints))
-	for i := range endpoints {
-		keys[i] = endpoints[i].Key()
-	}
+func (p *ringHash) replace(c ringConfig, localities []lbtree.Locality) {
+	keys, shares := lbtree.Keys(localities), lbtree.Shares(localities)
+	same := c.MinSize == p.config.MinSize && c.MaxSize == p.config.MaxSize && len(keys) == len(p.members)
 	members, gone := match(p.members, keys)
-	shown := make([]*ringEndpoint, len(endpoints))
+	shown := make([]*ringEndpoint, len(keys))
 	p.config, p.counts = c, stateCounts{}
-	for i := range endpoints {
-		e, m := &endpoints[i], members[i]
-		same = same && m != nil && m.at == i && m.endpoint.Share == e.Share && ringKey(&m.endpoint) == ringKey(e)
+	for i, e := range lbtree.Endpoints(localities) {
+		m := members[i]
+		same = same && m != nil && m.at == i && m.share == shares[i] && ringKey(&m.endpoint) == ringKey(e)
 		if m == nil {
 			m = &member{addresses: keys[i]}
 			members[i] = m
 			p.setIdle(m)
 		}
-		m.at, shown[i] = i, &m.shown
+		m.at, m.share, shown[i] = i, shares[i], &m.shown
 		p.counts[m.state.ConnectivityState]++
-		changed := p.env.Attributes != nil || !slices.EqualFunc(m.endpoint.Addresses, e.Addresses, resolver.Address.Equal)
+		changed := p.env.Attributes != nil || !sameAddresses(m.endpoint.Addresses, e.Addresses)
 		if m.endpoint = *e; m.policy != nil && changed {
 			m.policy.pass(p.state(m))
 		}
@@ -100,14 +97,14 @@ func (p *ringHash) replace(c ringConfig, endpoints []lbtree.Weighted) {
 func (p *ringHash) place() {
 	spots := make([]spot, len(p.members))
 	for i, m := range p.members {
-		spots[i] = spot{key: ringKey(&m.endpoint), weight: m.endpoint.Share}
+		spots[i] = spot{key: ringKey(&m.endpoint), weight: m.share}
 	}
 	p.order = sorted(spots, p.order)
 	p.ring = newRing(spots, p.order, p.config.MinSize, p.config.MaxSize)
 }
 
 // ringKey returns the key that places an endpoint on the ring (A76).
-func ringKey(e *lbtree.Weighted) string {
+func ringKey(e *lbtree.Endpoint) string {
 	if e.HashKey != "" {
 		return e.HashKey
 	}
@@ -161,7 +158,7 @@ func (p *ringHash) change(m *member, s balancer.State) {
 func (p *ringHash) state(m *member) resolver.State {
 	return pickfirst.EnableHealthListener(resolver.State{
 		Attributes: p.env.Attributes,
-		Endpoints:  []resolver.Endpoint{m.endpoint.Endpoint.Endpoint},
+		Endpoints:  []resolver.Endpoint{m.endpoint.Endpoint},
 	})
 }
 

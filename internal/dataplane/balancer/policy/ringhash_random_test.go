@@ -133,12 +133,12 @@ func (b *bench) compare(all []lbtree.Endpoint, before map[*leaf]string) {
 	present := make(map[string]bool)
 	for i, m := range p.members {
 		key := want[i].Key()
-		if m.addresses != key || m.at != i || m.endpoint.Share != want[i].Share || !slices.EqualFunc(m.endpoint.Addresses, want[i].Addresses, resolver.Address.Equal) {
+		if m.addresses != key || m.at != i || m.share != want[i].Share || !slices.EqualFunc(m.endpoint.Addresses, want[i].Addresses, resolver.Address.Equal) {
 			b.Errorf("member %d of %s is %+v, want %+v", i, key, m, want[i])
 		}
 		present[key] = true
 		counts[m.state.ConnectivityState]++
-		spots = append(spots, spot{ringKey(&want[i]), want[i].Share})
+		spots = append(spots, spot{ringKey(&want[i].Endpoint), want[i].Share})
 		if now := p.shown[i].now.Load(); now.state != m.state.ConnectivityState || now.picker != m.state.Picker || now.connector != m.connector {
 			b.Errorf("pickers see endpoint %s as %+v, want %+v", key, now, m.state)
 		}

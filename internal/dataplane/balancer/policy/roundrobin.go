@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"iter"
 	"math/rand/v2"
 	"slices"
 
@@ -50,21 +49,14 @@ func (p *roundRobin) Update(t lbtree.Target) {
 }
 
 func (p *roundRobin) replace(localities []lbtree.Locality) {
-	n := 0
-	for i := range localities {
-		n += len(localities[i].Endpoints)
-	}
-	keys := make([]string, 0, n)
-	for _, e := range positions(localities) {
-		keys = append(keys, e.Key())
-	}
+	keys := lbtree.Keys(localities)
 	endpoints, gone := match(p.endpoints, keys)
 	for _, e := range gone {
 		p.remove(e)
 	}
-	p.endpoints, p.ready = endpoints, p.ready.resized(n)
+	p.endpoints, p.ready = endpoints, p.ready.resized(len(keys))
 	var added []*rrEndpoint
-	for i, to := range positions(localities) {
+	for i, to := range lbtree.Endpoints(localities) {
 		e := endpoints[i]
 		if e == nil {
 			e = &rrEndpoint{set: keys[i], resolved: to.Endpoint, state: lbtree.Connecting()}
@@ -78,21 +70,6 @@ func (p *roundRobin) replace(localities []lbtree.Locality) {
 		}
 	}
 	p.connect(added)
-}
-
-// positions yields the endpoints of all localities with their indexes.
-func positions(localities []lbtree.Locality) iter.Seq2[int, *lbtree.Endpoint] {
-	return func(yield func(int, *lbtree.Endpoint) bool) {
-		n := 0
-		for i := range localities {
-			for j := range localities[i].Endpoints {
-				if !yield(n, &localities[i].Endpoints[j]) {
-					return
-				}
-				n++
-			}
-		}
-	}
 }
 
 // sameAddresses reports whether two endpoints have equal addresses in the same order.

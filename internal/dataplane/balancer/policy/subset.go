@@ -69,10 +69,7 @@ func parseSubset(config string) (child resource.LBConfig, size uint32, err error
 // subset returns the endpoints with the smallest hashes of their first addresses, in this order. Each
 // stays in its locality, and keeps its share of the locality's calls in relation to the others.
 func subset(all []lbtree.Locality, size uint32, seed uint64) []lbtree.Locality {
-	n := 0
-	for i := range all {
-		n += len(all[i].Endpoints)
-	}
+	n := lbtree.Count(all)
 	if uint64(n) <= uint64(size) {
 		return all
 	}
