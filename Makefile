@@ -108,7 +108,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 
 .PHONY: bench
 bench: ## Measure against a minimal client and print ratios; fails where a bound is missed
-	$(GO) run ./internal/bench -json bench.json
+	@missed=; $(GO) run ./internal/bench -json bench.json || missed=1; \
+	$(GO) run ./internal/rpcbench -check || missed=1; \
+	$(GO) run ./internal/rpcbench -check -channels 1000 || missed=1; \
+	[ ! "$$missed" ]
 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own

@@ -22,6 +22,7 @@ func measurements() []measurement {
 		{"processors", processorsRow},
 		{"lookup", lookupRow},
 		{"decode", decodeRows},
+		{"tree", treeRows},
 	}
 }
 

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"os/exec"
 	"runtime"
 	"time"
 
@@ -23,7 +26,7 @@ const many = 1000
 
 // channels prints the cost of as many channels, each with a target of its own. Each kind of
 // channel has a process of its own.
-func channels(ctx context.Context, n int) error {
+func channels(ctx context.Context, n int, check bool) error {
 	if n > many {
 		return fmt.Errorf("-channels = %d; must be at most %d", n, many)
 	}
@@ -33,10 +36,14 @@ func channels(ctx context.Context, n int) error {
 	}
 	defer s.Stop()
 	var before [2]int
+	var missed error
 	for _, name := range []string{theirsName, oursName} {
 		env := []string{bootstrap.EnvFile + "=", fmt.Sprintf(
 			`%s={"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, bootstrap.EnvContent, s.Plane)}
-		if err := process.Run(ctx, env, "-open", name, "-channels", fmt.Sprint(n), "-backend", s.Backend); err != nil {
+		err := process.Run(ctx, env, "-open", name, "-channels", fmt.Sprint(n), "-backend", s.Backend, fmt.Sprintf("-check=%t", check))
+		if exit := new(exec.ExitError); errors.As(err, &exit) && check { // the process has printed why
+			missed = process.ErrMissed
+		} else if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		var counts [2]int
@@ -44,15 +51,22 @@ func channels(ctx context.Context, n int) error {
 			return err
 		}
 		fmt.Printf("%-14s control plane: %d connections, %d streams\n", name, counts[0]-before[0], counts[1]-before[1])
+		if name == oursName {
+			missed = errors.Join(missed, judge("connections of all channels", float64(counts[0]-before[0]), "", 1))
+		}
 		before = counts
 	}
-	return nil
+	return missed
 }
+
+// Bounds of a connected channel, one of many in a process.
+const channelHeap, channelGoroutines = 90, 7
 
 // open makes channels of one kind and a call on each, and prints the cost.
 func open(ctx context.Context, name string, n int) error {
 	ctx, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
+	slog.SetLogLoggerLevel(slog.LevelWarn) // each channel would log its connection
 	newClient := grpcxds.NewClient
 	if name == theirsName {
 		newClient = grpc.NewClient // package xds has registered the scheme
@@ -89,7 +103,13 @@ func open(ctx context.Context, name string, n int) error {
 	busy, busyHeap := resources()
 	fmt.Printf("%-14s %d channels: %d goroutines idle, %d connected; %.1f MB live idle, %.1f MB connected; all called after %v, %v of CPU\n", name, n,
 		idle-goroutines, busy-goroutines, (idleHeap-heap)/1e6, (busyHeap-heap)/1e6, took.Round(time.Millisecond), cpu.Round(time.Millisecond))
-	return nil
+	if name != oursName {
+		return nil
+	}
+	return errors.Join(
+		judge("live heap of a channel", (busyHeap-heap)/float64(n)/1000, " kB", channelHeap),
+		judge("goroutines of a channel", float64(busy-goroutines)/float64(n), "", channelGoroutines),
+	)
 }
 
 // resources are the goroutines and the live heap of the process.

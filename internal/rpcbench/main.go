@@ -5,13 +5,17 @@
 //	go run ./internal/rpcbench
 //	go run ./internal/rpcbench -scale 5
 //	go run ./internal/rpcbench -channels 1000
+//	go run ./internal/rpcbench -check
 //
 // The channels take turns. The result is the median of the ratios of our turns to
 // grpc-go's xDS turns, because other load on the machine affects both.
+//
+// With -check, its exit code is 1 if a bound is not kept.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -28,27 +32,52 @@ func main() {
 	calls := flag.Int("calls", 2000, "calls in a turn")
 	large := flag.Int("scale", 0, "instead, measure the first call to a target of 1,000 clusters, this often")
 	several := flag.Int("channels", 0, "instead, measure as many channels, each to a target of its own")
+	check := flag.Bool("check", false, "fail if a bound is missed")
 	kind := flag.String("open", "", "be the process that makes these channels (used by the program itself)")
 	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
 	var at Addresses
 	flag.StringVar(&at.Backend, "backend", "", "for -first")
 	flag.StringVar(&at.Plane, "plane", "", "for -first")
 	flag.Parse()
-	run := func(ctx context.Context) error { return measure(ctx, *pairs, *calls) }
+	run := func(ctx context.Context) error { return verdict(*check, measure(ctx, *pairs, *calls)) }
 	switch {
 	case *serving:
 		run = serve
 	case *one != "":
 		run = func(ctx context.Context) error { return first(ctx, *one, at) }
 	case *kind != "":
-		run = func(ctx context.Context) error { return open(ctx, *kind, *several) }
+		run = func(ctx context.Context) error { return verdict(*check, open(ctx, *kind, *several)) }
 	case *several > 0:
-		run = func(ctx context.Context) error { return channels(ctx, *several) }
+		run = func(ctx context.Context) error { return verdict(*check, channels(ctx, *several, *check)) }
 	case *large > 0:
 		run = func(ctx context.Context) error { return scale(ctx, *large) }
 	}
 	process.Main("rpcbench", run)
 }
+
+// verdict returns err, but a missed bound only if the command checks bounds.
+func verdict(check bool, err error) error {
+	if !check && errors.Is(err, process.ErrMissed) {
+		return nil
+	}
+	return err
+}
+
+// tolerance allows for the noise of a measurement: a bound is missed by more than 3 %.
+const tolerance = 1.03
+
+// judge prints a figure with its bound, and returns process.ErrMissed if the bound is not kept.
+func judge(name string, figure float64, unit string, bound float64) error {
+	result, err := "ok", error(nil)
+	if figure > bound*tolerance {
+		result, err = "MISSED", process.ErrMissed
+	}
+	fmt.Printf("%s: %.4g%s, bound %g%s: %s\n", name, figure, unit, bound, unit, result)
+	return err
+}
+
+// streamBound is the bound of the latency of a streaming call, beside grpc-go's xDS.
+const streamBound = 1.02
 
 // measure prints the table.
 func measure(ctx context.Context, pairs, calls int) error {
@@ -64,6 +93,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 	out := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(out, "\tchannel\tcalls/s\tµs of CPU\tallocations\tbytes\t\n")
 	var verdicts []string
+	var latency float64 // of streams
 	for _, kind := range []kind{{"unary", unary}, {"stream", stream}} {
 		turns, err := alternate(ctx, subjects, kind, pairs, calls)
 		if err != nil {
@@ -84,8 +114,9 @@ func measure(ctx context.Context, pairs, calls int) error {
 			slices.Sort(all)
 			return all[len(all)/2]
 		}
+		latency = ratio(func(t turn) float64 { return t.wall })
 		verdicts = append(verdicts, fmt.Sprintf("%s: ours / grpc-go's xDS: latency %.3f, CPU %.3f, allocations %.3f, bytes %.3f",
-			kind.name, ratio(func(t turn) float64 { return t.wall }), ratio(func(t turn) float64 { return t.cpu }),
+			kind.name, latency, ratio(func(t turn) float64 { return t.cpu }),
 			ratio(func(t turn) float64 { return t.allocs }), ratio(func(t turn) float64 { return t.bytes })))
 	}
 	if err := out.Flush(); err != nil {
@@ -94,7 +125,7 @@ func measure(ctx context.Context, pairs, calls int) error {
 	for _, v := range verdicts {
 		fmt.Println(v)
 	}
-	return nil
+	return judge("latency of a stream beside grpc-go's xDS", latency, "", streamBound)
 }
 
 // A turn is the average cost of one call.
