@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -47,6 +48,7 @@ type Client struct {
 
 	loop      *loop
 	history   history
+	store     *storeUse // nil: there is no last known good store
 	callbacks callbackPool
 	loads     loads
 	scratches sync.Pool // of *scratch
@@ -73,9 +75,13 @@ type base = resource.Base
 type authorityScope struct {
 	client   *Client
 	name     string
+	oldStyle bool // all old-style names
 	machine  *authority.Machine
 	sessions []*session
 	active   int // the position of the server in use, plus one; 0: none. Loop only
+
+	writer             *lkg.Writer // nil: there is no last known good store
+	reachable, settled bool        // as the writer knows them. Loop only
 }
 
 // New returns a client. It connects to no server until a resource is watched. The caller must close
@@ -112,6 +118,12 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 	}
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.loop = newLoop(c, o.ads())
+	if o.Store != nil {
+		if c.store, err = newStoreUse(c, o.Store); err != nil {
+			c.cancel()
+			return nil, err
+		}
+	}
 	c.scopes(o)
 	go func() {
 		defer close(c.looped)
@@ -124,20 +136,24 @@ func New(config *bootstrap.Config, types *resource.Set, o Options) (*Client, err
 // for old-style names, which is separate from the empty authority.
 func (c *Client) scopes(o Options) {
 	if servers := c.config.Servers(); len(servers) > 0 {
-		c.oldStyle = c.scope("", servers, o)
+		c.oldStyle = c.scope(lkg.Authority{OldStyle: true}, servers, o)
 	}
 	c.authorities = make(map[string]*authorityScope)
 	for _, name := range c.config.Authorities() {
 		a, _ := c.config.Authority(name)
-		c.authorities[name] = c.scope(name, a.Servers, o)
+		c.authorities[name] = c.scope(lkg.Authority{Name: name}, a.Servers, o)
 	}
 }
 
-func (c *Client) scope(name string, servers []*bootstrap.Server, o Options) *authorityScope {
-	s := &authorityScope{client: c, name: name}
+func (c *Client) scope(id lkg.Authority, servers []*bootstrap.Server, o Options) *authorityScope {
+	s := &authorityScope{client: c, name: id.Name, oldStyle: id.OldStyle}
+	limit := authority.MaxServers
+	if c.store != nil {
+		limit--
+	}
 	config := authority.Config{Types: c.decoded, NodeID: c.nodeID, FailOnDataErrors: o.FailOnDataErrors, MaxMembers: c.limits.CollectionMembers}
 	for _, server := range servers {
-		if len(s.sessions) == authority.MaxServers {
+		if len(s.sessions) == limit {
 			break // the machine does not support further positions
 		}
 		ses := c.loop.session(server)
@@ -147,6 +163,9 @@ func (c *Client) scope(name string, servers []*bootstrap.Server, o Options) *aut
 		ses.users = append(ses.users, user{s, len(s.sessions)})
 		s.sessions = append(s.sessions, ses)
 		config.Servers = append(config.Servers, ses.server)
+	}
+	if c.store != nil {
+		c.store.join(s, &config)
 	}
 	s.machine = authority.New(config)
 	return s
@@ -330,6 +349,11 @@ func (c *Client) Close() error {
 		}
 		for _, ses := range c.loop.loads {
 			ses.disconnect(true)
+		}
+		for a := range c.allScopes() {
+			if a.writer != nil {
+				a.writer.Close()
+			}
 		}
 		if c.ownPool {
 			err = c.pool.Close()

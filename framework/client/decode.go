@@ -101,6 +101,9 @@ func resourceOf(r *authority.Result) (out ads.Resource, ok bool) {
 // apply passes the results to the authorities. It ignores a resource of an authority that this
 // server does not serve: only the bootstrap decides which servers serve an authority (gRFC A47).
 func (d *decoded) apply(l *loop, ses *session) {
+	if ses.store != nil {
+		ses.store.dropInvalid(d)
+	}
 	for _, u := range ses.users {
 		results, at := d.of(l.client, u.authorityScope)
 		u.machine.Received(&authority.Response{
@@ -188,14 +191,18 @@ type decoding struct {
 // update returns the cached update of these bytes, or decodes them. It keeps the bytes of the
 // resource, not those of the response.
 func (ses *session) update(d *decoding, shared *wire.Shared, t *resource.Descriptor, r *authority.Result, body []byte) (u resource.Update, err error) {
+	server := ses.server
+	if ses.store != nil {
+		server = ses.store.originOf(t, r.Name)
+	}
 	if shard := ses.client.Shard(t, r.Name); shard != nil {
-		if u, ok := unchanged(shard, r.Name, body, ses.server); ok {
+		if u, ok := unchanged(shard, r.Name, body, server); ok {
 			return u, nil
 		}
 	}
 	ses.client.decoded.Start(&d.budget, ses.client.limits, shared)
 	d.context = resource.DecodeContext{
-		Name: r.Name, Version: r.Version, Server: ses.server,
+		Name: r.Name, Version: r.Version, Server: server,
 		Bootstrap: ses.client.config, Types: ses.client.decoded, Budget: &d.budget,
 	}
 	defer func() {

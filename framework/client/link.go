@@ -17,10 +17,14 @@ type link struct {
 	conn    transport.Conn // nil while the link has none
 	release giveBack       // of conn
 	outage  outage
+	store   *storeUse // the link leads to the last known good store, and not to a server
 }
 
 // connect acquires the connection from the pool, unless the link has it, and starts a stream on it.
 func (k *link) connect(stream func(transport.Conn)) (err error) {
+	if k.conn == nil && k.store != nil {
+		k.conn, k.release = k.store.open(), k.store.release
+	}
 	if k.conn == nil {
 		if k.conn, k.release, err = k.client.pool.acquire(k.server); err != nil {
 			return err

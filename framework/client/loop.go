@@ -179,6 +179,7 @@ func (l *loop) authority(a *authorityScope) {
 	}
 	a.timedOut(r.TimedOut)
 	a.missing(r.Missing)
+	a.keep(r.Stored)
 	a.switched(a.machine.Active())
 	for i := range r.Notices {
 		l.changed = true

@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 )
@@ -53,6 +54,9 @@ type Options struct {
 	// work on its last response. The default is 100 ms; a negative one never waits for
 	// watchers.
 	WatcherBudget time.Duration
+	// Store is the last known good store, which several clients may share. The client does not close
+	// it. Nil: there is none.
+	Store *lkg.Store
 	// Limits bound the memory that resources take. A resource that exceeds a limit is invalid.
 	Limits resource.Limits
 }

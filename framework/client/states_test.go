@@ -1,9 +1,9 @@
 package client_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,9 +11,9 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 
 	"github.com/xdsforge/xdsforge/internal/feature"
@@ -41,8 +41,11 @@ var equals = resource.Define(resource.Spec[*equalUpdate]{
 type stateWorld struct {
 	t                 *testing.T
 	primary, fallback *memoryads.Server
+	config            *bootstrap.Config
+	types             *resource.Set
+	network           memoryads.Network
 	client            *client.Client
-	watched           resource.Client // the client, or a fake
+	watched           resource.Client // the client
 
 	mu     sync.Mutex
 	events []resource.MemberEvent[*equalUpdate]
@@ -60,11 +63,12 @@ func inStates(t *testing.T, f func(w *stateWorld), features ...any) {
 		w := &stateWorld{t: t, primary: memoryads.NewServer(of), fallback: memoryads.NewServer(of)}
 		servers := []bootstrap.ServerSpec{server("memory:1", features...), server("memory:2")}
 		spec := bootstrap.Spec{Servers: servers, Authorities: map[string]bootstrap.AuthoritySpec{"e": {Servers: servers}}}
-		network := memoryads.Network{"memory:1": w.primary, "memory:2": w.fallback}
-		if w.client, err = newWith(config(t, spec), types, withTransport(network)); err != nil {
+		w.config, w.types, w.network = config(t, spec), types, memoryads.Network{"memory:1": w.primary, "memory:2": w.fallback}
+		if w.client, err = newWith(w.config, w.types, withTransport(w.network)); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = w.client.Close() }()
+		first := w.client
+		defer func() { _ = first.Close() }()
 		w.watched = w.client
 		f(w)
 	})
@@ -127,7 +131,7 @@ func describeEvent(ev resource.MemberEvent[*equalUpdate]) string {
 
 func kindOfEvent(err error) string {
 	for _, k := range []error{
-		resource.ErrRemoved, resource.ErrNotFound, resource.ErrInvalid, resource.ErrTransport, resource.ErrClosed, resource.ErrUnknownType, errFromDisk,
+		resource.ErrRemoved, resource.ErrNotFound, resource.ErrInvalid, resource.ErrTransport, resource.ErrClosed, resource.ErrUnknownType,
 	} {
 		if errors.Is(err, k) {
 			return k.Error()
@@ -139,48 +143,55 @@ func kindOfEvent(err error) string {
 	return ""
 }
 
-var errFromDisk = errors.New("not confirmed")
-
-// A diskSource is a source whose only resource comes from a store.
-type diskSource struct {
-	resource.Source
-	resource.Base
-	states chan resource.State
-}
-
-func (d *diskSource) Observe(*resource.Descriptor, string) (resource.Observation, error) {
-	return d, nil
-}
-func (d *diskSource) Shard(*resource.Descriptor, xdstp.Name) resource.Shard { return nil }
-func (d *diskSource) Stop()                                                 {}
-
-func (d *diskSource) Next(ctx context.Context) (resource.State, error) {
-	select {
-	case s := <-d.states:
-		return s, nil
-	case <-ctx.Done():
-		return resource.State{}, ctx.Err()
+// open returns a client of the world with a last known good store.
+func (w *stateWorld) open(dir string) (c *client.Client, store *lkg.Store) {
+	w.t.Helper()
+	store, err := lkg.Open(lkg.Options{Dir: dir}, lkg.Node{ID: "node-1", Cluster: "tests"})
+	if err != nil {
+		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { _ = store.Close() })
+	c, err = newWith(w.config, w.types, withTransport(w.network), func(o *client.Options) { o.Store = store })
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = c.Close() })
+	return c, store
 }
 
-// fromDisk starts a watch of a stored resource, and returns the function that confirms it.
+// keep lets a client with a store watch the thing a and all things, and ends it.
+func (w *stateWorld) keep(tag string) (dir string) {
+	w.t.Helper()
+	dir = filepath.Join(w.t.TempDir(), "lkg")
+	w.set(w.primary, tag)
+	c, store := w.open(dir)
+	for _, name := range []string{"a", "other"} {
+		if _, err := equals.Subscribe(c, name, func(resource.Event[*equalUpdate]) {}); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	go func() {
+		for range equals.WatchCollection(w.t.Context(), c, "*") {
+		}
+	}()
+	pass(time.Minute)
+	if err := errors.Join(c.Close(), store.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	return dir
+}
+
+// fromDisk starts a client whose only server is the store, and returns the function that makes the
+// primary reachable.
 func (w *stateWorld) fromDisk() (confirm func()) {
-	d := &diskSource{states: make(chan resource.State, 2)}
-	d.Base = resource.NewBase(d)
-	w.watched = d
-	name, err := xdstp.Parse("a")
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	u, err := resource.Describe(equals).Decode(&resource.DecodeContext{Name: name}, []byte("a|1"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	d.states <- resource.State{Update: u, Err: errFromDisk, Origin: resource.OriginStored}
-	w.watch(equals, "a")
+	dir := w.keep("1")
+	w.primary.Refuse(errors.New("refused"))
+	w.fallback.Refuse(errors.New("refused"))
+	w.client, _ = w.open(dir)
+	w.watched = w.client
 	return func() {
-		d.states <- resource.State{Update: u, Origin: resource.OriginPrimary}
-		pass(time.Second)
+		w.primary.Refuse(nil)
+		pass(time.Minute)
 	}
 }
 
@@ -246,8 +257,49 @@ func TestStates(t *testing.T) {
 			w.primary.Refuse(nil)
 			pass(time.Minute)
 		}, want: "1 |  |  | false | primary"},
-		{state: "read from the disk", do: func(w *stateWorld) { w.fromDisk() }, want: "1 |  | not confirmed | true | stored"},
-		{state: "a server confirmed it, same bytes", do: func(w *stateWorld) { w.fromDisk()() }, want: "1 |  |  | false | primary"},
+		{state: "read from the disk", do: func(w *stateWorld) {
+			w.fromDisk()
+			w.watch(equals, "a")
+		}, want: "1 |  | control plane unreachable | true | stored"},
+		{state: "not on the disk", do: func(w *stateWorld) {
+			w.fromDisk()
+			w.watch(equals, "b")
+		}, want: "- | control plane unreachable |  | false | none"},
+		{state: "did not exist when the disk was written", do: func(w *stateWorld) {
+			w.fromDisk()
+			w.watch(equals, "other")
+		}, want: "- | control plane unreachable |  | false | none"},
+		{state: "a server confirmed it, same bytes", do: func(w *stateWorld) {
+			confirm := w.fromDisk()
+			w.watch(equals, "a")
+			confirm()
+		}, want: "1 |  |  | false | primary"},
+		{state: "a server replaced it, other bytes", do: func(w *stateWorld) {
+			confirm := w.fromDisk()
+			w.watch(equals, "a")
+			w.set(w.primary, "2")
+			confirm()
+		}, want: "2 |  |  | true | primary"},
+		{state: "the server does not have it any more", do: func(w *stateWorld) {
+			confirm := w.fromDisk()
+			w.watch(equals, "a")
+			w.primary.Delete(equals.URL(), "a")
+			w.primary.Set(equals.URL(), thing("b", "1"))
+			confirm()
+		}, want: "1 |  | removed by the control plane | false | stored"},
+		{state: "a member from the disk", do: func(w *stateWorld) {
+			w.fromDisk()
+			w.gather("*")
+		}, member: "a", want: "1 |  | control plane unreachable | true | stored | synced"},
+		{state: "a member confirmed, same bytes", do: func(w *stateWorld) {
+			confirm := w.fromDisk()
+			w.gather("*")
+			confirm()
+		}, member: "a", want: "1 |  |  | false | primary | synced"},
+		{state: "a collection that is not on the disk", do: func(w *stateWorld) {
+			w.fromDisk()
+			w.gather("xdstp://e/test.Thing/g/*")
+		}, want: "- | control plane unreachable |  | false | none"},
 		{state: "fallback, same bytes", do: fallBack("1"), want: "1 |  |  | false | fallback"},
 		{state: "fallback, other bytes", do: fallBack("2"), want: "2 |  |  | true | fallback"},
 		{state: "a member", do: gathered, member: "a", want: "1 |  |  | true | primary | synced"},
@@ -318,7 +370,9 @@ func (w *stateWorld) check(member, want string) {
 // TestConfirmedUpdateKeepsItsPointer expects the pointer of a stored update to stay.
 func TestConfirmedUpdateKeepsItsPointer(t *testing.T) {
 	inStates(t, func(w *stateWorld) {
-		w.fromDisk()()
+		confirm := w.fromDisk()
+		w.watch(equals, "a")
+		confirm()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if len(w.events) != 2 || w.events[0].Update != w.events[1].Update {

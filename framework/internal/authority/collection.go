@@ -44,6 +44,7 @@ func (r *record) contains(member xdstp.Name) bool {
 
 // scatter ends all memberships when a collection is no longer watched.
 func (m *Machine) scatter(c *record) {
+	m.keepRelease(c)
 	for _, r := range c.members() {
 		if r.extras.collection = nil; !r.watched() {
 			m.discard(r)
@@ -104,7 +105,8 @@ func (m *Machine) reportMember(r *record, s resource.State) {
 func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	c.timer = 0
 	m.clearOverdue(c)
-	changed := (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
+	confirmed := m.isStore(int(c.from)) && !m.isStore(m.choice.active)
+	changed := confirmed && c.usable() || (c.err == nil) != (err == nil) || err != nil && c.err.Error() != err.Error()
 	first := !c.usable() && state == Acked
 	c.become(state, err)
 	if err != nil {
@@ -115,6 +117,7 @@ func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	}
 	switch {
 	case first:
+		m.keepPut(c)
 		m.arrived = append(m.arrived, c) // its members come first
 	case changed:
 		m.report(c)
@@ -135,5 +138,6 @@ func (m *Machine) emptied(c *record) {
 	for _, r := range slices.Clone(c.members()) {
 		m.remove(r, errEmptied)
 	}
+	m.keepDelete(c)
 	m.answered(c, DoesNotExist, m.fault(c, resource.ErrNotFound, errEmpty))
 }

@@ -24,7 +24,8 @@ import (
 // server's stream start with the server. Events:
 //
 //	client [fail_on_data_errors] [SERVER | SERVER=(FEATURE, ...)]...
-//	                                a new client; without servers, it has one that is called "server"
+//	                                a new client; without servers, it has one that is called "server"; a last one
+//	                                that is called "store" is a last known good store
 //	watch TYPE NAME [by=WATCHER]    a watcher is called like the name by default
 //	cancel TYPE NAME [by=WATCHER]   the end of a watch
 //	requested TYPE NAME...          the server's stream has sent a request with the names
@@ -112,6 +113,7 @@ func (r *rig) client(args []datadriven.CmdArg) {
 	}
 	r.m = newRigOf(r.t, servers...).m
 	r.m.config.FailOnDataErrors = strict
+	r.m.config.Store = servers[len(servers)-1].URI() == "store"
 }
 
 // options splits the arguments of an event into options and the rest.
@@ -356,6 +358,7 @@ func (r *rig) handle(report func()) {
 		return !u.Name.IsGlob() && u.Name.String() != resource.Wildcard && !u.Name.IsCollection()
 	}))
 	r.printResources("missing", ready.Missing)
+	r.printStored(ready.Stored)
 	var members, others []string
 	for i, n := range ready.Notices {
 		r.checkMembersFirst(n, ready.Notices[i+1:])

@@ -30,6 +30,9 @@ type Config struct {
 	MaxMembers int
 	// FailOnDataErrors treats every server as if it had the feature of that name.
 	FailOnDataErrors bool
+	// Store means that the last server is a last known good store. The others are live servers; there
+	// is at least one.
+	Store bool
 }
 
 // A Machine is one authority. It is not safe for concurrent use. Its owner is the client's event
@@ -48,7 +51,7 @@ type Machine struct {
 	timers      timers
 	clock       clock     // of the timers
 	respondedAt time.Time // by that clock: the last response of the server in use
-	unconfirmed bool      // some record may have an unconfirmed timeout
+	guessed     bool      // some record may have an unconfirmed timeout
 	lifetimes   lifetimes
 	responses   uint32
 	version     *string   // the version of the last response
@@ -187,6 +190,7 @@ func (m *Machine) discard(r *record) {
 		m.mentioned-- // it counts the records of the type
 	}
 	if r.update != nil {
+		m.keepRelease(r)
 		m.unuse(r)
 	}
 	r.records.release(r, nil)
@@ -198,20 +202,27 @@ func (m *Machine) discard(r *record) {
 func (m *Machine) stateOf(r *record) resource.State {
 	s := resource.State{Update: r.update}
 	if r.update != nil || r.isCollection() && r.usable() {
-		s.Origin = origin(int(r.from))
+		s.Origin = m.origin(int(r.from))
 	}
-	if r.err != nil {
+	switch {
+	case r.err != nil:
 		s.Err = r.err
-	} else if m.choice.exhausted() {
-		s.Err = m.fault(r, resource.ErrTransport, m.down[m.choice.active])
+	case m.unconfirmed(r):
+		s.Err = m.fault(r, resource.ErrTransport, m.whyStored())
+		m.troubled = true
+	case m.cutOff(r):
+		s.Err = m.fault(r, resource.ErrTransport, m.whyDown())
 		m.troubled = true
 	}
 	return s
 }
 
 // origin returns the origin of the updates of a server.
-func origin(server int) resource.Origin {
-	if server == 0 {
+func (m *Machine) origin(server int) resource.Origin {
+	switch {
+	case m.isStore(server):
+		return resource.OriginStored
+	case server == 0:
 		return resource.OriginPrimary
 	}
 	return resource.OriginFallback
@@ -231,7 +242,7 @@ func (m *Machine) report(r *record) {
 
 func (m *Machine) fault(r *record, kind, cause error) *resource.Error {
 	e := &resource.Error{Kind: kind, Type: r.records.typ.Name, Name: r.name, NodeID: m.config.NodeID, Err: cause}
-	if i := m.choice.active; i != noServer {
+	if i := m.live(); i != noServer {
 		e.Server = m.config.Servers[i].URI()
 	}
 	return e

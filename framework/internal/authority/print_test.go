@@ -20,6 +20,18 @@ func (r *rig) printResources(kind string, list []Resource) {
 	r.printSorted(lines)
 }
 
+func (r *rig) printStored(list []Stored) {
+	var lines []string
+	for _, s := range list {
+		line := fmt.Sprintf("store: %s %s %s", [...]string{"put", "delete", "release"}[s.Op], short(s.Type), s.Name)
+		if s.Update != nil {
+			line += " content " + string(s.Update.Raw())
+		}
+		lines = append(lines, line)
+	}
+	r.printSorted(lines)
+}
+
 func (r *rig) printSorted(lines []string) {
 	slices.Sort(lines)
 	for _, line := range lines {
@@ -55,8 +67,11 @@ func (r *rig) stateText(s resource.State, watched xdstp.Name) string {
 	} else if s.Origin != resource.OriginNone {
 		parts = append(parts, "complete")
 	}
-	if s.Origin == resource.OriginFallback {
+	switch s.Origin {
+	case resource.OriginFallback:
 		parts = append(parts, "from a fallback server")
+	case resource.OriginStored:
+		parts = append(parts, "from the store")
 	}
 	if s.Err != nil {
 		parts = append(parts, r.errorText(s.Err))

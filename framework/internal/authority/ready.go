@@ -89,6 +89,8 @@ type Ready struct {
 	// Missing are resources that the server has stopped to send without a removal: they are not in a
 	// response that lists all resources, or in those after the stream was replaced. Each is here once.
 	Missing []Resource
+	// Stored are changes for the last known good store.
+	Stored []Stored
 	// Notices notify watchers.
 	Notices []Notice
 }
@@ -128,7 +130,10 @@ const keptEffects = 1 << 10
 // Ready returns the effects of the events since the last call.
 func (m *Machine) Ready() Ready {
 	r := m.ready
-	m.ready = Ready{Changes: kept(r.Changes), Unused: kept(r.Unused), TimedOut: kept(r.TimedOut), Missing: kept(r.Missing), Notices: kept(r.Notices)}
+	m.ready = Ready{
+		Changes: kept(r.Changes), Unused: kept(r.Unused), TimedOut: kept(r.TimedOut), Missing: kept(r.Missing), Stored: kept(r.Stored),
+		Notices: kept(r.Notices),
+	}
 	return r
 }
 
@@ -146,6 +151,7 @@ func (r *Ready) Clear() {
 	clear(r.Unused)
 	clear(r.TimedOut)
 	clear(r.Missing)
+	clear(r.Stored)
 	clear(r.Notices)
 }
 

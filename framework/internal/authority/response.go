@@ -91,14 +91,16 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 	if m.choice.active != before {
 		m.switched()
 	}
-	m.confirmTimeouts()
-	m.relieve()
+	if !m.isStore(resp.Server) {
+		m.confirmTimeouts()
+		m.relieve()
+	}
 	t := m.recordsOf(resp.Type)
 	m.responses++
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	if c, ok := t.byName[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 {
+	if c, ok := t.byName[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 && (!m.isStore(resp.Server) || resp.hasMember(c)) {
 		m.answered(c, Acked, nil)
 	}
 	m.mentioned = 0
@@ -156,7 +158,8 @@ func (m *Machine) mention(r *record) {
 
 func (m *Machine) result(t *typeRecords, res *Result) {
 	c, isMember := t.collection(res.Name)
-	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil {
+	fromStore := m.isStore(m.choice.active)
+	if isMember && !res.Removed && !res.Heartbeat && res.Error == nil && (res.Update != nil || !fromStore) {
 		if c.name.IsGlob() {
 			m.answered(c, Acked, nil)
 		}
@@ -177,6 +180,8 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 			res.Record = Handle{r}
 		}
 		switch {
+		case fromStore:
+			m.restore(r, *res)
 		case res.Error != nil:
 			m.refused(r, *res.Error)
 		case res.Removed && r.isCollection():
@@ -201,14 +206,16 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 func (m *Machine) accept(r *record, res Result) {
 	u := res.Update
 	r.timer = 0
+	same := r.update == u && int(r.from) == m.choice.active
 	changed := r.update != u || r.err != nil
 	if r.update != nil && int(r.from) != m.choice.active {
-		moved := origin(int(r.from)) != origin(m.choice.active)
+		moved := m.origin(int(r.from)) != m.origin(m.choice.active)
+		changed = changed || moved
 		m.forget(r)
-		if same, ok := r.records.shard.(interface {
+		if equal, ok := r.records.shard.(interface {
 			Equal(a, b resource.Update) bool
 		}); ok && r.err == nil {
-			changed = moved || !same.Equal(r.update, u)
+			changed = moved || !equal.Equal(r.update, u)
 		}
 	}
 	r.become(Acked, nil)
@@ -219,7 +226,10 @@ func (m *Machine) accept(r *record, res Result) {
 		r.updated = m.now.UnixNano()
 		r.records.use(r, u)
 	}
-	m.live(r, res.TTL)
+	m.renew(r, res.TTL)
+	if !same || res.TTL > 0 {
+		m.keepPut(r)
+	}
 	if changed {
 		m.report(r)
 	}
@@ -235,8 +245,8 @@ func (m *Machine) shared(version string) *string {
 	return m.version
 }
 
-// live restarts the time to live. Zero means that there is none any longer.
-func (m *Machine) live(r *record, ttl time.Duration) {
+// renew restarts the time to live. Zero means that there is none any longer.
+func (m *Machine) renew(r *record, ttl time.Duration) {
 	at := time.Time{}
 	if ttl > 0 {
 		at = m.now.Add(ttl)
@@ -250,7 +260,8 @@ func (m *Machine) beat(r *record, res Result) {
 	i := m.choice.active
 	switch {
 	case r.update != nil && (res.Version == r.lastVersion() || res.Version == ""):
-		m.live(r, res.TTL)
+		m.renew(r, res.TTL)
+		m.keepPut(r)
 	case r.update == nil && r.state == DoesNotExist && r.watched():
 		m.change(i, ads.Unsubscribe, r)
 		m.change(i, ads.Subscribe, r)
@@ -286,6 +297,7 @@ func (m *Machine) remove(r *record, why error) {
 	if r.state != DoesNotExist && (why == errAbsent || why == errStale) { //nolint:errorlint // the callers pass these values
 		m.ready.Missing = append(m.ready.Missing, Resource{m.choice.active, r.records.typ, r.name})
 	}
+	m.keepDelete(r)
 	err := m.fault(r, resource.ErrRemoved, why)
 	if known := r.state == Nacked || r.err != nil && errors.Is(r.err, resource.ErrRemoved); r.update == nil && !known {
 		err = m.fault(r, resource.ErrNotFound, errSaid)
@@ -304,9 +316,11 @@ func (m *Machine) refused(r *record, e ServerError) {
 		if r.update != nil {
 			kind = resource.ErrRemoved
 		}
+		m.keepDelete(r)
 		err = m.fault(r, kind, cause)
 		m.leave(r, err)
 	case codePermissionDenied:
+		m.keepDelete(r)
 		err = m.fault(r, resource.ErrDenied, cause)
 	default:
 		m.setError(r, ReceivedError, m.fault(r, resource.ErrUnavailable, cause))

@@ -85,7 +85,7 @@ func (m *Machine) switched() {
 // none.
 func (m *Machine) await(r *record) {
 	i := m.choice.active
-	sent := r.update != nil && int(r.from) == i
+	sent := r.update != nil && int(r.from) == i || m.isStore(i) // it answers for each name
 	answered := r.update == nil && r.state != Requested && r.state != Timeout
 	if sent || answered || r.timer != 0 {
 		return
@@ -175,7 +175,9 @@ func (m *Machine) timedOut(t timer) {
 	default:
 		m.setError(r, DoesNotExist, m.fault(r, resource.ErrNotFound, errNoAnswer))
 		if m.respondedAt.Before(t.at.Add(-t.wait)) {
-			r.unconfirmed, m.unconfirmed = true, true
+			r.unconfirmed, m.guessed = true, true
+		} else {
+			m.keepDelete(r)
 		}
 	}
 }
@@ -183,10 +185,10 @@ func (m *Machine) timedOut(t timer) {
 // confirmTimeouts confirms all unconfirmed timeouts: the server is alive, and has not sent the resources in time.
 func (m *Machine) confirmTimeouts() {
 	m.respondedAt = m.clock.read(m.now)
-	if !m.unconfirmed {
+	if !m.guessed {
 		return
 	}
-	m.unconfirmed = false
+	m.guessed = false
 	for _, t := range m.types {
 		for _, r := range t.byName {
 			r.unconfirmed = false
@@ -217,10 +219,10 @@ func (m *Machine) StreamEnded(server int, err error, now time.Time) {
 	}
 	before := m.choice.active
 	m.choose(m.choice.failed(server, m.anyUnknown()))
-	after := m.choice.active
-	known := server == after && before == after && old != nil && alike(err, old)
-	if m.choice.exhausted() && (server == after || before != after) && !known {
-		m.reportUndisturbed(func(*record) bool { return true })
+	after, last := m.choice.active, m.live()
+	known := server == last && before == after && old != nil && alike(err, old)
+	if m.exhausted() && (server == last || before != after) && !known {
+		m.reportUndisturbed(m.cutOff)
 	}
 }
 
@@ -249,11 +251,13 @@ func (m *Machine) Healthy(server int, now time.Time) {
 
 // relieve ends the report that no server is reachable.
 func (m *Machine) relieve() {
-	if !m.troubled || m.choice.exhausted() {
+	if !m.troubled || m.exhausted() {
 		return
 	}
 	m.troubled = false
-	m.reportUndisturbed(func(r *record) bool { return r.update != nil || r.isCollection() && r.state == Acked })
+	m.reportUndisturbed(func(r *record) bool {
+		return (r.update != nil || r.isCollection() && r.state == Acked) && !m.isStore(int(r.from))
+	})
 }
 
 // reportUndisturbed notifies the watchers of those resources without a data error. A data error
@@ -268,9 +272,17 @@ func (m *Machine) reportUndisturbed(which func(*record) bool) {
 	}
 }
 
-// expire ends the use of an update whose time to live is over.
+// expire ends the use of an update whose time to live is over. Only a live server can report that the
+// resource no longer exists.
 func (m *Machine) expire(r *record) {
+	if m.unconfirmed(r) && m.exhausted() {
+		m.drop(r)
+		r.become(Requested, nil)
+		m.report(r)
+		return
+	}
 	err := m.fault(r, resource.ErrRemoved, errExpired)
+	m.keepDelete(r)
 	m.drop(r)
 	m.leave(r, err)
 	m.setError(r, DoesNotExist, err)
@@ -281,6 +293,7 @@ func (m *Machine) drop(r *record) {
 	if r.update == nil {
 		return
 	}
+	m.keepRelease(r)
 	m.forget(r)
 	r.records.release(r, nil)
 	m.lifetimes.set(r, time.Time{})

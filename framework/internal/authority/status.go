@@ -15,6 +15,7 @@ type Entry struct {
 	Name            xdstp.Name
 	State           State
 	Update          resource.Update
+	Origin          resource.Origin // of Update
 	Version         string
 	Updated         time.Time
 	Expires         time.Time
@@ -41,9 +42,10 @@ func (m *Machine) Entries() iter.Seq[Entry] {
 }
 
 func (m *Machine) entry(r *record) Entry {
+	s := m.stateOf(r)
 	e := Entry{
-		Type: r.records.typ, Name: r.name, State: r.state, Update: r.update, Version: r.lastVersion(),
-		Err: m.stateOf(r).Err, Collection: r.isCollection(), Watchers: slices.Collect(r.watchers()),
+		Type: r.records.typ, Name: r.name, State: r.state, Update: r.update, Origin: s.Origin, Version: r.lastVersion(),
+		Err: s.Err, Collection: r.isCollection(), Watchers: slices.Collect(r.watchers()),
 	}
 	if r.updated != 0 {
 		e.Updated = time.Unix(0, r.updated)
