@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -171,6 +172,22 @@ func WithTransport(t transport.Transport) Option {
 func WithPrivateConnections() Option {
 	return func(s *settings) error {
 		s.Private = true
+		return nil
+	}
+}
+
+// WithLastKnownGood keeps the resources in use in a directory, and uses them while no control plane of an
+// authority is reachable, as its last server (gRFC A71). So clients, channels and servers of the Env
+// start without a control plane. Events of such resources have the origin [resource.OriginStored] and an
+// ambient error. NewEnv returns an error if the directory is not safe ([lkg.ErrUnsafe]) or belongs to
+// another node ([lkg.ErrOtherNode]). Each node needs a directory of its own. docs/offline.md describes
+// the store.
+func WithLastKnownGood(o lkg.Options) Option {
+	return func(s *settings) error {
+		if o.Dir == "" {
+			return errors.New("WithLastKnownGood: Dir is empty; it must name a directory")
+		}
+		s.LastKnownGood = &o
 		return nil
 	}
 }

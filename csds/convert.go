@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status"
 )
 
@@ -26,12 +27,13 @@ func clientConfig(s status.Snapshot) *statusv3.ClientConfig {
 // genericConfig returns the message for one resource. By gRFC A88, REQUESTED has neither a resource
 // nor an error, and ACKED has no error. Every other state has an error, and the resource as long as it
 // is in use. The error of a state is never that of an unreachable control plane, because data
-// errors have precedence.
+// errors have precedence. A resource from the last known good store is marked as static.
 func genericConfig(r *status.Resource) *statusv3.ClientConfig_GenericXdsConfig {
 	state := adminv3.ClientResourceStatus(adminv3.ClientResourceStatus_value[r.State])
 	g := &statusv3.ClientConfig_GenericXdsConfig{TypeUrl: "type.googleapis.com/" + r.Type, Name: valid(r.Name.String()), ClientStatus: state}
 	if r.Update != nil {
 		g.VersionInfo, g.LastUpdated = r.Version, timestamp(r.Updated)
+		g.IsStaticResource = r.Origin == resource.OriginStored
 		g.XdsConfig = &anypb.Any{TypeUrl: g.GetTypeUrl(), Value: r.Update.Raw()}
 	}
 	if r.Err == nil || state == adminv3.ClientResourceStatus_ACKED || state == adminv3.ClientResourceStatus_REQUESTED {

@@ -18,6 +18,10 @@ func (ses *session) logEvent(ev *status.Event) {
 			ses.log(slog.LevelInfo, "control plane connected")
 		}
 	case status.EventFellBack:
+		if ses.store != nil {
+			ses.log(slog.LevelWarn, "no control plane reachable; using the last known good store", "authority", ev.Authority, "old_style", ev.OldStyle)
+			return
+		}
 		ses.log(slog.LevelWarn, "fell back to another control plane", "authority", ev.Authority, "old_style", ev.OldStyle)
 	case status.EventReturned:
 		ses.log(slog.LevelInfo, "returned to a better control plane", "authority", ev.Authority, "old_style", ev.OldStyle)

@@ -119,7 +119,7 @@ func (a *authorityScope) picture(oldStyle bool) status.Authority {
 		s.Servers = append(s.Servers, ses.server)
 	}
 	if i, ok := a.machine.Active(); ok {
-		s.Active = s.Servers[i]
+		s.Active, s.Stored = s.Servers[i], a.sessions[i].store != nil
 	}
 	return s
 }
@@ -127,7 +127,7 @@ func (a *authorityScope) picture(oldStyle bool) status.Authority {
 func picture(e authority.Entry, name string, now time.Time) status.Resource {
 	r := status.Resource{
 		Type: e.Type.Name, Name: e.Name, Authority: name, State: e.State.String(),
-		Update: e.Update, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err, ErrAt: e.FailedAt,
+		Update: e.Update, Origin: e.Origin, Version: e.Version, Updated: e.Updated, Expires: e.Expires, Err: e.Err, ErrAt: e.FailedAt,
 		RejectedVersion: e.RejectedVersion, RejectedAt: e.RejectedAt, RejectedMessage: e.RejectedMessage, Collection: e.Collection,
 	}
 	for _, w := range e.Watchers {

@@ -81,11 +81,16 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	origin := ""
+	if r.Origin != resource.OriginNone {
+		origin = r.Origin.String()
+	}
 	return json.Marshal(struct {
 		fields
+		Origin string          `json:"origin,omitempty"`
 		Err    *failure        `json:"error,omitempty"`
 		Update json.RawMessage `json:"update,omitempty"`
-	}{fields(r), failureOf(r.Err), update})
+	}{fields(r), origin, failureOf(r.Err), update})
 }
 
 // update returns the JSON form of the update.

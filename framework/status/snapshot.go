@@ -104,6 +104,9 @@ type Authority struct {
 	OldStyle bool                `json:"oldStyle,omitzero"`
 	Servers  []*bootstrap.Server `json:"servers,omitempty"` // in the order of preference (gRFC A71)
 	Active   *bootstrap.Server   `json:"active,omitzero"`   // in use; nil when nothing is watched
+	// Stored reports whether Active stands for the last known good store, because no server of the
+	// bootstrap is reachable.
+	Stored bool `json:"stored,omitzero"`
 }
 
 // A Resource is the state of a resource or a collection.
@@ -115,7 +118,9 @@ type Resource struct {
 	// (gRFC A88).
 	State string `json:"state"`
 	// Update is the update in use, since Updated; nil if there is none.
-	Update  resource.Update `json:"-"`
+	Update resource.Update `json:"-"`
+	// Origin says whether the first server, a fallback server or the last known good store sent Update.
+	Origin  resource.Origin `json:"-"`
 	Version string          `json:"version,omitzero"` // of the last response with it
 	Updated time.Time       `json:"updated,omitzero"`
 	Expires time.Time       `json:"expires,omitzero"` // the end of its time to live; zero: none

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
@@ -56,6 +57,9 @@ func (r Resource) String() string {
 		printable.Quote(r.Name.String(), printable.Short), r.State)
 	if r.Version != "" {
 		line += " version " + printable.Quote(r.Version, printable.Short)
+	}
+	if r.Origin == resource.OriginStored {
+		line += " from the last known good store"
 	}
 	if r.RejectedVersion != "" {
 		line += " rejected " + printable.Quote(r.RejectedVersion, printable.Short)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -37,6 +38,7 @@ type Env struct {
 	closed bool // the program has released its reference; a default Env never had one
 	refs   int
 	pool   *client.Pool // nil while refs is 0
+	store  *lkg.Store   // nil while refs is 0, or if there is none
 	scopes []*Scope
 	extra  io.Closer // see Attach
 	face   any       // see Face
@@ -45,13 +47,16 @@ type Env struct {
 }
 
 // New returns an Env with a reference, which Close releases. Config and Types must be set. The error is
-// about metrics.
+// about metrics or the last known good store.
 func New(s Settings) (*Env, error) {
 	e := &Env{settings: s}
 	process.mu.Lock()
-	e.retain()
+	err := e.retain()
 	process.mu.Unlock()
-	if err := e.export(); err != nil {
+	if err == nil {
+		err = e.export()
+	}
+	if err != nil {
 		_ = e.Close() // it opened nothing
 		return nil, err
 	}
@@ -70,7 +75,7 @@ func (e *Env) Logger() *slog.Logger { return e.settings.Logger }
 // Retain takes a reference. It opens the Env if there was none.
 func (e *Env) Retain() {
 	process.mu.Lock()
-	e.retain()
+	e.warn(e.retain())
 	opened := e.refs == 1
 	process.mu.Unlock()
 	if opened {
@@ -78,10 +83,34 @@ func (e *Env) Retain() {
 	}
 }
 
-func (e *Env) retain() {
+// retain takes a reference. If it opens the Env and the last known good store cannot be opened, the Env
+// works without it, and the error is the reason. The caller holds process.mu.
+func (e *Env) retain() error {
 	e.refs++
-	if e.refs == 1 {
-		e.enter()
+	if e.refs > 1 {
+		return nil
+	}
+	e.enter()
+	return e.openStore()
+}
+
+// openStore opens the last known good store, if there is one. The caller holds process.mu.
+func (e *Env) openStore() (err error) {
+	if e.settings.LastKnownGood == nil {
+		return nil
+	}
+	o, node := *e.settings.LastKnownGood, e.settings.Config.Node()
+	if o.Logger == nil {
+		o.Logger = e.settings.Logger
+	}
+	e.store, err = lkg.Open(o, lkg.Node{ID: node.GetId(), Cluster: node.GetCluster()})
+	return err
+}
+
+// warn logs why an Env that opened again works without its last known good store.
+func (e *Env) warn(err error) {
+	if logger := e.settings.Logger; err != nil && logger != nil {
+		logger.Warn("the last known good store is not used", "error", err)
 	}
 }
 
@@ -119,10 +148,13 @@ func (e *Env) release(condition func() bool) error {
 		process.mu.Unlock()
 		return nil
 	}
-	extra, pool := e.extra, e.leave()
-	e.extra = nil
+	extra, store, pool := e.extra, e.store, e.leave()
+	e.extra, e.store = nil, nil
 	process.mu.Unlock()
 	errs := []error{e.export()}
+	if store != nil {
+		errs = append(errs, store.Close())
+	}
 	if extra != nil {
 		errs = append(errs, extra.Close())
 	}
@@ -194,7 +226,7 @@ func Default(config *bootstrap.Config, settings func() (Settings, error)) (*Env,
 	process.mu.Lock()
 	defer process.mu.Unlock()
 	if e := process.defaults[key]; e != nil {
-		e.retain()
+		e.warn(e.retain())
 		return e, nil
 	}
 	s, err := settings()
@@ -202,7 +234,7 @@ func Default(config *bootstrap.Config, settings func() (Settings, error)) (*Env,
 		return nil, err
 	}
 	e := &Env{settings: s, key: key, closed: true}
-	e.retain()
+	e.warn(e.retain())
 	return e, nil
 }
 

@@ -75,6 +75,13 @@ func (e *Env) collect(ctx context.Context, o metric.Observer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err // a counter without a client would shrink
 	}
+	process.mu.Lock()
+	store := e.store
+	process.mu.Unlock()
+	if store != nil {
+		s := store.Status()
+		values.AddStore(&s, time.Now())
+	}
 	e.settings.Metrics.Observe(o, &values)
 	return nil
 }

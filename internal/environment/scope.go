@@ -12,6 +12,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source/files"
 	"github.com/xdsforge/xdsforge/framework/source/sourced"
@@ -45,6 +46,8 @@ type Settings struct {
 	Calls *telemetry.Calls
 	// Tracer makes spans of the clients. Nil makes none.
 	Tracer trace.Tracer
+	// LastKnownGood sets up the last known good store of the clients. Nil means that there is none.
+	LastKnownGood *lkg.Options
 	// Client are further options of the xDS clients. The Env sets the pool and the logger.
 	Client client.Options
 }
@@ -141,12 +144,13 @@ func (e *Env) Acquire(name string, types *resource.Set) (*Scope, error) {
 
 // open creates a client. The caller holds process.mu.
 func (e *Env) open(name string, types *resource.Set) (*Scope, error) {
-	e.retain()
+	e.refs++ // the caller has another reference
 	opts := e.settings.Client
+	opts.Store = e.store
 	opts.Logger, opts.Pool, opts.Tracer, opts.Name = e.settings.Logger, e.pool, e.settings.Tracer, name
 	c, err := client.New(e.settings.Config, types, opts)
 	if err != nil {
-		e.refs-- // the caller has another reference
+		e.refs--
 		return nil, err
 	}
 	s := &Scope{Client: c, env: e, name: name, uses: 1}

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/status"
 )
 
@@ -28,13 +31,15 @@ const oldStyleAuthority = "#old"
 type Reader struct {
 	meter                          metric.Meter
 	connected, resources, fallback metric.Int64ObservableGauge
+	stored, unwritten              metric.Int64ObservableGauge
+	storeAge                       metric.Float64ObservableGauge
 	failures, valid, invalid       metric.Int64ObservableCounter
 }
 
 // NewReader creates the instruments. It exports nothing before Register.
 func NewReader(provider metric.MeterProvider) (*Reader, error) {
 	m := provider.Meter(Name)
-	var errs [6]error
+	var errs [9]error
 	r := &Reader{meter: m}
 	r.connected, errs[0] = m.Int64ObservableGauge("grpc.xds_client.connected", metric.WithUnit("{bool}"),
 		metric.WithDescription("Whether the ADS stream to the server works: 1 or 0 (gRFC A78)."))
@@ -48,6 +53,12 @@ func NewReader(provider metric.MeterProvider) (*Reader, error) {
 		metric.WithDescription("Watched resources by authority, cache state and type (gRFC A78, gRFC A88)."))
 	r.fallback, errs[5] = m.Int64ObservableGauge("xdsforge.xds_client.fallback", metric.WithUnit("{bool}"),
 		metric.WithDescription("Whether the authority uses a server other than its first: 1 or 0 (gRFC A71)."))
+	r.stored, errs[6] = m.Int64ObservableGauge("xdsforge.xds_client.last_known_good", metric.WithUnit("{bool}"),
+		metric.WithDescription("Whether the authority uses the last known good store: 1 or 0."))
+	r.storeAge, errs[7] = m.Float64ObservableGauge("xdsforge.last_known_good.age", metric.WithUnit("s"),
+		metric.WithDescription("The time since the newest generation of the last known good store was written."))
+	r.unwritten, errs[8] = m.Int64ObservableGauge("xdsforge.last_known_good.failing", metric.WithUnit("{bool}"),
+		metric.WithDescription("Whether the last attempt to write the last known good store failed: 1 or 0."))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("creating the metrics of xDS clients: %w", err)
 	}
@@ -56,7 +67,7 @@ func NewReader(provider metric.MeterProvider) (*Reader, error) {
 
 // Register exports the values that collect returns, until stop is called.
 func (r *Reader) Register(collect metric.Callback) (stop func() error, err error) {
-	reg, err := r.meter.RegisterCallback(collect, r.connected, r.failures, r.valid, r.invalid, r.resources, r.fallback)
+	reg, err := r.meter.RegisterCallback(collect, r.connected, r.failures, r.valid, r.invalid, r.resources, r.fallback, r.stored, r.storeAge, r.unwritten)
 	if err != nil {
 		return nil, fmt.Errorf("exporting the metrics of xDS clients: %w", err)
 	}
@@ -74,6 +85,20 @@ type gaugeKey struct{ target, server, authority, state, typ string }
 type Values struct {
 	failures, valid, invalid       map[counterKey]uint64
 	connected, fallback, resources map[gaugeKey]int64
+	stored, unwritten              map[gaugeKey]int64
+	storeAge                       map[gaugeKey]time.Duration
+}
+
+// AddStore adds the gauges of a last known good store.
+func (v *Values) AddStore(s *lkg.Status, now time.Time) {
+	v.storeAge, v.unwritten = make(map[gaugeKey]time.Duration), make(map[gaugeKey]int64)
+	for _, a := range s.Authorities {
+		key := gaugeKey{authority: strings.TrimPrefix(a.Name, "xdstp://")}
+		if !a.Written.IsZero() {
+			v.storeAge[key] = now.Sub(a.Written)
+		}
+		v.unwritten[key] = number(a.Err != nil)
+	}
 }
 
 // Clone returns a copy of the counters.
@@ -119,6 +144,10 @@ func (v *Values) Add(s *status.Snapshot) {
 	for _, a := range s.Authorities {
 		if a.Active != nil {
 			key := gaugeKey{target: s.Scope, authority: authorityLabel(a.Name, a.OldStyle)}
+			if v.stored == nil {
+				v.stored = make(map[gaugeKey]int64)
+			}
+			v.stored[key] = max(v.stored[key], number(a.Stored))
 			v.fallback[key] = max(v.fallback[key], number(!a.Active.Equal(a.Servers[0])))
 		}
 	}
@@ -158,6 +187,17 @@ func (r *Reader) Observe(o metric.Observer, v *Values) {
 	}
 	for key, n := range v.fallback {
 		o.ObserveInt64(r.fallback, n, labels(labelTarget, key.target, labelAuthority, key.authority))
+	}
+	if v.unwritten != nil { // there is a store
+		for key, n := range v.stored {
+			o.ObserveInt64(r.stored, n, labels(labelTarget, key.target, labelAuthority, key.authority))
+		}
+	}
+	for key, age := range v.storeAge {
+		o.ObserveFloat64(r.storeAge, age.Seconds(), labels(labelAuthority, key.authority))
+	}
+	for key, n := range v.unwritten {
+		o.ObserveInt64(r.unwritten, n, labels(labelAuthority, key.authority))
 	}
 	for key, n := range v.resources {
 		o.ObserveInt64(r.resources, n, labels(labelTarget, key.target, labelAuthority, key.authority, labelCacheState, key.state, labelType, key.typ))

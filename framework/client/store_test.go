@@ -1,0 +1,83 @@
+package client_test
+
+import (
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/client"
+	"github.com/xdsforge/xdsforge/framework/lkg"
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/internal/memoryads"
+)
+
+// A client uses stored resources only if they are valid today and came from a server of its bootstrap. It
+// drops the invalid ones, and passes aliases and times to live on. The log says that the store is in use.
+func TestStoredResources(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lkg")
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}})
+		store, err := lkg.Open(lkg.Options{Dir: dir}, lkg.Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := c.Servers()[0].Key()
+		stored := func(name, tag, server string) lkg.Resource {
+			return lkg.Resource{Type: things.Name, Name: name, Version: "1", Server: server, Body: thing(name, tag).Body}
+		}
+		alias := stored("a", "1", key)
+		alias.Name, alias.AliasOf = "alias of a", "a"
+		brief := stored("brief", "1", key)
+		brief.Expires = time.Now().Add(time.Minute)
+		w := store.Writer(lkg.Authority{OldStyle: true})
+		for _, r := range []lkg.Resource{stored("invalid", "bad", key), stored("foreign", "1", "another key"), alias, brief} {
+			w.Apply([]lkg.Change{{Op: lkg.Put, Resource: r}})
+		}
+		w.Close()
+		plane := memoryads.NewServer(memoryads.Type{URL: things.URL(), Complete: true})
+		plane.Refuse(errors.New("refused"))
+		var log strings.Builder
+		cl, err := newWith(c, types, withTransport(memoryads.Network{"memory:1": plane}), withLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			func(o *client.Options) { o.Store = store })
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := make(map[string]resource.State)
+		for _, name := range []string{"invalid", "foreign", "alias of a", "brief"} {
+			if _, err := cl.Subscribe(things, name, func(s, _ resource.State) { last[name] = s }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pass(10 * time.Second)
+		for name, want := range map[string]bool{"invalid": false, "foreign": false, "alias of a": true, "brief": true} {
+			if s := last[name]; (s.Update != nil) != want || !errors.Is(s.Err, resource.ErrTransport) {
+				t.Errorf("%s: %+v; want an update: %v, and a transport error", name, s, want)
+			}
+		}
+		if u := last["alias of a"].Update; u != nil && u.Name().String() != "a" {
+			t.Errorf("the alias has the update of %v, want a", u.Name())
+		}
+		pass(time.Minute)
+		if s := last["brief"]; s.Update != nil || !errors.Is(s.Err, resource.ErrTransport) {
+			t.Errorf("after its time to live: %+v; want a transport error", s)
+		}
+		if st := store.Status().Authorities[0]; st.Dropped != 1 {
+			t.Errorf("dropped = %d, want the invalid resource", st.Dropped)
+		}
+		if n := len(lines(log.String(), "using the last known good store")); n != 1 {
+			t.Errorf("%d lines about the store, want 1:\n%s", n, log.String())
+		}
+		if err := errors.Join(cl.Close(), store.Close()); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
