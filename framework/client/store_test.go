@@ -81,3 +81,51 @@ func TestStoredResources(t *testing.T) {
 		}
 	})
 }
+
+// The store gets complete resources only, and learns when a client ends.
+func TestStoreLearnsTheState(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lkg")
+	synctest.Test(t, func(t *testing.T) {
+		types, err := resource.NewSet(things)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := lkg.Open(lkg.Options{Dir: dir, MaxAge: time.Hour}, lkg.Node{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plane := memoryads.NewServer(memoryads.Type{URL: things.URL()})
+		plane.Set(things.URL(), thing("a", "1"))
+		c := config(t, bootstrap.Spec{Servers: []bootstrap.ServerSpec{server("memory:1")}})
+		cl, err := newWith(c, types, withTransport(memoryads.Network{"memory:1": plane}), func(o *client.Options) { o.Store = store })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "absent"} {
+			if _, err := cl.Subscribe(things, name, func(_, _ resource.State) {}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect := func(when string, writes uint64, usable bool) {
+			t.Helper()
+			_, ok := store.Lookup(lkg.Authority{OldStyle: true}, things.Name, "a")
+			if st := store.Status().Authorities[0]; st.Writes != writes || ok != usable {
+				t.Errorf("%s: %d writes, usable: %v; want %d, %v", when, st.Writes, ok, writes, usable)
+			}
+		}
+		pass(14 * time.Second)
+		expect("before the timer of the absent resource", 0, true)
+		pass(2 * time.Second)
+		expect("after the timer", 1, true)
+		pass(2 * time.Hour)
+		expect("while it is watched", 17, true)
+		_ = cl.Close()
+		pass(59 * time.Minute)
+		expect("after the end of the client", 17, true)
+		pass(2 * time.Minute)
+		expect("after the largest age", 17, false)
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

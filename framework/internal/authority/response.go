@@ -210,7 +210,6 @@ func (m *Machine) accept(r *record, res Result) {
 	changed := r.update != u || r.err != nil
 	if r.update != nil && int(r.from) != m.choice.active {
 		moved := m.origin(int(r.from)) != m.origin(m.choice.active)
-		changed = changed || moved
 		m.forget(r)
 		if equal, ok := r.records.shard.(interface {
 			Equal(a, b resource.Update) bool
