@@ -17,9 +17,10 @@ import (
 
 // The limits of a text.
 const (
-	maxText      = 4 << 10 // bytes of all of it
-	maxTextList  = 8       // elements of a list or map that are shown individually
-	maxTextDepth = 6       // nested structs
+	maxText      = 4 << 10          // bytes of all of it
+	maxTextList  = 8                // elements of a list or map that are shown individually
+	maxTextDepth = 6                // nested structs
+	maxTextNest  = 2 * maxTextDepth // nested values, such as the maps of a map
 )
 
 // hidden replaces a secret.
@@ -85,6 +86,10 @@ func absent(v reflect.Value) bool {
 }
 
 func (p *text) value(v reflect.Value, depth int) {
+	if depth > maxTextNest || p.full() {
+		p.write("…")
+		return
+	}
 	s := p.shapes.of(v.Type())
 	if s.prints && s.form != members {
 		if said, ok := told(v, fmt.Stringer.String); ok && s.form != message {
@@ -234,11 +239,14 @@ func keyText(k reflect.Value) string {
 }
 
 func (p *text) pointer(v reflect.Value, depth int) {
-	if v.IsNil() || depth > maxTextDepth {
+	switch {
+	case v.IsNil():
 		p.write("{}")
-		return
+	case depth > maxTextDepth:
+		p.write("{…}")
+	default:
+		p.value(v.Elem(), depth+1)
 	}
-	p.value(v.Elem(), depth+1)
 }
 
 func (p *text) dynamic(v reflect.Value, depth int) {

@@ -62,6 +62,22 @@ type leaves []leaf
 
 func (leaves) isFace() {}
 
+type dictionary map[string]string
+
+func (dictionary) isFace() {}
+
+type identifier string
+
+func (identifier) isFace() {}
+
+type closed struct{ n int }
+
+func (closed) isFace() {}
+
+type nested struct{ Face face }
+
+func (nested) isFace() {}
+
 type panics struct{ N int }
 
 func (panics) MarshalJSON() ([]byte, error) { panic("no") }
@@ -69,6 +85,24 @@ func (panics) MarshalJSON() ([]byte, error) { panic("no") }
 type brokenJSON struct{ N int }
 
 func (brokenJSON) MarshalJSON() ([]byte, error) { return []byte("{"), nil }
+
+// numbers returns a map with n entries.
+func numbers(n uint32) map[uint32]string {
+	m := make(map[uint32]string)
+	for i := range n {
+		m[i] = ""
+	}
+	return m
+}
+
+// deep returns updates in one another: one, and n more.
+func deep(n int) *shown {
+	u := new(shown)
+	for range n {
+		u = &shown{Self: u}
+	}
+	return u
+}
 
 func meta(t *testing.T) resource.Meta {
 	t.Helper()
@@ -94,6 +128,14 @@ func TestForms(t *testing.T) {
 		{shown{Face: leaf{"x"}}, `{Face: leaf{ID: "x"}}`, `{"face":{"leaf":{"id":"x"}}}`},
 		{shown{Face: &leaf{"x"}}, `{Face: leaf{ID: "x"}}`, `{"face":{"leaf":{"id":"x"}}}`},
 		{shown{Face: leaves{{"x"}}}, `{Face: leaves[{ID: "x"}]}`, `{"face":{"leaves":[{"id":"x"}]}}`},
+		{shown{Face: dictionary{"a": "b"}}, `{Face: dictionary{"a": "b"}}`, `{"face":{"dictionary":{"a":"b"}}}`},
+		{shown{Face: identifier("x")}, `{Face: identifier "x"}`, `{"face":{"identifier":"x"}}`},
+		{shown{Face: closed{1}}, `{Face: closed{}}`, `{"face":{"closed":{}}}`},
+		{shown{Many: make([]leaf, 8)}, `{Many: [{}, {}, {}, {}, {}, {}, {}, {}]}`, `{"many":[{},{},{},{},{},{},{},{}]}`},
+		{shown{Number: numbers(8)}, `{Number: {"0": "", "1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": ""}}`, `{"number":{"0":"","1":"","2":"","3":"","4":"","5":"","6":"","7":""}}`},
+		{shown{Number: numbers(9)}, `{Number: 9 entries}`, `{"number":{"0":"","1":"","2":"","3":"","4":"","5":"","6":"","7":"","8":""}}`},
+		{shown{Self: deep(2)}, `{Self: {Self: {Self: {}}}}`, `{"self":{"self":{"self":{}}}}`},
+		{shown{Self: deep(3)}, `{Self: {Self: {Self: {Self: {…}}}}}`, `{"self":{"self":{"self":{"self":{}}}}}`},
 		{shown{Anything: resource.Metadatum{Message: "m"}}, `{Anything: resource.Metadatum{Message: "m"}}`, `{"anything":{"resource.Metadatum":{"message":"m"}}}`},
 		{shown{Anything: map[string]any{"b": 1.5, "a": nil}}, `{Anything: {"a": {}, "b": 1.5}}`, `{"anything":{"a":null,"b":1.5}}`},
 		{shown{Anything: netip.MustParseAddr("::1")}, `{Anything: ::1}`, `{"anything":"::1"}`},
@@ -165,6 +207,30 @@ func TestNothing(t *testing.T) {
 		}
 		if got := runtime.LogValue(tt.u).String(); got != tt.log {
 			t.Errorf("LogValue = %s, want %s", got, tt.log)
+		}
+	}
+}
+
+// Each form that can contain itself is clipped: maps, lists, named cases of interfaces, and pointers.
+func TestCycles(t *testing.T) {
+	mapping := make(map[string]any)
+	mapping["m"] = mapping
+	list := []any{nil}
+	list[0] = list
+	var cases face = nested{}
+	for range 200 {
+		cases = nested{cases}
+	}
+	for name, u := range map[string]*shown{
+		"a map": {Anything: mapping}, "a list": {Anything: list}, "cases": {Face: cases}, "pointers": deep(200),
+	} {
+		u.Meta = meta(t)
+		if got := runtime.Format(u); len(got) > 5<<10 || strings.Count(got, "{") > 60 {
+			t.Errorf("%s: the text has %d bytes; want a few levels: %s", name, len(got), got)
+		}
+		got, err := runtime.MarshalJSON(message, u)
+		if n := strings.Count(string(got), "…"); err != nil || !json.Valid(got) || n != 1 {
+			t.Errorf("%s: %d clipped values, error %v in %s", name, n, err, got)
 		}
 	}
 }

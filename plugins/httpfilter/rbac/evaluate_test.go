@@ -2,6 +2,8 @@ package rbac
 
 import (
 	"crypto/x509"
+	"crypto/x509/pkix"
+	"net/netip"
 	"net/url"
 	"testing"
 )
@@ -49,5 +51,70 @@ func TestEvaluateNothing(t *testing.T) {
 	}
 	if got := new(Config).Principal(&Call{}); got != "" {
 		t.Errorf("Principal = %q without a certificate", got)
+	}
+}
+
+// Each fact of a connection decides: the port, TLS, and the names in the certificate (A41).
+func TestEvaluateConnections(t *testing.T) {
+	rules := func(permission, principal string) string {
+		return `policies { key: "p" value { permissions { ` + permission + ` } principals { ` + principal + ` } } }`
+	}
+	uris := &x509.Certificate{URIs: []*url.URL{{Scheme: "spiffe", Host: "a"}, {Scheme: "spiffe", Host: "b"}}, DNSNames: []string{"dns"}, Subject: pkix.Name{CommonName: "subject"}}
+	dns := &x509.Certificate{DNSNames: []string{"dns"}, Subject: pkix.Name{CommonName: "subject"}}
+	subject := &x509.Certificate{Subject: pkix.Name{CommonName: "subject"}}
+	named := func(name string) string { return `authenticated { principal_name { exact: "` + name + `" } }` }
+	local := netip.MustParseAddrPort("10.0.0.1:80")
+	for _, tt := range []struct {
+		rules string
+		call  Call
+		want  bool
+	}{
+		{rules("destination_port: 80", "any: true"), Call{Local: local}, true},
+		{rules("destination_port: 81", "any: true"), Call{Local: local}, false},
+		{rules("destination_port: 0", "any: true"), Call{}, false}, // the address is unknown
+		{rules("any: true", "authenticated {}"), Call{TLS: true}, true},
+		{rules("any: true", "authenticated {}"), Call{}, false},
+		{rules("any: true", named("")), Call{TLS: true}, true}, // no certificate: the empty name
+		{rules("any: true", named("x")), Call{TLS: true}, false},
+		{rules("any: true", named("spiffe://b")), Call{TLS: true, Certificate: uris}, true},
+		{rules("any: true", named("dns")), Call{TLS: true, Certificate: uris}, false},
+		{rules("any: true", named("dns")), Call{TLS: true, Certificate: dns}, true},
+		{rules("any: true", named("CN=subject")), Call{TLS: true, Certificate: subject}, true},
+		{rules("any: true", named("CN=subject")), Call{TLS: true, Certificate: dns}, false},
+		{rules("any: true", named("spiffe://b")), Call{Certificate: uris}, false}, // not over TLS
+	} {
+		c, err := parse(t, tt.rules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // the second time, the names are cached
+			if _, allowed := c.Evaluate(&tt.call); allowed != tt.want {
+				t.Errorf("%s for %+v: allowed %v, want %v", tt.rules, tt.call, allowed, tt.want)
+			}
+		}
+	}
+}
+
+// The cache keeps the names of a certificate, and never returns those of another one.
+func TestNameCache(t *testing.T) {
+	c := newNameCache()
+	leaves := make([]*x509.Certificate, 1000)
+	for i := range leaves {
+		leaves[i] = &x509.Certificate{DNSNames: []string{string(rune('a' + i%26))}}
+	}
+	for i, leaf := range leaves {
+		first := c.of(leaf)
+		if again := c.of(leaf); again != first || first.leaf != leaf || first.list[0] != leaf.DNSNames[0] {
+			t.Errorf("certificate %d: names %v, then %v; want one list", i, first, again)
+		}
+	}
+	used := 0
+	for i := range c.some {
+		if c.some[i].Load() != nil {
+			used++
+		}
+	}
+	if used < len(c.some)/2 {
+		t.Errorf("1,000 certificates use %d of %d entries", used, len(c.some))
 	}
 }
