@@ -110,7 +110,7 @@ func (a *app) loader(f *fileFlags) (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.decoder, err = offline.New(profile, boot, a.registered()...)
+	l.decoder, err = offline.New(profile, boot, a.registered())
 	return l, err
 }
 

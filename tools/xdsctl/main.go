@@ -14,13 +14,6 @@ import (
 	"golang.org/x/term"
 
 	"github.com/xdsforge/xdsforge"
-	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/plugins/extension"
-	"github.com/xdsforge/xdsforge/plugins/lbendpoint"
-	"github.com/xdsforge/xdsforge/plugins/runtimelayer"
-	"github.com/xdsforge/xdsforge/plugins/scopedroute"
-	"github.com/xdsforge/xdsforge/plugins/secret"
-	"github.com/xdsforge/xdsforge/plugins/virtualhost"
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/configfile"
 	_ "github.com/xdsforge/xdsforge/tools/xdsctl/internal/envoy" // the messages of Envoy
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/output"
@@ -106,19 +99,6 @@ type app struct {
 	sets                   []string
 }
 
-// registered returns the functions that register all types.
-func (a *app) registered() []func(xdsforge.Registrar) {
-	own := append([]func(xdsforge.Registrar){}, a.types...)
-	return append(own, grpcxds.Register, func(r xdsforge.Registrar) {
-		extension.Register(r)
-		lbendpoint.Register(r)
-		runtimelayer.Register(r)
-		scopedroute.Register(r)
-		secret.Register(r)
-		virtualhost.Register(r)
-	})
-}
-
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "xdsctl",
@@ -147,7 +127,7 @@ Flags may have one dash or two.`,
 }
 
 func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{a.status(), a.get(), a.tree(), a.diff(), a.bootstrap(), a.name(), a.route(), a.watch(), a.record(), a.replay(), a.validate()}
+	return []*cobra.Command{a.status(), a.get(), a.tree(), a.diff(), a.bootstrap(), a.name(), a.route(), a.watch(), a.record(), a.replay(), a.validate(), a.man()}
 }
 
 // check checks the flags that all commands share.

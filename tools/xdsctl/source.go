@@ -76,7 +76,7 @@ func (a *app) open(ctx context.Context, f *sourceFlags) (*source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.decoder, err = offline.New(profile, s.boot, a.registered()...); err != nil {
+	if s.decoder, err = offline.New(profile, s.boot, a.registered()); err != nil {
 		return nil, err
 	}
 	switch {
@@ -102,7 +102,7 @@ func (a *app) open(ctx context.Context, f *sourceFlags) (*source, error) {
 
 // connect makes the source a client of the control planes of its bootstrap.
 func (a *app) connect(s *source, f *sourceFlags, profile xdsforge.Profile) error {
-	c, err := xdsforge.New(xdsforge.WithBootstrap(s.boot), xdsforge.WithTypes(a.registered()...), xdsforge.WithProfile(profile),
+	c, err := xdsforge.New(xdsforge.WithBootstrap(s.boot), xdsforge.WithTypes(a.registered()), xdsforge.WithProfile(profile),
 		xdsforge.WithClientName("xdsctl"), xdsforge.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	if err != nil {
 		return err
@@ -208,12 +208,39 @@ func (s *source) rootOf(target string) (typ, name string, err error) {
 	return typ, n.String(), nil
 }
 
-// inScope limits the entries to those of a client that has the target, if there is one.
-func (s *source) inScope(target string) {
-	of := slices.DeleteFunc(slices.Clone(s.entries), func(e *world.Entry) bool { return e.Scope != target })
-	if len(of) > 0 {
-		s.entries, s.World = of, of
+// rootsOf returns the roots of a tree: that of rootOf or, for the scope of a client without a target,
+// all resources of the client that no other one refers to.
+func (s *source) rootsOf(target string) ([]resourceKey, error) {
+	scoped := s.inScope(target)
+	if !scoped || strings.HasPrefix(target, "xds:") {
+		typ, name, err := s.rootOf(target)
+		return []resourceKey{{typ, name}}, err
 	}
+	referred := make(map[resourceKey]bool)
+	for _, e := range s.entries {
+		if u, _ := e.Decode(s.decoder); u != nil {
+			for r := range u.Refs() {
+				referred[resourceKey{r.Type, r.Name.String()}] = true
+			}
+		}
+	}
+	var roots []resourceKey
+	for _, e := range s.entries {
+		if k := (resourceKey{e.Type, e.Name}); !referred[k] {
+			roots = append(roots, k)
+		}
+	}
+	return roots, nil
+}
+
+// inScope limits the entries to those of the client with a scope, if there is one.
+func (s *source) inScope(scope string) bool {
+	of := slices.DeleteFunc(slices.Clone(s.entries), func(e *world.Entry) bool { return e.Scope != scope })
+	if len(of) == 0 {
+		return false
+	}
+	s.entries, s.World = of, of
+	return true
 }
 
 // find returns a resource of the source. One that is not there has the state DOES_NOT_EXIST.

@@ -25,7 +25,9 @@ func (a *app) tree() *cobra.Command {
 		Short: "Show the resources of a target, and the one that is missing",
 		Long: `Tree follows the references of a target's Listener to routes, clusters and endpoints, and prints the
 state of each. It marks resources that are rejected or missing. The target is that of a channel, such
-as xds:///checkout, the name of a Listener, or a resource as TYPE/NAME.
+as xds:///checkout, the name of a Listener, or a resource as TYPE/NAME. With --conn, it may also be the
+scope of any client of the process, such as #server; the tree then begins with each resource that no
+other one refers to.
 
 ` + sourceHelp,
 		Example: `  xdsctl tree xds:///checkout --conn localhost:5555
@@ -63,18 +65,24 @@ func (a *app) runTree(ctx context.Context, f *sourceFlags, target string) error 
 		return err
 	}
 	defer s.Close()
-	s.inScope(target)
-	typ, name, err := s.rootOf(target)
+	roots, err := s.rootsOf(target)
 	if err != nil {
 		return err
 	}
 	g := grower{source: s, seen: make(map[string]bool), now: time.Now()}
-	root, err := g.grow(ctx, typ, name)
-	if err != nil {
-		return err
+	trees := make([]*branch, len(roots))
+	for i, r := range roots {
+		if trees[i], err = g.grow(ctx, r.typ, r.name); err != nil {
+			return err
+		}
 	}
 	p := a.printer()
-	if err := p.Print(root, func() { root.print(p, "", "") }); err != nil {
+	err = p.Print(trees, func() {
+		for _, t := range trees {
+			t.print(p, "", "")
+		}
+	})
+	if err != nil {
 		return err
 	}
 	if g.failed {

@@ -108,7 +108,7 @@ func (a *app) newWatcher(f *clientFlags) (*watcher, error) {
 	w := &watcher{flags: f, printer: a.printer(), source: source{boot: config}, states: make(map[resourceKey]error)}
 	inner := grpctransport.New()
 	tap := &capture.Transport{Inner: inner, Started: time.Now(), Report: w.message}
-	w.client, err = xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(a.registered()...), xdsforge.WithProfile(profile),
+	w.client, err = xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(a.registered()), xdsforge.WithProfile(profile),
 		xdsforge.WithTransport(tap), xdsforge.WithClientName("xdsctl"), xdsforge.WithLogger(slog.New(slog.NewTextHandler(io.Discard, nil))))
 	if err != nil {
 		return nil, err

@@ -29,8 +29,11 @@ func (p *Printer) Table(header []string, rows []Row) {
 	}
 }
 
-// Lines returns the lines of a table.
+// Lines returns the lines of a table. It has none without rows.
 func (p *Printer) Lines(header []string, rows []Row) []string {
+	if len(rows) == 0 {
+		return nil
+	}
 	widths := make([]int, len(header))
 	for _, r := range rows {
 		for i, c := range r.Cells {
