@@ -12,6 +12,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/internal/redact"
 )
 
 // A Config sets up the service. Its zero value is that of [Register].
@@ -70,7 +71,7 @@ func (s *service) FetchClientStatus(ctx context.Context, req *statusv3.ClientSta
 		return nil, grpcstatus.Error(codes.InvalidArgument, "csds: node_matchers is set; it must be empty, because a program is one node (gRFC A40)")
 	}
 	resp := new(statusv3.ClientStatusResponse)
-	r := redactor{}
+	r := redact.Redactor{}
 	envs := s.envs
 	if len(envs) == 0 {
 		envs = xdsforge.Envs()
@@ -100,7 +101,7 @@ func (s *service) FetchClientStatus(ctx context.Context, req *statusv3.ClientSta
 			case req.GetExcludeResourceContents():
 				g.XdsConfig = nil
 			case !s.config.ShowSensitive && g.GetXdsConfig() != nil:
-				g.XdsConfig = r.resource(g.GetXdsConfig())
+				g.XdsConfig = r.Resource(g.GetXdsConfig())
 			}
 		}
 	}

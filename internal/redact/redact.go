@@ -1,4 +1,6 @@
-package csds
+// Package redact hides sensitive fields of resources that operators see. A field is sensitive if it has
+// the option udpa.annotations.sensitive, such as a private key.
+package redact
 
 import (
 	"github.com/cncf/xds/go/udpa/annotations"
@@ -17,19 +19,20 @@ const redacted = "[redacted]"
 // decoded separately, so the work would grow with the square of the size.
 const maxNesting = 32
 
-// A redactor replaces the sensitive fields of messages: by field, whether it is marked.
-type redactor map[protoreflect.FullName]bool
+// A Redactor replaces the sensitive fields of messages. It has, by field, whether the field is marked.
+// Only one goroutine may use it at a time.
+type Redactor map[protoreflect.FullName]bool
 
-// resource returns a resource without sensitive values. It returns the resource itself, with the
+// Resource returns a resource without sensitive values. It returns the resource itself, with the
 // bytes as received, if there are none.
-func (r redactor) resource(a *anypb.Any) *anypb.Any {
+func (r Redactor) Resource(a *anypb.Any) *anypb.Any {
 	out := &anypb.Any{TypeUrl: a.GetTypeUrl(), Value: a.GetValue()}
 	r.any(out.ProtoReflect(), false, maxNesting)
 	return out
 }
 
 // message redacts the marked fields of a message, or all of them. It reports whether it changed any.
-func (r redactor) message(m protoreflect.Message, all bool, depth int) (changed bool) {
+func (r Redactor) message(m protoreflect.Message, all bool, depth int) (changed bool) {
 	switch m.Descriptor().FullName() {
 	case "google.protobuf.Any":
 		return r.any(m, all, depth)
@@ -55,7 +58,7 @@ func (r redactor) message(m protoreflect.Message, all bool, depth int) (changed 
 }
 
 // marked reports whether a field has the option udpa.annotations.sensitive.
-func (r redactor) marked(fd protoreflect.FieldDescriptor) bool {
+func (r Redactor) marked(fd protoreflect.FieldDescriptor) bool {
 	is, known := r[fd.FullName()]
 	if !known {
 		is, _ = proto.GetExtension(fd.Options(), annotations.E_Sensitive).(bool)
@@ -65,7 +68,7 @@ func (r redactor) marked(fd protoreflect.FieldDescriptor) bool {
 }
 
 // field redacts the messages in a field, or its values if all is set.
-func (r redactor) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, v protoreflect.Value, all bool, depth int) (changed bool) {
+func (r Redactor) field(m protoreflect.Message, fd protoreflect.FieldDescriptor, v protoreflect.Value, all bool, depth int) (changed bool) {
 	element := fd
 	if fd.IsMap() {
 		element = fd.MapValue()
@@ -125,7 +128,7 @@ func hide(m protoreflect.Message, fd protoreflect.FieldDescriptor, v protoreflec
 
 // any redacts the message in an Any. It leaves messages of unknown types as they are, unless all is
 // set, and clears messages that it cannot read or that are nested too deeply.
-func (r redactor) any(m protoreflect.Message, all bool, depth int) (changed bool) {
+func (r Redactor) any(m protoreflect.Message, all bool, depth int) (changed bool) {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil && !all {
@@ -151,7 +154,7 @@ func (r redactor) any(m protoreflect.Message, all bool, depth int) (changed bool
 }
 
 // typedStruct redacts the message in a TypedStruct, as any does.
-func (r redactor) typedStruct(m protoreflect.Message, all bool, depth int) (changed bool) {
+func (r Redactor) typedStruct(m protoreflect.Message, all bool, depth int) (changed bool) {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil && !all || !m.Has(value) {
