@@ -49,7 +49,7 @@ func scan(root fs.FS) ([]row, error) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && file != "." && strings.HasPrefix(d.Name(), "."):
+		case d.IsDir() && file != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules"):
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
