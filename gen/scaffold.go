@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 
@@ -79,7 +80,28 @@ type draft struct {
 	Fields    []model.Suggestion
 	Structs   []model.SuggestedStruct
 	Rules     []annotation.Rule
+	Hooks     []draftHook
 	Minimal   string // a message without violations, in JSON
+}
+
+// A draftHook is a hook for an expression that no rule expresses.
+type draftHook struct{ Name, Path, Expression string }
+
+// hooks are the hooks for expressions in CEL.
+func hooks(rules []annotation.Rule) []draftHook {
+	var out []draftHook
+	taken := make(map[string]int)
+	for _, r := range rules {
+		if r.CEL == "" {
+			continue
+		}
+		name := "check" + model.GoName(strings.ReplaceAll(r.Path, ".", "_"))
+		if taken[name]++; taken[name] > 1 {
+			name += strconv.Itoa(taken[name])
+		}
+		out = append(out, draftHook{name, r.Path, r.CEL})
+	}
+	return out
 }
 
 func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft, error) {
@@ -91,6 +113,7 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft,
 	d.Package = folderName(s.Folder, strings.ToLower(d.Short))
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
 	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
+	d.Hooks = hooks(d.Rules)
 	minimal := annotation.Minimal(m, index.Message)
 	if d.NameField != "" {
 		minimal[d.NameField] = "example"

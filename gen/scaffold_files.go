@@ -22,7 +22,19 @@ func sortFiles(files []File) {
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
 }
 
-const scaffoldDescriptor = `# yaml-language-server: $schema={{.Schema}}
+const scaffoldDescriptor = `{{define "field"}}
+{{- $about := .About}}
+{{- range $i, $line := .Lines}}
+  # {{$line}}{{if eq $i 0}} # {{$about}}{{end}}
+{{- end}}
+{{- end}}
+{{- define "nested"}}
+{{- $about := .About}}
+{{- range $i, $line := .Lines}}
+  #     {{$line}}{{if eq $i 0}} # {{$about}}{{end}}
+{{- end}}
+{{- end -}}
+# yaml-language-server: $schema={{.Schema}}
 version: v1
 resource:
   message: {{.Message}}
@@ -33,18 +45,26 @@ resource:
   sotw: {{if .Complete}}complete # absence deletes{{else}}partial # absence from a state-of-the-world response deletes nothing{{end}}
   doc: Update is one {{.Short}}.
 
-# The fields of Update. There is a line for every field of the message. Remove the # of those that you need, and describe
-# them in ` + "`doc`" + `.
+# The fields of Update. There is a suggestion for every field of the message, and for the structs in it as far as it fits
+# a screen. Remove the # of those that you need, and describe them in ` + "`doc`" + `.
 fields:
 {{- range .Fields}}
-  # - {{.Line}} # {{.About}}
+{{- template "field" .}}
 {{- end}}
 {{- if .Structs}}
 
 # The structs of messages in them.
 structs:
 {{- range .Structs}}
-  # {{.Name}}: {fields: []} # {{.Message}}
+  # {{.Name}}: # {{.Message}}
+{{- if .Fields}}
+  #   fields:
+{{- range .Fields}}
+{{- template "nested" .}}
+{{- end}}
+{{- else}}
+  #   fields: []
+{{- end}}
 {{- end}}
 {{- end}}
 
@@ -65,6 +85,14 @@ rules:
 # The fields that name other resources, as
 #   - {to: envoy.config.cluster.v3.Cluster, from: SomeField}
 refs:
+{{- if .Hooks}}
+
+# The checks in hooks.go of expressions that no rule expresses.
+hooks:
+{{- range .Hooks}}
+  - {validate: {{.Name}}}
+{{- end}}
+{{- end}}
 `
 
 const scaffoldDoc = `// Package {{.Package}} is the resource type {{.Message}}.
@@ -73,6 +101,13 @@ package {{.Package}}
 ` + "//go:generate go tool xdsgen resource.yaml\n" // not at the start of a line: that would be a directive here
 
 const scaffoldHooks = `package {{.Package}}
+{{- if .Hooks}}
+
+import (
+	"github.com/xdsforge/xdsforge/framework/resource"
+	{{.GoName}} "{{.GoPath}}"
+)
+{{- end}}
 
 // This file is for the hooks of resource.yaml: functions for values and rules that it
 // cannot express. A field {name: Size, hook: size, needs: some.field, type: int} needs
@@ -80,6 +115,16 @@ const scaffoldHooks = `package {{.Package}}
 //	func size(_ *resource.DecodeContext, field string) (int, error)
 //
 // "go tool xdsgen explain resource.yaml" prints the signatures of all hooks.
+{{- range .Hooks}}
+
+// {{.Name}} is for this CEL expression of {{.Path}}:
+//
+//	{{.Expression}}
+//
+// A violation is v.Add(p.Field("{{.Path}}"), nil, "must …").
+func {{.Name}}(_ *resource.DecodeContext, _ resource.Path, _ *{{$.GoName}}.{{$.GoType}}, _ *resource.Violations) {
+}
+{{- end}}
 `
 
 const scaffoldTest = `package {{.Package}}

@@ -3,6 +3,7 @@ package plugintest
 import (
 	"bytes"
 	"errors"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 
 // A testCase is one file of testdata.
 type testCase struct {
+	file    string
 	name    string
 	message proto.Message
 	body    []byte
@@ -35,7 +37,7 @@ func (k *kit) readCase(t *testing.T, file string) *testCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &testCase{message: k.Message()}
+	c := &testCase{file: file, message: k.Message()}
 	for _, f := range archive.Files {
 		switch f.Name {
 		case "resource.json":
@@ -52,7 +54,7 @@ func (k *kit) readCase(t *testing.T, file string) *testCase {
 			t.Fatalf("unknown file %q; must be resource.json, name, want or refs", f.Name)
 		}
 	}
-	if len(c.want) == 0 {
+	if len(c.want) == 0 && !k.update {
 		t.Fatal("the file want is empty; must be ok or violations")
 	}
 	if c.body, err = (proto.MarshalOptions{Deterministic: true}).Marshal(c.message); err != nil {
@@ -76,6 +78,10 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 	if !bytes.Equal(before, c.body) {
 		t.Error("the decoder changed the bytes that it was given")
 	}
+	if k.update {
+		c.want = verdict(err)
+		rewrite(t, c)
+	}
 	if diff := cmp.Diff(c.want, verdict(err)); diff != "" {
 		t.Fatalf("verdict (-want +got):\n%s", diff)
 	}
@@ -92,6 +98,24 @@ func (k *kit) testVerdict(t *testing.T, c *testCase) {
 		}
 	}
 	k.testUpdate(t, c, u)
+}
+
+// rewrite writes a file of testdata with another want.
+func rewrite(t *testing.T, c *testCase) {
+	t.Helper()
+	archive, err := txtar.ParseFile(c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := txtar.File{Name: "want", Data: []byte(strings.Join(c.want, "\n") + "\n")}
+	if i := slices.IndexFunc(archive.Files, func(f txtar.File) bool { return f.Name == "want" }); i >= 0 {
+		archive.Files[i] = want
+	} else {
+		archive.Files = append(archive.Files, want)
+	}
+	if err := os.WriteFile(c.file, txtar.Format(archive), 0o644); err != nil { //nolint:gosec // source code
+		t.Fatal(err)
+	}
 }
 
 // verdict formats an error as in the file want.

@@ -22,6 +22,10 @@
 // name is the name under which the client receives the resource. The default is the name in the message. refs are the
 // refs of the update, one per line, in order.
 //
+// The argument update writes the file want of each case from the result of the decoder. Review the changes:
+//
+//	go test ./flags -args update
+//
 // # Laws
 //
 // Every case is also checked against the laws that the framework relies on:

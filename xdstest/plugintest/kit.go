@@ -2,7 +2,9 @@ package plugintest
 
 import (
 	"encoding/binary"
+	"flag"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -21,6 +23,7 @@ type kit struct {
 	typ    *resource.Descriptor
 	types  *resource.Set
 	server *bootstrap.Server
+	update bool // rewrites the cases
 }
 
 func newKit(t *testing.T, p Plugin) *kit {
@@ -36,7 +39,7 @@ func newKit(t *testing.T, p Plugin) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &kit{Plugin: p, typ: typ, types: set, server: testServer(t)}
+	return &kit{Plugin: p, typ: typ, types: set, server: testServer(t), update: slices.Contains(flag.Args(), "update")}
 }
 
 // An opaque is an inlined resource. The kit uses only its bytes.

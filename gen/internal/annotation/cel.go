@@ -13,7 +13,7 @@ func comparison() *regexp.Regexp {
 }
 
 // cel derives rules of an expression of trivial form: comparisons with constants, joined by
-// &&. Others are comments.
+// &&. Others are for hooks.
 func (d *deriver) cel(v protoreflect.Value) {
 	text := ""
 	if m, ok := v.Interface().(protoreflect.Message); ok {
@@ -25,14 +25,14 @@ func (d *deriver) cel(v protoreflect.Value) {
 	for part := range strings.SplitSeq(text, "&&") {
 		m := comparison().FindStringSubmatch(strings.TrimSpace(part))
 		if m == nil {
-			d.skip("cel", text)
+			d.skipCEL(text)
 			return
 		}
 		key := map[string]string{">=": "min", "<=": "max", ">": "above", "<": "below", "==": "in", "!=": "not_in"}[m[2]]
 		if m[1] != "this" {
 			key = map[string]string{">=": "min_", "<=": "max_"}[m[2]]
 			if key == "" || d.list && d.element {
-				d.skip("cel", text)
+				d.skipCEL(text)
 				return
 			}
 			unit := "len"
@@ -46,4 +46,10 @@ func (d *deriver) cel(v protoreflect.Value) {
 	for _, r := range rules {
 		d.add(r)
 	}
+}
+
+// skipCEL notes an expression that is not expressed.
+func (d *deriver) skipCEL(text string) {
+	d.skip("cel", text)
+	d.out[len(d.out)-1].CEL = text
 }

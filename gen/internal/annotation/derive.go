@@ -15,6 +15,8 @@ import (
 type Rule struct {
 	Line    string // a rule of a descriptor, in YAML; empty if there is only a comment
 	Comment string // a constraint that is not expressed
+	Path    string // of the field
+	CEL     string // the expression that is not expressed
 }
 
 // Depth is the number of messages below the resource's, for whose fields [Derive] returns
@@ -139,7 +141,7 @@ func (d *deriver) skip(name string, v any) {
 	if d.element {
 		of = " of elements"
 	}
-	d.out = append(d.out, Rule{Comment: fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", d.at, name, of, v, d.why)})
+	d.out = append(d.out, Rule{Path: d.at, Comment: fmt.Sprintf("%s: %s%s = %v is not expressed (%s)", d.at, name, of, v, d.why)})
 }
 
 // each calls f for the fields of m that are set, in the order of their numbers.

@@ -10,30 +10,84 @@ import (
 
 // A Suggestion is a field that a descriptor may have.
 type Suggestion struct {
-	Line  string // as the descriptor says it
-	About string // the protobuf type, with remarks
+	Lines []string // as the descriptor says it; the first one has the remark
+	About string   // the protobuf type, with remarks
 }
 
 // A SuggestedStruct is a struct that suggested fields need.
 type SuggestedStruct struct {
 	Name    string
-	Message string // full name
+	Message string       // full name
+	Fields  []Suggestion // none if the suggestions are long enough
+	of      *protogen.Message
 }
 
-// Suggest makes a line for each field of a message but the one that names the
-// resource, which is empty where there is none.
+// suggestedLines is the number of lines after which structs have no fields: they fit a screen.
+const suggestedLines = 40
+
+// Suggest makes suggestions for the fields of a message but the one that names the resource, which is
+// empty if there is none. The structs of the fields have fields, too, until the suggestions are long
+// enough.
 func Suggest(m *protogen.Message) (nameField string, fields []Suggestion, structs []SuggestedStruct) {
 	s := &suggester{taken: make(map[string]string)}
 	for name := range strings.FieldsSeq(FixedNames) {
 		s.taken[name] = "generated"
 	}
 	nameField = suggestedName(m)
-	for _, f := range m.Fields {
-		if string(f.Desc.Name()) != nameField {
-			fields = append(fields, Suggestion{s.line(f), about(f)})
-		}
+	fields = s.fields(m, nameField)
+	for i := 0; i < len(s.structs) && s.lines < suggestedLines; i++ {
+		inner := s.fields(s.structs[i].of, "")
+		s.structs[i].Fields = inner
 	}
 	return nameField, fields, s.structs
+}
+
+// fields makes suggestions for the fields of a message. A oneof is one field.
+func (s *suggester) fields(m *protogen.Message, nameField string) []Suggestion {
+	var out []Suggestion
+	for _, f := range m.Fields {
+		o := f.Oneof
+		switch {
+		case string(f.Desc.Name()) == nameField:
+			continue
+		case o == nil || o.Desc.IsSynthetic() || len(o.Fields) == 1:
+			out = append(out, Suggestion{[]string{"- " + s.line(f)}, about(f)})
+		case f == o.Fields[0]:
+			out = append(out, Suggestion{s.oneof(o), "oneof " + string(o.Desc.Name())})
+		default:
+			continue
+		}
+		s.lines += len(out[len(out)-1].Lines)
+	}
+	return out
+}
+
+// oneof makes the lines of a oneof.
+func (s *suggester) oneof(o *protogen.Oneof) []string {
+	name := GoName(string(o.Desc.Name()))
+	lines := []string{"- name: " + name, "  oneof:"}
+	if s.taken[name] != "" {
+		typ := s.name(Short(o.Parent)+name, string(o.Desc.FullName()))
+		lines = []string{"- name: " + name, "  type: " + strings.ReplaceAll(typ, ".", ""), "  oneof:"}
+	} else {
+		s.taken[name] = string(o.Desc.FullName())
+	}
+	cases := make(map[string]bool)
+	for _, f := range o.Fields {
+		line := ""
+		if classOf(f) == Message {
+			if typ := s.structOf(f.Message); !cases[typ] {
+				cases[typ] = true
+				line = fmt.Sprintf("{case: %s, from: %s, struct: %s}", typ, f.Desc.Name(), typ)
+			}
+		}
+		if line == "" {
+			typ := s.name(GoName(string(f.Desc.Name())), string(f.Desc.FullName()))
+			line = fmt.Sprintf("{case: %s, when: {present: %s}, fields: [%s]}", typ, f.Desc.Name(), s.line(f))
+		}
+		lines = append(lines, "    - "+line)
+	}
+	return lines
 }
 
 // suggestedName is the field that carries the resource's name, most likely.
@@ -55,6 +109,7 @@ func suggestedName(m *protogen.Message) string {
 type suggester struct {
 	taken   map[string]string // by Go name: the owner of the name
 	structs []SuggestedStruct
+	lines   int
 }
 
 // line is a field as a descriptor says it.
@@ -77,6 +132,9 @@ func (s *suggester) line(f *protogen.Field) string {
 	switch element.Class() {
 	case Message:
 		becomes = ", " + key + ": " + s.structOf(element.Message())
+		if key == "struct" && holds(element.Message(), f.Parent, nil) {
+			becomes += ", optional: true"
+		}
 	case Any:
 		becomes = ", any: some.v1.Message, " + key + ": Message"
 	case Enumeration:
@@ -86,12 +144,23 @@ func (s *suggester) line(f *protogen.Field) string {
 	return fmt.Sprintf("{name: %s, from: %s%s, doc: …}", name, f.Desc.Name(), becomes)
 }
 
+// holds reports whether the struct of a message would contain that of another by value.
+func holds(m, inner *protogen.Message, above []*protogen.Message) bool {
+	if m == inner {
+		return true
+	}
+	return !slices.Contains(above, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
+		alone := f.Oneof == nil || f.Oneof.Desc.IsSynthetic() || len(f.Oneof.Fields) == 1
+		return alone && classOf(f) == Message && !f.Desc.IsList() && holds(f.Message, inner, append(above, m))
+	})
+}
+
 // structOf is the struct that a message becomes.
 func (s *suggester) structOf(m *protogen.Message) string {
 	full := string(m.Desc.FullName())
 	name := s.name(strings.ReplaceAll(Short(m), ".", ""), full)
 	if !slices.ContainsFunc(s.structs, func(o SuggestedStruct) bool { return o.Name == name }) {
-		s.structs = append(s.structs, SuggestedStruct{name, full})
+		s.structs = append(s.structs, SuggestedStruct{Name: name, Message: full, of: m})
 	}
 	return name
 }
