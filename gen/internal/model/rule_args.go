@@ -137,7 +137,19 @@ func (a *RuleArgs) Size(key string, otherwise int) int {
 
 // Paths resolves the paths of a key in the message that the rule is about, and checks each.
 func (a *RuleArgs) Paths(key string, fits func(Path) bool, need string) ([]Path, bool) {
-	paths, ok := a.inner(a.List(key), a.Path.Message(), fits, need)
+	return a.pathsIn(a.Path.Message(), key, fits, need)
+}
+
+// Siblings resolves the paths of a key in the message that has the field, and checks each. It notes that
+// the code tests whether there are values.
+func (a *RuleArgs) Siblings(key string, fits func(Path) bool, need string) ([]Path, bool) {
+	paths, ok := a.pathsIn(a.Path.Parent().Message(), key, fits, need)
+	a.MarkPresence(paths)
+	return paths, ok
+}
+
+func (a *RuleArgs) pathsIn(m *protogen.Message, key string, fits func(Path) bool, need string) ([]Path, bool) {
+	paths, ok := a.inner(a.List(key), m, fits, need)
 	for _, p := range paths {
 		a.pkg.Uses.read(p)
 	}
