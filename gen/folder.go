@@ -105,11 +105,11 @@ func Foreign(files []File) []string {
 
 // PageSource returns the descriptor of a page, as a path from the page's folder. It reports whether the
 // page was generated.
-func PageSource(page []byte) (path string, generated bool) {
+func PageSource(page []byte) (descriptor string, generated bool) {
 	line, _, _ := bytes.Cut(page, []byte("\n"))
 	rest, generated := bytes.CutPrefix(line, []byte(emit.PageHeaderStart))
-	path, _, _ = strings.Cut(string(rest), ". DO NOT EDIT.")
-	return path, generated
+	descriptor, _, _ = strings.Cut(string(rest), ". DO NOT EDIT.")
+	return descriptor, generated
 }
 
 // Orphans returns the files beside the descriptor that were generated from it and are no

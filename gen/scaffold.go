@@ -96,7 +96,8 @@ func hooks(rules []annotation.Rule) []draftHook {
 			continue
 		}
 		name := "check" + model.GoName(strings.ReplaceAll(r.Path, ".", "_"))
-		if taken[name]++; taken[name] > 1 {
+		taken[name]++
+		if taken[name] > 1 {
 			name += strconv.Itoa(taken[name])
 		}
 		out = append(out, draftHook{name, r.Path, r.CEL})

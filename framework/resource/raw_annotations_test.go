@@ -143,6 +143,7 @@ func random(rnd *rand.Rand, f protoreflect.FieldDescriptor, empty protoreflect.V
 		return protoreflect.ValueOfFloat64(float64(number)), true
 	case protoreflect.FloatKind:
 		return protoreflect.ValueOfFloat32(float32(number)), true
+	default: // no field of these messages has another kind
+		return empty, false
 	}
-	return empty, false
 }

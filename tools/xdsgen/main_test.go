@@ -46,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("ROOT", root)
-			e.Setenv("FILES", filepath.Join(root, "tools/xdsgen/testdata/files"))
+			e.Setenv("FILES", filepath.Join(root, "tools", "xdsgen", "testdata", "files"))
 			for _, name := range []string{"HOME", "GOCACHE", "GOMODCACHE", "GOPATH"} {
 				e.Setenv(name, os.Getenv(name))
 			}

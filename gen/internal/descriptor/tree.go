@@ -155,7 +155,7 @@ type Argument struct {
 // String is the rule in YAML, with its keys in a fixed order.
 func (r *Rule) String() string {
 	parts := []string{"at: " + r.At.Value}
-	var args []string
+	args := make([]string, 0, len(r.Args))
 	for _, a := range r.Args {
 		args = append(args, a.Key+": "+texts(a.Values))
 	}

@@ -17,7 +17,7 @@ func Page(p *model.Package, folder string) ([]byte, error) {
 	x := newExplainer(p)
 	name := string(p.Message.Desc.Name())
 	fmt.Fprintf(&x.out, "%s%s/%s. DO NOT EDIT. -->\n\n# %s\n\n%s\n\n", PageHeaderStart, folder, p.Source, name, wrapped(fmt.Sprintf(
-		"Find here the fields, defaults and rules of the resource type `%s`. They are those of package [%s](%s), and are generated from its [descriptor](%s/%s).",
+		"Find here the fields, defaults and rules of the resource type %#q. They are those of package [%s](%s), and are generated from its [descriptor](%s/%s).",
 		p.Message.Desc.FullName(), p.Name, folder, folder, p.Source)))
 	for _, line := range properties(p) {
 		fmt.Fprintf(&x.out, "- %s\n", line)

@@ -25,6 +25,13 @@ type SuggestedStruct struct {
 // suggestedLines is the number of lines after which structs have no fields: they fit a screen.
 const suggestedLines = 40
 
+// A suggester keeps suggested names apart.
+type suggester struct {
+	taken   map[string]string // by Go name: the owner of the name
+	structs []SuggestedStruct
+	lines   int
+}
+
 // Suggest makes suggestions for the fields of a message but the one that names the resource, which is
 // empty if there is none. The structs of the fields have fields, too, until the suggestions are long
 // enough.
@@ -64,14 +71,14 @@ func (s *suggester) fields(m *protogen.Message, nameField string) []Suggestion {
 
 // oneof makes the lines of a oneof.
 func (s *suggester) oneof(o *protogen.Oneof) []string {
-	name := GoName(string(o.Desc.Name()))
-	lines := []string{"- name: " + name, "  oneof:"}
+	name, of := GoName(string(o.Desc.Name())), fmt.Sprint("oneof ", len(s.taken))
+	lines := append(make([]string, 0, 3+len(o.Fields)), "- name: "+name)
 	if s.taken[name] != "" {
-		typ := s.name(Short(o.Parent)+name, string(o.Desc.FullName()))
-		lines = []string{"- name: " + name, "  type: " + strings.ReplaceAll(typ, ".", ""), "  oneof:"}
+		lines = append(lines, "  type: "+s.name(strings.ReplaceAll(Short(o.Parent), ".", "")+name, of))
 	} else {
-		s.taken[name] = string(o.Desc.FullName())
+		s.taken[name] = of
 	}
+	lines = append(lines, "  oneof:")
 	cases := make(map[string]bool)
 	for _, f := range o.Fields {
 		line := ""
@@ -82,7 +89,7 @@ func (s *suggester) oneof(o *protogen.Oneof) []string {
 			}
 		}
 		if line == "" {
-			typ := s.name(GoName(string(f.Desc.Name())), string(f.Desc.FullName()))
+			typ := s.name(GoName(string(f.Desc.Name())), fmt.Sprint("case ", len(s.taken)))
 			line = fmt.Sprintf("{case: %s, when: {present: %s}, fields: [%s]}", typ, f.Desc.Name(), s.line(f))
 		}
 		lines = append(lines, "    - "+line)
@@ -103,13 +110,6 @@ func suggestedName(m *protogen.Message) string {
 		}
 	}
 	return second
-}
-
-// A suggester keeps suggested names apart.
-type suggester struct {
-	taken   map[string]string // by Go name: the owner of the name
-	structs []SuggestedStruct
-	lines   int
 }
 
 // line is a field as a descriptor says it.

@@ -36,7 +36,7 @@ func (defined) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
 
 // Schema implements [schema.Value].
 func (defined) Schema(p model.Path) (valid map[string]any, zero bool) {
-	var values []any
+	values := make([]any, 0, 2*len(p.Leaf().Enum.Values))
 	for _, v := range p.Leaf().Enum.Values {
 		zero = zero || v.Desc.Number() == 0
 		values = append(values, string(v.Desc.Name()), v.Desc.Number())

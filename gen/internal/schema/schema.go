@@ -53,13 +53,13 @@ func (w *writer) structure(s *model.Struct, at []model.Step, above []*model.Stru
 	if slices.Contains(above, s) {
 		return
 	}
-	above = append(above[:len(above):len(above)], s)
+	above = append(slices.Clip(above), s)
 	if s.Rules != nil {
 		w.scope(s.Rules, at, func(inner object) { w.all = append(w.all, inside(at, inner)) })
 	}
 	for _, f := range s.Fields {
 		for _, p := range f.Paths {
-			steps := append(at[:len(at):len(at)], p.Steps...)
+			steps := slices.Concat(at, p.Steps)
 			if f.Default != nil && !picks(steps) {
 				if v, ok := jsonValue(*f.Default); ok {
 					w.all = append(w.all, below(steps, object{"default": v}, false))
@@ -74,7 +74,7 @@ func (w *writer) structure(s *model.Struct, at []model.Step, above []*model.Stru
 			w.structure(v.Struct, at, above)
 		}
 		for _, p := range f.Paths {
-			if steps := append(at[:len(at):len(at)], p.Steps...); !picks(steps) {
+			if steps := slices.Concat(at, p.Steps); !picks(steps) {
 				w.structure(v.Struct, steps, above)
 			}
 		}
@@ -128,8 +128,8 @@ func inside(steps []model.Step, inner object) object {
 // below returns the schema of a message for a schema of the values at a path. If required, all fields
 // of the path must be present.
 func below(steps []model.Step, inner object, required bool) object {
-	for i := len(steps) - 1; i >= 0; i-- {
-		f := steps[i].Field
+	for i, step := range slices.Backward(steps) {
+		f := step.Field
 		switch {
 		case f.Desc.IsMap() && i < len(steps)-1:
 			inner = object{"additionalProperties": inner}
