@@ -166,6 +166,10 @@ conformance: ## Run verdicts of other clients, and mutations of their resources:
 conformance-table: ## Check that every test that docs/conformance.md names exists (make test does, too)
 	$(GO) run ./internal/conformancetable
 
+.PHONY: site
+site: ## Build the documentation site from docs/ into site/dist (needs Node 20 and npm; fails on dead links)
+	cd site && npm install --no-save --ignore-scripts --no-audit --no-fund && npm run build
+
 .PHONY: release-check
 release-check: ## Check what a tag needs, all tests included: make release-check VERSION=v0.1.0
 	$(GO) run ./internal/release $(VERSION)
