@@ -35,7 +35,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -56,6 +56,10 @@ demo-server: ## Run examples/server: a gRPC server with TLS and RBAC by xDS, rec
 .PHONY: demo-status
 demo-status: ## Run examples/status: print CSDS, metrics and the log of a channel and a server; fail unless they agree
 	$(GO) run ./examples/status
+
+.PHONY: demo-offline
+demo-offline: ## Run examples/offline: start from files, and from the last known good store while the control plane is down
+	$(GO) run ./examples/offline
 
 .PHONY: load-server
 load-server: ## Put a server under load while everything about it changes; print calls, failures, p99
