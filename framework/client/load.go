@@ -5,10 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/lrs"
@@ -62,6 +66,21 @@ func (c *Client) LoadStore(server *bootstrap.Server) (*load.Store, error) {
 		c.loads.sessions[server.Key()] = ses
 	}
 	return ses.store, nil
+}
+
+// Loads returns the counts of each store that LoadStore has returned, by the URI of its server. Stores of equal
+// URIs are separate if their entries differ.
+func (c *Client) Loads() iter.Seq2[string, []*endpointv3.ClusterStats] {
+	return func(yield func(string, []*endpointv3.ClusterStats) bool) {
+		c.loads.mu.Lock()
+		sessions := slices.Collect(maps.Values(c.loads.sessions))
+		c.loads.mu.Unlock()
+		for _, ses := range sessions {
+			if !yield(ses.server.URI(), ses.store.Totals()) {
+				return
+			}
+		}
+	}
 }
 
 // filled handles a store that has something to report. Loop only, as the methods below.

@@ -71,6 +71,9 @@ func (e *Env) collect(ctx context.Context, o metric.Observer) error {
 			continue
 		}
 		values.Add(&summary)
+		for server, clusters := range s.Loads() {
+			values.AddLoad(s.name, server, clusters)
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err // a counter without a client would shrink

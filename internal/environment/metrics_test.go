@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 	"github.com/xdsforge/xdsforge/internal/scrape"
 	"github.com/xdsforge/xdsforge/internal/telemetry"
@@ -299,6 +300,13 @@ func BenchmarkScrape(b *testing.B) {
 		if _, err := cluster.Subscribe(c, fmt.Sprint("c", i), func(cluster.Event) {}); err != nil {
 			b.Fatal(err)
 		}
+	}
+	store, err := c.LoadStore(e.Config().Servers()[0])
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 20 { // more would measure the SDK
+		store.Cluster(fmt.Sprint("c", i), "").Locality(load.LocalityID{Region: "r"}, load.Propagation{}).CallStarted()
 	}
 	var rm metricdata.ResourceMetrics
 	for b.Loop() {

@@ -34,12 +34,13 @@ type Reader struct {
 	stored, unwritten              metric.Int64ObservableGauge
 	storeAge                       metric.Float64ObservableGauge
 	failures, valid, invalid       metric.Int64ObservableCounter
+	loads                          loads
 }
 
 // NewReader creates the instruments. It exports nothing before Register.
 func NewReader(provider metric.MeterProvider) (*Reader, error) {
 	m := provider.Meter(Name)
-	var errs [9]error
+	var errs [10]error
 	r := &Reader{meter: m}
 	r.connected, errs[0] = m.Int64ObservableGauge("grpc.xds_client.connected", metric.WithUnit("{bool}"),
 		metric.WithDescription("Whether the ADS stream to the server works: 1 or 0 (gRFC A78)."))
@@ -59,6 +60,7 @@ func NewReader(provider metric.MeterProvider) (*Reader, error) {
 		metric.WithDescription("The time since the newest generation of the last known good store was written."))
 	r.unwritten, errs[8] = m.Int64ObservableGauge("xdsforge.last_known_good.failing", metric.WithUnit("{bool}"),
 		metric.WithDescription("Whether the last attempt to write the last known good store failed: 1 or 0."))
+	r.loads, errs[9] = newLoads(m)
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("creating the metrics of xDS clients: %w", err)
 	}
@@ -67,7 +69,8 @@ func NewReader(provider metric.MeterProvider) (*Reader, error) {
 
 // Register exports the values that collect returns, until stop is called.
 func (r *Reader) Register(collect metric.Callback) (stop func() error, err error) {
-	reg, err := r.meter.RegisterCallback(collect, r.connected, r.failures, r.valid, r.invalid, r.resources, r.fallback, r.stored, r.storeAge, r.unwritten)
+	reg, err := r.meter.RegisterCallback(collect, r.connected, r.failures, r.valid, r.invalid, r.resources, r.fallback, r.stored, r.storeAge, r.unwritten,
+		r.loads.started, r.loads.finished, r.loads.active, r.loads.dropped)
 	if err != nil {
 		return nil, fmt.Errorf("exporting the metrics of xDS clients: %w", err)
 	}
@@ -87,6 +90,8 @@ type Values struct {
 	connected, fallback, resources map[gaugeKey]int64
 	stored, unwritten              map[gaugeKey]int64
 	storeAge                       map[gaugeKey]time.Duration
+	load                           map[loadKey]callCounts
+	drops                          map[loadKey]uint64
 }
 
 // AddStore adds the gauges of a last known good store.
@@ -199,6 +204,7 @@ func (r *Reader) Observe(o metric.Observer, v *Values) {
 	for key, n := range v.unwritten {
 		o.ObserveInt64(r.unwritten, n, labels(labelAuthority, key.authority))
 	}
+	r.loads.observe(o, v)
 	for key, n := range v.resources {
 		o.ObserveInt64(r.resources, n, labels(labelTarget, key.target, labelAuthority, key.authority, labelCacheState, key.state, labelType, key.typ))
 	}
