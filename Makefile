@@ -54,8 +54,9 @@ demo-server: ## Run examples/server: a gRPC server with TLS and RBAC by xDS, rec
 	$(GO) run ./examples/server
 
 .PHONY: demo-status
-demo-status: ## Run examples/status: print CSDS, metrics and the log of a channel and a server; fail unless they agree
+demo-status: ## Run examples/status: print CSDS, metrics and the log of a channel and a server; fail unless they agree; run xdsctl on it
 	$(GO) run ./examples/status
+	cd tools/xdsctl && $(GO) run ./internal/demo
 
 .PHONY: demo-offline
 demo-offline: ## Run examples/offline: start from files, and from the last known good store while the control plane is down

@@ -78,7 +78,7 @@ func readBootstrap(path string) (*bootstrap.Config, bootstrap.Spec, string, erro
 	source := cmp.Or(path, os.Getenv(bootstrap.EnvFile))
 	data := []byte(os.Getenv(bootstrap.EnvContent))
 	if source != "" {
-		if data, err = os.ReadFile(source); err != nil {
+		if data, err = os.ReadFile(source); err != nil { //nolint:gosec // the user names the file
 			return nil, bootstrap.Spec{}, "", rejected("%w", err)
 		}
 	}

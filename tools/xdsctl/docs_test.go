@@ -54,7 +54,7 @@ func checkFlags(t *testing.T, c *cobra.Command) {
 			t.Errorf("there is no flag --%s", name)
 		}
 	}
-	if usage := c.Flags().FlagUsages(); len(usage) == 0 && c.Name() != "man" && c.Name() != "bootstrap" {
+	if usage := c.Flags().FlagUsages(); usage == "" && c.Name() != "man" && c.Name() != "bootstrap" {
 		t.Errorf("%s has no flags", c.Name())
 	}
 }

@@ -229,8 +229,7 @@ func (r *loaded) add(line, column int, v resource.Violation, warning bool) {
 func (r *loaded) bootstrapErrors(err error) {
 	for _, e := range flatten(err) {
 		v := resource.Violation{Rule: e.Error()}
-		var at *bootstrap.Error
-		if errors.As(e, &at) {
+		if at, ok := errors.AsType[*bootstrap.Error](e); ok {
 			v = resource.Violation{Path: at.Path, Value: at.Value, Rule: at.Rule}
 			if at.Err != nil {
 				v.Rule += ": " + at.Err.Error()
@@ -282,7 +281,7 @@ func flatten(err error) []error {
 	if err == nil {
 		return nil
 	}
-	if list, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // only joined errors at the top
+	if list, ok := err.(interface{ Unwrap() []error }); ok {
 		var out []error
 		for _, e := range list.Unwrap() {
 			out = append(out, flatten(e)...)

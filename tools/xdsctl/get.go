@@ -2,7 +2,6 @@ package xdsctl
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -68,7 +67,7 @@ func (s *source) content(a *anypb.Any) any {
 	if err != nil {
 		return map[string]any{"@type": a.GetTypeUrl(), "unreadable": err.Error(), "bytes": len(a.GetValue())}
 	}
-	return json.RawMessage(text)
+	return text
 }
 
 // printEntry prints a resource as comments and YAML.

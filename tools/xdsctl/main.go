@@ -40,7 +40,7 @@ func Main(types ...func(xdsforge.Registrar)) {
 // Run runs the command, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, types ...func(xdsforge.Registrar)) int {
 	a := &app{types: types, stdin: stdin, stdout: stdout, stderr: stderr}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // each command has that of ExecuteContext
 	root.SetArgs(longFlags(root, args))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
@@ -157,8 +157,8 @@ func (a *app) clientProfile() (xdsforge.Profile, error) {
 // printer returns the printer of results.
 func (a *app) printer() *output.Printer {
 	p := &output.Printer{W: a.stdout, Format: output.Format(a.format), Width: a.width, Color: a.color == "always"}
-	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) { //nolint:gosec // a file descriptor is small
-		width, height, _ := term.GetSize(int(f.Fd())) //nolint:gosec // a file descriptor is small
+	if f, ok := a.stdout.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		width, height, _ := term.GetSize(int(f.Fd()))
 		p.Terminal, p.Height = true, height
 		if p.Width == 0 {
 			p.Width = width

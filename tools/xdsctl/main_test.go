@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/descriptorpb"
 
@@ -48,6 +49,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func TestScripts(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) }) // after all scripts
 	p := &programs{planes: make(map[string]*memoryads.Server)}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",

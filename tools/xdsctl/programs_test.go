@@ -80,7 +80,7 @@ func (p *programs) fill(ts *testscript.TestScript, s *memoryads.Server, files []
 }
 
 // remove deletes a resource of a control plane.
-func (p *programs) remove(ts *testscript.TestScript, _ bool, args []string) {
+func (p *programs) remove(_ *testscript.TestScript, _ bool, args []string) {
 	p.planes[args[0]].Delete("type.googleapis.com/"+fullName(args[1]), args[2:]...)
 }
 
@@ -145,7 +145,7 @@ func runGRPCGo(targets []string) error {
 		if err != nil {
 			return err
 		}
-		defer cc.Close()
+		defer cc.Close() //nolint:gocritic // the process ends with this function
 		cc.Connect()
 	}
 	service, err := csds.NewClientStatusDiscoveryServer()

@@ -1,6 +1,7 @@
 package xdsctl
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -123,7 +124,8 @@ func printRoute(p *output.Printer, r *explain.Result) {
 	printResource(p, "", r.Listener)
 	printResource(p, "", r.Routes)
 	if h := r.VirtualHost; h != nil {
-		fmt.Fprintf(p.W, "%s %s: domain %s serves the authority %s\n", "virtual host", p.Paint(output.Header, h.Name),
+		name := cmp.Or(h.Name, fmt.Sprintf("%d (unnamed)", h.Number))
+		fmt.Fprintf(p.W, "virtual host %s: domain %s serves the authority %s\n", p.Paint(output.Header, name),
 			output.Escape(fmt.Sprintf("%q", h.Domain)), output.Escape(fmt.Sprintf("%q", r.Call.Authority)))
 	}
 	for _, s := range r.Steps {

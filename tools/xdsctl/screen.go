@@ -3,6 +3,7 @@ package xdsctl
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/xdsforge/xdsforge/tools/xdsctl/internal/output"
@@ -101,13 +102,13 @@ func (s *screen) print(now time.Time, mark string, r output.Row, v *entryView) {
 		}
 		return
 	}
-	line := now.Format(time.TimeOnly) + " " + mark
+	parts := []string{now.Format(time.TimeOnly), mark}
 	for _, c := range r.Cells {
 		if c.Text != "" {
-			line += " " + s.p.Paint(c.Style, c.Text)
+			parts = append(parts, s.p.Paint(c.Style, c.Text))
 		}
 	}
-	fmt.Fprintln(s.p.W, line)
+	fmt.Fprintln(s.p.W, strings.Join(parts, " "))
 	for _, n := range r.Notes {
 		for _, l := range output.Wrap(output.Escape(n.Text), s.p.Width-4) {
 			fmt.Fprintln(s.p.W, "    "+s.p.Paint(n.Style, l))

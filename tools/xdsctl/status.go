@@ -114,8 +114,7 @@ func worst(errs []error) error {
 	}
 	code := exitUsage
 	for _, e := range errs {
-		var exit *exitError
-		if errors.As(e, &exit) {
+		if exit, ok := errors.AsType[*exitError](e); ok {
 			code = max(code, exit.code)
 		}
 	}
@@ -134,7 +133,7 @@ func failure(list []world.Process) error {
 
 func (a *app) printStatus(f *statusFlags, list []world.Process, now time.Time) error {
 	p := a.printer()
-	views := []processView{}
+	views := make([]processView, 0, len(list))
 	for _, c := range list {
 		v := processView{Address: c.Address, Scope: c.Scope, NodeID: c.NodeID, UserAgent: c.Agent, Resources: []entryView{}}
 		for _, e := range f.shown(c) {
@@ -227,7 +226,7 @@ func (a *app) watchStatus(ctx context.Context, f *statusFlags, clients []*world.
 	for n := 1; ; n++ {
 		list, err := f.poll(ctx, clients)
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // the user ended the command
+			return nil
 		}
 		screen.show(f, list, err, time.Now())
 		if n == f.polls {

@@ -24,7 +24,7 @@ const maxMessage = 64 << 20
 
 // Serve serves ADS on a listener until ctx ends. The handler has a stream of encoded messages.
 func Serve(ctx context.Context, lis net.Listener, handle func(ctx context.Context, method string, s transport.Stream) error) error {
-	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error {
+	g := grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.UnknownServiceHandler(func(_ any, ss grpc.ServerStream) error { //nolint:contextcheck // the stream has one
 		method, _ := grpc.MethodFromServerStream(ss)
 		if !isADS(method) {
 			return status.Error(codes.Unimplemented, "only ADS is served")
@@ -42,7 +42,7 @@ func Serve(ctx context.Context, lis net.Listener, handle func(ctx context.Contex
 	cancel()
 	wg.Wait()
 	if stopped {
-		return nil
+		err = nil
 	}
 	return err
 }

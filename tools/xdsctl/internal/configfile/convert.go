@@ -153,8 +153,7 @@ func (n *node) find(value *node) (path string, ok bool) {
 
 // syntax returns a problem for an error of a parser.
 func syntax(err error) Problem {
-	var at *syntaxError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*syntaxError](err); ok {
 		return Problem{Line: at.line, Column: at.column, Rule: at.text}
 	}
 	return Problem{Rule: err.Error()}

@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 
@@ -207,12 +208,7 @@ func unwrap(a *anypb.Any, depth int) []Item {
 	add := func(path string, a *anypb.Any, name, version string) {
 		for _, item := range unwrap(a, depth+1) {
 			item.Path = join(path, item.Path)
-			if name != "" {
-				item.Name = name
-			}
-			if version != "" {
-				item.Version = version
-			}
+			item.Name, item.Version = cmp.Or(item.Name, name), cmp.Or(item.Version, version)
 			items = append(items, item)
 		}
 	}

@@ -74,7 +74,8 @@ func (p *jsonParser) next() *node {
 
 func (p *jsonParser) value(depth int) (*node, error) {
 	n := p.next()
-	if p.left--; p.left < 0 {
+	p.left--
+	if p.left < 0 {
 		return nil, n.fail("the document has more than %d values", maxNodes)
 	}
 	if depth > maxDepth {

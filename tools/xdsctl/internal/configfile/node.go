@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,11 +69,8 @@ func (n *node) get(names ...string) *node {
 		return nil
 	}
 	for i := range n.keys {
-		k := n.key(i)
-		for _, name := range names {
-			if k == name {
-				return n.values[i]
-			}
+		if slices.Contains(names, n.key(i)) {
+			return n.values[i]
 		}
 	}
 	return nil
@@ -105,7 +103,7 @@ func parseYAML(data io.Reader) ([]*node, error) {
 		if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
 			continue
 		}
-		c := converter{left: maxNodes}
+		c := converter{left: maxNodes, aliased: make(map[*yaml.Node]aliased)}
 		n, err := c.node(doc.Content[0], 0)
 		if err != nil {
 			return docs, err
@@ -132,12 +130,36 @@ func yamlError(err error) error {
 	return &syntaxError{max(line, 1), max(column, 1), text}
 }
 
-// A converter converts the nodes of a YAML document.
-type converter struct{ left int }
+// A converter converts the nodes of a YAML document. All aliases of a node share one result.
+type converter struct {
+	left    int
+	aliased map[*yaml.Node]aliased
+}
+
+// aliased is the result of an alias, and the number of its values.
+type aliased struct {
+	node *node
+	size int
+}
+
+// alias converts the node of an alias, once.
+func (c *converter) alias(target *yaml.Node, depth int) (*node, error) {
+	if known, ok := c.aliased[target]; ok {
+		c.left -= known.size
+		return known.node, nil
+	}
+	before := c.left
+	n, err := c.node(target, depth+1)
+	if err == nil {
+		c.aliased[target] = aliased{n, before - c.left}
+	}
+	return n, err
+}
 
 func (c *converter) node(y *yaml.Node, depth int) (*node, error) {
 	n := &node{line: y.Line, column: y.Column}
-	if c.left--; c.left < 0 {
+	c.left--
+	if c.left < 0 {
 		return nil, n.fail("the document has more than %d values, with aliases counted at each use", maxNodes)
 	}
 	if depth > maxDepth {
@@ -145,7 +167,7 @@ func (c *converter) node(y *yaml.Node, depth int) (*node, error) {
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
-		return c.node(y.Alias, depth+1)
+		return c.alias(y.Alias, depth)
 	case yaml.MappingNode:
 		n.kind = mapping
 		return n, c.mapping(n, y, depth)
@@ -160,7 +182,8 @@ func (c *converter) node(y *yaml.Node, depth int) (*node, error) {
 		}
 		return n, nil
 	default:
-		return n, n.scalar(y)
+		err := n.scalar(y)
+		return n, err
 	}
 }
 

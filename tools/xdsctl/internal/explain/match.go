@@ -98,7 +98,7 @@ func pathText(r *route.Route) string {
 }
 
 func headerText(h *matcher.Header) string {
-	text := ""
+	var text string
 	switch {
 	case h.Present != nil && *h.Present:
 		text = "present"

@@ -91,7 +91,7 @@ func retryText(p *route.RetryPolicy) string {
 }
 
 func hashText(list []route.HashPolicy) []string {
-	var out []string
+	out := make([]string, 0, len(list))
 	for _, p := range list {
 		text := "the channel"
 		if p.Header != "" {

@@ -87,7 +87,7 @@ func (w walk) any(a *anypb.Any, depth int) {
 		}
 	}
 	m := w.unknown.New()
-	m.Set(m.Descriptor().Fields().Get(0), protoreflect.ValueOfUint32(uint32(min(len(a.GetValue()), 1<<31)))) //nolint:gosec // bounded
+	m.Set(m.Descriptor().Fields().Get(0), protoreflect.ValueOfUint32(uint32(min(len(a.GetValue()), 1<<31))))
 	a.Value, _ = proto.Marshal(m.Interface())
 	if err == nil {
 		a.TypeUrl = unreadable + a.GetTypeUrl()

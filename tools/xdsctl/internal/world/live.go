@@ -67,7 +67,7 @@ func (l *Live) Lookup(ctx context.Context, typ, name string) (*Entry, error) {
 		return nil, fmt.Errorf("%s %q: no answer within %s: %w", typ, name, l.Timeout, err)
 	case err != nil:
 		e.Error, e.ErrorAt = err.Error(), time.Now()
-		return e, nil //nolint:nilerr // it is the state of the resource
+		return e, nil
 	}
 	e.fill(u)
 	return e, nil
