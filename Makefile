@@ -122,6 +122,10 @@ bench: ## Measure against a minimal client and print ratios; fails where a bound
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
 	$(GO) run ./internal/rpcbench
 
+.PHONY: bench-telemetry
+bench-telemetry: ## Measure what metrics, traces and logs add to a call, beside grpc-go's xDS with its OpenTelemetry plugin
+	$(GO) run ./internal/rpcbench -telemetry -check
+
 .PHONY: microbench
 microbench: ## Run every benchmark once, with allocations, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...

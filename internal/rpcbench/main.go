@@ -5,6 +5,7 @@
 //	go run ./internal/rpcbench
 //	go run ./internal/rpcbench -scale 5
 //	go run ./internal/rpcbench -channels 1000
+//	go run ./internal/rpcbench -telemetry
 //	go run ./internal/rpcbench -check
 //
 // The channels take turns. The result is the median of the ratios of our turns to
@@ -32,6 +33,7 @@ func main() {
 	calls := flag.Int("calls", 2000, "calls in a turn")
 	large := flag.Int("scale", 0, "instead, measure the first call to a target of 1,000 clusters, this often")
 	several := flag.Int("channels", 0, "instead, measure as many channels, each to a target of its own")
+	observed := flag.Bool("telemetry", false, "instead, measure the cost of metrics, traces and logs, beside grpc-go's xDS with its OpenTelemetry plugin")
 	check := flag.Bool("check", false, "fail if a bound is missed")
 	kind := flag.String("open", "", "be the process that makes these channels (used by the program itself)")
 	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
@@ -47,6 +49,8 @@ func main() {
 		run = func(ctx context.Context) error { return first(ctx, *one, at) }
 	case *kind != "":
 		run = func(ctx context.Context) error { return verdict(*check, open(ctx, *kind, *several)) }
+	case *observed:
+		run = func(ctx context.Context) error { return verdict(*check, telemetry(ctx, *pairs, *calls)) }
 	case *several > 0:
 		run = func(ctx context.Context) error { return verdict(*check, channels(ctx, *several, *check)) }
 	case *large > 0:

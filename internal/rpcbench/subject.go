@@ -29,33 +29,46 @@ type subject struct {
 
 // dial makes the three channels, two of which have the target.
 func dial(at Addresses, target string) ([]*subject, error) {
-	insecurely := grpc.WithTransportCredentials(insecure.NewCredentials())
-	config := fmt.Sprintf(`{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, at.Plane)
-	plain, err := grpc.NewClient(at.Backend, insecurely)
+	plain, err := grpc.NewClient(at.Backend, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return nil, err
 	}
-	builder, err := xds.NewXDSResolverWithConfigForTesting([]byte(config))
+	theirs, err := dialTheirs(at, target)
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := grpc.NewClient(target, insecurely, grpc.WithResolvers(builder))
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := bootstrap.Parse([]byte(config))
-	if err != nil {
-		return nil, err
-	}
-	env, err := xdsforge.NewEnv(xdsforge.WithBootstrap(parsed), xdsforge.WithTypes(grpcxds.Register))
-	if err != nil {
-		return nil, err
-	}
-	ours, err := grpcxds.Dialer{Env: env}.NewClient(target, insecurely)
+	ours, err := dialOurs(at, target, nil)
 	if err != nil {
 		return nil, err
 	}
 	return []*subject{{plainName, plain}, {theirsName, theirs}, {oursName, ours}}, nil
+}
+
+// bootstrapOf returns the bootstrap of both kinds of xDS.
+func bootstrapOf(at Addresses) []byte {
+	return fmt.Appendf(nil, `{"node": {"id": "bench"}, "xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, at.Plane)
+}
+
+// dialTheirs makes a channel with grpc-go's own xDS.
+func dialTheirs(at Addresses, target string, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	builder, err := xds.NewXDSResolverWithConfigForTesting(bootstrapOf(at))
+	if err != nil {
+		return nil, err
+	}
+	return grpc.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithResolvers(builder))...)
+}
+
+// dialOurs makes a channel with an environment of its own.
+func dialOurs(at Addresses, target string, settings []xdsforge.Option, opts ...grpc.DialOption) (*grpc.ClientConn, error) {
+	parsed, err := bootstrap.Parse(bootstrapOf(at))
+	if err != nil {
+		return nil, err
+	}
+	env, err := xdsforge.NewEnv(append(settings, xdsforge.WithBootstrap(parsed), xdsforge.WithTypes(grpcxds.Register))...)
+	if err != nil {
+		return nil, err
+	}
+	return grpcxds.Dialer{Env: env}.NewClient(target, append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 }
 
 // A kind is a kind of calls.

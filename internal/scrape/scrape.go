@@ -10,6 +10,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // A Meter is a meter provider with a reader.
@@ -23,6 +25,26 @@ func NewMeter() *Meter {
 	r := sdkmetric.NewManualReader()
 	return &Meter{sdkmetric.NewMeterProvider(sdkmetric.WithReader(r)), r}
 }
+
+// NewTracer returns a tracer provider that records all spans and drops them when they end.
+func NewTracer() trace.TracerProvider {
+	return sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(dropper{}))
+}
+
+// dropper is a span processor that does nothing.
+type dropper struct{}
+
+// OnStart implements [sdktrace.SpanProcessor].
+func (dropper) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+
+// OnEnd implements [sdktrace.SpanProcessor].
+func (dropper) OnEnd(sdktrace.ReadOnlySpan) {}
+
+// Shutdown implements [sdktrace.SpanProcessor].
+func (dropper) Shutdown(context.Context) error { return nil }
+
+// ForceFlush implements [sdktrace.SpanProcessor].
+func (dropper) ForceFlush(context.Context) error { return nil }
 
 // Collect reads all metrics.
 func (m *Meter) Collect(ctx context.Context) (metricdata.ResourceMetrics, error) {
