@@ -64,7 +64,7 @@ func metric(name string, labels ...string) source {
 	}}
 }
 
-// lines counts what the log lines with a message say. The function count gets their attributes.
+// lines adds up the counts of the log lines with a message. The function count gets their attributes.
 func lines(message string, count func(attrs map[string]slog.Value) int) source {
 	return source{"log", func(v *view) (f finding) {
 		for _, l := range v.log {
