@@ -188,8 +188,7 @@ func TestOpenTelemetryHasTheLabels(t *testing.T) {
 	})
 }
 
-// The metrics of weighted_round_robin have grpc-go's labels (A78, A89). The public API has no way to set the
-// locality.
+// The metrics of weighted_round_robin have grpc-go's labels (A78, A89).
 func TestMetricsOfWeightedRoundRobin(t *testing.T) {
 	p := newPlane(t)
 	p.listener("svc", rds("r"))
@@ -206,15 +205,11 @@ func TestMetricsOfWeightedRoundRobin(t *testing.T) {
 			Metrics: stats.NewMetricSet(fallback),
 		}})}
 	}, func(t *testing.T, cc *grpc.ClientConn) {
-		locality := region1
-		if strings.HasSuffix(t.Name(), "/ours") {
-			locality = ""
-		}
 		if _, err := call(soon(t), cc, "/p.S/M", grpc.WaitForReady(true)); err != nil {
 			t.Fatal(err)
 		}
 		lines, err := meter.Lines(t.Context(), fallback)
-		if want := fallback + "{grpc.lb.backend_service=c,grpc.lb.locality=" + locality + ",grpc.target=xds:///svc} "; err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
+		if want := fallback + "{grpc.lb.backend_service=c,grpc.lb.locality=" + region1 + ",grpc.target=xds:///svc} "; err != nil || len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
 			t.Errorf("metrics %q, %v; want %q", lines, err, want)
 		}
 	})

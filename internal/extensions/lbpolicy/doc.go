@@ -1,6 +1,6 @@
 // Package lbpolicy has the LB policies that gRPC supports in the load_balancing_policy of clusters
 // (gRFC A52). They are round_robin, ring_hash (A42, A76), least_request (A48), pick_first (A62),
-// weighted_round_robin (A58) and random_subsetting (A68). The policy xds_wrr_locality wraps one of
+// weighted_round_robin (A58, A114) and random_subsetting (A68). The policy xds_wrr_locality wraps one of
 // these.
 //
 // A TypedStruct can configure a policy without children by its gRPC name.

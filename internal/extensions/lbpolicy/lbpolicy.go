@@ -51,10 +51,11 @@ func policy[M proto.Message](message M, convert func(M) (resource.LBConfig, erro
 
 // Names of the LB policies that this module runs itself.
 const (
-	RandomSubsetting = "random_subsetting_experimental"
-	RingHash         = "ring_hash_experimental"
-	RoundRobin       = "round_robin"
-	WRRLocality      = "xds_wrr_locality_experimental"
+	RandomSubsetting   = "random_subsetting_experimental"
+	RingHash           = "ring_hash_experimental"
+	RoundRobin         = "round_robin"
+	WeightedRoundRobin = "weighted_round_robin"
+	WRRLocality        = "xds_wrr_locality_experimental"
 )
 
 // Sizes of the rings of ring_hash, in entries (A42).

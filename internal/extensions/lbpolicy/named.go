@@ -16,14 +16,14 @@ import (
 // (A52). The configuration is the JSON of a service config.
 func named() []*resource.LBPolicy {
 	return []*resource.LBPolicy{
-		byName("round_robin", func(*struct{}, *resource.Violations) {}),
+		byName(RoundRobin, func(*struct{}, *resource.Violations) {}),
 		byName("pick_first", func(*struct {
 			Shuffle bool `json:"shuffleAddressList"`
 		}, *resource.Violations) {
 		}),
 		byName("least_request_experimental", checkLeastRequest),
 		byName(RingHash, checkRingHash),
-		byName("weighted_round_robin", checkWeighted),
+		byName(WeightedRoundRobin, checkWeighted),
 	}
 }
 
@@ -82,12 +82,13 @@ func checkRingHash(c *struct {
 }
 
 func checkWeighted(c *struct {
-	OOB     bool       `json:"enableOobLoadReport"`
-	Report  jsonPeriod `json:"oobReportingPeriod"`
-	Black   jsonPeriod `json:"blackoutPeriod"`
-	Expire  jsonPeriod `json:"weightExpirationPeriod"`
-	Update  jsonPeriod `json:"weightUpdatePeriod"`
-	Penalty float64    `json:"errorUtilizationPenalty"`
+	OOB     bool     `json:"enableOobLoadReport"`
+	Report  Period   `json:"oobReportingPeriod"`
+	Black   Period   `json:"blackoutPeriod"`
+	Expire  Period   `json:"weightExpirationPeriod"`
+	Update  Period   `json:"weightUpdatePeriod"`
+	Penalty float64  `json:"errorUtilizationPenalty"`
+	Metrics []string `json:"metricNamesForComputingUtilization"`
 }, v *resource.Violations,
 ) {
 	if c.Penalty < 0 {
@@ -96,15 +97,15 @@ func checkWeighted(c *struct {
 	}
 }
 
-// A jsonPeriod is a duration in protobuf's JSON form.
-type jsonPeriod time.Duration
+// A Period is a duration in protobuf's JSON form.
+type Period time.Duration
 
 // UnmarshalJSON decodes the duration.
-func (d *jsonPeriod) UnmarshalJSON(b []byte) error {
+func (d *Period) UnmarshalJSON(b []byte) error {
 	var m durationpb.Duration
 	if err := protojson.Unmarshal(b, &m); err != nil {
 		return err
 	}
-	*d = jsonPeriod(m.AsDuration())
+	*d = Period(m.AsDuration())
 	return nil
 }

@@ -54,6 +54,11 @@ func TestPolicies(t *testing.T) {
 			`enable_oob_load_report { value: true } oob_reporting_period { seconds: 1 } blackout_period {} weight_expiration_period { seconds: 180 } weight_update_period { nanos: 100000000 } error_utilization_penalty { value: 0 }`,
 			`[{"weighted_round_robin":{"enableOobLoadReport":true,"oobReportingPeriod":"1s","blackoutPeriod":"0s","weightExpirationPeriod":"180s","weightUpdatePeriod":"0.100s","errorUtilizationPenalty":0}}]`, nil,
 		},
+		{
+			"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin",
+			`metric_names_for_computing_utilization: ["named_metrics.foo.bar", "mem_utilization"]`,
+			`[{"weighted_round_robin":{"metricNamesForComputingUtilization":["named_metrics.foo.bar","mem_utilization"]}}]`, nil,
+		},
 		{"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin", `weight_update_period { nanos: 99999999 }`, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100s"}}]`, nil},
 		{"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin", `weight_update_period { nanos: 100000001 }`, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100000001s"}}]`, nil},
 		{

@@ -20,6 +20,7 @@ type weightedConfig struct {
 	WeightExpirationPeriod  duration `json:"weightExpirationPeriod,omitzero"`
 	WeightUpdatePeriod      duration `json:"weightUpdatePeriod,omitzero"`
 	ErrorUtilizationPenalty *float32 `json:"errorUtilizationPenalty,omitempty"`
+	MetricNames             []string `json:"metricNamesForComputingUtilization,omitempty"`
 }
 
 func weightedRoundRobin() *resource.LBPolicy {
@@ -38,6 +39,7 @@ func weightedRoundRobin() *resource.LBPolicy {
 			BlackoutPeriod:         read("blackout_period", m.GetBlackoutPeriod()),
 			WeightExpirationPeriod: read("weight_expiration_period", m.GetWeightExpirationPeriod()),
 			WeightUpdatePeriod:     read("weight_update_period", m.GetWeightUpdatePeriod()),
+			MetricNames:            m.GetMetricNamesForComputingUtilization(),
 		}
 		if p := m.GetErrorUtilizationPenalty(); p != nil {
 			c.ErrorUtilizationPenalty = &p.Value
@@ -45,22 +47,22 @@ func weightedRoundRobin() *resource.LBPolicy {
 				v.Add((*resource.Path)(nil).Field("error_utilization_penalty"), p.GetValue(), "must be at least 0 (A58)")
 			}
 		}
-		if c.WeightUpdatePeriod.IsZero() || m.GetWeightUpdatePeriod().AsDuration() >= shortestUpdate {
+		if c.WeightUpdatePeriod.IsZero() || m.GetWeightUpdatePeriod().AsDuration() >= ShortestUpdate {
 			return finish(&v, c)
 		}
-		c.WeightUpdatePeriod = duration{durationpb.New(shortestUpdate)}
+		c.WeightUpdatePeriod = duration{durationpb.New(ShortestUpdate)}
 		return finish(&v, c)
 	})
 }
 
-// shortestUpdate is the minimum update period; shorter periods are raised to it (A58).
-const shortestUpdate = 100 * time.Millisecond
+// ShortestUpdate is the minimum update period; shorter periods are raised to it (A58).
+const ShortestUpdate = 100 * time.Millisecond
 
 func finish(v *resource.Violations, c weightedConfig) (resource.LBConfig, error) {
 	if err := v.Err(); err != nil {
 		return resource.LBConfig{}, err
 	}
-	return resource.NewLBConfig("weighted_round_robin", c)
+	return resource.NewLBConfig(WeightedRoundRobin, c)
 }
 
 // A duration is in protobuf's JSON form: "1.500s".

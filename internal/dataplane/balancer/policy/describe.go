@@ -22,6 +22,9 @@ func (p *leaf) Describe(d *dataplane.Policy) { describeError(d, p.err) }
 // Describe implements [lbtree.Policy].
 func (p *ringHash) Describe(d *dataplane.Policy) { describeError(d, p.err) }
 
+// Describe implements [lbtree.Policy].
+func (p *weighted) Describe(d *dataplane.Policy) { describeError(d, p.err) }
+
 // Describe implements [lbtree.Policy]. The description of the endpoints has the errors.
 func (*roundRobin) Describe(*dataplane.Policy) {}
 

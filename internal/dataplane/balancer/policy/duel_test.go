@@ -12,9 +12,12 @@ import (
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/roundrobin"
+	"google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/connectivity"
+	estats "google.golang.org/grpc/experimental/stats"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/serial"
 )
@@ -23,8 +26,9 @@ import (
 type side struct {
 	balancer.ClientConn
 
-	policy lbtree.Policy
-	last   balancer.State
+	policy  lbtree.Policy
+	last    balancer.State
+	metrics recordedMetrics
 
 	mu   sync.Mutex // guards the rest, because timers of pick_first use it too
 	made []*sideSubConn
@@ -51,6 +55,9 @@ func (s *side) NewSubConn(addrs []resolver.Address, o balancer.NewSubConnOptions
 	return sc, nil
 }
 
+// MetricsRecorder returns a recorder that counts.
+func (s *side) MetricsRecorder() estats.MetricsRecorder { return &s.metrics }
+
 func (*side) ResolveNow(resolver.ResolveNowOptions) {}
 
 func (s *sideSubConn) set(f func()) {
@@ -67,11 +74,12 @@ func (s *sideSubConn) RegisterHealthListener(l func(balancer.SubConnState)) {
 	s.set(func() { s.health = l })
 }
 
-// A duel runs our round_robin and grpc-go's side by side, in a bubble.
+// A duel runs one of our policies and grpc-go's side by side, in a bubble.
 type duel struct {
 	*testing.T
 
 	loop         *serial.Loop
+	lb           resource.LBConfig // of updates
 	ours, theirs side
 }
 
@@ -81,6 +89,18 @@ func newDuel(t *testing.T, a *attributes.Attributes) *duel {
 	d.loop.Do(func() {
 		d.ours.policy = newRoundRobin(env(&d.ours), func(s balancer.State) { d.ours.last = s })
 		d.theirs.policy = newLeaf(env(&d.theirs), balancer.Get(roundrobin.Name), func(s balancer.State) { d.theirs.last = s })
+	})
+	return d
+}
+
+// newWeightedDuel is a duel of weighted_round_robin with a configuration.
+func newWeightedDuel(t *testing.T, config string) *duel {
+	t.Helper()
+	d := &duel{T: t, loop: serial.New(func() {}), lb: resource.LBConfig{Name: weightedroundrobin.Name, Config: config}}
+	env := func(s *side) *lbtree.Env { return &lbtree.Env{Loop: d.loop, Conn: s} }
+	d.loop.Do(func() {
+		d.ours.policy = newWeighted(env(&d.ours), func(s balancer.State) { d.ours.last = s })
+		d.theirs.policy = newLeaf(env(&d.theirs), balancer.Get(weightedroundrobin.Name), func(s balancer.State) { d.theirs.last = s })
 	})
 	return d
 }
@@ -107,7 +127,7 @@ func (d *duel) close() {
 
 func (d *duel) update(endpoints ...lbtree.Endpoint) {
 	d.both(func(s *side) {
-		s.policy.Update(lbtree.Target{Localities: []lbtree.Locality{{Weight: 1, Endpoints: endpoints}}})
+		s.policy.Update(lbtree.Target{Policy: d.lb, Localities: []lbtree.Locality{{Weight: 1, Endpoints: endpoints}}})
 	})
 }
 
@@ -196,7 +216,11 @@ func (d *duel) compare(when string) {
 // connected returns a policy of endpoints with these addresses, all of them ready.
 func connected(t *testing.T, addrs ...string) *duel {
 	t.Helper()
-	d := newDuel(t, nil)
+	return newDuel(t, nil).connect(addrs...)
+}
+
+// connect makes the endpoints those with these addresses, all of them ready.
+func (d *duel) connect(addrs ...string) *duel {
 	d.update(endpointsOf(addrs...)...)
 	for _, addr := range addrs {
 		d.reports(addr, connectivity.Connecting, nil)

@@ -13,7 +13,6 @@ import (
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/balancer/pickfirst"
-	"google.golang.org/grpc/balancer/weightedroundrobin"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
@@ -67,9 +66,6 @@ func (p *leaf) Update(t lbtree.Target) {
 	state := resolver.State{
 		Attributes: p.env.Attributes,
 		Endpoints:  make([]resolver.Endpoint, 0, len(endpoints)), Addresses: make([]resolver.Address, 0, len(endpoints)),
-	}
-	if p.builder.Name() == weightedroundrobin.Name && p.env.Cluster != "" {
-		state = weightedroundrobin.SetBackendService(state, p.env.Cluster) // a label of its metrics (A89)
 	}
 	for i := range endpoints {
 		state.Endpoints = append(state.Endpoints, endpoints[i].Endpoint.Endpoint)

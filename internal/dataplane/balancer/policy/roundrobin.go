@@ -23,6 +23,9 @@ type roundRobin struct {
 	ready     *rotation
 	failed    *rrEndpoint // the endpoint that has failed last, if it was not removed
 	batch     lbtree.Batch
+
+	// changed and removed, if not nil, get endpoints whose state has changed, and those that are closed.
+	changed, removed func(*rrEndpoint)
 }
 
 // An rrEndpoint is an endpoint of a roundRobin. The set of its addresses identifies it.
@@ -31,7 +34,8 @@ type rrEndpoint struct {
 	resolved resolver.Endpoint
 	policy   *leaf // pick_first
 	state    balancer.State
-	slot     int // the index in the rotation, if the state is READY
+	slot     int           // the index in the rotation, if the state is READY
+	load     *endpointLoad // of weighted_round_robin; nil: never connected
 }
 
 // key implements [keyed].
@@ -101,6 +105,13 @@ func (p *roundRobin) resolverState(e *rrEndpoint) resolver.State {
 func (p *roundRobin) remove(e *rrEndpoint) {
 	p.set(e, lbtree.Connecting())
 	p.tally.Remove(connectivity.Connecting)
+	p.end(e)
+}
+
+func (p *roundRobin) end(e *rrEndpoint) {
+	if p.removed != nil {
+		p.removed(e)
+	}
 	e.policy.Close()
 }
 
@@ -120,6 +131,9 @@ func (p *roundRobin) set(e *rrEndpoint, next balancer.State) {
 		p.failed = e
 	case p.failed == e:
 		p.failed = nil
+	}
+	if p.changed != nil {
+		p.changed(e)
 	}
 }
 
@@ -173,6 +187,6 @@ func (p *roundRobin) ExitIdle() {}
 func (p *roundRobin) Close() {
 	p.batch.Close()
 	for _, e := range p.endpoints {
-		e.policy.Close()
+		p.end(e)
 	}
 }

@@ -127,6 +127,8 @@ func own(name string) func(env *lbtree.Env, report lbtree.Report) lbtree.Policy 
 		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRingHash(env, report) }
 	case lbpolicy.RoundRobin:
 		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newRoundRobin(env, report) }
+	case lbpolicy.WeightedRoundRobin:
+		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newWeighted(env, report) }
 	case lbpolicy.WRRLocality:
 		return func(env *lbtree.Env, report lbtree.Report) lbtree.Policy { return newLocalities(env, report) }
 	}
