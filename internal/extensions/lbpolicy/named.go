@@ -82,18 +82,24 @@ func checkRingHash(c *struct {
 }
 
 func checkWeighted(c *struct {
-	OOB     bool     `json:"enableOobLoadReport"`
-	Report  Period   `json:"oobReportingPeriod"`
-	Black   Period   `json:"blackoutPeriod"`
-	Expire  Period   `json:"weightExpirationPeriod"`
-	Update  Period   `json:"weightUpdatePeriod"`
-	Penalty float64  `json:"errorUtilizationPenalty"`
-	Metrics []string `json:"metricNamesForComputingUtilization"`
+	OOB     bool       `json:"enableOobLoadReport"`
+	Report  Period     `json:"oobReportingPeriod"`
+	Black   Period     `json:"blackoutPeriod"`
+	Expire  Period     `json:"weightExpirationPeriod"`
+	Update  Period     `json:"weightUpdatePeriod"`
+	Penalty float64    `json:"errorUtilizationPenalty"`
+	Metrics []string   `json:"metricNamesForComputingUtilization"`
+	Slow    *SlowStart `json:"slowStartConfig"`
 }, v *resource.Violations,
 ) {
 	if c.Penalty < 0 {
 		at := value()
 		v.Add(at.Field("errorUtilizationPenalty"), c.Penalty, "must be at least 0 (A58)")
+	}
+	if s := c.Slow; s != nil {
+		root := value()
+		at := root.Field("slowStartConfig")
+		s.Check(at.Field("slowStartWindow"), at.Field("aggression"), at.Field("minWeightPercent"), v)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	xdsv3 "github.com/cncf/xds/go/xds/type/v3"
 	"google.golang.org/protobuf/types/known/structpb"
@@ -51,6 +52,12 @@ func TestNamedPolicies(t *testing.T) {
 
 		{"weighted_round_robin", map[string]any{"blackoutPeriod": "1.5s", "errorUtilizationPenalty": 0}, ""},
 		{"weighted_round_robin", map[string]any{"errorUtilizationPenalty": 0.5}, ""},
+		{"weighted_round_robin", map[string]any{"slowStartConfig": map[string]any{"slowStartWindow": "9s"}}, ""},
+		{
+			"weighted_round_robin",
+			map[string]any{"slowStartConfig": map[string]any{"slowStartWindow": "9s", "minWeightPercent": -1}},
+			"value.slowStartConfig.minWeightPercent = -1; must be from 0 to 100 (A100)",
+		},
 		{"weighted_round_robin", map[string]any{"errorUtilizationPenalty": -0.5}, "value.errorUtilizationPenalty = -0.5; must be at least 0 (A58)"},
 		{"weighted_round_robin", map[string]any{"weightUpdatePeriod": "soon"}, "value"},
 	} {
@@ -75,5 +82,24 @@ func TestNamedPolicies(t *testing.T) {
 				t.Errorf("%s %v becomes %s %s", tt.policy, tt.config, got.Name, got.Config)
 			}
 		}
+	}
+}
+
+// TestSlowStart expects A100's defaults, and the factor of a weight to increase from its minimum to 1.
+func TestSlowStart(t *testing.T) {
+	var s *lbpolicy.SlowStart
+	if got := s.Scale(0); got != 1 {
+		t.Errorf("without slow start the factor is %v", got)
+	}
+	if err := json.Unmarshal([]byte(`{"slowStartWindow":"10s"}`), &s); err != nil || s.Aggression != 1 || s.MinPercent != 10 {
+		t.Errorf("slow start = %+v, %v; want aggression 1 and 10 %%", s, err)
+	}
+	for ready, want := range map[time.Duration]float64{0: 0.1, time.Second: 0.1, 5 * time.Second: 0.5, 10 * time.Second: 1, time.Hour: 1} {
+		if got := s.Scale(ready); got != want {
+			t.Errorf("the factor after %v = %v, want %v", ready, got, want)
+		}
+	}
+	if got := (&lbpolicy.SlowStart{Window: lbpolicy.Period(time.Millisecond), Aggression: 1}).Scale(0); got != 1 {
+		t.Errorf("the factor in a window of 1 ms = %v, want at most 1", got)
 	}
 }

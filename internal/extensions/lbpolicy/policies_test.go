@@ -59,6 +59,28 @@ func TestPolicies(t *testing.T) {
 			`metric_names_for_computing_utilization: ["named_metrics.foo.bar", "mem_utilization"]`,
 			`[{"weighted_round_robin":{"metricNamesForComputingUtilization":["named_metrics.foo.bar","mem_utilization"]}}]`, nil,
 		},
+		{
+			"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin",
+			`slow_start_config { slow_start_window { seconds: 60 } aggression { default_value: 1.5 } min_weight_percent { value: 0 } }`,
+			`[{"weighted_round_robin":{"slowStartConfig":{"slowStartWindow":"60s","aggression":1.5,"minWeightPercent":0}}}]`, nil,
+		},
+		{
+			"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin", `slow_start_config { slow_start_window { nanos: 1 } }`,
+			`[{"weighted_round_robin":{"slowStartConfig":{"slowStartWindow":"0.000000001s"}}}]`, nil,
+		},
+		{
+			"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin",
+			`slow_start_config { aggression { } min_weight_percent { value: 100.5 } }`, "",
+			[]string{
+				"slow_start_config.slow_start_window = 0s; must be above 0s", "slow_start_config.aggression = 0; must be a number above 0",
+				"slow_start_config.min_weight_percent = 100.5; must be from 0 to 100",
+			},
+		},
+		{
+			"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin",
+			`slow_start_config { slow_start_window { seconds: -1 } aggression { default_value: nan } min_weight_percent { value: nan } }`, "",
+			[]string{"slow_start_window = -1s", "aggression = NaN", "min_weight_percent = NaN"},
+		},
 		{"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin", `weight_update_period { nanos: 99999999 }`, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100s"}}]`, nil},
 		{"client_side_weighted_round_robin.v3.ClientSideWeightedRoundRobin", `weight_update_period { nanos: 100000001 }`, `[{"weighted_round_robin":{"weightUpdatePeriod":"0.100000001s"}}]`, nil},
 		{

@@ -14,13 +14,14 @@ import (
 // weightedConfig is the configuration of weighted_round_robin (A58). Fields that are not
 // set have the default of the policy.
 type weightedConfig struct {
-	EnableOOBLoadReport     bool     `json:"enableOobLoadReport,omitempty"`
-	OOBReportingPeriod      duration `json:"oobReportingPeriod,omitzero"`
-	BlackoutPeriod          duration `json:"blackoutPeriod,omitzero"`
-	WeightExpirationPeriod  duration `json:"weightExpirationPeriod,omitzero"`
-	WeightUpdatePeriod      duration `json:"weightUpdatePeriod,omitzero"`
-	ErrorUtilizationPenalty *float32 `json:"errorUtilizationPenalty,omitempty"`
-	MetricNames             []string `json:"metricNamesForComputingUtilization,omitempty"`
+	EnableOOBLoadReport     bool             `json:"enableOobLoadReport,omitempty"`
+	OOBReportingPeriod      duration         `json:"oobReportingPeriod,omitzero"`
+	BlackoutPeriod          duration         `json:"blackoutPeriod,omitzero"`
+	WeightExpirationPeriod  duration         `json:"weightExpirationPeriod,omitzero"`
+	WeightUpdatePeriod      duration         `json:"weightUpdatePeriod,omitzero"`
+	ErrorUtilizationPenalty *float32         `json:"errorUtilizationPenalty,omitempty"`
+	MetricNames             []string         `json:"metricNamesForComputingUtilization,omitempty"`
+	SlowStart               *slowStartConfig `json:"slowStartConfig,omitempty"`
 }
 
 func weightedRoundRobin() *resource.LBPolicy {
@@ -40,6 +41,7 @@ func weightedRoundRobin() *resource.LBPolicy {
 			WeightExpirationPeriod: read("weight_expiration_period", m.GetWeightExpirationPeriod()),
 			WeightUpdatePeriod:     read("weight_update_period", m.GetWeightUpdatePeriod()),
 			MetricNames:            m.GetMetricNamesForComputingUtilization(),
+			SlowStart:              slowStart(m.GetSlowStartConfig(), &v),
 		}
 		if p := m.GetErrorUtilizationPenalty(); p != nil {
 			c.ErrorUtilizationPenalty = &p.Value

@@ -15,9 +15,10 @@ type schedule struct {
 
 const maxWeight = math.MaxUint16
 
-// newSchedule returns a schedule for weights, of which 0 means the average of the others. equal says
-// that all have equal shares because fewer than two weights are known.
-func newSchedule(weights []float64) (s *schedule, equal bool) {
+// newSchedule returns a schedule for weights, of which 0 means the average of the others. The scales
+// are factors of the weights, which the average does not have. equal says that all endpoints have
+// equal shares because fewer than two weights are known.
+func newSchedule(weights, scales []float64) (s *schedule, equal bool) {
 	s = &schedule{n: uint64(len(weights))}
 	var sum, most float64
 	known := 0
@@ -33,14 +34,20 @@ func newSchedule(weights []float64) (s *schedule, equal bool) {
 	for _, w := range weights {
 		sum += w / most // does not overflow
 	}
-	average := sum / float64(known)
-	s.weights = make([]uint16, len(weights))
+	shares, largest := make([]float64, len(weights)), 0.0
 	for i, w := range weights {
-		share := w / most
-		if w == 0 {
-			share = average
+		if shares[i] = w / most; w == 0 {
+			shares[i] = sum / float64(known)
 		}
-		s.weights[i] = uint16(max(math.Round(share*maxWeight), 1)) // each endpoint gets some calls, and can report
+		shares[i] *= scales[i]
+		largest = max(largest, shares[i])
+	}
+	if largest == 0 { // slow start may reduce all weights to 0
+		return s, true
+	}
+	s.weights = make([]uint16, len(weights))
+	for i, share := range shares {
+		s.weights[i] = uint16(max(math.Round(share/largest*maxWeight), 1)) // each endpoint gets some calls, and can report
 	}
 	return s, false
 }

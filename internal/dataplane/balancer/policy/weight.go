@@ -16,15 +16,15 @@ type endpointLoad struct {
 	done func(balancer.DoneInfo)
 
 	// The loop owns the fields below.
-	conn balancer.SubConn // the connection that the weight is of; nil: not connected
-	stop func()           // ends the reports apart from calls; nil: there are none
+	conn    balancer.SubConn // the connection that the weight is of; nil: not connected
+	stop    func()           // ends the reports apart from calls; nil: there are none
+	started time.Time        // the time at which the endpoint became ready (A100)
 
-	mu      sync.Mutex // guards the fields below
-	config  *weightedConfig
-	weight  float64
-	first   time.Time // of the first report since the connection, or since the weight has expired
-	newest  time.Time // of the newest report
-	started time.Time // of the connection
+	mu     sync.Mutex // guards the fields below
+	config *weightedConfig
+	weight float64
+	first  time.Time // of the first report since the connection, or since the weight has expired
+	newest time.Time // of the newest report
 }
 
 func newEndpointLoad(config *weightedConfig) *endpointLoad {
@@ -37,15 +37,16 @@ func newEndpointLoad(config *weightedConfig) *endpointLoad {
 	return l
 }
 
-// connect makes a subchannel that has connected the subject of the weight. It does nothing if it
-// is that already, without a disconnect in between.
+// connect sets the subchannel of an endpoint that is ready. The weight starts anew, unless the endpoint
+// has kept its connection, because it was ejected or its health was bad.
 func (l *endpointLoad) connect(sc balancer.SubConn) {
+	l.started = time.Now()
 	if l.conn == sc {
 		return
 	}
 	l.disconnect()
 	l.mu.Lock()
-	l.weight, l.first, l.newest, l.started = 0, time.Time{}, time.Time{}, time.Now()
+	l.weight, l.first, l.newest = 0, time.Time{}, time.Time{}
 	config := l.config
 	l.mu.Unlock()
 	l.conn = sc

@@ -88,13 +88,15 @@ func (p *weighted) reported(s balancer.State) {
 
 // schedule gives the picker the newest weights, and sets the timer for the next ones.
 func (p *weighted) schedule() {
-	weights := make([]float64, 0, len(p.picker.endpoints))
+	weights, scales := make([]float64, 0, len(p.picker.endpoints)), make([]float64, 0, len(p.picker.endpoints))
+	now := time.Now()
 	for _, e := range p.picker.endpoints {
-		w, usable := e.load.current(time.Now(), p.config)
+		w, usable := e.load.current(now, p.config)
 		weights = append(weights, w)
+		scales = append(scales, p.config.Slow.Scale(now.Sub(e.load.started)))
 		p.metrics.weight(w, usable)
 	}
-	s, equal := newSchedule(weights)
+	s, equal := newSchedule(weights, scales)
 	p.picker.schedule.Store(s)
 	if equal {
 		p.metrics.fallback()

@@ -7,20 +7,22 @@ import (
 
 	"google.golang.org/grpc/experimental/stats"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/labels"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 )
 
-// A weightedConfig is the configuration of weighted_round_robin (A58, A114).
+// A weightedConfig is the configuration of weighted_round_robin (A58, A100, A114).
 type weightedConfig struct {
-	OOB      bool            `json:"enableOobLoadReport"`
-	Report   lbpolicy.Period `json:"oobReportingPeriod"`
-	Blackout lbpolicy.Period `json:"blackoutPeriod"`
-	Expire   lbpolicy.Period `json:"weightExpirationPeriod"`
-	Update   lbpolicy.Period `json:"weightUpdatePeriod"`
-	Penalty  float64         `json:"errorUtilizationPenalty"`
-	Metrics  []string        `json:"metricNamesForComputingUtilization"`
+	OOB      bool                `json:"enableOobLoadReport"`
+	Report   lbpolicy.Period     `json:"oobReportingPeriod"`
+	Blackout lbpolicy.Period     `json:"blackoutPeriod"`
+	Expire   lbpolicy.Period     `json:"weightExpirationPeriod"`
+	Update   lbpolicy.Period     `json:"weightUpdatePeriod"`
+	Penalty  float64             `json:"errorUtilizationPenalty"`
+	Metrics  []string            `json:"metricNamesForComputingUtilization"`
+	Slow     *lbpolicy.SlowStart `json:"slowStartConfig"` // nil: none
 }
 
 // parseWeighted returns a configuration with A58's defaults.
@@ -34,6 +36,14 @@ func parseWeighted(text string) (*weightedConfig, error) {
 	}
 	if c.Penalty < 0 {
 		return nil, fmt.Errorf("LB policy %s: errorUtilizationPenalty = %v; must be at least 0 (A58)", lbpolicy.WeightedRoundRobin, c.Penalty)
+	}
+	if c.Slow != nil {
+		var v resource.Violations
+		at := (*resource.Path)(nil).Field("slowStartConfig")
+		c.Slow.Check(at.Field("slowStartWindow"), at.Field("aggression"), at.Field("minWeightPercent"), &v)
+		if err := v.Err(); err != nil {
+			return nil, fmt.Errorf("LB policy %s: %w", lbpolicy.WeightedRoundRobin, err)
+		}
 	}
 	c.Update = max(c.Update, lbpolicy.Period(lbpolicy.ShortestUpdate))
 	return c, nil

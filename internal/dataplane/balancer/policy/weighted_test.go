@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -91,8 +92,14 @@ func TestReportsWithoutLoad(t *testing.T) {
 	l.OnLoadReport(&orcav3.OrcaLoadReport{CpuUtilization: 0.5, RpsFractional: 100, Eps: 25})
 	const want = 100 / (0.5 + 0.25*2)
 	for _, r := range []*orcav3.OrcaLoadReport{
-		{}, {CpuUtilization: 1}, {RpsFractional: 1}, {CpuUtilization: -1, RpsFractional: 1}, {CpuUtilization: 1, RpsFractional: -1},
-		{CpuUtilization: math.NaN(), RpsFractional: 1}, {CpuUtilization: 1, RpsFractional: math.Inf(1)}, {CpuUtilization: math.Inf(1), RpsFractional: 1},
+		{},
+		{CpuUtilization: 1},
+		{RpsFractional: 1},
+		{CpuUtilization: -1, RpsFractional: 1},
+		{CpuUtilization: 1, RpsFractional: -1},
+		{CpuUtilization: math.NaN(), RpsFractional: 1},
+		{CpuUtilization: 1, RpsFractional: math.Inf(1)},
+		{CpuUtilization: math.Inf(1), RpsFractional: 1},
 		{CpuUtilization: 1, RpsFractional: 1, Eps: math.NaN()},
 	} {
 		l.OnLoadReport(r)
@@ -161,17 +168,26 @@ func TestSchedule(t *testing.T) {
 		weights []float64
 		want    []float64 // shares
 		equal   bool
+		scales  []float64 // nil: 1
 	}{
-		{[]float64{5}, []float64{1}, true},
-		{[]float64{0, 0, 0}, []float64{1, 1, 1}, true},
-		{[]float64{0, 7, 0}, []float64{1, 1, 1}, true},
-		{[]float64{1, 2, 3}, []float64{1, 2, 3}, false},
-		{[]float64{1, 0, 3}, []float64{1, 2, 3}, false},
-		{[]float64{2, 2}, []float64{1, 1}, false},
-		{[]float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64 / 2}, []float64{2, 2, 1}, false},
-		{[]float64{100, 1, 50, 50, 0}, []float64{100, 1, 50, 50, 50.25}, false},
+		{[]float64{1, 2, 3}, []float64{1, 1, 0.3}, false, []float64{1, 0.5, 0.1}},
+		{[]float64{1, 0, 3}, []float64{0.1, 1, 3}, false, []float64{0.1, 0.5, 1}},
+		{[]float64{2, 4}, []float64{2, 4}, false, []float64{0.01, 0.01}},
+		{[]float64{2, 4}, []float64{1, 1}, true, []float64{0, 0}},
+		{[]float64{5}, []float64{1}, true, nil},
+		{[]float64{0, 0, 0}, []float64{1, 1, 1}, true, nil},
+		{[]float64{0, 7, 0}, []float64{1, 1, 1}, true, nil},
+		{[]float64{1, 2, 3}, []float64{1, 2, 3}, false, nil},
+		{[]float64{1, 0, 3}, []float64{1, 2, 3}, false, nil},
+		{[]float64{2, 2}, []float64{1, 1}, false, nil},
+		{[]float64{math.MaxFloat64, math.MaxFloat64, math.MaxFloat64 / 2}, []float64{2, 2, 1}, false, nil},
+		{[]float64{100, 1, 50, 50, 0}, []float64{100, 1, 50, 50, 50.25}, false, nil},
 	} {
-		s, equal := newSchedule(tt.weights)
+		scales := slices.Repeat([]float64{1}, len(tt.weights))
+		if tt.scales != nil {
+			scales = tt.scales
+		}
+		s, equal := newSchedule(tt.weights, scales)
 		if equal != tt.equal {
 			t.Errorf("%v: equal = %t, want %t", tt.weights, equal, tt.equal)
 		}
@@ -192,7 +208,7 @@ func TestSchedule(t *testing.T) {
 			}
 		}
 	}
-	s, _ := newSchedule([]float64{1e9, 1e9, 1})
+	s, _ := newSchedule([]float64{1e9, 1e9, 1}, []float64{1, 1, 1})
 	var next atomic.Uint64
 	got := make(map[int]bool)
 	for range 400_000 {
@@ -302,7 +318,7 @@ func TestWeightedConfiguration(t *testing.T) {
 				d.ours.policy.Update(lbtree.Target{Policy: resource.LBConfig{Config: config}, Localities: []lbtree.Locality{{Weight: 1, Endpoints: endpointsOf("a", "b")}}})
 			})
 		}
-		for config, want := range map[string]string{`{"errorUtilizationPenalty":-1}`: "errorUtilizationPenalty = -1; must be at least 0", `[]`: "cannot unmarshal"} {
+		for config, want := range map[string]string{`{"errorUtilizationPenalty":-1}`: "errorUtilizationPenalty = -1; must be at least 0", `[]`: "cannot unmarshal", `{"slowStartConfig":{}}`: "slowStartWindow = 0s; must be above 0s"} {
 			update(config)
 			f, ok := d.ours.last.Picker.(lbtree.Fail)
 			if !ok || !strings.Contains(f.Err.Error(), want) {
@@ -317,5 +333,44 @@ func TestWeightedConfiguration(t *testing.T) {
 		if p, _ := d.ours.policy.(*weighted); d.ours.last.ConnectivityState != connectivity.Ready || time.Duration(p.config.Update) != 100*time.Millisecond {
 			t.Errorf("with a usable configuration: %v, weights are updated every %v", d.ours.last.ConnectivityState, time.Duration(p.config.Update))
 		}
+	})
+}
+
+// TestSlowStart expects an endpoint that has just become ready to have a reduced share, also while its
+// weight is not known, and the full share after the window (A100).
+func TestSlowStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newWeightedDuel(t, `{"blackoutPeriod":"30s","weightUpdatePeriod":"1s","slowStartConfig":{"slowStartWindow":"100s","aggression":2,"minWeightPercent":20}}`)
+		defer d.close()
+		d.connect("a", "b", "c")
+		load := make(map[string]*orcav3.OrcaLoadReport)
+		for i, addr := range []string{"a", "b", "c"} {
+			load[addr] = &orcav3.OrcaLoadReport{CpuUtilization: 1, RpsFractional: float64(100 * (i + 1))}
+		}
+		expect := func(when string, want float64) {
+			t.Helper()
+			synctest.Wait()
+			if got := d.ours.shares(20_000, load)["c"]; math.Abs(got-want) > 0.01 {
+				t.Errorf("%s: the share is %.3f, want %.3f", when, got, want)
+			}
+		}
+		expect("no weight is known", 1.0/3)
+		<-time.After(101 * time.Second)
+		expect("at full weight", 0.5)
+		d.reports("c", connectivity.Idle, nil)
+		d.reports("c", connectivity.Connecting, nil)
+		d.reports("c", connectivity.Ready, nil)
+		d.healthy("c", connectivity.Ready)
+		share := func(weight, scale float64) float64 { return weight * scale / (weight*scale + 300) }
+		expect("connected again", share(150, 0.2))
+		<-time.After(25500 * time.Millisecond)
+		expect("after a quarter of the window, in the blackout period", share(150, 0.5))
+		<-time.After(24 * time.Second)
+		expect("after half of the window", share(300, math.Sqrt(0.49)))
+		<-time.After(51 * time.Second)
+		expect("after the window", 0.5)
+		d.healthy("c", connectivity.TransientFailure)
+		d.healthy("c", connectivity.Ready)
+		expect("back after an ejection", share(300, 0.2))
 	})
 }
