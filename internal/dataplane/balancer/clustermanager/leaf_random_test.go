@@ -221,7 +221,7 @@ func TestSubchannelsOfOneAddress(t *testing.T) {
 	var made []balancer.SubConn
 	s.do(func() {
 		for range 3 {
-			sc, err := s.cluster.conn.NewSubConn([]resolver.Address{{Addr: "b"}}, balancer.NewSubConnOptions{StateListener: func(balancer.SubConnState) {}}) //nolint:staticcheck // there is no other way to make one
+			sc, err := s.cluster.conn.NewSubConn([]resolver.Address{{Addr: "b"}}, balancer.NewSubConnOptions{StateListener: func(balancer.SubConnState) {}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package clustermanager_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -46,6 +47,8 @@ func TestWeightsOfReports(t *testing.T) {
 	light := startReporter(t, &orcav3.OrcaLoadReport{RpsFractional: 100, CpuUtilization: 0.9, NamedMetrics: map[string]float64{"queue": 0.1}})
 	heavy := startReporter(t, &orcav3.OrcaLoadReport{RpsFractional: 100, CpuUtilization: 0.1, NamedMetrics: map[string]float64{"queue": 0.9}})
 	w := newWorld(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
 	set := func(oob bool, interval string) {
 		w.one(eds(resource.LBConfig{Name: "weighted_round_robin", Config: fmt.Sprintf(`{"blackoutPeriod":"0s","weightUpdatePeriod":"0.1s",
 			"enableOobLoadReport":%t,"oobReportingPeriod":%q,"metricNamesForComputingUtilization":["named_metrics.queue"]}`, oob, interval)},
@@ -60,7 +63,7 @@ func TestWeightsOfReports(t *testing.T) {
 				if got != want {
 					t.Errorf("reports are requested every %v, want every %v", got, want)
 				}
-			case <-time.After(20 * time.Second):
+			case <-ctx.Done():
 				t.Fatal("no reports are requested")
 			}
 		}
@@ -70,15 +73,15 @@ func TestWeightsOfReports(t *testing.T) {
 		for _, r := range []*reporter{light, heavy} {
 			select {
 			case <-r.ended:
-			case <-time.After(20 * time.Second):
+			case <-ctx.Done():
 				t.Fatal("reports that are not configured have not ended")
 			}
 		}
 	}
 	set(true, "3s")
 	requested(3 * time.Second)
-	deadline, calls := time.Now().Add(20*time.Second), 0
-	for time.Now().Before(deadline) && calls < 85 {
+	calls := 0
+	for ctx.Err() == nil && calls < 85 {
 		calls = w.spread(100, func(int) lbtree.Call { return lbtree.Call{Cluster: "c"} })[light.addr]
 	}
 	if calls < 85 || calls > 95 {

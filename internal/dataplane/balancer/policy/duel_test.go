@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
@@ -103,6 +104,12 @@ func newWeightedDuel(t *testing.T, config string) *duel {
 		d.theirs.policy = newLeaf(env(&d.theirs), balancer.Get(weightedroundrobin.Name), func(s balancer.State) { d.theirs.last = s })
 	})
 	return d
+}
+
+// pass lets time pass in a bubble.
+func pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
 }
 
 func (d *duel) both(f func(*side)) {
@@ -234,7 +241,7 @@ func endpointsOf(addrs ...string) []lbtree.Endpoint {
 	out := make([]lbtree.Endpoint, 0, len(addrs))
 	for _, addr := range addrs {
 		e := lbtree.Endpoint{Weight: 1}
-		for _, a := range strings.Split(addr, "+") {
+		for a := range strings.SplitSeq(addr, "+") {
 			e.Addresses = append(e.Addresses, resolver.Address{Addr: a})
 		}
 		out = append(out, e)

@@ -42,7 +42,7 @@ func TestRoundRobinEqualsGRPC(t *testing.T) {
 					all = all[:min(len(all), 8)]
 					d.update(distinct(all, a == nil)...)
 				case r.IntN(8) == 0:
-					<-time.After(time.Second) // the delays of Happy Eyeballs pass
+					pass(time.Second) // the delays of Happy Eyeballs pass
 					synctest.Wait()
 				default:
 					d.disturb(r)

@@ -70,7 +70,7 @@ func parseSubset(config string) (child resource.LBConfig, size uint32, err error
 // stays in its locality, and keeps its share of the locality's calls in relation to the others.
 func subset(all []lbtree.Locality, size uint32, seed uint64) []lbtree.Locality {
 	n := lbtree.Count(all)
-	if uint64(n) <= uint64(size) {
+	if uint64(n) <= uint64(size) { //nolint:gosec // not negative
 		return all
 	}
 	type candidate struct {

@@ -22,7 +22,7 @@ func inLocalities(n int) []lbtree.Locality {
 	all := []lbtree.Locality{{ID: endpoint.LocalityID{Zone: "x"}, Weight: 1}, {ID: endpoint.LocalityID{Zone: "y"}, Weight: 2}, {ID: endpoint.LocalityID{Zone: "z"}, Weight: 3}}
 	for i := range n {
 		e := endpointsOf(fmt.Sprintf("10.0.0.%d:80", i))[0]
-		e.Weight = uint32(1 + i%4) //nolint:gosec // small
+		e.Weight = uint32(1 + i%4)
 		l := &all[i%3]
 		l.Endpoints = append(l.Endpoints, e)
 	}
@@ -163,21 +163,25 @@ func TestRandomSubsetting(t *testing.T) {
 		child.state(connectivity.Ready)
 		expect(connectivity.TransientFailure)
 		var d dataplane.Policy
-		if p.Describe(&d); !strings.Contains(d.Err, want) {
+		p.Describe(&d)
+		if !strings.Contains(d.Err, want) {
 			t.Errorf("%s: the description has the error %q", config, d.Err)
 		}
 	}
 	update(good)
 	expect(connectivity.Ready)
 	var d dataplane.Policy
-	if p.Describe(&d); len(d.Children) != 1 || !d.Children[0].Subset || d.Children[0].Policy.Name != "ring_hash_experimental" || d.Err != "" {
+	p.Describe(&d)
+	if len(d.Children) != 1 || !d.Children[0].Subset || d.Children[0].Policy.Name != "ring_hash_experimental" || d.Err != "" {
 		t.Errorf("the description is %+v", d)
 	}
-	if p.ExitIdle(); child.woken != 1 {
+	p.ExitIdle()
+	if child.woken != 1 {
 		t.Errorf("the child was asked to connect %d times, want once", child.woken)
 	}
 	p.Close()
-	if child.state(connectivity.Idle); !child.closed {
+	child.state(connectivity.Idle)
+	if !child.closed {
 		t.Error("the child is open")
 	}
 	expect(connectivity.Ready)
