@@ -21,9 +21,33 @@ func (s *site) addr() string {
 	return s.config.CSDS
 }
 
+// ofClient returns a command for the client of a scope. A name from a control plane cannot be a flag.
+func (s *site) ofClient(command, scope string, args ...string) string {
+	list := []string{command, "--conn", s.addr()}
+	if scope != "" {
+		list = append(list, "--scope", scope)
+	}
+	if slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "-") }) {
+		list = append(list, "--")
+	}
+	return s.xdsctl(append(list, args...)...)
+}
+
+// statusCommand returns the command for a list of resources.
+func (s *site) statusCommand(f inspect.ResourceFilter) string {
+	args := []string{"status"}
+	if parts := strings.SplitN(f.Client, ".", 3); len(parts) == 3 && parts[2] != "" {
+		args = append(args, "--scope", parts[2])
+	}
+	if f.Type != "" {
+		args = append(args, "--type", f.Type)
+	}
+	return s.xdsctl(append(args, s.addr())...)
+}
+
 // routeCommand returns the command for a call.
 func (s *site) routeCommand(target string, call inspect.Call) string {
-	args := []string{"route", "-conn", s.addr(), "-target", target, "-method", call.Method}
+	args := []string{"route", "--conn", s.addr(), "--target", target, "--method", call.Method}
 	names := make([]string, 0, len(call.Headers))
 	for name := range call.Headers {
 		names = append(names, name)

@@ -23,6 +23,14 @@ func TestShell(t *testing.T) {
 	}
 }
 
+// A name that starts with a hyphen is not a flag of xdsctl.
+func TestNamesAreNotFlags(t *testing.T) {
+	s := newSite(Config{CSDS: "localhost:5555"}, nil)
+	if got, want := s.ofClient("get", "", "t", "--show-secrets"), "xdsctl get --conn localhost:5555 -- t --show-secrets"; got != want {
+		t.Errorf("the command is %s; want %s", got, want)
+	}
+}
+
 func TestWantsJSON(t *testing.T) {
 	for accept, want := range map[string]bool{
 		"": false, "*/*": false, "text/html": false, "application/json": true, "Application/JSON": true,

@@ -19,19 +19,20 @@ func TestPages(t *testing.T) {
 		want          []string
 	}{
 		{"", "xdsctl status ADDR", nil, []string{"Healthy", "xds:///checkout.example", "gRPC servers", "catalogue", "CONNECTED", "SERVING", "ACCEPTED"}},
-		{"client", "xdsctl tree -conn ADDR xds:///checkout.example", []string{"client", checkout}, []string{"checkout-routes", "checkout-canary", "ClusterLoadAssignment", "round_robin", "READY", "127.0.0.1:"}},
-		{"client", "xdsctl tree", []string{"client", "1.1.#server"}, []string{"server/127.0.0.1:"}},
+		{"client", "xdsctl tree --conn ADDR --scope xds:///checkout.example xds:///checkout.example", []string{"client", checkout}, []string{"checkout-routes", "checkout-canary", "ClusterLoadAssignment", "round_robin", "READY", "127.0.0.1:"}},
+		{"client", "xdsctl tree --conn ADDR --scope &#39;#server&#39; &#39;#server&#39;", []string{"client", "1.1.#server"}, []string{"server/127.0.0.1:"}},
 		{"resources", "xdsctl status ADDR", nil, []string{"checkout-routes", "service-000004"}},
 		{
-			"resource", "xdsctl get -conn ADDR " + clusterType + " checkout",
+			"resource", "xdsctl get --conn ADDR --scope xds:///checkout.example " + clusterType + " checkout",
 			[]string{"client", checkout, "type", clusterType, "name", "checkout"},
 			[]string{"max_requests: 1024", "checkout-routes", "Refers to"},
 		},
-		{"servers", "xdsctl status ADDR", nil, []string{"SERVING", "CURRENT", "127.0.0.1:"}},
+		{"resources", "xdsctl status --scope xds:///checkout.example --type " + clusterType + " ADDR", []string{"client", checkout, "type", clusterType}, []string{"checkout-canary"}},
+		{"servers", "xdsctl status --scope &#39;#server&#39; ADDR", nil, []string{"SERVING", "CURRENT", "127.0.0.1:"}},
 		{"events", "xdsctl status --watch ADDR", nil, []string{"CONNECTED", "RESPONSE"}},
 		{"route", "", nil, []string{"Route tester", "xds:///payments.example"}},
 		{
-			"route", "xdsctl route -conn ADDR -target xds:///checkout.example -method /shop.Checkout/Pay -H x-version:canary",
+			"route", "xdsctl route --conn ADDR --target xds:///checkout.example --method /shop.Checkout/Pay -H x-version:canary",
 			[]string{"client", checkout, "method", "/shop.Checkout/Pay", "header", "X-Version: canary"},
 			[]string{"The call takes route 0", "fixed_delay"},
 		},
@@ -121,7 +122,7 @@ func TestRejectionAsDiff(t *testing.T) {
 	if !strings.Contains(text, `<ins class="broken">+ lb_policy: MAGLEV <b>← must be one of`) {
 		t.Error("the page does not mark the line of lb_policy")
 	}
-	if text = w.html("client", "client", checkout); !strings.Contains(text, `class="node degraded"`) {
+	if text = w.html("client", "client", checkout); !strings.Contains(text, `class="head degraded"`) {
 		t.Error("the chain does not mark the rejected cluster")
 	}
 }
@@ -138,7 +139,7 @@ func TestHealthOfBrokenTargets(t *testing.T) {
 	if p := w.health().Health.Problems[0]; p.Level != "BROKEN" || p.Name != "payments-v2" || p.Client != payments || !strings.Contains(p.Text, "invalid: ") {
 		t.Errorf("the first problem = %+v; want the cluster payments-v2", p)
 	}
-	if text := w.html("client", "client", payments); !strings.Contains(text, `class="node broken"`) {
+	if text := w.html("client", "client", payments); !strings.Contains(text, `class="head broken"`) {
 		t.Error("the chain does not mark the broken cluster")
 	}
 	w.play("recover")

@@ -47,7 +47,7 @@ func (s *site) client(ctx context.Context, q query) (content, error) {
 			p.Trees = append(p.Trees, newTree(t))
 		}
 	}
-	return content{c.Label(), s.xdsctl("tree", "-conn", s.addr(), c.Scope), p}, nil
+	return content{c.Label(), s.ofClient("tree", c.Scope, c.Scope), p}, nil
 }
 
 // A resourcesPage is a page of a list of resources.
@@ -87,7 +87,7 @@ func (s *site) resources(ctx context.Context, q query) (content, error) {
 		return content{}, err
 	}
 	p.Nav = neighbors("resources", q, p.Page, p.Pages)
-	return content{"Resources", s.xdsctl("status", s.addr()), p}, nil
+	return content{"Resources", s.statusCommand(p.Filter), p}, nil
 }
 
 // A resourcePage has the details of a resource.
@@ -105,11 +105,11 @@ func (s *site) resource(ctx context.Context, q query) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	return content{d.Item.ShortType() + " " + d.Item.Name, s.xdsctl("get", "-conn", s.addr(), d.Item.Type, d.Item.Name), resourcePage{c, d}}, nil
+	return content{d.Item.ShortType() + " " + d.Item.Name, s.ofClient("get", c.Scope, d.Item.Type, d.Item.Name), resourcePage{c, d}}, nil
 }
 
 func (s *site) servers(context.Context, query) (content, error) {
-	return content{"gRPC servers", s.xdsctl("status", s.addr()), struct {
+	return content{"gRPC servers", s.xdsctl("status", "--scope", "#server", s.addr()), struct {
 		Servers []inspect.Server `json:"servers"`
 	}{s.source.Servers()}}, nil
 }

@@ -3,7 +3,7 @@
 (() => {
   const button = document.getElementById("live");
   const debounce = 300, slowest = 5000; // ms
-  let source = null, timer = 0, busy = false, again = false, last = 0;
+  let source = null, timer = 0, busy = false, again = false, last = 0, paused = false;
 
   // copyButtons adds a button beside each command.
   function copyButtons() {
@@ -67,7 +67,7 @@
   async function refresh() {
     timer = 0;
     if (busy) { again = true; return; }
-    if (typing() || document.hidden) { schedule(2000); return; }
+    if (typing()) { schedule(2000); return; }
     busy = true;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, cache: "no-store" });
@@ -93,32 +93,41 @@
     source.addEventListener("xds", () => schedule(debounce));
     source.addEventListener("state", () => schedule(debounce));
     source.addEventListener("open", () => {
+      if (last) schedule(debounce); // the page may have missed events
+      last = last || Date.now();
       button.classList.remove("lost");
       button.textContent = "Live";
-      schedule(debounce);
     });
     source.addEventListener("error", () => {
       button.classList.add("lost");
       button.textContent = "Connection lost";
     });
-    button.setAttribute("aria-pressed", "true");
   }
 
   function stop() {
-    source.close();
+    if (source) source.close();
     clearTimeout(timer);
     source = null;
     timer = 0;
     button.classList.remove("lost");
     button.textContent = "Live";
-    button.setAttribute("aria-pressed", "false");
+  }
+
+  // A hidden page has no stream, because a browser opens only six connections to a program.
+  function adjust() {
+    button.setAttribute("aria-pressed", String(!paused));
+    if (paused || document.hidden) stop();
+    else if (!source) start();
   }
 
   // Ages of events change without an event.
   setInterval(() => { if (Date.now() - last > slowest) schedule(0); }, slowest);
 
   button.hidden = false;
-  button.addEventListener("click", () => { if (source) stop(); else start(); });
+  button.addEventListener("click", () => { paused = !paused; adjust(); });
+  document.addEventListener("visibilitychange", adjust);
+  addEventListener("pagehide", stop);
+  addEventListener("pageshow", adjust);
   copyButtons();
-  start();
+  adjust();
 })();
