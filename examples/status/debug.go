@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"os/signal"
 	"time"
+
+	"github.com/xdsforge/xdsforge/statuspage"
 )
 
 // serveDebug serves the state over HTTP until the program is interrupted. The address must be on loopback: the state
@@ -28,7 +31,7 @@ func (s *stage) serveDebug(ctx context.Context, address string) error {
 	}
 	server := &http.Server{Handler: s.debug(), ReadHeaderTimeout: time.Second}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
-	s.Line("http://%s/debug/xds.json has the state; %s serves CSDS, channelz and health. Interrupt to end.", lis.Addr(), s.admin.addr)
+	s.Line("http://%s/debug/xds.json has the state, and /debug/xds/ the status page; %s serves CSDS, channelz and health. Interrupt to end.", lis.Addr(), s.admin.addr)
 	if err := server.Serve(lis); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -47,5 +50,36 @@ func (s *stage) debug() http.Handler {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]any{"clients": v.snapshots, "targets": v.targets, "servers": s.env.Servers()})
 	})
+	mux.Handle("/debug/xds/", s.page())
 	return mux
+}
+
+// page returns the handler of the status page.
+func (s *stage) page() http.Handler { return statuspage.Config{CSDS: s.admin.addr}.Handler(s.env) }
+
+// readPage reads the JSON of the status page. It returns an error if the page does not show all clients,
+// channels and servers.
+func (s *stage) readPage(ctx context.Context) error {
+	v, err := s.look(ctx)
+	if err != nil {
+		return err
+	}
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/debug/xds/", http.NoBody)
+	r.Header.Set("Accept", "application/json")
+	w := httptest.NewRecorder()
+	s.page().ServeHTTP(w, r)
+	var page struct {
+		Health                    struct{ State string }
+		Clients, Targets, Servers []any
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil {
+		return fmt.Errorf("JSON of the status page: %w", err)
+	}
+	if page.Health.State == "" || len(page.Clients) != len(v.snapshots) || len(page.Targets) != len(v.targets) || len(page.Servers) != 1 {
+		return fmt.Errorf("the status page has %d clients, %d targets and %d servers; want %d, %d and 1",
+			len(page.Clients), len(page.Targets), len(page.Servers), len(v.snapshots), len(v.targets))
+	}
+	s.Line("The status page reports %s, with %d clients, %d channels and %d server.",
+		page.Health.State, len(page.Clients), len(page.Targets), len(page.Servers))
+	return nil
 }

@@ -66,6 +66,9 @@ func run(ctx context.Context, out io.Writer, debug string) (err error) {
 	if err := s.play(ctx); err != nil {
 		return err
 	}
+	if err := s.readPage(ctx); err != nil {
+		return err
+	}
 	s.Title("\nCSDS, metrics and the log agree.")
 	if debug == "" {
 		return nil

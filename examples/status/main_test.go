@@ -41,7 +41,7 @@ func TestTheSourcesAgree(t *testing.T) {
 	for _, want := range []string{
 		"resources in use: 4", "servers that serve: 1", "endpoints ejected: 1", "Clusters of the channel rejected: 1",
 		"Listeners of the server rejected: 1", "clients that lost the first control plane: 3", "clients that use the second one: 1",
-		"clients connected to the first control plane: 3", "channels that returned from the second one: 1", "rejected resources: 0", "the log agree",
+		"clients connected to the first control plane: 3", "channels that returned from the second one: 1", "rejected resources: 0", "The status page reports ", "the log agree",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the story lacks %q", want)
