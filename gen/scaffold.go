@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
@@ -31,8 +32,9 @@ type Scaffold struct {
 }
 
 // Files returns the first files of the package. The descriptor has every field of the message as a
-// comment. The others are a file for hooks, a doc.go with the go:generate line, a test and a test
-// case. The unchanged package generates and passes its tests. Files writes nothing.
+// comment. The others are a file for hooks, a doc.go with the go:generate line, a test, and test
+// cases: one without violations, and others that each break one rule. The unchanged package generates
+// and passes its tests. Files writes nothing.
 func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	m, err := moduleOf(s.Folder)
 	if err != nil {
@@ -62,7 +64,9 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 		files = append(files, File{Path: filepath.Join(s.Folder, strings.Replace(name, "package", d.Package, 1)), Data: data})
 	}
 	sortFiles(files)
-	return files, nil
+	i := slices.IndexFunc(files, func(f File) bool { return filepath.Base(f.Path) == "resource.yaml" })
+	cases, err := d.cases(ctx, files[i], index, d.minimal)
+	return append(files, cases...), err
 }
 
 // A draft is the data for the templates of a new package.
@@ -82,6 +86,7 @@ type draft struct {
 	Rules     []annotation.Rule
 	Hooks     []draftHook
 	Minimal   string // a message without violations, in JSON
+	minimal   map[string]any
 }
 
 // A draftHook is a hook for an expression that no rule expresses.
@@ -115,11 +120,11 @@ func newDraft(s Scaffold, m *protogen.Message, index *protoindex.Index) (*draft,
 	d.NameField, d.Fields, d.Structs = model.Suggest(m)
 	d.Rules = annotation.Derive(m, annotation.Depth, index.Message)
 	d.Hooks = hooks(d.Rules)
-	minimal := annotation.Minimal(m, index.Message)
+	d.minimal = annotation.Minimal(m, index.Message)
 	if d.NameField != "" {
-		minimal[d.NameField] = "example"
+		d.minimal[d.NameField] = "example"
 	}
-	text, err := json.Marshal(minimal)
+	text, err := json.Marshal(d.minimal)
 	if err != nil {
 		return nil, fmt.Errorf("gen: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 // Minimal returns a message without violations in JSON's form: values only for fields whose
 // absence or zero breaks a rule. A value that it cannot find is left out.
 func Minimal(m *protogen.Message, find func(string) (*protogen.Message, error)) map[string]any {
-	return minimal(m, find, Depth)
+	return minimal(m, find, AllDepth)
 }
 
 func minimal(m *protogen.Message, find func(string) (*protogen.Message, error), depth int) map[string]any {
