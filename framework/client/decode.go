@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"fmt"
-	"hash/maphash"
 	"runtime"
 	"slices"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/internal/ads"
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/byname"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -201,19 +201,18 @@ func (ses *session) update(d *decoding, shared *wire.Shared, t *resource.Descrip
 		}
 	}
 	ses.client.decoded.Start(&d.budget, ses.client.limits, shared)
-	d.context = resource.DecodeContext{
-		Name: r.Name, Version: r.Version, Server: server,
-		Bootstrap: ses.client.config, Types: ses.client.decoded, Budget: &d.budget,
-	}
+	dc := &d.context // for all resources of the batch, so that their updates share what is equal
+	dc.Name, dc.Version, dc.Server, dc.Budget = r.Name, r.Version, server, &d.budget
+	dc.Bootstrap, dc.Types = ses.client.config, ses.client.decoded
 	defer func() {
 		if p := recover(); p != nil {
 			u, err = nil, panicked(p)
 		}
 	}()
-	if err := d.context.SpendBase(); err != nil {
+	if err := dc.SpendBase(); err != nil {
 		return nil, err
 	}
-	u, err = t.Decode(&d.context, slices.Clone(body))
+	u, err = t.Decode(dc, slices.Clone(body))
 	if err == nil && (u == nil || u.Name() != r.Name) { // calling Name on a nil pointer panics
 		err = errNotIt
 	}
@@ -254,9 +253,9 @@ type scratch struct {
 	fresh      []fresh
 	unreadable int // resources without a name
 	results    []authority.Result
-	resources  int        // number of results for resources in the response
-	names      index      // of results
-	cache      *typeCache // of the type
+	resources  int                  // number of results for resources in the response
+	names      byname.Table[uint32] // numbers of results, from 1
+	cache      *typeCache           // of the type
 	budget     *wire.Shared
 }
 
@@ -286,46 +285,5 @@ func (w *scratch) release() {
 // grown returns a slice of n elements with arbitrary values.
 func grown[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
-// An index finds positions by names. Its zero value is ready.
-type index struct {
-	seed  maphash.Seed
-	slots []uint32 // a position, plus one; 0: the slot is empty
-}
-
-// reset empties the index and makes room for n names.
-func (x *index) reset(n int) {
-	size := 8
-	for size < 2*n {
-		size *= 2
-	}
-	if x.seed == (maphash.Seed{}) {
-		x.seed = maphash.MakeSeed()
-	}
-	x.slots = grown(x.slots, size)
-	clear(x.slots)
-}
-
-// reserve grows the index if it has no room for one more than n names.
-func (x *index) reserve(n int, at func(position uint32) xdstp.Name) {
-	if 2*(n+1) <= len(x.slots) {
-		return
-	}
-	x.reset(2 * (n + 1))
-	for i := range uint32(n) { //nolint:gosec // responses are bounded
-		*x.slot(at(i), at) = i + 1
-	}
-}
-
-// nameOf returns the name of a result.
-func (w *scratch) nameOf(i uint32) xdstp.Name { return w.results[i].Name }
-
-// slot returns the slot of a name: the one with its position, or the empty one for it. The function
-// at returns the name at a position.
-func (x *index) slot(name xdstp.Name, at func(position uint32) xdstp.Name) *uint32 {
-	mask := uint64(len(x.slots) - 1) //nolint:gosec // there are slots
-	i := maphash.String(x.seed, name.String()) & mask
-	for x.slots[i] != 0 && at(x.slots[i]-1) != name {
-		i = (i + 1) & mask
-	}
-	return &x.slots[i]
-}
+// nameOf returns the name of the result with a number.
+func (w *scratch) nameOf(number uint32) string { return w.results[number-1].Name.String() }

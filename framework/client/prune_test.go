@@ -8,7 +8,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime"
-	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
 // resting returns a client that watches nothing, and its only type.
@@ -132,28 +131,13 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestSizesOfIndexes expects slots for half as many items again, and an index that grows when it
-// is more than half full.
-func TestSizesOfIndexes(t *testing.T) {
+// TestSizesOfCaches expects slots for half as many items again.
+func TestSizesOfCaches(t *testing.T) {
 	for _, tt := range []struct{ items, slots int }{{1, 64}, {42, 64}, {43, 128}, {85, 128}, {86, 256}} {
 		s := remembering(t, nil)
 		s.build(tt.items)
-		if len(s.slots) != tt.slots || len(s.names.slots) != tt.slots {
-			t.Errorf("%d items have %d slots and %d for names, want %d of each", tt.items, len(s.slots), len(s.names.slots), tt.slots)
-		}
-	}
-	var x index
-	names := []string{"a", "b", "c", "d", "e"}
-	at := func(i uint32) xdstp.Name { return old(t, names[i]) }
-	for i, slots := range []int{8, 8, 8, 8, 32} {
-		x.reserve(i, at)
-		if *x.slot(at(uint32(i)), at) = uint32(i + 1); len(x.slots) != slots {
-			t.Errorf("%d names have %d slots, want %d", i+1, len(x.slots), slots)
-		}
-	}
-	for i := range names {
-		if got := *x.slot(at(uint32(i)), at); got != uint32(i+1) {
-			t.Errorf("%s is at %d, want %d", names[i], got, i+1)
+		if len(s.slots) != tt.slots {
+			t.Errorf("%d items have %d slots, want %d", tt.items, len(s.slots), tt.slots)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/internal/authority"
+	"github.com/xdsforge/xdsforge/framework/internal/byname"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -90,7 +91,7 @@ func (m typeCaches) evict(t *resource.Descriptor, name xdstp.Name) {
 	if s == nil || len(s.items) == 0 {
 		return
 	}
-	if i := *s.names.slot(name, s.name); i != 0 {
+	if i, ok := s.names.Find(name.String(), s.name); ok {
 		s.items[i-1] = item{update: &forgotten{name: name}}
 		s.gone++
 		if s.gone > fewItems && s.gone > len(s.items)/2 {
@@ -112,9 +113,9 @@ func (f *forgotten) Name() xdstp.Name { return f.name }
 // so that an earlier version of a resource is not taken for another resource.
 type typeCache struct {
 	seed     maphash.Seed
-	slots    []slot // the length is a power of two; some are always empty
-	names    index  // of items; with as many slots
-	used     int    // slots of either that are not empty, including those of replaced items
+	slots    []slot               // the length is a power of two; some are always empty
+	names    byname.Table[uint32] // numbers of items, from 1
+	used     int                  // slots that are not empty, including those of replaced items
 	items    []item
 	gone     int    // items that were forgotten, about
 	limit    int    // number of items at which outdated ones are dropped
@@ -244,12 +245,12 @@ func (s *typeCache) find(hash uint64) uint32 {
 
 // met reports whether the current response contained the named resource unchanged. There are items.
 func (s *typeCache) met(name xdstp.Name) bool {
-	i := *s.names.slot(name, s.name)
-	return i != 0 && s.items[i-1].response == s.response
+	i, ok := s.names.Find(name.String(), s.name)
+	return ok && s.items[i-1].response == s.response
 }
 
-// name returns the name of an item.
-func (s *typeCache) name(position uint32) xdstp.Name { return s.items[position].update.Name() }
+// name returns the name of the item with a number.
+func (s *typeCache) name(number uint32) string { return s.items[number-1].update.Name().String() }
 
 // remember keeps the new resources of a response after the loop has applied it.
 func (m typeCaches) remember(c *Client, d *decoded) {
@@ -286,20 +287,24 @@ func cached(c *Client, t *resource.Descriptor) (n int) {
 // its bytes. There is room for it.
 func (s *typeCache) add(it item) {
 	hash := s.hash(it.raw)
-	found, named := s.find(hash), s.names.slot(it.update.Name(), s.name)
-	if found == 0 || *named == 0 {
-		s.used++
-	}
-	if *named == 0 {
-		*named = found
-	}
-	if *named == 0 {
+	found := s.find(hash)
+	number, named := s.names.Find(it.update.Name().String(), s.name)
+	switch {
+	case named:
+	case found != 0:
+		number = found
+		s.names.Delete(s.name(number), s.name)
+	default:
 		s.items = append(s.items, item{})
-		*named = uint32(len(s.items)) //nolint:gosec // responses are bounded
+		number = uint32(len(s.items)) //nolint:gosec // responses are bounded
 	}
-	s.items[*named-1] = it
+	s.items[number-1] = it
+	if !named {
+		s.names.Set(it.update.Name().String(), number, s.name)
+	}
 	if found == 0 {
-		s.put(hash, *named)
+		s.used++
+		s.put(hash, number)
 	}
 }
 
@@ -328,10 +333,10 @@ func (s *typeCache) build(n int) {
 		size *= 2
 	}
 	s.slots, s.used = make([]slot, size), len(s.items)
-	s.names.reset(size / 2)
+	s.names.Reset(n)
 	for i := range s.items {
 		number := uint32(i + 1)
-		*s.names.slot(s.items[i].update.Name(), s.name) = number
+		s.names.Set(s.name(number), number, s.name)
 		if hash := s.hash(s.items[i].raw); s.find(hash) == 0 { // find returns the first one
 			s.put(hash, number)
 		}
@@ -357,7 +362,7 @@ func (s *typeCache) keep(which func(item) bool) {
 	s.items = slices.DeleteFunc(s.items, func(it item) bool { return !which(it) })
 	if s.gone = 0; len(s.items) < n {
 		s.items = slices.Clip(slices.Clone(s.items))
-		s.names.slots = nil // there may be far fewer
+		s.names = byname.Table[uint32]{} // there may be far fewer
 		s.build(len(s.items))
 	}
 }

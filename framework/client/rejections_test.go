@@ -146,7 +146,7 @@ func TestLongReason(t *testing.T) {
 // TestNumbersOfResources expects numbers from 1, in the order of the response.
 func TestNumbersOfResources(t *testing.T) {
 	w := new(scratch)
-	w.names.reset(8)
+	w.names.Reset(8)
 	w.unread(0, "", errNoName)
 	w.result(&asked{number: 1, says: authority.Result{Name: old(t, "n")}})
 	w.result(&asked{number: 2, says: authority.Result{Name: old(t, "n")}})

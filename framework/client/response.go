@@ -35,7 +35,7 @@ func (s *stream) decode(w *scratch, t *resource.Descriptor, known typeCaches) (d
 			w.left = append(w.left, uint32(i))
 		}
 	}
-	w.names.reset(min(len(w.left), askedAtOnce))
+	w.names.Reset(min(len(w.left), askedAtOnce))
 	return s.more(w, t)
 }
 
@@ -184,15 +184,14 @@ func (w *scratch) unread(i int, name string, err error) {
 // result adds the result of a watched resource.
 func (w *scratch) result(a *asked) {
 	f := fresh{number: int(a.number) + 1, result: len(w.results), plain: a.plain, body: a.body}
-	w.names.reserve(len(w.results), w.nameOf)
-	named := w.names.slot(a.says.Name, w.nameOf)
-	if *named != 0 {
-		f.result, f.err, f.plain, f.body = int(*named)-1, errTwice, false, nil
+	name := a.says.Name.String()
+	if first, ok := w.names.Find(name, w.nameOf); ok {
+		f.result, f.err, f.plain, f.body = int(first)-1, errTwice, false, nil
 		w.fresh = append(w.fresh, f)
 		return
 	}
 	w.fresh, w.results = append(w.fresh, f), append(w.results, a.says)
-	*named = uint32(len(w.results)) //nolint:gosec // responses are bounded
+	w.names.Set(name, uint32(len(w.results)), w.nameOf) //nolint:gosec // responses are bounded
 }
 
 // again rejects resources with the name of an unchanged resource in the same response.
@@ -368,7 +367,7 @@ func (q *question) answer() {
 	for i := range q.names {
 		a := &q.names[i]
 		if scope := l.client.find(a.says.Name); scope != nil {
-			a.want = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases, q.response)
+			a.want, a.says.Name = scope.machine.Wants(q.typ, a.says.Name, a.says.Aliases, q.response)
 		}
 	}
 	q.stream.replied <- struct{}{}

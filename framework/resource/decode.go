@@ -10,7 +10,7 @@ import (
 )
 
 // A DecodeContext gives a decoder the facts that are not in the bytes. It is valid only during the
-// call and belongs to one resource.
+// call. Resources that are decoded one after another may share it: their updates take less memory.
 type DecodeContext struct {
 	// Name is the resource's canonical name.
 	Name xdstp.Name
@@ -28,8 +28,9 @@ type DecodeContext struct {
 	// apply.
 	Budget *wire.Budget
 
-	side  Side
-	arena *wire.Arena
+	side   Side
+	arena  *wire.Arena
+	source *source // of the last update
 }
 
 // Side returns the side whose HTTP filters are read (gRFC A39). It is the client side unless
@@ -75,7 +76,10 @@ func (dc *DecodeContext) Done(message string) {
 // change afterwards.
 func (dc *DecodeContext) Meta(body []byte) Meta {
 	raw := unsafe.String(unsafe.SliceData(body), len(body)) //nolint:gosec // nobody changes body
-	return Meta{name: dc.Name, version: dc.Version, raw: raw, server: dc.Server}
+	if s := dc.source; s == nil || s.version != dc.Version || s.server != dc.Server {
+		dc.source = &source{dc.Version, dc.Server}
+	}
+	return Meta{name: dc.Name, raw: raw, source: dc.source}
 }
 
 // ParseName parses a name by the client's rules.

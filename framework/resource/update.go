@@ -43,18 +43,28 @@ func (r Ref) String() string { return r.Type + " " + printable.Text(r.Name.Strin
 // Meta carries the properties that all updates share. Generated updates hold one, made by
 // [DecodeContext.Meta], and forward to it.
 type Meta struct {
-	name    xdstp.Name
-	version string
-	raw     string // the bytes as a string, which takes less memory than a slice
-	server  *bootstrap.Server
-	more    *metaRefs // nil without refs
+	name   xdstp.Name
+	raw    string // the bytes as a string, which takes less memory than a slice
+	source *source
+	refs   *metaRefs // nil without refs
 }
 
-// metaRefs are the resources to which a resource refers. Most resources have none or one.
+// A source is the response that a resource was in. The resources of a response share it.
+type source struct {
+	version string
+	server  *bootstrap.Server
+}
+
+// metaRefs are the resources to which a resource refers. Most resources refer to none or one.
 type metaRefs struct {
+	first Ref
+	more  *moreRefs // nil without further refs
+}
+
+// moreRefs are the refs after the first one.
+type moreRefs struct {
 	list  []Ref
 	known map[Ref]struct{} // of list, if it is long
-	one   [1]Ref           // memory for list
 }
 
 // Name returns the resource's canonical name. All methods return zero values for a nil Meta.
@@ -67,10 +77,10 @@ func (m *Meta) Name() xdstp.Name {
 
 // Version returns the version in which the client first received these bytes.
 func (m *Meta) Version() string {
-	if m == nil {
+	if m == nil || m.source == nil {
 		return ""
 	}
-	return m.version
+	return m.source.version
 }
 
 // Raw returns the encoded message as received.
@@ -83,18 +93,20 @@ func (m *Meta) Raw() []byte {
 
 // Server returns the entry of the bootstrap file for the server that sent the resource.
 func (m *Meta) Server() *bootstrap.Server {
-	if m == nil {
+	if m == nil || m.source == nil {
 		return nil
 	}
-	return m.server
+	return m.source.server
 }
 
 // Refs yields the resources to which this one refers.
 func (m *Meta) Refs() iter.Seq[Ref] {
-	if m == nil || m.more == nil {
-		return func(func(Ref) bool) {}
+	return func(yield func(Ref) bool) {
+		if m == nil || m.refs == nil || !yield(m.refs.first) || m.refs.more == nil {
+			return
+		}
+		slices.Values(m.refs.more.list)(yield)
 	}
-	return slices.Values(m.more.list)
 }
 
 // fewRefs is the number of refs up to which addRef scans instead of using a map. Most updates have
@@ -103,14 +115,18 @@ const fewRefs = 32
 
 // addRef records r unless it is known.
 func (m *Meta) addRef(r Ref) {
-	if m.more == nil {
-		m.more = new(metaRefs)
-		m.more.list = m.more.one[:0]
+	switch {
+	case m.refs == nil:
+		m.refs = &metaRefs{first: r}
+	case m.refs.first == r:
+	case m.refs.more == nil:
+		m.refs.more = &moreRefs{list: []Ref{r}}
+	default:
+		m.refs.more.add(r)
 	}
-	m.more.add(r)
 }
 
-func (m *metaRefs) add(r Ref) {
+func (m *moreRefs) add(r Ref) {
 	if m.known == nil && len(m.list) >= fewRefs {
 		m.known = make(map[Ref]struct{}, 2*fewRefs)
 		for _, old := range m.list {

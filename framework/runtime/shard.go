@@ -63,7 +63,7 @@ func (s *Shard[U]) Equal(a, b resource.Update) bool {
 func (s *Shard[U]) Store(u resource.Update) {
 	name := u.Name()
 	old, had := s.Get(name)
-	s.updates.store(name.String(), u.(U))
+	s.updates.store(u.(U))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.index == nil {

@@ -4,24 +4,29 @@ import (
 	"hash/maphash"
 	"iter"
 	"sync/atomic"
+
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
 
-// A table is a hash table from names to values for one writer and any number of lock-free readers.
+// A table is a hash table of values by their names, for one writer and any number of lock-free readers.
 // On a collision, it uses the next slot. An entry is immutable. A new value of a known name is a
-// new entry in the same slot, and a deleted entry becomes a tombstone. Growing or removing
-// tombstones makes a new slice of slots.
-type table[V any] struct {
+// new entry in the same slot. A tombstone replaces a deleted entry. A later entry may take its
+// slot. Growing or removing tombstones makes a new slice of slots.
+type table[V named] struct {
 	seed  maphash.Seed
 	slots atomic.Pointer[[]atomic.Pointer[entry[V]]]
-	live  atomic.Int64 // entries that are not tombstones
+	live  atomic.Int64 // number of entries
 	used  int          // entries and tombstones; the writer's
+	tomb  entry[V]     // the tombstone
 }
 
-type entry[V any] struct {
-	key   string
+// A named value does not change its name.
+type named interface{ Name() xdstp.Name }
+
+// An entry has no key of its own, which would take another 16 bytes: its value has the name.
+type entry[V named] struct {
 	value V
 	hash  uint32
-	dead  bool
 }
 
 const minSlots = 8
@@ -36,7 +41,7 @@ func (t *table[V]) hash(key string) uint32 {
 // load returns the value of key. It may be called from any goroutine.
 func (t *table[V]) load(key string) (V, bool) {
 	if slots := t.slots.Load(); slots != nil {
-		if _, e := find(*slots, t.hash(key), key); e != nil && !e.dead {
+		if _, e := t.find(*slots, t.hash(key), key); e != nil {
 			return e.value, true
 		}
 	}
@@ -44,32 +49,41 @@ func (t *table[V]) load(key string) (V, bool) {
 	return none, false
 }
 
-// find returns the slot of key and its entry, or the slot where its search ends and nil. There is
-// always an empty slot. Readers use the returned entry: when they look again, that slot may have
-// another key's.
-func find[V any](slots []atomic.Pointer[entry[V]], hash uint32, key string) (int, *entry[V]) {
+// find returns the entry of key and its slot. Without an entry, it returns the slot for it and nil.
+// There is always an empty slot. Readers use the returned entry: when they look again, that slot may
+// have another key's.
+func (t *table[V]) find(slots []atomic.Pointer[entry[V]], hash uint32, key string) (int, *entry[V]) {
 	mask := uint32(len(slots) - 1) //nolint:gosec // there are slots, and fewer than hashes
+	free := -1
 	for i := hash & mask; ; i = (i + 1) & mask {
-		e := slots[i].Load()
-		if e == nil || e.hash == hash && e.key == key {
+		switch e := slots[i].Load(); {
+		case e == nil && free < 0:
+			return int(i), nil
+		case e == nil:
+			return free, nil
+		case e == &t.tomb:
+			if free < 0 {
+				free = int(i)
+			}
+		case e.hash == hash && e.value.Name().String() == key:
 			return int(i), e
 		}
 	}
 }
 
-// store sets the value of key. Writer only.
-func (t *table[V]) store(key string, value V) {
+// store sets the value of its name. Writer only.
+func (t *table[V]) store(value V) {
 	slots := t.reserve()
+	key := value.Name().String()
 	hash := t.hash(key)
-	i, old := find(slots, hash, key)
-	switch {
-	case old == nil:
-		t.used++
+	i, old := t.find(slots, hash, key)
+	if old == nil {
 		t.live.Add(1)
-	case old.dead:
-		t.live.Add(1)
+		if slots[i].Load() == nil {
+			t.used++
+		}
 	}
-	slots[i].Store(&entry[V]{hash: hash, key: key, value: value})
+	slots[i].Store(&entry[V]{hash: hash, value: value})
 }
 
 // delete removes key. Writer only.
@@ -79,12 +93,11 @@ func (t *table[V]) delete(key string) {
 		return
 	}
 	slots := *p
-	hash := t.hash(key)
-	i, old := find(slots, hash, key)
-	if old == nil || old.dead {
+	i, old := t.find(slots, t.hash(key), key)
+	if old == nil {
 		return
 	}
-	slots[i].Store(&entry[V]{hash: hash, key: key, dead: true})
+	slots[i].Store(&t.tomb)
 	live := t.live.Add(-1)
 	if len(slots) > minSlots && int(live) < len(slots)/8 {
 		t.rebuild(int(live))
@@ -111,8 +124,8 @@ func (t *table[V]) rebuild(n int) {
 	t.used = 0
 	if old := t.slots.Load(); old != nil {
 		for i := range *old {
-			if e := (*old)[i].Load(); e != nil && !e.dead {
-				at, _ := find(slots, e.hash, e.key)
+			if e := (*old)[i].Load(); e != nil && e != &t.tomb {
+				at, _ := t.find(slots, e.hash, e.value.Name().String())
 				slots[at].Store(e)
 				t.used++
 			}
@@ -129,7 +142,7 @@ func (t *table[V]) all() iter.Seq[V] {
 			return
 		}
 		for i := range *p {
-			if e := (*p)[i].Load(); e != nil && !e.dead && !yield(e.value) {
+			if e := (*p)[i].Load(); e != nil && e != &t.tomb && !yield(e.value) {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/internal/byname"
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
@@ -15,10 +16,10 @@ import (
 type sotwNames struct {
 	resource *resource.Descriptor
 
-	names []string  // wanted; in arbitrary order
-	sent  []bool    // beside names: was in a request on this stream
-	lent  int       // number of names at the front that requests share; never written to
-	at    positions // of names
+	names []string             // wanted; in arbitrary order
+	sent  []bool               // beside names: was in a request on this stream
+	lent  int                  // number of names at the front that requests share; never written to
+	at    byname.Table[uint32] // positions in names, plus one
 
 	// dropped names were in a request on this stream and are no longer wanted, but no request
 	// without them was sent yet. A dropped name that is wanted again waits in retaken: the server
@@ -73,7 +74,7 @@ func (s *sotwNames) opened() bool { return s.asked }
 func (s *sotwNames) wanted() bool { return len(s.names) > 0 || len(s.retaken) > 0 }
 
 func (s *sotwNames) add(name string) {
-	if _, ok := s.at.find(s.names, name); ok {
+	if _, ok := s.find(name); ok {
 		return
 	}
 	if _, ok := s.dropped[name]; ok {
@@ -85,7 +86,7 @@ func (s *sotwNames) add(name string) {
 		return
 	}
 	s.names = append(s.names, name)
-	s.at.add(s.names)
+	s.at.Set(name, uint32(len(s.names)), s.nameAt) //nolint:gosec // memory bounds the names
 	s.sent = append(s.sent, false)
 	s.unsent++
 }
@@ -100,11 +101,11 @@ func (s *sotwNames) remove(name string) {
 
 // unlist removes a name from the list.
 func (s *sotwNames) unlist(name string) {
-	i, ok := s.at.find(s.names, name)
+	i, ok := s.find(name)
 	if !ok {
 		return
 	}
-	s.at.replace(s.names, i)
+	s.at.Delete(name, s.nameAt)
 	if s.sent[i] {
 		s.dropped[name] = struct{}{}
 		s.ended = s.ended || isCollection(name)
@@ -112,15 +113,26 @@ func (s *sotwNames) unlist(name string) {
 		s.unsent--
 	}
 	last := len(s.names) - 1
+	if i < last {
+		s.at.Set(s.names[last], uint32(i+1), s.nameAt) //nolint:gosec // memory bounds the names
+	}
 	if i < s.lent {
 		s.names, s.lent = slices.Clone(s.names), 0
 	}
 	s.names[i], s.sent[i] = s.names[last], s.sent[last]
 	s.names, s.sent = s.names[:last], s.sent[:last]
 	if len(s.names) == 0 && cap(s.names) > manyNames { // maps and lists never shrink
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, positions{}
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
 	}
 }
+
+// find returns the position of a name.
+func (s *sotwNames) find(name string) (position int, ok bool) {
+	at, ok := s.at.Find(name, s.nameAt)
+	return int(at) - 1, ok
+}
+
+func (s *sotwNames) nameAt(at uint32) string { return s.names[at-1] }
 
 // changed reports whether names differ from the last request.
 func (s *sotwNames) changed() bool { return s.unsent > 0 || len(s.dropped) > 0 }
@@ -314,12 +326,12 @@ func (s *sotwNames) received(resp *Response, now time.Time) {
 	}
 	s.overtaken.received(resp, now)
 	for name := range s.pending.received(resp, s.wasSent) {
-		if _, ok := s.at.find(s.names, name); ok && s.pending.again(name) {
+		if _, ok := s.find(name); ok && s.pending.again(name) {
 			s.unlist(name)
 			s.retaken[name] = struct{}{} // until a request has shown it dropped
 		}
 	}
-	if _, wanted := s.at.find(s.names, resource.Wildcard); s.wildcardEnd.crossed(s.list) && !wanted {
+	if _, wanted := s.find(resource.Wildcard); s.wildcardEnd.crossed(s.list) && !wanted {
 		s.legacy, s.dropped[resource.Wildcard] = true, struct{}{}
 	}
 }
@@ -348,7 +360,7 @@ func (s *sotwNames) late(name string, now time.Time) {
 func (s *sotwNames) answered(name string) { s.overdue.forget(name) }
 
 func (s *sotwNames) wasSent(name string) bool {
-	i, ok := s.at.find(s.names, name)
+	i, ok := s.find(name)
 	return ok && s.sent[i]
 }
 
@@ -376,7 +388,7 @@ func (s *sotwNames) reset() {
 	s.dropped = make(map[string]struct{})
 	s.retake()
 	if len(s.names) == 0 {
-		s.names, s.sent, s.lent, s.at = nil, nil, 0, positions{}
+		s.names, s.sent, s.lent, s.at = nil, nil, 0, byname.Table[uint32]{}
 	}
 	for i := range s.sent {
 		s.sent[i] = false

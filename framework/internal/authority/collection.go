@@ -21,13 +21,13 @@ func (t *typeRecords) collection(name xdstp.Name) (*record, bool) {
 		}
 		key = glob.String()
 	}
-	c, ok := t.byName[key]
+	c, ok := t.find(key)
 	return c, ok && c.name != name
 }
 
 // gather adds the known resources as members when a collection is first watched.
 func (m *Machine) gather(c *record) {
-	for _, r := range c.records.byName {
+	for r := range c.records.byName.All() {
 		if (r.update != nil || r.state == Nacked) && c.contains(r.name) {
 			m.join(r, c)
 		}

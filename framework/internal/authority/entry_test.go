@@ -137,7 +137,7 @@ func TestWants(t *testing.T) {
 		for _, a := range aliases {
 			names = append(names, name(t, a))
 		}
-		if got := r.m.Wants(endpoints, name(t, s), names, response); got != want {
+		if got, _ := r.m.Wants(endpoints, name(t, s), names, response); got != want {
 			t.Errorf("Wants(%s, %v) in response %d = %d, want %d", s, aliases, response, got, want)
 		}
 	}

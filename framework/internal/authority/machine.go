@@ -76,7 +76,7 @@ func New(config Config) *Machine {
 	}
 	for _, t := range config.Types.All() {
 		m.types = append(m.types, &typeRecords{
-			typ: t, shard: t.NewShard(), byName: make(map[string]*record), aliased: make(map[string][]*record),
+			typ: t, shard: t.NewShard(), aliased: make(map[string][]*record),
 		})
 	}
 	return m
@@ -118,7 +118,7 @@ func (m *Machine) Watch(typ *resource.Descriptor, name xdstp.Name, w Watcher, no
 	m.now = now
 	t := m.recordsOf(typ)
 	key := name.String()
-	r, ok := t.byName[key]
+	r, ok := t.find(key)
 	if !ok {
 		r = &record{records: t, name: name}
 		t.add(r)
@@ -195,7 +195,7 @@ func (m *Machine) discard(r *record) {
 	}
 	r.records.release(r, nil)
 	m.lifetimes.set(r, time.Time{})
-	r.records.remove(r.name.String())
+	r.records.byName.Delete(r.name.String(), nameOf)
 }
 
 // stateOf returns the state of a resource for watchers.

@@ -2,10 +2,10 @@ package authority
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
+	"github.com/xdsforge/xdsforge/framework/internal/byname"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 )
@@ -142,43 +142,31 @@ func (r *record) lastVersion() string {
 type typeRecords struct {
 	typ    *resource.Descriptor
 	shard  resource.Shard
-	byName map[string]*record // by canonical name
+	byName byname.Table[*record] // by canonical name
 	// aliased are the records whose update has another name than the record, by the name of the
 	// update.
 	aliased     map[string][]*record
 	collections int // number of collections among records
-	most        int // largest number of records since the map was made
 	// generation grows when an unwanted name becomes wanted.
 	generation uint64
 	counts     counts
 }
 
-// fewRecords is the number of records up to which the size of a map does not matter.
-const fewRecords = 1 << 10
-
 // add adds a new record.
 func (t *typeRecords) add(r *record) {
-	t.byName[r.name.String()] = r
+	t.byName.Set(r.name.String(), r, nameOf)
 	r.count()
 }
 
-// remove removes a record. Maps never shrink, so it replaces the map when far fewer records are
-// left.
-func (t *typeRecords) remove(key string) {
-	t.most = max(t.most, len(t.byName))
-	delete(t.byName, key)
-	if t.most < fewRecords || len(t.byName) > t.most/4 {
-		return
-	}
-	records := make(map[string]*record, len(t.byName))
-	maps.Copy(records, t.byName)
-	t.byName, t.most = records, len(records)
-}
+// find returns the record of a canonical name.
+func (t *typeRecords) find(name string) (r *record, ok bool) { return t.byName.Find(name, nameOf) }
+
+func nameOf(r *record) string { return r.name.String() }
 
 // named calls f with the records under which a resource is watched: that of its name, and those of
 // its aliases.
 func (t *typeRecords) named(name xdstp.Name, aliases []xdstp.Name, f func(*record)) {
-	if r, ok := t.byName[name.String()]; ok {
+	if r, ok := t.find(name.String()); ok {
 		f(r)
 	}
 	for _, r := range slices.Clone(t.aliased[name.String()]) {
@@ -187,7 +175,7 @@ func (t *typeRecords) named(name xdstp.Name, aliases []xdstp.Name, f func(*recor
 		}
 	}
 	for _, a := range aliases {
-		if r, ok := t.byName[a.String()]; ok && a != name {
+		if r, ok := t.find(a.String()); ok && a != name {
 			f(r)
 		}
 	}
@@ -226,7 +214,7 @@ func (t *typeRecords) release(r *record, next resource.Update) {
 	if next != nil && next.Name() == old || len(t.aliased[key]) > 0 {
 		return
 	}
-	if same, ok := t.byName[key]; ok && same.update != nil {
+	if same, ok := t.find(key); ok && same.update != nil {
 		return
 	}
 	t.shard.Delete(old)

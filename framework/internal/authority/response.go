@@ -46,30 +46,34 @@ const (
 	Excessive
 )
 
-// Wants reports whether a resource of a type is wanted. The response is any number that
+// Wants reports whether a resource of a type is wanted, and returns the name for its result: that of
+// the record if there is one, so that the update shares its text. The response is any number that
 // distinguishes the responses in progress: the new members in one response count together.
-func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) Want {
+func (m *Machine) Wants(typ *resource.Descriptor, name xdstp.Name, aliases []xdstp.Name, response uint64) (Want, xdstp.Name) {
 	t := m.recordsOf(typ)
 	key := name.String()
-	if _, ok := t.byName[key]; ok || len(t.aliased[key]) > 0 {
-		return Wanted
+	if r, ok := t.find(key); ok {
+		return Wanted, r.name
 	}
-	if slices.ContainsFunc(aliases, func(a xdstp.Name) bool { _, ok := t.byName[a.String()]; return ok }) {
-		return Wanted
+	if len(t.aliased[key]) > 0 {
+		return Wanted, name
+	}
+	if slices.ContainsFunc(aliases, func(a xdstp.Name) bool { _, ok := t.find(a.String()); return ok }) {
+		return Wanted, name
 	}
 	c, ok := t.collection(name)
 	if !ok {
-		return Unwanted
+		return Unwanted, name
 	}
 	x := c.own()
 	if x.response != response {
 		x.response, x.promised = response, 0
 	}
 	if len(x.members)+x.promised >= m.config.MaxMembers {
-		return Excessive
+		return Excessive, name
 	}
 	x.promised++
-	return Wanted
+	return Wanted, name
 }
 
 // Generation returns a number that grows when the machine begins to want another resource of a
@@ -100,7 +104,7 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	if c, ok := t.byName[resource.Wildcard]; ok && c.asked&(1<<resp.Server) != 0 && (!m.isStore(resp.Server) || resp.hasMember(c)) {
+	if c, ok := t.find(resource.Wildcard); ok && c.asked&(1<<resp.Server) != 0 && (!m.isStore(resp.Server) || resp.hasMember(c)) {
 		m.answered(c, Acked, nil)
 	}
 	m.mentioned = 0
@@ -109,8 +113,8 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 	for i := range resp.Results {
 		m.result(t, &resp.Results[i])
 	}
-	if resp.Type.Complete && !resp.Partial && m.mentioned < len(t.byName) {
-		for _, r := range t.byName {
+	if resp.Type.Complete && !resp.Partial && m.mentioned < t.byName.Len() {
+		for _, r := range slices.Collect(t.byName.All()) { // a member may be discarded
 			sent := r.lastResponse != 0 || r.isStray() || r.update != nil && int(r.from) == resp.Server
 			if r.lastResponse != m.responses && sent && r.state != ReceivedError {
 				m.remove(r, errAbsent)
@@ -163,7 +167,7 @@ func (m *Machine) result(t *typeRecords, res *Result) {
 		if c.name.IsGlob() {
 			m.answered(c, Acked, nil)
 		}
-		if r, ok := t.byName[res.Name.String()]; !ok && len(c.members()) >= m.config.MaxMembers {
+		if r, ok := t.find(res.Name.String()); !ok && len(c.members()) >= m.config.MaxMembers {
 			return
 		} else if !ok {
 			r = &record{records: t, name: res.Name}
@@ -360,7 +364,7 @@ func (m *Machine) Stale(server int, names ads.Names, now time.Time) {
 	}
 	t := m.recordsOf(names.Type)
 	for _, name := range names.Names {
-		if r, ok := t.byName[name]; ok {
+		if r, ok := t.find(name); ok {
 			m.remove(r, errStale)
 		}
 		for _, r := range slices.Clone(t.aliased[name]) {

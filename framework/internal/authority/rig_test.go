@@ -118,3 +118,9 @@ func (e scriptError) Is(target error) bool {
 	other, ok := target.(scriptError)
 	return ok && other.kind == e.kind
 }
+
+// known returns a record that the test knows.
+func (t *typeRecords) known(name string) *record {
+	r, _ := t.find(name)
+	return r
+}

@@ -38,7 +38,7 @@ func (m *Machine) choose(d decision) {
 
 func (m *Machine) eachWatched(f func(*record)) {
 	for _, t := range m.types {
-		for _, r := range t.byName {
+		for r := range t.byName.All() {
 			if r.watched() {
 				f(r)
 			}
@@ -49,7 +49,7 @@ func (m *Machine) eachWatched(f func(*record)) {
 // anyUnknown reports whether something is watched about which no server has sent anything.
 func (m *Machine) anyUnknown() bool {
 	for _, t := range m.types {
-		for _, r := range t.byName {
+		for r := range t.byName.All() {
 			if r.watched() && r.unknown() {
 				return true
 			}
@@ -68,7 +68,7 @@ func (m *Machine) switched() {
 	m.respondedAt = time.Time{}
 	i := m.choice.active
 	for _, t := range m.types {
-		for _, r := range t.byName {
+		for r := range t.byName.All() {
 			r.lastResponse, r.overdue = 0, false
 			if r.askedOf(i) {
 				m.await(r)
@@ -107,7 +107,7 @@ func (m *Machine) Requested(server int, names ads.Names, now time.Time) {
 	t := m.recordsOf(names.Type)
 	m.timers.reserve(len(names.Names))
 	for _, name := range names.Names {
-		r, ok := t.byName[name]
+		r, ok := t.find(name)
 		if !ok || !r.watched() {
 			continue
 		}
@@ -190,7 +190,7 @@ func (m *Machine) confirmTimeouts() {
 	}
 	m.guessed = false
 	for _, t := range m.types {
-		for _, r := range t.byName {
+		for r := range t.byName.All() {
 			r.unconfirmed = false
 		}
 	}
@@ -264,7 +264,7 @@ func (m *Machine) relieve() {
 // replaces a transport error.
 func (m *Machine) reportUndisturbed(which func(*record) bool) {
 	for _, t := range m.types {
-		for _, r := range t.byName {
+		for r := range t.byName.All() {
 			if r.err == nil && which(r) {
 				m.report(r)
 			}

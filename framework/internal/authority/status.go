@@ -32,7 +32,7 @@ type Entry struct {
 func (m *Machine) Entries() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for _, t := range m.types {
-			for _, r := range t.byName {
+			for r := range t.byName.All() {
 				if !yield(m.entry(r)) {
 					return
 				}

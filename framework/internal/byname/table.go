@@ -1,0 +1,137 @@
+// Package byname finds values by their names.
+package byname
+
+import (
+	"hash/maphash"
+	"iter"
+)
+
+// A Table is a hash table of values by their names. It uses the next slot on a collision. It has the
+// values and a byte of each hash: 9 to 25 bytes for a pointer, where a map takes 44. Therefore each
+// method gets the function of the name, which must not change while the value is in the table.
+//
+// The zero Table is ready. It is not safe for concurrent use.
+type Table[T any] struct {
+	seed  maphash.Seed
+	tags  []byte // of each slot: a byte of the hash, or 0 if the slot is empty
+	slots []T
+	used  int
+}
+
+// minSlots is the number of slots of a small table.
+const minSlots = 8
+
+// Len returns the number of values.
+func (t *Table[T]) Len() int { return t.used }
+
+// All yields the values in no particular order. The table must not change meanwhile.
+func (t *Table[T]) All() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for i, tag := range t.tags {
+			if tag != 0 && !yield(t.slots[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Find returns the value of a name.
+func (t *Table[T]) Find(name string, of func(T) string) (v T, ok bool) {
+	if t.used == 0 {
+		return v, false
+	}
+	i, _ := t.slot(name, of)
+	if t.tags[i] == 0 {
+		return v, false
+	}
+	return t.slots[i], true
+}
+
+// Set sets the value of a name. It replaces the value before, if any.
+func (t *Table[T]) Set(name string, v T, of func(T) string) {
+	if 4*(t.used+1) > 3*len(t.slots) {
+		t.resize(max(minSlots, 2*len(t.slots)), of)
+	}
+	i, tag := t.slot(name, of)
+	if t.tags[i] == 0 {
+		t.used++
+	}
+	t.tags[i], t.slots[i] = tag, v
+}
+
+// Delete removes the value of a name. It makes a smaller table if few values are left.
+func (t *Table[T]) Delete(name string, of func(T) string) {
+	if t.used == 0 {
+		return
+	}
+	hole, _ := t.slot(name, of)
+	if t.tags[hole] == 0 {
+		return
+	}
+	t.used--
+	for i := t.after(hole); t.tags[i] != 0; i = t.after(i) {
+		home, _ := t.home(of(t.slots[i]))
+		if mask := len(t.slots) - 1; (i-home)&mask >= (i-hole)&mask { // its search passes the hole
+			t.tags[hole], t.slots[hole], hole = t.tags[i], t.slots[i], i
+		}
+	}
+	var none T
+	t.tags[hole], t.slots[hole] = 0, none
+	if n := len(t.slots); n > minSlots && 8*t.used < n {
+		t.resize(n/4, of)
+	}
+}
+
+// Reset empties the table and makes room for n values. It keeps its memory.
+func (t *Table[T]) Reset(n int) {
+	size := minSlots
+	for 3*size < 4*n {
+		size *= 2
+	}
+	if t.used = 0; size <= cap(t.slots) {
+		t.tags, t.slots = t.tags[:size], t.slots[:size]
+		clear(t.tags)
+		clear(t.slots)
+		return
+	}
+	t.allocate(size)
+}
+
+func (t *Table[T]) allocate(size int) {
+	if t.slots == nil {
+		t.seed = maphash.MakeSeed()
+	}
+	t.tags, t.slots = make([]byte, size), make([]T, size)
+}
+
+// resize makes another table of the values.
+func (t *Table[T]) resize(size int, of func(T) string) {
+	tags, slots := t.tags, t.slots
+	t.allocate(size)
+	for i, tag := range tags {
+		if tag != 0 {
+			at, _ := t.home(of(slots[i]))
+			for t.tags[at] != 0 { // all names differ
+				at = t.after(at)
+			}
+			t.tags[at], t.slots[at] = tag, slots[i]
+		}
+	}
+}
+
+// slot returns the slot of a name, or the empty slot for it, and the tag of the name.
+func (t *Table[T]) slot(name string, of func(T) string) (i int, tag byte) {
+	i, tag = t.home(name)
+	for t.tags[i] != 0 && (t.tags[i] != tag || of(t.slots[i]) != name) {
+		i = t.after(i)
+	}
+	return i, tag
+}
+
+// home returns the first slot to search, and the tag.
+func (t *Table[T]) home(name string) (i int, tag byte) {
+	hash := maphash.String(t.seed, name)
+	return int(hash & uint64(len(t.slots)-1)), byte(hash>>56) | 1 //nolint:gosec // below the length
+}
+
+func (t *Table[T]) after(slot int) int { return (slot + 1) & (len(t.slots) - 1) }

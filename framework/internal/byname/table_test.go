@@ -1,0 +1,93 @@
+package byname_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/internal/byname"
+)
+
+type value struct{ name string }
+
+func nameOf(v *value) string { return v.name }
+
+// A table agrees with a map, for random names that come and go.
+func TestTable(t *testing.T) {
+	for seed := range uint64(50) {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		var table byname.Table[*value]
+		want := make(map[string]*value)
+		for range 400 {
+			name := fmt.Sprint("name ", rng.IntN(60))
+			if _, known := want[name]; known && rng.IntN(4) > 0 {
+				table.Delete(name, nameOf)
+				delete(want, name)
+			} else {
+				want[name] = &value{name}
+				table.Set(name, want[name], nameOf)
+			}
+			check(t, &table, want)
+		}
+		table.Reset(100)
+		clear(want)
+		check(t, &table, want)
+	}
+}
+
+func check(t *testing.T, table *byname.Table[*value], want map[string]*value) {
+	t.Helper()
+	for n := range 60 {
+		name := fmt.Sprint("name ", n)
+		if got, ok := table.Find(name, nameOf); got != want[name] || ok != (got != nil) {
+			t.Fatalf("%q has the value %v, %t; want %v", name, got, ok, want[name])
+		}
+	}
+	all := make(map[*value]bool)
+	for v := range table.All() {
+		if all[v] || want[v.name] != v {
+			t.Fatalf("All yields %v, which is there twice or not at all", v)
+		}
+		all[v] = true
+	}
+	if len(all) != len(want) || table.Len() != len(want) {
+		t.Fatalf("there are %d values, and Len is %d; want %d", len(all), table.Len(), len(want))
+	}
+	table.Delete("unknown", nameOf)
+}
+
+// A value takes at most 3 slots, while the table grows and while it shrinks.
+func TestSize(t *testing.T) {
+	var table byname.Table[*value]
+	var all []*value
+	for i := range 10_000 {
+		all = append(all, &value{fmt.Sprint(i)})
+		table.Set(all[i].name, all[i], nameOf)
+		if got := byname.Slots(&table); i > 100 && got > 3*len(all) {
+			t.Fatalf("%d values have %d slots; want at most 3 each", len(all), got)
+		}
+	}
+	for i, v := range all {
+		table.Delete(v.name, nameOf)
+		if left, got := len(all)-i-1, byname.Slots(&table); left > 100 && got > 8*left {
+			t.Fatalf("%d remaining values have %d slots; want at most 8 each", left, got)
+		}
+	}
+	if got := byname.Slots(&table); got > 64 {
+		t.Errorf("an empty table has %d slots; want few", got)
+	}
+}
+
+// A table that is emptied keeps its memory.
+func TestReset(t *testing.T) {
+	var table byname.Table[*value]
+	table.Reset(100)
+	before := byname.Slots(&table)
+	allocs := testing.AllocsPerRun(10, func() {
+		table.Reset(100)
+		table.Set("a", &value{"a"}, nameOf)
+	})
+	if got := byname.Slots(&table); got != before || allocs > 1 {
+		t.Errorf("after Reset, there are %d slots and %v allocations; want %d slots and that of the value", got, allocs, before)
+	}
+}
