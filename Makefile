@@ -17,7 +17,7 @@ PACKAGES      ?=
 
 # The modules of this repository. test, lint, tidy, generate and check-generate run in each one
 # and stop at the first failure.
-MODULES       := . examples/thirdparty tools/xdsctl
+MODULES       := . examples/thirdparty tools/xdsctl internal/promcheck
 in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir: $(1)" && $(1)); done
 
 # The modules that have descriptors.
@@ -153,9 +153,10 @@ check-api: ## Fail if api/v1.txt is stale, or if the API broke since the commit 
 	$(apicheck) $(API_LIMITS)
 
 .PHONY: check-alerts
-check-alerts: ## Test the alert rules of docs/monitoring with promtool, of Debian's package prometheus
+check-alerts: ## Test docs/monitoring with promtool, and with a scrape by Prometheus (Debian's package prometheus)
 	promtool check rules docs/monitoring/alerts.yaml
 	cd docs/monitoring && promtool test rules alerts_test.yaml
+	cd internal/promcheck && $(GO) run . -monitoring ../../docs/monitoring
 
 .PHONY: lint
 lint: ## Run the linters; the import rules and the limits of make prose are among them

@@ -57,7 +57,7 @@ func (s *stage) agree(ctx context.Context, traffic func(), rows ...row) error {
 // check returns an error that has each number of the first row whose sources do not agree.
 func check(v *view, rows []row) error {
 	for _, r := range rows {
-		var found []string
+		found := make([]string, 0, len(r.sources))
 		ok := true
 		for _, src := range r.sources {
 			f := src.find(v)

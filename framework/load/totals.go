@@ -33,7 +33,7 @@ func (e *clusterEntry) totals() *endpointv3.ClusterStats {
 	}
 	byID := make(map[LocalityID]load, len(e.localities))
 	for _, l := range e.localities {
-		t, sum := l.lanes.totals(), byID[l.LocalityID]
+		t, sum := l.totals(), byID[l.LocalityID]
 		sum.issued += t[issued]
 		sum.succeeded += t[succeeded]
 		sum.failed += t[failed]

@@ -110,7 +110,7 @@ func bytes(t turn) float64  { return t.bytes }
 // first missed bound. Other load on the machine disturbs times, so only allocations have bounds.
 func judgeTelemetry(turns map[string][]turn) error {
 	added := func(with, without string, figure func(turn) float64) float64 {
-		var all []float64
+		all := make([]float64, 0, len(turns[with]))
 		for i := range turns[with] {
 			all = append(all, figure(turns[with][i])-figure(turns[without][i]))
 		}
