@@ -130,6 +130,10 @@ bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its 
 bench-telemetry: ## Measure what metrics, traces and logs add to a call, beside grpc-go's xDS with its OpenTelemetry plugin
 	$(GO) run ./internal/rpcbench -telemetry -check
 
+.PHONY: bench-offline
+bench-offline: ## Measure the last known good store: starts beside those from a control plane, and its cost under churn
+	$(GO) run ./internal/offlinebench
+
 .PHONY: microbench
 microbench: ## Run every benchmark once, with allocations, for benchstat
 	$(GO) test -run '^$$' -bench . -benchmem ./...
