@@ -2,9 +2,9 @@
 //
 //	go run ./examples/offline
 //
-// It starts a program several times: from a folder of files, from a control plane, and, after the
-// program was killed, from its last known good store while the control plane is down. It ends within
-// seconds. Its exit code is 0 only if every printed event happened and no call failed. Read
+// It starts a program three times: from a folder of files, from a control plane, and from its last
+// known good store. Before the last start, the control plane dies and the program is killed. The
+// example ends within seconds. Its exit code is 0 only if every printed event happened and no call failed. Read
 // program.go for the program, and chapters.go for the events.
 package main
 

@@ -15,6 +15,7 @@ import (
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
@@ -287,19 +288,24 @@ func TestSecrets(t *testing.T) {
 		must(t, err)
 		return b
 	}
-	const clusterType = "envoy.config.cluster.v3.Cluster"
+	const clusterType, endpointType = "envoy.config.cluster.v3.Cluster", "envoy.config.endpoint.v3.ClusterLoadAssignment"
 	changes := []Change{
 		{Put, Resource{Type: clusterType, Name: "inline", Body: body(&clusterv3.Cluster{TransportSocket: &corev3.TransportSocket{
 			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: config},
 		}})}},
 		{Put, Resource{Type: clusterType, Name: "broken", Body: []byte{0xff}}},
+		{Put, Resource{Type: clusterType, Name: "cut", Body: []byte{0x0a, 5, 1}}},
 		{Put, Resource{Type: secretType, Name: "by type", Body: body(&tlsv3.Secret{Name: "by type"})}},
+		{Put, Resource{Type: endpointType, Name: "in an Any", Body: body(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			Metadata: &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"x": config}},
+		}}})}},
+		{Put, Resource{Type: endpointType, Name: "endpoint", Body: body(&endpointv3.ClusterLoadAssignment{ClusterName: "endpoint"})}},
 		{Put, Resource{Type: clusterType, Name: "plain", Body: body(&clusterv3.Cluster{Name: "plain"})}},
 	}
 	for _, row := range []struct {
 		key  []byte
 		want string
-	}{{nil, "[plain]"}, {[]byte("0123456789abcdef"), "[inline broken by type plain]"}} {
+	}{{nil, "[endpoint plain]"}, {[]byte("0123456789abcdef"), "[inline broken cut by type in an Any endpoint plain]"}} {
 		o := Options{Dir: safeDir(t), Key: row.key}
 		keep(t, o, changes...)
 		s := openStore(t, o)

@@ -3,6 +3,7 @@ package lkg
 import (
 	"github.com/cncf/xds/go/udpa/annotations"
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
@@ -15,12 +16,88 @@ const secretType = "envoy.extensions.transport_sockets.tls.v3.Secret"
 // count as secret.
 const maxNesting = 32
 
-// secrets finds resources with a value in a field with the option udpa.annotations.sensitive. It
-// remembers the fields: whether a field has the option.
-type secrets map[protoreflect.FullName]bool
+// secrets finds resources with a value in a field with the option udpa.annotations.sensitive.
+type secrets struct {
+	fields   map[protoreflect.FullName]bool // whether a field has the option
+	messages map[protoreflect.FullName]bool // whether a message may lead to such a field
+}
+
+func newSecrets() secrets {
+	return secrets{fields: make(map[protoreflect.FullName]bool), messages: make(map[protoreflect.FullName]bool)}
+}
+
+// mayHold reports whether an encoded message has a marked field, or a message of a type that is known
+// only by its content. It allocates nothing, so that few resources have to be decoded.
+func (s *secrets) mayHold(m protoreflect.MessageDescriptor, b []byte) bool {
+	if !s.leads(m) {
+		return false
+	}
+	if isOpen(m) {
+		return true
+	}
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return true
+		}
+		b = b[n:]
+		if n = protowire.ConsumeFieldValue(num, typ, b); n < 0 {
+			return true
+		}
+		value := b[:n]
+		b = b[n:]
+		fd := m.Fields().ByNumber(num)
+		if fd == nil {
+			continue
+		}
+		if s.marked(fd) {
+			return true
+		}
+		if fd.Message() == nil || typ != protowire.BytesType {
+			continue
+		}
+		if value, _ = protowire.ConsumeBytes(value); s.mayHold(fd.Message(), value) {
+			return true
+		}
+	}
+	return false
+}
+
+// isOpen reports whether messages of the type contain a message of any type.
+func isOpen(m protoreflect.MessageDescriptor) bool {
+	switch m.FullName() {
+	case "google.protobuf.Any", "xds.type.v3.TypedStruct", "udpa.type.v1.TypedStruct":
+		return true
+	}
+	return false
+}
+
+// leads reports whether a message, or one in its fields, has a marked field or is open.
+func (s *secrets) leads(m protoreflect.MessageDescriptor) bool {
+	name := m.FullName()
+	if is, known := s.messages[name]; known {
+		return is
+	}
+	found := false
+	for todo, seen := []protoreflect.MessageDescriptor{m}, map[protoreflect.FullName]bool{name: true}; len(todo) > 0 && !found; {
+		found = isOpen(todo[0])
+		fields := todo[0].Fields()
+		todo = todo[1:]
+		for i := range fields.Len() {
+			fd := fields.Get(i)
+			found = found || s.marked(fd)
+			if next := fd.Message(); next != nil && !seen[next.FullName()] {
+				seen[next.FullName()] = true
+				todo = append(todo, next)
+			}
+		}
+	}
+	s.messages[name] = found
+	return found
+}
 
 // in reports whether a resource contains a secret. A resource that cannot be read might.
-func (s secrets) in(r *Resource) bool {
+func (s *secrets) in(r *Resource) bool {
 	if r.Type == secretType {
 		return true
 	}
@@ -28,11 +105,14 @@ func (s secrets) in(r *Resource) bool {
 	if err != nil {
 		return false // as in CSDS, only marked fields are secret
 	}
+	if !s.mayHold(t.Descriptor(), r.Body) {
+		return false
+	}
 	m := t.New()
 	return proto.Unmarshal(r.Body, m.Interface()) != nil || s.message(m, maxNesting)
 }
 
-func (s secrets) message(m protoreflect.Message, depth int) (found bool) {
+func (s *secrets) message(m protoreflect.Message, depth int) (found bool) {
 	switch m.Descriptor().FullName() {
 	case "google.protobuf.Any":
 		return s.any(m, depth)
@@ -46,17 +126,17 @@ func (s secrets) message(m protoreflect.Message, depth int) (found bool) {
 	return found
 }
 
-func (s secrets) marked(fd protoreflect.FieldDescriptor) bool {
-	is, known := s[fd.FullName()]
+func (s *secrets) marked(fd protoreflect.FieldDescriptor) bool {
+	is, known := s.fields[fd.FullName()]
 	if !known {
 		is, _ = proto.GetExtension(fd.Options(), annotations.E_Sensitive).(bool)
-		s[fd.FullName()] = is
+		s.fields[fd.FullName()] = is
 	}
 	return is
 }
 
 // field looks at the messages in a field.
-func (s secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, depth int) (found bool) {
+func (s *secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, depth int) (found bool) {
 	switch {
 	case fd.IsMap():
 		if fd.MapValue().Message() == nil {
@@ -80,7 +160,7 @@ func (s secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, de
 	return s.message(v.Message(), depth)
 }
 
-func (s secrets) any(m protoreflect.Message, depth int) bool {
+func (s *secrets) any(m protoreflect.Message, depth int) bool {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil {
@@ -90,7 +170,7 @@ func (s secrets) any(m protoreflect.Message, depth int) bool {
 	return depth == 0 || proto.Unmarshal(m.Get(value).Bytes(), inner.Interface()) != nil || s.message(inner, depth-1)
 }
 
-func (s secrets) typedStruct(m protoreflect.Message, depth int) bool {
+func (s *secrets) typedStruct(m protoreflect.Message, depth int) bool {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil || !m.Has(value) {

@@ -47,7 +47,7 @@ func Open(o Options, node Node) (*Store, error) {
 	s := &Store{
 		options: o, node: node, dir: dir, authorities: make(map[string]*authority),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
-		now: time.Now, secrets: make(secrets),
+		now: time.Now, secrets: newSecrets(),
 	}
 	if err := dir.acquire(); err != nil {
 		s.readOnly = err
