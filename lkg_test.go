@@ -81,7 +81,7 @@ func TestLastKnownGood(t *testing.T) {
 }
 
 func wait(d time.Duration) {
-	<-time.After(d)
+	<-time.NewTimer(d).C
 	synctest.Wait()
 }
 
@@ -123,7 +123,7 @@ func TestLastKnownGoodRefusals(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(dir, 0o777); err != nil { //nolint:gosec // on purpose
+	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {

@@ -107,7 +107,8 @@ func (a *authority) release(key entryKey, w *Writer, now time.Time) {
 	}
 	delete(w.uses, key)
 	e := a.entries[key]
-	if e.users--; e.users == 0 {
+	e.users--
+	if e.users == 0 {
 		e.Confirmed = a.confirmedAt(now)
 	}
 }

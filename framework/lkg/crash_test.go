@@ -45,7 +45,7 @@ func runCrashChild() bool {
 		before := s.Status().Authorities[0].Writes
 		w.SetState(true, true)
 		for s.Status().Authorities[0].Writes == before {
-			<-time.After(100 * time.Microsecond)
+			pass(100 * time.Microsecond)
 		}
 		fmt.Println(revision)
 	}
@@ -100,7 +100,7 @@ func listing(t *testing.T, path string) []string {
 // the last revision that it acknowledged.
 func crash(t *testing.T, dir string) (acknowledged int) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0]) //nolint:gosec // this test
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), crashDir+"="+dir)
 	out, err := cmd.StdoutPipe()
 	must(t, err)

@@ -202,7 +202,7 @@ func (d *directory) write(name string, content []byte) (err error) {
 	if err != nil {
 		return err
 	}
-	if err = d.root.Rename(temp, name); err != nil {
+	if err := d.root.Rename(temp, name); err != nil {
 		return err
 	}
 	return d.sync()

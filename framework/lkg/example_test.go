@@ -2,7 +2,6 @@ package lkg_test
 
 import (
 	"fmt"
-	"log"
 	"os"
 	"path/filepath"
 
@@ -14,7 +13,8 @@ import (
 func Example() {
 	parent, err := os.MkdirTemp("", "lkg")
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	defer func() { _ = os.RemoveAll(parent) }()
 	options := lkg.Options{Dir: filepath.Join(parent, "store")}
@@ -22,7 +22,8 @@ func Example() {
 
 	s, err := lkg.Open(options, node)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	w := s.Writer(authority)
 	w.SetState(true, true)
@@ -32,7 +33,8 @@ func Example() {
 
 	s, err = lkg.Open(options, node)
 	if err != nil {
-		log.Fatal(err)
+		fmt.Println(err)
+		return
 	}
 	r, ok := s.Lookup(authority, "test.Thing", "a")
 	fmt.Println(string(r.Body), ok)

@@ -11,7 +11,7 @@ import (
 // lock takes the lock of a file, or fails at once. It ends when the file is closed or the process
 // ends.
 func lock(f *os.File) error {
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // descriptors are small
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
 	}
 	return nil

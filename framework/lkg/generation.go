@@ -175,7 +175,8 @@ func decodeGeneration(b, key []byte) (*generation, error) {
 		}
 		f.rest = b[start:end]
 	}
-	return g, g.records(&f)
+	err := g.records(&f)
+	return g, err
 }
 
 // records reads the records of an intact file.
@@ -230,7 +231,7 @@ func (f *fields) signed() int64 {
 
 func (f *fields) bytes(limit int) []byte {
 	n := f.number()
-	if n > uint64(len(f.rest)) || n > uint64(max(limit, 0)) { //nolint:gosec // not negative
+	if n > uint64(len(f.rest)) || n > uint64(max(limit, 0)) {
 		f.fail()
 		return nil
 	}

@@ -160,7 +160,8 @@ func (s *Store) Lookup(name Authority, typ, resource string) (Resource, bool) {
 	}
 	now := s.now()
 	r := a.resource(e, now)
-	return r, r.usable(&s.options, now)
+	ok := r.usable(&s.options, now)
+	return r, ok
 }
 
 // Members returns the resources of a type, without collections, for which the function is true.

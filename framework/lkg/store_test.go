@@ -160,7 +160,6 @@ func TestWhenItWrites(t *testing.T) {
 				t.Errorf("%s: %d writes, want %d", when, got, want)
 			}
 		}
-		pass := func(d time.Duration) { <-time.After(d) }
 
 		w.SetState(true, false)
 		w.Apply([]Change{put("a", "1")})
@@ -206,18 +205,18 @@ func TestAge(t *testing.T) {
 		w := s.Writer(oldStyle)
 		w.SetState(true, true)
 		w.Apply([]Change{put("watched", "1"), put("released", "1"), {Put, Resource{Type: "test.Short", Name: "short"}}})
-		<-time.After(20 * time.Minute)
+		pass(20 * time.Minute)
 		w.Apply([]Change{{Op: Release, Resource: Resource{Type: thing, Name: "released"}}})
-		<-time.After(50 * time.Minute)
+		pass(50 * time.Minute)
 		w.SetState(false, true)
 		wantBody(t, s, "released", "1")
-		<-time.After(20 * time.Minute)
+		pass(20 * time.Minute)
 		wantBody(t, s, "watched", "1")
 		wantBody(t, s, "released", "-")
 		if _, ok := s.Lookup(oldStyle, "test.Short", "short"); ok {
 			t.Error("a resource is in use after TypeMaxAge")
 		}
-		<-time.After(41 * time.Minute)
+		pass(41 * time.Minute)
 		wantBody(t, s, "watched", "-")
 	})
 }
@@ -304,11 +303,16 @@ func TestOneWriter(t *testing.T) {
 
 func eventually(t *testing.T, event string, happened func() bool) {
 	t.Helper()
-	for deadline := time.After(time.Minute); !happened(); {
+	ticker, deadline := time.NewTicker(time.Millisecond), time.NewTimer(time.Minute)
+	defer ticker.Stop()
+	defer deadline.Stop()
+	for !happened() {
 		select {
-		case <-time.After(time.Millisecond):
-		case <-deadline:
+		case <-ticker.C:
+		case <-deadline.C:
 			t.Fatalf("no %s in a minute", event)
 		}
 	}
 }
+
+func pass(d time.Duration) { <-time.NewTimer(d).C }

@@ -86,7 +86,7 @@ func child() error {
 		return json.NewEncoder(os.Stdout).Encode(s)
 	}
 	before := process.CPU()
-	<-time.After(time.Until(began.Add(*churn)))
+	<-time.NewTimer(time.Until(began.Add(*churn))).C
 	return json.NewEncoder(os.Stdout).Encode(use{process.CPU() - before})
 }
 

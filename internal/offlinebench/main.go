@@ -45,7 +45,7 @@ func main() {
 	flag.Parse()
 	process.Main("offlinebench", func(ctx context.Context) error {
 		if *role != "" {
-			return child()
+			return child() //nolint:contextcheck // it ends by itself
 		}
 		return parent(ctx)
 	})
@@ -100,7 +100,7 @@ func starts(ctx context.Context, plane *controlplane.Server, store string) error
 	}
 	for _, role := range []string{"live", "store"} {
 		median := func(of func(start) time.Duration) time.Duration {
-			var list []time.Duration
+			list := make([]time.Duration, 0, len(all[role]))
 			for _, s := range all[role] {
 				list = append(list, of(s))
 			}

@@ -67,10 +67,9 @@ func (r *rig) stateText(s resource.State, watched xdstp.Name) string {
 	} else if s.Origin != resource.OriginNone {
 		parts = append(parts, "complete")
 	}
-	switch s.Origin {
-	case resource.OriginFallback:
+	if s.Origin == resource.OriginFallback {
 		parts = append(parts, "from a fallback server")
-	case resource.OriginStored:
+	} else if s.Origin == resource.OriginStored {
 		parts = append(parts, "from the store")
 	}
 	if s.Err != nil {
