@@ -130,8 +130,12 @@ func TestProtovalidate(t *testing.T) {
 			field("mail", 3, text, option(bytes(14, number(12, 1)))),
 			field("count", 4, number32, option(cel("this >= 1 && this != 7"))),
 			field("word", 5, text, option(cel("size(this) <= 4"))),
+			field("level", 7, number32, option(cel("this == 1 || this == 3"))),
+			field("short", 8, text, option(cel("size(this) < 5 && this.size() > 1"))),
+			field("inner", 9, ".acme.Inner", option(cel("has(this.name)"))),
+			field("either", 10, ".acme.Inner", option(cel("has(this.name) || has(this.size)"))),
 			field("odd", 6, text, option(cel("this.matches('x')"))),
-		}}},
+		}}, {Name: new("Inner"), Field: []*descriptorpb.FieldDescriptorProto{field("name", 1, text, nil), field("size", 2, number32, nil)}}},
 	}
 	data, err := proto.Marshal(&descriptorpb.FileDescriptorSet{File: []*descriptorpb.FileDescriptorProto{rules, thing}})
 	if err != nil {
@@ -159,6 +163,11 @@ func TestProtovalidate(t *testing.T) {
 		"{at: count, min: 1, why: protovalidate}",
 		"{at: count, not_in: 7, why: protovalidate}",
 		"{at: word, max_chars: 4, why: protovalidate}",
+		"{at: level, in: [1, 3], why: protovalidate}",
+		"{at: short, max_chars: 4, why: protovalidate}",
+		"{at: short, min_chars: 2, why: protovalidate}",
+		"{at: inner.name, required: true, when: {present: inner}, why: protovalidate}",
+		"either: cel = has(this.name) || has(this.size) is not expressed (protovalidate)",
 		"odd: cel = this.matches('x') is not expressed (protovalidate)",
 	}
 	if !slices.Equal(got, want) {
