@@ -72,8 +72,8 @@ func reason(e *world.Entry) string {
 	if e.RejectedVersion != "" {
 		text = fmt.Sprintf("version %s: %s", e.RejectedVersion, text)
 	}
-	if e.Content != nil && e.State != world.Acked {
-		text += " (the previous version stays in use)"
+	if e.Version != "" && e.Failed() {
+		text += fmt.Sprintf(" (version %s stays in use)", e.Version)
 	}
 	return text
 }
