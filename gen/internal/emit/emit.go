@@ -116,6 +116,7 @@ func (e *emitter) artefacts() []artefact {
 // render makes the text of a file.
 func (e *emitter) render(a artefact, to Target) ([]byte, error) {
 	f := jen.NewFilePathName(to.ImportPath, e.pkg.Name)
+	f.NoFormat = true // gofumpt formats it below
 	f.HeaderComment(Header(e.pkg.Source))
 	for _, i := range e.importTable() {
 		if i.needed {
