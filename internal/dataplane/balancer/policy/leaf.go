@@ -33,14 +33,17 @@ type leaf struct {
 
 	config serviceconfig.LoadBalancingConfig // for pass; nil: the policy has none
 
-	mu       sync.Mutex
-	subConns map[balancer.SubConn]bool
+	mu sync.Mutex
+	// first is an open subchannel or nil, and others are the rest. A tree has a pick_first for each
+	// endpoint, and most of them never have a second subchannel.
+	first  balancer.SubConn
+	others map[balancer.SubConn]bool
 }
 
 // newLeaf starts a policy. The loop makes all calls of the policy. As gRPC guarantees, no two are
 // concurrent, except for those that the policy itself starts.
 func newLeaf(env *lbtree.Env, builder balancer.Builder, report lbtree.Report) *leaf {
-	p := &leaf{env: env, report: report, builder: builder, last: lbtree.Connecting(), subConns: make(map[balancer.SubConn]bool)}
+	p := &leaf{env: env, report: report, builder: builder, last: lbtree.Connecting()}
 	p.b = builder.Build(&leafConn{ClientConn: env.Conn, policy: p}, env.Options)
 	return p
 }
@@ -105,7 +108,10 @@ func (p *leaf) Close() {
 	p.closed = true
 	p.b.Close()
 	p.mu.Lock()
-	left := slices.Collect(maps.Keys(p.subConns))
+	left := slices.Collect(maps.Keys(p.others))
+	if p.first != nil {
+		left = append(left, p.first)
+	}
 	p.mu.Unlock()
 	for _, sc := range left {
 		sc.Shutdown()
@@ -152,9 +158,7 @@ func (c *leafConn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConn
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	p.subConns[sc] = true
-	p.mu.Unlock()
+	p.remember(sc)
 	return sc, nil
 }
 
@@ -166,10 +170,26 @@ func (c *leafConn) UpdateAddresses(sc balancer.SubConn, addrs []resolver.Address
 	sc.UpdateAddresses(addrs) //nolint:staticcheck // policies may still do so
 }
 
+func (p *leaf) remember(sc balancer.SubConn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.first == nil:
+		p.first = sc
+	case p.others == nil:
+		p.others = map[balancer.SubConn]bool{sc: true}
+	default:
+		p.others[sc] = true
+	}
+}
+
 func (p *leaf) forget(sc balancer.SubConn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.subConns, sc)
+	if p.first == sc {
+		p.first = nil
+	}
+	delete(p.others, sc)
 }
 
 // unshuffled removes the shuffling from a configuration of pick_first. grpc's own shuffling cannot

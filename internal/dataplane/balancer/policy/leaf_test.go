@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -118,6 +119,32 @@ func TestLeafLifetime(t *testing.T) {
 			t.Error("a subchannel was left open")
 		}
 	})
+}
+
+// TestLeafClosesItsSubchannels expects Close to shut down all open subchannels, and no other, in
+// whatever order they have ended.
+func TestLeafClosesItsSubchannels(t *testing.T) {
+	for _, ended := range [][]int{nil, {0}, {1}, {0, 2}, {2, 1, 0}} {
+		loop := serial.New(func() {})
+		cc := new(leafChannel)
+		loop.Do(func() {
+			p := newLeaf(&lbtree.Env{Loop: loop, Conn: cc}, &careless{}, func(balancer.State) {})
+			for range 3 {
+				p.Update(leafTarget(1)) // creates a subchannel
+			}
+			for _, i := range ended {
+				cc.made[i].listener(balancer.SubConnState{ConnectivityState: connectivity.Shutdown})
+			}
+			p.Update(leafTarget(1))
+			p.Close()
+		})
+		loop.Close(func() {})
+		for i, sc := range cc.made {
+			if sc.shut == slices.Contains(ended, i) {
+				t.Errorf("of 4 subchannels, of which %v had ended, %d was shut down: %t", ended, i, sc.shut)
+			}
+		}
+	}
 }
 
 // While the configuration is unusable, the host ignores the states of the policy.
