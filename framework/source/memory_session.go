@@ -17,6 +17,7 @@ type memorySession struct {
 	wanted   map[Interest]struct{}
 	pending  map[Key]struct{} // to report
 	complete []Interest       // to report
+	changes  uint64           // handed to the sink so far
 	states   int              // those of the memory that were reported
 }
 
@@ -60,6 +61,14 @@ func (s *memorySession) Report(r Rejection) {
 	if report != nil {
 		report(r)
 	}
+}
+
+// Settled reports whether the sink has applied everything that there is to report, if it has applied
+// this number of changes. Servers of tests wait for that.
+func (s *memorySession) Settled(applied uint64) bool {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	return len(s.pending)+len(s.complete) == 0 && s.changes == applied
 }
 
 // note adds the keys of all resources of an interest.
@@ -166,6 +175,7 @@ func (s *memorySession) change() (c Change, ok bool) {
 		}
 	}
 	s.complete, s.pending = nil, make(map[Key]struct{})
+	s.changes++
 	return c, true
 }
 

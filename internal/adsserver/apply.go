@@ -16,6 +16,7 @@ func (f *feed) Apply(ch source.Change) error {
 		c.reset(f, ch.Put)
 	}
 	f.epoch, f.revision = ch.Epoch, ch.Revision
+	f.applied++
 	for i := range ch.Put {
 		if k := c.types[ch.Put[i].Type]; k != nil {
 			c.put(f, k, &ch.Put[i])
@@ -84,6 +85,7 @@ func (c *Core) put(f *feed, k *kind, r *source.Resource) {
 		}
 	}
 	c.timers.add(k, e)
+	c.release(k, e) // if it was here for an alias that is gone
 }
 
 // wanted returns a new entry for a resource that somebody subscribes to by its collection or an
@@ -140,10 +142,7 @@ func (c *Core) show(k *kind, e *entry, x *content) {
 		e.was = e.content.name
 	}
 	e.content = x
-	if e.users.one != nil {
-		e.users.one.note(e)
-	}
-	for s := range e.users.more {
+	for _, s := range e.users {
 		s.note(e)
 	}
 }
@@ -166,15 +165,9 @@ func (c *Core) complete(f *feed, k *kind, name string) {
 // learn records that everything about a name is known.
 func (c *Core) learn(e *entry) {
 	e.known = true
-	each := func(s *substream) {
+	for _, s := range e.users {
 		s.resolve(e)
 		s.note(e)
-	}
-	if e.users.one != nil {
-		each(e.users.one)
-	}
-	for s := range e.users.more {
-		each(s)
 	}
 }
 

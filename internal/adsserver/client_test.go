@@ -38,8 +38,9 @@ type naiveType struct {
 	again   map[string]bool // may be sent again with the version that the client has
 	aliases map[string][]string
 	nonce   string
-	whole   string // version of the state of the world
-	asked   bool   // on this stream
+	whole   string          // version of the state of the world
+	asked   bool            // on this stream
+	seen    map[string]bool // received on this stream
 }
 
 func newNaive(t testing.TB, c *Core, delta bool) *naive {
@@ -54,6 +55,7 @@ func (n *naive) of(url string) *naiveType {
 		y = &naiveType{
 			url: url, names: make(map[string]bool), has: make(map[string]string), version: make(map[string]string),
 			errors: make(map[string]string), gone: make(map[string]bool), again: make(map[string]bool), aliases: make(map[string][]string),
+			seen: make(map[string]bool),
 		}
 		n.types[url] = y
 	}
@@ -76,6 +78,7 @@ func (n *naive) connect() {
 		y.nonce, y.asked = "", false
 		clear(y.gone)
 		clear(y.errors)
+		clear(y.seen)
 		if len(y.names) > 0 {
 			n.change(url, slices.Sorted(maps.Keys(y.names)), nil)
 		}
@@ -243,6 +246,7 @@ func (n *naive) takeDelta(r *discoveryv3.DeltaDiscoveryResponse, problem string)
 
 func (y *naiveType) put(name, body string) {
 	y.has[name] = body
+	y.seen[name] = true
 	delete(y.errors, name)
 }
 

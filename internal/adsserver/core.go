@@ -44,6 +44,7 @@ type feed struct {
 	state    source.State
 	epoch    string
 	revision uint64
+	applied  uint64                   // changes so far
 	wants    map[source.Interest]wish // of the current event
 }
 

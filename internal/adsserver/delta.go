@@ -30,6 +30,7 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 	}
 	if len(r.unsubscribe) > 0 {
 		s.compact()
+		s.disclaim()
 	}
 	return s.checkCount()
 }
@@ -51,6 +52,26 @@ func (s *substream) initialVersions(r *request) {
 		s.gone = true
 		s.stream.touch()
 	}
+}
+
+// disclaim forgets versions from an earlier stream of resources that the client has dropped, because it
+// unsubscribed from their name, alias or collection.
+func (s *substream) disclaim() {
+	for name := range s.initial {
+		if e := s.kind.entries[name]; e != nil {
+			if p := s.find(e); p != nil && p.flags.has(byName) {
+				continue
+			}
+		}
+		if !s.subscribesTo(collectionName(name)) {
+			delete(s.initial, name)
+		}
+	}
+}
+
+// subscribesTo reports whether the client subscribes to a collection.
+func (s *substream) subscribesTo(collection string) bool {
+	return slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == collection })
 }
 
 // holds reports whether the client has a content from an earlier stream. It is asked once for each
@@ -137,8 +158,8 @@ func (s *substream) removals() (names []string) {
 		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))
 		if p.stamp != 0 || missing {
 			names = append(names, e.name)
-			if other := s.kind.entries[e.was]; e.was != "" && (other == nil || s.find(other) == nil) {
-				names = append(names, e.was) // the client has no other subscription that says so
+			if other := s.kind.entries[e.was]; e.was != "" && (other == nil || other.content == nil || s.find(other) == nil) {
+				names = append(names, e.was) // the client may have it by the alias alone
 			}
 			delete(s.initial, e.name)
 			p.stamp = 0
@@ -171,8 +192,7 @@ func (s *substream) forgotten() (names []string) {
 		if e != nil && e.content != nil {
 			continue
 		}
-		collection := collectionName(name)
-		if slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == collection }) {
+		if s.subscribesTo(collectionName(name)) {
 			names = append(names, name)
 		}
 	}

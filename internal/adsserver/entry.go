@@ -25,13 +25,13 @@ type entry struct {
 	id         uint64 // later entries have greater ids
 	feed       *feed  // nil: no source has it
 	collection *collection
-	place      int      // in the members of its collection
-	content    *content // nil: there is no resource
-	was        string   // name of the last content, if the entry is an alias
-	known      bool     // the source has reported everything about the name
-	explicit   int      // streams that subscribe to the name itself
-	aliases    int      // entries for aliases of the resource
-	users      users
+	place      int          // in the members of its collection
+	content    *content     // nil: there is no resource
+	was        string       // name of the last content, if the entry is an alias
+	known      bool         // the source has reported everything about the name
+	explicit   int          // streams that subscribe to the name itself
+	aliases    int          // entries for aliases of the resource
+	users      []*substream // each once
 }
 
 // A collection is the directory of an entry: a glob or the wildcard. It exists as long as it has
@@ -44,37 +44,25 @@ type collection struct {
 	complete bool
 }
 
-// users is a set of substreams. Most names have few.
-type users struct {
-	one  *substream
-	more map[*substream]struct{}
+// addUser adds a substream, and returns its place.
+func (e *entry) addUser(s *substream) uint32 {
+	e.users = append(e.users, s)
+	return uint32(len(e.users) - 1) //nolint:gosec // fewer than 2^32 streams
 }
 
-func (u *users) add(s *substream) {
-	switch {
-	case u.one == s:
-	case u.one == nil && len(u.more) == 0:
-		u.one = s
-	default:
-		if u.more == nil {
-			u.more = make(map[*substream]struct{})
-		}
-		u.more[s] = struct{}{}
+// removeUser removes the substream of a subscription. Another one takes its place.
+func (e *entry) removeUser(p *sub) {
+	last := len(e.users) - 1
+	if moved := e.users[last]; int(p.place) != last {
+		e.users[p.place] = moved
+		moved.find(e).place = p.place
+	}
+	e.users[last] = nil
+	e.users = e.users[:last]
+	if cap(e.users) > 64 && last < cap(e.users)/4 {
+		e.users = slices.Clone(e.users)
 	}
 }
-
-func (u *users) remove(s *substream) {
-	if u.one == s {
-		u.one = nil
-		return
-	}
-	delete(u.more, s)
-	if len(u.more) == 0 {
-		u.more = nil
-	}
-}
-
-func (u *users) empty() bool { return u.one == nil && len(u.more) == 0 }
 
 // kindOf returns the state of a type, which it makes if needed, or nil for a type that is not served.
 func (c *Core) kindOf(url string) *kind {
@@ -162,7 +150,7 @@ func (c *Core) collectionOf(k *kind, name string, f *feed) *collection {
 
 // release forgets an entry that nobody needs.
 func (c *Core) release(k *kind, e *entry) {
-	if !e.users.empty() || e.aliases > 0 || k.entries[e.name] != e {
+	if len(e.users) > 0 || e.aliases > 0 || k.entries[e.name] != e {
 		return
 	}
 	if l := e.collection; len(l.streams) > 0 && e.content != nil {

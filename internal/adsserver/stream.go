@@ -14,10 +14,11 @@ import (
 // A Stream is the server's end of an ADS stream. One goroutine may call Request while another calls
 // Next. The mutex of the core guards its fields.
 type Stream struct {
-	core  *Core
-	delta bool
-	begin time.Time
-	ready chan struct{} // has a token if there may be something to send
+	core   *Core
+	number int // counted over all streams of the core, from 1
+	delta  bool
+	begin  time.Time
+	ready  chan struct{} // has a token if there may be something to send
 
 	node    string // id of the client's node
 	begun   bool
@@ -40,9 +41,9 @@ func (c *Core) Open(delta bool) (*Stream, error) {
 	case c.config.EndOnDown && c.feed != nil && c.feed.state.Kind == source.Down:
 		return nil, downError(c.feed.state)
 	}
-	st := &Stream{core: c, delta: delta, begin: time.Now(), ready: make(chan struct{}, 1)}
-	c.streams[st] = struct{}{}
 	c.opened++
+	st := &Stream{core: c, number: c.opened, delta: delta, begin: time.Now(), ready: make(chan struct{}, 1)}
+	c.streams[st] = struct{}{}
 	return st, nil
 }
 

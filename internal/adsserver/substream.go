@@ -34,6 +34,7 @@ type substream struct {
 type sub struct {
 	entry *entry
 	stamp uint64 // of the content that the client has; 0: none
+	place uint32 // of the substream in the users of the entry
 	flags flags
 }
 
@@ -115,7 +116,7 @@ func (s *substream) merge() {
 		if old := s.find(a.entry); old != nil {
 			s.extend(old, a.flags)
 		} else {
-			a.entry.users.add(s)
+			a.place = a.entry.addUser(s)
 			fresh = append(fresh, a)
 		}
 	}
@@ -172,8 +173,7 @@ func (s *substream) join(e *entry) {
 		p.flags |= member
 		return
 	}
-	e.users.add(s)
-	s.insert([]sub{{entry: e, flags: member}})
+	s.insert([]sub{{entry: e, place: e.addUser(s), flags: member}})
 	s.note(e)
 }
 
@@ -299,7 +299,7 @@ func (s *substream) dropName(p *sub) {
 // drop ends a subscription without reasons.
 func (s *substream) drop(p *sub) {
 	p.flags = 0
-	p.entry.users.remove(s)
+	p.entry.removeUser(p)
 	s.stream.core.release(s.kind, p.entry)
 }
 

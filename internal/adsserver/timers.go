@@ -106,16 +106,10 @@ func (c *Core) tick() {
 
 // beat notes a heartbeat for the streams of an entry.
 func (e *entry) beat() {
-	each := func(s *substream) {
+	for _, s := range e.users {
 		if len(s.beats) <= len(s.subs) { // one that does not read is told later, by the next
 			s.beats = append(s.beats, e)
 		}
 		s.stream.touch()
-	}
-	if e.users.one != nil {
-		each(e.users.one)
-	}
-	for s := range e.users.more {
-		each(s)
 	}
 }
