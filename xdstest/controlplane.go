@@ -14,37 +14,33 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/transport"
-	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
 // A ControlPlane serves resources to clients under test. Its methods may be called from any
 // goroutine, except that those that fail the test must run on the test's goroutine.
 type ControlPlane struct {
 	t         testing.TB
-	server    *memoryads.Server
+	server    backend
 	uri       string
 	transport transport.Transport // nil: the default one
 
 	types map[string]*resource.Descriptor // by the full name of the message
 }
 
-// newControlPlane returns a control plane that clients cannot reach yet.
+// newControlPlane returns a control plane without a backend.
 func newControlPlane(t testing.TB, types []resource.Type) *ControlPlane {
 	t.Helper()
 	c := &ControlPlane{t: t, types: make(map[string]*resource.Descriptor)}
-	kinds := make([]memoryads.Type, 0, len(types))
 	for i, typ := range types {
 		d := resource.Describe(typ)
 		if d == nil {
 			t.Fatalf("xdstest: type %d is nil or a zero handle", i+1)
 		}
 		c.types[d.Name] = d
-		kinds = append(kinds, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard})
 	}
 	if len(types) == 0 {
 		t.Fatal("xdstest: a control plane needs at least one type, such as cluster.Type()")
 	}
-	c.server = memoryads.NewServer(kinds...)
 	return c
 }
 
@@ -138,12 +134,7 @@ func (c *ControlPlane) Set(messages ...proto.Message) {
 func (c *ControlPlane) SetNamed(name string, m proto.Message) {
 	c.t.Helper()
 	typ := c.served(messageName(m))
-	body, wrapped := c.encode(m), true
-	if typ.PeekName != nil {
-		own, err := typ.PeekName(body)
-		wrapped = err != nil || own != name
-	}
-	c.server.Set(typ.URL(), memoryads.Resource{Name: name, Body: body, Wrapped: wrapped})
+	c.check(c.server.Put(typ, name, c.encode(m), nil))
 }
 
 func (c *ControlPlane) encode(m proto.Message) []byte {
@@ -157,14 +148,14 @@ func (c *ControlPlane) encode(m proto.Message) []byte {
 // as xdsforge.ErrNotFound, ErrDenied or ErrUnavailable, by its code. Set and Delete end it.
 func (c *ControlPlane) SetError(typ resource.Type, name string, code codes.Code, text string) {
 	c.t.Helper()
-	c.server.Set(c.of(typ).URL(), memoryads.Resource{Name: name, Error: status.New(code, text).Proto()})
+	c.check(c.server.Put(c.of(typ), name, nil, status.New(code, text).Proto()))
 }
 
 // Delete removes resources and errors. In the state-of-the-world variant, clients learn only that a
 // Listener or Cluster is gone: the protocol cannot say so of other types and of errors.
 func (c *ControlPlane) Delete(typ resource.Type, names ...string) {
 	c.t.Helper()
-	c.server.Delete(c.of(typ).URL(), names...)
+	c.check(c.server.Remove(c.of(typ), names...))
 }
 
 var errDisconnected = errors.New("the test disconnected the control plane")

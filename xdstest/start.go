@@ -13,10 +13,10 @@ import (
 func Start(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
-	addr, stop, err := c.server.Listen()
+	b, addr, err := newCoreBackend(c.types)
 	c.check(err)
-	t.Cleanup(stop)
-	c.uri = addr
+	t.Cleanup(b.stop)
+	c.server, c.uri = b, addr
 	return c
 }
 
@@ -25,12 +25,14 @@ func Start(t testing.TB, types ...resource.Type) *ControlPlane {
 func InMemory(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
+	b := newCheckedBackend(c.types)
+	c.server = b
 	t.Cleanup(func() {
-		if v := c.server.Violations(); len(v) > 0 {
+		if v := b.Violations(); len(v) > 0 {
 			t.Errorf("xdstest: the client broke the protocol: %s", strings.Join(v, "; "))
 		}
 	})
 	c.uri = "memory"
-	c.transport = memoryads.Network{c.uri: c.server}
+	c.transport = memoryads.Network{c.uri: b.Server}
 	return c
 }

@@ -35,6 +35,9 @@ type Type struct {
 	// Wrapped means that the messages carry no name, so that state-of-the-world responses need the
 	// wrapper envoy.service.discovery.v3.Resource.
 	Wrapped bool
+	// PeekName reads the name in a message. If it is another one than that of the resource, the
+	// resource is wrapped, too. Nil trusts the messages.
+	PeekName func(body []byte) (string, error)
 }
 
 // Limits bound what one client can cause. A stream that exceeds one ends with a [*LimitError]. Zero
@@ -100,7 +103,7 @@ func AnyType(url string) (Type, bool) {
 func TypesOf(set *resource.Set) func(url string) (Type, bool) {
 	types := make(map[string]Type)
 	for _, t := range set.All() {
-		types[t.Name] = Type{Complete: t.Complete, Wrapped: t.PeekName == nil}
+		types[t.Name] = Type{Complete: t.Complete, Wrapped: t.PeekName == nil, PeekName: t.PeekName}
 		if t.Collection != "" {
 			types[t.Collection] = Type{Wrapped: true}
 		}

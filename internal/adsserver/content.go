@@ -80,13 +80,25 @@ func (x *content) encode(k *kind, delta bool) []byte {
 		return x.appendError(nil, responseErrors)
 	case delta:
 		return x.appendWrapper(make([]byte, 0, x.size(k)), k, responseResources, true, true)
-	case k.Wrapped || x.ttl > 0 || len(x.aliases) > 0:
+	case k.wraps(x):
 		return x.appendWrapped(make([]byte, 0, x.size(k)+len(wrapperURL)+16), k, true)
 	}
 	b := make([]byte, 0, len(k.url)+len(x.body)+24)
 	b = appendTag(b, responseResources)
 	b = protowire.AppendVarint(b, uint64(anySize(k.url, len(x.body)))) //nolint:gosec // a length
 	return appendAny(b, k.url, x.body)
+}
+
+// wraps reports whether a state-of-the-world response must have the resource in a wrapper.
+func (k *kind) wraps(x *content) bool {
+	if k.Wrapped || x.ttl > 0 || len(x.aliases) > 0 {
+		return true
+	}
+	if k.PeekName == nil {
+		return false
+	}
+	own, err := k.PeekName(x.body)
+	return err != nil || own != x.name
 }
 
 func (x *content) size(k *kind) int {
