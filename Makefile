@@ -14,6 +14,7 @@ CORPUS        ?=
 N             ?= 200
 MUTATIONS     ?= 10000
 PACKAGES      ?=
+CLIENTS       ?= 1000
 
 # The modules of this repository. test, lint, tidy, generate and check-generate run in each one
 # and stop at the first failure.
@@ -121,6 +122,10 @@ bench: ## Measure against a minimal client and print ratios; fails where a bound
 	$(GO) run ./internal/rpcbench -check || missed=1; \
 	$(GO) run ./internal/rpcbench -check -channels 1000 || missed=1; \
 	[ ! "$$missed" ]
+
+.PHONY: bench-serve
+bench-serve: ## Measure an ADS server beside go-control-plane's linear cache; fails where a bound is missed
+	$(GO) run ./internal/servebench -clients $(CLIENTS)
 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
