@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +321,32 @@ func FuzzRequest(f *testing.F) {
 		st.Close(context.Canceled)
 		if len(c.types) != 0 {
 			t.Error("state remains after the stream")
+		}
+	})
+}
+
+// In state of the world, a resource whose message has another name is wrapped.
+func TestResourcesWithAnotherName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{Type: func(url string) (Type, bool) {
+			return Type{PeekName: func(body []byte) (string, error) {
+				name, _, _ := strings.Cut(string(body), "=")
+				return name, nil
+			}}, true
+		}})
+		n := newNaive(t, c, false)
+		n.change(pairURL, []string{"a", "b"}, nil)
+		commit(t, m, new(source.Tx).Put(put(pairURL, "a", "1")).Put(source.Resource{Key: key(pairURL, "b"), Body: []byte("other=1")}))
+		pieces, err := n.stream.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := new(discoveryv3.DiscoveryResponse)
+		if err := proto.Unmarshal(slices.Concat(pieces...), r); err != nil {
+			t.Fatal(err)
+		}
+		if a := r.GetResources(); len(a) != 2 || a[0].GetTypeUrl() != pairURL || a[1].GetTypeUrl() != wrapperURL {
+			t.Errorf("resources = %v, want a plain one and a wrapped one", a)
 		}
 	})
 }

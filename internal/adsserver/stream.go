@@ -213,6 +213,7 @@ func (s *substream) finish(pieces [][]byte, batch []*content) [][]byte {
 	st := s.stream
 	st.nonce++
 	s.nonce, s.last = st.nonce, batch
+	s.sent++
 	version := st.core.version()
 	b := make([]byte, 0, len(s.kind.url)+len(version)+32)
 	b = appendString(b, responseTypeURL, s.kind.url)

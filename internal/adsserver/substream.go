@@ -22,6 +22,7 @@ type substream struct {
 	names    uint64            // state of the world: digest of the names of the last request
 	initial  map[string]string // delta: versions that the client has from an earlier stream
 
+	sent     uint64     // responses
 	nonce    uint64     // of the last response; 0: none
 	acked    uint64     // the last nonce that the client accepted
 	nacked   uint64     // the last nonce that the client rejected
@@ -124,6 +125,7 @@ func (s *substream) merge() {
 	for _, a := range fresh {
 		p := s.find(a.entry)
 		p.flags = 0
+		s.inherit(p)
 		s.extend(p, a.flags)
 	}
 	s.adds = nil
@@ -174,7 +176,24 @@ func (s *substream) join(e *entry) {
 		return
 	}
 	s.insert([]sub{{entry: e, place: e.addUser(s), flags: member}})
+	s.inherit(s.find(e))
 	s.note(e)
+}
+
+// inherit notes that the client has the content of a new subscription by another of its names, so that
+// it is told of its removal.
+func (s *substream) inherit(p *sub) {
+	x := p.entry.content
+	if x == nil || len(x.aliases) == 0 || !s.stream.delta {
+		return
+	}
+	for _, name := range append([]string{x.name}, x.aliases...) {
+		if e := s.kind.entries[name]; e != nil && e != p.entry && e.content == x {
+			if q := s.find(e); q != nil && q.stamp == x.stamp {
+				p.stamp = x.stamp
+			}
+		}
+	}
 }
 
 // subscribe subscribes to a name, and returns its entry or collection. merge must follow.
