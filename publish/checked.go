@@ -13,7 +13,7 @@ import (
 )
 
 // A Rejected is the error of a transaction with invalid resources. Nothing of it was committed.
-type Rejected struct {
+type Rejected struct { //nolint:errname // publish.Rejected says it
 	Resources []RejectedResource
 }
 

@@ -95,7 +95,7 @@ func newCoreBackend(types map[string]*resource.Descriptor) (b *coreBackend, addr
 	}
 	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, "", errors.Join(err, b.Core.Close())
+		return nil, "", errors.Join(err, b.Close())
 	}
 	b.server = grpc.NewServer(adsgrpc.ServerOptions()...)
 	adsgrpc.Register(b.server, b.Core)
@@ -106,7 +106,7 @@ func newCoreBackend(types map[string]*resource.Descriptor) (b *coreBackend, addr
 func (b *coreBackend) stop() {
 	b.server.Stop()
 	b.served.Wait()
-	_ = b.Core.Close() // never fails
+	_ = b.Close() // never fails
 }
 
 // wake lets Await look again.

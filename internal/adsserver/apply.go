@@ -109,12 +109,12 @@ func (c *Core) set(k *kind, e *entry, x *content) {
 	if old == nil && x == nil {
 		return
 	}
-	c.show(k, e, x)
+	e.show(x)
 	if old != nil && old.name == e.name {
 		for _, name := range old.aliases {
 			if a := k.entries[name]; a != nil && a.content == old {
 				e.aliases--
-				c.show(k, a, nil)
+				a.show(nil)
 			}
 		}
 	}
@@ -131,13 +131,13 @@ func (c *Core) link(k *kind, e *entry) {
 	for _, name := range x.aliases {
 		if a := k.entries[name]; a != nil && a != e && a.content == nil {
 			e.aliases++
-			c.show(k, a, x)
+			a.show(x)
 		}
 	}
 }
 
 // show changes the content of one entry and notes it for its streams.
-func (c *Core) show(k *kind, e *entry, x *content) {
+func (e *entry) show(x *content) {
 	if e.content != nil && e.content.name != e.name {
 		e.was = e.content.name
 	}

@@ -144,9 +144,9 @@ func (x *content) wrapper(_ *kind, version, _ bool) []byte {
 	if x.ttl > 0 {
 		var d []byte
 		d = protowire.AppendTag(d, 1, protowire.VarintType)
-		d = protowire.AppendVarint(d, uint64(x.ttl/time.Second)) //nolint:gosec // positive
+		d = protowire.AppendVarint(d, uint64(x.ttl/time.Second))
 		d = protowire.AppendTag(d, 2, protowire.VarintType)
-		d = protowire.AppendVarint(d, uint64(x.ttl%time.Second)) //nolint:gosec // positive
+		d = protowire.AppendVarint(d, uint64(x.ttl%time.Second))
 		w = appendTag(w, resourceTTL)
 		w = protowire.AppendBytes(w, d)
 	}

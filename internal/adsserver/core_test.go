@@ -145,7 +145,8 @@ func TestExpiry(t *testing.T) {
 			t.Errorf("responses %q before the expiry", got)
 		}
 		pass(2 * time.Second)
-		if n.read(); !n.of(clusterURL).gone["a"] {
+		n.read()
+		if !n.of(clusterURL).gone["a"] {
 			t.Errorf("the client still has %v after the expiry", n.of(clusterURL).has)
 		}
 	})
@@ -328,7 +329,7 @@ func FuzzRequest(f *testing.F) {
 // In state of the world, a resource whose message has another name is wrapped.
 func TestResourcesWithAnotherName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, c := newCore(t, Config{Type: func(url string) (Type, bool) {
+		m, c := newCore(t, Config{Type: func(string) (Type, bool) {
 			return Type{PeekName: func(body []byte) (string, error) {
 				name, _, _ := strings.Cut(string(body), "=")
 				return name, nil

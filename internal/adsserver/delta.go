@@ -148,6 +148,7 @@ func (s *substream) changes() (batch []*content) {
 
 // removals returns the names that do not exist, or no longer, each once.
 func (s *substream) removals() (names []string) {
+	names, s.owed = s.owed, nil
 	s.sortDirty()
 	ended := false
 	for _, e := range s.dirty {

@@ -26,7 +26,8 @@ func TestModel(t *testing.T) {
 	for _, delta := range []bool{false, true} {
 		t.Run(fmt.Sprintf("delta=%t", delta), func(t *testing.T) {
 			for i := range *modelSequences {
-				if runModel(t, *modelFirst+uint64(i), delta); t.Failed() {
+				runModel(t, *modelFirst+uint64(i), delta)
+				if t.Failed() {
 					t.Fatalf("seed %d", *modelFirst+uint64(i))
 				}
 			}

@@ -23,7 +23,6 @@ type request struct {
 	nonce       []byte
 	rejected    bool
 	reason      []byte
-	digest      uint64 // of names
 }
 
 // Field numbers of the requests.
@@ -68,7 +67,7 @@ func (r *request) decode(b []byte, delta bool) error {
 }
 
 func (r *request) setWhole(number protowire.Number, v []byte) error {
-	switch number {
+	switch number { //nolint:exhaustive // a message has few fields
 	case wholeVersion:
 		r.version = v
 	case wholeNode:
@@ -86,7 +85,7 @@ func (r *request) setWhole(number protowire.Number, v []byte) error {
 }
 
 func (r *request) setDelta(number protowire.Number, v []byte) error {
-	switch number {
+	switch number { //nolint:exhaustive // a message has few fields
 	case deltaNode:
 		r.node = v
 	case deltaURL:

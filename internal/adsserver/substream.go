@@ -15,6 +15,7 @@ type substream struct {
 	lists    []listSub         // subscribed collections
 	dirty    []*entry          // that may have something to send, in any order
 	beats    []*entry          // with a heartbeat to send
+	owed     []string          // delta: removals to send of names that are not subscribed to
 	waiting  int               // subscriptions of which not everything is known
 	puts     bool              // dirty may have an entry with content
 	gone     bool              // dirty may have an entry without content, or a list is not answered
@@ -147,7 +148,8 @@ func (s *substream) insert(fresh []sub) {
 		}
 		merged = append(merged, old)
 	}
-	s.subs = append(merged, fresh...)
+	merged = append(merged, fresh...)
+	s.subs = merged
 }
 
 // extend adds reasons to a subscription.
@@ -155,7 +157,8 @@ func (s *substream) extend(p *sub, f flags) {
 	e := p.entry
 	if f.has(byName) && !p.flags.has(byName) {
 		s.stream.names++
-		if e.explicit++; e.explicit == 1 {
+		e.explicit++
+		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
 		}
 		if !e.known {
@@ -299,7 +302,8 @@ func (s *substream) unsubscribe(name string) {
 func (s *substream) dropName(p *sub) {
 	e := p.entry
 	s.stream.names--
-	if e.explicit--; e.explicit == 0 {
+	e.explicit--
+	if e.explicit == 0 {
 		e.feed.want(s.kind, e.name, drop)
 		e.known = e.feed == nil
 	}
@@ -307,12 +311,27 @@ func (s *substream) dropName(p *sub) {
 		s.waiting--
 	}
 	p.flags &^= byName | waits | absent
+	s.owe(p)
 	if p.flags.has(member) && (e.content != nil || p.stamp != 0) { // the client gets its state, or its removal
 		p.flags |= resend
 		s.note(e)
 		return
 	}
 	s.drop(p)
+}
+
+// owe notes the removal of a resource that the client has by an alias from which it unsubscribes, and
+// by a collection. Nothing else would tell it.
+func (s *substream) owe(p *sub) {
+	name := p.entry.was
+	if p.stamp == 0 || name == "" || p.entry.content != nil || !s.stream.delta {
+		return
+	}
+	if e := s.kind.entries[name]; (e == nil || e.content == nil) && s.subscribesTo(collectionName(name)) {
+		s.owed = append(s.owed, name)
+		s.gone = true
+		s.stream.touch()
+	}
 }
 
 // drop ends a subscription without reasons.
@@ -367,7 +386,8 @@ func (s *substream) leave() {
 		p := &s.subs[i]
 		e := p.entry
 		if p.flags.has(byName) {
-			if e.explicit--; e.explicit == 0 {
+			e.explicit--
+			if e.explicit == 0 {
 				e.feed.want(s.kind, e.name, drop)
 				e.known = e.feed == nil
 			}

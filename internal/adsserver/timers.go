@@ -25,7 +25,11 @@ type queue []due
 func (q queue) Len() int           { return len(q) }
 func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
 func (q queue) Swap(i, j int)      { q[i], q[j] = q[j], q[i] }
-func (q *queue) Push(x any)        { *q = append(*q, x.(due)) }
+
+// Push implements [heap.Interface].
+func (q *queue) Push(x any) { *q = append(*q, x.(due)) }
+
+// Pop implements [heap.Interface].
 func (q *queue) Pop() any {
 	old := *q
 	last := old[len(old)-1]

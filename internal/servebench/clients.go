@@ -62,7 +62,8 @@ func connect(ctx context.Context, addr string, n int, names func(i int) []string
 			f.running.Go(func() { f.follow(ctx, s.(transport.PieceReceiver), s) })
 		}
 	}
-	return f, f.wait(ctx)
+	err = f.wait(ctx)
+	return f, err
 }
 
 // follow reads and acknowledges the responses of one client.

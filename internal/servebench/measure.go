@@ -25,7 +25,8 @@ func start(ctx context.Context, which string) (*server, error) {
 		return nil, err
 	}
 	s := &server{Child: c}
-	return s, s.Call("Address", struct{}{}, &s.addr)
+	err = s.Call("Address", struct{}{}, &s.addr)
+	return s, err
 }
 
 // publish changes resources.
@@ -50,7 +51,7 @@ func both(ctx context.Context, f func(s *server) error) error {
 	return nil
 }
 
-func measure(ctx context.Context, clients, rounds int) (rows []Row, err error) {
+func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 	all := func(int) bool { return true }
 	same := func(int) []string { return list(0, namesOfAClient) }
 	mixed := func(i int) []string {
@@ -84,7 +85,7 @@ func measure(ctx context.Context, clients, rounds int) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rows = []Row{
+	rows := []Row{
 		row("one of 100 changes: CPU", "ms", milliseconds(one[0].cpu), milliseconds(one[1].cpu), 0.15),
 		row("one of 100 changes: last client", "ms", milliseconds(one[0].last), milliseconds(one[1].last), 0.5),
 		row("all 100 change: CPU", "ms", milliseconds(every[0].cpu), milliseconds(every[1].cpu), 0.25),

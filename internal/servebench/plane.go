@@ -54,12 +54,12 @@ func servePlane(ctx context.Context, which string) error {
 
 func (p *plane) ours(ctx context.Context) (*grpc.Server, error) {
 	m := source.NewMemory()
-	core, err := adsserver.New(adsserver.Config{Source: m})
+	core, err := adsserver.New(adsserver.Config{Source: m}) //nolint:contextcheck // a core ends with Close
 	if err != nil {
 		return nil, err
 	}
 	g := grpc.NewServer(adsgrpc.ServerOptions()...)
-	adsgrpc.Register(g, core)
+	adsgrpc.Register(g, core) //nolint:contextcheck // streams have contexts of their own
 	p.publish = func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
 		tx := new(source.Tx)
 		for name, a := range changed {
@@ -95,7 +95,7 @@ func (p *plane) peer(ctx context.Context) *grpc.Server {
 }
 
 // Address returns where the server listens.
-func (p *plane) Address(_ struct{}, addr *string) error {
+func (p *plane) Address(_ struct{}, addr *string) error { //nolint:unparam // the form of package net/rpc
 	*addr = p.addr
 	return nil
 }
@@ -119,7 +119,7 @@ type Usage struct {
 }
 
 // Usage returns what the process has used, after garbage collection.
-func (p *plane) Usage(_ struct{}, u *Usage) error {
+func (p *plane) Usage(_ struct{}, u *Usage) error { //nolint:unparam // the form of package net/rpc
 	runtime.GC()
 	m := process.Memory()
 	*u = Usage{process.CPU(), m.HeapAlloc}
@@ -127,7 +127,7 @@ func (p *plane) Usage(_ struct{}, u *Usage) error {
 }
 
 // CPU returns the processor time so far.
-func (p *plane) CPU(_ struct{}, d *time.Duration) error {
+func (p *plane) CPU(_ struct{}, d *time.Duration) error { //nolint:unparam // the form of package net/rpc
 	runtime.GC() // the garbage of the change is part of its cost
 	*d = process.CPU()
 	return nil

@@ -139,7 +139,7 @@ func TestADirectoryIsFollowed(t *testing.T) {
 		w.move("a.yaml", resourceFile("a", "c"))
 		pass(3 * time.Second)
 		w.want("a", "b", "c")
-		must(t, os.Remove(filepath.Join(w.path, "sub/b.yaml")))
+		must(t, os.Remove(filepath.Join(w.path, "sub", "b.yaml")))
 		pass(3 * time.Second)
 		w.want("a", "c")
 		told := w.told

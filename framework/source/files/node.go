@@ -29,16 +29,14 @@ type nodeMember struct {
 // A position is a line and a column, from 1. The zero position is unknown.
 type position struct{ line, column int }
 
-// field returns the value of the first member with one of the keys, or nil.
-func (n *node) field(keys ...string) *node {
+// field returns the value of the first member with the key, or nil.
+func (n *node) field(key string) *node {
 	if n == nil {
 		return nil
 	}
 	for _, m := range n.members {
-		for _, k := range keys {
-			if m.key == k {
-				return m.value
-			}
+		if m.key == key {
+			return m.value
 		}
 	}
 	return nil
@@ -58,17 +56,17 @@ const (
 	maxNesting = 1_000
 )
 
-// An errorAt is an error with a position in a file.
-type errorAt struct {
+// An positionError is an error with a position in a file.
+type positionError struct {
 	at   position
 	text string
 }
 
 // Error implements error.
-func (e *errorAt) Error() string { return e.text }
+func (e *positionError) Error() string { return e.text }
 
 func failure(at position, format string, args ...any) error {
-	return &errorAt{at, fmt.Sprintf(format, args...)}
+	return &positionError{at, fmt.Sprintf(format, args...)}
 }
 
 // readYAML returns the documents of a YAML file.
@@ -99,12 +97,7 @@ func readYAML(data []byte) (docs []*node, err error) {
 // yamlError takes the position out of an error of the parser.
 func yamlError(err error) error {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	for _, mark := range []string{"line "} {
-		i := strings.Index(text, mark)
-		if i < 0 {
-			continue
-		}
-		rest := text[i+len(mark):]
+	if _, rest, found := strings.Cut(text, "line "); found {
 		end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
 		if end < 0 {
 			end = len(rest)
@@ -118,10 +111,11 @@ func yamlError(err error) error {
 
 func fromYAML(y *yaml.Node, count *int, depth int) (*node, error) {
 	n := &node{at: position{y.Line, y.Column}}
-	if *count++; *count > maxNodes || depth > maxNesting {
+	*count++
+	if *count > maxNodes || depth > maxNesting {
 		return nil, failure(n.at, "the document is too large or nested too deeply")
 	}
-	switch y.Kind {
+	switch y.Kind { //nolint:exhaustive // the others are scalars
 	case yaml.DocumentNode:
 		if len(y.Content) != 1 {
 			return nil, failure(n.at, "the document must have one value")
@@ -184,7 +178,7 @@ func readJSON(data []byte) ([]*node, error) {
 	n, err := r.value(0)
 	if err == nil {
 		at := r.position()
-		if _, e := r.decoder.Token(); e != io.EOF { //nolint:errorlint // as documented
+		if _, e := r.decoder.Token(); e != io.EOF {
 			err = failure(at, "the file must have one value")
 		}
 	}

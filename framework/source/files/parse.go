@@ -69,7 +69,7 @@ func (p *parser) fail(at position, err error) {
 		p.more++
 		return
 	}
-	if positioned, ok := errors.AsType[*errorAt](err); ok {
+	if positioned, ok := errors.AsType[*positionError](err); ok {
 		at = positioned.at
 	}
 	if at.line == 0 {
@@ -194,7 +194,7 @@ func (p *parser) add(w *discoveryv3.Resource, at position, n *node) {
 		return
 	}
 	if n == nil && r.Name != "" {
-		err = prefixed(r.Key.String(), err)
+		err = prefixed(r.String(), err)
 	}
 	invalid, ok := errors.AsType[*resource.ValidationError](err)
 	if !ok || n == nil {
