@@ -312,8 +312,9 @@ func (s *substream) dropName(p *sub) {
 	}
 	p.flags &^= byName | waits | absent
 	s.owe(p)
-	if p.flags.has(member) && (e.content != nil || p.stamp != 0) { // the client gets its state, or its removal
-		p.flags |= resend
+	covered := p.flags.has(member) || p.stamp != 0 && s.subscribesTo(e.collection.name)
+	if covered && (e.content != nil || p.stamp != 0) { // the client gets its state, or its removal
+		p.flags |= member | resend
 		s.note(e)
 		return
 	}
