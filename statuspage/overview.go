@@ -90,6 +90,13 @@ func (s *site) overview(ctx context.Context, _ query) (content, error) {
 		return content{}, err
 	}
 	o.ControlPlanes = controlPlanes(o.Clients)
+	for i := range o.Clients { // channels and ports have problems, too
+		for _, p := range o.Health.Problems {
+			if c := &o.Clients[i]; p.Client == c.ID && inspect.Worse(p.Level, c.Level) > 0 {
+				c.Level = p.Level
+			}
+		}
+	}
 	slices.SortStableFunc(o.Clients, func(a, b inspect.ClientSummary) int { return inspect.Worse(b.Level, a.Level) })
 	targets, err := s.source.Targets(ctx)
 	if err != nil {

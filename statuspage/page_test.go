@@ -156,8 +156,9 @@ func TestHealthOfTheDataPlane(t *testing.T) {
 	})
 	w.play("server")
 	w.await("a port that does not serve", func() bool {
-		for _, p := range w.health().Health.Problems {
-			if p.Level == "BROKEN" && strings.HasPrefix(p.Text, "port 127.0.0.1:") && strings.Contains(p.Text, "does not serve: ") {
+		h := w.health()
+		for _, p := range h.Health.Problems {
+			if h.Clients[0].Scope == "#server" && h.Clients[0].Level == "BROKEN" && p.Level == "BROKEN" && strings.HasPrefix(p.Text, "port 127.0.0.1:") && strings.Contains(p.Text, "does not serve: ") {
 				return true
 			}
 		}

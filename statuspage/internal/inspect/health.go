@@ -93,6 +93,8 @@ type diagnosis struct {
 	state    Level
 }
 
+func newDiagnosis() *diagnosis { return &diagnosis{state: Healthy, kept: make(map[Level]int)} }
+
 func (d *diagnosis) add(p Problem) {
 	if p.Level.rank() > d.state.rank() {
 		d.state = p.Level
@@ -107,7 +109,7 @@ func (d *diagnosis) add(p Problem) {
 
 // Health examines everything. It reads resources only of clients that have invalid ones.
 func (s *Source) Health(ctx context.Context) (Health, error) {
-	d := &diagnosis{state: Healthy, kept: make(map[Level]int)}
+	d := newDiagnosis()
 	summaries, err := s.Summaries(ctx)
 	if err != nil {
 		return Health{}, err
@@ -117,14 +119,16 @@ func (s *Source) Health(ctx context.Context) (Health, error) {
 		if c.Invalid == 0 {
 			continue
 		}
-		snapshot, err := s.snapshot(ctx, c.Client)
-		if cause := ctx.Err(); cause != nil {
-			return Health{}, cause
+		problems, err := s.problems.of(ctx, s, c)
+		if err != nil {
+			return Health{}, err
 		}
-		if err == nil {
-			d.resources(c.Client, &snapshot)
+		for _, p := range problems.list {
+			d.add(p)
 		}
+		d.more += problems.more
 	}
+	s.problems.keep(summaries)
 	targets, err := s.Targets(ctx)
 	if err != nil {
 		return Health{}, err

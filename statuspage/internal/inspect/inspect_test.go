@@ -195,7 +195,7 @@ func TestWithin(t *testing.T) {
 
 // Problems of the data plane and of control planes have their levels and texts.
 func TestProblemsKeepTheWorst(t *testing.T) {
-	d := &diagnosis{state: Healthy, kept: make(map[Level]int)}
+	d := newDiagnosis()
 	for i := range 1000 {
 		d.add(Problem{Level: Degraded, Text: fmt.Sprint(i), order: byEndpoint})
 	}

@@ -26,13 +26,14 @@ var ErrUnknown = errors.New("not known")
 
 // A Source reads environments.
 type Source struct {
-	envs  func() []*xdsforge.Env
-	slots chan struct{}
+	envs     func() []*xdsforge.Env
+	slots    chan struct{}
+	problems problemCache
 }
 
 // NewSource returns a Source of the environments that envs returns at the time of each view.
 func NewSource(envs func() []*xdsforge.Env) *Source {
-	return &Source{envs, make(chan struct{}, maxSnapshots)}
+	return &Source{envs: envs, slots: make(chan struct{}, maxSnapshots), problems: problemCache{clients: make(map[string]resourceProblems)}}
 }
 
 // A Client is an xDS client of an environment.
@@ -161,7 +162,7 @@ type ClientSummary struct {
 	Valid   int `json:"valid"`
 	Waiting int `json:"waiting"`
 	Invalid int `json:"invalid"`
-	// Level is the worst level of the resources.
+	// Level is the worst level of the resources. On the overview, it includes channels and ports.
 	Level Level `json:"level"`
 }
 
