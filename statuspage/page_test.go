@@ -122,8 +122,23 @@ func TestRejectionAsDiff(t *testing.T) {
 	if !strings.Contains(text, `<ins class="broken">+ lb_policy: MAGLEV <b>← must be one of`) {
 		t.Error("the page does not mark the line of lb_policy")
 	}
+	if text = w.html(""); !strings.Contains(text, "lb_policy = MAGLEV; must be one of") {
+		t.Error("the first line does not have the reason")
+	}
 	if text = w.html("client", "client", checkout); !strings.Contains(text, `class="head degraded"`) {
 		t.Error("the chain does not mark the rejected cluster")
+	}
+}
+
+// The first line follows from one rejection to another one of the same resource.
+func TestHealthFollowsRejections(t *testing.T) {
+	w := newWorld(t, 0)
+	for _, step := range []struct{ name, want string }{{"reject", "MAGLEV"}, {"reject again", "CLUSTER_PROVIDED"}, {"reject", "MAGLEV"}} {
+		w.play(step.name)
+		w.await("the rejection of "+step.want, func() bool {
+			h := w.health().Health
+			return len(h.Problems) == 1 && strings.Contains(h.Problems[0].Text, step.want)
+		})
 	}
 }
 

@@ -30,8 +30,11 @@ const Script = `"><script>document.title='owned'</script><img src=x onerror=aler
 // play are the states that a scene can be brought into.
 func play() map[string]func(*Scene, context.Context) error {
 	return map[string]func(*Scene, context.Context) error{
-		"recover":  func(s *Scene, _ context.Context) error { return s.publish() },
-		"reject":   (*Scene).reject,
+		"recover": func(s *Scene, _ context.Context) error { return s.publish() },
+		"reject":  (*Scene).reject,
+		"reject again": func(s *Scene, _ context.Context) error {
+			return s.set(new(clusterv3.Cluster), `name: "checkout" type: EDS lb_policy: CLUSTER_PROVIDED eds_cluster_config { eds_config { ads {} } }`)
+		},
 		"break":    (*Scene).breakPayments,
 		"endpoint": (*Scene).failEndpoint,
 		"server": func(s *Scene, ctx context.Context) error {
@@ -43,7 +46,7 @@ func play() map[string]func(*Scene, context.Context) error {
 
 func steps() []string { return slices.Sorted(maps.Keys(play())) }
 
-// Play brings the scene into a state: "recover", "reject", "break", "endpoint", "server" or "hostile".
+// Play brings the scene into a state: "recover", "reject", "reject again", "break", "endpoint", "server" or "hostile".
 func (s *Scene) Play(ctx context.Context, step string) error {
 	f, ok := play()[step]
 	if !ok {
