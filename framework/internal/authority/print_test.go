@@ -69,7 +69,8 @@ func (r *rig) stateText(s resource.State, watched xdstp.Name) string {
 	}
 	if s.Origin == resource.OriginFallback {
 		parts = append(parts, "from a fallback server")
-	} else if s.Origin == resource.OriginStored {
+	}
+	if s.Origin == resource.OriginStored {
 		parts = append(parts, "from the store")
 	}
 	if s.Err != nil {
