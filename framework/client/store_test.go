@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,33 +52,43 @@ func TestStoredResources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		last := make(map[string]resource.State)
+		var mu sync.Mutex
+		states := make(map[string]resource.State)
+		last := func(name string) resource.State {
+			mu.Lock()
+			defer mu.Unlock()
+			return states[name]
+		}
 		for _, name := range []string{"invalid", "foreign", "alias of a", "brief"} {
-			if _, err := cl.Subscribe(things, name, func(s, _ resource.State) { last[name] = s }); err != nil {
+			if _, err := cl.Subscribe(things, name, func(s, _ resource.State) {
+				mu.Lock()
+				defer mu.Unlock()
+				states[name] = s
+			}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		pass(10 * time.Second)
 		for name, want := range map[string]bool{"invalid": false, "foreign": false, "alias of a": true, "brief": true} {
-			if s := last[name]; (s.Update != nil) != want || !errors.Is(s.Err, resource.ErrTransport) {
+			if s := last(name); (s.Update != nil) != want || !errors.Is(s.Err, resource.ErrTransport) {
 				t.Errorf("%s: %+v; want an update: %v, and a transport error", name, s, want)
 			}
 		}
-		if u := last["alias of a"].Update; u != nil && u.Name().String() != "a" {
+		if u := last("alias of a").Update; u != nil && u.Name().String() != "a" {
 			t.Errorf("the alias has the update of %v, want a", u.Name())
 		}
 		pass(time.Minute)
-		if s := last["brief"]; s.Update != nil || !errors.Is(s.Err, resource.ErrTransport) {
+		if s := last("brief"); s.Update != nil || !errors.Is(s.Err, resource.ErrTransport) {
 			t.Errorf("after its time to live: %+v; want a transport error", s)
 		}
 		if st := store.Status().Authorities[0]; st.Dropped != 1 {
 			t.Errorf("dropped = %d, want the invalid resource", st.Dropped)
 		}
-		if n := len(lines(log.String(), "using the last known good store")); n != 1 {
-			t.Errorf("%d lines about the store, want 1:\n%s", n, log.String())
-		}
 		if err := errors.Join(cl.Close(), store.Close()); err != nil {
 			t.Fatal(err)
+		}
+		if n := len(lines(log.String(), "using the last known good store")); n != 1 {
+			t.Errorf("%d lines about the store, want 1:\n%s", n, log.String())
 		}
 	})
 }
