@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,8 +24,9 @@ type world struct {
 	t    *testing.T
 	path string
 	dir  *Dir
-	log  *bytes.Buffer
+	log  *safeBuffer
 
+	mu    sync.Mutex
 	has   map[string]string // versions by name
 	state source.State
 	told  int // changes
@@ -32,7 +34,7 @@ type world struct {
 
 func newWorld(t *testing.T, o Options, files map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, path: t.TempDir(), log: new(bytes.Buffer), has: make(map[string]string)}
+	w := &world{t: t, path: t.TempDir(), log: new(safeBuffer), has: make(map[string]string)}
 	for name, content := range files {
 		w.write(name, content)
 	}
@@ -59,6 +61,8 @@ func (w *world) open(o Options) {
 
 // Apply implements source.Sink.
 func (w *world) Apply(c source.Change) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.told++
 	for _, r := range c.Put {
 		w.has[r.Name] = r.Version
@@ -70,7 +74,37 @@ func (w *world) Apply(c source.Change) error {
 }
 
 // State implements source.Sink.
-func (w *world) State(s source.State) { w.state = s }
+func (w *world) State(s source.State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state = s
+}
+
+// changes returns the number of changes so far.
+func (w *world) changes() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.told
+}
+
+// A safeBuffer is the output of a logger.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
 
 // write writes a file in place. Its time of change is that of the bubble.
 func (w *world) write(name, content string) {
@@ -103,6 +137,8 @@ func pass(d time.Duration) {
 
 func (w *world) want(names ...string) {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	want := make(map[string]bool)
 	for _, n := range names {
 		want[n] = true
@@ -118,6 +154,8 @@ func (w *world) want(names ...string) {
 
 func (w *world) wantDown(reason string) {
 	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.state.Kind != source.Down || !strings.Contains(w.state.String(), reason) {
 		w.t.Errorf("the source is %v, want down: %s", w.state, reason)
 	}
@@ -142,10 +180,10 @@ func TestADirectoryIsFollowed(t *testing.T) {
 		must(t, os.Remove(filepath.Join(w.path, "sub", "b.yaml")))
 		pass(3 * time.Second)
 		w.want("a", "c")
-		told := w.told
+		told := w.changes()
 		pass(time.Minute)
-		if w.told != told {
-			t.Errorf("%d changes without a change of the directory", w.told-told)
+		if w.changes() != told {
+			t.Errorf("%d changes without a change of the directory", w.changes()-told)
 		}
 	})
 }
@@ -163,11 +201,11 @@ func TestHalfWrittenFiles(t *testing.T) {
 			w.write("b.yaml", resourceFile("a", "b")[:10*i])
 		}
 		w.write("b.yaml", resourceFile("a", "b"))
-		told := w.told
+		told := w.changes()
 		pass(3 * time.Second)
 		w.want("a", "b")
-		if w.told != told+1 {
-			t.Errorf("%d changes, want 1", w.told-told)
+		if w.changes() != told+1 {
+			t.Errorf("%d changes, want 1", w.changes()-told)
 		}
 	})
 }
@@ -205,13 +243,13 @@ func TestConfigMap(t *testing.T) {
 		must(t, os.Symlink("..data/b.yaml", filepath.Join(w.path, "b.yaml")))
 		pass(2 * time.Second)
 		w.want("a", "b")
-		told := w.told
+		told := w.changes()
 		swap("2", map[string]string{"a.yaml": resourceFile("c"), "b.yaml": resourceFile("d")})
 		must(t, os.RemoveAll(filepath.Join(w.path, "..1")))
 		pass(2 * time.Second)
 		w.want("c", "d")
-		if w.told != told+1 {
-			t.Errorf("%d changes for a swap, want 1", w.told-told)
+		if w.changes() != told+1 {
+			t.Errorf("%d changes for a swap, want 1", w.changes()-told)
 		}
 	})
 }
@@ -274,7 +312,7 @@ func TestDown(t *testing.T) {
 
 func TestADirectoryThatAppearsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, path: filepath.Join(t.TempDir(), "later"), log: new(bytes.Buffer), has: make(map[string]string)}
+		w := &world{t: t, path: filepath.Join(t.TempDir(), "later"), log: new(safeBuffer), has: make(map[string]string)}
 		w.open(Options{Types: standardTypes(t)})
 		pass(2 * time.Second)
 		w.wantDown("no such file")

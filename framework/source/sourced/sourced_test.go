@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,26 +79,47 @@ func newClient(t *testing.T, config string, memories map[string]*source.Memory) 
 	return c
 }
 
-// watch records the events of a cluster as texts.
-func watch(t *testing.T, c *xdsforge.Client, name string) *[]string {
+// An eventLog has the events of a watch as texts.
+type eventLog struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (l *eventLog) add(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, text)
+}
+
+// take returns the events since the last call.
+func (l *eventLog) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	list := l.list
+	l.list = nil
+	return list
+}
+
+// watch records the events of a cluster.
+func watch(t *testing.T, c *xdsforge.Client, name string) *eventLog {
 	t.Helper()
-	var events []string
+	events := new(eventLog)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
 	go func() {
 		for ev := range cluster.Watch(ctx, c, name) {
 			switch {
 			case ev.Err != nil:
-				events = append(events, fmt.Sprint("error ", kindOf(ev.Err)))
+				events.add(fmt.Sprint("error ", kindOf(ev.Err)))
 			case ev.Ambient != nil:
-				events = append(events, fmt.Sprint(ev.Update.MaxRequests, " beside ", kindOf(ev.Ambient)))
+				events.add(fmt.Sprint(ev.Update.MaxRequests, " beside ", kindOf(ev.Ambient)))
 			default:
-				events = append(events, fmt.Sprint(ev.Update.MaxRequests))
+				events.add(fmt.Sprint(ev.Update.MaxRequests))
 			}
 		}
 	}()
 	synctest.Wait()
-	return &events
+	return events
 }
 
 func kindOf(err error) string {
@@ -116,13 +138,12 @@ func kindOf(err error) string {
 
 func pass(d time.Duration) { <-time.NewTimer(d).C; synctest.Wait() }
 
-func wantEvents(t *testing.T, events *[]string, want ...string) {
+func wantEvents(t *testing.T, events *eventLog, want ...string) {
 	t.Helper()
 	synctest.Wait()
-	if !slices.Equal(*events, want) {
-		t.Errorf("events %q, want %q", *events, want)
+	if got := events.take(); !slices.Equal(got, want) {
+		t.Errorf("events %q, want %q", got, want)
 	}
-	*events = nil
 }
 
 const one = `{"xds_servers": [{"server_uri": "memory:one"}], "node": {"id": "me"}}`
@@ -216,11 +237,18 @@ func TestFederation(t *testing.T) {
 func TestRejections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := source.NewMemory()
+		var mu sync.Mutex
 		var rejections []source.Rejection
-		m.OnReport(func(r source.Rejection) { rejections = append(rejections, r) })
+		m.OnReport(func(r source.Rejection) {
+			mu.Lock()
+			defer mu.Unlock()
+			rejections = append(rejections, r)
+		})
 		put(t, m, "a", 0)
 		c := newClient(t, one, map[string]*source.Memory{"one": m})
 		wantEvents(t, watch(t, c, "a"), "error invalid")
+		mu.Lock()
+		defer mu.Unlock()
 		if len(rejections) != 1 || !slices.Equal(rejections[0].Names, []string{"a"}) || rejections[0].Node != "me" ||
 			rejections[0].Type != clusterURL || !strings.Contains(rejections[0].Text, "eds_cluster_config") {
 			t.Errorf("rejections = %+v, want one of a by me", rejections)
