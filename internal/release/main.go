@@ -1,4 +1,4 @@
-// Command release checks what a tag needs before somebody creates it. It changes nothing.
+// Command release checks the conditions of a tag before somebody creates it. It changes nothing.
 //
 // Usage: go run ./internal/release VERSION
 package main

@@ -106,8 +106,8 @@ func cpu(t turn) float64    { return t.cpu }
 func allocs(t turn) float64 { return t.allocs }
 func bytes(t turn) float64  { return t.bytes }
 
-// judgeTelemetry prints what everything adds to a call beside what the plugin adds to grpc-go's xDS, and returns the
-// first missed bound. Other load on the machine disturbs times, so only allocations have bounds.
+// judgeTelemetry prints the cost that all telemetry adds to a call, beside the cost of the plugin with grpc-go's xDS. It
+// returns the first missed bound. Other load on the machine disturbs times, so only allocations have bounds.
 func judgeTelemetry(turns map[string][]turn) error {
 	added := func(with, without string, figure func(turn) float64) float64 {
 		all := make([]float64, 0, len(turns[with]))

@@ -112,13 +112,13 @@ func (p *plane) Publish(c Change, _ *struct{}) error {
 	return p.publish(changed)
 }
 
-// A Usage is what the process has used.
+// A Usage is the processor time and live heap of the process.
 type Usage struct {
 	CPU  time.Duration
 	Heap uint64
 }
 
-// Usage returns what the process has used, after garbage collection.
+// Usage measures the process after garbage collection.
 func (p *plane) Usage(_ struct{}, u *Usage) error { //nolint:unparam // the form of package net/rpc
 	runtime.GC()
 	m := process.Memory()
