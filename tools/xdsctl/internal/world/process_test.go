@@ -56,7 +56,7 @@ func serve(t *testing.T, service statusv3.ClientStatusDiscoveryServiceServer, op
 	go func() { done <- s.Serve(lis) }()
 	t.Cleanup(func() {
 		s.Stop()
-		<-done
+		_ = <-done // Serve ends with Stop
 	})
 	return lis.Addr().String()
 }
