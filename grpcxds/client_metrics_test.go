@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -36,6 +37,25 @@ func retried(cluster string) string {
 		retry_back_off { base_interval { nanos: 1000000 } } } } }`, cluster)
 }
 
+// retryDelay returns the sum of the recorded times between attempts, in seconds.
+func retryDelay(t *testing.T, meter *scrape.Meter) (sum float64) {
+	t.Helper()
+	rm, err := meter.Collect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scope := range rm.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if h, ok := m.Data.(metricdata.Histogram[float64]); ok && m.Name == "grpc.client.call.retry_delay" {
+				for _, p := range h.DataPoints {
+					sum += p.Sum
+				}
+			}
+		}
+	}
+	return sum
+}
+
 // Calls with retries record the number of their retries and the time between attempts, at their end (A96).
 func TestRetryMetrics(t *testing.T) {
 	p := newPlane(t)
@@ -60,6 +80,10 @@ func TestRetryMetrics(t *testing.T) {
 		"grpc.client.call.retries{grpc.method=other,grpc.target=xds:///svc} 1 of 2",
 		"grpc.client.call.retry_delay{grpc.method=other,grpc.target=xds:///svc} 1",
 	)
+	// The back-offs are 1 ms and 2 ms, give or take 20 %.
+	if delay := retryDelay(t, meter); delay < 0.0024 || delay > 20 {
+		t.Errorf("the time between attempts is %v s; want at least 2.4 ms", delay)
+	}
 	if _, err := call(soon(t), cc, "/p.S/M"); err != nil { // without a retry
 		t.Fatal(err)
 	}

@@ -240,7 +240,17 @@ func TestMetricsOfEqualNames(t *testing.T) {
 			"resources{target=web,authority=#old,cache_state=acked,CDS} 3",
 			"server_failure{target=web,server=memory:1} 0",
 		)
-		for _, s := range scopes {
+		w.primary.Refuse(errors.New("refused")) // the open streams stay
+		late, err := w.env.NewScope("web")
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.watch(late, "a")
+		w.expect(time.Second, a78+"connected",
+			"{target=web,server=memory:1} 0",
+			"{target=web,server=memory:2} 1",
+		)
+		for _, s := range append(scopes, late) {
 			_ = s.Release()
 		}
 	})
