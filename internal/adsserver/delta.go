@@ -54,8 +54,9 @@ func (s *substream) initialVersions(r *request) {
 	}
 }
 
-// disclaim forgets versions from an earlier stream of resources that the client has dropped, because it
-// unsubscribed from their name, alias or collection.
+// disclaim forgets versions from an earlier stream of resources that the client may have dropped,
+// because it unsubscribed from their name, alias or collection. It may still have one by an alias, so
+// that a removal is told.
 func (s *substream) disclaim() {
 	for name := range s.initial {
 		if e := s.kind.entries[name]; e != nil {
@@ -64,7 +65,7 @@ func (s *substream) disclaim() {
 			}
 		}
 		if !s.subscribesTo(collectionName(name)) {
-			delete(s.initial, name)
+			s.initial[name] = "" // no version is equal to it
 		}
 	}
 }
@@ -159,8 +160,9 @@ func (s *substream) removals() (names []string) {
 		missing := p.flags.has(byName) && e.known && (!p.flags.has(absent) || p.flags.has(resend))
 		if p.stamp != 0 || missing {
 			names = append(names, e.name)
-			if other := s.kind.entries[e.was]; e.was != "" && (other == nil || other.content == nil || s.find(other) == nil) {
+			if other := s.kind.entries[e.was]; p.stamp != 0 && e.was != "" && (other == nil || other.content == nil || s.find(other) == nil) {
 				names = append(names, e.was) // the client may have it by the alias alone
+				delete(s.initial, e.was)
 			}
 			delete(s.initial, e.name)
 			p.stamp = 0

@@ -330,6 +330,7 @@ func (s *substream) owe(p *sub) {
 	}
 	if e := s.kind.entries[name]; (e == nil || e.content == nil) && s.subscribesTo(collectionName(name)) {
 		s.owed = append(s.owed, name)
+		delete(s.initial, name)
 		s.gone = true
 		s.stream.touch()
 	}
