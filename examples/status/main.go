@@ -62,7 +62,7 @@ type stage struct {
 func run(ctx context.Context, out io.Writer, debug string) (err error) {
 	s := &stage{Teller: story.New(out), meter: scrape.NewMeter()}
 	s.Title("xdsforge status: CSDS, metrics and the log of one channel and one server")
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.close()) }() //nolint:contextcheck // closing does not wait
 	if err := s.play(ctx); err != nil {
 		return err
 	}

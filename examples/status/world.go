@@ -102,7 +102,7 @@ func (s *stage) open(ctx context.Context) error {
 	if err := errors.Join(s.publish(s.primary, "primary"), s.publish(s.fallback, "fallback")); err != nil {
 		return err
 	}
-	go func() { _ = s.server.Serve(lis) }() // it ends with close
+	go func() { _ = s.server.Serve(lis) }() //nolint:contextcheck // it ends with close
 	_, err = s.dial(checkout)
 	return err
 }
