@@ -3,6 +3,7 @@ package clustermanager
 import (
 	"errors"
 	"log/slog"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/balancer"
@@ -21,6 +22,7 @@ import (
 // A channel creates subchannels that the test controls.
 type channel struct {
 	balancer.ClientConn
+	mu       sync.Mutex // guards made, because timers of pick_first create subchannels too
 	made     []*connection
 	resolved int
 }
@@ -38,6 +40,8 @@ func (c *connection) Shutdown()                                            { c.s
 func (c *connection) RegisterHealthListener(l func(balancer.SubConnState)) { c.health = l }
 
 func (c *channel) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	s := &connection{addr: addrs[0].Addr, listener: opts.StateListener}
 	c.made = append(c.made, s)
 	return s, nil
