@@ -85,7 +85,11 @@ func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows := []Row{
+	held, err := resources(ctx, 100_000)
+	if err != nil {
+		return nil, err
+	}
+	return []Row{
 		row("one of 100 changes: CPU", "ms", milliseconds(one[0].cpu), milliseconds(one[1].cpu), 0.15),
 		row("one of 100 changes: last client", "ms", milliseconds(one[0].last), milliseconds(one[1].last), 0.5),
 		row("all 100 change: CPU", "ms", milliseconds(every[0].cpu), milliseconds(every[1].cpu), 0.25),
@@ -93,12 +97,8 @@ func measure(ctx context.Context, clients, rounds int) ([]Row, error) {
 		row("different names, all 1,000 change: CPU", "ms", milliseconds(different[0].cpu), milliseconds(different[1].cpu), 0.45),
 		row("a third of the clients never reads, all change: CPU", "ms", milliseconds(lazy[0].cpu), milliseconds(lazy[1].cpu), 0.4),
 		row("heap of a client", "B", one[0].heap, one[1].heap, 0.5),
-	}
-	held, err := resources(ctx, 100_000)
-	if err != nil {
-		return nil, err
-	}
-	return append(rows, row("heap of a held resource", "B", held[0], held[1], 0.2)), nil
+		row("heap of a held resource", "B", held[0], held[1], 0.2),
+	}, nil
 }
 
 func list(first, count int) (names []string) {
