@@ -122,7 +122,7 @@ func TestRejectionAsDiff(t *testing.T) {
 	if !strings.Contains(text, `<ins class="broken">+ lb_policy: MAGLEV <b>← must be one of`) {
 		t.Error("the page does not mark the line of lb_policy")
 	}
-	if text = w.html(""); !strings.Contains(text, "lb_policy = MAGLEV; must be one of") {
+	if text = w.html(""); !strings.Contains(text, "of <bdi>"+p.ControlPlane+"</bdi>: <bdi>invalid: outlier_detection") {
 		t.Error("the first line does not have the reason")
 	}
 	if text = w.html("client", "client", checkout); !strings.Contains(text, `class="head degraded"`) {
