@@ -72,7 +72,7 @@ func run(ctx context.Context) (err error) {
 
 // addresses waits for the line with the addresses of the program.
 func addresses(out io.Reader) (page, admin string, err error) {
-	line := regexp.MustCompile(`(http://\S+) has the state; (\S+) serves CSDS`)
+	line := regexp.MustCompile(`(http://\S+) has the state.*; (\S+) serves CSDS`)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if m := line.FindStringSubmatch(lines.Text()); m != nil {
