@@ -97,7 +97,11 @@ func readable(ctx context.Context, url string) error {
 	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
 		return fmt.Errorf("%s: %w", url, err)
 	}
-	fmt.Printf("$ curl %s\n%d clients\n\n", url, len(v))
+	clients, _ := v["clients"].([]any)
+	if len(clients) == 0 {
+		return fmt.Errorf("%s: clients = []; must not be empty", url)
+	}
+	fmt.Printf("$ curl %s\n%d clients\n\n", url, len(clients))
 	return nil
 }
 
