@@ -1,6 +1,7 @@
 package grpcxds_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -47,7 +48,7 @@ func ExampleServerConfig_migration() {
 	if err != nil {
 		panic(err)
 	}
-	defer s.Stop()
+	s.Stop()
 }
 
 // A program whose libraries call grpc.NewClient registers the scheme xds once, before the first channel.
@@ -57,7 +58,8 @@ func ExampleDialer_registerResolver() {
 	if err != nil {
 		panic(err)
 	}
-	defer cc.Close()
+	fmt.Println(cc.Target())
+	_ = cc.Close()
 }
 
 // A program that passed its bootstrap to xds.NewXDSResolverWithConfigForTesting.
@@ -74,5 +76,6 @@ func ExampleDialer_bootstrap() {
 	if err != nil {
 		panic(err)
 	}
-	defer cc.Close()
+	fmt.Println(cc.Target())
+	_ = cc.Close()
 }

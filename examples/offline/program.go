@@ -51,7 +51,7 @@ func program() {
 
 // work is all that a program needs. The bootstrap comes from the environment.
 func work(ctx context.Context, dir string) error {
-	env, err := xdsforge.NewEnv( //nolint:contextcheck // it ends with Close
+	env, err := xdsforge.NewEnv(
 		xdsforge.WithTypes(grpcxds.Register),
 		xdsforge.WithLastKnownGood(lkg.Options{Dir: dir, Quiet: 200 * time.Millisecond}),
 	)
@@ -59,12 +59,12 @@ func work(ctx context.Context, dir string) error {
 		return err
 	}
 	defer func() { _ = env.Close() }()
-	conn, err := grpcxds.Dialer{Env: env}.NewClient("xds:///shop", grpcxds.WithCredentials(insecure.NewCredentials())) //nolint:contextcheck // likewise
+	conn, err := grpcxds.Dialer{Env: env}.NewClient("xds:///shop", grpcxds.WithCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
 	defer func() { _ = conn.Close() }()
-	client, err := env.NewClient() //nolint:contextcheck // likewise
+	client, err := env.NewClient()
 	if err != nil {
 		return err
 	}

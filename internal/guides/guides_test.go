@@ -23,7 +23,7 @@ func pages(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			b, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+			b, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func goFiles(t *testing.T) (texts []string) {
 		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, ".gen.go") {
 			return nil
 		}
-		b, err := os.ReadFile(name) //nolint:gosec // a file of this repository
+		b, err := os.ReadFile(name)
 		texts = append(texts, normalize(string(b)))
 		return err
 	})

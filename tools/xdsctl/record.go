@@ -59,7 +59,7 @@ func (a *app) runRecord(ctx context.Context, f *clientFlags, listen, path string
 	if listen != "" {
 		return a.proxy(ctx, f, listen, started, out)
 	}
-	w, err := a.newWatcher(f) //nolint:contextcheck // creating a client does not wait
+	w, err := a.newWatcher(f)
 	if err != nil {
 		return err
 	}

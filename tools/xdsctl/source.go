@@ -95,7 +95,7 @@ func (a *app) open(ctx context.Context, f *sourceFlags) (*source, error) {
 		}
 		s.World = s.entries
 	default:
-		return s, a.connect(s, f, profile) //nolint:contextcheck // creating a client does not wait
+		return s, a.connect(s, f, profile)
 	}
 	return s, nil
 }

@@ -20,6 +20,7 @@ type Dir struct {
 	path    string
 	options Options
 	memory  *source.Memory
+	ctx     context.Context //nolint:containedctx // ends with Close
 	cancel  context.CancelFunc
 	done    chan struct{}
 	types   map[string]bool // registered, by the full name of the message
@@ -50,15 +51,15 @@ func Open(path string, o Options) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("files: %w", err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
 	d := &Dir{
-		path: abs, options: o.withDefaults(), memory: source.NewMemory(), cancel: cancel, done: make(chan struct{}),
+		path: abs, options: o.withDefaults(), memory: source.NewMemory(), done: make(chan struct{}),
 		files: make(map[string]*file), waiting: make(map[string]mark), warned: make(map[string]mark),
 		has: make(map[source.Key]source.Resource), types: typesOf(o.Types),
 	}
 	d.memory.SetState(source.State{})
 	d.memory.OnReport(d.rejected)
-	go d.run(ctx)
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	go d.run()
 	return d, nil
 }
 
@@ -87,8 +88,9 @@ func (d *Dir) rejected(r source.Rejection) {
 		"names", printable.Text(fmt.Sprint(r.Names), printable.Quoted), "error", printable.Text(r.Text, printable.Whole))
 }
 
-// run follows the directory until ctx ends.
-func (d *Dir) run(ctx context.Context) {
+// run follows the directory until Close.
+func (d *Dir) run() {
+	ctx := d.ctx
 	defer close(d.done)
 	timer := time.NewTimer(0)
 	defer timer.Stop()

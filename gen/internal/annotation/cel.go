@@ -94,7 +94,7 @@ func (d *deriver) either(text string) string {
 	var values []string
 	for part := range strings.SplitSeq(text, "||") {
 		m := comparison().FindStringSubmatch(strings.TrimSpace(part))
-		if m == nil || m[1] != "this" || m[2] != "==" {
+		if len(m) < 4 || m[1] != "this" || m[2] != "==" {
 			return ""
 		}
 		values = append(values, m[3])

@@ -242,6 +242,8 @@ func TestReplayAnywhere(t *testing.T) {
 func TestReplayOfSenders(t *testing.T) {
 	w := newWorld(t)
 	w.route(retries("a", 4))
+	pause := time.NewTicker(time.Millisecond)
+	defer pause.Stop()
 	for _, failures := range []int64{1, 3} {
 		begun := make(chan struct{}, failures+1)
 		serve := failing(failures, unavailable)
@@ -265,7 +267,7 @@ func TestReplayOfSenders(t *testing.T) {
 			select {
 			case <-begun:
 				attempts++
-			case <-time.After(time.Millisecond):
+			case <-pause.C:
 				send(1)
 			}
 		}

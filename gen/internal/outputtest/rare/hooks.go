@@ -5,9 +5,9 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-func doubled(_ *resource.DecodeContext, n int64) (int64, error) { return 2 * n, nil }
+func doubled(_ *resource.DecodeContext, n int64) (int64, error) { return 2 * n, nil } //nolint:unparam // the type of a hook
 
-func scores(_ *resource.DecodeContext, m *wrapperspb.DoubleValue) (map[string]float64, error) {
+func scores(_ *resource.DecodeContext, m *wrapperspb.DoubleValue) (map[string]float64, error) { //nolint:unparam // the type of a hook
 	if m == nil {
 		return nil, nil
 	}

@@ -56,7 +56,9 @@ func serve(t *testing.T, service statusv3.ClientStatusDiscoveryServiceServer, op
 	go func() { done <- s.Serve(lis) }()
 	t.Cleanup(func() {
 		s.Stop()
-		_ = <-done // Serve ends with Stop
+		if err := <-done; err != nil {
+			t.Errorf("serving: %v", err)
+		}
 	})
 	return lis.Addr().String()
 }
