@@ -18,8 +18,10 @@ type Table[T any] struct {
 	used  int
 }
 
-// minSlots is the number of slots of a small table.
-const minSlots = 8
+const (
+	minSlots  = 8    // slots of a small table
+	keptSlots = 1024 // Reset keeps up to eight times as many
+)
 
 // Len returns the number of values.
 func (t *Table[T]) Len() int { return t.used }
@@ -82,19 +84,21 @@ func (t *Table[T]) Delete(name string, of func(T) string) {
 	}
 }
 
-// Reset empties the table and makes room for n values. It keeps its memory.
+// Reset empties the table and makes room for n values. It keeps its memory, unless that is far more
+// than it needs, and no value.
 func (t *Table[T]) Reset(n int) {
 	size := minSlots
 	for 3*size < 4*n {
 		size *= 2
 	}
-	if t.used = 0; size <= cap(t.slots) {
-		t.tags, t.slots = t.tags[:size], t.slots[:size]
-		clear(t.tags)
-		clear(t.slots)
+	t.used = 0
+	if size > cap(t.slots) || cap(t.slots) > max(size, keptSlots)*8 {
+		t.allocate(size)
 		return
 	}
-	t.allocate(size)
+	clear(t.slots) // all of the last ones, which may be more than size
+	t.tags, t.slots = t.tags[:size], t.slots[:size]
+	clear(t.tags)
 }
 
 func (t *Table[T]) allocate(size int) {

@@ -91,3 +91,26 @@ func TestReset(t *testing.T) {
 		t.Errorf("after Reset, there are %d slots and %v allocations; want %d slots and that of the value", got, allocs, before)
 	}
 }
+
+// Reset keeps some memory, but no value, also none beyond the new size.
+func TestResetKeepsNoValue(t *testing.T) {
+	for _, n := range []int{500, 100_000} {
+		var table byname.Table[*value]
+		for i := range n {
+			v := &value{fmt.Sprint(i)}
+			table.Set(v.name, v, nameOf)
+		}
+		for _, room := range []int{n / 4, 5} {
+			table.Reset(room)
+			kept := byname.Kept(&table)
+			if len(kept) > max(8*room, 8<<10)*3 {
+				t.Errorf("a table of %d values keeps %d slots for %d", n, len(kept), room)
+			}
+			for _, v := range kept {
+				if v != nil {
+					t.Fatalf("a table of %d values keeps %v after a reset for %d", n, v, room)
+				}
+			}
+		}
+	}
+}
