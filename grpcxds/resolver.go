@@ -101,8 +101,9 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 		}
 		return nil
 	})
+	logger := r.logger // r would keep the resources after Close: the channel keeps its interceptors
 	r.interceptors.Misplaced(func() {
-		r.logger.Warn("the OpenTelemetry plugin comes after the options of grpcxds and counts each attempt as a call", "target", target)
+		logger.Warn("the OpenTelemetry plugin comes after the options of grpcxds and counts each attempt as a call", "target", target)
 	})
 	r.interceptors.SetSubscriber(r.watcher)
 	r.target.name, r.target.authority = target, o.Authority
