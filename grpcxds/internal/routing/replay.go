@@ -160,9 +160,9 @@ func (r *replay) await(s grpc.ClientStream) {
 	r.retry(s, s.RecvMsg(nil))
 }
 
-// recover handles a stream that cannot send because it has ended. It returns when there is another
+// succeed handles a stream that cannot send because it has ended. It returns when there is another
 // one, or none. The result is the error of SendMsg.
-func (r *replay) recover(s grpc.ClientStream) error {
+func (r *replay) succeed(s grpc.ClientStream) error {
 	if r.headerWait.TryLock() {
 		if now, committed, _ := r.now(); now == s && !committed {
 			r.await(s)
@@ -239,7 +239,7 @@ func (r *replay) forward(size int, send func(grpc.ClientStream) error) error {
 	}
 	switch err := send(s); {
 	case errors.Is(err, io.EOF):
-		return r.recover(s)
+		return r.succeed(s)
 	case err != nil:
 		r.unsendable(s, err)
 		return err
