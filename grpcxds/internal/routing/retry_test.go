@@ -287,6 +287,52 @@ func TestReplayOfSenders(t *testing.T) {
 	}
 }
 
+// While a receiver waits for the next attempt, a sender whose stream has ended waits too. Then it
+// continues on the new stream.
+func TestReplayOfSendersBesideReceivers(t *testing.T) {
+	w := newWorld(t)
+	w.route(`routes { match { prefix: "" } route { cluster: "a" retry_policy { retry_on: "unavailable" num_retries { value: 1 }
+		retry_back_off { base_interval { nanos: 200000000 } } } } }`)
+	w.handler(failing(1, unavailable))
+	s, err := w.open(soon(t), "/p.S/M")
+	if err != nil {
+		t.Fatal(err)
+	}
+	received := make(chan error, 1)
+	reply := new(wrapperspb.StringValue)
+	go func() { received <- s.RecvMsg(reply) }()
+	sent := make(chan error, 1)
+	go func() {
+		pause := time.NewTicker(time.Millisecond)
+		defer pause.Stop()
+		for range 100 {
+			<-pause.C
+			if err := s.SendMsg(wrapperspb.String("x")); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- s.CloseSend()
+	}()
+	for range 2 {
+		select {
+		case err := <-sent:
+			if err != nil {
+				t.Fatalf("sending: %v", err)
+			}
+		case err := <-received:
+			if err != nil {
+				t.Fatalf("receiving: %v", err)
+			}
+		case <-time.NewTimer(15 * time.Second).C:
+			t.Fatal("the sender or the receiver waits for ever")
+		}
+	}
+	if got := strings.Count(reply.GetValue(), "x"); got != 100 {
+		t.Errorf("the server got %d messages, want 100", got)
+	}
+}
+
 // A program that only sends gets io.EOF when the last attempt has failed, as with a plain stream.
 func TestReplayOfSendersEnds(t *testing.T) {
 	w := newWorld(t)
