@@ -127,6 +127,8 @@ func connect(ctx context.Context, conn net.Conn, target string) (net.Conn, error
 		return nil, ctx.Err()
 	}
 	switch {
+	case err != nil && ctx.Err() != nil: // gRPC closed the connection before the function above ran
+		return nil, ctx.Err()
 	case err != nil:
 		return nil, err
 	case status != http.StatusOK:
