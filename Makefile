@@ -40,28 +40,28 @@ all: check-generate check-api lint test demo demo-http demo-server demo-grpc dem
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
-	$(GO) run ./examples/quickstart
+	$(GO) run ./examples/demos/quickstart
 
 .PHONY: demo-http
 demo-http: ## Run examples/httplb: measure how an http.Client spreads its requests by xDS
 	$(GO) run ./examples/httplb
 
 .PHONY: demo-grpc
-demo-grpc: ## Run examples/client: a gRPC channel of two control planes, with all that befalls it
-	$(GO) run ./examples/client
+demo-grpc: ## Run examples/demos/channel: a gRPC channel of two control planes, with all that befalls it
+	$(GO) run ./examples/demos/channel
 
 .PHONY: demo-server
-demo-server: ## Run examples/server: a gRPC server with TLS and RBAC by xDS, reconfigured under calls
-	$(GO) run ./examples/server
+demo-server: ## Run examples/demos/server: a gRPC server with TLS and RBAC by xDS, reconfigured under calls
+	$(GO) run ./examples/demos/server
 
 .PHONY: demo-status
-demo-status: ## Run examples/status: print CSDS, metrics and the log of a channel and a server; fail unless they agree; run xdsctl on it
-	$(GO) run ./examples/status
+demo-status: ## Run examples/demos/status: print CSDS, metrics and the log of a channel and a server; fail unless they agree; run xdsctl on it
+	$(GO) run ./examples/demos/status
 	cd tools/xdsctl && $(GO) run ./internal/demo
 
 .PHONY: demo-offline
-demo-offline: ## Run examples/offline: start from files, and from the last known good store while the control plane is down
-	$(GO) run ./examples/offline
+demo-offline: ## Run examples/demos/offline: start from files, and from the last known good store while the control plane is down
+	$(GO) run ./examples/demos/offline
 
 .PHONY: load-server
 load-server: ## Put a server under load while everything about it changes; print calls, failures, p99

@@ -1,4 +1,4 @@
-// Command demo starts examples/status, and runs the commands of xdsctl that look into a process on it.
+// Command demo starts examples/demos/status, and runs the commands of xdsctl that look into a process on it.
 // It fails if one of them has another exit code than it should, or if the JSON of the program cannot be
 // read.
 package main
@@ -41,7 +41,7 @@ func run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary := filepath.Join(dir, "status")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./examples/status") //nolint:gosec // a folder of its own
+	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./examples/demos/status") //nolint:gosec // a folder of its own
 	build.Dir, build.Stdout, build.Stderr = filepath.Join("..", ".."), os.Stdout, os.Stderr
 	if err := build.Run(); err != nil {
 		return err
@@ -79,7 +79,7 @@ func addresses(out io.Reader) (page, admin string, err error) {
 			return m[1], m[2], nil
 		}
 	}
-	return "", "", errors.Join(errors.New("examples/status ended before it served its state"), lines.Err())
+	return "", "", errors.Join(errors.New("examples/demos/status ended before it served its state"), lines.Err())
 }
 
 // readable fails if an address does not serve JSON.

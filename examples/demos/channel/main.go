@@ -1,7 +1,7 @@
-// Command client shows a gRPC channel that two control planes configure, created with
+// Command channel shows a gRPC channel that two control planes configure, created with
 // grpcxds.NewClient.
 //
-//	go run ./examples/client
+//	go run ./examples/demos/channel
 //
 // One process has the control planes of two authorities, the servers, and the client. It
 // ends within seconds. Its exit code is 0 only if every printed event happened. Read
@@ -28,7 +28,7 @@ import (
 const timeout = 45 * time.Second
 
 func main() {
-	story.Main("client", timeout, run)
+	story.Main("channel", timeout, run)
 }
 
 // A stage has the state of the chapters.
@@ -44,7 +44,7 @@ type stage struct {
 
 func run(ctx context.Context, out io.Writer) (err error) {
 	s := &stage{Teller: story.New(out), counts: make(counts)}
-	s.Title("xdsforge client: one gRPC channel, configured by two control planes")
+	s.Title("xdsforge channel: one gRPC channel, configured by two control planes")
 	defer func() { s.close() }()
 	if err := s.build(ctx); err != nil {
 		return err

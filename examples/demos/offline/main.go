@@ -1,6 +1,6 @@
 // Command offline shows a gRPC channel and a typed client that work without a control plane.
 //
-//	go run ./examples/offline
+//	go run ./examples/demos/offline
 //
 // It starts a program three times: from a folder of files, from a control plane, and from its last
 // known good store. Before the last start, the control plane dies and the program is killed. The

@@ -2,7 +2,7 @@
 // planes on loopback and a client that both configure. The client prints its events
 // when resources are added, changed, rejected and removed.
 //
-//	go run ./examples/quickstart
+//	go run ./examples/demos/quickstart
 //
 // It ends within seconds. Its exit code is 0 only if every printed event happened.
 // Read chapters.go for how a program uses the client.

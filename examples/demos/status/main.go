@@ -1,13 +1,13 @@
 // Command status shows an operator's view of a gRPC channel and a gRPC server: the same facts as CSDS, metrics and the
 // log report them.
 //
-//	go run ./examples/status
+//	go run ./examples/demos/status
 //
 // One process has two control planes, the channel and the server. Endpoints fail, resources are invalid, and a
 // control plane stops. After each event, the program prints CSDS, metrics and log lines side by side. Its exit
 // code is 0 only if they agree. Read chapters.go for the events, and [stage.open] for the code that a program needs.
 //
-//	go run ./examples/status -debug 127.0.0.1:8080
+//	go run ./examples/demos/status -debug 127.0.0.1:8080
 //
 // With -debug, the program stays and serves its state under /debug/ at that address, until it is interrupted.
 package main

@@ -2,7 +2,7 @@
 // control planes on loopback, a server created with [grpcxds.NewServer], and callers that use
 // plain grpc-go.
 //
-//	go run ./examples/server
+//	go run ./examples/demos/server
 //
 // It ends within seconds. Its exit code is 0 only if every printed event happened. Read
 // [stage.start] for the lines that differ from any other gRPC server, and chapters.go for the
