@@ -40,6 +40,7 @@ type Dir struct {
 type file struct {
 	mark      mark
 	resources []source.Resource
+	broken    map[source.Key]string // errors of the named resources that are not in resources
 	err       error
 }
 
@@ -180,11 +181,11 @@ func (d *Dir) load(l *look, name string, m mark, old *file) *file {
 	path := filepath.Join(l.root, name)
 	data, err := d.content(path, m)
 	if err == nil {
-		f.resources, err = d.parse(name, data)
+		f.resources, f.broken, err = d.parse(name, data)
 	}
 	if err != nil {
 		if f.err = err; old != nil {
-			f.resources = old.resources
+			f.keep(old)
 		}
 		d.options.Logger.Warn("file rejected", "file", filepath.Join(d.path, name), "error", printable.Text(err.Error(), printable.Whole))
 	}
@@ -218,6 +219,13 @@ func (d *Dir) apply(ctx context.Context, l *look, next map[string]*file) {
 				continue
 			}
 			has[r.Key], origin[r.Key] = r, name
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(next)) {
+		for k, text := range next[name].broken {
+			if _, ok := has[k]; !ok {
+				has[k] = refusal(k, text)
+			}
 		}
 	}
 	tx := new(source.Tx)

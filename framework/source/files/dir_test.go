@@ -28,13 +28,14 @@ type world struct {
 
 	mu    sync.Mutex
 	has   map[string]string // versions by name
+	errs  map[string]string // by name
 	state source.State
 	told  int // changes
 }
 
 func newWorld(t *testing.T, o Options, files map[string]string) *world {
 	t.Helper()
-	w := &world{t: t, path: t.TempDir(), log: new(safeBuffer), has: make(map[string]string)}
+	w := &world{t: t, path: t.TempDir(), log: new(safeBuffer), has: make(map[string]string), errs: make(map[string]string)}
 	for name, content := range files {
 		w.write(name, content)
 	}
@@ -65,10 +66,17 @@ func (w *world) Apply(c source.Change) error {
 	defer w.mu.Unlock()
 	w.told++
 	for _, r := range c.Put {
-		w.has[r.Name] = r.Version
+		delete(w.has, r.Name)
+		delete(w.errs, r.Name)
+		if r.Err != nil {
+			w.errs[r.Name] = r.Err.GetMessage()
+		} else {
+			w.has[r.Name] = r.Version
+		}
 	}
 	for _, k := range c.Delete {
 		delete(w.has, k.Name)
+		delete(w.errs, k.Name)
 	}
 	return nil
 }
@@ -278,6 +286,52 @@ func TestABadFileKeepsItsLastValidVersion(t *testing.T) {
 	})
 }
 
+// A resource that a file names, and that has no valid version, is an error at its position and not
+// absent.
+func TestResourcesOfInvalidFiles(t *testing.T) {
+	invalid := strings.ReplaceAll(checkout, "checkout", "bad") + "colour: red\n"
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("a") + "---\n" + invalid, "b.yaml": resourceFile("b")})
+		pass(3 * time.Second)
+		w.want("a", "b")
+		w.wantErrors(map[string]string{"bad": `a.yaml:13:1: unknown field "colour"`})
+
+		w.move("a.yaml", resourceFile("a", "c")+"---\n"+invalid) // c is not used, because a stays as it is
+		pass(3 * time.Second)
+		w.want("a", "b")
+		w.wantErrors(map[string]string{"bad": "a.yaml:19:1: unknown field", "c": "stays in use; a.yaml:19:1: unknown field"})
+
+		w.move("a.yaml", "]") // nobody knows which resources this file would have
+		pass(3 * time.Second)
+		w.want("a", "b")
+		w.wantErrors(map[string]string{"bad": "a.yaml:19:1: unknown field", "c": "stays in use; a.yaml:19:1: unknown field"})
+
+		w.move("b.yaml", resourceFile("b", "c")) // c is valid in another file
+		pass(3 * time.Second)
+		w.want("a", "b", "c")
+		w.wantErrors(map[string]string{"bad": "a.yaml:19:1: unknown field"})
+
+		w.move("a.yaml", resourceFile("bad"))
+		pass(3 * time.Second)
+		w.want("bad", "b", "c")
+		w.wantErrors(nil)
+	})
+}
+
+// wantErrors expects errors of resources with these texts, by name.
+func (w *world) wantErrors(want map[string]string) {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ok := len(w.errs) == len(want)
+	for name, text := range want {
+		ok = ok && strings.Contains(w.errs[name], text)
+	}
+	if !ok {
+		w.t.Errorf("errors of resources = %q, want %q", w.errs, want)
+	}
+}
+
 func TestAResourceInTwoFiles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{}, map[string]string{"a.yaml": resourceFile("x"), "b.yaml": resourceFile("x", "y")})
@@ -312,7 +366,7 @@ func TestDown(t *testing.T) {
 
 func TestADirectoryThatAppearsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, path: filepath.Join(t.TempDir(), "later"), log: new(safeBuffer), has: make(map[string]string)}
+		w := &world{t: t, path: filepath.Join(t.TempDir(), "later"), log: new(safeBuffer), has: make(map[string]string), errs: make(map[string]string)}
 		w.open(Options{Types: standardTypes(t)})
 		pass(2 * time.Second)
 		w.wantDown("no such file")

@@ -35,6 +35,9 @@
 //
 //	clusters.yaml:4:3: eds_cluster_config.service_name; must be set …
 //
+// A resource that an invalid file names gets this error if it has no valid version: its watches report
+// the error, and not that the resource does not exist. Other resources are not affected.
+//
 // A directory that cannot be read, and one whose last resource file is gone, is [source.Down]: a
 // failure of the connection. To have no resources, use a file with an empty list.
 package files

@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	urlPrefix   = "type.googleapis.com/"
 	wrapperURL  = "type.googleapis.com/envoy.service.discovery.v3.Resource"
 	responseURL = "type.googleapis.com/envoy.service.discovery.v3.DiscoveryResponse"
 )
@@ -44,6 +45,8 @@ type parser struct {
 	dir       *Dir
 	name      string
 	resources []source.Resource
+	broken    map[source.Key]string // errors of resources by their names, as far as these are known
+	key       source.Key            // of the resource that is read; the zero value outside of one
 	errs      []error
 	more      int // errors that are not kept
 }
@@ -51,32 +54,37 @@ type parser struct {
 // maxErrors is the limit of the errors of a file that are kept.
 const maxErrors = 100
 
-// parse returns the resources of a file, or all its errors with their positions.
-func (d *Dir) parse(name string, data []byte) ([]source.Resource, error) {
-	p := &parser{dir: d, name: name}
+// parse returns the resources of a file, the errors of invalid resources by their names, and all
+// errors with their positions.
+func (d *Dir) parse(name string, data []byte) (list []source.Resource, broken map[source.Key]string, err error) {
+	p := &parser{dir: d, name: name, broken: make(map[source.Key]string)}
 	if err := formatOf(name)(p, data); err != nil {
 		p.fail(position{}, err)
 	}
 	if p.more > 0 {
 		p.errs = append(p.errs, fmt.Errorf("%s: and %d more errors", name, p.more))
 	}
-	return p.resources, errors.Join(p.errs...)
+	return p.resources, p.broken, errors.Join(p.errs...)
 }
 
 // fail records an error. An error with a position of its own keeps it.
 func (p *parser) fail(at position, err error) {
-	if len(p.errs) >= maxErrors {
-		p.more++
-		return
-	}
 	if positioned, ok := errors.AsType[*positionError](err); ok {
 		at = positioned.at
 	}
 	if at.line == 0 {
-		p.errs = append(p.errs, fmt.Errorf("%s: %w", p.name, err))
+		err = fmt.Errorf("%s: %w", p.name, err)
+	} else {
+		err = fmt.Errorf("%s:%d:%d: %w", p.name, at.line, at.column, err)
+	}
+	if p.key.Name != "" {
+		p.broken[p.key] = joined(p.broken[p.key], err)
+	}
+	if len(p.errs) >= maxErrors {
+		p.more++
 		return
 	}
-	p.errs = append(p.errs, fmt.Errorf("%s:%d:%d: %w", p.name, at.line, at.column, err))
+	p.errs = append(p.errs, err)
 }
 
 func (p *parser) documents(docs []*node, err error) error {
@@ -127,6 +135,7 @@ func (p *parser) wrapper(n *node) {
 			outer.members = append(outer.members, m)
 		}
 	}
+	defer p.reading(inner, n.field("name").text())()
 	w := new(discoveryv3.Resource)
 	if err := unmarshal(outer, w); err != nil {
 		p.fail(n.at, err)
@@ -141,6 +150,7 @@ func (p *parser) resource(outer, n *node, w *discoveryv3.Resource) {
 	if !p.dir.serves(url) {
 		return
 	}
+	defer p.reading(n, w.GetName())()
 	body := new(anypb.Any)
 	if err := unmarshal(n, body); err != nil {
 		p.fail(n.at, err)
@@ -192,6 +202,10 @@ func (p *parser) add(w *discoveryv3.Resource, at position, n *node) {
 	if err == nil {
 		p.resources = append(p.resources, r)
 		return
+	}
+	if p.key.Name == "" {
+		p.key = claimed(r.Key)
+		defer func() { p.key = source.Key{} }()
 	}
 	if n == nil && r.Name != "" {
 		err = prefixed(r.String(), err)

@@ -33,7 +33,7 @@ func standardTypes(t testing.TB) *resource.Set {
 func parseFile(t testing.TB, types *resource.Set, name, content string) (names []string, text string) {
 	t.Helper()
 	d := &Dir{options: Options{Types: types}, types: typesOf(types)}
-	list, err := d.parse(name, []byte(content))
+	list, _, err := d.parse(name, []byte(content))
 	for _, r := range list {
 		names = append(names, r.Name)
 	}

@@ -32,7 +32,7 @@ func typesOf(set *resource.Set) map[string]bool {
 func (d *Dir) validate(w *discoveryv3.Resource) (r source.Resource, err error) {
 	body := w.GetResource()
 	message := envelope.MessageName(body.GetTypeUrl())
-	r.Type = "type.googleapis.com/" + message
+	r.Type = urlPrefix + message
 	t := d.descriptor(message)
 	r.Name = w.GetName()
 	if named, err := nameOf(t, w); err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +22,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/framework/source/sourced"
 	"github.com/xdsforge/xdsforge/framework/transport"
@@ -261,6 +264,50 @@ func TestRejections(t *testing.T) {
 			t.Errorf("the snapshot lacks the rejection: %s", text)
 		}
 	})
+}
+
+// A watch of a resource in an invalid file gets the error with its position. Other resources are not
+// affected.
+func TestAnInvalidFile(t *testing.T) {
+	const file = `
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: bad
+  type: EDS
+- "@type": type.googleapis.com/envoy.config.cluster.v3.Cluster
+  name: good
+  type: EDS
+  eds_cluster_config: {eds_config: {ads: {}}, service_name: endpoints}
+`
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "clusters.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": "file://%s?quiet=1ms"}]}`, filepath.ToSlash(dir)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := xdsforge.New(xdsforge.WithBootstrap(b), xdsforge.WithTypes(cluster.Register))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	first := func(name string) resource.Event[*cluster.Update] {
+		for ev := range cluster.Watch(t.Context(), c, name) {
+			return ev
+		}
+		t.Fatalf("the watch of %s ends without an event", name)
+		panic("unreachable")
+	}
+	const want = "clusters.yaml:2:3: eds_cluster_config.eds_config; must "
+	if ev := first("bad"); !errors.Is(ev.Err, xdsforge.ErrUnavailable) || !strings.Contains(ev.Err.Error(), want) {
+		t.Errorf("the watch of the invalid cluster has %v, want an error with %s", ev.Err, want)
+	}
+	if ev := first("good"); ev.Update == nil || ev.Err != nil {
+		t.Errorf("the watch of the valid cluster has %v, want an update", ev.Err)
+	}
+	if ev := first("other"); !errors.Is(ev.Err, xdsforge.ErrNotFound) {
+		t.Errorf("the watch of a cluster without a file has %v, want %v", ev.Err, xdsforge.ErrNotFound)
+	}
 }
 
 func TestUnusableEntries(t *testing.T) {
