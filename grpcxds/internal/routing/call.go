@@ -22,8 +22,8 @@ var errNoMessage = status.Error(codes.Internal, "grpcxds: an HTTP filter ended t
 
 // A call is a call with a route. The function that begins it ends it.
 type call struct {
-	tries   *tries // nil: the call is not retried
-	ref     *clusterRef
+	tries   *tries  // nil: the call is not retried
+	to      *target // whose cluster the call keeps; nil: none
 	cancel  context.CancelFunc
 	filters *httpfilter.ClientCall
 }
@@ -35,8 +35,8 @@ func (c *call) end(err error) {
 	if c.cancel != nil {
 		c.cancel()
 	}
-	if c.ref != nil {
-		c.ref.drop()
+	if c.to != nil {
+		c.to.Release()
 	}
 	if c.tries != nil {
 		c.tries.record()
@@ -56,31 +56,30 @@ func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.Client
 		if err != nil {
 			return ctx, call{}, err
 		}
-		if p.err != nil {
+		if p.Err != nil {
 			x := call{}
-			if ctx, err = x.pass(ctx, p, p.chain, method, &headers); err == nil {
-				err = status.Error(codes.Unavailable, p.err.Error())
+			if ctx, err = x.pass(ctx, p, p.Own.chain, method, &headers); err == nil {
+				err = status.Error(codes.Unavailable, p.Err.Error())
 			}
 			return ctx, x, err
 		}
-		to := p.choose()
-		if !to.ref.acquire() {
+		to := p.Choose()
+		if !to.Acquire() {
 			continue // another table has replaced this one
 		}
-		x := call{ref: to.ref}
-		if p.retry != nil {
-			x.tries = &tries{retry: p.retry, metrics: s.table.settings.Metrics, method: methodLabel(method, opts)}
+		x := call{to: to}
+		if p.Own.retry != nil {
+			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts)}
 		}
-		info := p.info(ctx, to, &headers)
-		ctx, err = x.pass(lbtree.WithCall(ctx, info), p, to.chain, method, &headers)
+		ctx, err = x.pass(lbtree.WithCall(ctx, info(ctx, p, to, &headers)), p, to.Own, method, &headers)
 		return ctx, x, err
 	}
 }
 
 // pass runs filters for the call, within the time limit of its route.
 func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain, method string, h *headers) (context.Context, error) {
-	if p.limit > 0 {
-		ctx, c.cancel = context.WithTimeout(ctx, p.limit)
+	if p.Own.limit > 0 {
+		ctx, c.cancel = context.WithTimeout(ctx, p.Own.limit)
 	}
 	if chain.Idle() {
 		return ctx, nil

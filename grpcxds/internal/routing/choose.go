@@ -3,110 +3,49 @@ package routing
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math/bits"
-	"math/rand/v2"
-	"slices"
 	"strings"
 
-	"github.com/cespare/xxhash/v2"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // plan returns the plan of a call. The error is a gRPC status.
 func (t *Table) plan(ctx context.Context, method string, h *headers) (*plan, error) {
 	var seen route.Headers
-	if t.headers {
+	if t.ReadsHeaders() {
 		seen = h.get(ctx)
 	}
-	r := t.config.VirtualHost.Match(method, seen)
-	if r == nil {
-		err := t.trouble(fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), method))
+	p, err := t.Plan(method, seen)
+	if err != nil {
 		return nil, status.Error(codes.Unavailable, err.Error())
 	}
-	return t.plans[r], nil
+	return p, nil
 }
 
 // info returns the routing decisions of a call for the pickers.
-func (p *plan) info(ctx context.Context, to *target, h *headers) *lbtree.Call {
-	if len(p.hash) == 0 {
-		return to.call
+func info(ctx context.Context, p *plan, to *target, h *headers) *lbtree.Call {
+	if len(p.Own.hash) == 0 {
+		return to.Call
 	}
-	return hashed(p.hash, p.id, to.call, h.get(ctx))
+	return routes.Hashed(p.Own.hash, p.Own.id, to.Call, values(h.get(ctx)))
 }
 
-// choose returns one of the targets, by weight.
-func (p *plan) choose() *target {
-	if len(p.targets) == 1 {
-		return &p.targets[0]
-	}
-	at := rand.Uint32N(p.total)
-	i := slices.IndexFunc(p.targets, func(t target) bool {
-		if at < t.weight {
-			return true
-		}
-		at -= t.weight
-		return false
-	})
-	return &p.targets[i]
-}
+// values are the headers of a call, for hash policies.
+type values route.Metadata
 
-// hashed returns the call with its hash, if the policies make one (A42). id is the hash of policies
-// that hash by channel.
-func hashed(policies []route.HashPolicy, id uint64, call *lbtree.Call, headers route.Metadata) *lbtree.Call {
-	h, ok := hashOf(policies, id, headers)
-	if !ok {
-		return call
-	}
-	with := *call
-	with.Hash, with.HasHash = h, true
-	return &with
-}
-
-// hashOf combines the hashes of the policies, as Envoy does. It stops after a terminal policy once
-// there is a hash.
-func hashOf(policies []route.HashPolicy, id uint64, headers route.Metadata) (hash uint64, ok bool) {
-	for i := range policies {
-		p := &policies[i]
-		if one, made := hashOne(p, id, headers); made {
-			if ok {
-				one ^= bits.RotateLeft64(hash, 1)
-			}
-			hash, ok = one, true
-		}
-		if ok && p.Terminal {
-			break
-		}
-	}
-	return hash, ok
-}
-
-func hashOne(p *route.HashPolicy, id uint64, headers route.Metadata) (hash uint64, ok bool) {
-	if p.Header == "" {
-		return id, true
-	}
-	value, ok := headerValue(p.Header, headers)
-	if !ok {
-		return 0, false
-	}
-	if p.Regex != nil {
-		value = p.Regex.ReplaceAllString(value, p.Substitution)
-	}
-	return xxhash.Sum64String(value), true
-}
-
-// headerValue returns the value of a header that A28 lets a channel see. It excludes binary
-// headers, and includes the content type that gRPC sends.
-func headerValue(name string, headers route.Metadata) (string, bool) {
+// Value implements [routes.Values]. It returns the value of a header that A28 lets a channel see. It
+// excludes binary headers, and includes the content type that gRPC sends.
+func (v values) Value(p *route.HashPolicy) (string, bool) {
+	name := p.Header
 	if strings.HasSuffix(name, "-bin") {
 		return "", false
 	}
-	switch values := headers.Values(name); {
+	switch values := route.Metadata(v).Values(name); {
 	case len(values) == 1:
 		return values[0], true
 	case len(values) > 1:
@@ -125,18 +64,18 @@ func (t *Table) Pick(ctx context.Context, method string) (call *lbtree.Call, rel
 	if err != nil {
 		return nil, nil, err
 	}
-	if p.err != nil {
-		return nil, nil, status.Error(codes.Unavailable, p.err.Error())
+	if p.Err != nil {
+		return nil, nil, status.Error(codes.Unavailable, p.Err.Error())
 	}
-	to := p.choose()
+	to := p.Choose()
 	switch {
-	case !to.chain.Idle():
-		err = t.trouble("HTTP filters need the interceptors of grpcxds.DialOptions")
+	case !to.Own.Idle():
+		err = t.Trouble(routes.ErrUnusable, "HTTP filters need the interceptors of grpcxds.DialOptions")
 		return nil, nil, status.Error(codes.Unavailable, err.Error())
-	case !to.ref.acquire():
+	case !to.Acquire():
 		return nil, nil, balancer.ErrNoSubConnAvailable // there is a newer picker
 	}
-	return p.info(ctx, to, &headers), to.ref.drop, nil
+	return info(ctx, p, to, &headers), to.Release, nil
 }
 
 // Unroutable replaces [Table.Pick] while there is no table, for the given reason. Calls fail, or

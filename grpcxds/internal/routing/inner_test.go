@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -46,7 +47,7 @@ func TestHash(t *testing.T) {
 		"terminal after another one": {[]route.HashPolicy{channel, terminal, channel}, 77<<1 ^ abc, true},
 		"a part of it":               {[]route.HashPolicy{rewritten}, xxhash.Sum64String("17"), true},
 	} {
-		if got, made := hashOf(test.policies, 77, headers); got != test.want || made != test.made {
+		if got, made := routes.Hash(test.policies, 77, values(headers)); got != test.want || made != test.made {
 			t.Errorf("%s: %#x, %t; want %#x, %t", name, got, made, test.want, test.made)
 		}
 	}
@@ -111,28 +112,14 @@ func TestTrailersAreOfOneAttempt(t *testing.T) {
 	}
 }
 
-// TestEveryTargetIsChosen expects targets of equal, small weights to get the same share of calls.
-func TestEveryTargetIsChosen(t *testing.T) {
-	p := &plan{targets: []target{{weight: 1}, {weight: 1}, {weight: 1}}, total: 3}
-	chosen := make(map[*target]int)
-	for range 3000 {
-		chosen[p.choose()]++
-	}
-	for i := range p.targets {
-		if n := chosen[&p.targets[i]]; n < 800 || n > 1200 {
-			t.Errorf("target %d got %d of 3000 calls, want about 1000", i, n)
-		}
-	}
-}
-
 // TestHashOfACall expects a hash only for routes with hash policies.
 func TestHashOfACall(t *testing.T) {
-	to := &target{call: new(lbtree.Call)}
-	with := &plan{id: 7, hash: make([]route.HashPolicy, 1)}
-	if got := with.info(t.Context(), to, new(headers)); !got.HasHash || to.call.HasHash {
-		t.Errorf("a call by a hash policy has a hash: %t; all calls have: %t", got.HasHash, to.call.HasHash)
+	to := &target{Call: new(lbtree.Call)}
+	with := &plan{Own: settings{id: 7, hash: make([]route.HashPolicy, 1)}}
+	if got := info(t.Context(), with, to, new(headers)); !got.HasHash || to.Call.HasHash {
+		t.Errorf("a call by a hash policy has a hash: %t; all calls have: %t", got.HasHash, to.Call.HasHash)
 	}
-	if got := new(plan).info(t.Context(), to, nil); got != to.call {
+	if got := info(t.Context(), new(plan), to, nil); got != to.Call {
 		t.Error("a call of a route without hash policies does not share the common value")
 	}
 }

@@ -26,7 +26,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -35,6 +34,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 )
 
 // ErrInUse is the error of a channel whose options another open channel uses.
@@ -48,7 +48,7 @@ type Interceptors struct {
 	state   atomic.Pointer[state]
 	waiting atomic.Int64 // the number of calls that wait for a table
 	pending atomic.Pointer[func() error]
-	refs    refs
+	refs    routes.Refs
 
 	checked   atomic.Bool // the first call has begun; see orderCheck
 	misplaced atomic.Pointer[func()]
@@ -73,7 +73,7 @@ func NewInterceptors() *Interceptors {
 func (c *Interceptors) DisableRetries() { c.noRetry = true }
 
 // SetSubscriber sets the subscriber that keeps the clusters of calls in the configuration. Nil removes it.
-func (c *Interceptors) SetSubscriber(s lbtree.Subscriber) { c.refs.bind(s) }
+func (c *Interceptors) SetSubscriber(s lbtree.Subscriber) { c.refs.Bind(s) }
 
 // Explain sets the function that names the resources for which the first table waits. Calls that
 // exceed their deadline meanwhile have its error. f returns nil if it does not know. A nil f
@@ -105,7 +105,7 @@ func (c *Interceptors) swap(next *state) {
 	old := c.state.Swap(next)
 	close(old.over)
 	if old.table != nil {
-		old.table.release()
+		old.table.Release()
 	}
 }
 
@@ -179,82 +179,4 @@ func (c *Interceptors) claim(cc *grpc.ClientConn) error {
 			return nil
 		}
 	}
-}
-
-// refs are the clusters that a channel's table or calls use. They outlive the resolver. A call that
-// begins while the channel becomes idle therefore finds its cluster in the next configuration.
-type refs struct {
-	mu         sync.Mutex
-	subscriber lbtree.Subscriber
-	live       map[string]*clusterRef
-}
-
-// A clusterRef keeps a cluster in the configuration while its count is positive. Each table with the
-// cluster counts once, and each call counts once.
-type clusterRef struct {
-	refs        *refs
-	name        string
-	count       atomic.Int64
-	unsubscribe func() // guarded by refs.mu
-}
-
-// bind sets the subscriber that keeps clusters. Nil removes it.
-func (r *refs) bind(s lbtree.Subscriber) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.subscriber = s
-	for _, ref := range r.live {
-		ref.subscribe()
-	}
-}
-
-// get returns the ref of a cluster and counts it.
-func (r *refs) get(name string) *clusterRef {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if ref := r.live[name]; ref != nil && ref.acquire() {
-		return ref
-	}
-	ref := &clusterRef{refs: r, name: name}
-	ref.count.Store(1)
-	ref.subscribe()
-	if r.live == nil {
-		r.live = make(map[string]*clusterRef)
-	}
-	r.live[name] = ref
-	return ref
-}
-
-// subscribe keeps the cluster in the configuration. refs.mu is held.
-func (r *clusterRef) subscribe() {
-	r.unsubscribe = func() {}
-	if r.refs.subscriber != nil {
-		r.unsubscribe = r.refs.subscriber.Subscribe(r.name)
-	}
-}
-
-// acquire counts the ref once more. It returns false if the count is 0.
-func (r *clusterRef) acquire() bool {
-	for {
-		n := r.count.Load()
-		if n == 0 {
-			return false
-		}
-		if r.count.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-// drop reverses one acquire or get.
-func (r *clusterRef) drop() {
-	if r.count.Add(-1) > 0 {
-		return
-	}
-	r.refs.mu.Lock()
-	defer r.refs.mu.Unlock()
-	if r.refs.live[r.name] == r {
-		delete(r.refs.live, r.name)
-	}
-	r.unsubscribe()
 }
