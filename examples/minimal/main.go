@@ -1,5 +1,6 @@
-// Command minimal prints each state of a cluster. The environment variable
-// GRPC_XDS_BOOTSTRAP names the bootstrap file.
+// Command minimal prints each state of a cluster.
+//
+//	GRPC_XDS_BOOTSTRAP=bootstrap.json go run .
 package main
 
 import (

@@ -5,7 +5,6 @@ import (
 	"context"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,31 +25,25 @@ func block(t *testing.T, readme, after, language string) string {
 	return text
 }
 
-// TestReadme runs the first program of README with its two files, and compares the output.
-func TestReadme(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme := string(text)
-	dir := t.TempDir()
-	write := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	return string(text)
+}
+
+// TestReadme compares the first program of README and its two files with those of the folder, runs it,
+// and compares the output.
+func TestReadme(t *testing.T) {
+	readme := read(t, "../../README.md")
+	for file, language := range map[string]string{"bootstrap.json": "json", "xds/checkout.yaml": "yaml"} {
+		if want := read(t, file); block(t, readme, "`"+file+"`", language) != want {
+			t.Errorf("README's %s is not the file:\n%s", file, want)
 		}
 	}
-	write("checkout.yaml", block(t, readme, "`/tmp/xds/checkout.yaml`", "yaml"))
-	file := filepath.Join(t.TempDir(), "bootstrap.json")
-	content := strings.ReplaceAll(block(t, readme, "`bootstrap.json`", "json"), "file:///tmp/xds", "file://"+dir)
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	source, err := os.ReadFile("main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if body := block(t, readme, "`main.go`", "go"); !strings.Contains(string(source), body) {
+	if body := block(t, readme, "`main.go`", "go"); !strings.Contains(read(t, "main.go"), body) {
 		t.Errorf("main.go of README is not the program:\n%s", body)
 	}
 
@@ -60,7 +53,7 @@ func TestReadme(t *testing.T) {
 		parts[i] = regexp.QuoteMeta(parts[i])
 	}
 	pattern := regexp.MustCompile(strings.Join(parts, ".*"))
-	if line := firstLine(t, file); !pattern.MatchString(line) {
+	if line := firstLine(t, "bootstrap.json"); !pattern.MatchString(line) {
 		t.Errorf("the program prints\n%s\nREADME says\n%s", line, want)
 	}
 }

@@ -410,10 +410,30 @@ func TestCheckOwner(t *testing.T) {
 	})
 }
 
+// TestRelativeURI expects a path without a slash at its begin to be relative to the working directory.
+func TestRelativeURI(t *testing.T) {
+	parent := t.TempDir()
+	if err := os.Mkdir(filepath.Join(parent, "my files"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(parent)
+	for _, uri := range []string{"file:my%20files", "file:./my%20files?poll=5s"} {
+		d, err := OpenURI(uri, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer d.Close()
+		if want := filepath.Join(parent, "my files"); d.path != want {
+			t.Errorf("%s opens %s, want %s", uri, d.path, want)
+		}
+	}
+}
+
 func TestOpenURI(t *testing.T) {
 	for uri, want := range map[string]string{
 		"file://host/etc":           "host",
-		"file:etc":                  "path",
+		"file:":                     "path",
+		"file:%zz":                  "invalid",
 		"file:///etc?poll=0s":       "poll",
 		"file:///etc?moves_only=x":  "moves_only",
 		"file:///etc?colour=red":    "must be one of",

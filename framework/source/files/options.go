@@ -62,7 +62,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// OpenURI opens the directory of a URI such as "file:///etc/xds". The parameters poll, quiet,
+// OpenURI opens the directory of a URI such as "file:///etc/xds". A path without a slash at its begin,
+// as in "file:xds", is relative to the working directory. The parameters poll, quiet,
 // moves_only and check_owner override the options, as in "file:///etc/xds?check_owner=true&poll=5s".
 func OpenURI(uri string, o Options) (*Dir, error) {
 	u, err := url.Parse(uri)
@@ -72,8 +73,17 @@ func OpenURI(uri string, o Options) (*Dir, error) {
 	switch {
 	case u.Host != "" && u.Host != "localhost":
 		return nil, fmt.Errorf("files: host = %q; must be empty: file:///path", u.Host)
-	case u.Path == "" || !filepath.IsAbs(filepath.FromSlash(u.Path)):
-		return nil, fmt.Errorf("files: path = %q; must be absolute: file:///path", u.Opaque+u.Path)
+	case u.Path == "" && u.Opaque == "":
+		return nil, errors.New("files: path = \"\"; must be absolute as in file:///path, or relative as in file:path")
+	}
+	dir := u.Path
+	if u.Opaque != "" {
+		if dir, err = url.PathUnescape(u.Opaque); err != nil {
+			return nil, fmt.Errorf("files: %w", err)
+		}
+	}
+	if dir, err = filepath.Abs(filepath.FromSlash(dir)); err != nil {
+		return nil, fmt.Errorf("files: %w", err)
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -84,7 +94,7 @@ func OpenURI(uri string, o Options) (*Dir, error) {
 			return nil, fmt.Errorf("files: %s = %q; %w", name, query.Get(name), err)
 		}
 	}
-	return Open(filepath.FromSlash(u.Path), o)
+	return Open(dir, o)
 }
 
 // set sets an option to the value of a parameter.
