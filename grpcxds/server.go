@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/server"
+	dataserver "github.com/xdsforge/xdsforge/internal/dataplane/server"
 	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
@@ -80,7 +81,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 	report := reporter(logger, c.ModeChanged)
 	grace := c.DrainTime
 	if grace == 0 {
-		grace = server.DefaultGrace
+		grace = dataserver.DefaultGrace
 	}
 	var err error
 	if s.scope, err = e.acquire(environment.Servers); err != nil {
@@ -89,17 +90,20 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 	s.bootstrap = e.Config()
 	opts = slices.DeleteFunc(slices.Clone(opts), func(o grpc.ServerOption) bool { return o == nil })
 	s.config = server.Config{
-		Client:         s.scope.Client,
+		Config: dataserver.Config{
+			Package:    "grpcxds",
+			Client:     s.scope.Client,
+			Providers:  e.providers,
+			Report:     func(addr net.Addr, err error) { report(ModeChange{addr, modeOf(err), err}) },
+			Grace:      grace,
+			AnyAddress: c.OtherAnyAddress,
+			Logger:     logger,
+		},
 		NodeID:         s.bootstrap.Node().GetId(),
 		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, opts...),
 		Register:       s.register,
 		Chains:         e.chains,
-		Providers:      e.providers,
-		Report:         func(addr net.Addr, err error) { report(ModeChange{addr, modeOf(err), err}) },
-		Grace:          grace,
-		AnyAddress:     c.OtherAnyAddress,
 		HandshakeLimit: server.DefaultHandshakeLimit,
-		Logger:         logger,
 	}
 	return nil
 }

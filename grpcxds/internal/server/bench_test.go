@@ -8,6 +8,8 @@ import (
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	testpb "google.golang.org/grpc/interop/grpc_testing"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 )
 
 // BenchmarkChainServer measures the first connection of a filter chain: the start and stop of a
@@ -19,7 +21,7 @@ func BenchmarkChainServer(b *testing.B) {
 		s := grpc.NewServer()
 		healthpb.RegisterHealthServer(s, hs)
 		testpb.RegisterTestServiceServer(s, testpb.UnimplementedTestServiceServer{})
-		l := newLobby(&net.TCPAddr{})
+		l := server.NewLobby(&net.TCPAddr{})
 		served := make(chan struct{})
 		go func() {
 			defer close(served)

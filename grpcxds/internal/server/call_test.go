@@ -1,13 +1,7 @@
 package server
 
 import (
-	"errors"
-	"log/slog"
-	"net"
-	"slices"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -46,46 +40,4 @@ func TestAuthorityOfACall(t *testing.T) {
 			t.Errorf("the authority of the metadata %v is %q; want %q", md, got, want)
 		}
 	}
-}
-
-// A clockedListener returns given results from Accept and records the time of each call.
-type clocked struct {
-	flaky
-
-	start time.Time
-	asked []time.Duration
-}
-
-func (c *clocked) Accept() (net.Conn, error) {
-	c.asked = append(c.asked, time.Since(c.start))
-	if c.errs[0] == nil {
-		c.errs = c.errs[1:]
-		a, b := net.Pipe()
-		_ = b.Close() // the port closes the other end
-		return a, nil
-	}
-	return c.flaky.Accept()
-}
-
-// The port waits after each error of its socket: twice as long each time, and a second at most. A
-// connection resets the delay.
-func TestPausesOfAccept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		busy := temporary{errors.New("busy")}
-		errs := slices.Repeat([]error{busy}, 10)
-		c := &clocked{flaky: flaky{errs: append(errs, nil, busy, errors.New("broken"))}, start: time.Now()}
-		p, err := NewPort(&Config{Logger: slog.New(slog.DiscardHandler)}, c, "web")
-		check(t, err)
-		if err := p.accept(); err == nil {
-			t.Error("accept returns no error")
-		}
-		const ms = time.Millisecond
-		want := []time.Duration{0}
-		for _, pause := range []time.Duration{5 * ms, 10 * ms, 20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, time.Second, time.Second, 0, 5 * ms} {
-			want = append(want, want[len(want)-1]+pause)
-		}
-		if !slices.Equal(c.asked, want) {
-			t.Errorf("Accept calls of the socket at %v; want %v", c.asked, want)
-		}
-	})
 }

@@ -1,35 +1,29 @@
 // Package server implements an xDS-enabled gRPC server (gRFC A36).
 //
-// A [Port] is one listening socket. The socket stays open while the port serves. The port hands accepted connections
-// to the current generation, which serves one accepted Listener resource. A generation has a grpc.Server for each
-// filter chain that has had a connection. A call therefore knows its filter chain without a lookup. A generation ends
-// with the GracefulStop of its servers.
+// A [Port] is one listening socket, as in package internal/dataplane/server. This package has gRPC's part of it: a
+// grpc.Server for each filter chain, its handshakes, and the interceptors that route calls. A filter chain ends with the
+// GracefulStop of its server.
 package server
 
 import (
-	"log/slog"
 	"net"
 	"time"
 
 	"google.golang.org/grpc"
 
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 )
 
-// DefaultGrace is the grace period for the calls of an old Listener: 10 min (A36).
-const DefaultGrace = 10 * time.Minute
-
-// DefaultHandshakeLimit is the time that a draining generation waits for handshakes: 2 s. Until they end, it cannot
+// DefaultHandshakeLimit is the time that a draining filter chain waits for handshakes: 2 s. Until they end, it cannot
 // send GOAWAY to any client.
 const DefaultHandshakeLimit = 2 * time.Second
 
 // A Config has the settings that the ports of one server share. All fields except AnyAddress are
 // required.
 type Config struct {
-	// Client watches the resources.
-	Client resource.Client
+	server.Config
+
 	// NodeID is the ID of the bootstrap's node. It appears in the status of calls that fail because of the
 	// configuration.
 	NodeID string
@@ -40,17 +34,19 @@ type Config struct {
 	Register func(grpc.ServiceRegistrar)
 	// Chains makes the chains of HTTP filters.
 	Chains *filterchain.Registry
-	// Providers have the certificates of filter chains with TLS.
-	Providers *security.Providers
-	// Report is called with nil when the server serves at an address, and with an error when it does not. It is
-	// called again whenever the mode or its reason changes. It is not called concurrently for one address.
-	Report func(addr net.Addr, err error)
-	// Grace limits the calls of an old generation. A negative time sets no limit.
-	Grace time.Duration
-	// AnyAddress accepts a Listener with the address 0.0.0.0 for a server on [::], and the reverse.
-	AnyAddress bool
-	// HandshakeLimit is the time that a draining generation waits for handshakes.
+	// HandshakeLimit is the time that a draining filter chain waits for handshakes.
 	HandshakeLimit time.Duration
-	// Logger logs configurations that make calls fail.
-	Logger *slog.Logger
 }
+
+// A Port is a port whose calls are gRPC's.
+type Port = server.Port[*routing]
+
+// NewPort creates a port for a listening socket and the name of its Listener. The address must be a TCP address (A36).
+func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
+	return server.NewPort[*routing](&c.Config, &backend{c}, lis, name)
+}
+
+// A backend serves the connections of ports with grpc.Servers.
+type backend struct{ config *Config }
+
+var _ server.Backend[*routing] = (*backend)(nil)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,11 +10,11 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 )
 
-// handshakes tracks the connections that were handed to gRPC servers and have not finished their handshakes. A
+// handshakes tracks the connections that were handed to a gRPC server and have not finished their handshakes. A
 // connection first waits until the server accepts it, and then shakes hands.
 //
 // A grpc.Server that stops closes unaccepted connections without a byte. It waits for handshakes before it sends
-// GOAWAY to any client. Therefore a stopping generation first seals the handshakes and waits until the server has
+// GOAWAY to any client. Therefore a draining filter chain first seals the handshakes and waits until the server has
 // accepted all connections. Then it closes those that take too long.
 type handshakes struct {
 	mu      sync.Mutex
@@ -132,42 +131,9 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// A lobby is a listener through which a port hands connections to a gRPC server.
-type lobby struct {
-	addr   net.Addr
-	conns  chan net.Conn
-	closed chan struct{}
-	once   sync.Once
+// count returns the number of connections that have not finished their handshake.
+func (h *handshakes) count() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.open)
 }
-
-func newLobby(addr net.Addr) *lobby {
-	return &lobby{addr: addr, conns: make(chan net.Conn), closed: make(chan struct{})}
-}
-
-// hand gives a connection to the server, or closes it if the server has stopped accepting.
-func (l *lobby) hand(c net.Conn) {
-	select {
-	case l.conns <- c:
-	case <-l.closed:
-		_ = c.Close() // the server has stopped
-	}
-}
-
-// Accept implements [net.Listener].
-func (l *lobby) Accept() (net.Conn, error) {
-	select {
-	case c := <-l.conns:
-		return c, nil
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close implements [net.Listener].
-func (l *lobby) Close() error {
-	l.once.Do(func() { close(l.closed) })
-	return nil
-}
-
-// Addr implements [net.Listener].
-func (l *lobby) Addr() net.Addr { return l.addr }

@@ -70,22 +70,3 @@ func TestHandshakesThatAreNotFinishedAreClosed(t *testing.T) {
 		t.Errorf("a handshake that is finished was closed: %v", err)
 	}
 }
-
-func TestLobbyClosesWhatComesTooLate(t *testing.T) {
-	l := newLobby(&net.TCPAddr{})
-	a, b := net.Pipe()
-	defer b.Close()
-	go l.hand(a)
-	if c, err := l.Accept(); err != nil || c != a {
-		t.Fatalf("Accept: %v, %v", c, err)
-	}
-	_ = l.Close()
-	_ = l.Close()
-	if _, err := l.Accept(); err == nil {
-		t.Error("Accept after Close")
-	}
-	l.hand(a)
-	if _, err := a.Write(nil); err == nil {
-		t.Error("a late connection is still open")
-	}
-}

@@ -33,6 +33,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
@@ -107,12 +108,15 @@ func newStage(t *testing.T) *stage {
 
 	s := &stage{T: t, plane: plane, modes: make(chan error, 100), served: make(chan error, 1), echo: &echo{started: make(chan struct{}, 1)}}
 	s.config = Config{
-		Client: c, Chains: chains, Providers: providers,
+		Config: server.Config{
+			Package: "grpcxds", Client: c, Providers: providers,
+			Report: func(_ net.Addr, err error) { s.modes <- err },
+			Grace:  time.Minute,
+			Logger: slog.New(slog.DiscardHandler),
+		},
+		Chains:         chains,
 		Register:       func(r grpc.ServiceRegistrar) { testpb.RegisterTestServiceServer(r, s.echo) },
-		Report:         func(_ net.Addr, err error) { s.modes <- err },
-		Grace:          time.Minute,
 		HandshakeLimit: time.Second,
-		Logger:         slog.New(slog.DiscardHandler),
 	}
 	s.addr, _ = lis.Addr().(*net.TCPAddr)
 	s.port, err = NewPort(&s.config, lis, "web")
@@ -311,9 +315,7 @@ func TestDrain(t *testing.T) {
 	s.echo.held.Store(nil)
 	generations := func() int {
 		wants(t, unary(t.Context(), cc), codes.OK, "") // at any time
-		s.port.mu.Lock()
-		defer s.port.mu.Unlock()
-		return len(s.port.generations)
+		return len(s.port.Describe(time.Now()).Generations)
 	}
 	s.until("the old generation, whose call goes on, and the new one serve", func() bool { return generations() == 2 })
 	close(held)
@@ -414,55 +416,9 @@ func TestListenerOfAClientIsRefused(t *testing.T) {
 	wants(t, unary(t.Context(), s.dial()), codes.OK, "")
 }
 
-// A flakyListener fails to accept a few times, and then fails permanently.
-type flaky struct {
-	net.Listener
-
-	errs   []error
-	closed bool
-}
-
-type temporary struct{ error }
-
-func (temporary) Temporary() bool { return true }
-
-func (*flaky) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
-
-func (f *flaky) Accept() (net.Conn, error) {
-	err := f.errs[0]
-	f.errs = f.errs[1:]
-	return nil, err
-}
-
-func (f *flaky) Close() error { f.closed = true; return nil }
-
-func TestAcceptErrors(t *testing.T) {
-	final := errors.New("broken")
-	f := &flaky{errs: []error{temporary{errors.New("busy")}, temporary{errors.New("busy")}, final}}
-	p, err := NewPort(&Config{Logger: slog.New(slog.DiscardHandler)}, f, "web")
-	check(t, err)
-	if err := p.accept(); !errors.Is(err, final) || len(f.errs) != 0 || !f.closed {
-		t.Errorf("accept = %v with %d errors left, closed: %v; want the last error and the socket closed", err, len(f.errs), f.closed)
-	}
-	f = &flaky{errs: []error{temporary{errors.New("busy")}, final}}
-	p, err = NewPort(&Config{Logger: slog.New(slog.DiscardHandler)}, f, "web")
-	check(t, err)
-	p.Stop()
-	if err := p.accept(); err != nil {
-		t.Errorf("accept on a port that has stopped = %v", err)
-	}
-	if _, err := NewPort(&Config{}, unixListener{}, "web"); err == nil || !strings.Contains(err.Error(), "must be a *net.TCPAddr (A36)") {
-		t.Errorf("a port on a Unix socket: %v", err)
-	}
-}
-
-type unixListener struct{ net.Listener }
-
-func (unixListener) Addr() net.Addr { return &net.UnixAddr{Name: "/run/x", Net: "unix"} }
-
 // TestCallersAreToldTheResourceOnly expects statuses without causes, servers and the node.
 func TestCallersAreToldTheResourceOnly(t *testing.T) {
-	r := new(routes)
+	r := compiler{new(server.Problems), ""}
 	err := r.fail(fmt.Errorf("somewhere: %w", &resource.Error{
 		Kind: resource.ErrInvalid, Type: "a.b.RouteConfiguration", Server: "secret:1", NodeID: "node-1", Err: errors.New("cause"),
 	}))
@@ -473,7 +429,7 @@ func TestCallersAreToldTheResourceOnly(t *testing.T) {
 		}
 	}
 	wants(t, r.fail(errors.New("cause")), codes.Unavailable, "the configuration of the route cannot be used")
-	if len(r.problems()) != 2 || !strings.Contains(r.problems()[0], "secret:1") {
-		t.Errorf("the problems for the log are %q", r.problems())
+	if problems := r.Texts(); len(problems) != 2 || !strings.Contains(problems[0], "secret:1") {
+		t.Errorf("the problems for the log are %q", problems)
 	}
 }

@@ -9,20 +9,13 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 	"github.com/xdsforge/xdsforge/internal/printable"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
-
-// routes has the routing of each filter chain, at one moment.
-type routes struct {
-	chains map[*listener.Manager]*routing
-	nodeID string
-	bad    []string
-}
 
 // A routing routes the calls of one filter chain. It is immutable.
 type routing struct {
@@ -51,86 +44,36 @@ func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (conte
 	return ctx, err
 }
 
-// newRoutes makes the routes of a Listener from a snapshot.
-func newRoutes(c *Config, s *tree.Snapshot, u *listener.Update) *routes {
-	r := &routes{chains: make(map[*listener.Manager]*routing), nodeID: c.NodeID}
-	judged := make(map[*route.Update]bool)
-	for m := range managers(u) {
-		update, err := find(c.Client, s, m)
-		if err != nil {
-			r.chains[m] = &routing{err: r.fail(err)}
+// A compiler derives the routings of one update, and records the problems.
+type compiler struct {
+	*server.Problems
+	nodeID string
+}
+
+// Compile implements [server.Backend].
+func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
+	r := compiler{p, b.config.NodeID}
+	r.Judge(list, served, "non_forwarding_action")
+	out := make([]*routing, 0, len(list))
+	for _, one := range list {
+		if one.Err != nil {
+			out = append(out, &routing{err: r.fail(one.Err)})
 			continue
 		}
-		if !judged[update] {
-			judged[update] = true
-			r.judge(update)
-		}
-		r.chains[m] = r.compile(c, m, update)
+		out = append(out, r.compile(b.config, one.Manager, one.Update))
 	}
-	return r
+	return out
 }
 
-// managers yields the connection manager of each filter chain.
-func managers(u *listener.Update) func(func(*listener.Manager) bool) {
-	return func(yield func(*listener.Manager) bool) {
-		for i := range u.FilterChains {
-			if m := u.FilterChains[i].Manager(); m != nil && !yield(m) {
-				return
-			}
-		}
-		if u.DefaultFilterChain != nil && u.DefaultFilterChain.Manager() != nil {
-			yield(u.DefaultFilterChain.Manager())
-		}
+// Describe implements [server.Routing].
+func (r *routing) Describe() (routes string, err error) {
+	if r == nil {
+		return "", nil
 	}
-}
-
-// find returns the RouteConfiguration of a filter chain, or the reason why there is none.
-func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
-	switch r := m.Routes.(type) {
-	case listener.Inline:
-		if u, ok := r.Config.(*route.Update); ok {
-			return u, nil
-		}
-	case listener.RDS:
-		ref, err := route.Type().Ref(c, r.Name)
-		if err != nil {
-			return nil, err
-		}
-		return tree.Get[*route.Update](s, ref)
+	if r.update != nil {
+		routes = r.update.Name().String()
 	}
-	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
-}
-
-// of returns the routing of one filter chain.
-func (r *routes) of(m *listener.Manager) *routing { return r.chains[m] }
-
-// problems returns the reasons why calls fail.
-func (r *routes) problems() []string { return r.bad }
-
-// problem records a problem. Only the problems that a warning lists keep their text, because each of many routes may
-// have one.
-func (r *routes) problem(format string, args ...any) {
-	text := ""
-	if len(r.bad) < maxProblems {
-		text = printable.Text(fmt.Sprintf(format, args...), printable.Quoted)
-	}
-	r.bad = append(r.bad, text)
-}
-
-// label quotes a name for an error or a log. It clips long names, because each of many routes may have an error.
-func label(name string) string { return printable.Quote(name, printable.Short) }
-
-// judge records the routes that a server cannot use (A36).
-func (r *routes) judge(u *route.Update) {
-	for i := range u.VirtualHosts {
-		h := &u.VirtualHosts[i]
-		for j := range h.Routes {
-			if t := &h.Routes[j]; t.Ignored == "" && !served(t) {
-				r.problem("RouteConfiguration %s: the action of route %d %s of virtual host %s is not non_forwarding_action",
-					label(u.Name().String()), j, label(t.Name), label(h.Name))
-			}
-		}
-	}
+	return routes, r.err
 }
 
 // served reports whether a server may accept the calls of a route (A36).
@@ -140,7 +83,7 @@ func served(r *route.Route) bool {
 }
 
 // compile makes the filters of each route.
-func (r *routes) compile(c *Config, m *listener.Manager, u *route.Update) *routing {
+func (r compiler) compile(c *Config, m *listener.Manager, u *route.Update) *routing {
 	filters, err := c.Chains.Server(m.Filters)
 	if err != nil {
 		return &routing{err: r.fail(err)}
@@ -178,8 +121,8 @@ func unavailable(nodeID, format string, args ...any) error {
 
 // fail returns the status of calls that cannot succeed. It tells callers only the resource. The cause and the control
 // plane are logged.
-func (r *routes) fail(err error) error {
-	r.problem("%v", err)
+func (r compiler) fail(err error) error {
+	r.Add("%v", err)
 	if e, ok := errors.AsType[*resource.Error](err); ok {
 		return unavailable(r.nodeID, "%v", &resource.Error{Kind: e.Kind, Type: e.Type, Name: e.Name})
 	}
@@ -207,3 +150,6 @@ func (r *routing) choose(method string, headers headers) (filtering, error) {
 	}
 	return filtering{filters: r.filters}, nil
 }
+
+// label quotes a name for an error. It clips long names, because each of many routes may have an error.
+func label(name string) string { return printable.Quote(name, printable.Short) }

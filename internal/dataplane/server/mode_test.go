@@ -73,7 +73,7 @@ func TestMatchAddress(t *testing.T) {
 			route_config {} http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, "127.0.0.1:80", "listener of clients", true},
 	} {
 		u := plugincase.Read[*listener.Update](t, listener.Type(), new(listenerv3.Listener), `name: "web" `+c.listener)
-		p := &Port{addr: netip.MustParseAddrPort(c.listens), config: &Config{AnyAddress: c.any}}
+		p := &Port[*named]{addr: netip.MustParseAddrPort(c.listens), config: &Config{AnyAddress: c.any}}
 		err := p.own(u)
 		if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), `"web"`)) {
 			t.Errorf("%q for %s: %v; want %q", u.Address, c.listens, err, c.want)
@@ -120,7 +120,7 @@ func TestMissingListenerOfAnyAddress(t *testing.T) {
 	} {
 		var got error
 		addr := netip.MustParseAddrPort(c.listens)
-		p := &Port{addr: addr, lis: listenerAt{addr: net.TCPAddrFromAddrPort(addr)}, config: &Config{Report: func(_ net.Addr, err error) { got = err }}}
+		p := &Port[*named]{addr: addr, lis: listenerAt{addr: net.TCPAddrFromAddrPort(addr)}, config: &Config{Report: func(_ net.Addr, err error) { got = err }}}
 		p.update(nil, c.err)
 		if !errors.Is(got, c.err) || strings.Contains(got.Error(), hint) != c.want {
 			t.Errorf("%v on %s is reported as %v; with the hint: want %v", c.err, c.listens, got, c.want)
@@ -142,7 +142,7 @@ func TestNothingIsReportedOnceAPortHasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := NewPort(&Config{Report: func(_ net.Addr, err error) { t.Errorf("reported %v", err) }}, lis, "web")
+	p, err := NewPort[*named](&Config{Report: func(_ net.Addr, err error) { t.Errorf("reported %v", err) }}, nil, lis, "web")
 	if err != nil {
 		t.Fatal(err)
 	}

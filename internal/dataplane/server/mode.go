@@ -28,9 +28,9 @@ var errOfClient = errors.New("it is a listener of clients, with an api_listener 
 
 // own returns the reason why the port cannot use a Listener, or nil if it can. The Listener's address must be the one
 // that the server listens on (A36). Port 0 of a Listener matches any port.
-func (p *Port) own(u *listener.Update) error {
+func (p *Port[R]) own(u *listener.Update) error {
 	if u.API != nil {
-		return fmt.Errorf("grpcxds: Listener %s: %w", label(u.Name().String()), errOfClient)
+		return fmt.Errorf("%s: Listener %s: %w", p.config.Package, label(u.Name().String()), errOfClient)
 	}
 	want, err := netip.ParseAddrPort(u.Address)
 	if err == nil && (want.Port() == p.addr.Port() || want.Port() == 0) {
@@ -43,12 +43,12 @@ func (p *Port) own(u *listener.Update) error {
 	if want.Addr() == netip.IPv4Unspecified() {
 		hint = p.anyAddressHint()
 	}
-	return fmt.Errorf("grpcxds: Listener %s: its address is %s, but the server listens on %q%s", label(u.Name().String()), label(u.Address), p.addr, hint)
+	return fmt.Errorf("%s: Listener %s: its address is %s, but the server listens on %q%s", p.config.Package, label(u.Name().String()), label(u.Address), p.addr, hint)
 }
 
 // anyAddressHint explains why a server that was given 0.0.0.0 listens on [::]. It is empty if the
 // server does not listen there.
-func (p *Port) anyAddressHint() string {
+func (p *Port[R]) anyAddressHint() string {
 	if p.addr.Addr() != netip.IPv6Unspecified() {
 		return ""
 	}

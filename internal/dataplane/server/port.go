@@ -18,8 +18,9 @@ import (
 )
 
 // A Port is one listening socket and its Listener resource. It owns the generations.
-type Port struct {
-	config *Config
+type Port[R Routing] struct {
+	config  *Config
+	backend Backend[R]
 	name   string // of the Listener
 	lis    net.Listener
 	addr   netip.AddrPort
@@ -29,11 +30,11 @@ type Port struct {
 	reported atomic.Pointer[modeSince]
 
 	// current serves new connections; nil: the port does not serve.
-	current atomic.Pointer[generation]
+	current atomic.Pointer[generation[R]]
 	stopped chan struct{} // closed when the port stops, gracefully or not
 
 	mu          sync.Mutex // guards the fields below, and writes of current
-	generations map[*generation]struct{}
+	generations map[*generation[R]]struct{}
 	created     uint64 // the number of generations so far
 	closed      bool   // whether stopped is closed
 	closedAt    time.Time
@@ -44,21 +45,21 @@ type Port struct {
 	warnings warnings
 }
 
-// NewPort makes a port of a listening socket and the name of its Listener. The address must be a TCP address (A36).
-func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
+// NewPort creates a port for a listening socket and the name of its Listener. The address must be a TCP address (A36).
+func NewPort[R Routing](c *Config, b Backend[R], lis net.Listener, name string) (*Port[R], error) {
 	tcp, ok := lis.Addr().(*net.TCPAddr)
 	if !ok {
-		return nil, fmt.Errorf("grpcxds: the listener's address %v is a %T; it must be a *net.TCPAddr (A36)", lis.Addr(), lis.Addr())
+		return nil, fmt.Errorf("%s: the listener's address %v is a %T; it must be a *net.TCPAddr (A36)", c.Package, lis.Addr(), lis.Addr())
 	}
-	return &Port{
-		config: c, name: name, lis: lis, addr: tcp.AddrPort(), opened: time.Now(),
-		stopped: make(chan struct{}), generations: make(map[*generation]struct{}),
+	return &Port[R]{
+		config: c, backend: b, name: name, lis: lis, addr: tcp.AddrPort(), opened: time.Now(),
+		stopped: make(chan struct{}), generations: make(map[*generation[R]]struct{}),
 	}, nil
 }
 
 // Serve serves until Stop or GracefulStop, and then returns nil. It returns an error if the socket fails. Call it
 // once. When it returns, the port has ended its watches.
-func (p *Port) Serve() error {
+func (p *Port[R]) Serve() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	var watching sync.WaitGroup
 	watching.Go(func() { p.watch(ctx) })
@@ -68,7 +69,7 @@ func (p *Port) Serve() error {
 }
 
 // accept hands connections to the current generation. Without one, it closes them without a byte (A36).
-func (p *Port) accept() error {
+func (p *Port[R]) accept() error {
 	var pause time.Duration
 	for {
 		c, err := p.lis.Accept()
@@ -85,7 +86,7 @@ func (p *Port) accept() error {
 		}
 		if !errors.As(err, &temporary) || !temporary.Temporary() {
 			_ = p.lis.Close() // as the Serve of grpc.Server does
-			return fmt.Errorf("grpcxds: accepting on %v: %w", p.lis.Addr(), err)
+			return fmt.Errorf("%s: accepting on %v: %w", p.config.Package, p.lis.Addr(), err)
 		}
 		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 		p.config.Logger.Warn("accepting connections failed; retrying", "addr", p.lis.Addr(), "error", err, "pause", pause)
@@ -96,7 +97,7 @@ func (p *Port) accept() error {
 }
 
 // sleep waits for a timer. It returns false if the port stops.
-func (p *Port) sleep(timer *time.Timer) bool {
+func (p *Port[R]) sleep(timer *time.Timer) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -106,7 +107,7 @@ func (p *Port) sleep(timer *time.Timer) bool {
 	}
 }
 
-func (p *Port) hand(c net.Conn) {
+func (p *Port[R]) hand(c net.Conn) {
 	for {
 		g := p.current.Load()
 		if g == nil {
@@ -121,7 +122,7 @@ func (p *Port) hand(c net.Conn) {
 }
 
 // watch follows the Listener and its RouteConfigurations until ctx ends.
-func (p *Port) watch(ctx context.Context) {
+func (p *Port[R]) watch(ctx context.Context) {
 	for ev := range tree.Watch(ctx, p.config.Client, listener.Type(), p.name, tree.WithFollow(p.follow)) {
 		select {
 		case <-p.stopped:
@@ -134,13 +135,13 @@ func (p *Port) watch(ctx context.Context) {
 
 // follow reports whether the port needs a resource that a Listener refers to. It needs only RouteConfigurations, and
 // only those of a Listener that it can use. It refuses any other Listener at once, without waiting for the routes.
-func (p *Port) follow(from resource.Update, to resource.Ref) bool {
+func (p *Port[R]) follow(from resource.Update, to resource.Ref) bool {
 	u, ok := from.(*listener.Update)
 	return to.Type == route.Type().Name() && (!ok || p.own(u) == nil)
 }
 
 // update applies a complete configuration, or the reason why there is none.
-func (p *Port) update(s *tree.Snapshot, err error) {
+func (p *Port[R]) update(s *tree.Snapshot, err error) {
 	var u *listener.Update
 	if err == nil {
 		u, _ = s.Root().(*listener.Update)
@@ -159,18 +160,25 @@ func (p *Port) update(s *tree.Snapshot, err error) {
 	if same {
 		u = g.listener // the new copy of u has other filter chains than the served one
 	}
-	r := newRoutes(p.config, s, u)
-	p.warnings.log(p.config.Logger, p.lis.Addr(), r.problems())
+	routes, problems := p.compile(s, u)
+	p.warnings.log(p.config.Logger, p.lis.Addr(), problems)
 	if same {
-		g.route(r)
+		g.route(routes)
 		return
 	}
-	if p.replace(newGeneration(p.config, p.lis.Addr(), u, r)) {
+	if p.replace(p.newGeneration(u, routes)) {
 		p.report(nil)
 	}
 }
 
-func (p *Port) report(err error) {
+func (p *Port[R]) newGeneration(u *listener.Update, t table[R]) *generation[R] {
+	return &generation[R]{
+		config: p.config, backend: p.backend, addr: p.lis.Addr(), listener: u, routes: t, created: time.Now(),
+		chains: make(map[*listener.FilterChain]*chain[R]),
+	}
+}
+
+func (p *Port[R]) report(err error) {
 	if p.mode.next(err) {
 		p.reported.Store(&modeSince{err, time.Now()})
 		p.config.Report(p.lis.Addr(), err)
@@ -179,7 +187,7 @@ func (p *Port) report(err error) {
 
 // replace hands new connections to g, and drains the previous generation. With a nil g the port closes new
 // connections. Once the port has stopped, replace does nothing and returns false.
-func (p *Port) replace(g *generation) bool {
+func (p *Port[R]) replace(g *generation[R]) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -195,7 +203,7 @@ func (p *Port) replace(g *generation) bool {
 }
 
 // drain ends a generation in the background. p.mu is held.
-func (p *Port) drain(g *generation, grace time.Duration) {
+func (p *Port[R]) drain(g *generation[R], grace time.Duration) {
 	if g == nil {
 		return
 	}
@@ -208,7 +216,7 @@ func (p *Port) drain(g *generation, grace time.Duration) {
 }
 
 // stopAccepting closes the socket. p.mu is held.
-func (p *Port) stopAccepting() {
+func (p *Port[R]) stopAccepting() {
 	if p.closed {
 		return
 	}
@@ -218,7 +226,7 @@ func (p *Port) stopAccepting() {
 }
 
 // GracefulStop stops accepting, and returns when all calls in flight have ended. Serve returns nil.
-func (p *Port) GracefulStop() {
+func (p *Port[R]) GracefulStop() {
 	p.mu.Lock()
 	p.stopAccepting()
 	p.drain(p.current.Swap(nil), -1)
@@ -227,11 +235,11 @@ func (p *Port) GracefulStop() {
 }
 
 // Stop ends everything at once, and lets a running GracefulStop return. Serve returns nil.
-func (p *Port) Stop() {
+func (p *Port[R]) Stop() {
 	p.mu.Lock()
 	p.stopAccepting()
 	p.current.Store(nil)
-	all := make([]*generation, 0, len(p.generations))
+	all := make([]*generation[R], 0, len(p.generations))
 	for g := range p.generations {
 		all = append(all, g)
 	}

@@ -16,7 +16,7 @@ type modeSince struct {
 }
 
 // Describe describes the port at a time. Connections do not wait for it.
-func (p *Port) Describe(now time.Time) dataplane.Port {
+func (p *Port[R]) Describe(now time.Time) dataplane.Port {
 	d := dataplane.Port{Address: p.lis.Addr().String(), Listener: p.name, Mode: dataplane.Starting, Since: p.opened}
 	if m := p.reported.Load(); m != nil {
 		d.Mode, d.Since = dataplane.Serving, m.since
@@ -28,56 +28,49 @@ func (p *Port) Describe(now time.Time) dataplane.Port {
 	if p.closed {
 		d.Mode, d.Reason, d.Since = dataplane.Stopped, "", p.closedAt
 	}
-	all := make([]*generation, 0, len(p.generations))
+	all := make([]*generation[R], 0, len(p.generations))
 	for g := range p.generations {
 		all = append(all, g)
 	}
 	p.mu.Unlock()
-	slices.SortFunc(all, func(a, b *generation) int { return cmp.Compare(b.number, a.number) })
+	slices.SortFunc(all, func(a, b *generation[R]) int { return cmp.Compare(b.number, a.number) })
 	for _, g := range all {
 		d.Generations = append(d.Generations, g.describe(now))
 	}
 	return d
 }
 
-func (g *generation) describe(now time.Time) dataplane.Generation {
-	d := dataplane.Generation{Version: g.listener.Version(), Created: g.created, Handshakes: g.handshakes.count()}
+func (g *generation[R]) describe(now time.Time) dataplane.Generation {
+	d := dataplane.Generation{Version: g.listener.Version(), Created: g.created}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		d.DrainingSince, d.Draining = g.closedAt, now.Sub(g.closedAt)
 	}
 	for i := range g.listener.FilterChains {
-		d.FilterChains = append(d.FilterChains, g.chain(&g.listener.FilterChains[i]))
+		d.FilterChains = append(d.FilterChains, g.describeChain(&g.listener.FilterChains[i], &d.Handshakes))
 	}
-	if chain := g.listener.DefaultFilterChain; chain != nil {
-		c := g.chain(chain)
+	if match := g.listener.DefaultFilterChain; match != nil {
+		c := g.describeChain(match, &d.Handshakes)
 		c.Default = true
 		d.FilterChains = append(d.FilterChains, c)
 	}
 	return d
 }
 
-// chain describes a filter chain. g.mu is held.
-func (g *generation) chain(chain *listener.FilterChain) dataplane.FilterChain {
-	d := dataplane.FilterChain{Name: chain.Name, TLS: chain.TLS != nil}
-	if r := g.routes.of(chain.Manager()); r != nil {
-		if r.err != nil {
-			d.Err = r.err.Error()
-		}
-		if r.update != nil {
-			d.Routes = r.update.Name().String()
+// describeChain describes a filter chain, and adds its handshakes to the sum. g.mu is held.
+func (g *generation[R]) describeChain(match *listener.FilterChain, handshakes *int) dataplane.FilterChain {
+	d := dataplane.FilterChain{Name: match.Name, TLS: match.TLS != nil}
+	if r, ok := g.routes[match.Manager()]; ok {
+		var err error
+		if d.Routes, err = r.Describe(); err != nil {
+			d.Err = err.Error()
 		}
 	}
-	if s := g.servers[chain]; s != nil {
-		d.Connections = s.connections.Load()
+	if c := g.chains[match]; c != nil {
+		open, n := c.Connections()
+		d.Connections = open
+		*handshakes += n
 	}
 	return d
-}
-
-// count returns the number of connections that have not finished their handshake.
-func (h *handshakes) count() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.open)
 }

@@ -1,0 +1,112 @@
+package server
+
+import (
+	"fmt"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/tree"
+	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// Routes are the routes of one filter chain, at one moment.
+type Routes struct {
+	// Manager is the connection manager of the filter chain.
+	Manager *listener.Manager
+	// Update is the RouteConfiguration. It is nil if Err is set.
+	Update *route.Update
+	// Err is the reason why there is no RouteConfiguration.
+	Err error
+}
+
+// A table has the routing of each filter chain, at one moment.
+type table[R Routing] map[*listener.Manager]R
+
+// compile finds the routes of a Listener in a snapshot and compiles them. It also returns the reasons why calls fail.
+func (p *Port[R]) compile(s *tree.Snapshot, u *listener.Update) (table[R], []string) {
+	var list []Routes
+	for m := range managers(u) {
+		update, err := find(p.config.Client, s, m)
+		list = append(list, Routes{Manager: m, Update: update, Err: err})
+	}
+	problems := new(Problems)
+	out := make(table[R], len(list))
+	for i, r := range p.backend.Compile(list, problems) {
+		out[list[i].Manager] = r
+	}
+	return out, problems.Texts()
+}
+
+// managers yields the connection manager of each filter chain.
+func managers(u *listener.Update) func(func(*listener.Manager) bool) {
+	return func(yield func(*listener.Manager) bool) {
+		for i := range u.FilterChains {
+			if m := u.FilterChains[i].Manager(); m != nil && !yield(m) {
+				return
+			}
+		}
+		if u.DefaultFilterChain != nil && u.DefaultFilterChain.Manager() != nil {
+			yield(u.DefaultFilterChain.Manager())
+		}
+	}
+}
+
+// find returns the RouteConfiguration of a filter chain, or the reason why there is none.
+func find(c resource.Client, s *tree.Snapshot, m *listener.Manager) (*route.Update, error) {
+	switch r := m.Routes.(type) {
+	case listener.Inline:
+		if u, ok := r.Config.(*route.Update); ok {
+			return u, nil
+		}
+	case listener.RDS:
+		ref, err := route.Type().Ref(c, r.Name)
+		if err != nil {
+			return nil, err
+		}
+		return tree.Get[*route.Update](s, ref)
+	}
+	return nil, fmt.Errorf("a filter chain's routes are a %T; there must be a RouteConfiguration", m.Routes)
+}
+
+// Problems collects the reasons why calls fail, for a warning.
+type Problems struct{ texts []string }
+
+// Add records a problem. Only the problems that a warning lists keep their text, because each of many routes may have
+// one.
+func (p *Problems) Add(format string, args ...any) {
+	text := ""
+	if len(p.texts) < maxProblems {
+		text = printable.Text(fmt.Sprintf(format, args...), printable.Quoted)
+	}
+	p.texts = append(p.texts, text)
+}
+
+// Texts returns the problems. Those that a warning does not list are empty.
+func (p *Problems) Texts() []string { return p.texts }
+
+// Judge records each route of the list that a server does not serve (A36). The rule says which actions it serves.
+func (p *Problems) Judge(list []Routes, served func(*route.Route) bool, rule string) {
+	judged := make(map[*route.Update]bool)
+	for _, r := range list {
+		if r.Err == nil && !judged[r.Update] {
+			judged[r.Update] = true
+			p.judge(r.Update, served, rule)
+		}
+	}
+}
+
+func (p *Problems) judge(u *route.Update, served func(*route.Route) bool, rule string) {
+	for i := range u.VirtualHosts {
+		h := &u.VirtualHosts[i]
+		for j := range h.Routes {
+			if t := &h.Routes[j]; t.Ignored == "" && !served(t) {
+				p.Add("RouteConfiguration %s: the action of route %d %s of virtual host %s is not %s",
+					label(u.Name().String()), j, label(t.Name), label(h.Name), rule)
+			}
+		}
+	}
+}
+
+// label quotes a name for an error or a log. It clips long names, because each of many routes may have an error.
+func label(name string) string { return printable.Quote(name, printable.Short) }
