@@ -135,7 +135,7 @@ func TestServe(t *testing.T) {
 				if len(clients) != 1 || clients[0].Node != "me" || clients[0].Delta != (feature != "xds_v3") || len(clients[0].Types) != 1 {
 					t.Fatalf("clients = %+v, want one with one type", clients)
 				}
-				if y := clients[0].Types[0]; y.Names != 2 || y.Sent == 0 || y.Accepted != y.Responded || !y.UpToDate || y.Rejected != 0 {
+				if y := clients[0].Types[0]; y.Names != 2 || y.Sent == "" || y.Accepted != y.Sent || !y.UpToDate || y.Rejections != 0 {
 					t.Errorf("type = %+v, want 2 names, all accepted", y)
 				}
 			})
@@ -165,7 +165,7 @@ func TestRejections(t *testing.T) {
 		if len(clients) != 1 || len(clients[0].Types) != 1 {
 			t.Fatalf("clients = %+v, want one with one type", clients)
 		}
-		if y := clients[0].Types[0]; y.Rejected != 1 || !strings.Contains(y.Reason, "lb_policy") || y.UpToDate {
+		if y := clients[0].Types[0]; y.Rejections != 1 || y.Rejected == "" || !strings.Contains(y.Reason, "lb_policy") || y.UpToDate {
 			t.Errorf("type = %+v, want one rejection of lb_policy", y)
 		}
 	})
@@ -179,8 +179,17 @@ func TestMisuse(t *testing.T) {
 		"set of types is nil":  func() (*serve.Server, error) { return serve.New(nil, memory) },
 		"no sources":           func() (*serve.Server, error) { return serve.New(types(t), nil) },
 		`authority "x" is nil`: func() (*serve.Server, error) { return serve.New(types(t), map[string]source.Source{"x": nil}) },
-		"WithMaxNames":         func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxNames(0)) },
-		"WithMaxResponseBytes": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxResponseBytes(-1)) },
+		"Limits.Names = -1": func() (*serve.Server, error) {
+			return serve.New(types(t), memory, serve.WithLimits(serve.Limits{Names: -1}))
+		},
+		"WithMaxStaleness = 0s": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxStaleness(0)) },
+		"pick is nil":           func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithViews(nil, nil)) },
+		`view "x" is nil`: func() (*serve.Server, error) {
+			return serve.New(types(t), memory, serve.WithViews(func(*corev3.Node) string { return "" }, map[string]source.Source{"x": nil}))
+		},
+		`clients[0] = "cart"`: func() (*serve.Server, error) {
+			return serve.New(types(t), memory, serve.WithPermissions(serve.Permission{Clients: []string{"cart"}, Types: []string{"*"}, Authorities: []string{""}}))
+		},
 	} {
 		if s, err := f(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("New: %v, %v; want an error about %s", s, err, want)

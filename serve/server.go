@@ -3,8 +3,9 @@ package serve
 import (
 	"errors"
 	"fmt"
-	"iter"
-	"time"
+	"maps"
+	"slices"
+	"sync"
 
 	"google.golang.org/grpc"
 
@@ -14,57 +15,30 @@ import (
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
 )
 
-// A Server serves ADS streams. [New] makes one. It is safe for concurrent use.
-type Server struct{ core *adsserver.Core }
+// A Server serves discovery streams. [New] makes one. It is safe for concurrent use.
+type Server struct {
+	settings settings
+	policy   *policy // nil: everything is allowed
+	types    func(url string) (adsserver.Type, bool)
+	main     *adsserver.Core
+	views    map[string]*adsserver.Core
+	accounts accounts
 
-type settings struct {
-	limits  adsserver.Limits
-	unknown bool
-}
-
-// An Option sets up a [Server]. New returns an error for an invalid value.
-type Option func(*settings) error
-
-// WithMaxNames sets the limit of subscriptions of a stream, of all types. A stream that exceeds it
-// ends with RESOURCE_EXHAUSTED. The default is 100,000.
-func WithMaxNames(n int) Option {
-	return func(s *settings) error {
-		if n <= 0 {
-			return fmt.Errorf("WithMaxNames = %d; must be above zero", n)
-		}
-		s.limits.Names = n
-		return nil
-	}
-}
-
-// WithMaxResponseBytes sets the size from which the server divides responses of the delta protocol. A
-// larger resource is sent alone. Responses in state of the world cannot be divided. The default is
-// slightly less than 4 MiB, which gRPC clients accept by default.
-func WithMaxResponseBytes(n int) Option {
-	return func(s *settings) error {
-		if n <= 0 {
-			return fmt.Errorf("WithMaxResponseBytes = %d; must be above zero", n)
-		}
-		s.limits.ResponseBytes = n
-		return nil
-	}
-}
-
-// WithUnknownTypes serves resources of types that the set lacks. Their state-of-the-world responses
-// use the wrapper envoy.service.discovery.v3.Resource. Without it, the server does not answer requests
-// for such types.
-func WithUnknownTypes() Option {
-	return func(s *settings) error { s.unknown = true; return nil }
+	mu     sync.Mutex
+	refuse error // the reason to admit no more streams, or nil
+	guests map[*guest]struct{}
 }
 
 // New returns a server of the types in the set and their list collections. Each source has the
 // authority of its key. The source of the empty key has old-style names, the empty authority, and all
 // authorities without a source of their own. Close the server after use.
 func New(types *resource.Set, sources map[string]source.Source, opts ...Option) (*Server, error) {
-	var s settings
-	var errs []error
+	s := &Server{views: make(map[string]*adsserver.Core), guests: make(map[*guest]struct{}), accounts: accounts{clients: make(map[string]*account)}}
+	var err error
+	s.settings.limits, err = Limits{}.withDefaults()
+	errs := []error{err}
 	for _, o := range opts {
-		errs = append(errs, o(&s))
+		errs = append(errs, o(&s.settings))
 	}
 	if types == nil {
 		errs = append(errs, errors.New("the set of types is nil"))
@@ -72,38 +46,84 @@ func New(types *resource.Set, sources map[string]source.Source, opts ...Option) 
 	if len(sources) == 0 {
 		errs = append(errs, errors.New("there are no sources"))
 	}
-	for name, src := range sources {
-		if src == nil {
+	for _, name := range slices.Sorted(maps.Keys(sources)) {
+		if sources[name] == nil {
 			errs = append(errs, fmt.Errorf("the source of authority %q is nil", name))
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	config := adsserver.Config{Source: sources[""], Authorities: make(map[string]source.Source), Limits: s.limits, Type: adsserver.TypesOf(types)}
+	if s.settings.restricted {
+		s.policy = newPolicy(s.settings.permissions, types)
+	}
+	s.types = s.typesOf(types)
+	if err := s.open(sources); err != nil {
+		_ = s.Close() // the error is that of the source
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	return s, nil
+}
+
+// typesOf returns the function that describes a type.
+func (s *Server) typesOf(set *resource.Set) func(url string) (adsserver.Type, bool) {
+	known := adsserver.TypesOf(set)
+	if !s.settings.unknown {
+		return known
+	}
+	return func(url string) (adsserver.Type, bool) {
+		if t, ok := known(url); ok {
+			return t, true
+		}
+		return adsserver.AnyType(url)
+	}
+}
+
+// open opens a core for the sources, and one for each view.
+func (s *Server) open(sources map[string]source.Source) error {
+	config := adsserver.Config{
+		Source: sources[""], Authorities: make(map[string]source.Source), Limits: s.settings.limits.core(), Type: s.types,
+		MaxStaleness: s.settings.staleness,
+	}
 	for name, src := range sources {
 		if name != "" {
 			config.Authorities[name] = src
 		}
 	}
-	if s.unknown {
-		known := config.Type
-		config.Type = func(url string) (adsserver.Type, bool) {
-			if t, ok := known(url); ok {
-				return t, true
-			}
-			return adsserver.AnyType(url)
+	var err error
+	if s.main, err = adsserver.New(config); err != nil {
+		return err
+	}
+	for name, src := range s.settings.views {
+		config.Source = src
+		if s.views[name], err = adsserver.New(config); err != nil {
+			delete(s.views, name)
+			return fmt.Errorf("view %q: %w", name, err)
 		}
 	}
-	core, err := adsserver.New(config)
-	if err != nil {
-		return nil, fmt.Errorf("serve: %w", err)
-	}
-	return &Server{core}, nil
+	return nil
 }
 
-// Register registers the aggregated discovery service.
-func (s *Server) Register(r grpc.ServiceRegistrar) { adsgrpc.Register(r, s.core) }
+// cores yields the cores of all views, the main one first.
+func (s *Server) cores() []*adsserver.Core {
+	var list []*adsserver.Core
+	if s.main != nil {
+		list = append(list, s.main)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.views)) {
+		list = append(list, s.views[name])
+	}
+	return list
+}
+
+// Register registers the aggregated discovery service, and the discovery services of Envoy's types that
+// the server serves.
+func (s *Server) Register(r grpc.ServiceRegistrar) {
+	adsgrpc.RegisterHost(r, host{s}, func(url string) bool {
+		_, ok := s.types(url)
+		return ok
+	})
+}
 
 // ServerOptions returns the options of a gRPC server that sends encoded resources without a copy.
 // Without them, the server works and needs more memory and time. Other services of the gRPC server are
@@ -111,39 +131,21 @@ func (s *Server) Register(r grpc.ServiceRegistrar) { adsgrpc.Register(r, s.core)
 func ServerOptions() []grpc.ServerOption { return adsgrpc.ServerOptions() }
 
 // Close ends all streams, and the sessions of the sources.
-func (s *Server) Close() error { return s.core.Close() }
-
-// A Client is the state of one stream.
-type Client struct {
-	Node  string // id of the client's node. A client is not trusted: escape it before printing.
-	Since time.Time
-	Delta bool
-	Types []ClientType // in the order in which they are sent
-}
-
-// A ClientType is the state of one type on a stream.
-type ClientType struct {
-	URL       string
-	Names     int    // subscriptions
-	Sent      uint64 // responses
-	Accepted  uint64 // the last response that the client accepted, counted over all types from 1; 0: none
-	Rejected  int    // responses that the client rejected
-	Reason    string // of the last rejection, by the client: escape it before printing
-	UpToDate  bool   // the client has accepted the newest resources
-	Responded uint64 // the last response, counted like Accepted
-}
-
-// Clients yields the open streams, the oldest first.
-func (s *Server) Clients() iter.Seq[Client] {
-	return func(yield func(Client) bool) {
-		for _, c := range s.core.Clients() {
-			out := Client{Node: c.Node, Since: c.Since, Delta: c.Delta, Types: make([]ClientType, 0, len(c.Types))}
-			for _, t := range c.Types {
-				out.Types = append(out.Types, ClientType(t))
-			}
-			if !yield(out) {
-				return
-			}
-		}
+func (s *Server) Close() error {
+	s.stop(adsserver.ErrClosed)
+	var errs []error
+	for _, c := range s.cores() {
+		errs = append(errs, c.Close())
 	}
+	return errors.Join(errs...)
+}
+
+// stop refuses new streams, and returns the open ones.
+func (s *Server) stop(reason error) []*guest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !errors.Is(s.refuse, adsserver.ErrClosed) {
+		s.refuse = reason
+	}
+	return slices.Collect(maps.Keys(s.guests))
 }

@@ -16,6 +16,7 @@ func (f *feed) Apply(ch source.Change) error {
 		c.reset(f, ch.Put)
 	}
 	f.epoch, f.revision = ch.Epoch, ch.Revision
+	c.versionText = ""
 	f.applied++
 	for i := range ch.Put {
 		if k := c.types[ch.Put[i].Type]; k != nil {
@@ -182,4 +183,5 @@ func (c *Core) wake() {
 		}
 	}
 	c.touched = c.touched[:0]
+	c.now = 0
 }

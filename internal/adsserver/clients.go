@@ -11,6 +11,8 @@ type Client struct {
 	Node  string
 	Since time.Time
 	Delta bool
+	URL   string // of the only type; "" for the aggregated service
+	About any    // of [StreamOptions]
 	Types []ClientType
 
 	number int
@@ -18,14 +20,19 @@ type Client struct {
 
 // A ClientType is the state of one type on a stream.
 type ClientType struct {
-	URL       string
-	Names     int
-	Sent      uint64
-	Accepted  uint64
-	Rejected  int
-	Reason    string
-	UpToDate  bool
-	Responded uint64
+	URL      string
+	Names    int       // subscriptions
+	Refused  int       // subscriptions without permission
+	Sent     uint64    // responses
+	Last     uint64    // nonce of the last response, counted over all types; 0: none
+	Accepted uint64    // nonce of the last response that the client accepted; 0: none
+	Rejected int       // rejected responses
+	Reason   string    // of the last rejection
+	UpToDate bool      // the client has accepted the newest resources
+	Behind   time.Time // since when it has not; zero if UpToDate
+
+	// The versions of the last response, and of the last ones that the client accepted and rejected.
+	Version, AcceptedVersion, RejectedVersion string
 }
 
 // Clients returns the open streams, the oldest first.
@@ -33,16 +40,38 @@ func (c *Core) Clients() []Client {
 	c.mu.Lock()
 	list := make([]Client, 0, len(c.streams))
 	for st := range c.streams {
-		x := Client{Node: st.node, Since: st.begin, Delta: st.delta, number: st.number, Types: make([]ClientType, 0, len(st.kinds))}
+		x := Client{
+			Node: st.node, Since: st.begin, Delta: st.delta, URL: st.url, About: st.about, number: st.number,
+			Types: make([]ClientType, 0, len(st.kinds)),
+		}
 		for _, s := range st.kinds {
-			x.Types = append(x.Types, ClientType{
-				URL: s.kind.url, Names: len(s.subscriptions()), Sent: s.sent, Accepted: s.acked,
-				Rejected: s.rejected, Reason: s.reason, UpToDate: s.lacks() == "", Responded: s.nonce,
-			})
+			x.Types = append(x.Types, s.state())
 		}
 		list = append(list, x)
 	}
 	c.mu.Unlock()
 	slices.SortFunc(list, func(a, b Client) int { return cmp.Compare(a.number, b.number) })
 	return list
+}
+
+func (s *substream) state() ClientType {
+	t := ClientType{
+		URL: s.kind.url, Names: s.size(), Refused: len(s.refused), Sent: s.sent, Last: s.nonce, Accepted: s.acked,
+		Rejected: s.rejected, Reason: s.reason, UpToDate: s.lacks() == "",
+		Version: s.version, AcceptedVersion: s.accepted, RejectedVersion: s.rejects,
+	}
+	if !t.UpToDate && s.behind != 0 {
+		t.Behind = time.Unix(0, s.behind)
+	}
+	return t
+}
+
+// size returns the number of subscriptions.
+func (s *substream) size() (n int) {
+	for _, p := range s.subs {
+		if p.flags.has(byName) {
+			n++
+		}
+	}
+	return n + len(s.lists)
 }

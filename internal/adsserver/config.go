@@ -1,9 +1,11 @@
 package adsserver
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
@@ -19,6 +21,11 @@ type Config struct {
 	// Type describes a type by its URL. The core ignores requests for types that are not ok. Nil
 	// stands for [AnyType].
 	Type func(url string) (t Type, ok bool)
+	// MaxStaleness is the time for which a source may be stale or down before the streams that use it
+	// end. Zero is for ever.
+	MaxStaleness time.Duration
+	// State, if not nil, is called after each change of the state of a source. It must return at once.
+	State func()
 	// EndOnDown ends all streams when Source is down. Otherwise they are served further.
 	EndOnDown bool
 	// Changed, if not nil, is called after each event that may interest an observer: requests,
@@ -45,6 +52,7 @@ type Type struct {
 type Limits struct {
 	Names         int // subscriptions of a stream, of all types. Default 100,000.
 	NameBytes     int // length of a name. Default 8192, the limit of xdstp names.
+	TotalBytes    int // sum of the lengths of all names of a stream. Default 16 MiB.
 	Types         int // types of a stream. Default 100.
 	ResponseBytes int // of a response of the delta protocol with several resources. Default 4 MiB minus 64 kB.
 }
@@ -57,6 +65,7 @@ func (l Limits) withDefaults() Limits {
 	}
 	set(&l.Names, 100_000)
 	set(&l.NameBytes, 8192)
+	set(&l.TotalBytes, 16<<20)
 	set(&l.Types, 100)
 	set(&l.ResponseBytes, 4<<20-64<<10) // a gRPC client accepts 4 MiB by default
 	return l
@@ -64,14 +73,20 @@ func (l Limits) withDefaults() Limits {
 
 // A LimitError ends the stream of a client that exceeds a limit.
 type LimitError struct {
-	Limit string // such as "names"
-	Value int
-	Max   int
+	Limit  string // such as "names"
+	Of     string // whose limit it is; "" for the stream
+	Value  int
+	Max    int
+	Option string // the option that raises it; "" if there is none
 }
 
 // Error implements error.
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("ads: %s of the stream = %d; must not be more than %d", e.Limit, e.Value, e.Max)
+	text := fmt.Sprintf("ads: %s of the %s = %d; must not be more than %d", e.Limit, cmp.Or(e.Of, "stream"), e.Value, e.Max)
+	if e.Option != "" {
+		text += " (" + e.Option + ")"
+	}
+	return text
 }
 
 // ErrClosed is the error of a closed core.
@@ -79,6 +94,9 @@ var ErrClosed = errors.New("ads: the server is closed")
 
 // ErrMalformed is in the chain of the error of a stream whose request cannot be decoded.
 var ErrMalformed = errors.New("ads: malformed request")
+
+// ErrDenied is in the chain of the error of a stream whose client has no permission at all.
+var ErrDenied = errors.New("ads: permission denied")
 
 const (
 	listenerURL = "type.googleapis.com/envoy.config.listener.v3.Listener"

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
@@ -35,6 +36,11 @@ type Core struct {
 	changed chan struct{} // closed and replaced when the state of a feed changes
 	timers  timers
 	seed    maphash.Seed
+
+	counts      map[string]*Counts // by type URL
+	now         int64              // the time of the event; 0: not read yet
+	versionText string             // "" after a change
+	expired     int                // feeds that are too old
 }
 
 // A feed is the use of one source.
@@ -46,6 +52,11 @@ type feed struct {
 	revision uint64
 	applied  uint64                   // changes so far
 	wants    map[source.Interest]wish // of the current event
+
+	name    string      // of the authority; "" for the main source
+	stale   time.Time   // since when the resources may be outdated; zero: they are current
+	expiry  *time.Timer // for MaxStaleness
+	expired bool        // stale for longer than MaxStaleness
 }
 
 // New opens a session of each source. Close the core when it is no longer needed.
@@ -56,10 +67,13 @@ func New(config Config) (*Core, error) {
 	if config.Changed == nil {
 		config.Changed = func() {}
 	}
+	if config.State == nil {
+		config.State = func() {}
+	}
 	config.Limits = config.Limits.withDefaults()
 	c := &Core{
 		config: config, byName: make(map[string]*feed), types: make(map[string]*kind),
-		streams: make(map[*Stream]struct{}), changed: make(chan struct{}),
+		streams: make(map[*Stream]struct{}), changed: make(chan struct{}), counts: make(map[string]*Counts),
 		requests: sync.Pool{New: func() any { return new(request) }}, seed: maphash.MakeSeed(),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -67,7 +81,7 @@ func New(config Config) (*Core, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if config.Source != nil {
-		f, err := c.open(ctx, config.Source)
+		f, err := c.open(ctx, "", config.Source)
 		if err != nil {
 			cancel()
 			return nil, err
@@ -75,7 +89,7 @@ func New(config Config) (*Core, error) {
 		c.feed = f
 	}
 	for name, s := range config.Authorities {
-		f, err := c.open(ctx, s)
+		f, err := c.open(ctx, name, s)
 		if err != nil {
 			cancel()
 			return nil, fmt.Errorf("ads: authority %q: %w", name, err)
@@ -85,8 +99,8 @@ func New(config Config) (*Core, error) {
 	return c, nil
 }
 
-func (c *Core) open(ctx context.Context, s source.Source) (f *feed, err error) {
-	f = &feed{core: c}
+func (c *Core) open(ctx context.Context, name string, s source.Source) (f *feed, err error) {
+	f = &feed{core: c, name: name}
 	f.session, err = s.Open(ctx, f)
 	c.feeds = append(c.feeds, f)
 	return f, err
@@ -100,6 +114,9 @@ func (c *Core) Close() error {
 	c.closed = true
 	c.end(ErrClosed)
 	c.timers.stop()
+	for _, f := range c.feeds {
+		f.stopExpiry()
+	}
 	c.wake()
 	c.wakeAll()
 	return nil
@@ -151,17 +168,30 @@ func (c *Core) route(name string) *feed {
 	return c.feed
 }
 
-// version returns the version of the state of the world.
-func (c *Core) version() []byte {
+// version returns the version of the state of the world. All streams share the text.
+func (c *Core) version() string {
+	if c.versionText != "" {
+		return c.versionText
+	}
 	f := c.feed
 	if f == nil || len(c.feeds) > 1 {
 		var sum uint64
 		for _, f := range c.feeds {
 			sum += f.revision
 		}
-		return strconv.AppendUint([]byte("all-"), sum, 36)
+		c.versionText = "all-" + strconv.FormatUint(sum, 36)
+	} else {
+		c.versionText = f.epoch + "-" + strconv.FormatUint(f.revision, 36)
 	}
-	return strconv.AppendUint(append([]byte(f.epoch), '-'), f.revision, 36)
+	return c.versionText
+}
+
+// clock returns the time in ns since 1970. It is read once for each event.
+func (c *Core) clock() int64 {
+	if c.now == 0 {
+		c.now = time.Now().UnixNano()
+	}
+	return c.now
 }
 
 // State implements [source.Sink].
@@ -169,6 +199,7 @@ func (f *feed) State(s source.State) {
 	c := f.core
 	c.mu.Lock()
 	f.state = s
+	f.age()
 	if s.Kind == source.Down && c.config.EndOnDown && f == c.feed {
 		c.end(downError(s))
 		c.flush()
@@ -176,6 +207,7 @@ func (f *feed) State(s source.State) {
 	}
 	c.wakeAll()
 	c.mu.Unlock()
+	c.config.State()
 	c.config.Changed()
 }
 

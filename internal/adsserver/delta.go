@@ -18,15 +18,19 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 	if first {
 		s.initialVersions(r)
 	}
-	if first && len(r.names)+len(r.unsubscribe) == 0 {
+	if first && len(r.names)+len(r.unsubscribe) == 0 && !s.refuse(source.Wildcard, nil) {
 		s.subscribe(source.Wildcard, 0)
 	}
 	for _, n := range r.names {
-		s.subscribe(string(n), resend)
+		if name := string(n); !s.refuse(name, nil) {
+			s.subscribe(name, resend)
+		}
 	}
 	s.merge()
 	for _, n := range r.unsubscribe {
-		s.unsubscribe(string(n))
+		name := string(n)
+		s.forgive(name)
+		s.unsubscribe(name)
 	}
 	if len(r.unsubscribe) > 0 {
 		s.compact()
@@ -39,8 +43,10 @@ func (s *substream) deltaRequest(r *request, first bool) error {
 // compared.
 func (s *substream) initialVersions(r *request) {
 	limits := s.stream.core.config.Limits
+	bytes := 0
 	for _, pair := range r.initial {
-		if len(s.initial) >= limits.Names || len(pair[0]) > limits.NameBytes || len(pair[1]) > limits.NameBytes {
+		bytes += len(pair[0]) + len(pair[1])
+		if len(s.initial) >= limits.Names || len(pair[0]) > limits.NameBytes || len(pair[1]) > limits.NameBytes || bytes > limits.TotalBytes {
 			continue // such a resource is sent again
 		}
 		if s.initial == nil {

@@ -17,6 +17,7 @@ type kind struct {
 	entries     map[string]*entry
 	collections map[string]*collection
 	shared      shared
+	counts      *Counts // of all streams so far
 }
 
 // An entry is a name that a stream subscribes to, by itself or as a member of a collection.
@@ -75,7 +76,7 @@ func (c *Core) kindOf(url string) *kind {
 	}
 	k := &kind{
 		Type: t, url: url, rank: rank(url),
-		entries: make(map[string]*entry), collections: make(map[string]*collection),
+		entries: make(map[string]*entry), collections: make(map[string]*collection), counts: c.countsOf(url),
 	}
 	c.types[url] = k
 	return k

@@ -69,12 +69,17 @@ func (c *Core) Accepted(url string) (ok bool, why string) {
 	return len(lacks) == 0, strings.Join(lacks, "; ")
 }
 
+// current reports whether the client has accepted the newest resources.
+func (s *substream) current() bool {
+	return s.acked == s.nonce && s.waiting == 0 && !s.puts && !s.gone && !s.untold
+}
+
 // lacks says why the client has not accepted the newest resources; "" if it has.
 func (s *substream) lacks() string {
 	switch {
 	case s.nacked == s.nonce && s.nonce > 0:
 		return "rejected the last response: " + s.reason
-	case s.waiting > 0, s.puts, s.gone:
+	case s.waiting > 0, s.puts, s.gone, s.untold:
 		return "has not received the newest resources"
 	case s.acked != s.nonce:
 		return fmt.Sprintf("has not answered response %d", s.nonce)

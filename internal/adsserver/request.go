@@ -42,6 +42,7 @@ const (
 	deltaNonce       = 6
 	deltaError       = 7
 
+	statusCode    = 1
 	statusMessage = 2
 	nodeIDField   = 1
 )
@@ -171,6 +172,21 @@ func nodeID(node []byte) (id string) {
 	return id
 }
 
+// NodeOf returns the encoded node of an encoded request, or nil.
+func NodeOf(request []byte, delta bool) (node []byte) {
+	want := protowire.Number(wholeNode)
+	if delta {
+		want = deltaNode
+	}
+	_ = fields(request, func(number protowire.Number, v []byte) error { // a malformed request fails later
+		if number == want {
+			node = v
+		}
+		return nil
+	})
+	return node
+}
+
 // Bounds of texts of clients that are kept, in bytes.
 const (
 	maxNode   = 256
@@ -192,7 +208,10 @@ func (s *substream) answer(r *request) (current bool) {
 	}
 	s.acked = max(s.acked, n)
 	if n == s.nonce {
-		s.last = nil
+		s.last, s.accepted = nil, s.version
+		if s.current() {
+			s.behind = 0
+		}
 	}
 	return true
 }
@@ -204,11 +223,13 @@ func (s *substream) reject(r *request) (source.Rejection, *feed) {
 		return source.Rejection{}, nil
 	}
 	s.rejected++
+	s.kind.counts.Rejections++
 	s.nacked = max(s.nacked, n)
 	s.reason = strings.ToValidUTF8(string(r.reason[:min(len(r.reason), maxReason)]), "\uFFFD")
 	report := source.Rejection{Type: s.kind.url, Text: s.reason, Node: s.stream.node}
 	from := s.stream.core.feed
 	if n == s.nonce {
+		s.rejects = s.version
 		for _, x := range s.last {
 			report.Names = append(report.Names, x.name)
 		}

@@ -19,11 +19,14 @@ func (s *substream) sotwRequest(r *request) error {
 	}
 	s.names = digest
 	s.explicit = s.explicit || len(r.names) > 0
-	if !s.explicit {
+	refused := s.takeRefused()
+	if !s.explicit && !s.refuse(source.Wildcard, refused) {
 		s.named(source.Wildcard)
 	}
 	for _, n := range r.names {
-		s.named(string(n))
+		if name := string(n); !s.refuse(name, refused) {
+			s.named(name)
+		}
 	}
 	s.merge()
 	s.sweep()
@@ -72,22 +75,26 @@ func (s *substream) sweep() {
 func (s *substream) checkNames(names [][]byte) error {
 	limits := s.stream.core.config.Limits
 	if len(names) > limits.Names {
-		return &LimitError{"names", len(names), limits.Names}
+		return &LimitError{Limit: "names", Value: len(names), Max: limits.Names, Option: "Limits.Names"}
 	}
 	for _, n := range names {
 		if len(n) > limits.NameBytes {
-			return &LimitError{"length of a name", len(n), limits.NameBytes}
+			return &LimitError{Limit: "length of a name", Value: len(n), Max: limits.NameBytes, Option: "Limits.NameBytes"}
 		}
 	}
 	return nil
 }
 
-// checkCount checks the number of subscriptions of the stream.
+// checkCount checks the number of subscriptions of the stream and of its client.
 func (s *substream) checkCount() error {
-	if limit := s.stream.core.config.Limits.Names; s.stream.names > limit {
-		return &LimitError{"names", s.stream.names, limit}
+	st, limits := s.stream, &s.stream.core.config.Limits
+	switch {
+	case st.names > limits.Names:
+		return &LimitError{Limit: "names", Value: st.names, Max: limits.Names, Option: "Limits.Names"}
+	case st.nameBytes > limits.TotalBytes:
+		return &LimitError{Limit: "bytes of all names", Value: st.nameBytes, Max: limits.TotalBytes, Option: "Limits.TotalBytes"}
 	}
-	return nil
+	return st.charge()
 }
 
 // whole returns the batch of a response with all subscribed resources of a complete type. It

@@ -2,6 +2,7 @@ package adsserver
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // A Stream is the server's end of an ADS stream. One goroutine may call Request while another calls
@@ -17,6 +19,10 @@ type Stream struct {
 	core   *Core
 	number int // counted over all streams of the core, from 1
 	delta  bool
+	url    string // of the only type; "": all
+	allow  func(url, name string) bool
+	about  any
+	budget *Budget
 	begin  time.Time
 	ready  chan struct{} // has a token if there may be something to send
 
@@ -25,12 +31,32 @@ type Stream struct {
 	err     error // the stream has ended
 	touched bool  // in core.touched
 	nonce   uint64
-	names   int          // subscriptions
 	kinds   []*substream // in the order of their ranks
+
+	names, nameBytes     int // subscriptions, and the bytes of their names
+	charged, chargedSize int // the part that the budget has
+}
+
+// StreamOptions are the options of one stream.
+type StreamOptions struct {
+	// Delta selects the delta protocol.
+	Delta bool
+	// URL is the type URL of a service of one type. It is empty for the aggregated service.
+	URL string
+	// Allow reports whether the client may subscribe to a name of a type. It is called with the lock
+	// of the core, and must not call the core. Nil allows everything.
+	Allow func(url, name string) bool
+	// About belongs to the owner of the stream. [Core.Clients] returns it.
+	About any
+	// Budget, if not nil, has the names of all streams of one client.
+	Budget *Budget
 }
 
 // Open starts a stream of a variant of the protocol.
-func (c *Core) Open(delta bool) (*Stream, error) {
+func (c *Core) Open(delta bool) (*Stream, error) { return c.OpenStream(StreamOptions{Delta: delta}) }
+
+// OpenStream starts a stream.
+func (c *Core) OpenStream(o StreamOptions) (*Stream, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -42,7 +68,10 @@ func (c *Core) Open(delta bool) (*Stream, error) {
 		return nil, downError(c.feed.state)
 	}
 	c.opened++
-	st := &Stream{core: c, number: c.opened, delta: delta, begin: time.Now(), ready: make(chan struct{}, 1)}
+	st := &Stream{
+		core: c, number: c.opened, delta: o.Delta, url: o.URL, allow: o.Allow, about: o.About, budget: o.Budget,
+		begin: time.Now(), ready: make(chan struct{}, 1),
+	}
 	c.streams[st] = struct{}{}
 	return st, nil
 }
@@ -68,6 +97,7 @@ func (st *Stream) end(err error) {
 	for _, s := range st.kinds {
 		s.leave()
 	}
+	st.budget.release(st)
 	st.touch()
 }
 
@@ -110,12 +140,19 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		st.begun, st.node = true, nodeID(r.node)
 	}
 	if len(r.url) > st.core.config.Limits.NameBytes {
-		return rejection, nil, &LimitError{"length of a type URL", len(r.url), st.core.config.Limits.NameBytes}
+		return rejection, nil, &LimitError{Limit: "length of a type URL", Value: len(r.url), Max: st.core.config.Limits.NameBytes, Option: "Limits.NameBytes"}
+	}
+	if st.url != "" {
+		if len(r.url) > 0 && string(r.url) != st.url {
+			return rejection, nil, fmt.Errorf("%w: type_url = %s; must be %s, the type of the service", ErrMalformed, printable.Quote(string(r.url), printable.Short), st.url)
+		}
+		r.url = append(r.url[:0:0], st.url...)
 	}
 	s, first, err := st.kindOf(r.url)
 	if s == nil || err != nil {
 		return rejection, nil, err
 	}
+	s.kind.counts.Requests++
 	if !first && !s.answer(r) {
 		return rejection, nil, nil // stale
 	}
@@ -126,6 +163,9 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 		err = s.deltaRequest(r, first)
 	} else {
 		err = s.sotwRequest(r)
+	}
+	if err == nil {
+		err = st.outdated()
 	}
 	return rejection, from, err
 }
@@ -138,7 +178,7 @@ func (st *Stream) kindOf(url []byte) (s *substream, first bool, err error) {
 		}
 	}
 	if limit := st.core.config.Limits.Types; len(st.kinds) >= limit {
-		return nil, false, &LimitError{"types", len(st.kinds) + 1, limit}
+		return nil, false, &LimitError{Limit: "types", Value: len(st.kinds) + 1, Max: limit, Option: "Limits.Types"}
 	}
 	k := st.core.kindOf(string(url))
 	if k == nil {
@@ -165,6 +205,7 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		if err == nil && !c.held {
 			pieces = st.build()
 			c.flush() // removals may end interests
+			c.now = 0
 		}
 		c.mu.Unlock()
 		switch {
@@ -192,6 +233,13 @@ func (st *Stream) build() [][]byte {
 		}
 	}
 	for _, s := range st.kinds {
+		if s.untold {
+			if pieces := s.buildRefusals(); pieces != nil {
+				return pieces
+			}
+		}
+	}
+	for _, s := range st.kinds {
 		if len(s.beats) > 0 {
 			if pieces := s.buildBeats(); pieces != nil {
 				return pieces
@@ -211,13 +259,18 @@ func (st *Stream) build() [][]byte {
 // finish appends the fields that differ between streams, as the last piece of a response.
 func (s *substream) finish(pieces [][]byte, batch []*content) [][]byte {
 	st := s.stream
+	s.lag()
 	st.nonce++
 	s.nonce, s.last = st.nonce, batch
 	s.sent++
-	version := st.core.version()
-	b := make([]byte, 0, len(s.kind.url)+len(version)+32)
+	s.kind.counts.Responses++
+	s.version = st.core.version()
+	b := make([]byte, 0, len(s.kind.url)+len(s.version)+32)
+	if s.untold {
+		b = s.appendRefusals(b)
+	}
 	b = appendString(b, responseTypeURL, s.kind.url)
-	b = protowire.AppendBytes(appendTag(b, responseVersion), version)
+	b = protowire.AppendString(appendTag(b, responseVersion), s.version)
 	var nonce [16]byte
 	b = protowire.AppendBytes(appendTag(b, responseNonce), strconv.AppendUint(nonce[:0], s.nonce, 36))
 	return append(pieces, b)

@@ -22,7 +22,13 @@ type substream struct {
 	explicit bool              // state of the world: a request had names
 	names    uint64            // state of the world: digest of the names of the last request
 	initial  map[string]string // delta: versions that the client has from an earlier stream
+	refused  map[string]bool   // names without permission; true: the client was told
+	untold   bool              // refused has a name that the client was not told
 
+	behind   int64      // since when the client lacks the newest resources, in ns since 1970; 0: it has them
+	version  string     // of the last response
+	accepted string     // of the last response that the client accepted
+	rejects  string     // of the last response that the client rejected
 	sent     uint64     // responses
 	nonce    uint64     // of the last response; 0: none
 	acked    uint64     // the last nonce that the client accepted
@@ -72,6 +78,7 @@ func (s *substream) find(e *entry) *sub {
 
 // note records that an entry may have something to send.
 func (s *substream) note(e *entry) {
+	s.lag()
 	if e.content != nil {
 		s.puts = true
 	} else {
@@ -82,6 +89,13 @@ func (s *substream) note(e *entry) {
 	}
 	s.dirty = append(s.dirty, e)
 	s.stream.touch()
+}
+
+// lag records that the client lacks something from now on. It is called before the state changes.
+func (s *substream) lag() {
+	if s.behind == 0 || s.current() {
+		s.behind = s.stream.core.clock()
+	}
 }
 
 // sortDirty orders the dirty entries by id, each once.
@@ -156,7 +170,7 @@ func (s *substream) insert(fresh []sub) {
 func (s *substream) extend(p *sub, f flags) {
 	e := p.entry
 	if f.has(byName) && !p.flags.has(byName) {
-		s.stream.names++
+		s.stream.count(1, e.name)
 		e.explicit++
 		if e.explicit == 1 {
 			e.feed.want(s.kind, e.name, add)
@@ -227,7 +241,7 @@ func (s *substream) subscribe(name string, f flags) {
 		l.feed.want(k, name, add)
 	}
 	l.streams[s] = struct{}{}
-	s.stream.names++
+	s.stream.count(1, name)
 	s.lists = append(s.lists, listSub{list: l, waits: !l.complete, named: f.has(named)})
 	if !l.complete {
 		s.waiting++
@@ -301,7 +315,7 @@ func (s *substream) unsubscribe(name string) {
 // subscribed to through a collection.
 func (s *substream) dropName(p *sub) {
 	e := p.entry
-	s.stream.names--
+	s.stream.count(-1, e.name)
 	e.explicit--
 	if e.explicit == 0 {
 		e.feed.want(s.kind, e.name, drop)
@@ -347,7 +361,7 @@ func (s *substream) drop(p *sub) {
 func (s *substream) dropList(i int) {
 	l := s.lists[i]
 	s.lists = slices.Delete(s.lists, i, i+1)
-	s.stream.names--
+	s.stream.count(-1, l.list.name)
 	if l.waits {
 		s.waiting--
 	}
@@ -396,7 +410,7 @@ func (s *substream) leave() {
 		}
 		s.drop(p)
 	}
-	s.subs, s.adds, s.dirty, s.beats, s.initial, s.last = nil, nil, nil, nil, nil, nil
+	s.subs, s.adds, s.dirty, s.beats, s.initial, s.last, s.refused = nil, nil, nil, nil, nil, nil, nil
 	s.puts, s.gone = false, false
 	s.stream.core.leave(s.kind)
 }

@@ -10,67 +10,97 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
+// A Host decides about the streams of a server.
+type Host interface {
+	// Admit admits a stream before its first request, or returns the reason not to.
+	Admit(ctx context.Context, m Method) (Guest, error)
+}
+
+// A Guest is an admitted stream.
+type Guest interface {
+	// Context ends with the stream. Its cause is the reason.
+	Context() context.Context
+	// Open opens the stream of a core by its first request.
+	Open(first []byte) (*adsserver.Stream, error)
+	// Request is called before each request, with its size. An error ends the stream.
+	Request(size int) error
+	// Leave is called at the end.
+	Leave(err error)
+}
+
 // Register registers the aggregated discovery service for a core. With the options of
 // [ServerOptions], the server sends shared bytes without a copy.
 func Register(r grpc.ServiceRegistrar, core *adsserver.Core) {
-	stream := func(delta bool) grpc.StreamHandler {
-		return func(_ any, ss grpc.ServerStream) error { return serve(ss, core, delta) }
-	}
-	r.RegisterService(&grpc.ServiceDesc{
-		ServiceName: "envoy.service.discovery.v3.AggregatedDiscoveryService",
-		Streams: []grpc.StreamDesc{
-			{StreamName: nameOf(transport.MethodADS), Handler: stream(false), ServerStreams: true, ClientStreams: true},
-			{StreamName: nameOf(transport.MethodDeltaADS), Handler: stream(true), ServerStreams: true, ClientStreams: true},
-		},
-		Metadata: "envoy/service/discovery/v3/ads.proto",
-	}, nil)
+	RegisterHost(r, coreHost{core}, func(string) bool { return false })
 }
 
-// nameOf returns the last part of a method.
-func nameOf(method string) string {
-	for i := len(method) - 1; i >= 0; i-- {
-		if method[i] == '/' {
-			return method[i+1:]
-		}
-	}
-	return method
+// coreHost admits everything.
+type coreHost struct{ core *adsserver.Core }
+
+// Admit implements [Host].
+func (h coreHost) Admit(ctx context.Context, m Method) (Guest, error) {
+	return coreGuest{h.core, ctx, m.Delta}, nil
 }
+
+type coreGuest struct {
+	core  *adsserver.Core
+	ctx   context.Context //nolint:containedctx // of the stream
+	delta bool
+}
+
+func (g coreGuest) Context() context.Context               { return g.ctx }
+func (g coreGuest) Open([]byte) (*adsserver.Stream, error) { return g.core.Open(g.delta) }
+func (coreGuest) Request(int) error                        { return nil }
+func (coreGuest) Leave(error)                              {}
 
 // serve serves a stream. The handler's goroutine sends, and another receives.
-func serve(ss grpc.ServerStream, core *adsserver.Core, delta bool) error {
-	st, err := core.Open(delta)
+func serve(ss grpc.ServerStream, host Host, m Method) (err error) {
+	guest, err := host.Admit(ss.Context(), m)
 	if err != nil {
 		return asStatus(err)
 	}
-	ctx, cancel := context.WithCancel(ss.Context())
-	received := make(chan struct{})
-	go func() {
-		defer close(received)
-		defer cancel()
-		st.Close(receive(ss, st))
-	}()
-	err = send(ctx, ss, st)
-	if errors.Is(err, context.Canceled) {
-		<-received // its end is the reason
-		_, err = st.Next(context.Background())
+	defer func() { guest.Leave(err) }()
+	ctx, cancel := context.WithCancelCause(guest.Context())
+	defer cancel(nil)
+	opened := make(chan *adsserver.Stream, 1)
+	go func() { cancel(receive(ss, guest, opened)) }()
+	select {
+	case st := <-opened:
+		err = send(ctx, ss, st)
+		st.Close(err)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
-	st.Close(err)
 	return asStatus(err)
 }
 
 // receive passes requests to the stream until it ends, and returns why.
-func receive(ss grpc.ServerStream, st *adsserver.Stream) error {
+func receive(ss grpc.ServerStream, guest Guest, opened chan<- *adsserver.Stream) (err error) {
 	var f frame
+	var st *adsserver.Stream
+	defer func() {
+		if st != nil {
+			st.Close(err)
+		}
+	}()
 	for {
 		if err := ss.RecvMsg(&f); err != nil {
 			return err
 		}
-		err := st.Request(f.received())
+		raw := f.received()
+		err := guest.Request(len(raw))
+		if err == nil && st == nil {
+			if st, err = guest.Open(raw); err == nil {
+				opened <- st
+			}
+		}
+		if err == nil {
+			err = st.Request(raw)
+		}
 		f.release()
 		if err != nil {
 			return err
@@ -101,6 +131,8 @@ func asStatus(err error) error {
 		code = codes.ResourceExhausted
 	case errors.Is(err, adsserver.ErrMalformed):
 		code = codes.InvalidArgument
+	case errors.Is(err, adsserver.ErrDenied):
+		code = codes.PermissionDenied
 	case errors.Is(err, context.Canceled):
 		code = codes.Canceled
 	default:

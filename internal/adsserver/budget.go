@@ -1,0 +1,51 @@
+package adsserver
+
+import "sync"
+
+// A Budget bounds the names of all streams of one client, of one or more cores. It is safe for
+// concurrent use.
+type Budget struct {
+	// Names and Bytes are the limits. Set them before the first use.
+	Names, Bytes int
+
+	mu           sync.Mutex
+	names, bytes int
+}
+
+// count adds or removes the subscription to a name.
+func (st *Stream) count(n int, name string) {
+	st.names += n
+	st.nameBytes += n * len(name)
+}
+
+// charge adds the new names of a stream to the budget of its client.
+func (st *Stream) charge() error {
+	b := st.budget
+	if b == nil || st.names == st.charged && st.nameBytes == st.chargedSize {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.names += st.names - st.charged
+	b.bytes += st.nameBytes - st.chargedSize
+	st.charged, st.chargedSize = st.names, st.nameBytes
+	switch {
+	case b.names > b.Names:
+		return &LimitError{Limit: "names", Of: "client", Value: b.names, Max: b.Names, Option: "Limits.ClientNames"}
+	case b.bytes > b.Bytes:
+		return &LimitError{Limit: "bytes of all names", Of: "client", Value: b.bytes, Max: b.Bytes, Option: "Limits.ClientBytes"}
+	}
+	return nil
+}
+
+// release removes the names of a stream that has ended.
+func (b *Budget) release(st *Stream) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.names -= st.charged
+	b.bytes -= st.chargedSize
+	st.charged, st.chargedSize = 0, 0
+}

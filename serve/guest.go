@@ -1,0 +1,113 @@
+package serve
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/adsserver"
+	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
+)
+
+// host is the server's side of adsgrpc.
+type host struct{ server *Server }
+
+// Admit implements [adsgrpc.Host].
+func (h host) Admit(ctx context.Context, m adsgrpc.Method) (adsgrpc.Guest, error) {
+	g, err := h.server.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.method = m
+	return g, nil
+}
+
+// A guest is an admitted stream.
+type guest struct {
+	server   *Server
+	ctx      context.Context //nolint:containedctx // of the stream
+	cancel   context.CancelCauseFunc
+	identity Identity
+	address  string
+	client   string // for the limits
+	account  *account
+	allow    func(url, name string) bool
+	meter    *meter
+	method   adsgrpc.Method
+	view     string
+}
+
+// admit admits a stream of any service.
+func (s *Server) admit(ctx context.Context) (*guest, error) {
+	g := &guest{server: s, meter: newMeter(&s.settings.limits, time.Now())}
+	g.identity, g.address = identify(ctx)
+	g.client = clientOf(g.identity, g.address)
+	if s.policy != nil {
+		if g.allow = s.policy.of(g.identity); g.allow == nil {
+			return nil, fmt.Errorf("%w: client = %s; must have a permission", adsserver.ErrDenied, g.identity)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.refuse != nil {
+		return nil, s.refuse
+	}
+	var err error
+	if g.account, err = s.accounts.enter(g.client, &s.settings.limits); err != nil {
+		return nil, err
+	}
+	g.ctx, g.cancel = context.WithCancelCause(ctx)
+	s.guests[g] = struct{}{}
+	return g, nil
+}
+
+// Context implements [adsgrpc.Guest].
+func (g *guest) Context() context.Context { return g.ctx }
+
+// Open implements [adsgrpc.Guest].
+func (g *guest) Open(first []byte) (*adsserver.Stream, error) {
+	core := g.server.main
+	raw := adsserver.NodeOf(first, g.method.Delta)
+	if pick := g.server.settings.pick; pick != nil {
+		var node *corev3.Node
+		if raw != nil {
+			node = new(corev3.Node)
+			if err := proto.Unmarshal(raw, node); err != nil {
+				return nil, fmt.Errorf("%w: node: %w", adsserver.ErrMalformed, err)
+			}
+		}
+		g.view = pick(node)
+		if view, ok := g.server.views[g.view]; ok {
+			core = view
+		} else {
+			g.view = ""
+		}
+	}
+	for _, f := range core.Feeds() {
+		if f.Authority == "" && f.State.Kind == source.Down && f.Epoch == "" {
+			return nil, fmt.Errorf("serve: the source has no resources yet: %w", f.State.Err)
+		}
+	}
+	return core.OpenStream(adsserver.StreamOptions{
+		Delta: g.method.Delta, URL: g.method.URL, Allow: g.allow, About: g, Budget: &g.account.budget,
+	})
+}
+
+// Request implements [adsgrpc.Guest].
+func (g *guest) Request(size int) error {
+	return g.meter.request(size, &g.server.settings.limits, time.Now())
+}
+
+// Leave implements [adsgrpc.Guest].
+func (g *guest) Leave(err error) {
+	g.cancel(err)
+	s := g.server
+	s.mu.Lock()
+	delete(s.guests, g)
+	s.mu.Unlock()
+	s.accounts.leave(g.client)
+}

@@ -1,0 +1,163 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/xdsforge/xdsforge/internal/adsserver"
+)
+
+// Limits bound the work and the memory that clients can cause. A stream that exceeds a limit ends with
+// RESOURCE_EXHAUSTED and an error that names the limit. Zero selects the default.
+//
+// A client is an identity, or an address of a network if the client has no certificate. Clients behind
+// one address count as one.
+type Limits struct {
+	Streams       int // open streams of the server. Default 100,000.
+	ClientStreams int // open streams of a client. Default 1,000.
+
+	RequestBytes int // size of a request. Default 4 MiB, and grpc.MaxRecvMsgSize applies, too.
+	Requests     int // requests of a stream a second. The first 10 seconds may be used at once. Default 1,000.
+	Bytes        int // bytes of requests of a stream a second, as above. Default 8 MiB.
+
+	Types      int // types of a stream. Default 100.
+	Names      int // subscriptions of a stream, of all types. Default 100,000.
+	NameBytes  int // length of a name. Default 8192.
+	TotalBytes int // sum of the lengths of all names of a stream. Default 16 MiB.
+
+	ClientNames int // subscriptions of all streams of a client. Default 1,000,000.
+	ClientBytes int // sum of the lengths of all names of a client. Default 128 MiB.
+
+	// ResponseBytes is the size from which the server divides responses of the delta protocol. A
+	// larger resource is sent alone. Responses in state of the world cannot be divided. Default: 4 MiB
+	// minus 64 KiB, because gRPC clients accept 4 MiB by default.
+	ResponseBytes int
+
+	LoadClusters int // clusters of a load report, and of the totals. Default 10,000.
+}
+
+// withDefaults returns the limits to use.
+func (l Limits) withDefaults() (Limits, error) {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value *int
+		def   int
+	}{
+		{"Streams", &l.Streams, 100_000},
+		{"ClientStreams", &l.ClientStreams, 1000},
+		{"RequestBytes", &l.RequestBytes, 4 << 20},
+		{"Requests", &l.Requests, 1000},
+		{"Bytes", &l.Bytes, 8 << 20},
+		{"Types", &l.Types, 100},
+		{"Names", &l.Names, 100_000},
+		{"NameBytes", &l.NameBytes, 8192},
+		{"TotalBytes", &l.TotalBytes, 16 << 20},
+		{"ClientNames", &l.ClientNames, 1_000_000},
+		{"ClientBytes", &l.ClientBytes, 128 << 20},
+		{"ResponseBytes", &l.ResponseBytes, 4<<20 - 64<<10},
+		{"LoadClusters", &l.LoadClusters, 10_000},
+	} {
+		switch {
+		case *f.value < 0:
+			errs = append(errs, fmt.Errorf("Limits.%s = %d; must not be negative", f.name, *f.value))
+		case *f.value == 0:
+			*f.value = f.def
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+func (l *Limits) core() adsserver.Limits {
+	return adsserver.Limits{Names: l.Names, NameBytes: l.NameBytes, TotalBytes: l.TotalBytes, Types: l.Types, ResponseBytes: l.ResponseBytes}
+}
+
+// An account has the streams and names of one client.
+type account struct {
+	streams int // guarded by the server
+	budget  adsserver.Budget
+}
+
+// A meter bounds the requests of one stream. One goroutine uses it.
+type meter struct {
+	requests, bytes bucket
+}
+
+// burst is the time whose requests may be made at once.
+const burst = 10 * time.Second
+
+func newMeter(l *Limits, now time.Time) *meter {
+	fill := func(rate int) bucket {
+		return bucket{rate: float64(rate), level: float64(rate) * burst.Seconds(), at: now}
+	}
+	return &meter{fill(l.Requests), fill(l.Bytes)}
+}
+
+// request takes the cost of a request. It returns an error if that exceeds a limit.
+func (m *meter) request(size int, l *Limits, now time.Time) error {
+	switch {
+	case size > l.RequestBytes:
+		return &adsserver.LimitError{Limit: "size of a request", Value: size, Max: l.RequestBytes, Option: "Limits.RequestBytes"}
+	case !m.requests.take(1, now):
+		return &adsserver.LimitError{Limit: "requests a second", Value: l.Requests + 1, Max: l.Requests, Option: "Limits.Requests"}
+	case !m.bytes.take(float64(size), now):
+		return &adsserver.LimitError{Limit: "bytes of requests a second", Value: l.Bytes + size, Max: l.Bytes, Option: "Limits.Bytes"}
+	}
+	return nil
+}
+
+// A bucket is a token bucket.
+type bucket struct {
+	rate, level float64
+	at          time.Time
+}
+
+func (b *bucket) take(n float64, now time.Time) bool {
+	b.level = min(b.level+b.rate*now.Sub(b.at).Seconds(), b.rate*burst.Seconds())
+	b.at = now
+	if b.level < n {
+		return false
+	}
+	b.level -= n
+	return true
+}
+
+// accounts has the accounts of all clients with streams, by client.
+type accounts struct {
+	mu      sync.Mutex
+	streams int
+	clients map[string]*account
+}
+
+// enter opens a stream of a client.
+func (a *accounts) enter(client string, l *Limits) (*account, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.clients[client]
+	switch {
+	case a.streams >= l.Streams:
+		return nil, &adsserver.LimitError{Limit: "streams", Of: "server", Value: a.streams + 1, Max: l.Streams, Option: "Limits.Streams"}
+	case x != nil && x.streams >= l.ClientStreams:
+		return nil, &adsserver.LimitError{Limit: "streams", Of: "client", Value: x.streams + 1, Max: l.ClientStreams, Option: "Limits.ClientStreams"}
+	case x == nil:
+		x = &account{budget: adsserver.Budget{Names: l.ClientNames, Bytes: l.ClientBytes}}
+		a.clients[client] = x
+	}
+	x.streams++
+	a.streams++
+	return x, nil
+}
+
+// leave closes a stream of a client.
+func (a *accounts) leave(client string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	x := a.clients[client]
+	x.streams--
+	a.streams--
+	if x.streams == 0 {
+		delete(a.clients, client)
+	}
+}

@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+type settings struct {
+	limits      Limits
+	unknown     bool
+	permissions []Permission
+	restricted  bool
+	pick        func(*corev3.Node) string
+	views       map[string]source.Source
+	staleness   time.Duration
+}
+
+// An Option sets up a [Server]. New returns an error for an invalid value.
+type Option func(*settings) error
+
+// WithLimits sets limits that differ from the defaults.
+func WithLimits(l Limits) Option {
+	return func(s *settings) (err error) {
+		s.limits, err = l.withDefaults()
+		return err
+	}
+}
+
+// WithUnknownTypes serves resources of types that the set lacks. Their state-of-the-world responses
+// use the wrapper envoy.service.discovery.v3.Resource. Without it, the server does not answer requests
+// for such types.
+func WithUnknownTypes() Option {
+	return func(s *settings) error { s.unknown = true; return nil }
+}
+
+// WithPermissions restricts the clients to some types and authorities. The stream of a client without
+// any permission ends with PERMISSION_DENIED. Another client receives an error with PERMISSION_DENIED
+// (xRFC TP3) for each name without permission; its stream goes on. Without this option, every client
+// may subscribe to everything.
+func WithPermissions(list ...Permission) Option {
+	return func(s *settings) error {
+		s.restricted = true
+		var errs []error
+		for i := range list {
+			if err := list[i].check(); err != nil {
+				errs = append(errs, fmt.Errorf("WithPermissions: permission %d: %w", i+1, err))
+			}
+		}
+		s.permissions = append(s.permissions, list...)
+		return errors.Join(errs...)
+	}
+}
+
+// WithViews gives nodes different resources under the same old-style names. For each stream, pick
+// returns the view of the client's node, by the first request. The source of the view replaces that of
+// the empty key. A name without a view, such as "", selects the sources of [New]. The node is nil if the
+// client sends none. A client is not trusted: it can claim any node. pick must return at once.
+func WithViews(pick func(*corev3.Node) string, views map[string]source.Source) Option {
+	return func(s *settings) error {
+		if pick == nil {
+			return errors.New("WithViews: pick is nil")
+		}
+		for name, src := range views {
+			if src == nil {
+				return fmt.Errorf("WithViews: the source of view %q is nil", name)
+			}
+		}
+		s.pick, s.views = pick, views
+		return nil
+	}
+}
+
+// WithMaxStaleness ends the streams that use a source that has been stale or down for longer than d, and
+// refuses new ones, so that clients fall back to another server. The default is to serve what there is
+// for ever.
+func WithMaxStaleness(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 {
+			return fmt.Errorf("WithMaxStaleness = %v; must be above zero", d)
+		}
+		s.staleness = d
+		return nil
+	}
+}
