@@ -35,13 +35,14 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestChannel runs the channel against the server.
+// TestChannel runs the channels against the server.
 func TestChannel(t *testing.T) {
 	port := strconv.Itoa(freePort(t))
 	replace := func(text string) string { return strings.ReplaceAll(text, "50051", port) }
 	server := start(t, install(t, "server", replace))
 	server.await(t, `the server at 127\.0\.0\.1:`+port+` is serving`)
 	start(t, install(t, "channel", replace)).await(t, "the server is SERVING\n")
+	start(t, install(t, "lbpolicy", replace)).await(t, `answered by 127\.0\.0\.1:`+port+"\n")
 }
 
 // TestTests runs the tests of a program as tests of another module.
@@ -54,7 +55,7 @@ func TestTests(t *testing.T) {
 
 // TestSize allows a program 80 lines in one file, and only imports that other modules may import.
 func TestSize(t *testing.T) {
-	names := []string{"channel", "server"}
+	names := []string{"channel", "lbpolicy", "server"}
 	for name := range outputs {
 		names = append(names, name)
 	}
