@@ -150,7 +150,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 func (r *xdsResolver) policyState(c *xdsconfig.Config, t *routing.Table, err error) *lbtree.State {
 	s := &lbtree.State{
 		Config: c, Latest: &r.latest, Where: r.settings.Where, Subscriber: r.watcher, Loads: r.scope.Client, Bootstrap: r.env.Config(),
-		Breakers: &r.env.breakers, TLS: r.env.providers, Logger: r.logger, Trees: &r.trees, Metrics: r.settings.Metrics,
+		Breakers: &r.env.Breakers, TLS: r.env.Providers, Logger: r.logger, Trees: &r.trees, Metrics: r.settings.Metrics,
 		Connect: !r.delivered && !r.interceptors.Waiting(),
 	}
 	switch {

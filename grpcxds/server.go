@@ -93,7 +93,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 		Config: dataserver.Config{
 			Package:    "grpcxds",
 			Client:     s.scope.Client,
-			Providers:  e.providers,
+			Providers:  e.Providers,
 			Report:     func(addr net.Addr, err error) { report(ModeChange{addr, modeOf(err), err}) },
 			Grace:      grace,
 			AnyAddress: c.OtherAnyAddress,

@@ -10,16 +10,10 @@ import (
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
-	"github.com/xdsforge/xdsforge/internal/dataplane/breaker"
-	"github.com/xdsforge/xdsforge/internal/dataplane/security"
 	"github.com/xdsforge/xdsforge/internal/environment"
-	"github.com/xdsforge/xdsforge/plugins/cluster"
-	"github.com/xdsforge/xdsforge/plugins/endpoint"
-	"github.com/xdsforge/xdsforge/plugins/listener"
-	"github.com/xdsforge/xdsforge/plugins/route"
+	"github.com/xdsforge/xdsforge/internal/plane"
 	"github.com/xdsforge/xdsforge/registry"
 )
 
@@ -42,12 +36,12 @@ func (s *source) open() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	extra, err := e.Attach(func() (io.Closer, error) { return newShared(e) })
+	extra, err := shareOf(e)
 	if err != nil {
 		e.Release()
 		return nil, fmt.Errorf("grpcxds: %w", err)
 	}
-	return &opened{e, extra.(*shared)}, nil
+	return &opened{e, extra}, nil
 }
 
 func (s *source) retain() (*environment.Env, error) {
@@ -132,42 +126,43 @@ func (e *opened) acquire(scope string) (*environment.Scope, error) {
 
 // shared is the state that the channels and servers of an Env share, in addition to xDS clients.
 type shared struct {
-	types     *resource.Set // the types of the Env, without extensions that cannot run
-	chains    *filterchain.Registry
-	providers *security.Providers
-	breakers  breaker.Set // of clusters (gRFC A32)
+	*plane.Plane
+	types  *resource.Set // the types of the Env, without extensions that cannot run
+	chains *filterchain.Registry
+}
+
+// sharedKey is the key of the attachment.
+type sharedKey struct{}
+
+func shareOf(e *environment.Env) (*shared, error) {
+	p, err := plane.Of(e)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.Attach(sharedKey{}, func() (io.Closer, error) { return newShared(e, p) })
+	if err != nil {
+		return nil, err
+	}
+	return s.(*shared), nil
 }
 
 // newShared registers the running halves of an Env's extensions. It leaves out filters and certificate providers that
 // only read configurations. Resources that need them are rejected (gRFC A39).
-func newShared(e *environment.Env) (s *shared, err error) {
-	for _, t := range []resource.Type{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
-		if e.Types().Index(resource.Describe(t)) < 0 {
-			return nil, fmt.Errorf("the Env has no resource type %s; make it with xdsforge.WithTypes(grpcxds.Register)", t.Name())
-		}
-	}
-	s = &shared{types: e.Types().Keep(complete)}
+func newShared(e *environment.Env, p *plane.Plane) (s *shared, err error) {
+	s = &shared{Plane: p, types: e.Types().Keep(complete)}
 	var filters []httpfilter.Filter
-	var plugins []security.Plugin
 	for x := range s.types.Extensions() {
 		switch x := x.(type) {
 		case *httpfilter.Filter:
 			filters = append(filters, *x)
 		case httpfilter.Filter:
 			filters = append(filters, x)
-		case *certprovider.Plugin:
-			plugins = append(plugins, security.Plugin(*x))
-		case certprovider.Plugin:
-			plugins = append(plugins, security.Plugin(x))
 		}
 	}
 	if len(filters) == 0 {
 		return nil, errors.New("the Env has no HTTP filter that can run; make it with xdsforge.WithTypes(grpcxds.Register)")
 	}
-	if s.chains, err = filterchain.New(filters); err != nil {
-		return nil, err
-	}
-	s.providers, err = security.NewProviders(e.Config(), plugins)
+	s.chains, err = filterchain.New(filters)
 	return s, err
 }
 
@@ -181,8 +176,5 @@ func complete(x resource.Extension) bool {
 	}
 }
 
-// Close ends the certificate providers.
-func (s *shared) Close() error {
-	s.providers.Close()
-	return nil
-}
+// Close implements [io.Closer]. The Plane is closed separately.
+func (*shared) Close() error { return nil }

@@ -40,8 +40,8 @@ type Env struct {
 	pool   *client.Pool // nil while refs is 0
 	store  *lkg.Store   // nil while refs is 0, or if there is none
 	scopes []*Scope
-	extra  io.Closer // see Attach
-	face   any       // see Face
+	extra  []attachment // see Attach
+	face   any          // see Face
 
 	plane dataPlane // has its own mutex
 }
@@ -155,8 +155,8 @@ func (e *Env) release(condition func() bool) error {
 	if store != nil {
 		errs = append(errs, store.Close())
 	}
-	if extra != nil {
-		errs = append(errs, extra.Close())
+	for _, a := range slices.Backward(extra) {
+		errs = append(errs, a.value.Close())
 	}
 	if pool != nil {
 		errs = append(errs, pool.Close())
@@ -164,20 +164,29 @@ func (e *Env) release(condition func() bool) error {
 	return errors.Join(errs...)
 }
 
-// Attach returns the value that another package attached to the Env, such as the certificate
-// providers of gRPC channels. If there is none yet, open makes it. It is closed with the Env. The
-// caller has a reference, and is the only package that attaches something.
-func (e *Env) Attach(open func() (io.Closer, error)) (io.Closer, error) {
+// An attachment is a value of another package.
+type attachment struct {
+	key   any
+	value io.Closer
+}
+
+// Attach returns the value that another package attached to the Env under a key, such as the certificate providers of the
+// data plane. If there is none yet, open makes it. The values are closed with the Env, the last one first. The caller has a
+// reference. open must not use the Env's references and attachments.
+func (e *Env) Attach(key any, open func() (io.Closer, error)) (io.Closer, error) {
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if e.extra == nil {
-		made, err := open()
-		if err != nil {
-			return nil, err
+	for _, a := range e.extra {
+		if a.key == key {
+			return a.value, nil
 		}
-		e.extra = made
 	}
-	return e.extra, nil
+	made, err := open()
+	if err != nil {
+		return nil, err
+	}
+	e.extra = append(e.extra, attachment{key, made})
+	return made, nil
 }
 
 // Face returns the exported value for the Env. The first call makes it with newFace.

@@ -101,10 +101,10 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// An attachment counts its Close calls.
-type attachment struct{ closed int }
+// A closeCounter counts its Close calls.
+type closeCounter struct{ closed int }
 
-func (a *attachment) Close() error {
+func (a *closeCounter) Close() error {
 	a.closed++
 	return nil
 }
@@ -114,21 +114,25 @@ func (a *attachment) Close() error {
 func TestAttachmentsEndWithTheEnv(t *testing.T) {
 	e := newEnv(t, settings(t, "n"))
 	made := 0
-	attach := func() *attachment {
+	attach := func() *closeCounter {
 		t.Helper()
-		a, err := e.Attach(func() (io.Closer, error) { made++; return &attachment{}, nil })
+		a, err := e.Attach("key", func() (io.Closer, error) { made++; return &closeCounter{}, nil })
 		if err != nil {
 			t.Fatal(err)
 		}
-		return a.(*attachment)
+		return a.(*closeCounter)
 	}
 	failed := errors.New("failed")
-	if _, err := e.Attach(func() (io.Closer, error) { return nil, failed }); !errors.Is(err, failed) {
+	if _, err := e.Attach("key", func() (io.Closer, error) { return nil, failed }); !errors.Is(err, failed) {
 		t.Errorf("Attach: %v; want %v", err, failed)
 	}
 	first := attach()
 	if attach() != first || made != 1 {
 		t.Errorf("%d attachments; want 1", made)
+	}
+	other, err := e.Attach("another key", func() (io.Closer, error) { return &closeCounter{}, nil })
+	if err != nil || other == io.Closer(first) {
+		t.Errorf("another key has the attachment %v, %v; want one of its own", other, err)
 	}
 	e.Retain()
 	_ = e.Close()

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"google.golang.org/grpc/attributes"
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/resolver"
@@ -96,13 +97,9 @@ type proxyCredentials struct {
 
 // ClientHandshake implements [credentials.TransportCredentials].
 func (c proxyCredentials) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if target, ok := credentials.ClientHandshakeInfoFromContext(ctx).Attributes.Value(targetKey{}).(string); ok {
-		proxied, err := connect(ctx, conn, target)
-		if err != nil {
-			_ = conn.Close() // the error says why
-			return nil, nil, fmt.Errorf("security: HTTP proxy %v: CONNECT %s: %w", conn.RemoteAddr(), target, err)
-		}
-		conn = proxied
+	conn, err := ThroughProxy(ctx, conn, credentials.ClientHandshakeInfoFromContext(ctx).Attributes)
+	if err != nil {
+		return nil, nil, err
 	}
 	return c.TransportCredentials.ClientHandshake(ctx, authority, conn)
 }
@@ -110,6 +107,21 @@ func (c proxyCredentials) ClientHandshake(ctx context.Context, authority string,
 // Clone implements [credentials.TransportCredentials].
 func (c proxyCredentials) Clone() credentials.TransportCredentials {
 	return proxyCredentials{c.TransportCredentials.Clone()}
+}
+
+// ThroughProxy returns the connection to an endpoint, given the connection to an address of [ThroughProxies] with these
+// attributes. It returns conn itself if the address is not that of a proxy. It closes conn if it returns an error.
+func ThroughProxy(ctx context.Context, conn net.Conn, a *attributes.Attributes) (net.Conn, error) {
+	target, ok := a.Value(targetKey{}).(string)
+	if !ok {
+		return conn, nil
+	}
+	proxied, err := connect(ctx, conn, target)
+	if err != nil {
+		_ = conn.Close() // the error says why
+		return nil, fmt.Errorf("security: HTTP proxy %v: CONNECT %s: %w", conn.RemoteAddr(), target, err)
+	}
+	return proxied, nil
 }
 
 // connect sends a CONNECT request for the target, and waits for the response until the context is
