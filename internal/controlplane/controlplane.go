@@ -21,6 +21,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
+	"github.com/xdsforge/xdsforge/internal/loopback"
 )
 
 // A Server is a control plane. It keeps any resource of the types that it was
@@ -28,7 +29,7 @@ import (
 type Server struct {
 	caches  map[string]*cachev3.LinearCache // by type URL
 	options []grpc.ServerOption
-	addr    string
+	port    *loopback.Port
 	held    sync.RWMutex // locked while connections are held
 	release func()       // ends that; nil: none were held
 
@@ -44,11 +45,15 @@ type Server struct {
 	stop func()
 }
 
-// Start serves the types with the given full message names on a free port of
-// 127.0.0.1, until Stop.
+// Start serves the types with the given full message names on a port of 127.0.0.1, until Stop. The
+// port stays reserved for Restart.
 func Start(messages []string, opts ...grpc.ServerOption) (*Server, error) {
 	s := newServer(opts...)
-	s.caches, s.addr = make(map[string]*cachev3.LinearCache), "127.0.0.1:0"
+	port, err := loopback.Reserve()
+	if err != nil {
+		return nil, err
+	}
+	s.caches, s.port = make(map[string]*cachev3.LinearCache), port
 	for _, m := range messages {
 		url := "type.googleapis.com/" + m
 		s.caches[url] = cachev3.NewLinearCache(url)
@@ -61,11 +66,10 @@ func Start(messages []string, opts ...grpc.ServerOption) (*Server, error) {
 
 // Restart serves on the same address again after a Stop, with the same resources.
 func (s *Server) Restart() error {
-	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.addr)
+	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", s.Addr())
 	if err != nil {
 		return fmt.Errorf("controlplane: %w", err)
 	}
-	s.addr = lis.Addr().String()
 	mux := &cachev3.MuxCache{
 		Classify:      func(r *cachev3.Request) string { return r.GetTypeUrl() },
 		ClassifyDelta: func(r *cachev3.DeltaRequest) string { return r.GetTypeUrl() },
@@ -119,7 +123,7 @@ func (s *Server) Stop() {
 }
 
 // Addr is "127.0.0.1:port".
-func (s *Server) Addr() string { return s.addr }
+func (s *Server) Addr() string { return s.port.Addr() }
 
 // Set adds or replaces a resource.
 func (s *Server) Set(name string, m proto.Message) error {

@@ -2,7 +2,6 @@ package netproxy
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"io"
 	"net"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/xdsforge/xdsforge/internal/loopback"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,7 +87,7 @@ func (c *caller) hear(within time.Duration) (string, error) {
 
 func (c *caller) expect(want string) {
 	c.t.Helper()
-	if got, err := c.hear(10 * time.Second); err != nil || got != want+"\n" {
+	if got, err := c.hear(time.Minute); err != nil || got != want+"\n" {
 		c.t.Fatalf("read %q, %v; want %q", got, err, want)
 	}
 }
@@ -101,7 +102,7 @@ func (c *caller) nothing() {
 
 func (c *caller) over() {
 	c.t.Helper()
-	if got, err := c.hear(10 * time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+	if got, err := c.hear(time.Minute); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		c.t.Fatalf("read %q, %v; want EOF", got, err)
 	}
 }
@@ -183,7 +184,7 @@ func TestHalfCloseOfAnEndIsPassedOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.expect("a")
-	if _, err := c.hear(10 * time.Second); !errors.Is(err, io.EOF) {
+	if _, err := c.hear(time.Minute); !errors.Is(err, io.EOF) {
 		t.Errorf("error = %v, want io.EOF", err)
 	}
 }
@@ -215,12 +216,12 @@ func TestRefuse(t *testing.T) {
 }
 
 func TestTargetThatIsNotThere(t *testing.T) {
-	lis, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	port, err := loopback.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = lis.Close()
-	p, err := Start(lis.Addr().String())
+	defer func() { _ = port.Close() }()
+	p, err := Start(port.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}
