@@ -257,7 +257,7 @@ func TestLoadGoesElsewhere(t *testing.T) {
 
 func TestAuthority(t *testing.T) {
 	got := make(chan string, 1)
-	b := start(t, "")
+	b := start(t)
 	b.does(func(ctx context.Context) error {
 		md, _ := metadata.FromIncomingContext(ctx)
 		got <- strings.Join(md[":authority"], ",")
@@ -295,12 +295,16 @@ func TestOutlierDetection(t *testing.T) {
 			b := startAll(t, 3)
 			w := newWorld(t)
 			c.Localities = []endpoint.Locality{locality("x", 0, 1, b...)}
-			c.Update.OutlierDetection = &cluster.OutlierDetection{
-				Interval: 100 * time.Millisecond, BaseEjectionTime: 300 * time.Millisecond, MaxEjectionTime: 300 * time.Millisecond,
-				MaxEjectionPercent: 50,
-				FailurePercentage:  cluster.FailurePercentage{Enforcement: 100, Threshold: 50, MinimumHosts: 1, RequestVolume: 3},
+			ejectFor := func(limit time.Duration) {
+				update := *c.Update
+				update.OutlierDetection = &cluster.OutlierDetection{
+					Interval: 100 * time.Millisecond, BaseEjectionTime: limit, MaxEjectionTime: limit, MaxEjectionPercent: 50,
+					FailurePercentage: cluster.FailurePercentage{Enforcement: 100, Threshold: 50, MinimumHosts: 1, RequestVolume: 1},
+				}
+				c.Update = &update
+				w.one(c)
 			}
-			w.one(c)
+			ejectFor(time.Hour)
 			b[1].does(func(context.Context) error { return status.Error(codes.Internal, "bad day") })
 			i := uint64(0)
 			call := func() (string, error) {
@@ -308,7 +312,7 @@ func TestOutlierDetection(t *testing.T) {
 				return w.call(t.Context(), lbtree.Call{Cluster: "c", Hash: i * 0x9e3779b97f4a7c15, HasHash: true})
 			}
 			inARow := 0
-			for deadline := time.Now().Add(30 * time.Second); inARow < 60; {
+			for deadline := time.Now().Add(time.Minute); inARow < 60; {
 				if _, err := call(); err == nil {
 					inARow++
 				} else {
@@ -320,7 +324,8 @@ func TestOutlierDetection(t *testing.T) {
 			}
 			b[1].does(func(context.Context) error { return nil })
 			before := b[1].calls.Load()
-			for deadline := time.Now().Add(30 * time.Second); b[1].calls.Load() == before; {
+			ejectFor(time.Millisecond)
+			for deadline := time.Now().Add(time.Minute); b[1].calls.Load() == before; {
 				if _, err := call(); err != nil {
 					t.Fatal(err)
 				}

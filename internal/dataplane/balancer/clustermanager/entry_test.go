@@ -29,7 +29,7 @@ func TestClustersAreCreatedLazily(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		n := new(atomic.Int64)
 		accepted[name] = n
-		clusters[name] = eds(roundRobin, locality("x", 0, 1, start(t, "", grpc.StatsHandler(connections{n}))))
+		clusters[name] = eds(roundRobin, locality("x", 0, 1, start(t, grpc.StatsHandler(connections{n}))))
 	}
 	w.resolver.InitialState(resolver.State{Attributes: lbtree.WithState(nil, &lbtree.State{Config: &xdsconfig.Config{
 		Clusters: clusters, Targets: []string{"a", "b", "c"},

@@ -149,6 +149,8 @@ func compareAccounts(t *testing.T, c *leafCluster, before map[string]*account) m
 			}
 		}
 	}
+	c.conn.mu.Lock() // a timer of pick_first creates subchannels, too
+	defer c.conn.mu.Unlock()
 	if c.stray.breaker != c.breaker || c.conn.stray != c.stray {
 		t.Errorf("the account of other addresses is %+v", c.stray)
 	}

@@ -125,7 +125,7 @@ func TestPriorities(t *testing.T) {
 	}
 	b[0].server.Stop()
 	w.until("c", at(b[1]))
-	again := start(t, b[0].addr)
+	again := b[0].start(t)
 	w.until("c", at(again))
 	if again.calls.Load() == 0 {
 		t.Error("the better priority is back, and gets no calls")

@@ -24,7 +24,7 @@ type reporter struct {
 
 func startReporter(t *testing.T, report *orcav3.OrcaLoadReport) *reporter {
 	r := &reporter{intervals: make(chan time.Duration, 10), ended: make(chan struct{}, 10)}
-	r.backend = start(t, "", grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
+	r.backend = start(t, grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error {
 		in := new(serviceorcav3.OrcaLoadReportRequest)
 		if err := s.RecvMsg(in); err != nil {
 			return err
@@ -47,7 +47,7 @@ func TestWeightsOfReports(t *testing.T) {
 	light := startReporter(t, &orcav3.OrcaLoadReport{RpsFractional: 100, CpuUtilization: 0.9, NamedMetrics: map[string]float64{"queue": 0.1}})
 	heavy := startReporter(t, &orcav3.OrcaLoadReport{RpsFractional: 100, CpuUtilization: 0.1, NamedMetrics: map[string]float64{"queue": 0.9}})
 	w := newWorld(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	set := func(oob bool, interval string) {
 		w.one(eds(resource.LBConfig{Name: "weighted_round_robin", Config: fmt.Sprintf(`{"blackoutPeriod":"0s","weightUpdatePeriod":"0.1s",

@@ -21,6 +21,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/internal/loopback"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
@@ -57,17 +58,20 @@ func (b *backend) UnaryCall(ctx context.Context, _ *testpb.SimpleRequest) (*test
 
 func (b *backend) does(f func(ctx context.Context) error) { b.handle.Store(&f) }
 
-// start starts a server. "" means any port.
-func start(t testing.TB, addr string, opts ...grpc.ServerOption) *backend {
+// start starts a server on a port of its own.
+func start(t testing.TB, opts ...grpc.ServerOption) *backend {
 	t.Helper()
-	if addr == "" {
-		addr = "127.0.0.1:0"
-	}
-	l, err := net.Listen("tcp", addr) //nolint:noctx // a test
+	return nowhere(t).start(t, opts...)
+}
+
+// start starts a server at the address of b.
+func (b *backend) start(t testing.TB, opts ...grpc.ServerOption) *backend {
+	t.Helper()
+	l, err := net.Listen("tcp", b.addr) //nolint:noctx // a test
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &backend{addr: l.Addr().String(), server: grpc.NewServer(opts...)}
+	b = &backend{addr: b.addr, server: grpc.NewServer(opts...)}
 	testpb.RegisterTestServiceServer(b.server, b)
 	go func() { _ = b.server.Serve(l) }() // ends with Stop
 	t.Cleanup(b.server.Stop)
@@ -78,7 +82,7 @@ func startAll(t testing.TB, n int) []*backend {
 	t.Helper()
 	var all []*backend
 	for range n {
-		all = append(all, start(t, ""))
+		all = append(all, start(t))
 	}
 	return all
 }
@@ -136,7 +140,7 @@ func (w *world) one(c xdsconfig.Cluster) { w.set(map[string]xdsconfig.Cluster{"c
 
 // call makes a call to a cluster and returns the address of the server.
 func (w *world) call(ctx context.Context, call lbtree.Call, opts ...grpc.CallOption) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	r, err := w.client.UnaryCall(lbtree.WithCall(ctx, &call), &testpb.SimpleRequest{}, opts...)
 	return r.GetHostname(), err
@@ -155,7 +159,7 @@ func (w *world) to(name string, opts ...grpc.CallOption) string {
 // until makes calls to a cluster until one of these servers responds.
 func (w *world) until(name string, wanted func(addr string, err error) bool) {
 	w.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		addr, err := w.call(ctx, lbtree.Call{Cluster: name})
@@ -204,11 +208,15 @@ func locality(region string, priority, weight uint32, servers ...*backend) endpo
 	return l
 }
 
-// nowhere is an address at which nobody listens.
+// nowhere returns a backend that does not listen. Nobody else gets its port before the end of the test.
 func nowhere(t testing.TB) *backend {
-	b := start(t, "")
-	b.server.Stop()
-	return b
+	t.Helper()
+	port, err := loopback.Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = port.Close() })
+	return &backend{addr: port.Addr()}
 }
 
 // spread makes n calls and counts them by server.
