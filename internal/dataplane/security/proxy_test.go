@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"google.golang.org/grpc"
@@ -24,6 +25,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/resolver/manual"
+	"google.golang.org/grpc/test/bufconn"
 
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
@@ -44,6 +46,11 @@ func startProxy(t testing.TB, answer string) *proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveProxy(t, l, answer)
+}
+
+func serveProxy(t testing.TB, l net.Listener, answer string) *proxy {
+	t.Helper()
 	p := &proxy{Listener: l, answer: answer, asked: make(map[string]int)}
 	p.work.Go(func() {
 		for {
@@ -146,7 +153,7 @@ func calls(t testing.TB, servers []string, p policy, done func() bool, opts ...g
 		t.Fatal(err)
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for {
 		if _, err := healthpb.NewHealthClient(c).Check(ctx, new(healthpb.HealthCheckRequest)); err != nil || done() {
@@ -294,22 +301,38 @@ func (c tlsOf) Clone() credentials.TransportCredentials { return c }
 
 // Calls fail if the proxy rejects the CONNECT request, or if the server is not a proxy.
 func TestProxyThatDoesNot(t *testing.T) {
-	for name, test := range map[string]struct {
-		answer, want string
-		timeout      time.Duration
-	}{
-		"refuses":   {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy responded 403 Forbidden", time.Minute},
-		"is none":   {"SSH-2.0\r\n", "CONNECT", time.Minute},
-		"is silent": {silence, "context deadline exceeded", 100 * time.Millisecond},
+	for name, test := range map[string]struct{ answer, want string }{
+		"refuses": {"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "the proxy responded 403 Forbidden"},
+		"is none": {"SSH-2.0\r\n", "CONNECT"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startProxy(t, test.answer)
-			err := call(t, "127.0.0.1:1", policy{proxy: p.Addr().String()}, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithConnectParams(
-				grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, MaxDelay: time.Hour}, MinConnectTimeout: test.timeout},
-			))
+			err := call(t, "127.0.0.1:1", policy{proxy: p.Addr().String()}, grpc.WithTransportCredentials(insecure.NewCredentials()))
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), p.Addr().String()) {
 				t.Errorf("%v; want %s", err, test.want)
 			}
 		})
 	}
+}
+
+// The deadline of the connection attempt ends the wait for the response of a proxy.
+func TestSilentProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := bufconn.Listen(1 << 16)
+		p := serveProxy(t, l, silence)
+		const limit = 3 * time.Second
+		began := time.Now()
+		err := call(t, "server:1", policy{proxy: "proxy:1"}, grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }),
+			grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: limit}))
+		if err == nil || !strings.Contains(err.Error(), "context deadline exceeded") || !strings.Contains(err.Error(), "HTTP proxy bufconn") {
+			t.Errorf("%v; want the deadline, and the proxy", err)
+		}
+		if took := time.Since(began); took != limit {
+			t.Errorf("the call failed after %v, want %v", took, limit)
+		}
+		if n := p.asked["server:1"]; n != 1 {
+			t.Errorf("the proxy got %d CONNECT requests, want 1", n)
+		}
+	})
 }
