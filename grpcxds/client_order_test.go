@@ -2,13 +2,14 @@ package grpcxds_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"google.golang.org/grpc"
@@ -132,6 +133,18 @@ func events(spans tracetest.SpanStubs) (lines []string) {
 	return lines
 }
 
+// A waitingContext calls a function before a goroutine waits for its end.
+type waitingContext struct {
+	context.Context //nolint:containedctx // one call's
+	waiting func()
+}
+
+// Done implements [context.Context].
+func (c waitingContext) Done() <-chan struct{} {
+	c.waiting()
+	return c.Context.Done()
+}
+
 // The span of a call that waits for its first configuration has the event of A72, as that of a call which waits
 // for one of grpc-go's own resolvers. Later calls have no such event.
 func TestNameResolutionDelayIsAnEventOfTheCall(t *testing.T) {
@@ -149,11 +162,15 @@ func TestNameResolutionDelayIsAnEventOfTheCall(t *testing.T) {
 	}
 	native, option := observe()
 	late := manual.NewBuilderWithScheme("late")
-	late.BuildCallback = func(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) {
-		timer := time.AfterFunc(300*time.Millisecond, func() { // the call is waiting by then
-			_ = conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: fmt.Sprintf("127.0.0.1:%d", b.port)}}})
-		})
-		t.Cleanup(func() { timer.Stop() })
+	var built atomic.Bool
+	late.BuildCallback = func(resolver.Target, resolver.ClientConn, resolver.BuildOptions) { built.Store(true) }
+	var resolve sync.Once
+	waiting := func() {
+		if built.Load() {
+			go resolve.Do(func() {
+				late.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: fmt.Sprintf("127.0.0.1:%d", b.port)}}})
+			})
+		}
 	}
 	other, err := grpc.NewClient("late:///svc", grpc.WithResolvers(late), option, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -161,7 +178,7 @@ func TestNameResolutionDelayIsAnEventOfTheCall(t *testing.T) {
 	}
 	defer other.Close()
 	for range 2 {
-		if _, err := call(soon(t), other, "/p.S/M"); err != nil {
+		if _, err := call(waitingContext{soon(t), waiting}, other, "/p.S/M"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
 package grpcxds_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -181,9 +182,14 @@ func TestIdleChannelsHoldNoEnv(t *testing.T) {
 	for range 3 {
 		for _, cc := range channels {
 			until(t, cc, "b")
+			ctx, end := context.WithCancel(soon(t))
+			if _, err := cc.NewStream(ctx, new(grpc.StreamDesc), "/p.S/M"); err != nil { // a channel with a call is not idle
+				t.Fatal(err)
+			}
 			if n := len(xdsforge.Envs()); n == 0 {
 				t.Error("no Env is in use by a channel")
 			}
+			end()
 			idle(t, cc)
 		}
 		eventuallyNoEnv(t)
