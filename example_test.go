@@ -33,7 +33,7 @@ func ExampleNew() {
 		return
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	u, err := cluster.Get(ctx, c, "checkout")
 	if err != nil {
@@ -62,7 +62,7 @@ func ExampleNewEnv() {
 		fmt.Println(err)
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var clients [2]*xdsforge.Client
 	for i := range clients {

@@ -126,7 +126,7 @@ func (e *e2e) await(want ...[]*statusv3.ClientConfig_GenericXdsConfig) {
 	}
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	for {
 		diff := gocmp.Diff(wanted, e.ask(), protocmp.Transform(),

@@ -136,7 +136,7 @@ func events(spans tracetest.SpanStubs) (lines []string) {
 // A waitingContext calls a function before a goroutine waits for its end.
 type waitingContext struct {
 	context.Context //nolint:containedctx // one call's
-	waiting func()
+	waiting         func()
 }
 
 // Done implements [context.Context].

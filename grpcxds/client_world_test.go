@@ -188,7 +188,7 @@ func call(ctx context.Context, cc *grpc.ClientConn, method string, opts ...grpc.
 
 // soon returns a context for steps that must not take long.
 func soon(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -234,7 +234,7 @@ func (s *site) touch() (closed bool) {
 		s.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := c.Read(make([]byte, 1))
 	if n == 0 && err == nil {
 		s.Fatal("a read of nothing")

@@ -101,7 +101,7 @@ func (w *world) await(what string, ok func() bool) {
 	w.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.NewTimer(30 * time.Second)
+	deadline := time.NewTimer(time.Minute)
 	defer deadline.Stop()
 	for !ok() {
 		select {

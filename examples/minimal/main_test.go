@@ -36,7 +36,7 @@ func TestProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	cp.Set(m)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

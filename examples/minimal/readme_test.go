@@ -61,7 +61,7 @@ func TestReadme(t *testing.T) {
 // firstLine runs the program with a bootstrap file, and returns its first line.
 func firstLine(t *testing.T, file string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	self, err := os.Executable()
 	if err != nil {

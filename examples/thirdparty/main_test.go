@@ -8,7 +8,7 @@ import (
 )
 
 func TestRun(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	if err := run(ctx, &out); err != nil {

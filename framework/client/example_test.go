@@ -53,7 +53,7 @@ func Example() {
 	}
 	defer func() { _ = c.Close() }()
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for ev := range clusterplugin.Watch(ctx, c, "checkout") {
 		if ev.Err != nil {

@@ -191,7 +191,7 @@ func newClientOf(t testing.TB, c *bootstrap.Config, of []*resource.Descriptor, o
 
 func testContext(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -49,7 +49,7 @@ func ExampleClient_LoadStore() {
 	south.CallFinished(nil, nil)
 	checkout.Drop("throttle")
 
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	all := fakelrs.Totals{Issued: 1, Succeeded: 1, Dropped: 1}
 	if err := sink.Await(ctx, func(r []fakelrs.Report) bool { return fakelrs.Sum(r) == all }); err != nil {

@@ -58,7 +58,7 @@ func call(s *load.Store, cluster string, n int) {
 // awaitCalls waits until as many calls were reported.
 func awaitCalls(t *testing.T, sink *fakelrs.Server, n uint64) []fakelrs.Report {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := sink.Await(ctx, func(r []fakelrs.Report) bool { return fakelrs.Sum(r).Succeeded >= n }); err != nil {
 		t.Fatalf("%d calls were reported; must be %d", fakelrs.Sum(sink.Reports()).Succeeded, n)
@@ -218,7 +218,7 @@ func TestStoresOfAClosedClient(t *testing.T) {
 // awaitReport waits for a message.
 func awaitReport(t *testing.T, sink *fakelrs.Server, which func(fakelrs.Report) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := sink.Await(ctx, func(r []fakelrs.Report) bool { return slices.ContainsFunc(r, which) }); err != nil {
 		t.Fatal(err)

@@ -40,7 +40,7 @@ func ExampleWatch() {
 		return
 	}
 	defer c.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	next, stop := iter.Pull(tree.Watch(ctx, c, listener.Type(), "web"))
 	defer stop()

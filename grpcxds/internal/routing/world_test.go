@@ -240,7 +240,7 @@ func (w *world) both(t *testing.T, test func(t *testing.T, call func(context.Con
 
 // soon returns a context for steps that must not take long.
 func soon(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -177,7 +177,7 @@ func (s *stage) serving(reason string) {
 
 func receive[T any](t *testing.T, from <-chan T) (v T) {
 	t.Helper()
-	limit := time.NewTimer(30 * time.Second)
+	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()
 	select {
 	case v = <-from:
@@ -231,7 +231,7 @@ func wants(t *testing.T, err error, code codes.Code, text string) {
 // until makes calls until a condition holds.
 func (s *stage) until(what string, holds func() bool) {
 	s.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); {
+	for end := time.Now().Add(time.Minute); !holds(); {
 		if time.Now().After(end) {
 			s.Fatalf("timed out; want that %s", what)
 		}
@@ -244,7 +244,7 @@ func (s *stage) closedWithoutAByte() bool {
 	c, err := (&net.Dialer{}).DialContext(s.Context(), "tcp", s.addr.String())
 	check(s.T, err)
 	defer func() { _ = c.Close() }()
-	check(s.T, c.SetReadDeadline(time.Now().Add(30*time.Second)))
+	check(s.T, c.SetReadDeadline(time.Now().Add(time.Minute)))
 	n, err := c.Read(make([]byte, 1))
 	return n == 0 && err != nil && !errors.Is(err, context.DeadlineExceeded)
 }

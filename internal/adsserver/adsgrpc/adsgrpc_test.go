@@ -68,7 +68,7 @@ func TestBothVariants(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m, _, client := start(t, adsserver.Limits{}, opts...)
 			commit(t, m, "a", "b")
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			delta, err := client.DeltaAggregatedResources(ctx)
 			if err != nil {
@@ -118,7 +118,7 @@ func TestEnds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m, core, client := start(t, adsserver.Limits{Names: 2}, ServerOptions()...)
 			commit(t, m, "a")
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			s, err := client.DeltaAggregatedResources(ctx)
 			if err == nil {
