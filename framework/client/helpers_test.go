@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -50,9 +49,6 @@ var (
 	}
 )
 
-// decoding lets a decoder report that it has begun, and then blocks it.
-var decoding atomic.Pointer[chan struct{}]
-
 // An update is a decoded message; tag is the part that tests look at.
 type update struct {
 	resource.Meta
@@ -69,11 +65,6 @@ func decodeCluster(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	switch m.GetAltStatName() {
 	case "panic":
 		panic("alt_stat_name")
-	case "stuck":
-		if c := decoding.Load(); c != nil {
-			*c <- struct{}{}
-			<-*c // until the test is over
-		}
 	case "wordy":
 		return nil, errors.New(strings.Repeat("word ", 1<<20))
 	case "nothing":
