@@ -33,6 +33,7 @@ fields:
 	// resource.yaml:4:27: unknown field "service_nam" in Cluster.EdsClusterConfig (did you mean "service_name"?) [XG012]
 	// update.gen.go
 	// watcher.gen.go
+	// publish.gen.go
 	// decoder.gen.go
 	// shard.gen.go
 	// register.gen.go

@@ -2,7 +2,10 @@
 //
 //	m := source.NewMemory()
 //	store := publish.NewChecked(m, types)
-//	revision, err := publish.Put(ctx, store, cluster.Type(), &clusterv3.Cluster{Name: "checkout", …})
+//	revision, err := cluster.Put(ctx, store, &clusterv3.Cluster{Name: "checkout", …})
+//
+// The package of each resource type has these functions. [Put], [Delete] and [AddTo] are the same for any
+// type.
 //
 // A checked store decodes every resource with the decoder of its type before it commits anything. A
 // resource that clients would reject never leaves the author, who gets a [*Rejected] with every
@@ -12,7 +15,7 @@
 // if somebody else was faster:
 //
 //	tx := new(publish.Tx).If(key, revision)
-//	publish.AddTo(tx, cluster.Type(), c)
-//	publish.AddTo(tx, endpoint.Type(), e)
+//	cluster.AddTo(tx, c)
+//	endpoint.AddTo(tx, e)
 //	_, err := store.Commit(ctx, tx)
 package publish

@@ -23,9 +23,9 @@ func ExampleNewChecked() {
 	}
 	store := publish.NewChecked(source.NewMemory(), types)
 	c := eds("checkout")
-	fmt.Println(publish.Put(context.Background(), store, cluster.Type(), c))
+	fmt.Println(cluster.Put(context.Background(), store, c))
 	c.EdsClusterConfig = nil
-	_, err = publish.Put(context.Background(), store, cluster.Type(), c)
+	_, err = cluster.Put(context.Background(), store, c)
 	fmt.Println(err)
 	// Output:
 	// 1 <nil>

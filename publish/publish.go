@@ -93,10 +93,16 @@ func AddNamed(tx *Tx, t resource.Type, name string, m proto.Message) error {
 	return nil
 }
 
-var errNoType = errors.New("publish: the type is nil or a zero handle")
+var (
+	errNoType    = errors.New("publish: the type is nil or a zero handle")
+	errNoMessage = errors.New("publish: the message is nil")
+)
 
 // encode returns the deterministic encoding, so that equal messages have equal versions.
 func encode(d *resource.Descriptor, m proto.Message) ([]byte, error) {
+	if m == nil {
+		return nil, errNoMessage
+	}
 	if got := string(m.ProtoReflect().Descriptor().FullName()); got != d.Name {
 		return nil, fmt.Errorf("publish: message = %s; must be %s", got, d.Name)
 	}

@@ -165,6 +165,8 @@ func TestMisuse(t *testing.T) {
 			return err
 		},
 		"no name":         func() error { _, err := publish.Put(ctx, m, cluster.Type(), new(clusterv3.Cluster)); return err },
+		"no message":      func() error { _, err := publish.PutNamed(ctx, m, cluster.Type(), "a", nil); return err },
+		"nil message":     func() error { _, err := cluster.Put(ctx, m, nil); return err },
 		"no type":         func() error { _, err := publish.Put(ctx, m, nil, eds("a")); return err },
 		"no type, named":  func() error { _, err := publish.PutNamed(ctx, m, nil, "a", eds("a")); return err },
 		"no type, delete": func() error { _, err := publish.Delete(ctx, m, nil, "a"); return err },

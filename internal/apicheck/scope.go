@@ -50,6 +50,11 @@ func exemptNames() []string {
 	for i, name := range names {
 		names[i] = "framework/resource." + name
 	}
+	for _, plugin := range []string{"cluster", "endpoint", "listener", "route"} {
+		for _, name := range []string{"Put", "Delete", "AddTo"} { // they have types of package publish
+			names = append(names, "plugins/"+plugin+"."+name)
+		}
+	}
 	return names
 }
 

@@ -104,6 +104,7 @@ func (e *emitter) artefacts() []artefact {
 	return []artefact{
 		{"update.gen.go", e.update()},
 		{"watcher.gen.go", e.watcher()},
+		{"publish.gen.go", e.publish()},
 		{"decoder.gen.go", e.decoder()},
 		{"validator.gen.go", e.validator()},
 		{"wire.gen.go", e.wire()},

@@ -16,6 +16,8 @@ func importPath(name string) string {
 		return descriptor.Framework + name
 	case "convert", "wire":
 		return descriptor.Framework + "runtime/" + name
+	case "publish":
+		return "github.com/xdsforge/xdsforge/publish"
 	case "plugintest":
 		return "github.com/xdsforge/xdsforge/xdstest/plugintest"
 	case "proto":

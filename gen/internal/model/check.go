@@ -139,11 +139,11 @@ func (b *builder) clashes() {
 
 // LocalNames are the names of parameters and variables of generated code, which
 // no import and no hook may have.
-const LocalNames = `a b body c ctx dc e err i in j k key list m meta n name o ok p q r s seen sum sums t u v w x y z
+const LocalNames = `a b body c ctx dc e err i in j k key list m meta n name o ok p q r s seen sum sums t tx u v w x y z
 	i4 i5 i6 i7 i8 i9 q4 q5 q6 q7 q8 q9 x4 x5 x6 x7 x8 x9`
 
 // FixedNames are the declarations that every package has.
-const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get Lookup Type Register
+const FixedNames = `Update Event MemberEvent Watch WatchCollection Subscribe Get Lookup Put Delete AddTo Type Register
 	messageName typ newShard decode peekName validate validateUpdate`
 
 func (b *builder) reportClashes(all []declaration) {
