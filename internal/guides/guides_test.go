@@ -39,7 +39,7 @@ func pages(t *testing.T) map[string]string {
 
 // TestLinks expects a file or folder for each relative link.
 func TestLinks(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s]+)(#[^)]*)?\)`)
+	link := regexp.MustCompile(`(?:\]\(|src="|srcset=")([^)"#\s]+)(#[^)"]*)?[)"]`)
 	count := 0
 	for name, text := range pages(t) {
 		for _, m := range link.FindAllStringSubmatch(text, -1) {
