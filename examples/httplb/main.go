@@ -31,7 +31,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
-	"github.com/xdsforge/xdsforge/internal/story"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 

@@ -135,7 +135,7 @@ func TestClassify(t *testing.T) {
 		"plugins/secret.Update":             extra,
 		"plugins/cluster.Update":            promised,
 		"framework/internal/ads.Machine":    hidden,
-		"internal/story.New":                hidden,
+		"internal/prose.New":                hidden,
 		"examples/demos/channel.Chapter":           hidden,
 		"tools/xdsgen.Main":                 hidden,
 		"gen/outputtest/testpb/opaquepb.M":  hidden,

@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/story"
 )
 
 // timeout is the limit for the whole run.

@@ -11,7 +11,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3" // for prototext
 
-	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 )
 
 // The resources, of both authorities.
@@ -52,7 +52,7 @@ func (s *stage) publishRest() error {
 }
 
 // cluster publishes a cluster with load reporting and one priority for each server.
-func cluster(plane *controlplane.Server, name, eds string, servers ...*backend) error {
+func cluster(plane *story.ControlPlane, name, eds string, servers ...*backend) error {
 	var localities strings.Builder
 	for priority, b := range servers {
 		host, port, err := net.SplitHostPort(b.addr)

@@ -10,21 +10,21 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
-	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
 // An authority is a control plane with its load reporting service.
 type authority struct {
 	name  string
-	plane *controlplane.Server
+	plane *story.ControlPlane
 	lrs   *fakelrs.Server
 }
 
 func newAuthority(name string) (*authority, error) {
 	a := &authority{name: name, lrs: fakelrs.New(200 * time.Millisecond)}
 	var err error
-	a.plane, err = controlplane.Start(controlplane.Standard(), a.lrs.Option())
+	a.plane, err = story.NewControlPlane(a.lrs.Option())
 	return a, err
 }
 

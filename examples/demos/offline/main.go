@@ -16,8 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/xdsforge/xdsforge/internal/controlplane"
-	"github.com/xdsforge/xdsforge/internal/story"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 )
 
 // timeout is the limit for the whole run.
@@ -36,7 +35,7 @@ type stage struct {
 	story.Teller
 	dir         string // of the folder and the store
 	blue, green *backend
-	plane       *controlplane.Server
+	plane       *story.ControlPlane
 	process     *process // the program
 	calls       int      // of the processes that ended
 }
@@ -54,7 +53,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if s.green, err = newBackend(ctx, "green"); err != nil {
 		return err
 	}
-	if s.plane, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.plane, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	if err := s.Play(ctx, s.fromFolder, s.fromControlPlane, s.outage, s.fromStore, s.takeover); err != nil {

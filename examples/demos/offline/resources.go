@@ -6,7 +6,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 
-	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 )
 
 // resources is the file of the folder, with the port of the server.
@@ -45,7 +45,7 @@ endpoints:
 `
 
 // publish sets the same resources in a control plane, with the server as the only endpoint.
-func publish(plane *controlplane.Server, b *backend) error {
+func publish(plane *story.ControlPlane, b *backend) error {
 	if err := plane.SetText("shop", new(listenerv3.Listener), `name: "shop" api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 			rds { config_source { ads {} } route_config_name: "shop" }

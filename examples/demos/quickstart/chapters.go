@@ -8,10 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 	"github.com/xdsforge/xdsforge/plugins/listener"
@@ -90,9 +90,9 @@ func (s *stage) connections(ctx context.Context) error {
 	s.Line("beside the three authorities, the old-style name %q was fetched from %s", u.Name(), s.letter(u))
 	a, b := s.a.Connections(), s.b.Connections()
 	if a+b != 2 {
-		return fmt.Errorf("the servers accepted %d and %d connections, want one each", a, b)
+		return fmt.Errorf("the servers have %d and %d connections, want one each", a, b)
 	}
-	s.Seen("connections accepted: %d by A, %d by B: %d in all", a, b, a+b)
+	s.Seen("connections: %d to A, %d to B: %d in all", a, b, a+b)
 	return nil
 }
 
@@ -168,11 +168,11 @@ func (s *stage) badResource(ctx context.Context) error {
 	}
 	s.Quote("the program receives:", ev.Ambient)
 	s.Seen("payments keeps its last valid version: u.MaxRequests is %d", ev.Update.MaxRequests)
-	nack, err := s.a.AwaitRequest(ctx, func(r *discoveryv3.DiscoveryRequest) bool { return r.GetErrorDetail() != nil })
+	nack, err := s.a.Rejection(ctx)
 	if err != nil {
 		return err
 	}
-	s.Quote("A receives:", nack.GetErrorDetail().GetMessage())
+	s.Quote("A receives:", nack.Text)
 	s.Seen("A received the NACK, with the field and the reason")
 	return nil
 }
@@ -192,13 +192,13 @@ func (s *stage) removal(ctx context.Context) error {
 }
 
 // remove deletes a listener and checks whether the client keeps it.
-func (s *stage) remove(ctx context.Context, letter string, server *controlplane.Server, name string, keeps bool) error {
+func (s *stage) remove(ctx context.Context, letter string, server *story.ControlPlane, name string, keeps bool) error {
 	w := begin(listener.Watch(ctx, s.client, name))
 	defer w.stop()
 	if _, err := w.until("the listener", usable[*listener.Update]); err != nil {
 		return err
 	}
-	if err := server.Delete(listenerMessage, name); err != nil {
+	if err := server.Delete(new(listenerv3.Listener), name); err != nil {
 		return err
 	}
 	ev, err := w.until("the removal", func(ev listener.Event) bool {

@@ -17,9 +17,8 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
-	"github.com/xdsforge/xdsforge/internal/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
@@ -33,7 +32,7 @@ func main() {
 // A stage has the state of the chapters.
 type stage struct {
 	story.Teller
-	a, b   *controlplane.Server
+	a, b   *story.ControlPlane
 	config *bootstrap.Config
 	client *xdsforge.Client
 }
@@ -43,11 +42,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	s := &stage{Teller: story.New(out)}
 	s.Title("xdsforge quickstart: one program, configured by two control planes")
 
-	if s.a, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.a, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	defer s.a.Stop()
-	if s.b, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // likewise
+	if s.b, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	defer s.b.Stop()

@@ -11,7 +11,7 @@ import (
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/xdsforge/xdsforge/internal/controlplane"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 )
 
 // The names of the resources.
@@ -30,8 +30,6 @@ const (
 	legacyCluster = "legacy" // an old-style name, without an authority
 )
 
-const listenerMessage = "envoy.config.listener.v3.Listener"
-
 // publish publishes the resources of each authority on its control plane. The route of a
 // listener at west.example refers to a cluster at east.example, whose endpoints are at
 // south.example.
@@ -47,7 +45,7 @@ func (s *stage) publish() error {
 	)
 }
 
-func setListener(plane *controlplane.Server, name string) error {
+func setListener(plane *story.ControlPlane, name string) error {
 	return plane.SetText(name, new(listenerv3.Listener), `name: %q api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] {
 			rds { route_config_name: %q config_source { self {} } }
@@ -65,12 +63,12 @@ func (s *stage) setClusters(texts ...string) error {
 	all := make(map[string]proto.Message)
 	for _, text := range texts {
 		c := new(clusterv3.Cluster)
-		if err := controlplane.Parse(c, "%s", text); err != nil {
+		if err := story.Parse(c, "%s", text); err != nil {
 			return err
 		}
 		all[c.GetName()] = c
 	}
-	return s.a.Update(all)
+	return s.a.Set(all)
 }
 
 // setEndpoints makes B send the endpoints of the checkout.

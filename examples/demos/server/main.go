@@ -22,11 +22,10 @@ import (
 	testpb "google.golang.org/grpc/interop/grpc_testing"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/echo"
-	"github.com/xdsforge/xdsforge/internal/story"
 )
 
 // timeout is the limit for the whole run.
@@ -39,7 +38,7 @@ func main() {
 // A stage has the state of the chapters.
 type stage struct {
 	story.Teller
-	east, west *controlplane.Server // one for each authority
+	east, west *story.ControlPlane // one for each authority
 	keys       *keys
 	env        *xdsforge.Env
 	server     *grpcxds.Server
@@ -56,11 +55,11 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	began := time.Now()
 	s := &stage{Teller: story.New(out), modes: make(chan error, 10), conns: new(connections), served: make(chan error, 1)}
 	s.Title("xdsforge server: a gRPC server, configured by two control planes")
-	if s.east, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.east, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
 	defer s.east.Stop()
-	if s.west, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // likewise
+	if s.west, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	defer s.west.Stop()

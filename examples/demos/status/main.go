@@ -23,10 +23,9 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/scrape"
-	"github.com/xdsforge/xdsforge/internal/story"
 )
 
 const (
@@ -49,7 +48,7 @@ func main() {
 // A stage has the state of the chapters.
 type stage struct {
 	story.Teller
-	primary, fallback *controlplane.Server
+	primary, fallback *story.ControlPlane
 	env               *xdsforge.Env
 	server            *grpcxds.Server    // it answers calls, as configured by xDS
 	healthy, broken   *backend           // the server's address, and an endpoint that fails

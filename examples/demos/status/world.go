@@ -19,9 +19,9 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds"
-	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/echo"
 )
 
@@ -58,10 +58,10 @@ func listen(ctx context.Context) (net.Listener, netip.AddrPort, error) {
 
 // build starts the control planes and the endpoint that is no xDS server.
 func (s *stage) build(ctx context.Context) (err error) {
-	if s.primary, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // it ends with Stop
+	if s.primary, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // it ends with Stop
 		return err
 	}
-	if s.fallback, err = controlplane.Start(controlplane.Standard()); err != nil { //nolint:contextcheck // likewise
+	if s.fallback, err = story.NewControlPlane(); err != nil { //nolint:contextcheck // likewise
 		return err
 	}
 	lis, addr, err := listen(ctx)
@@ -133,7 +133,7 @@ func (s *stage) close() (err error) {
 	if s.broken != nil {
 		s.broken.server.Stop()
 	}
-	for _, plane := range []*controlplane.Server{s.primary, s.fallback} {
+	for _, plane := range []*story.ControlPlane{s.primary, s.fallback} {
 		if plane != nil {
 			plane.Stop()
 		}
@@ -150,7 +150,7 @@ const (
 )
 
 // publish publishes valid resources. The comment tells the clusters of the control planes apart.
-func (s *stage) publish(to *controlplane.Server, comment string) error {
+func (s *stage) publish(to *story.ControlPlane, comment string) error {
 	var errs []error
 	for _, target := range []string{"checkout", "late"} {
 		errs = append(errs, to.SetText(target, new(listenerv3.Listener), `name: %q api_listener { api_listener { `+manager+` {
@@ -165,7 +165,7 @@ func (s *stage) publish(to *controlplane.Server, comment string) error {
 }
 
 // publishListener publishes the Listener of the server.
-func (s *stage) publishListener(to *controlplane.Server, action string) error {
+func (s *stage) publishListener(to *story.ControlPlane, action string) error {
 	name := "server/" + s.healthy.addr.String()
 	return to.SetText(name, new(listenerv3.Listener), `name: %q address { socket_address { address: "127.0.0.1" port_value: %d } }
 		filter_chains { filters { name: "hcm" typed_config { `+manager+` {

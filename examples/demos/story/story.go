@@ -1,4 +1,4 @@
-// Package story prints the output of examples.
+// Package story has the parts that the stories share: the printed chapters, and a control plane.
 package story
 
 import (
