@@ -19,7 +19,7 @@ func TestTheStoryIsSeenToItsEnd(t *testing.T) {
 	}
 	for _, want := range []string{
 		"→ " + checkoutListener,
-		"connections accepted: 1 by A, 1 by B: 2 in all",
+		"connections: 1 to A, 1 to B: 2 in all",
 		"u.Localities[0].Endpoints[2]",
 		"lb_policy = MAGLEV",
 		"the error is ambient",
