@@ -126,13 +126,13 @@ func TestDropsAreReported(t *testing.T) {
 	store := load.NewStore(nil)
 	p, _ := newClusterPicker(new(fixed), "")
 	p.load = store.Cluster("c", "")
-	_ = p.drop("all", "dropped")
+	_ = p.drop("all", "dropped", false)
 	stats := store.Delta(load.ClusterFilter{All: true}, time.Now()).Stats
 	if len(stats) != 1 || stats[0].GetTotalDroppedRequests() != 1 || len(stats[0].GetDroppedRequests()) != 1 {
 		t.Errorf("the report is %v, want one dropped call", stats)
 	}
 	p.load = nil
-	if err := p.drop("all", "dropped"); err == nil {
+	if err := p.drop("all", "dropped", false); err == nil {
 		t.Error("a call that is dropped without a report has no error")
 	}
 }

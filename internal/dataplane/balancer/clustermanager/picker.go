@@ -99,7 +99,11 @@ func (p *routePicker) withTarget(err error) error {
 	case errors.Is(err, balancer.ErrNoSubConnAvailable), p.where == "":
 		return err
 	case ok:
-		return &statusError{status.Newf(st.Code(), "%s: %s", p.where, st.Message())}
+		out := &statusError{status: status.Newf(st.Code(), "%s: %s", p.where, st.Message())}
+		if e := (*statusError)(nil); errors.As(err, &e) {
+			out.overflow = e.overflow
+		}
+		return out
 	default:
 		return fmt.Errorf("%s: %w", p.where, err)
 	}
@@ -152,13 +156,13 @@ func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error
 		for i := range p.drops {
 			if d := &p.drops[i]; rand.Uint32N(million) < d.PerMillion {
 				p.dropped[i].Add(1)
-				return balancer.PickResult{}, p.drop(d.Category, "dropped, as the control plane demands")
+				return balancer.PickResult{}, p.drop(d.Category, "dropped, as the control plane demands", false)
 			}
 		}
 	}
 	if !p.breaker.Start(p.most) {
 		p.refused.Add(1)
-		return balancer.PickResult{}, p.drop("", "too many calls are in flight")
+		return balancer.PickResult{}, p.drop("", "too many calls are in flight", true)
 	}
 	r, err := p.child.Picker.Pick(info)
 	if err != nil {
@@ -209,22 +213,29 @@ func (p *clusterPicker) rewrite(info balancer.PickInfo, a *account, r *balancer.
 }
 
 // drop counts a dropped call.
-func (p *clusterPicker) drop(category, reason string) error {
+func (p *clusterPicker) drop(category, reason string, overflow bool) error {
 	if p.load != nil {
 		p.load.Drop(category)
 	}
-	return &statusError{status.Newf(codes.Unavailable, "cluster %s: %s", printable.Quote(p.name, printable.Short), reason)}
+	return &statusError{status.Newf(codes.Unavailable, "cluster %s: %s", printable.Quote(p.name, printable.Short), reason), overflow}
 }
 
 // A statusError is the status of a call that a picker ends. Because it is a status, gRPC neither
 // makes the call wait for ready endpoints nor retries it.
-type statusError struct{ status *status.Status }
+type statusError struct {
+	status *status.Status
+	// overflow says that a circuit breaker ends the call.
+	overflow bool
+}
 
 // Error returns the error text of the status.
 func (e *statusError) Error() string { return e.status.Err().Error() }
 
 // GRPCStatus returns the status.
 func (e *statusError) GRPCStatus() *status.Status { return e.status }
+
+// Overflow reports whether a circuit breaker ends the call, for HTTP clients.
+func (e *statusError) Overflow() bool { return e.overflow }
 
 // Dropped prevents retries by the route's policy (A44, A32).
 func (e *statusError) Dropped() bool { return true }

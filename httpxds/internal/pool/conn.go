@@ -1,0 +1,241 @@
+package pool
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
+)
+
+// A conn is one connection to the endpoint of a SubConn.
+type conn struct {
+	*http.ClientConn
+	owner       *SubConn
+	raw         *rawConn
+	endpoint    string
+	secure      bool // TLS
+	multiplexed bool // HTTP/2
+
+	// The fields below are guarded by owner.mu.
+	isIdle bool
+	since  time.Time // of being idle
+	full   bool      // an HTTP/2 connection has no room for a request
+}
+
+// Endpoint returns the address of the endpoint.
+func (c *conn) Endpoint() string { return c.endpoint }
+
+// Secure reports whether the connection uses TLS.
+func (c *conn) Secure() bool { return c.secure }
+
+// Multiplexed reports whether the connection speaks HTTP/2.
+func (c *conn) Multiplexed() bool { return c.multiplexed }
+
+// Conn returns the network connection, for httptrace.
+func (c *conn) Conn() net.Conn { return c.raw }
+
+// Reused reports whether the connection has had a request before.
+func (c *conn) Reused() bool { return c.raw.requests.Load() > 1 }
+
+// Written returns the number of bytes that were written to the connection.
+func (c *conn) Written() int64 { return c.raw.written.Load() }
+
+// A rawConn counts the bytes that are written, so that a request of which nothing was written can be sent again.
+type rawConn struct {
+	net.Conn
+	written  atomic.Int64
+	requests atomic.Int64
+}
+
+// Write implements [net.Conn].
+func (c *rawConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	c.written.Add(int64(n))
+	return n, err
+}
+
+// dial starts an attempt to connect. The caller holds mu.
+func (s *SubConn) dial() {
+	s.dialing++
+	a := s.addresses[0]
+	go func() {
+		c, err := s.tree.dialer.dial(s.ctx, a)
+		s.dialed(c, err)
+	}()
+}
+
+// dialed handles the result of an attempt.
+func (s *SubConn) dialed(c *conn, err error) {
+	s.mu.Lock()
+	s.dialing--
+	switch {
+	case err != nil:
+		s.failed(&ConnectError{s.addresses[0].Addr, err})
+		s.mu.Unlock()
+		s.finish()
+		return
+	case s.state == connectivity.Shutdown:
+		s.mu.Unlock()
+		_ = c.ClientConn.Close() // no request has it
+		s.finish()
+		return
+	}
+	c.owner = s
+	s.conns = append(s.conns, c)
+	s.failures = 0
+	if s.state != connectivity.Ready {
+		s.set(balancer.SubConnState{ConnectivityState: connectivity.Ready})
+	}
+	s.offer(c)
+	s.mu.Unlock()
+	c.SetStateHook(c.changed) // at the end: it may call back at once
+}
+
+// changed is the state hook of the connection.
+func (c *conn) changed(*http.ClientConn) {
+	if c.Err() != nil {
+		c.owner.lost(c)
+		return
+	}
+	room := c.Available() > 0
+	s := c.owner
+	s.mu.Lock()
+	draining := s.state == connectivity.Shutdown
+	c.full = c.multiplexed && !room
+	if room && !draining {
+		s.offer(c)
+	}
+	s.mu.Unlock()
+	if draining {
+		c.closeUnused()
+	}
+}
+
+// offer makes a connection available to requests. The caller holds mu.
+func (s *SubConn) offer(c *conn) {
+	if !c.multiplexed && !c.isIdle {
+		c.isIdle, c.since = true, time.Now()
+		s.idle = append(s.idle, c)
+		s.setSweep()
+	}
+	if c.multiplexed {
+		s.wakeAll(nil)
+	} else {
+		s.wakeOne(nil)
+	}
+}
+
+// reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed.
+func (c *conn) reserve() bool {
+	if c.Reserve() == nil {
+		c.raw.requests.Add(1)
+		return true
+	}
+	if c.Err() != nil {
+		c.owner.lost(c)
+		return false
+	}
+	c.owner.mu.Lock()
+	c.full = c.multiplexed && c.Available() == 0
+	c.owner.mu.Unlock()
+	return false
+}
+
+// lost removes a connection that is closed.
+func (s *SubConn) lost(c *conn) {
+	s.mu.Lock()
+	if i := slices.Index(s.conns, c); i >= 0 {
+		s.conns = slices.Delete(s.conns, i, i+1)
+	}
+	if i := slices.Index(s.idle, c); i >= 0 {
+		s.idle = slices.Delete(s.idle, i, i+1)
+	}
+	c.isIdle = false
+	if len(s.conns) == 0 && s.state == connectivity.Ready {
+		s.set(balancer.SubConnState{ConnectivityState: connectivity.Idle})
+		s.wakeAll(balancer.ErrNoSubConnAvailable)
+	} else if s.state == connectivity.Ready && s.needsConn() && len(s.waiters) > 0 {
+		s.dial()
+	}
+	s.mu.Unlock()
+	s.finish()
+}
+
+// close closes the connection and removes it.
+func (c *conn) close() {
+	_ = c.Close() // the connection is of no further use
+	c.owner.lost(c)
+}
+
+// closeUnused closes the connection if it has no request.
+func (c *conn) closeUnused() {
+	if c.InFlight() == 0 {
+		c.close()
+	}
+}
+
+// Broken closes a connection whose request has failed in a way that leaves it unusable.
+func (c *conn) Broken() {
+	if c.Err() != nil {
+		c.owner.lost(c)
+	}
+}
+
+// setSweep sets the timer that closes idle connections. The caller holds mu.
+func (s *SubConn) setSweep() {
+	if d := s.tree.dialer.IdleTimeout; d > 0 && s.sweep == nil && len(s.idle) > 1 {
+		s.sweep = time.AfterFunc(d, func() {
+			s.mu.Lock()
+			s.sweep = nil
+			s.mu.Unlock()
+			s.closeIdle(d)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.state == connectivity.Ready {
+				s.setSweep()
+			}
+		})
+	}
+}
+
+// closeIdle closes connections that were idle for a time. It keeps one connection, so that the endpoint stays connected.
+func (s *SubConn) closeIdle(d time.Duration) {
+	s.mu.Lock()
+	var old []*conn
+	for i := 0; i < len(s.idle); {
+		c := s.idle[i]
+		if len(s.conns)-len(old) <= 1 || time.Since(c.since) < d {
+			i++
+			continue
+		}
+		s.idle, c.isIdle = slices.Delete(s.idle, i, i+1), false
+		old = append(old, c)
+	}
+	s.mu.Unlock()
+	for _, c := range old {
+		c.closeUnused()
+	}
+}
+
+// noServices is the connection of producers. It has no services.
+type noServices struct{}
+
+var errNoServices = status.Error(codes.Unimplemented, "httpxds: HTTP endpoints have no services of gRPC")
+
+// Invoke implements [grpc.ClientConnInterface].
+func (noServices) Invoke(context.Context, string, any, any, ...grpc.CallOption) error {
+	return errNoServices
+}
+
+// NewStream implements [grpc.ClientConnInterface].
+func (noServices) NewStream(context.Context, *grpc.StreamDesc, string, ...grpc.CallOption) (grpc.ClientStream, error) {
+	return nil, errNoServices
+}

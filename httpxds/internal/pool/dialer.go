@@ -1,0 +1,131 @@
+package pool
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"google.golang.org/grpc/resolver"
+
+	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+)
+
+// A Protocol is the HTTP version of connections.
+type Protocol uint8
+
+// The protocols.
+const (
+	Auto  Protocol = iota // HTTP/2 where TLS negotiates it, else HTTP/1.1
+	HTTP1                 // HTTP/1.1
+	HTTP2                 // HTTP/2: negotiated with TLS, and with prior knowledge without
+)
+
+// connectTimeout is the default limit of an attempt to connect, with the TLS handshake. It is Envoy's default.
+const connectTimeout = 5 * time.Second
+
+// A Dialer opens connections. It is safe for concurrent use.
+type Dialer struct {
+	// Protocol is the protocol of clusters that do not configure one.
+	Protocol Protocol
+	// IdleTimeout is how long a connection of HTTP/1.1 is kept without a request. 0: without limit.
+	IdleTimeout time.Duration
+
+	dial0      func(ctx context.Context, network, addr string) (net.Conn, error)
+	transports [HTTP2 + 1]*http.Transport
+}
+
+// NewDialer returns a Dialer whose connections have the settings of a Transport.
+func NewDialer(base *http.Transport, p Protocol) *Dialer {
+	d := &Dialer{Protocol: p, IdleTimeout: base.IdleConnTimeout, dial0: base.DialContext}
+	if d.dial0 == nil {
+		d.dial0 = new(net.Dialer).DialContext
+	}
+	for i := range d.transports {
+		t := base.Clone()
+		t.Proxy, t.IdleConnTimeout, t.TLSClientConfig = nil, 0, nil
+		t.DialContext, t.DialTLSContext = d.dialRaw, d.dialTLS
+		t.Protocols = new(http.Protocols)
+		t.Protocols.SetHTTP1(Protocol(i) != HTTP2)
+		t.Protocols.SetHTTP2(true) // NewClientConn needs it for any HTTP/2, also without TLS
+		t.Protocols.SetUnencryptedHTTP2(Protocol(i) == HTTP2)
+		d.transports[i] = t
+	}
+	return d
+}
+
+// An attempt has the parameters and results of one attempt to connect.
+type attempt struct {
+	address resolver.Address
+	config  *tls.Config
+	raw     *rawConn
+	tls     *tls.Conn
+}
+
+type attemptKey struct{}
+
+var errNoHTTP2 = errors.New("the endpoint did not negotiate HTTP/2")
+
+// dial opens a connection to an address.
+func (d *Dialer) dial(ctx context.Context, address resolver.Address) (*conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	config, err := security.ClientTLS(ctx, address.Attributes)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{address: address, config: config}
+	scheme, protocol := "http", d.Protocol
+	if config != nil {
+		scheme, config.NextProtos = "https", nextProtos(protocol)
+	} else if protocol == Auto {
+		protocol = HTTP1
+	}
+	cc, err := d.transports[protocol].NewClientConn(context.WithValue(ctx, attemptKey{}, a), scheme, address.Addr)
+	if err != nil {
+		return nil, err
+	}
+	multiplexed := config == nil && protocol == HTTP2 || a.tls != nil && a.tls.ConnectionState().NegotiatedProtocol == "h2"
+	if protocol == HTTP2 && !multiplexed {
+		_ = cc.Close() // it speaks another protocol
+		return nil, errNoHTTP2
+	}
+	return &conn{ClientConn: cc, raw: a.raw, endpoint: address.Addr, secure: config != nil, multiplexed: multiplexed}, nil
+}
+
+func nextProtos(p Protocol) []string {
+	switch p {
+	case HTTP1:
+		return []string{"http/1.1"}
+	case HTTP2:
+		return []string{"h2"}
+	default:
+		return []string{"h2", "http/1.1"}
+	}
+}
+
+// dialRaw opens the network connection of an attempt.
+func (d *Dialer) dialRaw(ctx context.Context, network, addr string) (net.Conn, error) {
+	a := ctx.Value(attemptKey{}).(*attempt)
+	nc, err := d.dial0(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if nc, err = security.ThroughProxy(ctx, nc, a.address.Attributes); err != nil {
+		return nil, err
+	}
+	a.raw = &rawConn{Conn: nc}
+	return a.raw, nil
+}
+
+// dialTLS opens the TLS connection of an attempt. http.Transport makes the handshake.
+func (d *Dialer) dialTLS(ctx context.Context, network, addr string) (net.Conn, error) {
+	a := ctx.Value(attemptKey{}).(*attempt)
+	if _, err := d.dialRaw(ctx, network, addr); err != nil {
+		return nil, err
+	}
+	a.tls = tls.Client(a.raw, a.config)
+	return a.tls, nil
+}

@@ -1,0 +1,132 @@
+package httpxds
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
+)
+
+// An Option configures a [Transport].
+type Option interface{ client(*settings) error }
+
+// settings are the settings of a Transport.
+type settings struct {
+	env       *xdsforge.Env
+	authority string
+	protocol  Protocol
+	base      *http.Transport
+	logger    *slog.Logger
+	gateway   bool
+}
+
+type clientOption func(*settings) error
+
+func (o clientOption) client(s *settings) error { return o(s) }
+
+// An EnvOption is the result of [WithEnv].
+type EnvOption struct{ env *xdsforge.Env }
+
+func (o EnvOption) client(s *settings) error {
+	s.env = o.env
+	return nil
+}
+
+// WithEnv sets the environment. It must have the types of [Register] or of grpcxds.Register. The default is the default
+// Env of the bootstrap that the environment variables name (gRFC A27).
+func WithEnv(e *xdsforge.Env) EnvOption { return EnvOption{e} }
+
+// WithAuthority sets the authority that chooses the virtual host. The default is that of the target: "checkout" for
+// "xds:///checkout".
+func WithAuthority(authority string) Option {
+	return clientOption(func(s *settings) error {
+		if authority == "" {
+			return errors.New(`WithAuthority: authority = ""; must be set`)
+		}
+		s.authority = authority
+		return nil
+	})
+}
+
+// A Protocol is the HTTP version of connections to endpoints.
+type Protocol uint8
+
+// The protocols.
+const (
+	// Auto is HTTP/2 where TLS negotiates it, and HTTP/1.1 otherwise. It is the default.
+	Auto Protocol = iota
+	// HTTP1 is HTTP/1.1.
+	HTTP1
+	// HTTP2 is HTTP/2. Connections without TLS use it with prior knowledge (h2c).
+	HTTP2
+)
+
+// WithProtocol sets the protocol of connections to the endpoints of clusters that do not configure one.
+func WithProtocol(p Protocol) Option {
+	return clientOption(func(s *settings) error {
+		if p > HTTP2 {
+			return fmt.Errorf("WithProtocol: protocol = %d; must be Auto, HTTP1 or HTTP2", p)
+		}
+		s.protocol = p
+		return nil
+	})
+}
+
+// WithBase sets a template for connections: their dialer, and the limits of responses and of idle connections. The control
+// plane configures TLS and proxies, so those of the template have no effect. The default is [http.DefaultTransport].
+func WithBase(t *http.Transport) Option {
+	return clientOption(func(s *settings) error {
+		if t == nil {
+			return errors.New("WithBase: the transport is nil")
+		}
+		s.base = t
+		return nil
+	})
+}
+
+// WithLogger sets the logger. The default is that of the Env, or slog.Default() if the Env has none.
+func WithLogger(l *slog.Logger) Option {
+	return clientOption(func(s *settings) error {
+		s.logger = l
+		return nil
+	})
+}
+
+// WithGatewayResponses makes requests that receive no response return one with the status 404, 502, 503 or 504, as a proxy
+// does, instead of an [*Error]. The end of a request's own context still is an error.
+func WithGatewayResponses() Option {
+	return clientOption(func(s *settings) error {
+		s.gateway = true
+		return nil
+	})
+}
+
+// newSettings applies options.
+func newSettings(opts []Option) (*settings, error) {
+	s := new(settings)
+	for _, o := range opts {
+		if o == nil {
+			continue
+		}
+		if err := o.client(s); err != nil {
+			return nil, fmt.Errorf("httpxds: %w", err)
+		}
+	}
+	if s.base == nil {
+		base, ok := http.DefaultTransport.(*http.Transport)
+		if !ok {
+			base = new(http.Transport)
+		}
+		s.base = base
+	}
+	return s, nil
+}
+
+// dialer returns the Dialer of a Transport.
+func (s *settings) dialer() *pool.Dialer {
+	protocols := [...]pool.Protocol{Auto: pool.Auto, HTTP1: pool.HTTP1, HTTP2: pool.HTTP2}
+	return pool.NewDialer(s.base, protocols[s.protocol])
+}

@@ -1,0 +1,101 @@
+package httpxds
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
+)
+
+// A streamError has the fields of the error of an HTTP/2 stream. errors.As fills it from the unexported type of net/http.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error implements error.
+func (streamError) Error() string { return "" }
+
+// refusedStream is the code REFUSED_STREAM (RFC 9113 section 7).
+const refusedStream = 7
+
+// refused reports whether the server of an HTTP/2 connection did not process a request with this error. net/http has no
+// exported form of most of these errors.
+func refused(err error) bool {
+	if s := (streamError{}); errors.As(err, &s) && s.Code == refusedStream {
+		return true
+	}
+	text := err.Error()
+	return strings.Contains(text, "http2: Transport received Server's graceful shutdown GOAWAY") ||
+		strings.Contains(text, "http2: client conn not usable")
+}
+
+// again returns the request to send once more after an error, or nil if the endpoint may have received it. The endpoint has
+// not if nothing was written to a connection of HTTP/1.1 that was in use before, or if the server of an HTTP/2 connection
+// refused the request.
+func again(r *http.Request, l pool.Lease, wrote int64, err error) *http.Request {
+	switch {
+	case errors.Is(err, errInsecure):
+		return nil
+	case l.Multiplexed() && !refused(err):
+		return nil
+	case !l.Multiplexed() && (wrote > 0 || !l.Reused()):
+		return nil
+	}
+	return rewound(r)
+}
+
+// rewound returns the request with an unread body, or nil if its body cannot be read again.
+func rewound(r *http.Request) *http.Request {
+	if r.Body == nil || r.Body == http.NoBody {
+		return r
+	}
+	if o, ok := r.Body.(*onceBody); ok && !o.touched.Load() {
+		return r
+	}
+	if r.GetBody == nil {
+		return nil
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return nil
+	}
+	out := r.WithContext(r.Context())
+	out.Body = body
+	return out
+}
+
+// A onceBody is the body of a request without GetBody. Until it is read, the request can be sent again, so closing it has no
+// effect then.
+type onceBody struct {
+	body    io.ReadCloser
+	touched atomic.Bool
+}
+
+// Read implements [io.Reader].
+func (b *onceBody) Read(p []byte) (int, error) {
+	b.touched.Store(true)
+	return b.body.Read(p)
+}
+
+// Close implements [io.Closer].
+func (b *onceBody) Close() error {
+	if b.touched.Load() {
+		return b.body.Close()
+	}
+	return nil
+}
+
+// replayable returns the request to send. If its body cannot be read twice, it has a body that records whether it was read.
+func replayable(r *http.Request) *http.Request {
+	if r.Body == nil || r.Body == http.NoBody || r.GetBody != nil {
+		return r
+	}
+	out := r.WithContext(r.Context())
+	out.Body = &onceBody{body: r.Body}
+	return out
+}
