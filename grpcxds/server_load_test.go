@@ -162,7 +162,7 @@ func TestServerUnderLoad(t *testing.T) {
 		}
 	}
 
-	steps("at rest", 200, func(int) {})
+	steps("at rest", 20, func(int) {})
 	steps("Listener updates", 200, func(i int) {
 		w.publishListener(listeners[(i+1)%len(listeners)])
 		s.generation++

@@ -67,7 +67,7 @@ func newWorldOf(t testing.TB, plane *controlplane.Server, config string, opts ..
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = env.Close() })
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	t.Cleanup(cancel)
 	return &world{TB: t, plane: plane, config: config, env: env, ctx: ctx}
 }
