@@ -101,46 +101,59 @@ func (e *engine) packages(ctx context.Context, patterns []string) ([]string, err
 	return dirs, nil
 }
 
-// find returns all mutants of a package, and whether tests reach them. The tests must
-// pass without a mutant; it also returns how long that takes once they are compiled.
-func (e *engine) find(ctx context.Context, dir string) ([]mutant, time.Duration, error) {
-	var took time.Duration
+// A task is a package whose mutants are known.
+type task struct {
+	dir     string
+	mutants []mutant      // with whether the tests reach them
+	took    time.Duration // by the tests without a mutant, once their dependencies are compiled
+	profile string        // file of the coverage profile
+	seconds float64       // of the search
+}
+
+// runnable returns the number of mutants that the tests reach.
+func (t *task) runnable() (n int) {
+	for _, m := range t.mutants {
+		if m.Status == statusRunnable {
+			n++
+		}
+	}
+	return n
+}
+
+// find finds all mutants of a package. The tests must pass without a mutant.
+func (e *engine) find(ctx context.Context, dir string) (task, error) {
+	t := task{dir: dir, profile: filepath.Join(e.temp, "profile "+strings.ReplaceAll(dir, "/", " "))}
+	search := time.Now()
 	for range 2 { // the first one compiles the tests' dependencies
 		begin := time.Now()
 		if _, err := output(ctx, e.copy, e.environment, "go", append([]string{"test", "./" + dir}, testFlags(dir)...)...); err != nil {
-			return nil, 0, fmt.Errorf("the tests fail without a mutant: %w", err)
+			return task{}, fmt.Errorf("the tests fail without a mutant: %w", err)
 		}
-		took = time.Since(begin)
+		t.took = time.Since(begin)
 	}
-	if err := os.RemoveAll(e.profile()); err != nil {
-		return nil, 0, err
+	var err error
+	if t.mutants, err = e.unleash(ctx, io.Discard, dir, []string{keepVariable + "=" + t.profile}, "--dry-run"); err != nil {
+		return task{}, err
 	}
-	mutants, err := e.unleash(ctx, io.Discard, dir, []string{keepVariable + "=" + e.profile()}, "--dry-run")
-	if err != nil {
-		return nil, 0, err
-	}
-	return mutants, took, locate(filepath.Join(e.copy, dir), mutants)
+	t.seconds = time.Since(search).Seconds()
+	return t, locate(filepath.Join(e.copy, dir), t.mutants)
 }
 
-// profile is where the shim keeps the coverage profile of the package at hand.
-func (e *engine) profile() string { return filepath.Join(e.temp, "profile") }
-
-// kill runs the mutants of the drawn lines, and returns all mutants of the package.
-// took is how long its tests take without a mutant. Survivors that are not equivalent are printed
-// at once.
-func (e *engine) kill(ctx context.Context, dir string, known []mutant, drawn map[string]map[int]bool, took time.Duration) (_ []mutant, err error) {
+// kill runs the mutants of the drawn lines, and returns all mutants of the package. Survivors that are
+// not equivalent are printed at once.
+func (e *engine) kill(ctx context.Context, t task, drawn map[string]map[int]bool) (_ []mutant, err error) {
 	store, err := os.MkdirTemp(e.temp, "draw-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(store) }()
-	r, err := newDrawRepository(ctx, store, filepath.Join(e.copy, dir), drawn)
+	r, err := newDrawRepository(ctx, store, filepath.Join(e.copy, t.dir), drawn)
 	if err != nil {
 		return nil, err
 	}
-	return e.unleash(ctx, newSurvivors(e.plan.progress, dir, known), dir, append(r.environment, keptVariable+"="+e.profile()), "--diff=HEAD",
+	return e.unleash(ctx, newSurvivors(e.plan.progress, t.dir, t.mutants), t.dir, append(r.environment, keptVariable+"="+t.profile), "--diff=HEAD",
 		fmt.Sprintf("--workers=%d", e.plan.workers),
-		fmt.Sprintf("--timeout-coefficient=%d", seconds(e.plan.timeout, took)))
+		fmt.Sprintf("--timeout-coefficient=%d", seconds(e.plan.timeout, t.took)))
 }
 
 // seconds is how long the tests of a mutant may take: gremlins multiplies by it the

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -38,7 +39,8 @@ func testFlags(dir string) []string {
 // A plan holds the flags of a run.
 type plan struct {
 	gremlins   string // module path and version
-	limit      int    // mutants of a package
+	limit      int    // largest number of mutants of a package
+	least      int    // the same if the time is short
 	time       time.Duration
 	timeout    time.Duration // least time that the tests of a mutant get
 	workers    int
@@ -69,6 +71,7 @@ func parsePlan() plan {
 	p := plan{progress: os.Stderr}
 	flag.StringVar(&p.gremlins, "gremlins", "github.com/go-gremlins/gremlins/cmd/gremlins@v0.6.0", "the gremlins command, with its version")
 	flag.IntVar(&p.limit, "limit", 200, "largest number of mutants that run for a package")
+	flag.IntVar(&p.least, "least", 15, "largest number of mutants that run for a package if the time is short")
 	flag.DurationVar(&p.time, "time", 90*time.Minute, "largest time of the whole run")
 	flag.DurationVar(&p.timeout, "timeout", 10*time.Second, "least time that the tests get for one mutant")
 	flag.IntVar(&p.workers, "workers", runtime.NumCPU(), "mutants that run at the same time")
@@ -87,6 +90,7 @@ func parsePlan() plan {
 // run measures the packages one after the other. It returns an error if a package is
 // below a threshold.
 func run(ctx context.Context, p plan, out io.Writer) (err error) {
+	begin := time.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, p.time, fmt.Errorf("the time limit of %s is over", p.time))
 	defer cancel()
 	list, err := readEquivalents(p.equivalent)
@@ -102,33 +106,64 @@ func run(ctx context.Context, p plan, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	var rows []row
-	var faults []error
-	for _, dir := range packages {
-		r, faultsOf, err := measure(ctx, e, p, list.of(dir), dir)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("%s: %w", dir, err))
-			if ctx.Err() != nil {
-				faults = append(faults, context.Cause(ctx))
-				break
-			}
-			continue
-		}
-		faults = append(faults, faultsOf...)
-		if r.Mutants == 0 {
-			continue
-		}
-		rows = append(rows, r)
+	tasks, faults := findAll(ctx, e, list, packages)
+	rows, faultsOf := measureAll(ctx, e, p, begin, tasks)
+	faults = append(faults, faultsOf...)
+	slices.SortFunc(rows, func(a, b row) int { return slices.Index(packages, a.Package) - slices.Index(packages, b.Package) })
+	for _, r := range rows {
 		r.print(out, p.onlyCover)
 	}
 	printTable(out, rows)
 	for _, r := range rows {
 		faults = append(faults, r.below(p)...)
 	}
+	if ctx.Err() != nil {
+		faults = append(faults, context.Cause(ctx))
+	}
 	if p.json != "" {
 		faults = append(faults, writeJSON(p.json, rows))
 	}
 	return errors.Join(faults...)
+}
+
+// findAll finds the mutants of all packages. It leaves out packages without mutants.
+func findAll(ctx context.Context, e *engine, list equivalents, packages []string) (tasks []task, faults []error) {
+	for _, dir := range packages {
+		if ctx.Err() != nil {
+			break
+		}
+		t, err := e.find(ctx, dir)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", dir, err))
+			continue
+		}
+		faults = append(faults, list.of(dir).mark(t.mutants)...)
+		if len(t.mutants) > 0 {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks, faults
+}
+
+// measureAll runs mutants of one package after the other, cheap packages first.
+func measureAll(ctx context.Context, e *engine, p plan, begin time.Time, tasks []task) (rows []row, faults []error) {
+	b := newBudget(p, begin)
+	b.order(tasks)
+	for i, t := range tasks {
+		if ctx.Err() != nil {
+			break
+		}
+		r, faultsOf, err := measure(ctx, e, p, b, t, len(tasks)-i)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", t.dir, err))
+			continue
+		}
+		faults = append(faults, faultsOf...)
+		if r.Mutants > 0 {
+			rows = append(rows, r)
+		}
+	}
+	return rows, faults
 }
 
 func writeJSON(name string, rows []row) error {

@@ -279,7 +279,7 @@ func TestCounting(t *testing.T) {
 	survivor, uncovered := found[2], found[5]
 	survivor.Status = statusLived
 	want := row{
-		Package: "p", Mutants: 6, Covered: 5, Equivalent: 1, NotViable: 1, Killed: 1, TimedOut: 1, Lived: 1,
+		Package: "p", Mutants: 6, Covered: 5, Equivalent: 1, Drawn: 4, NotViable: 1, Killed: 1, TimedOut: 1, Lived: 1,
 		Survivors: []mutant{survivor}, Uncovered: []mutant{uncovered},
 	}
 	if !reflect.DeepEqual(r, want) {
@@ -340,6 +340,43 @@ func TestSeconds(t *testing.T) {
 	}{{10 * time.Second, time.Second, 10}, {10 * time.Second, 2100 * time.Millisecond, 11}, {1500 * time.Millisecond, 0, 2}} {
 		if got := seconds(tt.least, tt.took); got != tt.want {
 			t.Errorf("seconds(%s, %s) = %d, want %d", tt.least, tt.took, got, tt.want)
+		}
+	}
+}
+
+// TestBudget runs packages that take as long as expected, or three times as long.
+func TestBudget(t *testing.T) {
+	of := func(dir string, runnable int, took time.Duration) task {
+		return task{dir: dir, took: took, mutants: slices.Repeat([]mutant{{Status: statusRunnable}, {Status: statusUncovered}}, runnable)}
+	}
+	for _, tt := range []struct {
+		why    string
+		limit  time.Duration
+		slower time.Duration // factor
+		want   map[string]int
+	}{
+		{"enough time for all", 10 * time.Hour, 1, map[string]int{"few": 200, "quick": 200, "slow": 200, "slowest": 200}},
+		{"a share for slow packages", time.Hour, 1, map[string]int{"few": 171, "quick": 200, "slow": 159, "slowest": 107}},
+		{"slower than expected", time.Hour, 3, map[string]int{"few": 171, "quick": 200, "slow": 45, "slowest": 31}},
+		{"little time", time.Second, 1, map[string]int{"few": 15, "quick": 15, "slow": 15, "slowest": 15}},
+	} {
+		now := time.Now()
+		b := newBudget(plan{limit: 200, least: 15, workers: 2, time: tt.limit}, now)
+		tasks := []task{of("slowest", 500, 29*time.Second), of("slow", 500, 19*time.Second), of("quick", 500, time.Second), of("few", 5, 9*time.Second)}
+		b.order(tasks)
+		got := make(map[string]int)
+		for i, x := range tasks {
+			got[x.dir] = b.draw(x, now, len(tasks)-i)
+			n := min(got[x.dir], x.runnable())
+			spent := tt.slower * time.Duration(n) * (x.took + compileTime) / 2
+			b.took(x, n, spent)
+			now = now.Add(spent)
+		}
+		if !maps.Equal(got, tt.want) {
+			t.Errorf("%s: draws %v, want %v", tt.why, got, tt.want)
+		}
+		if over := now.Sub(b.end); over > 0 && tt.limit > time.Minute {
+			t.Errorf("%s: the packages take %v too long", tt.why, over)
 		}
 	}
 }

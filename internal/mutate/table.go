@@ -16,6 +16,7 @@ type row struct {
 	Mutants    int      `json:"mutants"`
 	Covered    int      `json:"covered"`    // mutants that the tests reach
 	Equivalent int      `json:"equivalent"` // mutants on the list
+	Drawn      int      `json:"drawn"`      // mutants that ran, of those covered
 	NotViable  int      `json:"not_viable"` // drawn mutants that do not compile
 	Killed     int      `json:"killed"`     // drawn mutants that fail a test
 	TimedOut   int      `json:"timed_out"`  // drawn mutants whose tests do not end; they count as killed
@@ -38,25 +39,21 @@ func percent(n, of int) float64 {
 	return 100 * float64(n) / float64(of)
 }
 
-// measure measures one package. Faults are entries of the list of equivalent mutants
-// that are wrong.
-func measure(ctx context.Context, e *engine, p plan, list equivalents, dir string) (r row, faults []error, err error) {
+// measure measures one package, with this many packages left. Faults are entries of the list of
+// equivalent mutants that are wrong.
+func measure(ctx context.Context, e *engine, p plan, b *budget, t task, left int) (r row, faults []error, err error) {
 	begin := time.Now()
-	mutants, took, err := e.find(ctx, dir)
-	if err != nil {
-		return row{}, nil, err
-	}
-	faults = list.mark(mutants)
-	r = row{Package: dir}
-	r.countCoverage(mutants)
-	if drawn := draw(mutants, p.limit, e.commit+" "+dir); !p.onlyCover && len(drawn) > 0 {
-		results, err := e.kill(ctx, dir, mutants, drawn, took)
+	r = row{Package: t.dir}
+	r.countCoverage(t.mutants)
+	if drawn := draw(t.mutants, b.draw(t, begin, left), e.commit+" "+t.dir); !p.onlyCover && len(drawn) > 0 {
+		results, err := e.kill(ctx, t, drawn)
 		if err != nil {
 			return row{}, nil, err
 		}
-		faults = append(faults, r.countKilled(mutants, results)...)
+		faults = r.countKilled(t.mutants, results)
+		b.took(t, r.Drawn, time.Since(begin))
 	}
-	r.Seconds = int(time.Since(begin).Seconds())
+	r.Seconds = int(t.seconds + time.Since(begin).Seconds())
 	return r, faults, nil
 }
 
@@ -101,7 +98,10 @@ func (r *row) countKilled(mutants, results []mutant) (faults []error) {
 		case statusLived:
 			r.Lived++
 			r.Survivors = append(r.Survivors, m)
+		default:
+			continue
 		}
+		r.Drawn++
 	}
 	return faults
 }
@@ -167,10 +167,10 @@ func (r *row) print(out io.Writer, uncovered bool) {
 }
 
 func printTable(out io.Writer, rows []row) {
-	const head = "%-44s %8s %9s %6s %9s %6s %8s %6s %11s %5s\n"
-	_, _ = fmt.Fprintf(out, "\n"+head, "package", "mutants", "covered", "killed", "timed out", "lived", "killed", "equiv.", "not viable", "s")
+	const head = "%-44s %8s %9s %9s %6s %9s %6s %8s %6s %11s %5s\n"
+	_, _ = fmt.Fprintf(out, "\n"+head, "package", "mutants", "covered", "drawn", "killed", "timed out", "lived", "killed", "equiv.", "not viable", "s")
 	for _, r := range rows {
-		_, _ = fmt.Fprintf(out, "%-44s %8d %7.1f %% %6d %9d %6d %6.1f %% %6d %11d %5d\n", r.Package, r.Mutants, r.coveredPercent(),
-			r.Killed, r.TimedOut, r.Lived, r.killedPercent(), r.Equivalent, r.NotViable, r.Seconds)
+		_, _ = fmt.Fprintf(out, "%-44s %8d %7.1f %% %9s %6d %9d %6d %6.1f %% %6d %11d %5d\n", r.Package, r.Mutants, r.coveredPercent(),
+			fmt.Sprintf("%d/%d", r.Drawn, r.Covered), r.Killed, r.TimedOut, r.Lived, r.killedPercent(), r.Equivalent, r.NotViable, r.Seconds)
 	}
 }
