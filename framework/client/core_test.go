@@ -1,8 +1,6 @@
 package client_test
 
 import (
-	"bytes"
-	"context"
 	"testing"
 	"testing/synctest"
 
@@ -12,45 +10,9 @@ import (
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
-	"github.com/xdsforge/xdsforge/framework/transport"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
+	"github.com/xdsforge/xdsforge/internal/adsserver/adsmemory"
 )
-
-// A coreTransport connects clients to the core of ADS servers.
-type coreTransport struct{ *adsserver.Core }
-
-// Dial implements transport.Transport.
-func (c coreTransport) Dial(*bootstrap.Server) (transport.Conn, error) { return coreConn(c), nil }
-
-// A coreConn is a connection to a core.
-type coreConn struct{ *adsserver.Core }
-
-// OpenStream implements transport.Conn.
-func (c coreConn) OpenStream(ctx context.Context, method string) (transport.Stream, error) {
-	st, err := c.Open(method == transport.MethodDeltaADS)
-	if err != nil {
-		return nil, err
-	}
-	context.AfterFunc(ctx, func() { st.Close(ctx.Err()) })
-	return coreStream{ctx, st}, nil
-}
-
-// Close implements transport.Conn.
-func (c coreConn) Close() error { return nil }
-
-type coreStream struct {
-	ctx context.Context //nolint:containedctx // the stream's
-	*adsserver.Stream
-}
-
-// Send implements transport.Stream.
-func (s coreStream) Send(msg []byte) error { return s.Request(msg) }
-
-// Receive implements transport.Stream.
-func (s coreStream) Receive() ([]byte, error) {
-	pieces, err := s.Next(s.ctx)
-	return bytes.Join(pieces, nil), err
-}
 
 // newCoreThings returns a client of things and their lists, and the source of its server.
 func newCoreThings(t *testing.T, features ...any) (*client.Client, *source.Memory) {
@@ -67,7 +29,7 @@ func newCoreThings(t *testing.T, features ...any) (*client.Client, *source.Memor
 	t.Cleanup(func() { _ = core.Close() })
 	e := server("memory:1", features...)
 	spec := bootstrap.Spec{Servers: []bootstrap.ServerSpec{e}, Authorities: map[string]bootstrap.AuthoritySpec{"e": {Servers: []bootstrap.ServerSpec{e}}}}
-	c, err := newWith(config(t, spec), types, withTransport(coreTransport{core}))
+	c, err := newWith(config(t, spec), types, withTransport(adsmemory.Transport{Core: core}))
 	if err != nil {
 		t.Fatal(err)
 	}
