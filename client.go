@@ -16,13 +16,16 @@ import (
 // for concurrent use. [New] and [Env.NewClient] make one; the zero Client is closed.
 type Client struct {
 	base
+	scopeBase
 
-	scope *environment.Scope
 	close func() error
 }
 
-// base keeps the embedded field unexported.
-type base = resource.Base
+// base and scopeBase keep the embedded fields unexported.
+type (
+	base      = resource.Base
+	scopeBase = environment.ScopeBase
+)
 
 // New makes a client with an environment of its own. It does not connect until something is
 // watched. It returns an error if no resource type is registered, or if the bootstrap is missing
@@ -42,7 +45,7 @@ func newClient(core *environment.Env, name string) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xdsforge: %w", err)
 	}
-	return &Client{base: resource.NewBase(s.Client), scope: s, close: sync.OnceValue(s.Release)}, nil
+	return &Client{base: resource.NewBase(s.Client), scopeBase: environment.NewScopeBase(s), close: sync.OnceValue(s.Release)}, nil
 }
 
 // Close ends all watches and streams of the client. It waits neither for watchers nor, for longer
@@ -64,16 +67,17 @@ func (c *Client) Snapshot(ctx context.Context) (status.Snapshot, error) {
 }
 
 // Status returns access to the state of the client.
-func (c *Client) Status() ClientStatus { return ClientStatus{c.scope} }
+func (c *Client) Status() ClientStatus { return ClientStatus{environment.ScopeOf(c)} }
 
 // LoadStore returns the store of the load that the client reports to a server: one store for
 // equal entries, whichever authority they belong to. The error is load.ErrServerNotInBootstrap
 // for a server that the bootstrap does not have (gRFC A47), or [ErrClosed].
 func (c *Client) LoadStore(s *bootstrap.Server) (*load.Store, error) {
-	if c.scope == nil {
+	scope := environment.ScopeOf(c)
+	if scope == nil {
 		return nil, errZeroClient
 	}
-	store, err := c.scope.LoadStore(s)
+	store, err := scope.LoadStore(s)
 	if err != nil {
 		return nil, fmt.Errorf("xdsforge: %w", err)
 	}

@@ -190,6 +190,22 @@ type listSubscription struct {
 	stopped bool
 }
 
+// SubscribeList calls f with the states of a list collection of a type, as Subscribe does for a
+// resource. The updates have the encoded list. Nothing subscribes to the members that it locates.
+func (c *Client) SubscribeList(t *resource.Descriptor, name string, f func(next, last resource.State)) (stop func(), err error) {
+	if f == nil {
+		return nil, errNoFunction
+	}
+	if err := c.known(t); err != nil {
+		return nil, err
+	}
+	collection, ok := c.decoded.Lookup(t.Collection)
+	if !ok {
+		return nil, fmt.Errorf("client: %s has no list collections; they are not declared for the type", t.Name)
+	}
+	return c.subscribe(context.Background(), collection, name, &subscription{to: syncWatcher(f)})
+}
+
 func (c *Client) observeList(t *resource.Descriptor, n xdstp.Name) (resource.CollectionObservation, error) {
 	collection, _ := c.decoded.Lookup(t.Collection)
 	if err := n.CheckType(t.Collection); err != nil {

@@ -105,6 +105,18 @@ type Scope struct {
 	shared bool // all users of the name share it
 }
 
+// A ScopeBase connects the struct that embeds it to a Scope. Package xdsforge embeds it under an
+// unexported name, so that programs do not see it.
+type ScopeBase struct{ of *Scope }
+
+// NewScopeBase returns a ScopeBase of a Scope.
+func NewScopeBase(s *Scope) ScopeBase { return ScopeBase{s} }
+
+func (b ScopeBase) scope() *Scope { return b.of }
+
+// ScopeOf returns the Scope of a struct with a ScopeBase. It is nil for the zero ScopeBase.
+func ScopeOf(holder interface{ scope() *Scope }) *Scope { return holder.scope() }
+
 // Name returns the target of gRPC channels, Servers, or the name of a client of the program.
 func (s *Scope) Name() string { return s.name }
 
