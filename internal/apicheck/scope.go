@@ -39,7 +39,7 @@ func extraTypes() []string {
 
 // exemptTrees are packages outside the promise, with all packages below them.
 func exemptTrees() []string {
-	return []string{"framework/client", "framework/lkg", "framework/runtime", "framework/source", "grpcxds/httpfilter", "httpxds", "publish", "serve"}
+	return []string{"framework/client", "framework/lkg", "framework/runtime", "framework/source", "grpcxds/httpfilter", "httpxds", "publish", "relay", "serve"}
 }
 
 // exemptNames are single names outside the promise.
