@@ -20,6 +20,7 @@ type host struct{ server *Server }
 func (h host) Admit(ctx context.Context, m adsgrpc.Method) (adsgrpc.Guest, error) {
 	g, err := h.server.admit(ctx)
 	if err != nil {
+		h.server.countEnd(err)
 		return nil, err
 	}
 	g.method = m
@@ -109,5 +110,10 @@ func (g *guest) Leave(err error) {
 	s.mu.Lock()
 	delete(s.guests, g)
 	s.mu.Unlock()
+	select {
+	case s.left <- struct{}{}:
+	default:
+	}
 	s.accounts.leave(g.client)
+	s.countEnd(err)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xdsforge/xdsforge/framework/source"
 )
@@ -18,6 +19,9 @@ type settings struct {
 	pick        func(*corev3.Node) string
 	views       map[string]source.Source
 	staleness   time.Duration
+	load        func(LoadReport)
+	interval    time.Duration
+	meters      metric.MeterProvider
 }
 
 // An Option sets up a [Server]. New returns an error for an invalid value.
@@ -86,4 +90,26 @@ func WithMaxStaleness(d time.Duration) Option {
 		s.staleness = d
 		return nil
 	}
+}
+
+// WithLoad serves the load reporting service. Clients report at the interval, which must be at least a
+// second. f is called with each report and must return at once; calls for different streams overlap. It
+// may be nil: [Server.Load] has the totals in any case.
+func WithLoad(interval time.Duration, f func(LoadReport)) Option {
+	return func(s *settings) error {
+		if interval < time.Second {
+			return fmt.Errorf("WithLoad = %v; must be at least a second", interval)
+		}
+		if f == nil {
+			f = func(LoadReport) {}
+		}
+		s.load, s.interval = f, interval
+		return nil
+	}
+}
+
+// WithMeterProvider exports the metrics of the server to OpenTelemetry. The metrics are described in
+// docs/metrics.md.
+func WithMeterProvider(p metric.MeterProvider) Option {
+	return func(s *settings) error { s.meters = p; return nil }
 }

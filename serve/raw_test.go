@@ -58,6 +58,7 @@ func newBench(t *testing.T, ca *testca.CA, opts ...serve.Option) *bench {
 	}
 	g := grpc.NewServer(options...)
 	b.server.Register(g)
+	b.server.RegisterHealth(g)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = g.Serve(b.listener) }()
 	t.Cleanup(func() {
@@ -69,7 +70,7 @@ func newBench(t *testing.T, ca *testca.CA, opts ...serve.Option) *bench {
 }
 
 // dial connects a client, with a certificate for a SPIFFE URI unless that is "".
-func (b *bench) dial(uri string) *grpc.ClientConn {
+func (b *bench) dial(uri string, opts ...grpc.DialOption) *grpc.ClientConn {
 	b.t.Helper()
 	creds := insecure.NewCredentials()
 	if b.ca != nil {
@@ -90,8 +91,8 @@ func (b *bench) dial(uri string) *grpc.ClientConn {
 		}
 		creds = credentials.NewTLS(config)
 	}
-	cc, err := grpc.NewClient("passthrough:///", grpc.WithTransportCredentials(creds),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return b.listener.DialContext(ctx) }))
+	cc, err := grpc.NewClient("passthrough:///", append(opts, grpc.WithTransportCredentials(creds),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return b.listener.DialContext(ctx) }))...)
 	if err != nil {
 		b.t.Fatal(err)
 	}

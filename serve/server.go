@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync"
 
+	loadstatsv3 "github.com/envoyproxy/go-control-plane/envoy/service/load_stats/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
@@ -20,20 +22,31 @@ type Server struct {
 	settings settings
 	policy   *policy // nil: everything is allowed
 	types    func(url string) (adsserver.Type, bool)
-	main     *adsserver.Core
-	views    map[string]*adsserver.Core
 	accounts accounts
 
-	mu     sync.Mutex
-	refuse error // the reason to admit no more streams, or nil
-	guests map[*guest]struct{}
+	mu      sync.Mutex
+	main    *adsserver.Core
+	views   map[string]*adsserver.Core
+	refuse  error // the reason to admit no more streams, or nil
+	guests  map[*guest]struct{}
+	left    chan struct{} // has a token if a guest has left
+	refused map[string]uint64
+	health  *health.Server // nil: not registered
+
+	healthMu sync.Mutex   // of updateHealth
+	metrics  func() error // ends the export of metrics
+	loads    loads
 }
 
 // New returns a server of the types in the set and their list collections. Each source has the
 // authority of its key. The source of the empty key has old-style names, the empty authority, and all
 // authorities without a source of their own. Close the server after use.
 func New(types *resource.Set, sources map[string]source.Source, opts ...Option) (*Server, error) {
-	s := &Server{views: make(map[string]*adsserver.Core), guests: make(map[*guest]struct{}), accounts: accounts{clients: make(map[string]*account)}}
+	s := &Server{
+		views: make(map[string]*adsserver.Core), guests: make(map[*guest]struct{}), left: make(chan struct{}, 1),
+		refused: make(map[string]uint64), accounts: accounts{clients: make(map[string]*account)},
+		metrics: func() error { return nil },
+	}
 	var err error
 	s.settings.limits, err = Limits{}.withDefaults()
 	errs := []error{err}
@@ -58,7 +71,11 @@ func New(types *resource.Set, sources map[string]source.Source, opts ...Option) 
 		s.policy = newPolicy(s.settings.permissions, types)
 	}
 	s.types = s.typesOf(types)
-	if err := s.open(sources); err != nil {
+	err = s.connect(sources)
+	if err == nil {
+		err = s.export()
+	}
+	if err != nil {
 		_ = s.Close() // the error is that of the source
 		return nil, fmt.Errorf("serve: %w", err)
 	}
@@ -79,33 +96,41 @@ func (s *Server) typesOf(set *resource.Set) func(url string) (adsserver.Type, bo
 	}
 }
 
-// open opens a core for the sources, and one for each view.
-func (s *Server) open(sources map[string]source.Source) error {
+// connect opens a core for the sources, and one for each view.
+func (s *Server) connect(sources map[string]source.Source) error {
 	config := adsserver.Config{
 		Source: sources[""], Authorities: make(map[string]source.Source), Limits: s.settings.limits.core(), Type: s.types,
-		MaxStaleness: s.settings.staleness,
+		MaxStaleness: s.settings.staleness, State: s.updateHealth,
 	}
 	for name, src := range sources {
 		if name != "" {
 			config.Authorities[name] = src
 		}
 	}
-	var err error
-	if s.main, err = adsserver.New(config); err != nil {
+	c, err := adsserver.New(config)
+	if err != nil {
 		return err
 	}
+	s.mu.Lock()
+	s.main = c
+	s.mu.Unlock()
 	for name, src := range s.settings.views {
 		config.Source = src
-		if s.views[name], err = adsserver.New(config); err != nil {
-			delete(s.views, name)
+		c, err := adsserver.New(config)
+		if err != nil {
 			return fmt.Errorf("view %q: %w", name, err)
 		}
+		s.mu.Lock()
+		s.views[name] = c
+		s.mu.Unlock()
 	}
 	return nil
 }
 
-// cores yields the cores of all views, the main one first.
+// cores returns the cores of all views, the main one first.
 func (s *Server) cores() []*adsserver.Core {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var list []*adsserver.Core
 	if s.main != nil {
 		list = append(list, s.main)
@@ -116,13 +141,16 @@ func (s *Server) cores() []*adsserver.Core {
 	return list
 }
 
-// Register registers the aggregated discovery service, and the discovery services of Envoy's types that
-// the server serves.
+// Register registers the aggregated discovery service, the discovery services of Envoy's types that the
+// server serves, and the load reporting service if [WithLoad] is set.
 func (s *Server) Register(r grpc.ServiceRegistrar) {
 	adsgrpc.RegisterHost(r, host{s}, func(url string) bool {
 		_, ok := s.types(url)
 		return ok
 	})
+	if s.settings.load != nil {
+		loadstatsv3.RegisterLoadReportingServiceServer(r, loadService{server: s})
+	}
 }
 
 // ServerOptions returns the options of a gRPC server that sends encoded resources without a copy.
@@ -132,8 +160,10 @@ func ServerOptions() []grpc.ServerOption { return adsgrpc.ServerOptions() }
 
 // Close ends all streams, and the sessions of the sources.
 func (s *Server) Close() error {
-	s.stop(adsserver.ErrClosed)
-	var errs []error
+	for _, g := range s.stop(adsserver.ErrClosed) {
+		g.cancel(adsserver.ErrClosed)
+	}
+	errs := []error{s.metrics()}
 	for _, c := range s.cores() {
 		errs = append(errs, c.Close())
 	}
@@ -142,6 +172,7 @@ func (s *Server) Close() error {
 
 // stop refuses new streams, and returns the open ones.
 func (s *Server) stop(reason error) []*guest {
+	defer s.updateHealth()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !errors.Is(s.refuse, adsserver.ErrClosed) {

@@ -1,6 +1,9 @@
 package adsserver
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // Counts are the messages of one type, of all streams so far.
 type Counts struct{ Requests, Responses, Rejections uint64 }
@@ -28,6 +31,32 @@ func (c *Core) Counts() map[string]Counts {
 	all := make(map[string]Counts, len(c.counts))
 	for url, n := range maps.All(c.counts) {
 		all[url] = *n
+	}
+	return all
+}
+
+// A Lag tells how many streams lack the newest resources of a type.
+type Lag struct {
+	Streams int
+	Since   time.Time // since when the first of them does
+}
+
+// Lags returns the lag of each type to which a stream subscribes, by type URL.
+func (c *Core) Lags() map[string]Lag {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make(map[string]Lag, len(c.types))
+	for st := range c.streams {
+		for _, s := range st.kinds {
+			l := all[s.kind.url]
+			if !s.current() {
+				l.Streams++
+				if since := time.Unix(0, s.behind); s.behind != 0 && (l.Since.IsZero() || since.Before(l.Since)) {
+					l.Since = since
+				}
+			}
+			all[s.kind.url] = l
+		}
 	}
 	return all
 }

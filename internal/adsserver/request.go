@@ -209,9 +209,6 @@ func (s *substream) answer(r *request) (current bool) {
 	s.acked = max(s.acked, n)
 	if n == s.nonce {
 		s.last, s.accepted = nil, s.version
-		if s.current() {
-			s.behind = 0
-		}
 	}
 	return true
 }

@@ -57,13 +57,20 @@ func (g coreGuest) Open([]byte) (*adsserver.Stream, error) { return g.core.Open(
 func (coreGuest) Request(int) error                        { return nil }
 func (coreGuest) Leave(error)                              {}
 
-// serve serves a stream. The handler's goroutine sends, and another receives.
-func serve(ss grpc.ServerStream, host Host, m Method) (err error) {
+// serve serves a stream.
+func serve(ss grpc.ServerStream, host Host, m Method) error {
 	guest, err := host.Admit(ss.Context(), m)
 	if err != nil {
-		return asStatus(err)
+		return Status(err)
 	}
-	defer func() { guest.Leave(err) }()
+	err = run(ss, guest)
+	guest.Leave(err)
+	return Status(err)
+}
+
+// run serves an admitted stream until it ends, and returns why. The handler's goroutine sends, and
+// another receives.
+func run(ss grpc.ServerStream, guest Guest) (err error) {
 	ctx, cancel := context.WithCancelCause(guest.Context())
 	defer cancel(nil)
 	opened := make(chan *adsserver.Stream, 1)
@@ -75,7 +82,7 @@ func serve(ss grpc.ServerStream, host Host, m Method) (err error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	return asStatus(err)
+	return err
 }
 
 // receive passes requests to the stream until it ends, and returns why.
@@ -120,8 +127,8 @@ func send(ctx context.Context, ss grpc.ServerStream, st *adsserver.Stream) error
 	}
 }
 
-// asStatus returns the gRPC status for the end of a stream.
-func asStatus(err error) error {
+// Status returns the gRPC status for the end of a stream.
+func Status(err error) error {
 	code := codes.Unavailable
 	var limit *adsserver.LimitError
 	switch {
