@@ -1,0 +1,178 @@
+package etcd
+
+import (
+	"context"
+	"strings"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// list reads all resources, and applies the differences.
+func (f *follower) list(ctx context.Context, c *clientv3.Client) error {
+	snap, err := f.store.read(ctx, c, 0)
+	if err != nil {
+		return err
+	}
+	if len(snap.entries) == 0 && snap.epoch == "" && len(f.has) > 0 {
+		return errHeld
+	}
+	return f.apply(ctx, snap)
+}
+
+// apply makes the memory have the resources of a snapshot.
+func (f *follower) apply(ctx context.Context, snap *snapshot) error {
+	other := snap.epoch != f.known.epoch || snap.cluster != f.known.cluster
+	var b changes
+	for k := range f.has {
+		_, exists := snap.entries[k]
+		if _, invalid := snap.invalid[k]; !exists && !invalid {
+			b.deletes = append(b.deletes, k)
+		}
+	}
+	for k, e := range snap.entries {
+		if x, ok := f.has[k]; !ok || other || x.revision != e.revision {
+			b.puts = append(b.puts, e)
+		}
+	}
+	for _, err := range snap.invalid {
+		f.invalid(ctx, err)
+	}
+	if f.listed && other {
+		f.store.options.Logger.WarnContext(ctx, "store has another history; all resources were read again",
+			"cluster", snap.cluster, "epoch", snap.epoch, "puts", len(b.puts), "deletes", len(b.deletes))
+	}
+	if err := f.commit(ctx, &b, snap.head, 1); err != nil {
+		return err
+	}
+	f.known, f.listed, f.relist = snap.head, true, false
+	return nil
+}
+
+// changes are to be applied to the memory.
+type changes struct {
+	puts    []entry
+	deletes []source.Key
+}
+
+// applyEvents applies events, which lead to a revision.
+func (f *follower) applyEvents(ctx context.Context, c *clientv3.Client, events map[string]*clientv3.Event, revision int64) error {
+	k := &f.store.keys
+	next := f.known
+	next.revision = revision
+	var b changes
+	var inBatch map[source.Key]*discoveryv3.Resource
+	var err error
+	if e := events[k.batch]; e != nil && !deleted(e) {
+		if inBatch, err = f.addBatch(ctx, c, &b, e); err != nil {
+			return err
+		}
+	}
+	for key, e := range events {
+		switch {
+		case key == k.epoch:
+			if next.epoch != "" && (deleted(e) || string(e.Kv.Value) != next.epoch) {
+				return errEpoch
+			}
+			next.epoch = string(e.Kv.Value)
+		case key == k.generation:
+			next.generation = e.Kv.ModRevision
+		case strings.HasPrefix(key, k.resources):
+			f.add(ctx, &b, e, inBatch)
+		}
+	}
+	if err := f.commit(ctx, &b, next, 0); err != nil {
+		return err
+	}
+	f.known = next
+	return nil
+}
+
+// add adds the event of a resource, unless a large transaction contains the resource. An invalid value leaves the
+// resource as it is.
+func (f *follower) add(ctx context.Context, b *changes, e *clientv3.Event, inBatch map[source.Key]*discoveryv3.Resource) {
+	key, ok := f.store.keys.parse(e.Kv.Key)
+	if _, changed := inBatch[key]; !ok || changed {
+		return
+	}
+	if deleted(e) {
+		b.deletes = append(b.deletes, key)
+		return
+	}
+	r, err := decode(key, e.Kv.Value, e.Kv.ModRevision)
+	if err != nil {
+		f.invalid(ctx, err)
+		return
+	}
+	b.puts = append(b.puts, r)
+}
+
+// addBatch adds the resources of a large transaction, and returns them.
+func (f *follower) addBatch(ctx context.Context, c *clientv3.Client, b *changes, e *clientv3.Event) (map[source.Key]*discoveryv3.Resource, error) {
+	p, err := parseBatch(e.Kv)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := f.store.overlay(ctx, c, p, clientv3.WithSerializable())
+	if err != nil {
+		return nil, err
+	}
+	for k, w := range changed {
+		if w == nil {
+			b.deletes = append(b.deletes, k)
+			continue
+		}
+		r, err := unwrap(k, w, p.revision)
+		if err != nil {
+			f.invalid(ctx, err)
+			continue
+		}
+		b.puts = append(b.puts, r)
+	}
+	return changed, nil
+}
+
+// invalid notes a value that is not a resource.
+func (f *follower) invalid(ctx context.Context, err error) {
+	f.mu.Lock()
+	f.status.Invalid++
+	f.mu.Unlock()
+	f.store.options.Logger.WarnContext(ctx, "store has an invalid value; the resource stays as it was", "error", err.Error())
+}
+
+// commit applies changes to the memory in one step.
+func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) error {
+	tx := new(source.Tx)
+	for _, k := range b.deletes {
+		if _, ok := f.has[k]; ok {
+			tx.Delete(k)
+		}
+	}
+	for i := range b.puts {
+		tx.Put(b.puts[i].Resource)
+	}
+	if len(tx.Operations()) > 0 {
+		if _, err := f.memory.Commit(ctx, tx); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, k := range b.deletes {
+		f.sums[k.Type] ^= f.has[k].digest
+		delete(f.has, k)
+	}
+	for i := range b.puts {
+		r := &b.puts[i]
+		d := digestOf(&r.Resource)
+		f.sums[r.Type] ^= f.has[r.Key].digest ^ d
+		f.has[r.Key] = has{r.revision, d}
+	}
+	f.status.Revision, f.status.Epoch, f.status.Resources = h.generation, h.epoch, len(f.has)
+	f.status.Lists += lists
+	close(f.applied)
+	f.applied = make(chan struct{})
+	return nil
+}
