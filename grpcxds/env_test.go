@@ -19,6 +19,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -111,7 +112,7 @@ func TestUnsuitableEnvs(t *testing.T) {
 		"zero":                {new(xdsforge.Env), "create it with xdsforge.NewEnv"},
 		"without a type":      {envOf(t, listener.Register), "xdsforge.WithTypes(grpcxds.Register)"},
 		"without any filter":  {envOf(t, standard.Register), "xdsforge.WithTypes(grpcxds.Register)"},
-		"a filter that lacks": {envOf(t, Register, func(r xdsforge.Registrar) { r.Extend(halfless) }), "Filter.Server of acme.Tag is nil"},
+		"a filter that lacks": {envOf(t, Register, func(r xdsforge.Registrar) { r.Extend(halfless) }), "Filter.NewServer of acme.Tag is nil"},
 		"a plugin that lacks": {envOf(t, Register, func(r xdsforge.Registrar) {
 			r.Extend(&certprovider.Plugin{CertificateProvider: &resource.CertificateProvider{Plugin: "acme"}})
 		}), "CertificateProvider and New"},
@@ -136,7 +137,7 @@ func TestFiltersOfAnEnv(t *testing.T) {
 		Config: "acme.Tag", Sides: resource.ServerSide,
 		Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return struct{}{}, nil },
 	}
-	runs := httpfilter.Filter{HTTPFilter: tag, Server: func(any, any) (httpfilter.ServerInterceptor, error) { return nil, nil }} //nolint:nilnil // lets every call pass
+	runs := httpfilter.Filter{HTTPFilter: tag, NewServer: httpfilter.ServerFunc(func(any, any) (httpfilter.ServerInterceptor, error) { return nil, nil })} //nolint:nilnil // lets every call pass
 	own := rbac.Filter()
 	s, err := sharedOf(t, func(r xdsforge.Registrar) {
 		r.Extend(runs)
@@ -153,7 +154,10 @@ func TestFiltersOfAnEnv(t *testing.T) {
 		t.Error("the built-in filter reads the configuration")
 	}
 	list := []listener.HTTPFilter{{Name: "tag", Message: "acme.Tag", Config: struct{}{}}}
-	if _, err := s.chains.Server(list); err != nil {
+	var holder filterchain.ServerHolder
+	set := holder.Begin()
+	defer set.Release()
+	if _, err := s.chains.Server(set, nil, httpfilter.Host{}, list); err != nil {
 		t.Errorf("the filter cannot run: %v", err)
 	}
 }

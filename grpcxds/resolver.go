@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
@@ -88,6 +89,7 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	}
 	r.settings = routing.Settings{
 		Filters: r.env.chains, NodeID: r.env.Config().Node().GetId(),
+		Host:    httpfilter.Host{Target: target, Logger: r.logger},
 		Metrics: r.env.Calls(target),
 		Where:   fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
 	}

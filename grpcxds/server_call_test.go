@@ -146,15 +146,15 @@ func (m *marks) filter() httpfilter.Filter {
 	const message = "google.protobuf.StringValue"
 	return httpfilter.Filter{
 		HTTPFilter: &resource.HTTPFilter{Config: message, Override: message, Sides: resource.ServerSide, Parse: read, ParseOverride: read},
-		Server: func(config, override any) (httpfilter.ServerInterceptor, error) {
+		NewServer: httpfilter.ServerFunc(func(config, override any) (httpfilter.ServerInterceptor, error) {
 			if override == "bad" {
 				return nil, errors.New("cannot be that")
 			}
 			if override != nil {
 				config = override
 			}
-			return mark{config.(string), m}, nil
-		},
+			return httpfilter.ServerBefore(mark{config.(string), m}.intercept), nil
+		}),
 	}
 }
 
@@ -165,7 +165,7 @@ type mark struct {
 
 type markKey struct{}
 
-func (m mark) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+func (m mark) intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	m.marks.add("+" + m.text)
 	call.OnDone(func(err error) { m.marks.add(fmt.Sprintf("-%s %v", m.text, status.Code(err))) })
 	if len(call.Metadata.Get("deny")) > 0 {

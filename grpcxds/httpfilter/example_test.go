@@ -14,7 +14,7 @@ import (
 // A patience limits the duration of calls to the configured time.
 type patience time.Duration
 
-func (p patience) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+func (p patience) limit(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(p))
 	call.OnDone(func(error) { cancel() })
 	return ctx, nil
@@ -35,22 +35,28 @@ func ExampleFilter() {
 				return time.Duration(seconds * float64(time.Second)), v.Err()
 			},
 		},
-		Server: func(config, _ any) (httpfilter.ServerInterceptor, error) {
-			return patience(config.(time.Duration)), nil
-		},
+		NewServer: httpfilter.ServerFunc(func(config, _ any) (httpfilter.ServerInterceptor, error) {
+			return httpfilter.ServerBefore(patience(config.(time.Duration)).limit), nil
+		}),
 	}
 
 	// The channel first receives a Listener and then makes a call.
 	fields, _ := structpb.NewStruct(map[string]any{"seconds": 2})
 	config, err := f.Parse(nil, resource.TypedConfig{Message: f.Config, Fields: fields})
 	fmt.Println(config, err)
-	i, err := f.Server(config, nil)
+	instance, err := f.NewServer(httpfilter.Host{Name: "patience"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer instance.Close()
+	i, err := instance.Interceptor(config, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	call := &httpfilter.ServerCall{Method: "/shop.Stock/Get"}
-	ctx, err := i.Intercept(context.Background(), call)
+	ctx, err := i.(httpfilter.ServerBefore)(context.Background(), call)
 	_, limited := ctx.Deadline()
 	fmt.Println(limited, err)
 	call.Done(nil)

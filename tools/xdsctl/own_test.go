@@ -62,7 +62,7 @@ api_listener:
 				Config: "envoy.type.v3.Percent", Sides: resource.ClientSide,
 				Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return "parsed", rule },
 			},
-			Client: func(_, _ any) (httpfilter.ClientInterceptor, error) { return nil, nil },
+			NewClient: httpfilter.ClientFunc(func(_, _ any) (httpfilter.ClientInterceptor, error) { return nil, nil }),
 		})
 	}
 	if code, out := validated(t, text); code != exitRejected || !strings.Contains(out, "must be of a filter that is registered") {

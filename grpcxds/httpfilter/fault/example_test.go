@@ -22,12 +22,18 @@ func ExampleFilter() {
 		fmt.Println(err)
 		return
 	}
-	i, err := f.Client(config, nil)
+	instance, err := f.NewClient(httpfilter.Host{Name: "fault"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	_, err = i.Intercept(context.Background(), &httpfilter.ClientCall{Method: "/shop.Stock/Get"})
+	defer instance.Close()
+	i, err := instance.Interceptor(config, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = i.(httpfilter.ClientBefore)(context.Background(), &httpfilter.ClientCall{Method: "/shop.Stock/Get"})
 	fmt.Println(err)
 	// Output: rpc error: code = Unavailable desc = fault: the control plane has the call fail
 }

@@ -27,7 +27,7 @@ func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 	active := new(atomic.Int64)
 	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(),
-		Client: func(c, override any) (httpfilter.ClientInterceptor, error) {
+		NewClient: httpfilter.ClientFunc(func(c, override any) (httpfilter.ClientInterceptor, error) {
 			if override != nil {
 				c = override
 			}
@@ -38,8 +38,9 @@ func newFilter(random func(n uint32) uint32) *httpfilter.Filter {
 			if read.Delay == nil && read.Abort == nil {
 				return nil, nil //nolint:nilnil // lets every call pass
 			}
-			return &injector{config: read, random: random, active: active}, nil
-		},
+			i := &injector{config: read, random: random, active: active}
+			return httpfilter.ClientBefore(i.intercept), nil
+		}),
 	}
 }
 
@@ -50,8 +51,8 @@ type injector struct {
 	active *atomic.Int64
 }
 
-// Intercept implements [httpfilter.ClientInterceptor].
-func (i *injector) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
+// intercept is a [httpfilter.ClientBefore].
+func (i *injector) intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
 	wait, code := i.delay(call.Metadata), i.abort(call.Metadata)
 	if wait == 0 && code == pass || !i.acquire() {
 		return ctx, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,19 +21,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func interceptor(t testing.TB, f *httpfilter.Filter, c config.Config) httpfilter.ClientInterceptor {
+func interceptor(t testing.TB, f *httpfilter.Filter, c config.Config) httpfilter.ClientBefore {
 	t.Helper()
-	i, err := f.Client(c, nil)
+	i, err := create(t, f, c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return i
 }
 
-// outcome is the status of a call. OK stands for ErrEnd. It is nil if the call passes.
-func outcome(t testing.TB, i httpfilter.ClientInterceptor, md metadata.MD) codes.Code {
+// create creates the interceptor of a configuration. The interceptor sees no messages.
+func create(t testing.TB, f *httpfilter.Filter, config, override any) (httpfilter.ClientBefore, error) {
 	t.Helper()
-	_, err := i.Intercept(t.Context(), &httpfilter.ClientCall{Method: "/a.A/x", Metadata: md})
+	instance, err := f.NewClient(httpfilter.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := instance.Interceptor(config, override)
+	before, _ := i.(httpfilter.ClientBefore)
+	return before, err
+}
+
+// outcome is the status of a call. OK stands for ErrEnd. It is nil if the call passes.
+func outcome(t testing.TB, i httpfilter.ClientBefore, md metadata.MD) codes.Code {
+	t.Helper()
+	_, err := i(t.Context(), &httpfilter.ClientCall{Method: "/a.A/x", Metadata: md})
 	switch {
 	case err == nil:
 		return pass
@@ -152,7 +165,7 @@ func TestMaxActive(t *testing.T) {
 			<-time.NewTimer(d).C
 			synctest.Wait()
 		}
-		start := func(i httpfilter.ClientInterceptor) {
+		start := func(i httpfilter.ClientBefore) {
 			go func() { got <- outcome(t, i, nil) }()
 			synctest.Wait()
 		}
@@ -187,20 +200,24 @@ func TestMaxActive(t *testing.T) {
 // A call that ends during its delay stops waiting. The filter does not abort it.
 func TestWaitingEndsWithTheCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		i := interceptor(t, newFilter(always(0)), config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}, Abort: &config.Abort{PerMillion: all, Code: 5}})
+		injects := &injector{
+			config: config.Config{Delay: &config.Delay{PerMillion: all, Duration: time.Hour}, Abort: &config.Abort{PerMillion: all, Code: 5}},
+			random: always(0), active: new(atomic.Int64),
+		}
+		i := injects.intercept
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()
-		_, err := i.Intercept(ctx, new(httpfilter.ClientCall))
+		_, err := i(ctx, new(httpfilter.ClientCall))
 		if status.Code(err) != codes.DeadlineExceeded || time.Since(start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(start))
 		}
 		ctx, cancel = context.WithCancel(t.Context())
 		cancel()
-		if _, err := i.Intercept(ctx, new(httpfilter.ClientCall)); status.Code(err) != codes.Canceled {
+		if _, err := i(ctx, new(httpfilter.ClientCall)); status.Code(err) != codes.Canceled {
 			t.Error(err)
 		}
-		if n := i.(*injector).active.Load(); n != 0 {
+		if n := injects.active.Load(); n != 0 {
 			t.Errorf("%d faults are active", n)
 		}
 	})
@@ -209,14 +226,14 @@ func TestWaitingEndsWithTheCall(t *testing.T) {
 func TestOverride(t *testing.T) {
 	f := newFilter(always(0))
 	abort := config.Config{Abort: &config.Abort{PerMillion: all, Code: 14}}
-	i, err := f.Client(abort, config.Config{})
+	i, err := create(t, f, abort, config.Config{})
 	if i != nil || err != nil {
-		t.Errorf("%v, %v; an override without faults switches them off", i, err)
+		t.Errorf("an override without faults has an interceptor, error %v; want none", err)
 	}
-	if i, err = f.Client(config.Config{}, abort); err != nil || outcome(t, i, nil) != codes.Unavailable {
-		t.Errorf("%v, %v", i, err)
+	if i, err = create(t, f, config.Config{}, abort); err != nil || outcome(t, i, nil) != codes.Unavailable {
+		t.Errorf("an override with an abort does not abort calls (%v)", err)
 	}
-	if _, err := f.Client("a configuration", nil); err == nil {
+	if _, err := create(t, f, "a configuration", nil); err == nil {
 		t.Error("a configuration of another filter is taken")
 	}
 }
@@ -226,6 +243,6 @@ func BenchmarkPass(b *testing.B) {
 	call, ctx := &httpfilter.ClientCall{Metadata: metadata.MD{"a": {"b"}}}, b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		_, _ = i.Intercept(ctx, call)
+		_, _ = i(ctx, call)
 	}
 }

@@ -23,13 +23,19 @@ func ExampleFilter() {
 		fmt.Println(err)
 		return
 	}
-	i, err := f.Server(config, nil)
+	instance, err := f.NewServer(httpfilter.Host{Name: "rbac"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer instance.Close()
+	i, err := instance.Interceptor(config, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, method := range []string{"/shop.Stock/Get", "/shop.Stock/Set"} {
-		_, err := i.Intercept(context.Background(), &httpfilter.ServerCall{Method: method})
+		_, err := i.(httpfilter.ServerBefore)(context.Background(), &httpfilter.ServerCall{Method: method})
 		fmt.Println(method, err)
 	}
 	// Output:

@@ -42,13 +42,25 @@ func parse(t testing.TB, read func(*resource.DecodeContext, resource.TypedConfig
 }
 
 // interceptor returns the interceptor of rules.
-func interceptor(t testing.TB, f *httpfilter.Filter, rules *rbacpolicyv3.RBAC) httpfilter.ServerInterceptor {
+func interceptor(t testing.TB, f *httpfilter.Filter, rules *rbacpolicyv3.RBAC) httpfilter.ServerBefore {
 	t.Helper()
-	i, err := f.Server(parse(t, f.Parse, &rbacv3.RBAC{Rules: rules}), nil)
+	i, err := create(t, f, parse(t, f.Parse, &rbacv3.RBAC{Rules: rules}), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// create creates the interceptor of a configuration. The interceptor sees no messages.
+func create(t testing.TB, f *httpfilter.Filter, config, override any) (httpfilter.ServerBefore, error) {
+	t.Helper()
+	instance, err := f.NewServer(httpfilter.Host{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := instance.Interceptor(config, override)
+	before, _ := i.(httpfilter.ServerBefore)
+	return before, err
 }
 
 // rules parses rules from their text.
@@ -62,12 +74,12 @@ func rules(t testing.TB, text string) *rbacpolicyv3.RBAC {
 }
 
 // allowed reports whether a call passes. A nil interceptor allows all calls.
-func allowed(t testing.TB, i httpfilter.ServerInterceptor, call *httpfilter.ServerCall) bool {
+func allowed(t testing.TB, i httpfilter.ServerBefore, call *httpfilter.ServerCall) bool {
 	t.Helper()
 	if i == nil {
 		return true
 	}
-	_, err := i.Intercept(t.Context(), call)
+	_, err := i(t.Context(), call)
 	if err != nil && status.Code(err) != codes.PermissionDenied {
 		t.Fatalf("%v; want PERMISSION_DENIED", err)
 	}

@@ -24,7 +24,7 @@ func Filter(loggers ...audit.LoggerBuilder) *httpfilter.Filter {
 	}
 	return &httpfilter.Filter{
 		HTTPFilter: config.Filter(kinds...),
-		Server: func(c, override any) (httpfilter.ServerInterceptor, error) {
+		NewServer: httpfilter.ServerFunc(func(c, override any) (httpfilter.ServerInterceptor, error) {
 			if override != nil {
 				c = override
 			}
@@ -35,8 +35,12 @@ func Filter(loggers ...audit.LoggerBuilder) *httpfilter.Filter {
 			if read.Rules == nil {
 				return nil, nil //nolint:nilnil // lets every call pass
 			}
-			return newEngine(read)
-		},
+			e, err := newEngine(read)
+			if err != nil {
+				return nil, err
+			}
+			return httpfilter.ServerBefore(e.intercept), nil
+		}),
 	}
 }
 
@@ -73,8 +77,8 @@ func (d *denial) GRPCStatus() *status.Status { return status.Convert(d.error) }
 // DeniedBy returns the name of the policy that denied the call. It is empty if no policy allowed it.
 func (d *denial) DeniedBy() string { return d.policy }
 
-// Intercept implements [httpfilter.ServerInterceptor].
-func (e *engine) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+// intercept is a [httpfilter.ServerBefore].
+func (e *engine) intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	c := rulesCall(call)
 	policy, allowed := e.config.Evaluate(&c)
 	if e.audit.wants(allowed) {

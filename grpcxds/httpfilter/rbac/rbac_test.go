@@ -144,7 +144,7 @@ func TestOverride(t *testing.T) {
 		{"an override", nobody, parse(t, f.ParseOverride, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: all}}), true},
 		{"an override without policies", parse(t, f.Parse, &rbacv3.RBAC{}), parse(t, f.ParseOverride, &rbacv3.RBACPerRoute{Rbac: &rbacv3.RBAC{Rules: rules(t, ``)}}), false},
 	} {
-		i, err := f.Server(test.config, test.override)
+		i, err := create(t, f, test.config, test.override)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestOverride(t *testing.T) {
 			t.Errorf("%s: %v; want %v", test.name, got, test.want)
 		}
 	}
-	if _, err := f.Server("a configuration", nil); err == nil {
+	if _, err := create(t, f, "a configuration", nil); err == nil {
 		t.Error("a configuration of another filter is taken")
 	}
 }
@@ -221,7 +221,7 @@ func TestStdoutLogger(t *testing.T) {
 // The error of a denied call does not reveal the policies. Only the log gets the name of the policy.
 func TestDenial(t *testing.T) {
 	i := interceptor(t, rbac.Filter(), rules(t, `action: DENY policies { key: "secret" value { permissions { any: true } principals { any: true } } }`))
-	_, err := i.Intercept(t.Context(), aCall(nil))
+	_, err := i(t.Context(), aCall(nil))
 	if st, ok := status.FromError(err); !ok || st.Code() != codes.PermissionDenied || st.Message() != "rbac: a policy denies the call" {
 		t.Errorf("the status is %v; want one without the policy", st)
 	}
@@ -255,7 +255,7 @@ func TestMatchingAllocatesNothing(t *testing.T) {
 	call := aCall(&x509.Certificate{URIs: []*url.URL{uri("spiffe://a/x")}})
 	ctx := t.Context()
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := i.Intercept(ctx, call); err != nil {
+		if _, err := i(ctx, call); err != nil {
 			t.Fatal(err)
 		}
 	}); n > 0 {
@@ -269,7 +269,7 @@ func BenchmarkHundredPolicies(b *testing.B) {
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := i.Intercept(ctx, call); err != nil {
+		if _, err := i(ctx, call); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,144 +1,83 @@
-// Package filterchain makes chains of interceptors from a configuration's HTTP filters (gRFC A39).
-//
-// A [Registry] has the known filters, and creates a chain for a list of filters. [Chain.Override] derives a chain for
-// a virtual host, from that a chain for a route, and from that a chain for a weighted cluster. A level without
-// overrides uses the same chain. All chains are created when a configuration is received. A call passes the chain of
-// its route, even if the route has no usable action. Such a call fails after the filters (gRFC A36).
 package filterchain
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/printable"
-	"github.com/xdsforge/xdsforge/plugins/listener"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
-// A Registry has the filters that run. It is immutable.
-type Registry struct {
-	filters map[string]httpfilter.Filter // keyed by the message of the configuration
-}
-
-// New creates a Registry. It returns an error if two filters read the same message, or if a filter lacks the half for one
-// of its sides. It reports all errors.
-func New(filters []httpfilter.Filter) (*Registry, error) {
-	r := &Registry{filters: make(map[string]httpfilter.Filter, len(filters))}
-	var errs []error
-	for _, f := range filters {
-		if err := check(f); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		if _, twice := r.filters[f.Config]; twice {
-			errs = append(errs, fmt.Errorf("filterchain: the HTTP filter %s is there twice", f.Config))
-		}
-		r.filters[f.Config] = f
-	}
-	return r, errors.Join(errs...)
-}
-
-func check(f httpfilter.Filter) error {
-	switch {
-	case f.HTTPFilter == nil:
-		return errors.New("filterchain: Filter.HTTPFilter is nil; must be set, because it parses the configuration")
-	case f.Terminal:
-		return nil
-	case f.Sides&resource.ServerSide != 0 && f.Server == nil:
-		return fmt.Errorf("filterchain: Filter.Server of %s is nil; must be set if Sides includes ServerSide", f.Config)
-	case f.Sides&resource.ClientSide != 0 && f.Client == nil:
-		return fmt.Errorf("filterchain: Filter.Client of %s is nil; must be set if Sides includes ClientSide", f.Config)
-	}
-	return nil
-}
-
-// Server creates the chain of a server's list of filters. The error names a filter that cannot run. Calls must fail
-// then.
-func (r *Registry) Server(list []listener.HTTPFilter) (*ServerChain, error) {
-	return build[httpfilter.ServerInterceptor, *httpfilter.ServerCall](r, list, "server", func(f httpfilter.Filter) maker[httpfilter.ServerInterceptor] { return f.Server })
-}
-
-// Client creates the chain of a client's list of filters. The error names a filter that cannot run. Calls must fail
-// then.
-func (r *Registry) Client(list []listener.HTTPFilter) (*ClientChain, error) {
-	return build[httpfilter.ClientInterceptor, *httpfilter.ClientCall](r, list, "client", func(f httpfilter.Filter) maker[httpfilter.ClientInterceptor] { return f.Client })
-}
-
-// build makes a chain without overrides. It leaves out skipped filters and ends at the
-// terminal filter. A disabled filter has no interceptor.
-func build[I interceptor[C], C any](r *Registry, list []listener.HTTPFilter, side string, half func(httpfilter.Filter) maker[I]) (*Chain[I, C], error) {
-	var links []link[I]
-	for _, l := range list {
-		if l.Skipped != "" {
-			continue
-		}
-		f, known := r.filters[l.Message]
-		if f.HTTPFilter != nil && f.Terminal {
-			break
-		}
-		if !known || half(f) == nil {
-			return nil, fmt.Errorf("filterchain: HTTP filter %s: %s cannot run on a %s",
-				printable.Quote(l.Name, printable.Short), printable.Text(l.Message, printable.Short), side)
-		}
-		links = append(links, link[I]{name: l.Name, filter: f.HTTPFilter, config: l.Config, create: half(f)})
-		if l.Disabled { // only an override can enable it
-			continue
-		}
-		if err := links[len(links)-1].prepare(nil); err != nil {
-			return nil, err
-		}
-	}
-	return newChain[I, C](links), nil
-}
-
-// A Chain has the filters of a list and their interceptors, for calls of type C. It is immutable, and itself an
-// interceptor. A nil Chain lets every call pass.
-type Chain[I interceptor[C], C any] struct {
-	links []link[I]
-	run   []interceptor[C] // the interceptors that are not nil
+// A Chain has the filters of a list and their interceptors of type I. Those of type B see no messages of calls of
+// type C. It is immutable. A nil Chain lets every call pass.
+type Chain[I any, B before[C], C any] struct {
+	links  []link[I]
+	run    []I // the interceptors that are not nil
+	before []B // the same, if no interceptor sees messages
+	set    lifetime
+	counts bool // calls must acquire the set, because a filter has something to close
 }
 
 type (
 	// A ServerChain has the filters for a server's calls.
-	ServerChain = Chain[httpfilter.ServerInterceptor, *httpfilter.ServerCall]
+	ServerChain = Chain[httpfilter.ServerInterceptor, httpfilter.ServerBefore, *httpfilter.ServerCall]
 	// A ClientChain has the filters for a client's calls.
-	ClientChain = Chain[httpfilter.ClientInterceptor, *httpfilter.ClientCall]
+	ClientChain = Chain[httpfilter.ClientInterceptor, httpfilter.ClientBefore, *httpfilter.ClientCall]
 )
 
-var (
-	_ httpfilter.ServerInterceptor = (*ServerChain)(nil)
-	_ httpfilter.ClientInterceptor = (*ClientChain)(nil)
-)
-
-// An interceptor is an interceptor of either side.
-type interceptor[C any] interface {
-	Intercept(ctx context.Context, call C) (context.Context, error)
+// before is an interceptor that sees no messages.
+type before[C any] interface {
+	~func(context.Context, C) (context.Context, error)
 }
 
-// A maker creates the interceptor for a configuration.
-type maker[I any] func(config, override any) (I, error)
+// A lifetime is the part of a set that its chains need.
+type lifetime interface {
+	Acquire() bool
+	Release()
+	OnEnd(func())
+}
+
+// An instance creates the interceptors of a filter.
+type instance[I any] interface {
+	filters.Instance
+	Interceptor(config, override any) (I, error)
+}
 
 // A link is a filter of a list.
 type link[I any] struct {
 	name        string
 	filter      *resource.HTTPFilter
 	config      any
-	create      maker[I]
+	instance    instance[I]
+	broken      error // there is no instance
 	interceptor I
+	counts      bool // the instance or the interceptor has something to close
 }
 
-func newChain[I interceptor[C], C any](links []link[I]) *Chain[I, C] {
-	c := &Chain[I, C]{links: links, run: make([]interceptor[C], 0, len(links))}
+func newChain[I any, B before[C], C any](links []link[I], set lifetime) *Chain[I, B, C] {
+	c := &Chain[I, B, C]{links: links, set: set, run: make([]I, 0, len(links))}
 	for _, l := range links {
-		if any(l.interceptor) != nil {
-			c.run = append(c.run, l.interceptor)
+		b, plain := any(l.interceptor).(B)
+		if any(l.interceptor) == nil || plain && b == nil {
+			continue
 		}
+		c.run = append(c.run, l.interceptor)
+		c.counts = c.counts || l.counts
+		if plain {
+			c.before = append(c.before, b)
+		}
+	}
+	if len(c.before) < len(c.run) {
+		c.before = nil
 	}
 	return c
 }
@@ -146,23 +85,23 @@ func newChain[I interceptor[C], C any](links []link[I]) *Chain[I, C] {
 // Override derives a chain for a more specific level: a virtual host, a route of it, or a weighted cluster of the
 // route. It ignores overrides for filters that are not in the list (A39). It returns c itself if no override applies.
 // The error names an unusable override. Calls must fail then.
-func (c *Chain[I, C]) Override(overrides map[string]route.FilterOverride) (*Chain[I, C], error) {
+func (c *Chain[I, B, C]) Override(overrides map[string]route.FilterOverride) (*Chain[I, B, C], error) {
 	if c == nil || !c.overridden(overrides) {
 		return c, nil
 	}
 	links := slices.Clone(c.links)
 	for i := range links {
 		if o, ok := overrides[links[i].name]; ok {
-			if err := links[i].prepare(&o); err != nil {
+			if err := links[i].prepare(&o, c.set); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return newChain[I, C](links), nil
+	return newChain[I, B, C](links, c.set), nil
 }
 
 // overridden reports whether there is an override for one of the filters.
-func (c *Chain[I, C]) overridden(overrides map[string]route.FilterOverride) bool {
+func (c *Chain[I, B, C]) overridden(overrides map[string]route.FilterOverride) bool {
 	return len(overrides) > 0 && slices.ContainsFunc(c.links, func(l link[I]) bool {
 		_, ok := overrides[l.name]
 		return ok
@@ -170,35 +109,57 @@ func (c *Chain[I, C]) overridden(overrides map[string]route.FilterOverride) bool
 }
 
 // Idle reports whether the chain has no interceptors.
-func (c *Chain[I, C]) Idle() bool { return c == nil || len(c.run) == 0 }
+func (c *Chain[I, B, C]) Idle() bool { return c == nil || len(c.run) == 0 }
+
+// Messages reports whether an interceptor sees messages. Calls must pass Interceptors then, and Intercept otherwise.
+func (c *Chain[I, B, C]) Messages() bool { return c != nil && len(c.before) < len(c.run) }
+
+// Interceptors returns the interceptors in the order of the list. The caller must not change it.
+func (c *Chain[I, B, C]) Interceptors() []I { return c.run }
+
+// Acquire keeps the filters open for a call, until Release. It returns false if another configuration is in use.
+func (c *Chain[I, B, C]) Acquire() bool { return c == nil || !c.counts || c.set.Acquire() }
+
+// Release reverses one Acquire that returned true.
+func (c *Chain[I, B, C]) Release() {
+	if c != nil && c.counts {
+		c.set.Release()
+	}
+}
 
 // Intercept runs the filters in order, until one ends the call. All errors are gRPC statuses, or
 // [httpfilter.ErrEnd] on the client's side. The caller must call call.Done at the end, whatever Intercept returns.
 // Intercept itself does not allocate.
-func (c *Chain[I, C]) Intercept(ctx context.Context, call C) (context.Context, error) {
+func (c *Chain[I, B, C]) Intercept(ctx context.Context, call C) (context.Context, error) {
 	if c == nil {
 		return ctx, nil
 	}
-	for _, i := range c.run {
+	if c.Messages() {
+		return ctx, errMessages
+	}
+	for _, f := range c.before {
 		var err error
-		if ctx, err = i.Intercept(ctx, call); err != nil {
-			return ctx, statusOf(err)
+		if ctx, err = f(ctx, call); err != nil {
+			return ctx, StatusOf(err)
 		}
 	}
 	return ctx, nil
 }
 
-// statusOf converts an error to a gRPC status, unless it is one.
-func statusOf(err error) error {
+// errMessages keeps a caller from skipping filters.
+var errMessages = status.Error(codes.Internal, "filterchain: a filter of the call sees messages; want a stream")
+
+// StatusOf converts the error of a filter to a gRPC status, unless it is one or [httpfilter.ErrEnd].
+func StatusOf(err error) error {
 	if _, ok := status.FromError(err); ok || errors.Is(err, httpfilter.ErrEnd) {
 		return err
 	}
 	return status.FromContextError(err).Err()
 }
 
-// prepare makes the interceptor, with an override unless o is nil. A disabled override removes the interceptor, so
+// prepare creates the interceptor, with an override unless o is nil. A disabled override removes the interceptor, so
 // that calls skip the filter.
-func (l *link[I]) prepare(o *route.FilterOverride) error {
+func (l *link[I]) prepare(o *route.FilterOverride, set lifetime) error {
 	if o != nil && o.Disabled {
 		var none I
 		l.interceptor = none
@@ -212,10 +173,39 @@ func (l *link[I]) prepare(o *route.FilterOverride) error {
 		}
 		config = o.Config
 	}
-	i, err := l.create(l.config, config)
+	i, err := l.create(config)
 	if err != nil {
 		return fmt.Errorf("filterchain: HTTP filter %s: %w", printable.Quote(l.name, printable.Short), printable.Error(err))
 	}
-	l.interceptor = i
+	l.interceptor, l.counts = i, !stateless(l.instance)
+	if end := closer(i); end != nil {
+		set.OnEnd(end)
+		l.counts = true
+	}
+	return nil
+}
+
+// create returns a new interceptor.
+func (l *link[I]) create(override any) (i I, err error) {
+	if l.broken != nil {
+		return i, l.broken
+	}
+	return l.instance.Interceptor(l.config, override)
+}
+
+// stateless reports whether an instance is only a function.
+func stateless(instance any) bool {
+	s, ok := instance.(interface{ Stateless() bool })
+	return ok && s.Stateless()
+}
+
+// closer returns the function that closes an interceptor, or nil if there is nothing to close.
+func closer(interceptor any) func() {
+	switch c := interceptor.(type) {
+	case io.Closer:
+		return func() { _ = c.Close() }
+	case interface{ Close() }:
+		return c.Close
+	}
 	return nil
 }

@@ -38,13 +38,13 @@ func (n note) intercept(ctx context.Context, onDone func(func(error))) (context.
 
 type serverNote struct{ note }
 
-func (n serverNote) Intercept(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
+func (n serverNote) before(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	return n.intercept(ctx, call.OnDone)
 }
 
 type clientNote struct{ note }
 
-func (n clientNote) Intercept(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
+func (n clientNote) before(ctx context.Context, call *httpfilter.ClientCall) (context.Context, error) {
 	return n.intercept(ctx, call.OnDone)
 }
 
@@ -74,21 +74,40 @@ func noteOf(config, override any) (note, error) {
 func filter(message string) httpfilter.Filter {
 	return httpfilter.Filter{
 		HTTPFilter: &resource.HTTPFilter{Config: message, Override: message + "Override", Sides: resource.ClientSide | resource.ServerSide},
-		Server: func(config, override any) (httpfilter.ServerInterceptor, error) {
+		NewServer: httpfilter.ServerFunc(func(config, override any) (httpfilter.ServerInterceptor, error) {
 			if config == nil {
 				return nil, nil //nolint:nilnil // lets every call pass
 			}
 			n, err := noteOf(config, override)
-			return serverNote{n}, err
-		},
-		Client: func(config, override any) (httpfilter.ClientInterceptor, error) {
+			return httpfilter.ServerBefore(serverNote{n}.before), err
+		}),
+		NewClient: httpfilter.ClientFunc(func(config, override any) (httpfilter.ClientInterceptor, error) {
 			n, err := noteOf(config, override)
-			return clientNote{n}, err
-		},
+			return httpfilter.ClientBefore(clientNote{n}.before), err
+		}),
 	}
 }
 
-func table(t *testing.T) *filterchain.Registry {
+// A registry creates chains in a set of its own.
+type registry struct {
+	*filterchain.Registry
+	client *filterchain.ClientSet
+	server *filterchain.ServerSet
+}
+
+func (r registry) Client(list []listener.HTTPFilter) (*filterchain.ClientChain, error) {
+	return r.Registry.Client(r.client, httpfilter.Host{}, list)
+}
+
+func (r registry) Server(list []listener.HTTPFilter) (*filterchain.ServerChain, error) {
+	return r.Registry.Server(r.server, nil, httpfilter.Host{}, list)
+}
+
+func inSets(r *filterchain.Registry) registry {
+	return registry{r, new(filterchain.ClientHolder).Begin(), new(filterchain.ServerHolder).Begin()}
+}
+
+func table(t *testing.T) registry {
 	t.Helper()
 	f, err := filterchain.New([]httpfilter.Filter{
 		filter("a.A"), filter("a.B"),
@@ -97,7 +116,7 @@ func table(t *testing.T) *filterchain.Registry {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return f
+	return inSets(f)
 }
 
 func overrides(pairs ...any) map[string]route.FilterOverride {
@@ -252,16 +271,14 @@ func TestTable(t *testing.T) {
 		{HTTPFilter: &resource.HTTPFilter{Config: "a.S", Sides: resource.ServerSide}},
 		{HTTPFilter: &resource.HTTPFilter{Config: "a.C", Sides: resource.ClientSide}},
 	})
-	for _, want := range []string{"a.A is there twice", "HTTPFilter is nil", "Filter.Server of a.S is nil", "Filter.Client of a.C is nil"} {
+	for _, want := range []string{"a.A is there twice", "HTTPFilter is nil", "Filter.NewServer of a.S is nil", "Filter.NewClient of a.C is nil"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
 }
 
-type pass struct{}
-
-func (pass) Intercept(ctx context.Context, _ *httpfilter.ServerCall) (context.Context, error) {
+func pass(ctx context.Context, _ *httpfilter.ServerCall) (context.Context, error) {
 	return ctx, nil
 }
 
@@ -269,12 +286,12 @@ func tenFilters(t testing.TB) *filterchain.ServerChain {
 	t.Helper()
 	f, err := filterchain.New([]httpfilter.Filter{{
 		HTTPFilter: &resource.HTTPFilter{Config: "a.A"},
-		Server:     func(any, any) (httpfilter.ServerInterceptor, error) { return pass{}, nil },
+		NewServer:  httpfilter.ServerFunc(func(any, any) (httpfilter.ServerInterceptor, error) { return httpfilter.ServerBefore(pass), nil }),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := f.Server(slices.Repeat([]listener.HTTPFilter{{Name: "x", Message: "a.A"}}, 10))
+	c, err := inSets(f).Server(slices.Repeat([]listener.HTTPFilter{{Name: "x", Message: "a.A"}}, 10))
 	if err != nil {
 		t.Fatal(err)
 	}

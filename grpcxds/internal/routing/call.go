@@ -20,12 +20,17 @@ import (
 
 var errNoMessage = status.Error(codes.Internal, "grpcxds: an HTTP filter ended the call with OK, and without a message")
 
+// unaryDesc describes unary calls.
+var unaryDesc grpc.StreamDesc
+
 // A call is a call with a route. The function that begins it ends it.
 type call struct {
 	tries   *tries  // nil: the call is not retried
 	to      *target // whose cluster the call keeps; nil: none
 	cancel  context.CancelFunc
 	filters *httpfilter.ClientCall
+	chain   *filterchain.ClientChain // acquired
+	blocked error                    // the status of the call after its filters, if its route has no usable action
 }
 
 func (c *call) end(err error) {
@@ -38,6 +43,7 @@ func (c *call) end(err error) {
 	if c.to != nil {
 		c.to.Release()
 	}
+	c.chain.Release()
 	if c.tries != nil {
 		c.tries.record()
 	}
@@ -45,7 +51,7 @@ func (c *call) end(err error) {
 
 // begin chooses the route and the cluster of a call, and runs the filters. An error is a gRPC
 // status or [httpfilter.ErrEnd]. The caller must end the call, also after an error.
-func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
+func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.StreamDesc, cc *grpc.ClientConn, opts []grpc.CallOption) (context.Context, call, error) {
 	for {
 		s, err := c.ready(ctx, cc, opts)
 		if err != nil {
@@ -57,9 +63,13 @@ func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.Client
 			return ctx, call{}, err
 		}
 		if p.Err != nil {
-			x := call{}
-			if ctx, err = x.pass(ctx, p, p.Own.chain, method, &headers); err == nil {
-				err = status.Error(codes.Unavailable, p.Err.Error())
+			if !p.Own.chain.Acquire() {
+				continue // another table has replaced this one
+			}
+			x := call{chain: p.Own.chain, blocked: status.Error(codes.Unavailable, p.Err.Error())}
+			ctx, err = x.pass(ctx, p, method, desc, &headers)
+			if err == nil && !x.chain.Messages() {
+				err = x.blocked
 			}
 			return ctx, x, err
 		}
@@ -67,25 +77,36 @@ func (c *Interceptors) begin(ctx context.Context, method string, cc *grpc.Client
 		if !to.Acquire() {
 			continue // another table has replaced this one
 		}
-		x := call{to: to}
+		if !to.Own.Acquire() {
+			to.Release()
+			continue
+		}
+		x := call{to: to, chain: to.Own}
 		if p.Own.retry != nil {
 			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts)}
 		}
-		ctx, err = x.pass(lbtree.WithCall(ctx, info(ctx, p, to, &headers)), p, to.Own, method, &headers)
+		ctx, err = x.pass(lbtree.WithCall(ctx, info(ctx, p, to, &headers)), p, method, desc, &headers)
 		return ctx, x, err
 	}
 }
 
-// pass runs filters for the call, within the time limit of its route.
-func (c *call) pass(ctx context.Context, p *plan, chain *filterchain.ClientChain, method string, h *headers) (context.Context, error) {
+// pass runs the filters of the call, within the time limit of its route, unless one of them sees messages. Those run
+// with the stream of the call.
+func (c *call) pass(ctx context.Context, p *plan, method string, desc *grpc.StreamDesc, h *headers) (context.Context, error) {
 	if p.Own.limit > 0 {
 		ctx, c.cancel = context.WithTimeout(ctx, p.Own.limit)
 	}
-	if chain.Idle() {
+	if c.chain.Idle() {
 		return ctx, nil
 	}
-	c.filters = &httpfilter.ClientCall{Method: method, Metadata: metadata.MD(h.get(ctx))}
-	next, err := chain.Intercept(ctx, c.filters)
+	c.filters = &httpfilter.ClientCall{
+		Method: method, Metadata: metadata.MD(h.get(ctx)),
+		ClientStreams: desc.ClientStreams, ServerStreams: desc.ServerStreams,
+	}
+	if c.chain.Messages() {
+		return ctx, nil
+	}
+	next, err := c.chain.Intercept(ctx, c.filters)
 	if err != nil {
 		return ctx, err
 	}
@@ -108,7 +129,12 @@ func (h *headers) get(ctx context.Context) route.Metadata {
 
 // Unary implements [grpc.UnaryClientInterceptor].
 func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoker grpc.UnaryInvoker, opts ...grpc.CallOption) (err error) {
-	ctx, x, err := c.begin(ctx, method, cc, opts)
+	ctx, x, err := c.begin(ctx, method, &unaryDesc, cc, opts)
+	if err == nil && x.chain.Messages() {
+		return c.filterUnary(ctx, x, req, reply, opts, func(ctx context.Context, req, reply any, opts []grpc.CallOption) error {
+			return invoker(ctx, method, req, reply, cc, opts...)
+		})
+	}
 	defer func() { x.end(err) }() //nolint:contextcheck // recording metrics does not wait
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
@@ -127,7 +153,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 
 // Stream implements [grpc.StreamClientInterceptor].
 func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
-	ctx, x, err := c.begin(ctx, method, cc, opts)
+	ctx, x, err := c.begin(ctx, method, desc, cc, opts)
 	switch {
 	case errors.Is(err, httpfilter.ErrEnd):
 		x.end(nil) //nolint:contextcheck // recording metrics does not wait
@@ -135,6 +161,11 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	case err != nil:
 		x.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
+	}
+	if x.chain.Messages() {
+		return c.filterStream(ctx, x, desc, cc, opts, func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
+			return streamer(ctx, desc, cc, method, opts...)
+		})
 	}
 	ctx = c.checkOrder(ctx)
 	e := &ending{call: x}

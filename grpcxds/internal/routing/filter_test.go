@@ -42,7 +42,7 @@ func (t *tag) filter() httpfilter.Filter {
 			Config: "google.protobuf.StringValue", Override: "google.protobuf.StringValue", Sides: resource.ClientSide,
 			Parse: parse, ParseOverride: parse,
 		},
-		Client: func(config, override any) (httpfilter.ClientInterceptor, error) {
+		NewClient: httpfilter.ClientFunc(func(config, override any) (httpfilter.ClientInterceptor, error) {
 			text := config.(string)
 			if o, ok := override.(string); ok {
 				text = o
@@ -50,12 +50,12 @@ func (t *tag) filter() httpfilter.Filter {
 			if text == "broken" {
 				return nil, errors.New("it is broken")
 			}
-			return tagging{t, text}, nil
-		},
+			return httpfilter.ClientBefore(tagging{t, text}.intercept), nil
+		}),
 	}
 }
 
-func (t tagging) Intercept(ctx context.Context, c *httpfilter.ClientCall) (context.Context, error) {
+func (t tagging) intercept(ctx context.Context, c *httpfilter.ClientCall) (context.Context, error) {
 	c.OnDone(func(err error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()

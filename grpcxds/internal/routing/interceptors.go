@@ -33,6 +33,7 @@ import (
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 )
@@ -49,6 +50,7 @@ type Interceptors struct {
 	waiting atomic.Int64 // the number of calls that wait for a table
 	pending atomic.Pointer[func() error]
 	refs    routes.Refs
+	filters filterchain.ClientHolder
 
 	checked   atomic.Bool // the first call has begun; see orderCheck
 	misplaced atomic.Pointer[func()]

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
@@ -19,14 +20,17 @@ type Settings struct {
 	Where string
 	// NodeID is the ID of the bootstrap's node, for errors.
 	NodeID string
+	// Host describes the channel to filters, without the name of an entry.
+	Host httpfilter.Host
 	// Metrics records retries. Nil records none.
 	Metrics *telemetry.Target
 }
 
 // A Table routes calls with one configuration. It is immutable, and keeps the clusters of its routes
-// in the configuration.
+// in the configuration and its filters open.
 type Table struct {
 	*routes.Table[settings, *filterchain.ClientChain]
+	filters *filterchain.ClientSet
 	metrics *telemetry.Target
 }
 
@@ -50,11 +54,18 @@ type settings struct {
 // Compile makes the table of a configuration with a virtual host. The table must be given to Set.
 func (c *Interceptors) Compile(config *xdsconfig.Config, s Settings) *Table {
 	m := &maker{interceptors: c, config: config}
-	m.list, m.err = s.Filters.Client(config.Listener.API.Filters)
+	set := c.filters.Begin()
+	m.list, m.err = s.Filters.Client(set, s.Host, config.Listener.API.Filters)
 	if m.err == nil {
 		m.list, m.err = m.list.Override(config.VirtualHost.Overrides)
 	}
-	return &Table{routes.Compile(config, &c.refs, routes.Settings{Where: s.Where, NodeID: s.NodeID}, m), s.Metrics}
+	return &Table{routes.Compile(config, &c.refs, routes.Settings{Where: s.Where, NodeID: s.NodeID}, m), set, s.Metrics}
+}
+
+// Release releases the clusters and the filters of the table.
+func (t *Table) Release() {
+	t.Table.Release()
+	t.filters.Release()
 }
 
 // IsFor reports whether the table of another configuration would be equal. A nil table is equal to

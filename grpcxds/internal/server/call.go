@@ -26,17 +26,35 @@ func (h headers) authority() string {
 	return ""
 }
 
+// choose returns the route of a call. Without an error, it acquires the filters.
+func (s *chainServer) choose(method string, h headers) (filtering, error) {
+	for {
+		r := s.routing.Load()
+		way, err := r.choose(method, h)
+		switch {
+		case err != nil || way.filters.Acquire():
+			return way, err
+		case s.routing.Load() == r: // otherwise others have replaced these routes
+			return way, unavailable(r.nodeID, "the server has stopped")
+		}
+	}
+}
+
 // unary is the [grpc.UnaryServerInterceptor] of a filter chain.
 func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (resp any, err error) {
-	way, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	way, err := s.choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return nil, err
 	}
+	defer way.filters.Release()
 	if way.filters.Idle() && way.end == nil {
 		return handler(ctx, req)
 	}
 	call := newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
+	if way.filters.Messages() {
+		return s.filterUnary(ctx, way, call, req, handler)
+	}
 	if ctx, err = way.pass(ctx, call); err != nil {
 		s.logDenial(ctx, info.FullMethod, err)
 		return nil, err
@@ -47,15 +65,20 @@ func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServer
 // stream is the [grpc.StreamServerInterceptor] of a filter chain.
 func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) (err error) {
 	ctx := ss.Context()
-	way, err := s.routing.Load().choose(info.FullMethod, headers{ctx})
+	way, err := s.choose(info.FullMethod, headers{ctx})
 	if err != nil {
 		return err
 	}
+	defer way.filters.Release()
 	if way.filters.Idle() && way.end == nil {
 		return handler(srv, ss)
 	}
 	call := newCall(ctx, info.FullMethod)
+	call.ClientStreams, call.ServerStreams = info.IsClientStream, info.IsServerStream
 	defer func() { call.Done(err) }()
+	if way.filters.Messages() {
+		return s.filterStream(ctx, way, call, ss, func(ss grpc.ServerStream) error { return handler(srv, ss) })
+	}
 	if ctx, err = way.pass(ctx, call); err != nil {
 		s.logDenial(ctx, info.FullMethod, err)
 		return err

@@ -43,10 +43,13 @@ type Port = server.Port[*routing]
 
 // NewPort creates a port for a listening socket and the name of its Listener. The address must be a TCP address (A36).
 func NewPort(c *Config, lis net.Listener, name string) (*Port, error) {
-	return server.NewPort[*routing](&c.Config, &backend{c}, lis, name)
+	return server.NewPort[*routing](&c.Config, &backend{config: c}, lis, name)
 }
 
-// A backend serves the connections of ports with grpc.Servers.
-type backend struct{ config *Config }
+// A backend serves the connections of one port with grpc.Servers.
+type backend struct {
+	config  *Config
+	filters filterchain.ServerHolder
+}
 
 var _ server.Backend[*routing] = (*backend)(nil)

@@ -26,6 +26,7 @@ type routing struct {
 	filters *filterchain.ServerChain
 	// others has the routes with overrides, and the routes that a server cannot use.
 	others map[*route.Route]filtering
+	set    *filterchain.ServerSet // of the filters
 }
 
 // A filtering has the filters of one route. err is the status of every call if the filters cannot be made. end is the
@@ -35,7 +36,7 @@ type filtering struct {
 	err, end error
 }
 
-// pass runs the filters for a call, and then ends the call if the route is not for servers.
+// pass runs the filters for a call, and then ends the call if the route is not for servers. No filter sees messages.
 func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (context.Context, error) {
 	ctx, err := f.filters.Intercept(ctx, call)
 	if err == nil {
@@ -48,22 +49,31 @@ func (f filtering) pass(ctx context.Context, call *httpfilter.ServerCall) (conte
 type compiler struct {
 	*server.Problems
 	nodeID string
+	set    *filterchain.ServerSet
 }
 
 // Compile implements [server.Backend].
 func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
-	r := compiler{p, b.config.NodeID}
+	r := compiler{p, b.config.NodeID, b.filters.Begin()}
+	defer r.set.Release()
 	r.Judge(list, served, "non_forwarding_action")
 	out := make([]*routing, 0, len(list))
 	for _, one := range list {
+		var next *routing
 		if one.Err != nil {
-			out = append(out, &routing{err: r.fail(one.Err)})
-			continue
+			next = &routing{err: r.fail(one.Err)}
+		} else {
+			next = r.compile(b.config, one.FilterChain, one.Update)
 		}
-		out = append(out, r.compile(b.config, one.Manager, one.Update))
+		r.set.Acquire() // it cannot have ended
+		next.set = r.set
+		out = append(out, next)
 	}
 	return out
 }
+
+// Release implements [server.Routing].
+func (r *routing) Release() { r.set.Release() }
 
 // Describe implements [server.Routing].
 func (r *routing) Describe() (routes string, err error) {
@@ -83,8 +93,9 @@ func served(r *route.Route) bool {
 }
 
 // compile makes the filters of each route.
-func (r compiler) compile(c *Config, m *listener.Manager, u *route.Update) *routing {
-	filters, err := c.Chains.Server(m.Filters)
+func (r compiler) compile(c *Config, chain *listener.FilterChain, u *route.Update) *routing {
+	host := httpfilter.Host{Logger: c.Logger}
+	filters, err := c.Chains.Server(r.set, identity(chain), host, chain.Manager().Filters)
 	if err != nil {
 		return &routing{err: r.fail(err)}
 	}
@@ -111,6 +122,15 @@ func (r compiler) compile(c *Config, m *listener.Manager, u *route.Update) *rout
 		}
 	}
 	return out
+}
+
+// identity returns the part of a filter's identity that names its filter chain. An unnamed filter chain has none
+// across Listeners.
+func identity(c *listener.FilterChain) any {
+	if c.Name == "" {
+		return c
+	}
+	return c.Name
 }
 
 // unavailable returns the status of calls that fail because of the configuration. Like the status of grpc-go's

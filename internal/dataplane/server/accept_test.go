@@ -25,6 +25,8 @@ func check(t *testing.T, err error) {
 // named is the routing of tests.
 type named struct{ name string }
 
+func (*named) Release() {}
+
 func (n *named) Describe() (string, error) { return n.name, nil }
 
 // A flakyListener fails to accept a few times, and then fails permanently.

@@ -74,4 +74,7 @@ type Chain[R Routing] interface {
 type Routing interface {
 	// Describe returns the name of the RouteConfiguration, or the error of all calls.
 	Describe() (routes string, err error)
+	// Release ends the use of the routing by later calls. The port calls it once: when another routing has replaced it,
+	// or when all chains have ended. Calls in flight keep their filters open.
+	Release()
 }

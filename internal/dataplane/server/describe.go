@@ -61,7 +61,7 @@ func (g *generation[R]) describe(now time.Time) dataplane.Generation {
 // describeChain describes a filter chain, and adds its handshakes to the sum. g.mu is held.
 func (g *generation[R]) describeChain(match *listener.FilterChain, handshakes *int) dataplane.FilterChain {
 	d := dataplane.FilterChain{Name: match.Name, TLS: match.TLS != nil}
-	if r, ok := g.routes[match.Manager()]; ok {
+	if r, ok := g.routes[match]; ok {
 		var err error
 		if d.Routes, err = r.Describe(); err != nil {
 			d.Err = err.Error()

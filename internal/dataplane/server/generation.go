@@ -26,6 +26,7 @@ type generation[R Routing] struct {
 	closed bool // no new chains: the generation drains or has stopped
 	// closedAt is the time when closed was set.
 	closedAt time.Time
+	ended    bool // the routes are released
 }
 
 // A chain is a [Chain] with the release of its TLS.
@@ -57,7 +58,7 @@ func (g *generation[R]) chain(match *listener.FilterChain) *chain[R] {
 	}
 	tls := g.config.Providers.Server(match.TLS)
 	c = &chain[R]{release: sync.OnceFunc(tls.Close)}
-	c.Chain = g.backend.Chain(Opening[R]{Addr: g.addr, FilterChain: match, TLS: tls, Routing: g.routes[match.Manager()]})
+	c.Chain = g.backend.Chain(Opening[R]{Addr: g.addr, FilterChain: match, TLS: tls, Routing: g.routes[match]})
 	g.chains[match] = c
 	return c
 }
@@ -66,9 +67,24 @@ func (g *generation[R]) chain(match *listener.FilterChain) *chain[R] {
 func (g *generation[R]) route(t table[R]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.routes = t
+	if g.ended {
+		t.release()
+		return
+	}
 	for match, c := range g.chains {
-		c.Route(t[match.Manager()])
+		c.Route(t[match])
+	}
+	g.routes.release()
+	g.routes = t
+}
+
+// end releases the routes.
+func (g *generation[R]) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.ended {
+		g.ended = true
+		g.routes.release()
 	}
 }
 
@@ -79,10 +95,14 @@ func (g *generation[R]) drain(grace time.Duration) {
 		defer time.AfterFunc(grace, g.stop).Stop()
 	}
 	each(chains, Chain[R].Drain)
+	g.end()
 }
 
 // stop ends everything at once. It may be called more than once, and during drain.
-func (g *generation[R]) stop() { each(g.refuse(), Chain[R].Stop) }
+func (g *generation[R]) stop() {
+	each(g.refuse(), Chain[R].Stop)
+	g.end()
+}
 
 // refuse makes take refuse connections of other filter chains, and returns the existing chains.
 func (g *generation[R]) refuse() []*chain[R] {

@@ -166,9 +166,11 @@ func (p *Port[R]) update(s *tree.Snapshot, err error) {
 		g.route(routes)
 		return
 	}
-	if p.replace(p.newGeneration(u, routes)) {
-		p.report(nil)
+	if !p.replace(p.newGeneration(u, routes)) {
+		routes.release()
+		return
 	}
+	p.report(nil)
 }
 
 func (p *Port[R]) newGeneration(u *listener.Update, t table[R]) *generation[R] {

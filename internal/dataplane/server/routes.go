@@ -12,8 +12,8 @@ import (
 
 // Routes are the routes of one filter chain, at one moment.
 type Routes struct {
-	// Manager is the connection manager of the filter chain.
-	Manager *listener.Manager
+	// FilterChain is the filter chain. Its connection manager is set.
+	FilterChain *listener.FilterChain
 	// Update is the RouteConfiguration. It is nil if Err is set.
 	Update *route.Update
 	// Err is the reason why there is no RouteConfiguration.
@@ -21,33 +21,40 @@ type Routes struct {
 }
 
 // A table has the routing of each filter chain, at one moment.
-type table[R Routing] map[*listener.Manager]R
+type table[R Routing] map[*listener.FilterChain]R
+
+// release releases all routings.
+func (t table[R]) release() {
+	for _, r := range t {
+		r.Release()
+	}
+}
 
 // compile finds the routes of a Listener in a snapshot and compiles them. It also returns the reasons why calls fail.
 func (p *Port[R]) compile(s *tree.Snapshot, u *listener.Update) (table[R], []string) {
 	var list []Routes
-	for m := range managers(u) {
-		update, err := find(p.config.Client, s, m)
-		list = append(list, Routes{Manager: m, Update: update, Err: err})
+	for c := range chains(u) {
+		update, err := find(p.config.Client, s, c.Manager())
+		list = append(list, Routes{FilterChain: c, Update: update, Err: err})
 	}
 	problems := new(Problems)
 	out := make(table[R], len(list))
 	for i, r := range p.backend.Compile(list, problems) {
-		out[list[i].Manager] = r
+		out[list[i].FilterChain] = r
 	}
 	return out, problems.Texts()
 }
 
-// managers yields the connection manager of each filter chain.
-func managers(u *listener.Update) func(func(*listener.Manager) bool) {
-	return func(yield func(*listener.Manager) bool) {
+// chains yields the filter chains with a connection manager.
+func chains(u *listener.Update) func(func(*listener.FilterChain) bool) {
+	return func(yield func(*listener.FilterChain) bool) {
 		for i := range u.FilterChains {
-			if m := u.FilterChains[i].Manager(); m != nil && !yield(m) {
+			if c := &u.FilterChains[i]; c.Manager() != nil && !yield(c) {
 				return
 			}
 		}
 		if u.DefaultFilterChain != nil && u.DefaultFilterChain.Manager() != nil {
-			yield(u.DefaultFilterChain.Manager())
+			yield(u.DefaultFilterChain)
 		}
 	}
 }

@@ -1,0 +1,302 @@
+package routing
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+)
+
+var (
+	errTwice = status.Error(codes.Internal, "grpcxds: an HTTP filter called next twice")
+	errNone  = status.Error(codes.Internal, "grpcxds: an HTTP filter returned neither a stream nor an error")
+	errEnded = status.Error(codes.Canceled, "grpcxds: the call has ended")
+)
+
+// An opener opens the stream of a call below its filters.
+type opener func(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error)
+
+// A filtered is a call with filters that see messages. The filters wrap the stream of the call, which includes
+// its retries.
+//
+// The call ends when the program receives its status, or when its context ends. Then nothing calls the filters any
+// more, and the rest of the call is canceled. After the last operation in progress, the filters and the program are
+// notified.
+type filtered struct {
+	call
+	desc    *grpc.StreamDesc
+	open    opener
+	opts    []grpc.CallOption // for the attempts
+	unwatch func() bool       // stops watching the context; nil for unary calls
+	// The program's options for the whole call.
+	finish            func(error)
+	headers, trailers []*metadata.MD
+
+	mu     sync.Mutex // guards the fields below
+	uses   int        // operations of filters in progress
+	over   bool
+	err    error              // the result, if over
+	cancel context.CancelFunc // cancels the rest of the call; nil: not begun
+}
+
+// newFiltered returns a call whose filters have not run.
+func newFiltered(x call, desc *grpc.StreamDesc, opts []grpc.CallOption, open opener) *filtered {
+	f := &filtered{call: x, desc: desc, open: open}
+	f.opts, f.finish = splitFinish(opts)
+	f.opts = slices.DeleteFunc(f.opts, func(o grpc.CallOption) bool {
+		switch o := o.(type) {
+		case grpc.HeaderCallOption: // gRPC would not see the headers of filters
+			f.headers = append(f.headers, o.HeaderAddr)
+		case grpc.TrailerCallOption:
+			f.trailers = append(f.trailers, o.TrailerAddr)
+		default:
+			return false
+		}
+		return true
+	})
+	return f
+}
+
+// start runs the filters and returns the stream of the first one. The caller must end the call after an error.
+func (f *filtered) start(ctx context.Context) (grpc.ClientStream, error) {
+	if !f.enter() {
+		return nil, f.err
+	}
+	defer f.leave()
+	return f.next(0, nil)(ctx)
+}
+
+// next begins the call at the filter with the index i. opts are the options of earlier filters.
+func (f *filtered) next(i int, opts []grpc.CallOption) httpfilter.ClientNext {
+	return func(ctx context.Context, more ...grpc.CallOption) (grpc.ClientStream, error) {
+		all := slices.Concat(opts, more)
+		filters := f.chain.Interceptors()
+		if i == len(filters) {
+			return f.begin(ctx, all)
+		}
+		s, err := filters[i].NewStream(ctx, f.filters, f.next(i+1, all))
+		switch {
+		case errors.Is(err, httpfilter.ErrEnd):
+			return &ended{ctx: ctx, desc: f.desc}, nil
+		case err != nil:
+			return nil, filterchain.StatusOf(err)
+		case s == nil:
+			return nil, errNone
+		}
+		return s, nil
+	}
+}
+
+// begin begins the call below its filters.
+func (f *filtered) begin(ctx context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
+	if f.blocked != nil {
+		return nil, f.blocked
+	}
+	f.mu.Lock()
+	switch {
+	case f.over:
+		f.mu.Unlock()
+		return nil, errEnded
+	case f.cancel != nil:
+		f.mu.Unlock()
+		return nil, errTwice
+	}
+	ctx, f.cancel = context.WithCancel(ctx)
+	f.uses++
+	f.mu.Unlock()
+	defer f.leave()
+	return f.open(ctx, slices.Concat(f.opts, opts))
+}
+
+// enter begins an operation of the filters. It returns false if the call is over.
+func (f *filtered) enter() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return false
+	}
+	f.uses++
+	return true
+}
+
+// leave ends an operation.
+func (f *filtered) leave() {
+	f.mu.Lock()
+	f.uses--
+	last := f.over && f.uses == 0
+	f.mu.Unlock()
+	if last {
+		f.release()
+	}
+}
+
+// end ends the call with a status, or nil. Only the first call has an effect.
+func (f *filtered) end(err error) {
+	f.mu.Lock()
+	if f.over {
+		f.mu.Unlock()
+		return
+	}
+	f.over, f.err = true, err
+	last, cancel := f.uses == 0, f.cancel
+	f.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	if last {
+		f.release()
+	}
+}
+
+// release notifies the filters and the program. It runs once.
+func (f *filtered) release() {
+	if f.unwatch != nil {
+		f.unwatch()
+	}
+	f.call.end(f.err)
+	f.finish(f.err)
+}
+
+// fill sets the program's headers and trailers from the stream of the first filter.
+func (f *filtered) fill(s grpc.ClientStream) {
+	if len(f.headers) > 0 {
+		md, _ := s.Header()
+		for _, h := range f.headers {
+			*h = md
+		}
+	}
+	for _, t := range f.trailers {
+		*t = s.Trailer()
+	}
+}
+
+// filterStream makes a streaming call with filters that see messages.
+func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.StreamDesc, cc *grpc.ClientConn, opts []grpc.CallOption, open opener) (grpc.ClientStream, error) {
+	f := &filteredStream{ctx: ctx}
+	f.filtered = newFiltered(x, desc, opts, func(inner context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
+		inner = c.checkOrder(inner)
+		opts = append(opts, grpc.OnFinish(func(err error) {
+			if err != nil && cc.GetState() == connectivity.Shutdown {
+				f.end(err) // the program need not receive any more
+			}
+		}))
+		if x.tries == nil {
+			return open(inner, opts)
+		}
+		return newReplay(inner, x.tries, opts, open)
+	})
+	f.enter() // so that release sees unwatch
+	f.unwatch = context.AfterFunc(ctx, func() { f.end(status.FromContextError(ctx.Err()).Err()) })
+	f.leave()
+	s, err := f.start(ctx)
+	if err != nil {
+		f.end(err)
+		return nil, err
+	}
+	f.stream = s
+	return f, nil
+}
+
+// A filteredStream is the stream that the program has.
+type filteredStream struct {
+	*filtered
+	ctx    context.Context //nolint:containedctx // the result of Context after the end
+	stream grpc.ClientStream
+	// After the end, header and trailer are those of the filters.
+	header, trailer metadata.MD
+}
+
+// SendMsg implements [grpc.ClientStream].
+func (f *filteredStream) SendMsg(m any) error {
+	if !f.enter() {
+		return io.EOF
+	}
+	defer f.leave()
+	err := f.stream.SendMsg(m)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = filterchain.StatusOf(err)
+		f.end(err)
+	}
+	return err
+}
+
+// CloseSend implements [grpc.ClientStream].
+func (f *filteredStream) CloseSend() error {
+	if !f.enter() {
+		return nil
+	}
+	defer f.leave()
+	return f.stream.CloseSend()
+}
+
+// RecvMsg implements [grpc.ClientStream]. It ends the call with the status, or with the only message.
+func (f *filteredStream) RecvMsg(m any) error {
+	if !f.enter() {
+		return f.result()
+	}
+	defer f.leave()
+	err := f.stream.RecvMsg(m)
+	switch {
+	case err == nil && f.desc.ServerStreams:
+		return nil
+	case errors.Is(err, io.EOF) && !f.desc.ServerStreams:
+		err = errNoMessage
+	case err != nil && !errors.Is(err, io.EOF):
+		err = filterchain.StatusOf(err)
+	}
+	f.fill(f.stream)
+	header, _ := f.stream.Header()
+	trailer := f.stream.Trailer()
+	f.mu.Lock()
+	f.header, f.trailer = header, trailer
+	f.mu.Unlock()
+	f.end(eofIsNil(err))
+	return err
+}
+
+// result returns the result of a call that is over.
+func (f *filteredStream) result() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.err == nil {
+		return io.EOF
+	}
+	return f.err
+}
+
+// Header implements [grpc.ClientStream].
+func (f *filteredStream) Header() (metadata.MD, error) {
+	if !f.enter() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.header, nil
+	}
+	defer f.leave()
+	return f.stream.Header()
+}
+
+// Trailer implements [grpc.ClientStream].
+func (f *filteredStream) Trailer() metadata.MD {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.trailer
+}
+
+// Context implements [grpc.ClientStream].
+func (f *filteredStream) Context() context.Context {
+	if !f.enter() {
+		return f.ctx
+	}
+	defer f.leave()
+	return f.stream.Context()
+}
