@@ -418,7 +418,7 @@ func TestListenerOfAClientIsRefused(t *testing.T) {
 
 // TestCallersAreToldTheResourceOnly expects statuses without causes, servers and the node.
 func TestCallersAreToldTheResourceOnly(t *testing.T) {
-	r := compiler{new(server.Problems), ""}
+	r := compiler{Problems: new(server.Problems), nodeID: ""}
 	err := r.fail(fmt.Errorf("somewhere: %w", &resource.Error{
 		Kind: resource.ErrInvalid, Type: "a.b.RouteConfiguration", Server: "secret:1", NodeID: "node-1", Err: errors.New("cause"),
 	}))
