@@ -5,22 +5,23 @@ package examples
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/loopback"
 )
 
 // outputs has the programs of one file, and a pattern of the output of each.
 var outputs = map[string]string{
 	"minimal":    `"checkout" version "[0-9a-f]+" .*MaxRequests: 100.* \(primary\)\n`,
 	"federation": `endpoints xdstp://west\.example/.*\n +10\.1\.2\.3:8080\n`,
+	"relay":      `by the relay: checkout allows 100 requests\n`,
 	"fallback":   `at most 100 requests, from file:backup as fallback\n`,
 }
 
@@ -37,12 +38,19 @@ func TestPrograms(t *testing.T) {
 
 // TestChannel runs the channels against the server.
 func TestChannel(t *testing.T) {
-	port := strconv.Itoa(freePort(t))
+	port := reserve(t)
 	replace := func(text string) string { return strings.ReplaceAll(text, "50051", port) }
 	server := start(t, install(t, "server", replace))
 	server.await(t, `the server at 127\.0\.0\.1:`+port+` is serving`)
 	start(t, install(t, "channel", replace)).await(t, "the server is SERVING\n")
 	start(t, install(t, "lbpolicy", replace)).await(t, `answered by 127\.0\.0\.1:`+port+"\n")
+}
+
+// TestControlPlane expects the error of the invalid cluster, and a control plane that serves.
+func TestControlPlane(t *testing.T) {
+	port := reserve(t)
+	p := start(t, install(t, "controlplane", func(text string) string { return strings.ReplaceAll(text, "18000", port) }))
+	p.await(t, `"checkout": lb_policy = MAGLEV; must be one of .*\nserving at 127\.0\.0\.1:`+port+"\n")
 }
 
 // TestTests runs the tests of a program as tests of another module.
@@ -55,7 +63,7 @@ func TestTests(t *testing.T) {
 
 // TestSize allows a program 80 lines in one file, and only imports that other modules may import.
 func TestSize(t *testing.T) {
-	names := []string{"channel", "lbpolicy", "server"}
+	names := []string{"channel", "controlplane", "lbpolicy", "server"}
 	for name := range outputs {
 		names = append(names, name)
 	}
@@ -82,15 +90,16 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// freePort returns a port on which nothing listens.
-func freePort(t *testing.T) int {
+// reserve returns a port of 127.0.0.1 that no other program gets during the test.
+func reserve(t *testing.T) string {
 	t.Helper()
-	lis, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	p, err := loopback.Reserve()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lis.Close()
-	return lis.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // of a TCP listener
+	t.Cleanup(func() { _ = p.Close() })
+	_, port, _ := strings.Cut(p.Addr(), ":")
+	return port
 }
 
 // copyModule copies an example into a new module, which uses this repository in place of a release.

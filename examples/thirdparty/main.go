@@ -1,13 +1,13 @@
 // Command thirdparty has a resource type of its own in a separate module. The message is in
 // ratelimitpb. The type is in ratelimit, generated from one descriptor and two hooks. The
-// command starts a control plane that serves the type, watches one resource, and prints its
-// events.
+// command publishes versions of a policy, and watches it as a client does.
 package main
 
 import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"time"
 
@@ -25,12 +25,11 @@ func main() {
 	err := run(ctx, os.Stdout)
 	cancel()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 }
 
-// versions returns the versions of the policy that the control plane sends, in order.
+// versions returns the versions of the policy, in order. The second one is invalid.
 func versions() []*ratelimitpb.Policy {
 	return []*ratelimitpb.Policy{
 		{Name: "checkout", Limit: &ratelimitpb.Limit{PerSecond: wrapperspb.UInt32(50)}},
@@ -39,52 +38,45 @@ func versions() []*ratelimitpb.Policy {
 	}
 }
 
-// run prints the events of the policy.
+// run publishes the versions, and prints their errors and the updates of a client.
 func run(ctx context.Context, w io.Writer) error {
-	policies, addr, stop, err := serve(ctx)
+	store, addr, stop, err := startServer(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
-	c, err := newClient(addr)
+	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, addr))
+	if err != nil {
+		return err
+	}
+	c, err := xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(ratelimit.Register))
 	if err != nil {
 		return err
 	}
 	defer c.Close()
 
-	next := versions()
-	publish := func() error {
-		policy := next[0]
-		next = next[1:]
-		return policies.UpdateResource(policy.GetName(), policy)
-	}
-	if err := publish(); err != nil {
-		return err
-	}
-	for ev := range ratelimit.Watch(ctx, c, "checkout") {
-		switch {
-		case ev.Err != nil:
-			return ev.Err // no usable policy
-		case ev.Ambient != nil:
-			fmt.Fprintf(w, "still %d calls in a second, though: %v\n", ev.Update.Limit.PerSecond, reason(ev.Ambient))
-		default:
-			fmt.Fprintf(w, "%d calls in a second; then %#v\n", ev.Update.Limit.PerSecond, ev.Update.Excess)
+	watchCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	events := make(chan ratelimit.Event)
+	go func() {
+		defer close(events)
+		for ev := range ratelimit.Watch(watchCtx, c, "checkout") {
+			select {
+			case events <- ev:
+			case <-watchCtx.Done():
+			}
 		}
-		if len(next) == 0 {
-			return nil
+	}()
+	for _, policy := range versions() {
+		if _, err := ratelimit.Put(ctx, store, policy); err != nil {
+			fmt.Fprintln(w, err) // no client sees it
+			continue
 		}
-		if err := publish(); err != nil {
-			return err
+		ev := <-events
+		if ev.Err != nil {
+			return ev.Err
 		}
+		fmt.Fprintf(w, "%d calls in a second; then %#v\n", ev.Update.Limit.PerSecond, ev.Update.Excess)
 	}
-	return ctx.Err()
-}
-
-// newClient returns a client of the control plane that has the type registered.
-func newClient(addr string) (*xdsforge.Client, error) {
-	config, err := bootstrap.Parse(fmt.Appendf(nil, `{"xds_servers": [{"server_uri": %q, "channel_creds": [{"type": "insecure"}]}]}`, addr))
-	if err != nil {
-		return nil, err
-	}
-	return xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypes(ratelimit.Register))
+	return nil
 }

@@ -15,7 +15,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `50 calls in a second; then ratelimit.Reject{RetryAfter:0}
-still 50 calls in a second, though: limit.per_second = 0; must be at least 1
+publish: "acme.ratelimit.v1.Policy" "checkout": limit.per_second = 0; must be at least 1
 80 calls in a second; then ratelimit.Overflow{Cluster:"spare"}
 `
 	if got := out.String(); got != want {
