@@ -8,8 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/wrapperspb"
-
-	"github.com/xdsforge/xdsforge/internal/fakelrs"
 )
 
 // counts are the numbers of calls by the server that answered.
@@ -117,18 +115,32 @@ func (s *stage) load(ctx context.Context) error {
 		{s.east, "stable", s.counts[s.first.name] + s.counts[s.second.name]},
 		{s.west, "canary", s.counts[s.canary.name]},
 	} {
-		var sum fakelrs.Totals
-		err := a.lrs.Await(ctx, func(reports []fakelrs.Report) bool {
-			sum = fakelrs.Sum(reports)
-			return sum.Succeeded >= a.calls
-		})
+		got, err := a.successes(ctx, a.calls)
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s received reports of %d calls of %d: %w", a.name, sum.Succeeded, a.calls, err)
-		case sum.Succeeded != a.calls:
-			return fmt.Errorf("%s received reports of %d calls; want %d", a.name, sum.Succeeded, a.calls)
+			return fmt.Errorf("%s received reports of %d calls of %d: %w", a.name, got, a.calls, err)
+		case got != a.calls:
+			return fmt.Errorf("%s received reports of %d calls; want %d", a.name, got, a.calls)
 		}
-		s.Seen("%s received reports of %d successful calls of %s, exactly as many as the client made", a.name, sum.Succeeded, a.cluster)
+		s.Seen("%s received reports of %d successful calls of %s, exactly as many as the client made", a.name, a.calls, a.cluster)
 	}
 	return nil
+}
+
+// successes waits until load reports have a number of successful calls, and returns the reported number.
+func (a *authority) successes(ctx context.Context, want uint64) (uint64, error) {
+	for {
+		var got uint64
+		for _, total := range a.plane.Load() {
+			got += total.Succeeded
+		}
+		if got >= want {
+			return got, nil
+		}
+		select {
+		case <-a.reported:
+		case <-ctx.Done():
+			return got, context.Cause(ctx)
+		}
+	}
 }

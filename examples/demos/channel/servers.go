@@ -11,20 +11,25 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/xdsforge/xdsforge/examples/demos/story"
-	"github.com/xdsforge/xdsforge/internal/fakelrs"
+	"github.com/xdsforge/xdsforge/serve"
 )
 
-// An authority is a control plane with its load reporting service.
+// An authority is a control plane that receives load reports.
 type authority struct {
-	name  string
-	plane *story.ControlPlane
-	lrs   *fakelrs.Server
+	name     string
+	plane    *story.ControlPlane
+	reported chan struct{} // has an element after a report
 }
 
 func newAuthority(name string) (*authority, error) {
-	a := &authority{name: name, lrs: fakelrs.New(200 * time.Millisecond)}
+	a := &authority{name: name, reported: make(chan struct{}, 1)}
 	var err error
-	a.plane, err = story.NewControlPlane(a.lrs.Option())
+	a.plane, err = story.NewControlPlane(serve.WithLoad(time.Second, func(serve.LoadReport) {
+		select {
+		case a.reported <- struct{}{}:
+		default:
+		}
+	}))
 	return a, err
 }
 

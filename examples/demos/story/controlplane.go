@@ -24,7 +24,7 @@ import (
 type ControlPlane struct {
 	types  *resource.Set
 	store  *source.Memory
-	opts   []grpc.ServerOption
+	opts   []serve.Option
 	addr   string
 	server *serve.Server
 	grpc   *grpc.Server
@@ -34,7 +34,7 @@ type ControlPlane struct {
 }
 
 // NewControlPlane starts a control plane without resources. It runs until Stop.
-func NewControlPlane(opts ...grpc.ServerOption) (*ControlPlane, error) {
+func NewControlPlane(opts ...serve.Option) (*ControlPlane, error) {
 	r := registry.New()
 	standard.Register(r)
 	types, err := r.Freeze()
@@ -53,7 +53,7 @@ func NewControlPlane(opts ...grpc.ServerOption) (*ControlPlane, error) {
 
 // Restart serves the same resources on the same port again after Stop.
 func (c *ControlPlane) Restart() (err error) {
-	if c.server, err = serve.New(c.types, map[string]source.Source{"": c.store}); err != nil {
+	if c.server, err = serve.New(c.types, map[string]source.Source{"": c.store}, c.opts...); err != nil {
 		return err
 	}
 	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", c.addr)
@@ -61,7 +61,7 @@ func (c *ControlPlane) Restart() (err error) {
 		return errors.Join(err, c.server.Close())
 	}
 	c.addr, c.done = listener.Addr().String(), make(chan struct{})
-	c.grpc = grpc.NewServer(append(serve.ServerOptions(), c.opts...)...)
+	c.grpc = grpc.NewServer(serve.ServerOptions()...)
 	c.server.Register(c.grpc)
 	go func(s *grpc.Server, done chan<- struct{}) {
 		defer close(done)
@@ -116,6 +116,9 @@ func (c *ControlPlane) Connections() int {
 	}
 	return len(addresses)
 }
+
+// Load returns the totals of the load reports, by cluster, if the options include [serve.WithLoad].
+func (c *ControlPlane) Load() []serve.LoadTotal { return c.server.Load() }
 
 // Rejection waits for a resource that a client rejects.
 func (c *ControlPlane) Rejection(ctx context.Context) (source.Rejection, error) {
