@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/xdsforge/xdsforge/internal/envelope"
 	"github.com/xdsforge/xdsforge/internal/telemetry"
 )
 
@@ -58,11 +57,6 @@ func (s *Server) export() error {
 	return nil
 }
 
-// typeLabel returns the label of a type.
-func typeLabel(url string) metric.MeasurementOption {
-	return metric.WithAttributes(attribute.String("grpc.xds.resource_type", envelope.MessageName(url)))
-}
-
 // observe reports the values of all cores. Views are one series.
 func (s *Server) observe(o metric.Observer, i *instruments) {
 	o.ObserveInt64(i.streams, int64(s.open()))
@@ -73,42 +67,20 @@ func (s *Server) observe(o metric.Observer, i *instruments) {
 		o.ObserveInt64(i.rejected, int64(n), metric.WithAttributes(attribute.String("xdsforge.xds_server.reason", reason))) //nolint:gosec // a count
 	}
 	now := time.Now()
-	total := make(map[string][3]uint64)
-	behind, oldest, age := make(map[string]int64), make(map[string]time.Time), make(map[string]time.Duration)
-	for _, c := range s.cores() {
-		for url, n := range c.Counts() {
-			t := total[url]
-			total[url] = [3]uint64{t[0] + n.Requests, t[1] + n.Responses, t[2] + n.Rejections}
-		}
-		for url, l := range c.Lags() {
-			behind[url] += int64(l.Streams)
-			if first := oldest[url]; !l.Since.IsZero() && (first.IsZero() || l.Since.Before(first)) {
-				oldest[url] = l.Since
-			}
-		}
-		for _, f := range c.Feeds() {
-			d := time.Duration(0)
-			if !f.Stale.IsZero() {
-				d = now.Sub(f.Stale)
-			}
-			age[f.Authority] = max(age[f.Authority], d)
-		}
+	for _, t := range s.totals(now) {
+		label := metric.WithAttributes(attribute.String("grpc.xds.resource_type", t.Type))
+		o.ObserveInt64(i.requests, int64(t.Requests), label)     //nolint:gosec // a count
+		o.ObserveInt64(i.responses, int64(t.Responses), label)   //nolint:gosec // a count
+		o.ObserveInt64(i.rejections, int64(t.Rejections), label) //nolint:gosec // a count
+		o.ObserveInt64(i.behind, int64(t.Behind), label)
+		o.ObserveFloat64(i.lag, t.Lag.Seconds(), label)
 	}
-	for url, n := range total {
-		for x, instrument := range []metric.Int64ObservableCounter{i.requests, i.responses, i.rejections} {
-			o.ObserveInt64(instrument, int64(n[x]), typeLabel(url)) //nolint:gosec // a count
-		}
-	}
-	for url, n := range behind {
-		o.ObserveInt64(i.behind, n, typeLabel(url))
-		lag := 0.0
-		if since := oldest[url]; !since.IsZero() {
-			lag = max(0, now.Sub(since).Seconds())
-		}
-		o.ObserveFloat64(i.lag, lag, typeLabel(url))
+	age := make(map[string]time.Duration)
+	for _, f := range s.sources(now) {
+		name := cmp.Or(f.Authority, "#old") // as in the metrics of clients
+		age[name] = max(age[name], f.Age)
 	}
 	for name, d := range age {
-		name = cmp.Or(name, "#old") // as in the metrics of clients
 		o.ObserveFloat64(i.stale, d.Seconds(), metric.WithAttributes(attribute.String("grpc.xds.authority", name)))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/statuspage/internal/inspect"
 )
 
@@ -19,7 +20,6 @@ var assets embed.FS
 // The limits of the handler.
 const (
 	viewTimeout = 15 * time.Second
-	maxQuery    = 64 << 10 // bytes
 	maxStreams  = 32
 )
 
@@ -81,7 +81,7 @@ func parse(name string) *template.Template {
 
 // ServeHTTP implements [http.Handler].
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	secure(w.Header())
+	webguard.Secure(w.Header())
 	if f := s.refusal(r); f != nil {
 		s.fail(w, r, f)
 		return
