@@ -124,8 +124,12 @@ bench: ## Measure against a minimal client and print ratios; fails where a bound
 	[ ! "$$missed" ]
 
 .PHONY: bench-serve
-bench-serve: ## Measure an ADS server beside go-control-plane's linear cache; fails where a bound is missed
+bench-serve: ## Measure an ADS server beside go-control-plane's linear cache with CLIENTS (1000); fails where a bound is missed
 	$(GO) run ./internal/servebench -clients $(CLIENTS)
+
+.PHONY: peers-serve
+peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's libgrpc++-dev, g++): changes, a NACK, a restart
+	$(GO) run ./internal/servepeers
 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
