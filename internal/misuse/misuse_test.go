@@ -20,6 +20,7 @@ import (
 	_ "github.com/xdsforge/xdsforge"
 	_ "github.com/xdsforge/xdsforge/framework/resource"
 	_ "github.com/xdsforge/xdsforge/grpcxds"
+	_ "github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	_ "github.com/xdsforge/xdsforge/plugins/cluster"
 	_ "github.com/xdsforge/xdsforge/plugins/route"
 	_ "github.com/xdsforge/xdsforge/xdstest"
@@ -34,6 +35,7 @@ func imports() []string {
 		"github.com/xdsforge/xdsforge",
 		"github.com/xdsforge/xdsforge/framework/resource",
 		"github.com/xdsforge/xdsforge/grpcxds",
+		"github.com/xdsforge/xdsforge/grpcxds/httpfilter",
 		"github.com/xdsforge/xdsforge/plugins/cluster",
 		"github.com/xdsforge/xdsforge/plugins/route",
 		"github.com/xdsforge/xdsforge/xdstest",

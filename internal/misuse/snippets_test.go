@@ -102,6 +102,31 @@ func snippets() []snippet {
 			"as func(cluster.Event) value in argument to cluster.Subscribe",
 		},
 		{
+			"interceptor of a server for a channel", `
+			var _ = httpfilter.ClientFunc(func(_, _ any) (httpfilter.ServerInterceptor, error) { return nil, nil })`,
+			"as func(config any, override any) (httpfilter.ClientInterceptor, error) value in argument to httpfilter.ClientFunc",
+		},
+		{
+			"interceptor with a wrong signature", `
+			type filter struct{}
+			func (filter) NewStream(context.Context, *httpfilter.ClientCall, func()) (grpc.ClientStream, error) { return nil, nil }
+			var _ = httpfilter.ClientFunc(func(_, _ any) (httpfilter.ClientInterceptor, error) { return filter{}, nil })`,
+			"filter does not implement httpfilter.ClientInterceptor (wrong type for method NewStream)",
+		},
+		{
+			"instance without an end", `
+			type instance struct{}
+			func (instance) Interceptor(_, _ any) (httpfilter.ServerInterceptor, error) { return nil, nil }
+			var _ httpfilter.ServerInstance = instance{}`,
+			"instance does not implement httpfilter.ServerInstance (missing method Close)",
+		},
+		{
+			"function without its type", `
+			func before(context.Context, *httpfilter.ClientCall) (context.Context, error) { return nil, nil }
+			var _ = httpfilter.ClientFunc(func(_, _ any) (httpfilter.ClientInterceptor, error) { return before, nil })`,
+			"does not implement httpfilter.ClientInterceptor",
+		},
+		{
 			"an option of the program's own", `
 			func f() { xdsforge.New(func() {}) }`,
 			"as xdsforge.Option value",
