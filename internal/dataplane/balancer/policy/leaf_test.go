@@ -254,7 +254,7 @@ func TestShuffled(t *testing.T) {
 		first[order[0].Addresses[0].Addr]++
 	}
 	for addr, p := range map[string]float64{"a": 0.1, "b": 0.3, "c": 0.6} {
-		if d := math.Abs(float64(first[addr]) - n*p); d > 4*math.Sqrt(n*p*(1-p)) {
+		if d := math.Abs(float64(first[addr]) - n*p); d > 6*math.Sqrt(n*p*(1-p)) {
 			t.Errorf("%s was first %d times of %d, want %v", addr, first[addr], n, n*p)
 		}
 	}

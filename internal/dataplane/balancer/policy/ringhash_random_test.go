@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/connectivity"
@@ -14,37 +16,44 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 )
 
-// TestRandomChanges updates, connects and breaks random endpoints. After each step it compares the
-// policy with one that is computed anew.
+// TestRandomChanges updates, connects and breaks random endpoints, and lets timers of pick_first connect
+// to their next addresses. After each step it compares the policy with one that is computed anew.
 func TestRandomChanges(t *testing.T) {
 	for seed := range uint64(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 1))
-			b := newBench(t, "10.0.0.1:80")
-			all := []lbtree.Endpoint{{Weight: 1, Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "10.0.0.1:80"}}}}}
-			update := func() {
-				b.do(func() {
-					b.policy.Update(lbtree.Target{
-						Policy:     resource.LBConfig{Config: `{"minRingSize":16}`},
-						Localities: []lbtree.Locality{{Weight: 1, Endpoints: all}},
-					})
-				})
-			}
-			update()
-			for step := range 80 {
-				before := policies(b.policy)
-				if r.IntN(2) == 0 {
-					all = mutate(r, all)
-					update()
-				} else {
-					b.disturb(r)
-				}
-				b.do(func() { b.compare(all, before) })
-				if t.Failed() {
-					t.Fatalf("step %d", step)
-				}
-			}
+			synctest.Test(t, func(t *testing.T) { changeAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 		})
+	}
+}
+
+func changeAtRandom(t *testing.T, r *rand.Rand) {
+	b := newBench(t, "10.0.0.1:80")
+	all := []lbtree.Endpoint{{Weight: 1, Endpoint: resolver.Endpoint{Addresses: []resolver.Address{{Addr: "10.0.0.1:80"}}}}}
+	update := func() {
+		b.do(func() {
+			b.policy.Update(lbtree.Target{
+				Policy:     resource.LBConfig{Config: `{"minRingSize":16}`},
+				Localities: []lbtree.Locality{{Weight: 1, Endpoints: all}},
+			})
+		})
+	}
+	update()
+	for step := range 80 {
+		before := policies(b.policy)
+		switch r.IntN(10) {
+		case 0:
+			<-time.NewTimer(time.Second).C
+			synctest.Wait()
+		case 1, 2, 3, 4:
+			all = mutate(r, all)
+			update()
+		default:
+			b.disturb(r)
+		}
+		b.do(func() { b.compare(all, before) })
+		if t.Failed() {
+			t.Fatalf("step %d", step)
+		}
 	}
 }
 

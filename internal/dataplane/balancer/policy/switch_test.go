@@ -216,7 +216,7 @@ func TestLocalities(t *testing.T) {
 	}
 }
 
-// Each picker gets its share, within four standard deviations.
+// Each picker gets its share, within six standard deviations.
 func TestSpread(t *testing.T) {
 	var s spread
 	counts := make([]int, 3)
@@ -230,7 +230,7 @@ func TestSpread(t *testing.T) {
 	}
 	for i, w := range weights {
 		p := float64(w) / (1 + math.MaxUint32 + 1<<31)
-		if d := math.Abs(float64(counts[i]) - p*n); d > 4*math.Sqrt(n*p*(1-p))+1 {
+		if d := math.Abs(float64(counts[i]) - p*n); d > 6*math.Sqrt(n*p*(1-p))+1 {
 			t.Errorf("picker %d got %d of %d, want %v", i, counts[i], n, p*n)
 		}
 	}
