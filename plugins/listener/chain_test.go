@@ -166,6 +166,11 @@ func random(rnd *rand.Rand, n int) *listenerv3.Listener {
 			m.ServerNames = []string{"a"}
 		case 2:
 			m.DestinationPort = wrapperspb.UInt32(1)
+		case 3:
+			m.DirectSourcePrefixRanges = append(m.DirectSourcePrefixRanges, cidr())
+		case 4:
+			m.TransportProtocol = "raw_buffer"
+			m.DirectSourcePrefixRanges = append(m.DirectSourcePrefixRanges, cidr())
 		}
 		l.FilterChains = append(l.FilterChains, &listenerv3.FilterChain{Name: fmt.Sprint(i), FilterChainMatch: m})
 	}
@@ -191,6 +196,9 @@ func bruteForce(l *listenerv3.Listener, c listener.Conn) string {
 	})
 	narrow(func(m *listenerv3.FilterChainMatch) int { return prefixScore(m.GetPrefixRanges(), c.Local.Addr()) })
 	narrow(func(m *listenerv3.FilterChainMatch) int { return len(m.GetTransportProtocol()) })
+	narrow(func(m *listenerv3.FilterChainMatch) int {
+		return prefixScore(m.GetDirectSourcePrefixRanges(), c.Remote.Addr())
+	})
 	narrow(func(m *listenerv3.FilterChainMatch) int {
 		local := c.Local.Addr() == c.Remote.Addr() || c.Remote.Addr().IsLoopback()
 		switch m.GetSourceType() {
@@ -265,6 +273,9 @@ func TestFilterChainAgreesWithBruteForce(t *testing.T) {
 		valid++
 		for range 50 {
 			c := listener.Conn{Local: randomEnd(rnd), Remote: randomEnd(rnd)}
+			if rnd.IntN(8) == 0 {
+				c.Remote = netip.AddrPortFrom(c.Local.Addr(), c.Remote.Port())
+			}
 			want, got := bruteForce(l, c), ""
 			if chain := u.(*listener.Update).FilterChain(c); chain != nil {
 				got = chain.Name
