@@ -1,5 +1,6 @@
 // Command servebench compares an ADS server on the core of this module with the linear cache of
-// go-control-plane. Each server is a process of its own. The clients are in this process.
+// go-control-plane. Each server is a process of its own. The clients are in this process. The last rows
+// compare a control plane on go-control-plane that has a relay in front of it with one that has not.
 //
 // It prints processor time of the server, the time until the last client has the change, and
 // memory, with the ratio of both and its bound. It fails if a bound is missed.
@@ -34,20 +35,29 @@ func row(name, unit string, ours, peer, bound float64) Row {
 }
 
 func main() {
-	serve := flag.String("serve", "", "be a server, ours or peer (for the command itself)")
+	serve := flag.String("serve", "", "be a server: ours, peer or relay (for the command itself)")
+	upstream := flag.String("upstream", "", "address of the control plane of a relay (for the command itself)")
+	relay := flag.Bool("relay", false, "measure only the relay")
 	clients := flag.Int("clients", 1000, "number of clients")
 	rounds := flag.Int("rounds", 20, "changes that are measured with each server")
 	out := flag.String("json", "", "write the figures to this file too")
 	flag.Parse()
 	process.Main("servebench", func(ctx context.Context) error {
 		if *serve != "" {
-			return servePlane(ctx, *serve)
+			return servePlane(ctx, *serve, *upstream)
 		}
-		rows, err := measure(ctx, *clients, *rounds)
+		var rows []Row
+		if !*relay {
+			var err error
+			if rows, err = measure(ctx, *clients, *rounds); err != nil {
+				return err
+			}
+		}
+		more, err := relayed(ctx, *clients, *rounds)
 		if err != nil {
 			return err
 		}
-		return report(rows, *out)
+		return report(append(rows, more...), *out)
 	})
 }
 

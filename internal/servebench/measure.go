@@ -19,8 +19,8 @@ type server struct {
 	version int
 }
 
-func start(ctx context.Context, which string) (*server, error) {
-	c, err := process.Start(ctx, "-serve", which)
+func start(ctx context.Context, which string, more ...string) (*server, error) {
+	c, err := process.Start(ctx, append([]string{"-serve", which}, more...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -28,20 +29,24 @@ const endpointURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAss
 // A plane is a server process. Its methods are called by the parent.
 type plane struct {
 	addr    string
+	streams atomic.Int64
 	publish func(map[string]*endpointv3.ClusterLoadAssignment) error
 }
 
 // servePlane is the process of a server.
-func servePlane(ctx context.Context, which string) error {
+func servePlane(ctx context.Context, which, upstream string) error {
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
 	p := &plane{addr: lis.Addr().String()}
 	var g *grpc.Server
-	if which == "ours" {
+	switch which {
+	case "ours":
 		g, err = p.ours(ctx)
-	} else {
+	case "relay":
+		g, err = p.relay(upstream) //nolint:contextcheck // a client ends with Close
+	default:
 		g = p.peer(ctx)
 	}
 	if err != nil {
@@ -82,7 +87,7 @@ func (p *plane) peer(ctx context.Context) *grpc.Server {
 		ClassifyDelta: func(*cachev3.DeltaRequest) string { return "" },
 		Caches:        map[string]cachev3.Cache{"": linear},
 	}
-	g := grpc.NewServer()
+	g := grpc.NewServer(grpc.StreamInterceptor(p.countStreams))
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, serverv3.NewServer(ctx, mux, nil))
 	p.publish = func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
 		update := make(map[string]types.Resource, len(changed))
