@@ -3,6 +3,7 @@ package xdsforge_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,7 +30,20 @@ import (
 // A client starts from the store while the control plane is unreachable. Events, snapshots, CSDS and the
 // log say so. The control plane replaces the store without a moment without the resource.
 func TestLastKnownGood(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "lkg")
+	t.Run("option", func(t *testing.T) {
+		testLastKnownGood(t, xdsforge.WithLastKnownGood(lkg.Options{Dir: filepath.Join(t.TempDir(), "lkg")}))
+	})
+	t.Run("bootstrap", func(t *testing.T) {
+		key := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(key, []byte("0123456789abcdef\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		field := fmt.Sprintf(`, "xdsforge": {"last_known_good": {"dir": %q, "key_file": %q}}}`, filepath.Join(t.TempDir(), "lkg"), key)
+		testLastKnownGood(t, xdsforge.WithBootstrap(parse(t, strings.TrimSuffix(someBootstrap, "}")+field)))
+	})
+}
+
+func testLastKnownGood(t *testing.T, store xdsforge.Option) {
 	synctest.Test(t, func(t *testing.T) {
 		server := memoryads.NewServer(memoryads.Type{URL: cluster.Type().URL(), Complete: true})
 		set := func(requests uint32) {
@@ -46,7 +60,7 @@ func TestLastKnownGood(t *testing.T) {
 		set(1)
 		var events []string
 		open := func() (*xdsforge.Env, *xdsforge.Client) {
-			env := newEnv(t, xdsforge.WithTransport(memoryads.Network{"memory": server}), xdsforge.WithLastKnownGood(lkg.Options{Dir: dir}))
+			env := newEnv(t, xdsforge.WithTransport(memoryads.Network{"memory": server}), store)
 			c, err := env.NewClient()
 			if err != nil {
 				t.Fatal(err)
@@ -114,6 +128,30 @@ func wantOrigin(t *testing.T, env *xdsforge.Env, c *xdsforge.Client, want resour
 	}
 	if static := resp.GetConfig()[0].GetGenericXdsConfigs()[0].GetIsStaticResource(); static != (want == resource.OriginStored) {
 		t.Errorf("CSDS: is_static_resource = %v with the origin %v", static, want)
+	}
+}
+
+// The file of the key of a bootstrap is bounded, and nobody else may read it.
+func TestKeyFileRefusals(t *testing.T) {
+	dir := t.TempDir()
+	for want, file := range map[string]struct {
+		mode    os.FileMode
+		content string
+	}{
+		"must give others no permission": {0o604, "0123456789abcdef"},
+		"size = more than 4096 bytes":    {0o600, strings.Repeat("x", 4097)},
+		"the file is empty":              {0o600, "\n"},
+		"Key = 3 bytes":                  {0o600, "abc"},
+	} {
+		key := filepath.Join(dir, fmt.Sprint(len(file.content)))
+		if err := errors.Join(os.WriteFile(key, []byte(file.content), 0o600), os.Chmod(key, file.mode)); err != nil {
+			t.Fatal(err)
+		}
+		field := fmt.Sprintf(`, "xdsforge": {"last_known_good": {"dir": %q, "key_file": %q}}}`, filepath.Join(dir, "lkg"), key)
+		_, err := xdsforge.NewEnv(xdsforge.WithBootstrap(parse(t, strings.TrimSuffix(someBootstrap, "}")+field)), xdsforge.WithTypes(cluster.Register))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error = %v, want one with %q", err, want)
+		}
 	}
 }
 

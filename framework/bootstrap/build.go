@@ -30,6 +30,7 @@ func build(p *problems, spec Spec, o options) *Config {
 		providers:      make(map[string]CertificateProvider, len(spec.CertificateProviders)),
 		keys:           make(map[string]bool),
 		options:        o,
+		lastKnownGood:  buildLastKnownGood(p, spec.LastKnownGood),
 	}
 	if spec.Node != nil {
 		c.node = proto.CloneOf(spec.Node)

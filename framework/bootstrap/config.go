@@ -22,6 +22,7 @@ type Config struct {
 	providers      map[string]CertificateProvider
 	keys           map[string]bool // of all servers
 	options        options         // that it was read with
+	lastKnownGood  *LastKnownGood  // nil if not set
 }
 
 // Authority is the configuration of one authority (gRFC A47).

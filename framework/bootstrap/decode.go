@@ -15,6 +15,7 @@ func decodeSpec(p *problems, data []byte, federation bool) Spec {
 		Servers:                decodeServers(o),
 		Node:                   decodeNode(o),
 		ServerListenerTemplate: o.stringValue("server_listener_resource_name_template"),
+		LastKnownGood:          decodeLastKnownGood(o),
 	}
 	if federation {
 		s.ClientDefaultListenerTemplate = o.stringValue("client_default_listener_resource_name_template")

@@ -50,9 +50,10 @@ func (c *Config) key() string {
 		ClientTemplate, ServerTemplate string
 		Providers                      []provider
 		ChannelCreds, CallCreds        []string
+		LastKnownGood                  *LastKnownGood `json:",omitempty"`
 	}{
 		Federation: c.federation, Node: node, Servers: serverKeys(c.servers),
-		ClientTemplate: c.clientTemplate, ServerTemplate: c.serverTemplate,
+		ClientTemplate: c.clientTemplate, ServerTemplate: c.serverTemplate, LastKnownGood: c.lastKnownGood,
 		ChannelCreds: slices.Sorted(slices.Values(c.options.channelCreds)),
 		CallCreds:    slices.Sorted(slices.Values(c.options.callCreds)),
 	}

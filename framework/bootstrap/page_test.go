@@ -27,7 +27,7 @@ func TestPageHasEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read := regexp.MustCompile(`\b(?:field|items|entries|stringValue|raw|decodeCreds)\((?:o, )?"([a-z_]+)"\)`)
+	read := regexp.MustCompile(`\b(?:field|items|entries|stringValue|raw|decodeCreds|decodeDuration|decodeInteger)\((?:o, )?"([a-z_]+)"\)`)
 	count := 0
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {

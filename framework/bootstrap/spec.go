@@ -24,6 +24,9 @@ type Spec struct {
 	ServerListenerTemplate string `json:"server_listener_resource_name_template,omitempty"`
 	// CertificateProviders are the plugin instances that resources may name (A29).
 	CertificateProviders map[string]CertificateProvider `json:"certificate_providers,omitempty"`
+	// LastKnownGood sets up the last known good store. It is the field xdsforge.last_known_good of the
+	// file. Nil means that there is no store, unless the program sets one up.
+	LastKnownGood *LastKnownGood `json:"-"`
 }
 
 // AuthoritySpec is the entry of one authority (gRFC A47).
@@ -75,7 +78,11 @@ func (s Spec) MarshalJSON() ([]byte, error) {
 	file := struct {
 		fields
 		Node json.RawMessage `json:"node,omitempty"`
+		Own  struct {
+			LastKnownGood *lkgFile `json:"last_known_good,omitempty"`
+		} `json:"xdsforge,omitzero"`
 	}{fields: fields(s)}
+	file.Own.LastKnownGood = s.LastKnownGood.file()
 	if s.Node != nil {
 		node, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s.Node)
 		if err != nil {

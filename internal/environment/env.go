@@ -96,14 +96,15 @@ func (e *Env) retain() error {
 
 // openStore opens the last known good store, if there is one. The caller holds process.mu.
 func (e *Env) openStore() (err error) {
-	if e.settings.LastKnownGood == nil {
-		return nil
+	o, err := e.settings.store()
+	if o == nil || err != nil {
+		return err
 	}
-	o, node := *e.settings.LastKnownGood, e.settings.Config.Node()
 	if o.Logger == nil {
 		o.Logger = e.settings.Logger
 	}
-	e.store, err = lkg.Open(o, lkg.Node{ID: node.GetId(), Cluster: node.GetCluster()})
+	node := e.settings.Config.Node()
+	e.store, err = lkg.Open(*o, lkg.Node{ID: node.GetId(), Cluster: node.GetCluster()})
 	return err
 }
 
