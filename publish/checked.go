@@ -50,7 +50,8 @@ func WithBootstrap(c *bootstrap.Config) Option { return func(s *checked) { s.con
 
 // WithReferences rejects a transaction if a resource that it puts refers to a resource that exists
 // neither in the transaction nor in the store, or if it deletes a resource that another one of the
-// transaction refers to. The store must have a method Get, as source.Memory has.
+// transaction refers to. The store must have a method Get, as source.Memory has, or Lookup, as the
+// store of etcd has.
 func WithReferences() Option { return func(s *checked) { s.references = true } }
 
 // NewChecked returns a store that decodes all resources before it commits a transaction to s. A
@@ -69,6 +70,25 @@ type getter interface {
 	Get(k Key) (source.Resource, Revision, bool)
 }
 
+// looker is a store that is read by requests. Revision 0 means that there is no such resource.
+type looker interface {
+	Lookup(ctx context.Context, k Key) (source.Resource, Revision, error)
+}
+
+// existence returns the function that looks for a resource in the store, or nil.
+func (c *checked) existence(ctx context.Context) func(k Key) (bool, error) {
+	switch s := c.Store.(type) {
+	case getter:
+		return func(k Key) (bool, error) { _, _, ok := s.Get(k); return ok, nil }
+	case looker:
+		return func(k Key) (bool, error) {
+			_, revision, err := s.Lookup(ctx, k)
+			return revision > 0, err
+		}
+	}
+	return nil
+}
+
 type checked struct {
 	Store
 	types      *resource.Set
@@ -76,12 +96,12 @@ type checked struct {
 	references bool
 }
 
-var errUnreadable = errors.New("publish: WithReferences; must be used with a store that has a method Get")
+var errUnreadable = errors.New("publish: WithReferences; must be used with a store that has a method Get or Lookup")
 
 // Commit implements [Store].
 func (c *checked) Commit(ctx context.Context, tx *Tx) (Revision, error) {
-	reader, readable := c.Store.(getter)
-	if c.references && !readable {
+	inStore := c.existence(ctx)
+	if c.references && inStore == nil {
 		return 0, errUnreadable
 	}
 	if err := tx.Check(); err != nil {
@@ -106,16 +126,17 @@ func (c *checked) Commit(ctx context.Context, tx *Tx) (Revision, error) {
 		updates[o.Key] = u
 	}
 	if c.references {
-		exists := func(k Key) bool {
+		exists := func(k Key) (bool, error) {
 			if i, changed := last[k]; changed {
-				return !tx.Operations()[i].Delete
+				return !tx.Operations()[i].Delete, nil
 			}
-			_, _, ok := reader.Get(k)
-			return ok
+			return inStore(k)
 		}
 		for _, o := range tx.Operations() {
 			if u := updates[o.Key]; u != nil {
-				rejected.dangling(o.Key, u, exists)
+				if err := rejected.dangling(o.Key, u, exists); err != nil {
+					return 0, err
+				}
 				delete(updates, o.Key)
 			}
 		}
@@ -157,11 +178,16 @@ func (c *checked) decode(r *source.Resource) (u resource.Update, err error) {
 }
 
 // dangling rejects a resource for each reference to a resource that does not exist.
-func (r *Rejected) dangling(k Key, u resource.Update, exists func(Key) bool) {
+func (r *Rejected) dangling(k Key, u resource.Update, exists func(Key) (bool, error)) error {
 	for ref := range u.Refs() {
 		target := Key{Type: "type.googleapis.com/" + ref.Type, Name: ref.Name.String()}
-		if !exists(target) {
+		ok, err := exists(target)
+		if err != nil {
+			return fmt.Errorf("publish: reference to %s: %w", target, err)
+		}
+		if !ok {
 			r.Resources = append(r.Resources, RejectedResource{k, fmt.Errorf("dangling reference to %s; must exist in the store or the transaction", target)})
 		}
 	}
+	return nil
 }

@@ -154,6 +154,42 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// remote is a store that is read by requests.
+type remote struct {
+	publish.Store
+	err error
+}
+
+// Lookup returns a resource.
+func (r remote) Lookup(_ context.Context, k publish.Key) (source.Resource, publish.Revision, error) {
+	x, revision, _ := r.Store.(*source.Memory).Get(k)
+	return x, revision, r.err
+}
+
+// References may lead to a store that is read by requests. A request that fails is the error of the commit.
+func TestReferencesToARemoteStore(t *testing.T) {
+	m := source.NewMemory()
+	tx := new(publish.Tx)
+	if err := publish.AddTo(tx, cluster.Type(), eds("a")); err != nil {
+		t.Fatal(err)
+	}
+	s := publish.NewChecked(remote{Store: m}, types(t), publish.WithReferences())
+	var rejected *publish.Rejected
+	if _, err := s.Commit(t.Context(), tx); !errors.As(err, &rejected) {
+		t.Errorf("Commit: %v, want a dangling reference", err)
+	}
+	lost := errors.New("the store is lost")
+	if _, err := publish.NewChecked(remote{m, lost}, types(t), publish.WithReferences()).Commit(t.Context(), tx); !errors.Is(err, lost) || errors.As(err, &rejected) {
+		t.Errorf("Commit: %v, want the error of the store", err)
+	}
+	if _, err := endpoint.Put(t.Context(), m, &endpointv3.ClusterLoadAssignment{ClusterName: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), tx); err != nil {
+		t.Errorf("Commit with the assignment in the store: %v", err)
+	}
+}
+
 // plain is a store that cannot be read.
 type plain struct{ publish.Store }
 

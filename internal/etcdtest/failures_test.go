@@ -21,7 +21,7 @@ import (
 
 // A reader whose node is frozen or killed continues at another node, without a gap.
 func TestReaderLeavesALostNode(t *testing.T) {
-	c := cluster(t, etcdtest.Options{Nodes: 3})
+	c := startCluster(t, etcdtest.Options{Nodes: 3})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	r := open(t, s)
 	r.untilKind(t, source.Live)
@@ -56,7 +56,7 @@ func TestReaderLeavesALostNode(t *testing.T) {
 
 // Without a majority, a new process reads the resources of the last node, and reports them as stale.
 func TestStartWithoutMajority(t *testing.T) {
-	c := cluster(t, etcdtest.Options{Nodes: 3})
+	c := startCluster(t, etcdtest.Options{Nodes: 3})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	put(t, s, "a", "1")
 	running := open(t, s)
@@ -95,7 +95,7 @@ func TestStartWithoutNodes(t *testing.T) {
 
 // A reader that was cut off for longer than etcd keeps revisions reads everything again, and applies the differences.
 func TestCompaction(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	p, err := netproxy.Start(c.Endpoints()[0])
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestWipedStore(t *testing.T) {
 // A commit whose tries were not answered happens once if it is acknowledged, and at most once otherwise. The proxy
 // forwards requests and no responses.
 func TestUnknownOutcome(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	p, err := netproxy.Start(c.Endpoints()[0])
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +220,7 @@ func TestUnknownOutcome(t *testing.T) {
 // there. Readers see the transaction, and the next publisher completes it.
 func TestInterruptedLargeTransaction(t *testing.T) {
 	const n = 300
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	cl := client(t, c)
 	auth(t, cl)
 	o := etcd.Options{Endpoints: c.Endpoints(), Username: "interrupted", Password: "p", TxnOperations: 50}
@@ -274,7 +274,7 @@ func auth(t *testing.T, cl *clientv3.Client) {
 
 // The limits of the nodes lead to errors with advice.
 func TestLimitsOfNodes(t *testing.T) {
-	c := cluster(t, etcdtest.Options{DefaultLimits: true, Quota: 16 << 20})
+	c := startCluster(t, etcdtest.Options{DefaultLimits: true, Quota: 16 << 20})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	many := new(source.Tx)
 	for i := range 200 {

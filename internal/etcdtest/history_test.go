@@ -11,7 +11,7 @@ import (
 )
 
 func TestHistoryAndRollback(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints(), Author: "ann"})
 	put(t, s, "a", "1")
 	good := commit(t, s, new(source.Tx).Put(value("b", "1")).Put(value("c", "1")))
@@ -58,7 +58,7 @@ func TestHistoryAndRollback(t *testing.T) {
 
 // Tenants do not see each other, whatever their names are.
 func TestTenants(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	names := []string{"a", "a/b", "a%2Fb", ""}
 	for _, name := range names {
 		put(t, store(t, etcd.Options{Endpoints: c.Endpoints(), Tenant: name}), "x", "of "+name)
@@ -74,7 +74,7 @@ func TestTenants(t *testing.T) {
 
 // Processes that read at different times have equal digests. A value that is no resource is left out.
 func TestDigests(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	first := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	r := open(t, first)
 	r.untilKind(t, source.Live)

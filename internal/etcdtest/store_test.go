@@ -23,8 +23,8 @@ func value(name, body string) source.Resource {
 	return source.Resource{Key: key(name), Body: []byte(body)}
 }
 
-// cluster starts a cluster that ends with the test.
-func cluster(t *testing.T, o etcdtest.Options) *etcdtest.Cluster {
+// startCluster starts a cluster that ends with the test.
+func startCluster(t *testing.T, o etcdtest.Options) *etcdtest.Cluster {
 	t.Helper()
 	c, err := etcdtest.Start(t.Context(), t.TempDir(), o)
 	if err != nil {
@@ -81,7 +81,7 @@ func put(t *testing.T, s *etcd.Store, name, body string) source.Revision {
 }
 
 func TestReadersReceiveCommits(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	r := open(t, s)
 	r.untilKind(t, source.Live)
@@ -108,7 +108,7 @@ func TestReadersReceiveCommits(t *testing.T) {
 
 // A resource that expires has a lease, and a key without expiry has none.
 func TestExpiringResourcesHaveALease(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	x := value("a", "1")
 	x.Expires = time.Now().Add(time.Hour)
@@ -126,7 +126,7 @@ func TestExpiringResourcesHaveALease(t *testing.T) {
 }
 
 func TestConditions(t *testing.T) {
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	other := store(t, etcd.Options{Endpoints: c.Endpoints()})
 	first := put(t, s, "a", "1")
@@ -165,7 +165,7 @@ func TestConditions(t *testing.T) {
 // Writers of several processes increment a counter. No increment is lost.
 func TestConcurrentWriters(t *testing.T) {
 	const writers, each = 4, 10
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	results := make(chan error)
 	for range writers {
 		s := store(t, etcd.Options{Endpoints: c.Endpoints()})
@@ -202,7 +202,7 @@ func TestConcurrentWriters(t *testing.T) {
 // A large transaction is visible as a whole, in one change, and has one revision.
 func TestLargeTransactions(t *testing.T) {
 	const n = 2_500
-	c := cluster(t, etcdtest.Options{})
+	c := startCluster(t, etcdtest.Options{})
 	s := store(t, etcd.Options{Endpoints: c.Endpoints(), TxnOperations: 100, TxnBytes: 16 << 10})
 	r := open(t, s)
 	r.untilKind(t, source.Live)

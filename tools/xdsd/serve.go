@@ -1,0 +1,233 @@
+package xdsd
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/serve"
+)
+
+// serveFlags are the flags of the daemon.
+type serveFlags struct {
+	listen, http, store, upstream string
+	cert, key, clientCA           string
+	permissions                   string
+	authorities                   authorityFlag
+	staleness, drain              time.Duration
+	check                         bool
+}
+
+// An authorityFlag is a flag such as "-authority NAME=SOURCE", which may be repeated.
+type authorityFlag map[string]string
+
+// String implements [flag.Value].
+func (authorityFlag) String() string { return "" }
+
+// Set implements [flag.Value].
+func (f authorityFlag) Set(s string) error {
+	name, spec, ok := strings.Cut(s, "=")
+	if _, twice := f[name]; !ok || name == "" || spec == "" || twice {
+		return errors.New("must be NAME=SOURCE, once for each name")
+	}
+	f[name] = spec
+	return nil
+}
+
+func (f *serveFlags) parse(a *app, args []string) error {
+	f.authorities = make(authorityFlag)
+	s := flag.NewFlagSet("", flag.ContinueOnError)
+	s.StringVar(&f.listen, "listen", "127.0.0.1:18000", "serve at this `address`; port 0 chooses a free one")
+	s.StringVar(&f.http, "http", "", "serve /healthz and /status at this `address`")
+	s.StringVar(&f.store, "store", "", "serve the store at this `URL`: etcd://HOST:PORT,…/TENANT")
+	s.StringVar(&f.upstream, "upstream", "", "relay the control planes of this bootstrap `file`")
+	s.Var(f.authorities, "authority", "serve the names of an authority from another source, as `NAME=SOURCE`: a folder, etcd://… or upstream:FILE; may be repeated")
+	s.StringVar(&f.cert, "cert", "", "serve with TLS, with the certificate in this PEM `file`")
+	s.StringVar(&f.key, "key", "", "the key of -cert, a PEM `file`")
+	s.StringVar(&f.clientCA, "client-ca", "", "demand certificates of clients, which the certificates in this PEM `file` have signed")
+	s.StringVar(&f.permissions, "permissions", "", "restrict clients to types and authorities by this JSON `file`")
+	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
+	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
+	s.BoolVar(&f.check, "check", false, "only check the files of the folder; exit code 2 if one is rejected")
+	rest, err := a.parse(s, args, 0, 1, "[DIR]")
+	if err != nil {
+		return err
+	}
+	var given []string
+	if len(rest) > 0 {
+		given = append(given, rest[0])
+	}
+	if f.store != "" {
+		given = append(given, f.store)
+	}
+	if f.upstream != "" {
+		given = append(given, "upstream:"+f.upstream)
+	}
+	switch {
+	case len(given) > 1:
+		return fmt.Errorf("sources = %q; must be one of DIR, -store and -upstream; use -authority for others", given)
+	case len(given) == 0 && len(f.authorities) == 0:
+		return errors.New("no source; must be DIR, -store, -upstream or -authority")
+	case f.check && len(rest) == 0:
+		return errors.New("-check; must be used with DIR")
+	case len(given) == 1:
+		f.authorities[""] = given[0]
+	}
+	return nil
+}
+
+// serve serves until ctx ends.
+func (a *app) serve(ctx context.Context, args []string) error {
+	var f serveFlags
+	if err := f.parse(a, args); err != nil {
+		return err
+	}
+	if f.check {
+		resources, err := a.readDir(ctx, f.authorities[""])
+		if err == nil {
+			fmt.Fprintf(a.stdout, "%d resources are accepted\n", len(resources))
+		}
+		return err
+	}
+	options, err := f.serverOptions()
+	if err != nil {
+		return err
+	}
+	sources, origins := make(map[string]source.Source), []*origin(nil)
+	defer func() {
+		for _, o := range origins {
+			o.close()
+		}
+	}()
+	for authority, spec := range f.authorities {
+		o, err := a.open(authority, spec) //nolint:contextcheck // a source ends with Close
+		if err != nil {
+			return err
+		}
+		origins, sources[authority] = append(origins, o), o.source
+	}
+	serverOptions, err := f.options()
+	if err != nil {
+		return err
+	}
+	s, err := serve.New(a.types, sources, serverOptions...) //nolint:contextcheck // a server ends with Close
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }() // nothing is left to fail
+	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	for _, o := range origins {
+		if _, err := o.source.Open(ctx, stateSink{o, a}); err != nil {
+			return err
+		}
+		if o.dir != nil {
+			group.Go(func() { a.printProblems(ctx, o.dir) })
+		}
+	}
+	return a.listen(ctx, &f, s, origins, options)
+}
+
+// listen serves at the addresses of the flags until ctx ends.
+func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, origins []*origin, options []grpc.ServerOption) error {
+	lis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
+	if err != nil {
+		return &exitError{exitUnreachable, err}
+	}
+	g := grpc.NewServer(options...)
+	s.Register(g) //nolint:contextcheck // streams have contexts of their own
+	s.RegisterHealth(g)
+	failed := make(chan error, 2)
+	go func() { failed <- g.Serve(lis) }()
+	defer func() {
+		drainCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), f.drain)
+		defer cancel()
+		if f.drain > 0 {
+			_ = s.Drain(drainCtx, f.drain) // the rest ends below
+		}
+		g.Stop()
+	}()
+	if f.http != "" {
+		h := &http.Server{Handler: a.handler(s, origins), ReadHeaderTimeout: 10 * time.Second}
+		httpLis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.http)
+		if err != nil {
+			return &exitError{exitUnreachable, err}
+		}
+		go func() { failed <- h.Serve(httpLis) }()
+		defer func() { _ = h.Close() }() // nothing is left to be sent
+		fmt.Fprintf(a.stdout, "status at http://%s/status\n", httpLis.Addr())
+	}
+	if host, _, _ := net.SplitHostPort(lis.Addr().String()); f.cert == "" && !net.ParseIP(host).IsLoopback() {
+		a.print("without -cert and -client-ca, everybody who reaches %s can read the resources", lis.Addr())
+	}
+	fmt.Fprintf(a.stdout, "serving at %s\n", lis.Addr())
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-failed:
+		return &exitError{exitUnreachable, err}
+	}
+}
+
+// options returns the options of the ADS server.
+func (f *serveFlags) options() ([]serve.Option, error) {
+	var options []serve.Option
+	if f.staleness != 0 {
+		options = append(options, serve.WithMaxStaleness(f.staleness))
+	}
+	if f.permissions != "" {
+		data, err := os.ReadFile(f.permissions)
+		if err != nil {
+			return nil, err
+		}
+		var list []serve.Permission
+		if err := json.Unmarshal(data, &list); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.permissions, err)
+		}
+		options = append(options, serve.WithPermissions(list...))
+	}
+	return options, nil
+}
+
+// serverOptions returns the options of the gRPC server.
+func (f *serveFlags) serverOptions() ([]grpc.ServerOption, error) {
+	options := serve.ServerOptions()
+	if f.cert == "" && f.key == "" && f.clientCA == "" {
+		return options, nil
+	}
+	if f.cert == "" || f.key == "" {
+		return nil, errors.New("-cert and -key; must be set together, and with -client-ca")
+	}
+	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	if err != nil {
+		return nil, err
+	}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
+	if f.clientCA != "" {
+		data, err := os.ReadFile(f.clientCA)
+		if err != nil {
+			return nil, err
+		}
+		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
+		if !c.ClientCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("-client-ca = %s; must have certificates in PEM", f.clientCA)
+		}
+	}
+	return append(options, grpc.Creds(credentials.NewTLS(c))), nil
+}

@@ -1,0 +1,87 @@
+package xdsd
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/xdsforge/xdsforge/serve"
+	"github.com/xdsforge/xdsforge/store/etcd"
+)
+
+// A sourceStatus is the state of a source in /status.
+type sourceStatus struct {
+	Authority string       `json:"authority"`
+	Source    string       `json:"source"`
+	State     string       `json:"state"`
+	Stale     *time.Time   `json:"stale_since,omitempty"`
+	Problems  []string     `json:"problems,omitempty"`
+	Store     *storeStatus `json:"store,omitempty"`
+}
+
+// A storeStatus is the state of a store in etcd. Processes with equal epochs and revisions must have equal sums.
+type storeStatus struct {
+	Endpoint  string            `json:"endpoint"`
+	Epoch     string            `json:"epoch"`
+	Revision  int64             `json:"revision"`
+	Resources int               `json:"resources"`
+	Invalid   int               `json:"invalid"`
+	Lists     int               `json:"lists"`
+	Switches  int               `json:"switches"`
+	Fresh     time.Time         `json:"fresh"`
+	Sums      map[string]uint64 `json:"sums"`
+}
+
+// handler serves the health and the status of the daemon.
+func (a *app) handler(s *serve.Server, origins []*origin) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := s.Healthy(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		out := struct {
+			Sources []sourceStatus `json:"sources"`
+			Clients []serve.Client `json:"clients"`
+		}{}
+		for _, o := range origins {
+			out.Sources = append(out.Sources, o.status())
+		}
+		for c := range s.Clients() {
+			out.Clients = append(out.Clients, c)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		_ = e.Encode(out) // the client is gone
+	})
+	return mux
+}
+
+func (o *origin) status() sourceStatus {
+	o.mu.Lock()
+	state := o.state
+	o.mu.Unlock()
+	out := sourceStatus{Authority: o.authority, Source: o.name, State: state.String()}
+	if !state.Since.IsZero() {
+		out.Stale = &state.Since
+	}
+	if o.dir != nil {
+		for _, err := range o.dir.Problems() {
+			out.Problems = append(out.Problems, err.Error())
+		}
+	}
+	if o.store != nil {
+		out.Store = statusOf(o.store)
+	}
+	return out
+}
+
+func statusOf(s *etcd.Store) *storeStatus {
+	st, d := s.Status(), s.Digest()
+	return &storeStatus{
+		Endpoint: st.Endpoint, Epoch: d.Epoch, Revision: d.Revision, Resources: st.Resources, Invalid: st.Invalid,
+		Lists: st.Lists, Switches: st.Switches, Fresh: st.Fresh, Sums: d.Sums,
+	}
+}
