@@ -1,0 +1,138 @@
+package adsserver
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// A first request that also unsubscribes does not subscribe to the wildcard.
+func TestFirstRequestThatUnsubscribes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")))
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"a"}, []string{"b"})
+		synctest.Wait()
+		n.read()
+		if got := c.SubscribedTo(clusterURL); !slices.Equal(got, []string{"a"}) {
+			t.Errorf("the stream subscribes to %q, want a", got)
+		}
+		if has := n.of(clusterURL).has; len(has) != 1 {
+			t.Errorf("the client has %q, want a", has)
+		}
+	})
+}
+
+// A resource that was sent for an alias is released with the subscription to the alias, even if it has changed since.
+func TestAliasOfAChangedResource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"alias", "other"}, nil)
+		for _, value := range []string{"1", "2", "3"} {
+			r := put(clusterURL, "a", value)
+			r.Aliases = []string{"alias"}
+			commit(t, m, new(source.Tx).Put(r))
+			n.read()
+			if got := n.of(clusterURL).has["a"]; got != "a="+value {
+				t.Errorf("the client has %q, want version %s of the resource", got, value)
+			}
+		}
+		n.change(clusterURL, nil, []string{"alias"})
+		synctest.Wait()
+		if k := c.types[clusterURL]; len(k.entries) != 1 {
+			t.Errorf("%d entries for one name", len(k.entries))
+		}
+	})
+}
+
+// The versions of an earlier stream count up to the limits. Resources beyond them are sent again.
+func TestLimitsOfInitialVersions(t *testing.T) {
+	const name, version = 80, 90 // bytes, longer than a type URL
+	for why, test := range map[string]struct {
+		name, version int
+		limits        Limits
+		again         int
+	}{
+		"at all limits":         {name, version, Limits{Names: 2, NameBytes: version, TotalBytes: 2 * (name + version)}, 0},
+		"at that of names":      {version, name, Limits{Names: 2, NameBytes: version, TotalBytes: 2 * (name + version)}, 0},
+		"above that of names":   {version, name, Limits{Names: 2, NameBytes: version - 1, TotalBytes: 2 * (name + version)}, 2},
+		"above that of a text":  {name, version, Limits{Names: 2, NameBytes: version - 1, TotalBytes: 2 * (name + version)}, 2},
+		"above that of numbers": {name, version, Limits{Names: 1, NameBytes: version, TotalBytes: 2 * (name + version)}, 1},
+		"above that of bytes":   {name, version, Limits{Names: 2, NameBytes: version, TotalBytes: 2*(name+version) - 1}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m, c := newCore(t, Config{})
+			tx := new(source.Tx)
+			for _, letter := range []string{"a", "b"} {
+				r := put(clusterURL, strings.Repeat(letter, test.name), "1")
+				r.Version = strings.Repeat(letter, test.version)
+				tx.Put(r)
+			}
+			commit(t, m, tx)
+			n := newNaive(t, c, true)
+			n.change(clusterURL, []string{source.Wildcard}, nil)
+			synctest.Wait()
+			n.read()
+			c.config.Limits = test.limits
+			c.config.Limits.Types = 1
+			for name := range n.of(clusterURL).version {
+				n.of(clusterURL).again[name] = true
+			}
+			n.connect()
+			synctest.Wait()
+			again := 0
+			for _, r := range n.readDelta(t) {
+				again += len(r.GetResources())
+			}
+			if again != test.again {
+				t.Errorf("%s: %d resources are sent again, want %d", why, again, test.again)
+			}
+		})
+	}
+}
+
+// A refused name counts until the client unsubscribes from it.
+func TestRefusedNameThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := newCore(t, Config{})
+		n := newNaive(t, c, true)
+		n.stream.allow = func(_, name string) bool { return name != "secret" }
+		n.change(clusterURL, []string{"a"}, nil)
+		n.read()
+		before := n.stream.names
+		n.change(clusterURL, []string{"secret"}, nil)
+		n.read()
+		if n.of(clusterURL).errors["secret"] != refusal || n.stream.names != before+1 {
+			t.Errorf("the client has the errors %q, and the stream counts %d names; want a refusal, and %d names", n.of(clusterURL).errors, n.stream.names, before+1)
+		}
+		n.change(clusterURL, nil, []string{"secret"})
+		if n.stream.names != before {
+			t.Errorf("the stream counts %d names without the refused one, want %d", n.stream.names, before)
+		}
+	})
+}
+
+// A client is behind since the change that it has not read.
+func TestBehindSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"a"}, nil)
+		synctest.Wait()
+		n.read()
+		pass(time.Minute)
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		changed := time.Now()
+		pass(time.Minute)
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
+		if got := c.Clients()[0].Types[0]; got.UpToDate || !got.Behind.Equal(changed) {
+			t.Errorf("the client is %+v, want it behind since %v", got, changed)
+		}
+	})
+}
