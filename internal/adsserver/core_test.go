@@ -272,6 +272,9 @@ func TestLimitsOfAClient(t *testing.T) {
 			if _, err := n.stream.Next(t.Context()); !errors.As(err, &limit) {
 				t.Errorf("Next: %v, want a limit", err)
 			}
+			if name == "types" && (limit.Value != 3 || limit.Max != 2) {
+				t.Errorf("the error is %v, want 3 types and a limit of 2", limit)
+			}
 		})
 	}
 }
