@@ -27,7 +27,7 @@ type Plane struct {
 
 type key struct{}
 
-// Of returns the state of an Env. The caller has a reference to the Env. The errors say what the Env lacks.
+// Of returns the state of an Env. The caller has a reference to the Env. An error names the resource type that the Env lacks.
 func Of(e *environment.Env) (*Plane, error) {
 	for _, t := range []resource.Type{listener.Type(), route.Type(), cluster.Type(), endpoint.Type()} {
 		if e.Types().Index(resource.Describe(t)) < 0 {
