@@ -15,7 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
-	"github.com/xdsforge/xdsforge/plugins/listener"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 )
 
 // NewClient is grpc.NewClient for a channel that control planes configure, if the target has the
@@ -141,19 +141,10 @@ func (*builder) OverrideAuthority(t resolver.Target) string {
 func listenerFor(c *bootstrap.Config, target string) (xdstp.Name, error) {
 	name, err := c.ClientListenerName(target)
 	if err == nil {
-		err = checkListener(c, name)
+		err = xdsconfig.CheckListener(c, name)
 	}
 	if err != nil {
 		return name, fmt.Errorf("grpcxds: target %q: %w", target, err)
 	}
 	return name, nil
-}
-
-// checkListener returns an error if a name that the bootstrap's template made cannot name a Listener.
-func checkListener(c *bootstrap.Config, name xdstp.Name) error {
-	if err := name.CheckType(listener.Type().Name()); err != nil {
-		return fmt.Errorf("the bootstrap's template makes the name %q: %w", name, err)
-	}
-	_, err := c.ServersFor(name)
-	return err
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/server"
 	dataserver "github.com/xdsforge/xdsforge/internal/dataplane/server"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 )
 
@@ -78,7 +79,6 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 		return err
 	}
 	logger := e.logger(c.Logger)
-	report := reporter(logger, c.ModeChanged)
 	grace := c.DrainTime
 	if grace == 0 {
 		grace = dataserver.DefaultGrace
@@ -94,7 +94,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 			Package:    "grpcxds",
 			Client:     s.scope.Client,
 			Providers:  e.Providers,
-			Report:     func(addr net.Addr, err error) { report(ModeChange{addr, modeOf(err), err}) },
+			Report:     dataserver.Reporter(logger, modes(c.ModeChanged)),
 			Grace:      grace,
 			AnyAddress: c.OtherAnyAddress,
 			Logger:     logger,
@@ -112,7 +112,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 func checkTemplate(c *bootstrap.Config) error {
 	name, err := c.ServerListenerName("127.0.0.1:80") // any address
 	if err == nil {
-		err = checkListener(c, name)
+		err = xdsconfig.CheckListener(c, name)
 	}
 	if err != nil {
 		return fmt.Errorf("grpcxds: no name for a server's Listener: %w", err)

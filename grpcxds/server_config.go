@@ -3,14 +3,12 @@ package grpcxds
 import (
 	"log/slog"
 	"net"
-	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 
 	"github.com/xdsforge/xdsforge"
-	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
 // NewServer is grpc.NewServer for a server that control planes configure (gRFC A36). It calls the method of a zero
@@ -84,34 +82,10 @@ func modeOf(err error) Mode {
 	return NotServing
 }
 
-// reporter returns a function that logs each change of a mode, and then passes it to next. A nil next gets none.
-func reporter(l *slog.Logger, next func(ModeChange)) func(ModeChange) {
-	log := logModes(l)
-	if next == nil {
-		return log
+// modes returns a function that passes each change of a mode to f. It is nil if f is nil.
+func modes(f func(ModeChange)) func(net.Addr, error) {
+	if f == nil {
+		return nil
 	}
-	return func(c ModeChange) {
-		log(c)
-		next(c)
-	}
-}
-
-// logModes logs each reason not to serve, and when the server serves.
-func logModes(l *slog.Logger) func(ModeChange) {
-	var mu sync.Mutex
-	failed := make(map[string]bool)
-	return func(c ModeChange) {
-		mu.Lock()
-		before := failed[c.Addr.String()]
-		failed[c.Addr.String()] = c.Mode == NotServing
-		mu.Unlock()
-		switch {
-		case c.Mode == NotServing:
-			l.Warn("xDS server is not serving", "addr", c.Addr, "error", printable.Error(c.Err))
-		case before:
-			l.Info("xDS server is serving again", "addr", c.Addr)
-		default:
-			l.Info("xDS server is serving", "addr", c.Addr)
-		}
-	}
+	return func(addr net.Addr, err error) { f(ModeChange{addr, modeOf(err), err}) }
 }
