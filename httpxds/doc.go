@@ -15,6 +15,17 @@
 //
 // A request that receives no response returns an [*Error]. Its [Reason] says which part failed.
 //
+// # Servers
+//
+// A [Server] is an http.Server that control planes configure (gRFC A36). The Listener resource of an address configures
+// the server there. The bootstrap's template makes the resource's name. The Listener sets the filter chain of a
+// connection, its TLS, the routes and the HTTP filters of requests. Until there is a Listener, the server closes
+// connections without a byte. A new Listener applies to new connections. The server asks clients to leave the old ones
+// with their next response, and closes those that are left after the drain time.
+//
+// Routes match the path as the handler sees it: decoded, and without empty, "." and ".." segments. See
+// [WithEscapedSlashes].
+//
 // # Environments
 //
 // An xdsforge.Env has the bootstrap, the resource types and the settings. HTTP clients, HTTP servers, gRPC channels and

@@ -88,11 +88,14 @@ func WithBase(t *http.Transport) Option {
 }
 
 // WithLogger sets the logger. The default is that of the Env, or slog.Default() if the Env has none.
-func WithLogger(l *slog.Logger) Option {
-	return clientOption(func(s *settings) error {
-		s.logger = l
-		return nil
-	})
+func WithLogger(l *slog.Logger) LoggerOption { return LoggerOption{l} }
+
+// A LoggerOption is the result of [WithLogger].
+type LoggerOption struct{ logger *slog.Logger }
+
+func (o LoggerOption) client(s *settings) error {
+	s.logger = o.logger
+	return nil
 }
 
 // WithGatewayResponses makes requests that receive no response return one with the status 404, 502, 503 or 504, as a proxy

@@ -6,10 +6,17 @@ import (
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
-// Register registers all that HTTP clients and servers need: the standard resource types, and the built-in certificate
-// providers. An Env that gRPC channels and servers use too has the types and extensions of grpcxds.Register instead, which
-// include these.
+// Register registers all that HTTP clients and servers need: the standard resource types, and the built-in HTTP filters
+// and certificate providers. A program's own filters are registered beside them:
+//
+//	xdsforge.WithTypes(httpxds.Register, func(r xdsforge.Registrar) { r.Extend(&httpfilter.Filter{…}) })
+//
+// An Env that gRPC channels and servers use too has the types and extensions of grpcxds.Register. HTTP clients and servers
+// work with those alone, because they add their built-in filters.
 func Register(r resource.Registrar) {
 	standard.Register(r)
+	for _, f := range builtin() {
+		r.Fill(&f)
+	}
 	r.Fill(certprovider.FileWatcher())
 }

@@ -95,6 +95,9 @@ func WithClient(set func(*client.Options)) func(*Settings) error {
 // their target.
 const Servers = "#server"
 
+// HTTPServers is the scope of all HTTP servers of an Env. Their HTTP filters are not those of gRPC.
+const HTTPServers = "#http-server"
+
 // A Scope is an xDS client with its own cache and fallback state (gRFC A71). It holds a reference
 // to its Env.
 type Scope struct {

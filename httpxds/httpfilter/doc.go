@@ -1,0 +1,8 @@
+// Package httpfilter is the interface of HTTP filters that run in servers of package httpxds. A filter is middleware of
+// net/http with two lifetimes. Its instance belongs to an entry of a Listener's list of filters, and survives updates.
+// Its interceptors belong to one configuration.
+//
+// Register a filter with xdsforge.WithTypes:
+//
+//	xdsforge.WithTypes(httpxds.Register, func(r xdsforge.Registrar) { r.Extend(&httpfilter.Filter{…}) })
+package httpfilter

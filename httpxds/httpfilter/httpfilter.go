@@ -1,0 +1,82 @@
+package httpfilter
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+)
+
+// A Filter is an HTTP filter that runs. A terminal filter, which only ends a list, needs no NewServer.
+type Filter struct {
+	// HTTPFilter reads and validates the configuration.
+	*resource.HTTPFilter
+	// NewServer creates the instance for an entry of a Listener's list of filters. The instance lives as long as the
+	// list of that filter chain has an entry with the same name and message, whatever its configuration.
+	NewServer func(Host) (ServerInstance, error)
+}
+
+// A Host tells an instance where it runs.
+type Host struct {
+	// Name is the name of the filter in its list.
+	Name string
+	// Logger is the logger of the server.
+	Logger *slog.Logger
+}
+
+// A ServerInstance owns the state of a filter that survives updates, such as the tokens of a rate limit.
+type ServerInstance interface {
+	// Interceptor creates the interceptor of a configuration. It is called once for each [Use] in a new
+	// configuration, not for each request. A nil interceptor lets every request pass.
+	Interceptor(Use) (ServerInterceptor, error)
+	// Close is called after all interceptors have ended.
+	Close()
+}
+
+// A Use is a configuration of a filter at one place.
+type Use struct {
+	// Config is the result of Parse.
+	Config any
+	// Override is the result of ParseOverride for the most specific of route and virtual host, or nil if there is
+	// none.
+	Override any
+	// Scope identifies the place of the configuration across updates. It is empty for the list of filters itself, and
+	// otherwise has the names of the virtual host and of the route that override the configuration.
+	Scope string
+}
+
+// A ServerInterceptor handles requests by one configuration. If it is an [io.Closer], it is closed after the last
+// request that began with its configuration.
+type ServerInterceptor interface {
+	// Wrap returns a handler that passes requests to next, or responds itself. Wrap is called once for each kind of
+	// route action. The state of the filter therefore belongs to the interceptor and not to the handler. The handler
+	// is called concurrently.
+	//
+	// A handler that passes another [http.ResponseWriter] to next must implement Unwrap, as for
+	// [http.ResponseController].
+	Wrap(next http.Handler) http.Handler
+}
+
+// Middleware is a [ServerInterceptor] without a Close method.
+type Middleware func(next http.Handler) http.Handler
+
+// Wrap implements [ServerInterceptor].
+func (m Middleware) Wrap(next http.Handler) http.Handler { return m(next) }
+
+// Stateless returns the NewServer of a filter that keeps no state across updates. The function creates its middleware.
+// A nil middleware lets every request pass.
+func Stateless(create func(config, override any) (Middleware, error)) func(Host) (ServerInstance, error) {
+	return func(Host) (ServerInstance, error) { return stateless(create), nil }
+}
+
+type stateless func(config, override any) (Middleware, error)
+
+func (s stateless) Interceptor(u Use) (ServerInterceptor, error) {
+	m, err := s(u.Config, u.Override)
+	if m == nil || err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func (stateless) Close() {}

@@ -1,0 +1,126 @@
+package httpxds_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/xdsforge/xdsforge/framework/status/dataplane"
+	"github.com/xdsforge/xdsforge/httpxds"
+)
+
+// closedWithoutAByte reports whether the server closes a connection at once.
+func (s *site) closedWithoutAByte() bool {
+	s.Helper()
+	c, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.addr)
+	check(s, err)
+	defer func() { _ = c.Close() }()
+	deadline, _ := s.ctx.Deadline()
+	check(s, c.SetReadDeadline(deadline))
+	n, err := c.Read(make([]byte, 1))
+	return n == 0 && err != nil && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// TestServer follows one server through Listeners and routes.
+func TestServer(t *testing.T) {
+	s := newSite(t, http.HandlerFunc(echo), "", nil)
+	if !s.closedWithoutAByte() {
+		t.Error("a server without a Listener sends something")
+	}
+	s.listen(chain("one", `rds { route_config_name: "r" config_source { ads {} } }`))
+	s.routes(`virtual_hosts { name: "v" domains: "a.example" ` + anyRoute + ` }
+		virtual_hosts { name: "w" domains: "b.example" routes { match { path: "/x" } non_forwarding_action {} } routes { match { prefix: "/" } route { cluster: "c" } } }`)
+	s.serving("")
+	for _, tt := range []struct {
+		host, path string
+		want       int
+	}{
+		{"a.example", "/any", http.StatusOK},
+		{"A.EXAMPLE", "/any", http.StatusOK},
+		{"b.example", "/x", http.StatusOK},
+		{"b.example", "/y", http.StatusServiceUnavailable}, // its route is for clients
+		{"c.example", "/", http.StatusNotFound},
+	} {
+		for _, p := range []protocol{http1, h2c} {
+			a, err := s.do(p.client(t), http.MethodGet, tt.path, func(r *http.Request) { r.Host = tt.host })
+			if err != nil || a.code != tt.want || a.code == http.StatusOK && a.body != tt.path+" " {
+				t.Errorf("GET %s of %s by %s = %d %q, %v; want %d", tt.path, tt.host, p, a.code, a.body, err, tt.want)
+			}
+		}
+	}
+
+	// The same connection gets newer routes.
+	c := http1.client(t)
+	s.routes(`virtual_hosts { name: "v" domains: "*" routes { match { prefix: "/only" } non_forwarding_action {} } }`)
+	s.until("the same connection has the new routes", func() bool {
+		a, err := s.do(c, http.MethodGet, "/only")
+		check(t, err)
+		return a.code == http.StatusOK
+	})
+	if a := s.get("/other"); a.code != http.StatusNotFound {
+		t.Errorf("a request without a route gets %d, want 404", a.code)
+	}
+
+	s.describes()
+	check(t, s.plane.Delete("envoy.config.listener.v3.Listener", s.name))
+	s.serving("removed")
+	if !s.closedWithoutAByte() {
+		t.Error("a server whose Listener was removed sends something")
+	}
+}
+
+// describes checks the server's entry in its Env.
+func (s *site) describes() {
+	s.Helper()
+	all := s.env.Servers()
+	if len(all) != 1 || len(all[0].Ports) != 1 {
+		s.Fatalf("the Env has the servers %v; want one with one port", all)
+	}
+	p := all[0].Ports[0]
+	if p.Mode != dataplane.Serving || p.Listener != s.name || len(p.Generations) != 1 || len(p.Generations[0].FilterChains) != 1 {
+		s.Fatalf("the port is %+v", p)
+	}
+	if f := p.Generations[0].FilterChains[0]; f.Name != "one" || f.Routes != "r" || f.Err != "" || f.Connections == 0 {
+		s.Errorf("the filter chain is %+v; want the name one, the routes r and connections", f)
+	}
+}
+
+// A handler for forwarding serves the routes of clusters.
+func TestForwarding(t *testing.T) {
+	forward := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "forwarded") })
+	s := newSite(t, http.HandlerFunc(echo), "", nil, httpxds.WithForwarding(forward))
+	s.listen(chain("one", hosts(`routes { match { prefix: "/own" } non_forwarding_action {} } routes { match { prefix: "/" } route { cluster: "c" } }`)))
+	s.serving("")
+	if a := s.get("/other"); a.code != http.StatusOK || a.body != "forwarded" {
+		t.Errorf("a request of a cluster gets %d %q; want that of the handler for forwarding", a.code, a.body)
+	}
+	if a := s.get("/own"); a.body != "/own " {
+		t.Errorf("a request of the server itself gets %d %q", a.code, a.body)
+	}
+}
+
+// NewServer rejects settings that have no effect.
+func TestServerOptionsAreChecked(t *testing.T) {
+	if _, err := httpxds.NewServer(nil); err == nil || !strings.Contains(err.Error(), "handler of NewServer is nil") {
+		t.Errorf("NewServer without a handler: %v", err)
+	}
+	s := newSite(t, http.HandlerFunc(echo), "", nil)
+	for name, template := range map[string]*http.Server{"Addr": {Addr: ":80"}, "Handler": {Handler: http.NotFoundHandler()}} {
+		_, err := httpxds.NewServer(http.NotFoundHandler(), httpxds.WithEnv(s.env), httpxds.WithHTTPServer(template))
+		if err == nil || !strings.Contains(err.Error(), "http.Server."+name+" of the template is set") {
+			t.Errorf("a template with %s: %v", name, err)
+		}
+	}
+	if err := s.Serve(unixListener{}); err == nil || !strings.Contains(err.Error(), "httpxds: ") {
+		t.Errorf("Serve of a Unix socket: %v", err)
+	}
+}
+
+type unixListener struct{ net.Listener }
+
+func (unixListener) Addr() net.Addr { return &net.UnixAddr{Name: "/run/x", Net: "unix"} }
+func (unixListener) Close() error   { return nil }
