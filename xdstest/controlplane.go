@@ -20,7 +20,7 @@ import (
 // goroutine, except that those that fail the test must run on the test's goroutine.
 type ControlPlane struct {
 	t         testing.TB
-	server    backend
+	server    *backend
 	uri       string
 	transport transport.Transport // nil: the default one
 

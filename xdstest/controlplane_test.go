@@ -348,7 +348,7 @@ func TestWantSaysWhatItSaw(t *testing.T) {
 		fail(`no client subscribes to the Cluster "cart" after 10s; 0 open streams`, subscribed, nothing)
 		fail(`1 open streams subscribe to ["checkout"]`, subscribed, load)
 		fail("none of 0 open streams subscribes to the type", accepted, nothing)
-		fail(`stream 1, which subscribes to ["checkout"], has not accepted the newest "checkout"`, accepted, held)
+		fail(`stream 1, which subscribes to ["checkout"], has not received the newest resources`, accepted, held)
 		fail("rejected the last response: ", accepted, reject)
 		fail("no client has rejected a Cluster after 10s; 0 open streams", rejected, nothing)
 		fail("the rejections are:\n", rejected, reject)

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport"
+	"github.com/xdsforge/xdsforge/internal/adsserver/adsmemory"
 	"github.com/xdsforge/xdsforge/internal/memoryads"
 )
 
@@ -13,26 +15,52 @@ import (
 func Start(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
-	b, addr, err := newCoreBackend(c.types)
+	c.start()
+	addr, err := c.server.listen()
 	c.check(err)
-	t.Cleanup(b.stop)
-	c.server, c.uri = b, addr
+	c.uri = addr
 	return c
 }
 
-// InMemory returns a control plane without network and goroutines. It works in a bubble of testing/synctest. The test
-// fails at its end if the client violated the ADS protocol. Only clients that are made with its Options can reach it.
+// InMemory returns a control plane without network. It works in a bubble of testing/synctest. The test fails at its
+// end if the client violated the ADS protocol. Only clients that are made with its Options can reach it.
 func InMemory(t testing.TB, types ...resource.Type) *ControlPlane {
 	t.Helper()
 	c := newControlPlane(t, types)
-	b := newCheckedBackend(c.types)
-	c.server = b
+	c.start()
+	checker := newChecker(c.types, adsmemory.Transport{Core: c.server.Core})
 	t.Cleanup(func() {
-		if v := b.Violations(); len(v) > 0 {
+		if v := checker.Violations(); len(v) > 0 {
 			t.Errorf("xdstest: the client broke the protocol: %s", strings.Join(v, "; "))
 		}
 	})
-	c.uri = "memory"
-	c.transport = memoryads.Network{c.uri: b.Server}
+	c.uri, c.transport = "memory", checker
 	return c
+}
+
+// start starts the server. It ends with the test.
+func (c *ControlPlane) start() {
+	c.t.Helper()
+	b, err := newBackend(c.types)
+	c.check(err)
+	c.t.Cleanup(b.stop)
+	c.server = b
+}
+
+// newChecker returns a transport that checks the clients.
+func newChecker(types map[string]*resource.Descriptor, next transport.Transport) *memoryads.Checker {
+	kinds := make([]memoryads.Type, 0, len(types))
+	byURL := make(map[string]*resource.Descriptor, len(types))
+	for _, d := range types {
+		kinds = append(kinds, memoryads.Type{URL: d.URL(), Complete: d.Complete, Wildcard: d.Wildcard})
+		byURL[d.URL()] = d
+	}
+	return memoryads.NewChecker(next, func(url string, body []byte) string {
+		if d := byURL[url]; d != nil && d.PeekName != nil {
+			if name, err := d.PeekName(body); err == nil {
+				return name
+			}
+		}
+		return ""
+	}, kinds...)
 }

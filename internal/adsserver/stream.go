@@ -208,11 +208,11 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 			c.now = 0
 		}
 		c.mu.Unlock()
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, err
-		case pieces != nil:
-			c.config.Changed()
+		}
+		c.config.Changed() // without a response, too: the stream may have found that its client has everything
+		if pieces != nil {
 			return pieces, nil
 		}
 		select {

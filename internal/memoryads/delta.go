@@ -26,20 +26,19 @@ type deltaType struct {
 	removed  map[string][]string  // by nonce: the removals in the response; it has all that were sent
 	rejected rejections
 	asked    *asked
-	progress *progress
 }
 
 // read implements protocol.
-func (p *delta) read(raw []byte) {
+func (p *delta) read(raw []byte) (decoded bool) {
 	r := new(discoveryv3.DeltaDiscoveryRequest)
 	if err := proto.Unmarshal(raw, r); err != nil {
 		p.stream.violation("not a DeltaDiscoveryRequest: %v", err)
-		return
+		return false
 	}
 	p.stream.begin(r, r.GetNode())
 	h, ok := p.stream.server.held[r.GetTypeUrl()]
 	if !ok {
-		return // of a type that is not served: there is nothing to say
+		return true // of a type that is not served: there is nothing to say
 	}
 	t, known := p.types[h.URL]
 	p.check(h, t, r)
@@ -51,12 +50,11 @@ func (p *delta) read(raw []byte) {
 		if t.has == nil {
 			t.has = make(map[string]string)
 		}
-		t.progress = p.stream.follow(h.URL, t.asked, true)
+		p.stream.asked[h.URL] = t.asked
 		t.manner = newDeltaManner(p, h, t)
 		p.types[h.URL] = t
 	}
 	p.checkNames(h, t, r, !known)
-	t.progress.answer(h, r.GetResponseNonce(), r.GetErrorDetail())
 	for _, name := range t.removed[r.GetResponseNonce()] {
 		if _, sentAgain := t.has[name]; !sentAgain {
 			p.stream.server.record.gone[key(h.URL, name)] = true
@@ -64,6 +62,7 @@ func (p *delta) read(raw []byte) {
 	}
 	t.open = slices.DeleteFunc(t.open, func(n string) bool { return n == r.GetResponseNonce() })
 	t.manner.request(r, !known)
+	return true
 }
 
 // names implements protocol.
@@ -124,10 +123,17 @@ func (p *delta) send(h *holdings, t *deltaType, version string, about []*Resourc
 
 // post sends a response that speaks of resources and of other names, and returns its nonce.
 func (p *delta) post(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryResponse, about []*Resource, others []string) (nonce string) {
-	s := p.stream.server
 	if p.stream.silent() {
 		return ""
 	}
+	r.Nonce = p.stream.server.nonce()
+	p.stream.respond(r, p.note(h, t, r, about, others))
+	return r.GetNonce()
+}
+
+// note records a response, and returns a function that records that the client has received it.
+func (p *delta) note(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryResponse, about []*Resource, others []string) (received func()) {
+	s, nonce := p.stream.server, r.GetNonce()
 	subscribed := t.manner.names()
 	for _, res := range r.GetResources() {
 		s.record.sent[key(h.URL, res.GetName()+" "+res.GetVersion())] = true
@@ -140,16 +146,12 @@ func (p *delta) post(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	for _, name := range r.GetRemovedResources() {
 		delete(t.has, name)
 	}
-	nonce = s.nonce()
-	r.Nonce = nonce
 	t.open = append(t.open, nonce)
 	t.removed[nonce] = r.GetRemovedResources()
-	t.progress.sent(nonce, about, r.GetRemovedResources())
 	t.rejected.sent(nonce, &discoveryv3.DeltaDiscoveryResponse{Resources: r.GetResources()})
-	p.stream.respond(r, func() {
+	return func() {
 		t.received[nonce] = time.Now()
 		has, errors := called(about)
 		t.asked.answer(has, append(errors, others...))
-	})
-	return nonce
+	}
 }

@@ -14,24 +14,7 @@ type letterDelta struct {
 // (again) is sent even if it did not change, unless the client has just said
 // that it has that version.
 func (m *letterDelta) request(r deltaRequest, first bool) {
-	subscribe := subscriptions(r, first)
-	for _, n := range subscribe {
-		m.subscribed[n] = true
-		m.p.stream.server.record.explicit[key(m.h.URL, n)] = true
-	}
-	again := slices.Clone(subscribe)
-	for _, n := range r.GetResourceNamesUnsubscribe() {
-		delete(m.subscribed, n)
-		if covered(m.subscribed, n) {
-			again = append(again, n) // still subscribed to through a collection: the client gets its state
-			continue
-		}
-		for name := range m.t.has {
-			if !meantResource(m.subscribed, m.h, name) {
-				delete(m.t.has, name)
-			}
-		}
-	}
+	again := m.subscribe(r, first)
 	omits := m.p.stream.server.faults.omitRemovals
 	a := &answer{letterDelta: m}
 	for _, n := range again {
@@ -45,6 +28,29 @@ func (m *letterDelta) request(r deltaRequest, first bool) {
 		}
 	}
 	m.send(a)
+}
+
+// subscribe changes the subscriptions, and returns the names whose state the client must get.
+func (m *letterDelta) subscribe(r deltaRequest, first bool) (again []string) {
+	subscribe := subscriptions(r, first)
+	for _, n := range subscribe {
+		m.subscribed[n] = true
+		m.p.stream.server.record.explicit[key(m.h.URL, n)] = true
+	}
+	again = slices.Clone(subscribe)
+	for _, n := range r.GetResourceNamesUnsubscribe() {
+		delete(m.subscribed, n)
+		if covered(m.subscribed, n) {
+			again = append(again, n) // still subscribed to through a collection: the client gets its state
+			continue
+		}
+		for name := range m.t.has {
+			if !meantResource(m.subscribed, m.h, name) {
+				delete(m.t.has, name)
+			}
+		}
+	}
+	return again
 }
 
 // subscriptions are the names that a request subscribes to. Without any, the first

@@ -17,6 +17,10 @@
 // On command it refuses streams, cuts them, stops reading, holds responses back,
 // fails a method, or stays silent.
 //
+// # Clients of other servers
+//
+// A [Checker] applies the same checks to the clients of another server, by its messages alone.
+//
 // # Its client is checked
 //
 // [Server.Violations] returns the protocol violations of clients. Examples are a node that is

@@ -51,17 +51,11 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
-	s.opened++
-	s.lastOpened = time.Now()
-	st := &stream{ctx: ctx, server: s, conn: c, method: method, number: s.opened, temperament: s.temperament, progress: make(map[string]*progress)}
-	switch method {
-	case transport.MethodADS:
-		st.protocol = &sotw{stream: st, types: make(map[string]*sotwType)}
-	case transport.MethodDeltaADS:
-		st.protocol = &delta{stream: st, types: make(map[string]*deltaType)}
-	default:
-		return nil, status.Errorf(codes.Unimplemented, "memoryads: no method %q", method)
+	st, err := s.newStream(ctx, method)
+	if err != nil {
+		return nil, err
 	}
+	st.conn = c
 	if err := s.faults.failing[method]; err != nil {
 		st.ended, st.err = true, err
 		return st, nil
@@ -72,6 +66,22 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 		defer s.mu.Unlock()
 		s.end(func(other *stream) bool { return other == st }, ctx.Err())
 	})
+	return st, nil
+}
+
+// newStream returns a stream of a method. s.mu is held.
+func (s *Server) newStream(ctx context.Context, method string) (*stream, error) {
+	s.opened++
+	s.lastOpened = time.Now()
+	st := &stream{ctx: ctx, server: s, method: method, number: s.opened, temperament: s.temperament, asked: make(map[string]*asked)}
+	switch method {
+	case transport.MethodADS:
+		st.protocol = &sotw{stream: st, types: make(map[string]*sotwType)}
+	case transport.MethodDeltaADS:
+		st.protocol = &delta{stream: st, types: make(map[string]*deltaType)}
+	default:
+		return nil, status.Errorf(codes.Unimplemented, "memoryads: no method %q", method)
+	}
 	return st, nil
 }
 

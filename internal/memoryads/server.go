@@ -26,6 +26,7 @@ type Server struct {
 	temperament Temperament
 	trace       func(line string) // nil: nobody reads it
 	record      record
+	names       func(url string, body []byte) string // of a Checker: the name in a message
 }
 
 // NewServer returns a server that holds nothing yet.

@@ -32,34 +32,33 @@ type sotwType struct {
 	answered string            // nonce that it answered last
 	rejected rejections
 	asked    *asked
-	progress *progress
 	heeded   []string // names of the last request that no server may pass over, sorted
 	differs  bool     // a later request, which a server may pass over, had other names
 }
 
 // read implements protocol.
-func (p *sotw) read(raw []byte) {
+func (p *sotw) read(raw []byte) (decoded bool) {
 	r := new(discoveryv3.DiscoveryRequest)
 	if err := proto.Unmarshal(raw, r); err != nil {
 		p.stream.violation("not a DiscoveryRequest: %v", err)
-		return
+		return false
 	}
 	p.stream.begin(r, r.GetNode())
 	h, ok := p.stream.server.held[r.GetTypeUrl()]
 	if !ok {
-		return // of a type that is not served: there is nothing to say
+		return true // of a type that is not served: there is nothing to say
 	}
 	t, known := p.types[h.URL]
 	if !known {
 		t = &sotwType{versions: make(map[string]string), asked: newAsked()}
-		t.progress = p.stream.follow(h.URL, t.asked, false)
+		p.stream.asked[h.URL] = t.asked
 		t.manner = newSotwManner(p, h, t)
 		p.types[h.URL] = t
 	}
 	p.check(h, t, r)
-	t.progress.answer(h, r.GetResponseNonce(), r.GetErrorDetail())
 	t.last = r
 	t.manner.request(r)
+	return true
 }
 
 // names implements protocol.
@@ -126,20 +125,24 @@ func (p *sotw) post(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Reso
 	if p.stream.silent() {
 		return t.nonce
 	}
-	nonce = p.stream.server.nonce()
-	r.Nonce = nonce
+	r.Nonce = p.stream.server.nonce()
+	p.stream.respond(r, p.note(t, r, about))
+	return r.GetNonce()
+}
+
+// note records a response, and returns a function that records that the client has received it.
+func (p *sotw) note(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Resource) (received func()) {
+	nonce := r.GetNonce()
 	t.nonce, t.versions[nonce], t.order = nonce, r.GetVersionInfo(), append(t.order, nonce)
 	p.stream.server.record.sent[key(r.GetTypeUrl(), r.GetVersionInfo())] = true
 	t.rejected.sent(nonce, &discoveryv3.DiscoveryResponse{Resources: r.GetResources()})
-	t.progress.sent(nonce, about, nil)
-	p.stream.respond(r, func() {
+	return func() {
 		if t.received == t.answered {
 			t.owed = time.Now()
 		}
 		t.received = nonce
 		t.asked.answer(called(about))
-	})
-	return nonce
+	}
 }
 
 // in reports whether one of the names means the resource.

@@ -13,8 +13,10 @@ import (
 // A protocol is one variant of xDS on one stream. The server's mutex is held
 // during its methods.
 type protocol interface {
-	// read takes a request in and answers it.
-	read(raw []byte)
+	// read takes a request in and answers it. It returns false if it cannot decode the request.
+	read(raw []byte) (decoded bool)
+	// relayed notes a response of another server, which the client receives now.
+	relayed(raw []byte)
 	// change says that resources were set or deleted.
 	change(h *holdings, names []string)
 	// heartbeat says that resources are still valid.
@@ -34,7 +36,7 @@ type stream struct {
 	method   string
 	number   int // counted over all streams of the server, from 1
 	protocol protocol
-	progress map[string]*progress // by type URL
+	asked    map[string]*asked // by type URL
 
 	temperament Temperament // the server's when the stream was opened
 

@@ -28,6 +28,8 @@ const (
 	// empty version where it has nothing. In the state of the world it keeps sending
 	// complete types with the names that the client has dropped.
 	Diderot
+	// observed does not answer: a Checker passes the responses of another server on.
+	observed
 )
 
 // Temperaments are all temperaments.
@@ -49,6 +51,8 @@ func (t Temperament) String() string {
 		return "mux"
 	case Diderot:
 		return "diderot"
+	case observed:
+		return "observed"
 	}
 	return fmt.Sprintf("Temperament(%d)", int(t))
 }
@@ -105,6 +109,8 @@ func newSotwManner(p *sotw, h *holdings, t *sotwType) sotwManner {
 		return &istiodSotw{sotwState: s}
 	case Snapshot, Linear, Mux:
 		return &cacheSotw{sotwState: s, linear: linear(who, h), legacy: true, returned: make(map[string]string)}
+	case observed:
+		return &observedSotw{letterSotw{sotwState: s}}
 	case Diderot:
 		return &diderotSotw{sotwState: s, sent: make(map[string]*Resource)}
 	}
@@ -119,6 +125,8 @@ func newDeltaManner(p *delta, h *holdings, t *deltaType) deltaManner {
 		return &istiodDelta{deltaState: s}
 	case Snapshot, Linear, Mux:
 		return &cacheDelta{deltaState: s, linear: linear(who, h), legacy: true, returned: make(map[string]string)}
+	case observed:
+		return &observedDelta{letterDelta{deltaState: s}}
 	case Diderot:
 		return &diderotDelta{deltaState: s}
 	}

@@ -1,0 +1,116 @@
+package adsserver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// wantAccepted expects Accepted to be false with these words; true, if there are no words.
+func wantAccepted(t *testing.T, c *Core, url, words string) {
+	t.Helper()
+	if ok, why := c.Accepted(url); ok != (words == "") || !strings.Contains(why, words) {
+		t.Errorf("Accepted = %t, %q; want %q", ok, why, words)
+	}
+}
+
+// A client has accepted the newest resources if it has received all, and has answered all responses
+// without a NACK.
+func TestAccepted(t *testing.T) {
+	for _, delta := range []bool{false, true} {
+		t.Run(fmt.Sprintf("delta=%t", delta), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, c := newCore(t, Config{})
+				commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "c", "1")))
+				n := newNaive(t, c, delta)
+				wantAccepted(t, c, clusterURL, "none of 1 open streams")
+				n.change(clusterURL, []string{"a", "c"}, nil)
+				synctest.Wait()
+				wantAccepted(t, c, clusterURL, `"a" "c"], has not received the newest resources`)
+				n.next("bad c")
+				wantAccepted(t, c, clusterURL, "rejected the last response: bad c")
+				commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
+				n.read()
+				wantAccepted(t, c, clusterURL, "")
+				commit(t, m, new(source.Tx).Delete(key(clusterURL, "c")))
+				wantAccepted(t, c, clusterURL, "has not received")
+				n.read()
+				wantAccepted(t, c, clusterURL, "")
+				commit(t, m, new(source.Tx).Put(put(clusterURL, "other", "1")))
+				wantAccepted(t, c, clusterURL, "") // nobody subscribes to it
+			})
+		})
+	}
+}
+
+// A response is accepted when it is answered, and not when it is sent.
+func TestAcceptedNeedsAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"a"}, nil)
+		synctest.Wait()
+		r := n.readDelta(t)
+		if len(r) != 1 {
+			t.Fatalf("%d responses, want 1", len(r))
+		}
+		wantAccepted(t, c, clusterURL, "has not answered response 1")
+		n.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResponseNonce: r[0].GetNonce()})
+		wantAccepted(t, c, clusterURL, "")
+	})
+}
+
+// One stream that lacks something is found among others.
+func TestEveryStreamCounts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, glob+"1", "1")))
+		first, second := newNaive(t, c, true), newNaive(t, c, true)
+		first.change(clusterURL, []string{"a"}, nil)
+		synctest.Wait()
+		first.read()
+		wantAccepted(t, c, clusterURL, "")
+		second.change(clusterURL, []string{"a", glob + "*"}, nil)
+		synctest.Wait()
+		wantAccepted(t, c, clusterURL, "stream 2")
+		if got, want := c.SubscribedTo(clusterURL), []string{"a", glob + "*"}; !slices.Equal(got, want) {
+			t.Errorf("names %q, want %q", got, want)
+		}
+		second.read()
+		wantAccepted(t, c, clusterURL, "")
+		commit(t, m, new(source.Tx).Put(put(clusterURL, glob+"1", "2")))
+		wantAccepted(t, c, clusterURL, "stream 2")
+		second.stream.Close(context.Canceled)
+		wantAccepted(t, c, clusterURL, "")
+	})
+}
+
+// An observer learns that a client has everything, also if no response tells it.
+func TestChangedWithoutAResponse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changes := 0
+		m, c := newCore(t, Config{Changed: func() { changes++ }})
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{"a"}, nil)
+		synctest.Wait()
+		n.read()
+		n.connect() // with the version that it has
+		synctest.Wait()
+		wantAccepted(t, c, clusterURL, "has not received")
+		before := changes
+		n.read()
+		wantAccepted(t, c, clusterURL, "")
+		if changes == before {
+			t.Error("the observer is not called")
+		}
+	})
+}
