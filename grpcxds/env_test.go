@@ -174,7 +174,7 @@ func TestOnlyRunningFiltersAreRead(t *testing.T) {
 	const prefix = "envoy.extensions.filters.http."
 	for message, want := range map[string]bool{
 		"router.v3.Router": true, "rbac.v3.RBAC": true, "fault.v3.HTTPFault": true,
-		"gcp_authn.v3.GcpAuthnFilterConfig": false, "stateful_session.v3.StatefulSession": false,
+		"gcp_authn.v3.GcpAuthnFilterConfig": true, "stateful_session.v3.StatefulSession": false,
 	} {
 		if _, got := opened.types.HTTPFilter(prefix + message); got != want {
 			t.Errorf("%s: %v; want %v", message, got, want)

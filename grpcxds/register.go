@@ -5,6 +5,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/plugins/standard"
@@ -26,5 +27,6 @@ func Register(r resource.Registrar) {
 	r.Fill(&httpfilter.Filter{HTTPFilter: router.Filter()})
 	r.Fill(rbac.Filter())
 	r.Fill(fault.Filter())
+	r.Fill(gcpauthn.Filter(nil))
 	r.Fill(certprovider.FileWatcher())
 }

@@ -1,6 +1,7 @@
 package grpcxds
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A builder makes the resolvers of one channel, one at a time. A channel that becomes idle closes its resolver and
@@ -89,7 +91,7 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	}
 	r.settings = routing.Settings{
 		Filters: r.env.chains, NodeID: r.env.Config().Node().GetId(),
-		Host:    httpfilter.Host{Target: target, Logger: r.logger},
+		Host:    httpfilter.Host{Target: target, Logger: r.logger, Cluster: r.cluster},
 		Metrics: r.env.Calls(target),
 		Where:   fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
 	}
@@ -146,6 +148,22 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.interceptors.Set(table, err)
 	}
 	r.table = table
+}
+
+// cluster returns the newest resource of a cluster, for filters.
+func (r *xdsResolver) cluster(name string) (*cluster.Update, error) {
+	s := r.latest.Load()
+	if s == nil || s.Config == nil {
+		return nil, errors.New("there is no configuration")
+	}
+	c, ok := s.Config.Clusters[name]
+	switch {
+	case !ok:
+		return nil, errors.New("the configuration does not have it")
+	case c.Err != nil:
+		return nil, c.Err
+	}
+	return c.Update, nil
 }
 
 // policyState returns the state for the LB policy. Without a table, err is the reason.

@@ -60,11 +60,27 @@ type ClientCall struct {
 	// Metadata is the outgoing metadata that the route was matched with. Filters must not change it. To send other
 	// metadata, return a context that has it.
 	Metadata metadata.MD
+	// Cluster is the name of the cluster that the call was routed to. It is empty if a cluster specifier plugin chooses
+	// it, and if the route has no usable action.
+	Cluster string
 	// ClientStreams and ServerStreams report whether the client and the server may send any number of messages.
 	// A unary call has neither.
 	ClientStreams, ServerStreams bool
 
 	ending
+	options []grpc.CallOption
+}
+
+// AddOptions adds options to the attempts of the call. A [ClientBefore] uses it; others pass options to next. Call
+// credentials are sent beside those of the program, and replace headers of the same name.
+func (c *ClientCall) AddOptions(opts ...grpc.CallOption) { c.options = append(c.options, opts...) }
+
+// Options returns the options of AddOptions. The caller of the interceptors uses it, not the filters.
+func (c *ClientCall) Options() []grpc.CallOption {
+	if c == nil {
+		return nil
+	}
+	return c.options
 }
 
 // ClientFunc returns the NewClient of a filter that keeps nothing between updates. f creates the interceptor of a

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A Filter is an HTTP filter that runs. At least one of NewServer and NewClient is set, according to the sides that
@@ -27,6 +28,9 @@ type Host struct {
 	Name string
 	// Target is the URI of the channel. It is empty on servers.
 	Target string
+	// Cluster returns the newest resource of a cluster of the channel, such as [ClientCall].Cluster, or the reason why
+	// there is none. It is nil on servers.
+	Cluster func(name string) (*cluster.Update, error)
 	// Logger is the logger of the channel or server. It is never nil.
 	Logger *slog.Logger
 }

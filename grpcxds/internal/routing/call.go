@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -101,7 +102,7 @@ func (c *call) pass(ctx context.Context, p *plan, method string, desc *grpc.Stre
 	}
 	c.filters = &httpfilter.ClientCall{
 		Method: method, Metadata: metadata.MD(h.get(ctx)),
-		ClientStreams: desc.ClientStreams, ServerStreams: desc.ServerStreams,
+		Cluster: c.cluster(), ClientStreams: desc.ClientStreams, ServerStreams: desc.ServerStreams,
 	}
 	if c.chain.Messages() {
 		return ctx, nil
@@ -111,6 +112,15 @@ func (c *call) pass(ctx context.Context, p *plan, method string, desc *grpc.Stre
 		return ctx, err
 	}
 	return next, nil
+}
+
+// cluster returns the name of the call's cluster for filters. It is empty if there is none, or a cluster specifier
+// plugin instead.
+func (c *call) cluster() string {
+	if c.to == nil || xdsconfig.IsPluginTarget(c.to.Call.Cluster) {
+		return ""
+	}
+	return c.to.Call.Cluster
 }
 
 // headers are the headers of a call. get reads them from the context when they are first needed.
@@ -143,6 +153,7 @@ func (c *Interceptors) Unary(ctx context.Context, method string, req, reply any,
 		return err
 	}
 	ctx = c.checkOrder(ctx)
+	opts = withOptions(opts, x.filters.Options())
 	if x.tries == nil {
 		return invoker(ctx, method, req, reply, cc, opts...)
 	}
@@ -169,7 +180,7 @@ func (c *Interceptors) Stream(ctx context.Context, desc *grpc.StreamDesc, cc *gr
 	}
 	ctx = c.checkOrder(ctx)
 	e := &ending{call: x}
-	opts = append(slices.Clip(opts), grpc.OnFinish(e.end))
+	opts = append(slices.Clip(withOptions(opts, x.filters.Options())), grpc.OnFinish(e.end))
 	if x.tries == nil {
 		s, err := streamer(ctx, desc, cc, method, opts...)
 		if err != nil {

@@ -115,7 +115,7 @@ func (f *filtered) begin(ctx context.Context, opts []grpc.CallOption) (grpc.Clie
 	f.uses++
 	f.mu.Unlock()
 	defer f.leave()
-	return f.open(ctx, slices.Concat(f.opts, opts))
+	return f.open(ctx, withOptions(f.opts, slices.Concat(f.filters.Options(), opts)))
 }
 
 // enter begins an operation of the filters. It returns false if the call is over.

@@ -7,6 +7,7 @@
 package xdsconfig
 
 import (
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -47,6 +48,9 @@ const pluginPrefix = "cluster_specifier_plugin:"
 // PluginTarget returns the name that stands for a cluster specifier plugin in place of a cluster.
 // By the convention of gRPC, no cluster may have such a name.
 func PluginTarget(plugin string) string { return pluginPrefix + plugin }
+
+// IsPluginTarget reports whether a name is one of [PluginTarget].
+func IsPluginTarget(name string) bool { return strings.HasPrefix(name, pluginPrefix) }
 
 // A Cluster is the state of one cluster. Either Err is set, or Update and one of the three ways of
 // discovery.
