@@ -27,11 +27,11 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/tree"
 	"github.com/xdsforge/xdsforge/internal/controlplane"
 	"github.com/xdsforge/xdsforge/internal/fakelrs"
-	"github.com/xdsforge/xdsforge/examples/demos/story"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 

@@ -1,37 +1,17 @@
 package main
 
 import (
-	"context"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/xdsforge/xdsforge/examples/demos/story/storytest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestTheStoryIsSeenToItsEnd(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), timeout)
-	defer cancel()
-	var out strings.Builder
-	if err := run(ctx, &out); err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	for _, want := range []string{
-		"2000 calls: ", "stable-2 answers", "stable-1 is back", "calls fail: ", "answered again",
-		"east.example received reports of", "west.example received reports of", "Everything was seen",
-	} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the story lacks %q", want)
-		}
-	}
+	storytest.Play(t, run, timeout, "2000 calls: ", "stable-2 answers", "stable-1 is back", "calls fail: ", "answered again", "east.example received reports of", "west.example received reports of")
 }
 
-func TestTheStoryEndsWithItsTime(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	var out strings.Builder
-	if err := run(ctx, &out); err == nil || strings.Contains(out.String(), "Everything was seen") {
-		t.Errorf("error = %v; want an error, because the time is over", err)
-	}
-}
+func TestTheStoryEndsWithItsTime(t *testing.T) { storytest.PlayLate(t, run) }
