@@ -21,14 +21,21 @@ const (
 	// Envoy is for proxies that are not gRPC. It accepts everything that the messages' own rules
 	// (protoc-gen-validate) allow, and keeps unregistered extensions unchanged.
 	Envoy
+	// HTTP is for the HTTP clients and servers of package httpxds, which choose it themselves. It reads fields that gRPC
+	// has no use for, such as redirects and rewrites, and rejects what these clients and servers do not support.
+	HTTP
 )
 
-// String returns "gRPC" or "Envoy".
+// String returns "gRPC", "Envoy" or "HTTP".
 func (p Profile) String() string {
-	if p == Envoy {
+	switch p {
+	case Envoy:
 		return "Envoy"
+	case HTTP:
+		return "HTTP"
+	default:
+		return "gRPC"
 	}
-	return "gRPC"
 }
 
 // Extend returns a set with the same types, the given profile, and further extensions. It returns

@@ -108,6 +108,8 @@ func options(text string) []Option {
 		case !ok:
 		case key == "profile" && value == "envoy":
 			out = append(out, Profile(resource.Envoy))
+		case key == "profile" && value == "http":
+			out = append(out, Profile(resource.HTTP))
 		case key == "trusted":
 			out = append(out, Trusted())
 		case key == "name":

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "501006b4ee8bb0bd",
+		Sum:        "a5077b465a49ed36",
 	})
 }

@@ -28,6 +28,8 @@ var _ func(*resource.DecodeContext, []*routev3.ClusterSpecifierPlugin) (map[stri
 
 var _ func(*resource.DecodeContext, []Route) (*table, error) = newTable // hook of field Table
 
+var _ func(*resource.DecodeContext, []Route) (*httpRoutes, error) = noHTTPRoutes // hook of field HTTP
+
 var _ func(*resource.DecodeContext, map[string]*anypb.Any) (map[string]FilterOverride, error) = overrides // hook of field Overrides
 
 var _ func(*resource.DecodeContext, []*routev3.QueryParameterMatcher, int32, int32) (string, error) = ignored // hook of field Ignored
@@ -50,6 +52,8 @@ var _ func(*resource.DecodeContext, resource.Path, *routev3.RouteConfiguration, 
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishSpecifiers // hook that finishes the update
 
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP // hook that finishes the update
+
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
 	defer dc.Done(messageName)
@@ -70,6 +74,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	u.decode(dc, m, v)
 	if v.Err() == nil {
 		finishSpecifiers(dc, u, v)
+	}
+	if v.Err() == nil {
+		finishHTTP(dc, u, v)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -111,6 +118,11 @@ func decodeVirtualHost(s *VirtualHost, dc *resource.DecodeContext, meta *resourc
 		v.AddError(p.Field("routes"), err)
 	} else {
 		s.table = x
+	}
+	if x, err := noHTTPRoutes(dc, s.Routes); err != nil {
+		v.AddError(p.Field("routes"), err)
+	} else {
+		s.http = x
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")

@@ -43,14 +43,16 @@ func fraction(_ *resource.DecodeContext, m *corev3.RuntimeFractionalPercent) (*u
 const (
 	actionRoute                     = 2  // Route.action
 	specifierCluster                = 1  // RouteAction.cluster_specifier
+	specifierClusterHeader          = 2  // the same
 	specifierWeightedClusters       = 3  // the same
 	specifierClusterSpecifierPlugin = 37 // the same
 )
 
 // ignored returns the reason for which gRPC ignores a route, regardless of its other fields
-// (A28). finishSpecifiers handles routes to optional specifier plugins.
-func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
-	if len(parameters) > 0 {
+// (A28). Profile HTTP supports query parameters and cluster headers. finishSpecifiers handles routes to optional specifier plugins.
+func ignored(dc *resource.DecodeContext, parameters []*routev3.QueryParameterMatcher, action, specifier int32) (string, error) { //nolint:unparam // the type of a hook
+	http := dc.Types.Profile() == resource.HTTP
+	if len(parameters) > 0 && !http {
 		return "it matches query parameters, which gRPC calls do not have (A28)", nil
 	}
 	if action != actionRoute {
@@ -59,6 +61,11 @@ func ignored(_ *resource.DecodeContext, parameters []*routev3.QueryParameterMatc
 	switch specifier {
 	case specifierCluster, specifierWeightedClusters, specifierClusterSpecifierPlugin:
 		return "", nil
+	case specifierClusterHeader:
+		if http {
+			return "", nil
+		}
+		fallthrough
 	default:
 		return "it finds its cluster in a way that gRPC has not (A28)", nil
 	}

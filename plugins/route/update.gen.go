@@ -50,6 +50,8 @@ type VirtualHost struct {
 	Routes []Route
 	// The table that Match searches. Nil if there are few routes.
 	table *table `xds:"shown=Table"`
+	// The fields that only profile HTTP reads. Nil in other profiles.
+	http *httpRoutes `xds:"shown=HTTP"`
 	// The retry policy of routes that have none (A44).
 	Retry *RetryPolicy
 	// The overrides of HTTP filters, by filter name (A39).
@@ -270,6 +272,7 @@ func (s VirtualHost) Equal(o VirtualHost) bool {
 		slices.Equal(s.Domains, o.Domains) &&
 		slices.EqualFunc(s.Routes, o.Routes, Route.Equal) &&
 		convert.EqualValues(s.table, o.table) &&
+		convert.EqualValues(s.http, o.http) &&
 		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
 		convert.EqualValues(s.Overrides, o.Overrides)
 }

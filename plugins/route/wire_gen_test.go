@@ -25,6 +25,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	if v.Err() == nil {
 		finishSpecifiers(dc, u, v)
 	}
+	if v.Err() == nil {
+		finishHTTP(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -66,6 +69,11 @@ func messageDecodeVirtualHost(dc *resource.DecodeContext, meta *resource.Meta, p
 		v.AddError(p.Field("routes"), err)
 	} else {
 		s.table = x
+	}
+	if x, err := noHTTPRoutes(dc, s.Routes); err != nil {
+		v.AddError(p.Field("routes"), err)
+	} else {
+		s.http = x
 	}
 	if x := m.GetRetryPolicy(); x != nil {
 		q := p.Field("retry_policy")
