@@ -74,12 +74,18 @@ func rewound(r *http.Request) *http.Request {
 type onceBody struct {
 	body    io.ReadCloser
 	touched atomic.Bool
+	ended   func() // called at the end of the body; nil: nothing
 }
 
 // Read implements [io.Reader].
 func (b *onceBody) Read(p []byte) (int, error) {
 	b.touched.Store(true)
-	return b.body.Read(p)
+	n, err := b.body.Read(p)
+	if err != nil && b.ended != nil {
+		b.ended()
+		b.ended = nil
+	}
+	return n, err
 }
 
 // Close implements [io.Closer].

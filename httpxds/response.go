@@ -1,6 +1,7 @@
 package httpxds
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -10,25 +11,33 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 )
 
-// follow makes the request end with the body of its response.
-func (x *exchange) follow(resp *http.Response, l pool.Lease) {
-	x.done = l.Pick.Done
+// follow makes the attempt end with the body of its response.
+func (x *exchange) follow(ctx context.Context, resp *http.Response, l pool.Lease) {
+	x.ctx, x.done, x.load, x.failure, x.body = ctx, l.Pick.Done, loadOf(resp.Header), nil, resp.Body
 	if resp.StatusCode >= http.StatusInternalServerError {
 		x.failure = errors.New(resp.Status)
 	}
-	x.body = resp.Body
-	switch body := resp.Body.(type) {
-	case nil:
-		x.end()
-	case io.ReadWriteCloser: // of an upgraded connection
+	if body, ok := resp.Body.(io.ReadWriteCloser); ok { // of an upgraded connection
 		resp.Body = &stream{x, body}
-	default:
-		if body == http.NoBody {
-			x.end()
-			return
-		}
+	} else {
 		resp.Body = x
 	}
+}
+
+// discard ends an attempt whose response is not wanted. It reads the rest of a short body, so that the connection can be
+// used again.
+func (x *exchange) discard() {
+	_, _ = io.CopyN(io.Discard, x.body, maxDiscard) // the next attempt has its own errors
+	_ = x.body.Close()
+	x.finish()
+}
+
+// maxDiscard is the limit of the body of a response that is read before a retry.
+const maxDiscard = 4096
+
+// finish ends an attempt with a response.
+func (x *exchange) finish() {
+	x.done(balancer.DoneInfo{Err: x.failure, BytesSent: true, BytesReceived: true, ServerLoad: x.load})
 }
 
 // end ends the request once.
@@ -36,7 +45,13 @@ func (x *exchange) end() {
 	if x.over.Swap(true) {
 		return
 	}
-	x.done(balancer.DoneInfo{Err: x.failure, BytesSent: true, BytesReceived: true})
+	x.finish()
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	if x.cancel != nil {
+		x.cancel(nil)
+	}
 	x.to.Release()
 }
 
@@ -44,6 +59,9 @@ func (x *exchange) end() {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
 	if err != nil {
+		if !errors.Is(err, io.EOF) && errors.Is(context.Cause(x.ctx), errTimeout) {
+			err = x.fail(Timeout, "", errTimeout)
+		}
 		x.end()
 	}
 	return n, err

@@ -3,27 +3,45 @@ package httpxds
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
-	"net/http/httptrace"
-	"sync/atomic"
 
-	"google.golang.org/grpc/balancer"
-
-	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 )
 
-// RoundTrip implements [http.RoundTripper]. It routes the request by its path and headers, chooses a cluster and an endpoint,
-// and sends the request there. The host of the URL need not be that of the target.
+// RoundTrip implements [http.RoundTripper]. It routes the request by its path, headers and query, chooses a cluster and an
+// endpoint, and sends the request there. The host of the URL need not be that of the target. An error is an [*Error], or that
+// of the request's context.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := t.roundTrip(r)
 	if err != nil {
-		return nil, err
+		if resp = t.gatewayResponse(err); resp == nil {
+			return nil, err
+		}
 	}
 	resp.Request = r
 	return resp, nil
+}
+
+// gatewayResponse returns the response of a proxy for an error, or nil.
+func (t *Transport) gatewayResponse(err error) *http.Response {
+	var e *Error
+	if !t.settings.gateway || !errors.As(err, &e) {
+		return nil
+	}
+	switch e.Reason {
+	case NoRoute:
+		if errors.Is(err, routes.ErrNoRoute) {
+			return newResponse(http.StatusNotFound, "")
+		}
+		return newResponse(http.StatusServiceUnavailable, e.Error())
+	case Timeout:
+		return newResponse(http.StatusGatewayTimeout, e.Error())
+	case Connect, Reset:
+		return newResponse(http.StatusBadGateway, e.Error())
+	default:
+		return newResponse(http.StatusServiceUnavailable, e.Error())
+	}
 }
 
 func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
@@ -34,8 +52,8 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, err
 		}
-		h := headers{table, r}
-		p, err := table.Plan(pathOf(r), h)
+		v := &view{table, r, t.id}
+		p, err := table.HTTPPlan(pathOf(r), v)
 		if err == nil {
 			err = p.Err
 		}
@@ -44,16 +62,25 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: err}
 		}
 		to := p.Choose()
-		if !to.Acquire() {
+		switch {
+		case to == nil && p.Own.Direct == nil && p.Own.Redirect == nil:
+			closeBody(r)
+			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: errNoAction}
+		case to == nil:
+			closeBody(r)
+			return local(r, &p.Own), nil
+		case !to.Acquire():
 			continue // another table has replaced this one
 		}
-		x := &exchange{transport: t, request: r, to: to, route: p.Route.Name, call: to.Call}
-		if len(p.Own.hash) > 0 {
-			x.call = routes.Hashed(p.Own.hash, 0, to.Call, h)
+		x := &exchange{transport: t, plan: &p.Own, to: to, call: to.Call}
+		if len(p.Own.route.HashPolicies) > 0 {
+			x.call = routes.Hashed(p.Own.route.HashPolicies, t.id, to.Call, v)
 		}
-		return x.run(ctx)
+		return x.run(r, v)
 	}
 }
+
+var errNoAction = errors.New("the action of the route is not supported")
 
 func nameOf(p *routes.Plan[plan, target]) string {
 	if p == nil {
@@ -69,93 +96,69 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// An exchange is a request with a route. It is the body of the response, so that it ends with it.
-type exchange struct {
-	transport *Transport
-	request   *http.Request
-	to        *routes.Target[target]
-	route     string
-	call      *lbtree.Call
-
-	// The fields below are set when there is a response.
-	body    io.ReadCloser
-	done    func(balancer.DoneInfo)
-	failure error // for the account of the endpoint
-	over    atomic.Bool
-}
-
-// maxReplays is the limit of sendings of one request of which nothing was written, or which the server refused to process.
-const maxReplays = 100
-
-// run sends the request until it has a response or an error.
-func (x *exchange) run(ctx context.Context) (*http.Response, error) {
-	ctx = lbtree.WithCall(ctx, x.call)
-	r := replayable(x.request)
-	for n := 0; ; n++ {
-		lease, err := x.transport.tree.Acquire(balancer.PickInfo{FullMethodName: pathOf(r), Ctx: ctx})
-		if err != nil {
-			x.to.Release()
-			closeBody(x.request)
-			return nil, x.unassigned(ctx, err)
-		}
-		before := lease.Written()
-		resp, err := x.send(r, lease)
-		if err == nil {
-			return resp, nil
-		}
-		lease.Pick.Done(balancer.DoneInfo{Err: err, BytesSent: true})
-		if next := again(r, lease, lease.Written()-before, err); next != nil && n < maxReplays && ctx.Err() == nil {
-			r = next
-			continue
+// run makes attempts until one succeeds or no other is wanted.
+func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
+	resp, err := x.attempts(r, v)
+	if err != nil {
+		if x.cancel != nil {
+			x.cancel(nil)
 		}
 		x.to.Release()
-		closeBody(x.request)
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		out := &Error{Reason: Reset, Route: x.route, Cluster: x.call.Cluster, Endpoint: lease.Endpoint(), Err: err}
-		if errors.Is(err, errInsecure) {
-			out.Reason = Connect
-		}
-		return nil, out
+		closeBody(r)
+		return nil, x.ended(r.Context(), err)
 	}
-}
-
-var errInsecure = errors.New("the control plane did not configure TLS for the cluster, and the URL of the request has the scheme https")
-
-// send sends the request on a connection.
-func (x *exchange) send(r *http.Request, l pool.Lease) (*http.Response, error) {
-	if r.URL.Scheme == "https" && !l.Secure() {
-		l.Release()
-		return nil, errInsecure
+	if x.body == http.NoBody {
+		x.end()
+		resp.Body = http.NoBody
 	}
-	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Conn: l.Conn(), Reused: l.Reused()})
+	change(resp.Header, x.plan.Headers.Response, r)
+	if of := x.to.Own.headers; of != nil {
+		change(resp.Header, of.Response, r)
 	}
-	resp, err := l.RoundTrip(r)
-	if err != nil {
-		l.Broken()
-		return nil, err
-	}
-	x.follow(resp, l)
 	return resp, nil
 }
 
-// unassigned returns the error of a request that was not assigned to a connection.
-func (x *exchange) unassigned(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
+	out, err := x.prepare(r, v)
+	if err != nil {
+		return nil, x.fail(NoRoute, "", err)
 	}
-	out := &Error{Reason: NoEndpoint, Route: x.route, Cluster: x.call.Cluster, Err: err}
-	var failed *pool.ConnectError
-	var dropped interface{ Overflow() bool }
+	ctx := lbtree.WithCall(r.Context(), x.call)
+	ctx, out = x.limit(ctx, replayable(out))
+	for {
+		resp, err := x.attempt(ctx, out)
+		if err != nil && ctx.Err() != nil || !x.wants(v, resp, err) {
+			return resp, err
+		}
+		next := rewound(out)
+		if next == nil {
+			return resp, err
+		}
+		if resp != nil {
+			x.discard()
+		}
+		if err := x.pause(ctx); err != nil {
+			return nil, err
+		}
+		out = next
+		x.retries++
+	}
+}
+
+// ended returns the error of a request: that of its own context if the context has ended, and err otherwise.
+func (x *exchange) ended(own context.Context, err error) error {
+	var e *Error
 	switch {
-	case errors.As(err, &failed):
-		out.Reason, out.Endpoint = Connect, failed.Endpoint
-	case errors.As(err, &dropped) && dropped.Overflow():
-		out.Reason = Overflow
-	case dropped != nil:
-		out.Reason = Dropped
+	case own.Err() != nil:
+		return context.Cause(own)
+	case errors.Is(err, errTimeout) && !errors.As(err, &e):
+		return x.fail(Timeout, "", err)
+	default:
+		return err
 	}
-	return out
+}
+
+// fail returns an error of the request.
+func (x *exchange) fail(why Reason, endpoint string, err error) *Error {
+	return &Error{Reason: why, Route: x.plan.route.Name, Cluster: x.call.Cluster, Endpoint: endpoint, Err: err}
 }

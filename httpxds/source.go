@@ -59,16 +59,16 @@ func retain(env *xdsforge.Env) (*environment.Env, error) {
 	})
 }
 
-// clientTypes returns the types for HTTP clients: those of the Env, without extensions that do not run on HTTP clients.
+// clientTypes returns the types for HTTP clients: those of the Env in profile HTTP, without extensions that do not run on HTTP clients.
 // Resources that need them are rejected (gRFC A39).
-func clientTypes(all *resource.Set) *resource.Set {
+func clientTypes(all *resource.Set) (*resource.Set, error) {
 	return all.Keep(func(x resource.Extension) bool {
 		if _, ok := x.(*resource.CertificateProvider); ok {
 			return false // it only reads configurations
 		}
 		names, err := resource.ExtensionNames(x)
 		return err == nil && (!strings.HasPrefix(names[0], "HTTP filter ") || slices.Contains(clientFilters(), names[0]))
-	})
+	}).Extend(resource.HTTP)
 }
 
 // clientFilters returns the HTTP filters that run on clients, as resource.ExtensionNames has them.

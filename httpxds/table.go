@@ -2,9 +2,11 @@ package httpxds
 
 import (
 	"errors"
+	"net"
 	"net/http"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -23,11 +25,14 @@ func (t *table) IsFor(c *xdsconfig.Config) bool { return t != nil && t.Table.IsF
 
 // A plan is the HTTP part of a route.
 type plan struct {
-	hash []route.HashPolicy
+	*route.HTTPRoute
+	route *route.Route
 }
 
 // A target is the HTTP part of a cluster of a route.
-type target struct{}
+type target struct {
+	headers *route.HeaderChanges // of a weighted cluster; nil: none
+}
 
 // compile derives the table of a configuration.
 func (t *Transport) compile(c *xdsconfig.Config) *table {
@@ -40,63 +45,119 @@ func (t *Transport) compile(c *xdsconfig.Config) *table {
 type maker struct{ table *table }
 
 // Plan implements [routes.Maker].
-func (m maker) Plan(_ *route.VirtualHost, r *route.Route) (plan, error) {
-	for i := range r.Headers {
-		m.reads(r.Headers[i].Name)
+func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
+	p := plan{h.HTTP(index), &h.Routes[index]}
+	if p.HTTPRoute == nil {
+		return p, errors.New("was not read in profile HTTP")
 	}
-	for i := range r.HashPolicies {
-		m.reads(r.HashPolicies[i].Header)
+	m.reads(p.route.Headers)
+	if p.Retry != nil {
+		m.reads(p.Retry.Headers)
+		m.reads(p.Retry.RequestHeaders)
 	}
-	return plan{hash: r.HashPolicies}, nil
+	for i := range p.route.HashPolicies {
+		m.read(p.route.HashPolicies[i].Header)
+	}
+	m.read(p.Rewrite.HostHeader)
+	return p, nil
 }
 
-// reads records that requests' values of a header are read.
-func (m maker) reads(name string) { m.table.canonical[name] = http.CanonicalHeaderKey(name) }
+// reads records that values of headers are read.
+func (m maker) reads(list []matcher.Header) {
+	for i := range list {
+		m.read(list[i].Name)
+	}
+}
+
+func (m maker) read(name string) { m.table.canonical[name] = http.CanonicalHeaderKey(name) }
 
 // Target implements [routes.Maker].
-func (maker) Target(plan, *route.Route, map[string]route.FilterOverride) (target, error) {
-	return target{}, nil
+func (maker) Target(p plan, index int, _ map[string]route.FilterOverride) (target, error) {
+	if p.Clusters == nil {
+		return target{}, nil
+	}
+	return target{&p.Clusters[index]}, nil
 }
 
 // Action implements [routes.Maker].
 func (maker) Action(r *route.Route) error {
-	if _, ok := r.Action.(route.NonForwarding); ok {
+	switch r.Action.(type) {
+	case nil: // a redirect or a direct response
+		return nil
+	case route.NonForwarding:
 		return errors.New("its action, non_forwarding_action, is for servers (A36)")
+	default:
+		return errors.New("unsupported route action")
 	}
-	return errors.New("unsupported route action")
 }
 
-// headers are the headers of a request, with the pseudo-headers that routes may match.
-type headers struct {
+// A view has the parts of a request that routes read.
+type view struct {
 	table   *table
 	request *http.Request
+	id      uint64
 }
 
-// Values implements [route.Headers].
-func (h headers) Values(name string) []string {
+// Values implements [route.HTTPRequest]. The name may be that of a pseudo-header.
+func (v *view) Values(name string) []string { return v.values(v.request.Header, name) }
+
+func (v *view) values(h http.Header, name string) []string {
 	if strings.HasPrefix(name, ":") {
-		return pseudo(h.request, name)
+		return pseudo(v.request, name)
 	}
-	return h.request.Header[h.table.canonical[name]]
+	return h[v.table.canonical[name]]
+}
+
+// Query implements [route.HTTPRequest].
+func (v *view) Query(name string) (string, bool) {
+	values, ok := v.request.URL.Query()[name]
+	if !ok {
+		return "", false
+	}
+	return values[0], true
+}
+
+// Value implements [routes.Values].
+func (v *view) Value(p *route.HashPolicy) (string, bool) {
+	switch p.Kind {
+	case route.HashCookie:
+		c, err := v.request.Cookie(p.Header)
+		if err != nil {
+			return "", false
+		}
+		return c.Value, true
+	case route.HashQuery:
+		return v.Query(p.Header)
+	case route.HashSourceIP:
+		host, _, err := net.SplitHostPort(v.request.RemoteAddr)
+		return host, err == nil
+	default:
+		values := v.Values(p.Header)
+		return strings.Join(values, ","), len(values) > 0
+	}
 }
 
 // pseudo returns the value of a pseudo-header.
 func pseudo(r *http.Request, name string) []string {
 	switch name {
 	case ":method":
-		if r.Method == "" {
-			return []string{http.MethodGet}
-		}
-		return []string{r.Method}
+		return []string{methodOf(r)}
 	case ":authority":
 		return []string{hostOf(r)}
 	case ":path":
 		return []string{r.URL.RequestURI()}
 	case ":scheme":
-		return []string{r.URL.Scheme}
+		return []string{schemeOf(r)}
 	default:
 		return nil
 	}
+}
+
+func methodOf(r *http.Request) string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
 }
 
 // hostOf returns the Host of a request.
@@ -107,13 +168,12 @@ func hostOf(r *http.Request) string {
 	return r.URL.Host
 }
 
-// Value implements [routes.Values].
-func (h headers) Value(p *route.HashPolicy) (string, bool) {
-	values := h.Values(p.Header)
-	if len(values) == 0 {
-		return "", false
+// schemeOf returns the scheme of a request. The scheme xds, which http.Transport.RegisterProtocol allows, is http to others.
+func schemeOf(r *http.Request) string {
+	if r.URL.Scheme == "https" {
+		return "https"
 	}
-	return strings.Join(values, ","), true
+	return "http"
 }
 
 // pathOf returns the path that routes match. It is the form that is sent, so that the endpoint serves what was matched.

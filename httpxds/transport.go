@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
@@ -31,6 +32,7 @@ import (
 // A Transport sends the requests of one target. It is an [http.RoundTripper], and safe for concurrent use. Close it after
 // use.
 type Transport struct {
+	id       uint64 // the hash of requests for policies that hash by channel
 	target   string
 	where    string // prefixes errors
 	settings *settings
@@ -96,11 +98,16 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 		return nil, err
 	}
 	authority := cmp.Or(s.authority, authorityOf(u))
-	scope, err := e.Acquire(scopePrefix+target, clientTypes(e.Types()))
+	types, err := clientTypes(e.Types())
+	if err != nil {
+		return nil, err
+	}
+	scope, err := e.Acquire(scopePrefix+target, types)
 	if err != nil {
 		return nil, err
 	}
 	t := &Transport{
+		id:     rand.Uint64(),
 		target: target, where: fmt.Sprintf("target %q, authority %q", target, authority),
 		settings: s, env: e, scope: scope, logger: cmp.Or(s.logger, e.Logger(), slog.Default()),
 	}

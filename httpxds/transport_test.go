@@ -23,6 +23,12 @@ func TestTransport(t *testing.T) {
 			w.routes(`routes { match { prefix: "/c/" } route { cluster: "c" } } %s`, to("ab"))
 			rt := w.transport(httpxds.WithProtocol(protocol))
 			counts := make(map[string]int)
+			until(t, func() (bool, string) { // both endpoints are connected
+				body, err := get(t, rt, "http://svc/")
+				counts[body]++
+				return len(counts) == 2, fmt.Sprint(body, err)
+			})
+			clear(counts)
 			for range 100 {
 				body, err := get(t, rt, "http://svc/")
 				if err != nil {
@@ -96,7 +102,7 @@ func TestReady(t *testing.T) {
 		t.Errorf("Ready: %v", err)
 	}
 	w = newWorld(t)
-	w.hosts(`virtual_hosts { domains: "other" routes { match { prefix: "" } route { cluster: "a" } } }`)
+	w.hosts(`virtual_hosts { name: "h" domains: "other" routes { match { prefix: "" } route { cluster: "a" } } }`)
 	if err := w.transport().Ready(soon(t)); err == nil || !strings.Contains(err.Error(), `none is for the authority "svc"`) {
 		t.Errorf("Ready without a virtual host: %v", err)
 	}

@@ -10,16 +10,28 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
+// A HashKind is the part of a request that a HashPolicy hashes.
+type HashKind uint8
+
+// The kinds. Only profile HTTP has others than the first.
+const (
+	HashHeader   HashKind = iota // the header, or the channel if Header is empty
+	HashCookie                   // the cookie whose name Header has
+	HashQuery                    // the query parameter whose name Header has
+	HashSourceIP                 // the address of the peer that a proxy has the request from
+)
+
 // A HashPolicy contributes to the hash of a call (A42).
 type HashPolicy struct {
 	// Header is the header whose value is hashed, in lower case. If empty, the hash is the
-	// same for all calls of a channel.
+	// same for all calls of a channel. For other kinds, it is the name that Kind describes.
 	Header string
 	// Regex and Substitution rewrite the value before it is hashed, if not nil.
 	Regex        *regexp.Regexp
 	Substitution string
 	// Terminal ends the evaluation after this policy if there is a hash.
 	Terminal bool
+	Kind     HashKind
 }
 
 // channelID is the only filter state that gRPC supports: the ID of the channel (A42).
@@ -38,9 +50,29 @@ func hashPolicies(dc *resource.DecodeContext, list []*routev3.RouteAction_HashPo
 			if s.FilterState.GetKey() == channelID {
 				out = append(out, HashPolicy{Terminal: m.GetTerminal()})
 			}
+		default:
+			if p := httpHash(m); p.Kind != HashHeader && dc.Types.Profile() == resource.HTTP {
+				out = append(out, p)
+			}
 		}
 	}
 	return out, v.Err()
+}
+
+// httpHash returns a policy that only profile HTTP supports.
+func httpHash(m *routev3.RouteAction_HashPolicy) HashPolicy {
+	out := HashPolicy{Terminal: m.GetTerminal()}
+	switch s := m.GetPolicySpecifier().(type) {
+	case *routev3.RouteAction_HashPolicy_Cookie_:
+		out.Kind, out.Header = HashCookie, s.Cookie.GetName()
+	case *routev3.RouteAction_HashPolicy_QueryParameter_:
+		out.Kind, out.Header = HashQuery, s.QueryParameter.GetName()
+	case *routev3.RouteAction_HashPolicy_ConnectionProperties_:
+		if s.ConnectionProperties.GetSourceIp() {
+			out.Kind = HashSourceIP
+		}
+	}
+	return out
 }
 
 func headerHash(dc *resource.DecodeContext, p resource.Path, m *routev3.RouteAction_HashPolicy_Header, terminal bool, v *resource.Violations) HashPolicy {

@@ -81,7 +81,8 @@ type maker struct {
 }
 
 // Plan implements [routes.Maker].
-func (m *maker) Plan(h *route.VirtualHost, r *route.Route) (settings, error) {
+func (m *maker) Plan(h *route.VirtualHost, index int) (settings, error) {
+	r := &h.Routes[index]
 	s := settings{limit: limit(m.config, r), hash: r.HashPolicies, id: m.interceptors.id}
 	if !m.interceptors.noRetry {
 		s.retry = newRetry(h.RetryFor(r))
@@ -94,7 +95,7 @@ func (m *maker) Plan(h *route.VirtualHost, r *route.Route) (settings, error) {
 }
 
 // Target implements [routes.Maker].
-func (*maker) Target(s settings, _ *route.Route, overrides map[string]route.FilterOverride) (*filterchain.ClientChain, error) {
+func (*maker) Target(s settings, _ int, overrides map[string]route.FilterOverride) (*filterchain.ClientChain, error) {
 	return s.chain.Override(overrides)
 }
 

@@ -45,7 +45,7 @@ func Hash(policies []route.HashPolicy, id uint64, v Values) (hash uint64, ok boo
 }
 
 func hashOne(p *route.HashPolicy, id uint64, v Values) (hash uint64, ok bool) {
-	if p.Header == "" {
+	if p.Header == "" && p.Kind == route.HashHeader {
 		return id, true
 	}
 	value, ok := v.Value(p)

@@ -18,14 +18,15 @@ import (
 // A maker supports the action non_forwarding_action, and no route named "bad".
 type maker struct{}
 
-func (maker) Plan(_ *route.VirtualHost, r *route.Route) (string, error) {
+func (maker) Plan(h *route.VirtualHost, index int) (string, error) {
+	r := &h.Routes[index]
 	if r.Name == "bad" {
 		return "", errors.New("is bad")
 	}
 	return "plan of " + r.Name, nil
 }
 
-func (maker) Target(plan string, _ *route.Route, overrides map[string]route.FilterOverride) (string, error) {
+func (maker) Target(plan string, _ int, overrides map[string]route.FilterOverride) (string, error) {
 	return fmt.Sprintf("%s with %d overrides", plan, len(overrides)), nil
 }
 

@@ -64,10 +64,10 @@ type Target[T any] struct {
 // A Maker makes the user's parts of a table. An error makes the requests of the route fail. The value beside the error
 // is used.
 type Maker[P, T any] interface {
-	// Plan makes the part of a plan.
-	Plan(h *route.VirtualHost, r *route.Route) (P, error)
-	// Target makes the part of a target. The overrides are those of a weighted cluster.
-	Target(plan P, r *route.Route, overrides map[string]route.FilterOverride) (T, error)
+	// Plan makes the part of the plan of the route with an index.
+	Plan(h *route.VirtualHost, index int) (P, error)
+	// Target makes the part of a target. The index is that of a weighted cluster, whose overrides these are.
+	Target(plan P, index int, overrides map[string]route.FilterOverride) (T, error)
 	// Action reports whether requests of a route whose action is not a cluster are supported. The error is the reason why
 	// they are not.
 	Action(r *route.Route) error
@@ -82,7 +82,7 @@ func Compile[P, T any](config *xdsconfig.Config, refs *Refs, s Settings, m Maker
 		if r.Ignored != "" {
 			continue
 		}
-		b := builder[P, T]{refs: refs, maker: m, table: t, host: h, plan: &Plan[P, T]{Route: r}}
+		b := builder[P, T]{refs: refs, maker: m, table: t, host: h, index: i, plan: &Plan[P, T]{Route: r}}
 		b.build()
 		t.plans[r] = b.plan
 		t.headers = t.headers || len(r.Headers) > 0
@@ -96,25 +96,26 @@ type builder[P, T any] struct {
 	maker Maker[P, T]
 	table *Table[P, T]
 	host  *route.VirtualHost
+	index int // of the route
 	plan  *Plan[P, T]
 }
 
 func (b *builder[P, T]) build() {
 	r := b.plan.Route
 	var err error
-	if b.plan.Own, err = b.maker.Plan(b.host, r); err != nil {
+	if b.plan.Own, err = b.maker.Plan(b.host, b.index); err != nil {
 		b.fail(err)
 		return
 	}
 	switch a := r.Action.(type) {
 	case route.Cluster:
-		b.add(a.Name, 1, nil)
+		b.add(a.Name, 1, 0, nil)
 	case route.WeightedClusters:
 		for i := range a.Clusters {
-			b.add(a.Clusters[i].Name, a.Clusters[i].Weight, a.Clusters[i].Overrides)
+			b.add(a.Clusters[i].Name, a.Clusters[i].Weight, i, a.Clusters[i].Overrides)
 		}
 	case route.Specifier:
-		b.add(xdsconfig.PluginTarget(a.Name), 1, nil)
+		b.add(xdsconfig.PluginTarget(a.Name), 1, 0, nil)
 	default:
 		if err := b.maker.Action(r); err != nil {
 			b.fail(err)
@@ -129,8 +130,8 @@ func (b *builder[P, T]) fail(err error) {
 }
 
 // add adds a target.
-func (b *builder[P, T]) add(name string, weight uint32, overrides map[string]route.FilterOverride) {
-	own, err := b.maker.Target(b.plan.Own, b.plan.Route, overrides)
+func (b *builder[P, T]) add(name string, weight uint32, index int, overrides map[string]route.FilterOverride) {
+	own, err := b.maker.Target(b.plan.Own, index, overrides)
 	if err != nil {
 		b.fail(err)
 		return
@@ -160,9 +161,23 @@ func (t *Table[P, T]) ReadsHeaders() bool { return t.headers }
 func (t *Table[P, T]) Plan(path string, headers route.Headers) (*Plan[P, T], error) {
 	r := t.config.VirtualHost.Match(path, headers)
 	if r == nil {
-		return nil, t.Trouble(ErrNoRoute, fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), path))
+		return nil, t.noRoute(path)
 	}
 	return t.plans[r], nil
+}
+
+// HTTPPlan is Plan by the rules of profile HTTP.
+func (t *Table[P, T]) HTTPPlan(path string, r route.HTTPRequest) (*Plan[P, T], error) {
+	h := t.config.VirtualHost
+	i := h.MatchHTTP(path, r)
+	if i < 0 {
+		return nil, t.noRoute(printable.Text(path, printable.Short))
+	}
+	return t.plans[&h.Routes[i]], nil
+}
+
+func (t *Table[P, T]) noRoute(path string) error {
+	return t.Trouble(ErrNoRoute, fmt.Sprintf("no route of virtual host %s takes %s", label(t.config.VirtualHost.Name), path))
 }
 
 // Choose returns one of the targets, by weight. It returns nil if the action of the route is not a cluster.

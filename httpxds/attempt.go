@@ -1,0 +1,173 @@
+package httpxds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/grpc/balancer"
+
+	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
+)
+
+// An exchange is a request with a route. It is the body of the response, so that it ends with it.
+type exchange struct {
+	transport *Transport
+	plan      *plan
+	to        *routes.Target[target]
+	call      *lbtree.Call
+	retries   uint32
+	cancel    context.CancelCauseFunc // of the time limit; nil: none
+	timer     *time.Timer             // of the time limit of a stream
+
+	// The fields below are those of the last attempt with a response.
+	body    io.ReadCloser
+	ctx     context.Context //nolint:containedctx // its error explains that of the body
+	done    func(balancer.DoneInfo)
+	failure error // for the account of the endpoint
+	load    any   // the endpoint's load report, or nil
+	over    atomic.Bool
+}
+
+// errTimeout is the cause of the end of a request by a time limit of its route.
+var errTimeout = errors.New("the time limit of the route has passed")
+
+// limit applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
+// has no known length starts at the end of the body. Upgraded connections have none.
+func (x *exchange) limit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
+	d := x.plan.Timeout
+	if d == 0 || r.Header["Upgrade"] != nil {
+		return ctx, r.WithContext(ctx)
+	}
+	body, isStream := r.Body.(*onceBody)
+	if isStream && r.ContentLength <= 0 {
+		ctx, cancel := context.WithCancelCause(ctx)
+		x.cancel = cancel
+		body.ended = func() { x.timer = time.AfterFunc(d, func() { cancel(errTimeout) }) }
+		return ctx, r.WithContext(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d, errTimeout)
+	x.cancel = func(error) { cancel() }
+	return ctx, r.WithContext(ctx)
+}
+
+// maxReplays is the limit of sendings of one attempt of which nothing was written, or which the server refused to process.
+const maxReplays = 100
+
+// attempt sends the request until it has a response or an error. It sends it again only if the endpoint has not received it.
+func (x *exchange) attempt(ctx context.Context, r *http.Request) (*http.Response, error) {
+	for n := 0; ; n++ {
+		if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GetConn != nil {
+			trace.GetConn(hostOf(r))
+		}
+		lease, err := x.transport.tree.Acquire(balancer.PickInfo{FullMethodName: r.URL.Path, Ctx: ctx})
+		if err != nil {
+			return nil, x.unassigned(ctx, err)
+		}
+		before := lease.Written()
+		resp, err := x.send(ctx, r, lease)
+		if err == nil {
+			return resp, nil
+		}
+		next := again(r, lease, lease.Written()-before, err)
+		if next == nil || n >= maxReplays || ctx.Err() != nil {
+			lease.Pick.Done(balancer.DoneInfo{Err: err, BytesSent: true})
+			return nil, x.broken(ctx, lease, err)
+		}
+		lease.Pick.Done(balancer.DoneInfo{}) // the endpoint did not receive it
+		r = next
+	}
+}
+
+var errInsecure = errors.New("the control plane did not configure TLS for the cluster, and the URL of the request has the scheme https")
+
+// send sends the request on a connection.
+func (x *exchange) send(ctx context.Context, r *http.Request, l pool.Lease) (*http.Response, error) {
+	if r.URL.Scheme == "https" && !l.Secure() {
+		l.Release()
+		return nil, errInsecure
+	}
+	if host := l.Pick.Metadata[":authority"]; len(host) > 0 { // the endpoint's hostname (A81)
+		r = r.WithContext(ctx)
+		r.Host = host[0]
+	}
+	if trace := httptrace.ContextClientTrace(ctx); trace != nil && trace.GotConn != nil {
+		trace.GotConn(httptrace.GotConnInfo{Conn: l.Conn(), Reused: l.Reused()})
+	}
+	sent, stop := x.perTry(ctx, r)
+	resp, err := l.RoundTrip(sent)
+	stop()
+	if err != nil {
+		l.Broken()
+		if sent.Context().Err() != nil && ctx.Err() == nil {
+			err = fmt.Errorf("%w: %w", errPerTry, err)
+		}
+		return nil, err
+	}
+	x.follow(ctx, resp, l)
+	return resp, nil
+}
+
+// errPerTry is the cause of the end of an attempt by the time limit of the retry policy.
+var errPerTry = errors.New("the time limit of the attempt has passed")
+
+// perTry applies the time limit of an attempt, which ends with the headers of the response.
+func (x *exchange) perTry(ctx context.Context, r *http.Request) (*http.Request, func()) {
+	p := x.plan.Retry
+	if p == nil || p.PerTry == 0 || r.Header["Upgrade"] != nil {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(p.PerTry, func() { cancel(errPerTry) })
+	if outer := x.cancel; outer != nil {
+		x.cancel = func(err error) {
+			cancel(err)
+			outer(err)
+		}
+	} else {
+		x.cancel = cancel
+	}
+	return r.WithContext(ctx), func() { timer.Stop() }
+}
+
+// broken returns the error of an attempt that was sent on a connection.
+func (x *exchange) broken(ctx context.Context, l pool.Lease, err error) error {
+	switch {
+	case errors.Is(err, errInsecure):
+		return x.fail(Connect, l.Endpoint(), err)
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return x.fail(Timeout, l.Endpoint(), errTimeout)
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, errPerTry):
+		return x.fail(Timeout, l.Endpoint(), errPerTry)
+	default:
+		return x.fail(Reset, l.Endpoint(), err)
+	}
+}
+
+// unassigned returns the error of an attempt that was not assigned to a connection.
+func (x *exchange) unassigned(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	out := x.fail(NoEndpoint, "", err)
+	var failed *pool.ConnectError
+	var dropped interface{ Overflow() bool }
+	switch {
+	case errors.As(err, &failed):
+		out.Reason, out.Endpoint = Connect, failed.Endpoint
+	case errors.As(err, &dropped) && dropped.Overflow():
+		out.Reason = Overflow
+	case dropped != nil:
+		out.Reason = Dropped
+	}
+	return out
+}

@@ -1,0 +1,180 @@
+package httpxds
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/xdsforge/xdsforge/plugins/route"
+)
+
+// originalPath is the header with the path and query of a request before they were rewritten, as Envoy has it.
+const originalPath = "X-Envoy-Original-Path"
+
+// prepare returns the request to send: r itself, or a copy with the changes of its route.
+func (x *exchange) prepare(r *http.Request, v *view) (*http.Request, error) {
+	p, of := x.plan, x.to.Own.headers
+	changed := len(p.Headers.Request) > 0 || of != nil && len(of.Request) > 0
+	rw := &p.Rewrite
+	host, path := rewrittenHost(rw, v), rewrittenPath(p.route, rw, pathOf(r))
+	if !changed && host == "" && path == "" {
+		return r, nil
+	}
+	out := r.WithContext(r.Context())
+	if host != "" {
+		out.Host = host
+	}
+	if changed || path != "" {
+		out.Header = r.Header.Clone()
+		if out.Header == nil {
+			out.Header = make(http.Header)
+		}
+	}
+	if of != nil {
+		change(out.Header, of.Request, r)
+	}
+	change(out.Header, p.Headers.Request, r)
+	if path == "" {
+		return out, nil
+	}
+	u := *r.URL
+	if err := setPath(&u, path); err != nil {
+		return nil, err
+	}
+	out.URL = &u
+	out.Header.Set(originalPath, r.URL.RequestURI())
+	return out, nil
+}
+
+// setPath sets the path of a URL to one that is escaped.
+func setPath(u *url.URL, path string) error {
+	plain, err := url.PathUnescape(path)
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return fmt.Errorf("the rewritten path %q is not valid", path)
+	}
+	u.Path, u.RawPath, u.Opaque = plain, path, ""
+	return nil
+}
+
+// rewrittenPath returns the path of a rewritten request, or "" if it does not change.
+func rewrittenPath(r *route.Route, rw *route.Rewrite, path string) string {
+	out := path
+	switch {
+	case rw.PrefixSet:
+		matched := len(path)
+		if p, ok := r.Path.(route.Prefix); ok {
+			matched = len(p.Value)
+		}
+		out = rw.Prefix + path[matched:]
+	case rw.Regex != nil:
+		out = rw.Regex.Pattern.ReplaceAllString(path, rw.Regex.Substitution)
+	}
+	if out == path {
+		return ""
+	}
+	return out
+}
+
+// rewrittenHost returns the host of a rewritten request, or "" if it does not change.
+func rewrittenHost(rw *route.Rewrite, v *view) string {
+	switch {
+	case rw.Host != "":
+		return rw.Host
+	case rw.HostHeader != "":
+		if values := v.Values(rw.HostHeader); len(values) > 0 {
+			return values[0]
+		}
+	case rw.HostPath != nil:
+		return rw.HostPath.Pattern.ReplaceAllString(pathOf(v.request), rw.HostPath.Substitution)
+	}
+	return ""
+}
+
+// change applies changes to headers. r is the request, which values may refer to.
+func change(h http.Header, list []route.HeaderChange, r *http.Request) {
+	for i := range list {
+		c := &list[i]
+		if c.Action == route.RemoveHeader {
+			h.Del(c.Name)
+			continue
+		}
+		value := c.Value.Format(func(name string) string {
+			if strings.HasPrefix(name, ":") {
+				return strings.Join(pseudo(r, name), "")
+			}
+			return r.Header.Get(name)
+		})
+		_, there := h[c.Name]
+		switch {
+		case value == "" && !c.KeepEmpty:
+		case c.Action == route.AppendHeader:
+			h[c.Name] = append(h[c.Name], value)
+		case c.Action == route.AddHeaderIfAbsent && there, c.Action == route.ReplaceHeader && !there:
+		default:
+			h[c.Name] = []string{value}
+		}
+	}
+}
+
+// local returns the response of a route that sends requests nowhere: a redirect or a direct response.
+func local(r *http.Request, p *plan) *http.Response {
+	var resp *http.Response
+	if d := p.Direct; d != nil {
+		resp = newResponse(d.Status, d.Body)
+	} else {
+		resp = newResponse(p.Redirect.Status, "")
+		resp.Header.Set("Location", location(r, p))
+	}
+	change(resp.Header, p.Headers.Response, r)
+	return resp
+}
+
+// newResponse returns a response that no endpoint has sent.
+func newResponse(status int, body string) *http.Response {
+	resp := &http.Response{
+		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: make(http.Header), Body: http.NoBody, ContentLength: int64(len(body)),
+	}
+	if body != "" {
+		resp.Header.Set("Content-Type", "text/plain")
+		resp.Body = io.NopCloser(strings.NewReader(body))
+	}
+	return resp
+}
+
+// location returns the URL of a redirect.
+func location(r *http.Request, p *plan) string {
+	d, scheme := p.Redirect, schemeOf(r)
+	host := hostOf(r)
+	name, port, err := net.SplitHostPort(host)
+	if err != nil {
+		name, port = host, ""
+	}
+	if d.Scheme != "" && d.Scheme != scheme && (port == "80" && scheme == "http" || port == "443" && scheme == "https") {
+		host, port = name, "" // the default port of the scheme before
+	}
+	if d.Host != "" {
+		host, name = d.Host, d.Host
+	}
+	if d.Port != 0 {
+		host = net.JoinHostPort(strings.Trim(name, "[]"), strconv.Itoa(int(d.Port)))
+	}
+	if d.Scheme != "" {
+		scheme = d.Scheme
+	}
+	path := pathOf(r)
+	if d.Path != "" {
+		path = d.Path
+	} else if to := rewrittenPath(p.route, &d.Rewrite, path); to != "" {
+		path = to
+	}
+	if r.URL.RawQuery != "" && !d.StripQuery && !strings.Contains(path, "?") {
+		path += "?" + r.URL.RawQuery
+	}
+	return scheme + "://" + host + path
+}
