@@ -13,6 +13,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/targetstatus"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -64,7 +65,7 @@ type xdsResolver struct {
 	latest    atomic.Pointer[lbtree.State]
 	table     *routing.Table // the table that calls use; nil: none
 	trees     lbtree.Trees
-	target    target
+	target    targetstatus.Target
 	unlist    func() // from the targets of the Env
 }
 
@@ -110,7 +111,7 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 		logger.Warn("the OpenTelemetry plugin comes after the options of grpcxds and counts each attempt as a call", "target", target)
 	})
 	r.interceptors.SetSubscriber(r.watcher)
-	r.target.name, r.target.authority = target, o.Authority
+	r.target.Name, r.target.Authority = target, o.Authority
 	r.unlist = r.env.AddTarget(r.describe)
 	r.watcher.Start()
 	return nil
@@ -122,7 +123,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", r.settings.Where, err)
 	}
-	r.target.delivered(c, err)
+	r.target.Delivered(c, err)
 	table := r.table
 	switch {
 	case err != nil:
@@ -136,7 +137,7 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.latest.Store(newest)
 		state.Attributes = lbtree.WithState(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
-			r.target.rejected(failed)
+			r.target.Rejected(failed)
 			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
 		}
 		r.delivered = true

@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 )
 
-// An Option configures a [Transport].
+// An Option configures a [Transport] or a [Hosts].
 type Option interface{ client(*settings) error }
 
 // settings are the settings of a Transport.
@@ -21,6 +22,8 @@ type settings struct {
 	base      *http.Transport
 	logger    *slog.Logger
 	gateway   bool
+	targets   func(*url.URL) (string, bool) // of a Hosts
+	fallback  http.RoundTripper             // of a Hosts
 }
 
 type clientOption func(*settings) error

@@ -18,11 +18,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
+	"github.com/xdsforge/xdsforge/internal/dataplane/targetstatus"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/printable"
@@ -47,6 +49,8 @@ type Transport struct {
 	state    atomic.Pointer[state]
 	latest   atomic.Pointer[lbtree.State]
 	served   bool // the LB tree has a configuration; the watcher's goroutine owns it
+	status   targetstatus.Target
+	unlist   func() // from the targets of the Env
 	close    func()
 }
 
@@ -120,6 +124,10 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 		Listener: name.String(), Authority: authority, NodeID: e.Config().Node().GetId(), Deliver: t.deliver, Servers: e.Config().ServersFor,
 	})
 	t.refs.Bind(t.watcher)
+	t.status.Name, t.status.Authority = target, authority
+	t.unlist = e.AddTarget(func(ctx context.Context) (dataplane.Target, error) {
+		return t.status.Describe(ctx, t.watcher.Pending, &t.trees)
+	})
 	t.close = sync.OnceFunc(t.end)
 	t.watcher.Start()
 	return t, nil
@@ -149,6 +157,7 @@ func (t *Transport) deliver(c *xdsconfig.Config, err error) {
 	if err != nil {
 		err = fmt.Errorf("%s: %w", t.where, err)
 	}
+	t.status.Delivered(c, err)
 	if err == nil || t.served {
 		newest := &lbtree.State{
 			Config: c, Latest: &t.latest, Where: t.where, Subscriber: t.watcher, Loads: t.scope.Client, Bootstrap: t.env.Config(),
@@ -157,6 +166,7 @@ func (t *Transport) deliver(c *xdsconfig.Config, err error) {
 		t.latest.Store(newest)
 		failed := t.lb.UpdateClientConnState(balancer.ClientConnState{ResolverState: resolver.State{Attributes: lbtree.WithState(nil, newest)}})
 		if failed != nil {
+			t.status.Rejected(failed)
 			t.logger.Warn("the LB policy rejected its configuration", "target", t.where, "error", printable.Error(failed))
 		}
 		t.served = true
@@ -232,6 +242,7 @@ func (t *Transport) Close() error {
 }
 
 func (t *Transport) end() {
+	t.unlist()
 	t.watcher.Close()
 	t.refs.Bind(nil)
 	t.set(&state{err: fmt.Errorf("%s: %w", t.where, errTransportClosed)})

@@ -3,6 +3,8 @@ package httpxds_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -117,8 +119,15 @@ func TestClose(t *testing.T) {
 	if _, err := get(t, rt, "http://svc/"); err != nil {
 		t.Fatal(err)
 	}
+	targets, err := w.env.Targets(soon(t))
+	if err != nil || len(targets) != 1 || targets[0].Target != "xds:///svc" || targets[0].State != "READY" || len(targets[0].Clusters) != 1 {
+		t.Errorf("the Env describes the targets %v, %v; want one with its cluster", targets, err)
+	}
 	if err := errors.Join(rt.Close(), rt.Close()); err != nil {
 		t.Error(err)
+	}
+	if targets, err := w.env.Targets(soon(t)); len(targets) != 0 {
+		t.Errorf("the Env describes the targets %v, %v after Close", targets, err)
 	}
 	if _, err := get(t, rt, "http://svc/"); err == nil || !strings.Contains(err.Error(), "the Transport is closed") {
 		t.Errorf("a request after Close: %v", err)
@@ -138,4 +147,32 @@ func TestNewTransport(t *testing.T) {
 			t.Error("an option without a value: no error")
 		}
 	}
+}
+
+// TestHosts expects each host to have its own target, and other hosts to have the fallback.
+func TestHosts(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("c", "", serve(t, named("xds")))
+	w.routes("%s", to("c"))
+	other := serve(t, named("other"))
+	h, err := httpxds.NewHosts(httpxds.WithEnv(w.env), httpxds.WithFallback(http.DefaultTransport),
+		httpxds.WithTargets(func(u *url.URL) (string, bool) { return "xds:///" + u.Host, u.Host != other }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, host := range []string{"svc", "svc", other} {
+		want := map[string]string{"svc": "xds HTTP/1.1", other: "other HTTP/1.1"}[host]
+		if body, err := get(t, h, "http://"+host+"/"); body != want {
+			t.Errorf("%s: %q, %v; want %q", host, body, err, want)
+		}
+	}
+	h.CloseIdleConnections()
+	if err := h.Close(); err != nil {
+		t.Error(err)
+	}
+	var e *httpxds.Error
+	if _, err := get(t, h, "http://svc/"); !errors.As(err, &e) || e.Reason != httpxds.NoRoute {
+		t.Errorf("a request after Close: %v", err)
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }

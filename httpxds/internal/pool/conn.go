@@ -24,10 +24,24 @@ type conn struct {
 	secure      bool // TLS
 	multiplexed bool // HTTP/2
 
+	// busy counts the calls of RoundTrip. The state hook may run before RoundTrip has the response of a request that is over.
+	busy atomic.Int64
+
 	// The fields below are guarded by owner.mu.
 	isIdle bool
 	since  time.Time // of being idle
 	full   bool      // an HTTP/2 connection has no room for a request
+}
+
+// RoundTrip implements [http.RoundTripper]. The connection must be reserved.
+func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
+	c.busy.Add(1)
+	resp, err := c.ClientConn.RoundTrip(r)
+	c.busy.Add(-1)
+	if c.owner.draining.Load() {
+		c.closeUnused()
+	}
+	return resp, err
 }
 
 // Endpoint returns the address of the endpoint.
@@ -177,7 +191,7 @@ func (c *conn) close() {
 
 // closeUnused closes the connection if it has no request.
 func (c *conn) closeUnused() {
-	if c.InFlight() == 0 {
+	if c.busy.Load() == 0 && c.InFlight() == 0 {
 		c.close()
 	}
 }

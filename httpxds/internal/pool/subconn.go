@@ -2,11 +2,11 @@ package pool
 
 import (
 	"context"
-	"errors"
 	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/balancer"
@@ -29,6 +29,7 @@ type SubConn struct {
 	listener         func(balancer.SubConnState)
 	ctx              context.Context //nolint:containedctx // that of its attempts to connect
 	cancel           context.CancelFunc
+	draining         atomic.Bool // connections close when their requests have ended
 
 	mu        sync.Mutex
 	addresses []resolver.Address
@@ -107,6 +108,7 @@ func (s *SubConn) Shutdown() {
 	stop(s.sweep)
 	conns := slices.Clone(s.conns)
 	s.idle = nil
+	s.draining.Store(true)
 	s.mu.Unlock()
 	s.cancel()
 	for _, c := range conns {
@@ -218,9 +220,6 @@ func (s *SubConn) wakeAll(err error) {
 		s.wakeOne(err)
 	}
 }
-
-// errOverflow is the error of a request beyond a limit of connections or waiting requests.
-var errOverflow = errors.New("the limit of waiting requests is reached")
 
 // acquire reserves a connection for a request. If the endpoint is not connected any more, it returns
 // balancer.ErrNoSubConnAvailable, which makes the request pick again.
