@@ -241,7 +241,7 @@ func TestPitfall6(t *testing.T) {
 // an escaped path does not match a route for the plain one, and is sent as it was matched.
 func TestPitfall7(t *testing.T) {
 	w := newWorld(t)
-	w.cluster("c", "", serve(t, echo))
+	w.cluster("c", "", serve(t, mirror))
 	w.routes(`routes { match { prefix: "/" headers { name: "x-bin" present_match: true } } direct_response { status: 201 } }
 		routes { match { prefix: "/" headers { name: "content-type" string_match { prefix: "application/grpc" } } } direct_response { status: 202 } }
 		routes { match { prefix: "/admin" } direct_response { status: 403 body { inline_string: "no" } } } %s`, to("c"))

@@ -10,8 +10,8 @@ import (
 	"github.com/xdsforge/xdsforge/httpxds"
 )
 
-// echo responds with the request as the endpoint sees it.
-func echo(w http.ResponseWriter, r *http.Request) {
+// mirror responds with the request as the endpoint sees it.
+func mirror(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Server", "echo")
 	_, _ = fmt.Fprintf(w, "%s %s%s", r.Method, r.Host, r.RequestURI)
 	for _, name := range []string{"X-A", "X-B", "X-Envoy-Original-Path"} {
@@ -25,7 +25,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 // with them. The program's own request does not change.
 func TestRewrites(t *testing.T) {
 	w := newWorld(t)
-	w.cluster("c", "", serve(t, echo))
+	w.cluster("c", "", serve(t, mirror))
 	w.hosts(`request_headers_to_add { header { key: "x-b" value: "global" } } virtual_hosts { name: "h" domains: "svc"
 		routes { match { prefix: "/p/" } route { cluster: "c" prefix_rewrite: "/q/" } }
 		routes { match { path: "/exact" } route { cluster: "c" prefix_rewrite: "/whole" } }
