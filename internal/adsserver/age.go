@@ -59,6 +59,7 @@ func (f *feed) age() {
 	}
 	if f.stale.IsZero() || since.Before(f.stale) {
 		f.stale = since
+		f.stopExpiry() // it would be too late
 	}
 	if limit := c.config.MaxStaleness; limit > 0 && f.expiry == nil && !f.expired && !c.closed {
 		f.expiry = time.AfterFunc(time.Until(f.stale.Add(limit)), f.expire)

@@ -131,7 +131,7 @@ func TestBehindSince(t *testing.T) {
 		changed := time.Now()
 		pass(time.Minute)
 		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
-		if got := c.Clients()[0].Types[0]; got.UpToDate || !got.Behind.Equal(changed) || got.Sent != 1 {
+		if got := c.Clients()[0].Types[0]; got.UpToDate || !got.Behind.Equal(changed) || got.Sent != 1 || c.Counts()[clusterURL].Responses != 1 {
 			t.Errorf("the client is %+v, want one response, and it behind since %v", got, changed)
 		}
 	})
