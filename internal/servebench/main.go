@@ -34,6 +34,11 @@ func row(name, unit string, ours, peer, bound float64) Row {
 	return Row{name, unit, ours, peer, ratio, bound, ratio <= bound}
 }
 
+// limit returns a row whose bound is that of our value.
+func limit(name, unit string, ours, peer, bound float64) Row {
+	return Row{name, unit, ours, peer, ours / peer, bound, ours <= bound}
+}
+
 func main() {
 	serve := flag.String("serve", "", "be a server: ours, peer or relay (for the command itself)")
 	upstream := flag.String("upstream", "", "address of the control plane of a relay (for the command itself)")

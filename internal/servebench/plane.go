@@ -18,19 +18,25 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
 	"github.com/xdsforge/xdsforge/internal/process"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+	"github.com/xdsforge/xdsforge/publish"
+	"github.com/xdsforge/xdsforge/registry"
 )
 
 const endpointURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
 // A plane is a server process. Its methods are called by the parent.
 type plane struct {
-	addr    string
-	streams atomic.Int64
-	publish func(map[string]*endpointv3.ClusterLoadAssignment) error
+	addr     string
+	streams  atomic.Int64
+	publish  func(map[string]*endpointv3.ClusterLoadAssignment) error
+	check    func(map[string]*endpointv3.ClusterLoadAssignment) error // publish, as programs do: with validation, if the server has it
+	prepared map[string]*endpointv3.ClusterLoadAssignment
 }
 
 // servePlane is the process of a server.
@@ -65,6 +71,21 @@ func (p *plane) ours(ctx context.Context) (*grpc.Server, error) {
 	}
 	g := grpc.NewServer(adsgrpc.ServerOptions()...)
 	adsgrpc.Register(g, core) //nolint:contextcheck // streams have contexts of their own
+	set, err := endpoints()
+	if err != nil {
+		return nil, err
+	}
+	store := publish.NewChecked(m, set)
+	p.check = func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
+		tx := new(source.Tx)
+		for _, a := range changed {
+			if err := endpoint.AddTo(tx, a); err != nil {
+				return err
+			}
+		}
+		_, err := store.Commit(ctx, tx)
+		return err
+	}
 	p.publish = func(changed map[string]*endpointv3.ClusterLoadAssignment) error {
 		tx := new(source.Tx)
 		for name, a := range changed {
@@ -96,7 +117,15 @@ func (p *plane) peer(ctx context.Context) *grpc.Server {
 		}
 		return linear.UpdateResources(update, nil)
 	}
+	p.check = p.publish
 	return g
+}
+
+// endpoints returns a set with the type of endpoints.
+func endpoints() (*resource.Set, error) {
+	r := registry.New()
+	endpoint.Register(r)
+	return r.Freeze()
 }
 
 // Address returns where the server listens.
@@ -116,6 +145,18 @@ func (p *plane) Publish(c Change, _ *struct{}) error {
 	}
 	return p.publish(changed)
 }
+
+// Prepare creates resources, which Fill publishes.
+func (p *plane) Prepare(c Change, _ *struct{}) error {
+	p.prepared = make(map[string]*endpointv3.ClusterLoadAssignment, c.Count)
+	for i := range c.Count {
+		p.prepared[nameOf(i)] = assignment(i, c.Version)
+	}
+	return nil
+}
+
+// Fill publishes the prepared resources at once.
+func (p *plane) Fill(_ struct{}, _ *struct{}) error { return p.check(p.prepared) }
 
 // A Usage is the processor time and live heap of the process.
 type Usage struct {
