@@ -24,6 +24,7 @@ var errDraining = errors.New("serve: the server is draining")
 // cannot be used afterwards; close it.
 func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 	guests := s.stop(errDraining)
+	s.settings.journal.draining(len(guests), spread)
 	rand.Shuffle(len(guests), func(a, b int) { guests[a], guests[b] = guests[b], guests[a] })
 	start := time.Now()
 	timer := time.NewTimer(0)
@@ -46,6 +47,9 @@ func (s *Server) Drain(ctx context.Context, spread time.Duration) error {
 		case <-ctx.Done():
 			err = fmt.Errorf("serve: drain: %w", context.Cause(ctx))
 		}
+	}
+	if err == nil {
+		s.settings.journal.drained()
 	}
 	return err
 }
@@ -97,6 +101,14 @@ func (s *Server) RegisterHealth(r grpc.ServiceRegistrar) {
 	grpc_health_v1.RegisterHealthServer(r, h)
 }
 
+// changed follows a change of the state of a source.
+func (s *Server) changed() {
+	s.updateHealth()
+	if s.settings.journal != nil {
+		s.settings.journal.sources(func() []sourceStatus { return s.sources(time.Now()) })
+	}
+}
+
 // updateHealth passes the state to the health service.
 func (s *Server) updateHealth() {
 	s.mu.Lock()
@@ -116,8 +128,8 @@ func (s *Server) updateHealth() {
 	}
 }
 
-// countEnd counts the streams that the server ends or refuses, by reason.
-func (s *Server) countEnd(err error) {
+// countEnd counts and logs the streams that the server ends or refuses, by reason.
+func (s *Server) countEnd(client string, err error) {
 	var limit *adsserver.LimitError
 	var stale *adsserver.StaleError
 	reason := ""
@@ -138,4 +150,7 @@ func (s *Server) countEnd(err error) {
 	s.mu.Lock()
 	s.refused[reason]++
 	s.mu.Unlock()
+	if reason != "drain" {
+		s.settings.journal.ended(client, reason, err)
+	}
 }

@@ -20,7 +20,7 @@ type host struct{ server *Server }
 func (h host) Admit(ctx context.Context, m adsgrpc.Method) (adsgrpc.Guest, error) {
 	g, err := h.server.admit(ctx)
 	if err != nil {
-		h.server.countEnd(err)
+		h.server.countEnd(clientOf(identify(ctx)), err)
 		return nil, err
 	}
 	g.method = m
@@ -115,5 +115,5 @@ func (g *guest) Leave(err error) {
 	default:
 	}
 	s.accounts.leave(g.client)
-	s.countEnd(err)
+	s.countEnd(g.client, err)
 }

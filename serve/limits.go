@@ -16,7 +16,7 @@ import (
 // one address count as one.
 type Limits struct {
 	Streams       int // open streams of the server. Default 100,000.
-	ClientStreams int // open streams of a client. Default 1,000.
+	ClientStreams int // open streams of a client. Default 20,000.
 
 	RequestBytes int // size of a request. Default 4 MiB, and grpc.MaxRecvMsgSize applies, too.
 	Requests     int // requests of a stream a second. The first 10 seconds may be used at once. Default 1,000.
@@ -27,8 +27,8 @@ type Limits struct {
 	NameBytes  int // length of a name. Default 8192.
 	TotalBytes int // sum of the lengths of all names of a stream. Default 16 MiB.
 
-	ClientNames int // subscriptions of all streams of a client. Default 1,000,000.
-	ClientBytes int // sum of the lengths of all names of a client. Default 128 MiB.
+	ClientNames int // subscriptions of all streams of a client. Default 2,000,000.
+	ClientBytes int // sum of the lengths of all names of a client. Default 256 MiB.
 
 	// ResponseBytes is the size from which the server divides responses of the delta protocol. A
 	// larger resource is sent alone. Responses in state of the world cannot be divided. Default: 4 MiB
@@ -47,7 +47,7 @@ func (l Limits) withDefaults() (Limits, error) {
 		def   int
 	}{
 		{"Streams", &l.Streams, 100_000},
-		{"ClientStreams", &l.ClientStreams, 1000},
+		{"ClientStreams", &l.ClientStreams, 20_000},
 		{"RequestBytes", &l.RequestBytes, 4 << 20},
 		{"Requests", &l.Requests, 1000},
 		{"Bytes", &l.Bytes, 8 << 20},
@@ -55,8 +55,8 @@ func (l Limits) withDefaults() (Limits, error) {
 		{"Names", &l.Names, 100_000},
 		{"NameBytes", &l.NameBytes, 8192},
 		{"TotalBytes", &l.TotalBytes, 16 << 20},
-		{"ClientNames", &l.ClientNames, 1_000_000},
-		{"ClientBytes", &l.ClientBytes, 128 << 20},
+		{"ClientNames", &l.ClientNames, 2_000_000},
+		{"ClientBytes", &l.ClientBytes, 256 << 20},
 		{"ResponseBytes", &l.ResponseBytes, 4<<20 - 64<<10},
 		{"LoadClusters", &l.LoadClusters, 10_000},
 	} {

@@ -93,7 +93,7 @@ type loadService struct {
 func (l loadService) StreamLoadStats(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer) error {
 	g, err := l.server.admit(stream.Context())
 	if err != nil {
-		l.server.countEnd(err)
+		l.server.countEnd(clientOf(identify(stream.Context())), err)
 		return adsgrpc.Status(err)
 	}
 	ctx, cancel := context.WithCancelCause(g.ctx)

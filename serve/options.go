@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -22,6 +23,7 @@ type settings struct {
 	load        func(LoadReport)
 	interval    time.Duration
 	meters      metric.MeterProvider
+	journal     *journal // nil: nothing is logged
 }
 
 // An Option sets up a [Server]. New returns an error for an invalid value.
@@ -104,6 +106,18 @@ func WithLoad(interval time.Duration, f func(LoadReport)) Option {
 			f = func(LoadReport) {}
 		}
 		s.load, s.interval = f, interval
+		return nil
+	}
+}
+
+// WithLogger logs rejections, streams that the server refuses or ends, and the states of sources. The lines
+// are described in docs/logs.md. Without it, the server logs nothing.
+func WithLogger(l *slog.Logger) Option {
+	return func(s *settings) error {
+		if l == nil {
+			return errors.New("WithLogger: the logger is nil")
+		}
+		s.journal = newJournal(l)
 		return nil
 	}
 }

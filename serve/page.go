@@ -44,6 +44,7 @@ type sourceStatus struct {
 	Revision  uint64        `json:"revision"`
 	Age       time.Duration `json:"age_ns"` // since it is stale
 	Expired   bool          `json:"expired"`
+	Known     bool          `json:"-"` // it has reported a state
 }
 
 type typeStatus struct {
@@ -159,7 +160,7 @@ func (s *Server) sources(now time.Time) (list []sourceStatus) {
 			if i > 0 && f.Authority != "" {
 				continue // the views share it
 			}
-			row := sourceStatus{View: names[i], Authority: f.Authority, State: text(f.State.String()), Epoch: f.Epoch, Revision: f.Revision, Expired: f.Expired}
+			row := sourceStatus{View: names[i], Authority: f.Authority, State: text(f.State.String()), Epoch: f.Epoch, Revision: f.Revision, Expired: f.Expired, Known: f.State.Kind != 0}
 			if !f.Stale.IsZero() {
 				row.Age = now.Sub(f.Stale)
 			}

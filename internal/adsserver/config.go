@@ -24,6 +24,8 @@ type Config struct {
 	// MaxStaleness is the time for which a source may be stale or down before the streams that use it
 	// end. Zero is for ever.
 	MaxStaleness time.Duration
+	// Rejected, if not nil, is called with each rejection of a client. It must return at once.
+	Rejected func(source.Rejection)
 	// State, if not nil, is called after each change of the state of a source. It must return at once.
 	State func()
 	// EndOnDown ends all streams when Source is down. Otherwise they are served further.

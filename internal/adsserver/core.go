@@ -67,6 +67,9 @@ func New(config Config) (*Core, error) {
 	if config.Changed == nil {
 		config.Changed = func() {}
 	}
+	if config.Rejected == nil {
+		config.Rejected = func(source.Rejection) {}
+	}
 	if config.State == nil {
 		config.State = func() {}
 	}

@@ -129,6 +129,7 @@ func (st *Stream) Request(raw []byte) error {
 	c.mu.Unlock()
 	if from != nil {
 		from.session.Report(rejection)
+		c.config.Rejected(rejection)
 	}
 	c.config.Changed()
 	return err

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/xds"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -80,7 +81,10 @@ func (p *planeClient) follow(ctx context.Context, node string) {
 		if err != nil {
 			return
 		}
-		backend, err := p.check(r)
+		backend, err := "", errors.New("there is no assignment")
+		if len(r.Resources) == 1 {
+			backend, err = backendOf(p.world, r.Resources[0])
+		}
 		if err != nil {
 			err = c.Nack(err.Error())
 		} else {
@@ -97,24 +101,22 @@ func (p *planeClient) follow(ctx context.Context, node string) {
 
 const endpointURL = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
 
-// check returns the backend of an assignment.
-func (p *planeClient) check(r *sotwv3.Response) (string, error) {
-	for _, x := range r.Resources {
-		a := new(endpointv3.ClusterLoadAssignment)
-		if err := x.UnmarshalTo(a); err != nil {
-			return "", err
-		}
-		if a.GetEndpoints()[0].GetPriority() != 0 {
-			return "", errors.New("there are no endpoints of priority 0")
-		}
-		address := a.GetEndpoints()[0].GetLbEndpoints()[0].GetEndpoint().GetAddress().GetSocketAddress()
-		for name, addr := range p.world.backends {
-			if addr == fmt.Sprintf("%s:%d", address.GetAddress(), address.GetPortValue()) {
-				return name, nil
-			}
+// backendOf returns the backend of an assignment, or the reason to reject it.
+func backendOf(w *world, resource *anypb.Any) (string, error) {
+	a := new(endpointv3.ClusterLoadAssignment)
+	if err := resource.UnmarshalTo(a); err != nil {
+		return "", err
+	}
+	if a.GetEndpoints()[0].GetPriority() != 0 {
+		return "", errors.New("there are no endpoints of priority 0")
+	}
+	address := a.GetEndpoints()[0].GetLbEndpoints()[0].GetEndpoint().GetAddress().GetSocketAddress()
+	for name, addr := range w.backends {
+		if addr == fmt.Sprintf("%s:%d", address.GetAddress(), address.GetPortValue()) {
+			return name, nil
 		}
 	}
-	return "", errors.New("there is no assignment")
+	return "", errors.New("the endpoint is not a backend")
 }
 
 // Who implements [peer].

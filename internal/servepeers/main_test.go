@@ -16,3 +16,15 @@ func TestGoControlPlane(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A client that checks each response by the rules of the protocol finds no violation, in both variants.
+// After the restart, the client of the delta protocol receives only differences.
+func TestStrict(t *testing.T) {
+	for name, delta := range map[string]bool{"delta": true, "whole": false} {
+		t.Run(name, func(t *testing.T) {
+			if err := tell(t.Context(), "strict", 4, openStrict(delta)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
