@@ -42,6 +42,13 @@ func TestStatusPage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		current := b.open("a")
+		if r, err = current.Recv(); err == nil {
+			err = current.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusterURL, ResponseNonce: r.GetNonce()})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 		b.put(b.east, eastern, "one")
 		b.east.SetState(source.State{Kind: source.Stale})
 		pass(2 * time.Minute)
@@ -68,10 +75,10 @@ func TestStatusPage(t *testing.T) {
 		if err := json.Unmarshal(get(h, "http://x/status/", "application/json").Body.Bytes(), &data); err != nil {
 			t.Fatal(err)
 		}
-		if len(data.Clients) != 1 || data.Clients[0].Types[0].Rejections != 1 || !strings.Contains(data.Problem, "east") {
-			t.Errorf("JSON %+v, want one client with a rejection, and the problem of east", data)
+		if len(data.Clients) != 2 || data.Clients[0].Types[0].Rejections != 1 || !strings.Contains(data.Problem, "east") {
+			t.Errorf("JSON %+v, want two clients, one with a rejection, and the problem of east", data)
 		}
-		for query, want := range map[string]int{"": 1, "?node=n": 1, "?node=other": 0, "?behind=1": 1} {
+		for query, want := range map[string]int{"": 2, "?node=script": 1, "?node=other": 0, "?behind=1": 1} {
 			data.Clients = nil
 			if err := json.Unmarshal(get(h, "http://x/status/"+query, "application/json").Body.Bytes(), &data); err != nil {
 				t.Fatal(err)
