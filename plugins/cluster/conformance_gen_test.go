@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "386c0eb7b7328dfb",
+		Sum:        "8c681c6f9bdaaf43",
 	})
 }

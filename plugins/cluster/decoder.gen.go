@@ -35,6 +35,8 @@ var _ func(*resource.DecodeContext, []string) (MetricPropagation, error) = repor
 
 var _ func(*resource.DecodeContext, *corev3.Metadata) (map[string]resource.Metadatum, error) = metadata // hook of field Metadata
 
+var _ func(*resource.DecodeContext, resource.LBConfig) (*HTTPSettings, error) = noHTTPSettings // hook of field HTTP
+
 var _ func(*resource.DecodeContext, *endpointv3.ClusterLoadAssignment) (string, error) = dnsTarget // hook of field Target
 
 var _ func(*resource.DecodeContext, *clusterv3.Cluster_CustomClusterType) ([]string, error) = aggregated // hook of field Clusters
@@ -44,6 +46,8 @@ var _ func(*resource.DecodeContext, *durationpb.Duration, *durationpb.Duration) 
 var _ func(*resource.DecodeContext, resource.Path, *clusterv3.Cluster, *resource.Violations) = validateProfile // hook that validates Cluster
 
 var _ func(*resource.DecodeContext, *Update, *resource.Violations) = refAggregated // hook that finishes the update
+
+var _ func(*resource.DecodeContext, *Update, *resource.Violations) = finishHTTP // hook that finishes the update
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	r := dc.Read(messageName, body)
@@ -65,6 +69,9 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	u.decode(dc, m, v)
 	if v.Err() == nil {
 		refAggregated(dc, u, v)
+	}
+	if v.Err() == nil {
+		finishHTTP(dc, u, v)
 	}
 	if err := v.Err(); err != nil {
 		return nil, err
@@ -118,6 +125,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 		v.AddError(p.Field("metadata"), err)
 	} else {
 		u.Metadata = x
+	}
+	if x, err := noHTTPSettings(dc, u.LBPolicy); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.HTTP = x
 	}
 }
 

@@ -52,6 +52,8 @@ type Update struct {
 	ReportMetrics MetricPropagation
 	// The cluster's metadata by key (A83).
 	Metadata map[string]resource.Metadatum
+	// The fields that only profile HTTP reads. Nil in other profiles.
+	HTTP *HTTPSettings
 
 	meta resource.Meta
 }
@@ -205,7 +207,8 @@ func (u *Update) Equal(o *Update) bool {
 		convert.EqualValues(u.TLS, o.TLS) &&
 		u.LoadReports.Equal(o.LoadReports) &&
 		convert.EqualValues(u.ReportMetrics, o.ReportMetrics) &&
-		convert.EqualValues(u.Metadata, o.Metadata)
+		convert.EqualValues(u.Metadata, o.Metadata) &&
+		convert.EqualValues(u.HTTP, o.HTTP)
 }
 
 // Equal reports whether the fields of s and o are equal.

@@ -27,6 +27,9 @@ func messageDecode(dc *resource.DecodeContext, body []byte) (resource.Update, er
 	if v.Err() == nil {
 		refAggregated(dc, u, v)
 	}
+	if v.Err() == nil {
+		finishHTTP(dc, u, v)
+	}
 	if err := v.Err(); err != nil {
 		return nil, err
 	}
@@ -79,6 +82,11 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 		v.AddError(p.Field("metadata"), err)
 	} else {
 		u.Metadata = x
+	}
+	if x, err := noHTTPSettings(dc, u.LBPolicy); err != nil {
+		v.AddError(p, err)
+	} else {
+		u.HTTP = x
 	}
 }
 

@@ -1,6 +1,7 @@
 package pool
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,7 +11,9 @@ import (
 
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
 
 // A Protocol is the HTTP version of connections.
@@ -70,14 +73,15 @@ var errNoHTTP2 = errors.New("the endpoint did not negotiate HTTP/2")
 
 // dial opens a connection to an address.
 func (d *Dialer) dial(ctx context.Context, address resolver.Address) (*conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	settings := lbtree.HTTPOf(address.Attributes)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.ConnectTimeout, connectTimeout))
 	defer cancel()
 	config, err := security.ClientTLS(ctx, address.Attributes)
 	if err != nil {
 		return nil, err
 	}
 	a := &attempt{address: address, config: config}
-	scheme, protocol := "http", d.Protocol
+	scheme, protocol := "http", d.protocol(settings.Version)
 	if config != nil {
 		scheme, config.NextProtos = "https", nextProtos(protocol)
 	} else if protocol == Auto {
@@ -93,6 +97,20 @@ func (d *Dialer) dial(ctx context.Context, address resolver.Address) (*conn, err
 		return nil, errNoHTTP2
 	}
 	return &conn{ClientConn: cc, raw: a.raw, endpoint: address.Addr, secure: config != nil, multiplexed: multiplexed}, nil
+}
+
+// protocol returns the protocol of a cluster.
+func (d *Dialer) protocol(v cluster.HTTPVersion) Protocol {
+	switch v {
+	case cluster.HTTPAuto:
+		return Auto
+	case cluster.HTTP1:
+		return HTTP1
+	case cluster.HTTP2:
+		return HTTP2
+	default:
+		return d.Protocol
+	}
 }
 
 func nextProtos(p Protocol) []string {

@@ -67,6 +67,10 @@ func (w *traversal) enter(name string, n *clusterWatch) bool {
 			return false
 		}
 		w.derive(name, n, e.version, func() Cluster { return w.eds(n, e) })
+	case cluster.Static:
+		w.derive(name, n, 0, func() Cluster { return w.static(n, d.Endpoints) })
+	case cluster.StrictDNS:
+		return w.strictDNS(name, n, d)
 	case cluster.LogicalDNS:
 		e := w.watchName(d.Target)
 		if !e.known {

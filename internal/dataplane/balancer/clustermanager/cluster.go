@@ -105,8 +105,9 @@ func sameButNote(a, b *xdsconfig.Cluster) bool {
 
 // apply applies the configuration of a usable cluster.
 func (c *leafCluster) apply(u *cluster.Update) {
-	_, dns := u.Discovery.(cluster.LogicalDNS)
-	c.conn.resolves.Store(dns)
+	_, logical := u.Discovery.(cluster.LogicalDNS)
+	_, strict := u.Discovery.(cluster.StrictDNS)
+	c.conn.resolves.Store(logical || strict)
 	c.conn.proxied.Store(u.HTTPProxy)
 	if c.tls != nil {
 		c.tls.Update(u.TLS)
@@ -127,8 +128,8 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	}
 
 	c.counts.keep(c.config.Drops)
-	if c.dialer == nil || c.dialer.proxied != u.HTTPProxy {
-		c.dialer = newDialer(c.tls, u.HTTPProxy)
+	if c.dialer == nil || c.dialer.proxied != u.HTTPProxy || c.dialer.http != settingsOf(u) {
+		c.dialer = newDialer(c.tls, u.HTTPProxy).withHTTP(settingsOf(u))
 		c.plain = nil // so that all accounts are replaced
 	}
 	priorities := byPriority(c.config.Localities)
@@ -146,6 +147,14 @@ func (c *leafCluster) apply(u *cluster.Update) {
 	}
 	c.count(u, all, &c.dialer.changed)
 	c.priorities.Update(names)
+}
+
+// settingsOf returns the HTTP settings of a cluster. They are zero for gRPC channels.
+func settingsOf(u *cluster.Update) cluster.HTTPSettings {
+	if u.HTTP == nil {
+		return cluster.HTTPSettings{}
+	}
+	return *u.HTTP
 }
 
 // serviceOf returns the name of a cluster's EDS resource, or "" if it is the cluster's own name.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/security"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
 	"github.com/xdsforge/xdsforge/plugins/endpoint"
 )
 
@@ -42,6 +43,7 @@ func byPriority(localities []endpoint.Locality) [][]*endpoint.Locality {
 type dialer struct {
 	tls     *security.Cluster
 	proxied bool
+	http    cluster.HTTPSettings // zero for gRPC channels
 	// plain are the attributes of addresses without a hostname and a proxy.
 	plain   *attributes.Attributes
 	last    map[localityKey][]lbtree.Endpoint
@@ -71,6 +73,14 @@ func newDialer(tls *security.Cluster, proxied bool) *dialer {
 	d := &dialer{tls: tls, proxied: proxied, next: make(map[localityKey][]lbtree.Endpoint)}
 	if tls != nil {
 		d.plain = security.WithCluster(resolver.Address{}, tls, "").Attributes
+	}
+	return d
+}
+
+// withHTTP adds the HTTP settings of the cluster.
+func (d *dialer) withHTTP(s cluster.HTTPSettings) *dialer {
+	if d.http = s; s != (cluster.HTTPSettings{}) {
+		d.plain = lbtree.WithHTTP(d.plain, s)
 	}
 	return d
 }

@@ -1,0 +1,127 @@
+package cluster
+
+import (
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+)
+
+// Static has the endpoints in the cluster itself. Only profile HTTP has it.
+type Static struct {
+	// Endpoints is an *endpoint.Update.
+	Endpoints resource.Update
+}
+
+func (Static) isDiscovery() {}
+
+// StrictDNS has DNS names as endpoints in the cluster itself. Each address of a name is an endpoint. Only profile HTTP has it.
+type StrictDNS struct {
+	// Endpoints is an *endpoint.Update.
+	Endpoints resource.Update
+}
+
+func (StrictDNS) isDiscovery() {}
+
+// An HTTPVersion is a version that connections of a cluster use.
+type HTTPVersion uint8
+
+// The versions.
+const (
+	HTTPUnset HTTPVersion = iota // the cluster does not configure one
+	HTTPAuto                     // negotiated with TLS
+	HTTP1
+	HTTP2
+)
+
+// HTTPSettings are the fields of a cluster that only profile HTTP reads. They are comparable.
+type HTTPSettings struct {
+	// ConnectTimeout is the limit of an attempt to connect. Default 5 s.
+	ConnectTimeout time.Duration
+	// Version is that of the HttpProtocolOptions.
+	Version HTTPVersion
+}
+
+// defaultConnectTimeout is Envoy's.
+const defaultConnectTimeout = 5 * time.Second
+
+// noHTTPSettings is the hook of Update.HTTP. finishHTTP sets the field in profile HTTP.
+func noHTTPSettings(*resource.DecodeContext, resource.LBConfig) (*HTTPSettings, error) {
+	return nil, nil //nolint:nilnil // only profile HTTP has them
+}
+
+// finishHTTP reads the fields of profile HTTP from the whole message. Other profiles do not pay for them.
+func finishHTTP(dc *resource.DecodeContext, u *Update, v *resource.Violations) {
+	if dc.Types.Profile() != resource.HTTP {
+		return
+	}
+	m := new(clusterv3.Cluster)
+	if err := dc.Unmarshal(u.Raw(), m); err != nil {
+		v.AddError(resource.Path{}, err)
+		return
+	}
+	var p resource.Path
+	v.AddMessage(p, m)
+	u.HTTP = &HTTPSettings{ConnectTimeout: defaultConnectTimeout, Version: httpVersion(p, m, v)}
+	if t := m.GetConnectTimeout(); t != nil {
+		if u.HTTP.ConnectTimeout = convert.Duration(p.Field("connect_timeout"), t, v); u.HTTP.ConnectTimeout <= 0 {
+			v.Add(p.Field("connect_timeout"), u.HTTP.ConnectTimeout, "must be above 0s")
+		}
+	}
+	if m.GetClusterType() != nil {
+		return
+	}
+	switch m.GetType() {
+	case clusterv3.Cluster_STATIC:
+		u.Discovery = Static{assignment(dc, u, m.GetLoadAssignment(), v)}
+	case clusterv3.Cluster_STRICT_DNS:
+		u.Discovery = StrictDNS{assignment(dc, u, m.GetLoadAssignment(), v)}
+	case clusterv3.Cluster_ORIGINAL_DST:
+		v.Add(p.Field("type"), m.GetType(), "must be one of STATIC, STRICT_DNS, LOGICAL_DNS, EDS")
+	default:
+	}
+}
+
+// assignment decodes the endpoints in the cluster.
+func assignment(dc *resource.DecodeContext, u *Update, m *endpointv3.ClusterLoadAssignment, v *resource.Violations) resource.Update {
+	p := (*resource.Path)(nil).Field("load_assignment")
+	if m == nil {
+		v.Add(p, nil, "must be set")
+		return nil
+	}
+	body, err := proto.Marshal(m)
+	if err != nil {
+		v.AddError(p, err)
+		return nil
+	}
+	return dc.Inline(&u.meta, v, p, "envoy.config.endpoint.v3.ClusterLoadAssignment", body)
+}
+
+// protocolOptions is the message of a cluster's HTTP versions. It is read by field numbers, so that programs need not link it.
+const protocolOptions = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
+
+func httpVersion(p resource.Path, m *clusterv3.Cluster, v *resource.Violations) HTTPVersion {
+	a, ok := m.GetTypedExtensionProtocolOptions()[protocolOptions]
+	if !ok {
+		return HTTPUnset
+	}
+	explicit, downstream, auto := wire.Field(a.GetValue(), 3), wire.Field(a.GetValue(), 4), wire.Field(a.GetValue(), 5)
+	switch {
+	case auto != nil:
+		return HTTPAuto
+	case downstream != nil:
+		return HTTPUnset
+	case wire.Field(explicit, 1) != nil:
+		return HTTP1
+	case wire.Field(explicit, 2) != nil:
+		return HTTP2
+	default:
+		v.Add(p.Field("typed_extension_protocol_options["+protocolOptions+"]"), nil, "must choose HTTP/1 or HTTP/2")
+		return HTTPUnset
+	}
+}
