@@ -135,6 +135,10 @@ peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's 
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
 	$(GO) run ./internal/rpcbench
 
+.PHONY: bench-http
+bench-http: ## Measure a request by an HTTP client of httpxds beside http.Transport, alternating five times
+	@for i in 1 2 3 4 5; do $(GO) test -run '^$$' -bench '^BenchmarkRoundTrip$$' -benchmem ./httpxds | grep '^Bench' || exit 1; done
+
 .PHONY: bench-telemetry
 bench-telemetry: ## Measure what metrics, traces and logs add to a call, beside grpc-go's xDS with its OpenTelemetry plugin
 	$(GO) run ./internal/rpcbench -telemetry -check
