@@ -28,6 +28,7 @@ type shown struct {
 	Anything any
 	LBPolicy resource.LBConfig
 	SANs     []string
+	IPset    string
 	Many     []leaf
 	ByName   map[string]leaf
 	Wait     time.Duration
@@ -47,6 +48,7 @@ type shown struct {
 	Func     func()            // not shown
 	Loud     panics            // its method panics
 	Broken   brokenJSON        // is not JSON
+	Sealed   sealed            // has no fields to show
 	Opaque   struct{ n int }   // not shown
 	Empty    *struct{}         // shown as an empty object
 	Number   map[uint32]string // keys that are not strings
@@ -85,6 +87,10 @@ func (panics) MarshalJSON() ([]byte, error) { panic("no") }
 type brokenJSON struct{ N int }
 
 func (brokenJSON) MarshalJSON() ([]byte, error) { return []byte("{"), nil }
+
+type sealed struct{ n int }
+
+func (s sealed) MarshalJSON() ([]byte, error) { return []byte(`"sealed"`), nil }
 
 // numbers returns a map with n entries.
 func numbers(n uint32) map[uint32]string {
@@ -142,6 +148,8 @@ func TestForms(t *testing.T) {
 		{shown{LBPolicy: resource.LBConfig{Name: "rr", Config: "{}"}}, `{LBPolicy: {Name: "rr", Config: "{}"}}`, `{"lbPolicy":[{"rr":{}}]}`},
 		{shown{LBPolicy: resource.LBConfig{Name: "rr", Config: "no"}}, `{LBPolicy: {Name: "rr", Config: "no"}}`, `{"lbPolicy":"[{\"rr\":no}]"}`},
 		{shown{SANs: []string{"a\nb"}}, `{SANs: ["a\nb"]}`, `{"sans":["a\nb"]}`},
+		{shown{IPset: "x"}, `{IPset: "x"}`, `{"iPset":"x"}`}, // a word that begins with s is no plural
+		{shown{Sealed: sealed{1}}, `{Sealed: "sealed"}`, `{"sealed":"sealed"}`},
 		{shown{Many: make([]leaf, 9)}, `{Many: 9 × leaf}`, `{"many":[{},{},{},{},{},{},{},{},{}]}`},
 		{shown{ByName: map[string]leaf{"b": {"2"}, "a": {"1"}}}, `{ByName: {"a": {ID: "1"}, "b": {ID: "2"}}}`, `{"byName":{"a":{"id":"1"},"b":{"id":"2"}}}`},
 		{shown{Wait: time.Second}, `{Wait: 1s}`, `{"wait":"1s"}`},

@@ -385,7 +385,7 @@ func TestLimits(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{MaxFileBytes: 200}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b", "c")})
+		w := newWorld(t, Options{MaxFileBytes: int64(len(resourceFile("a")))}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b", "c")})
 		pass(3 * time.Second)
 		w.want("a")
 		if p := fmt.Sprint(w.dir.Problems()); !strings.Contains(p, "MaxFileBytes") {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/plugins/builtin"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
@@ -80,6 +81,7 @@ func TestFormats(t *testing.T) {
 		{"documents.yml", checkout + "---\n" + strings.ReplaceAll(checkout, "checkout", "other"), []string{"checkout", "other"}},
 		{"list.yaml", indent(checkout), []string{"checkout"}},
 		{"response.yaml", "version_info: '1'\nresources:\n" + indent(checkout), []string{"checkout"}},
+		{"typed.yaml", "\"@type\": " + responseURL + "\nresources:\n" + indent(checkout), []string{"checkout"}},
 		{"one.json", cart, []string{"cart"}},
 		{"list.json", "[" + cart + "]", []string{"cart"}},
 		{"response.json", `{"resources": [` + cart + `]}`, []string{"cart"}},
@@ -100,6 +102,25 @@ func TestFormats(t *testing.T) {
 		if names, problem := parseFile(t, nil, name, content); problem != "" || !slices.Equal(names, []string{"binary"}) {
 			t.Errorf("%s: %q, error %s", name, names, problem)
 		}
+	}
+}
+
+// A resource that breaks a rule has its error also if the file has no positions.
+func TestBrokenResourceOfABinaryFile(t *testing.T) {
+	body, err := anypb.New(&clusterv3.Cluster{Name: "bad", ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := proto.Marshal(&discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{body}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	types := standardTypes(t)
+	d := &Dir{options: Options{Types: types}, types: typesOf(types)}
+	_, broken, err := d.parse("x.pb", binary)
+	key := source.Key{Type: body.GetTypeUrl(), Name: "bad"}
+	if err == nil || len(broken) != 1 || !strings.Contains(broken[key], "eds_cluster_config") {
+		t.Errorf("errors of resources = %q, %v; want one of the cluster", broken, err)
 	}
 }
 
