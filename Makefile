@@ -36,7 +36,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline demo-serve ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -62,6 +62,10 @@ demo-status: ## Run examples/demos/status: print CSDS, metrics and the log of a 
 .PHONY: demo-offline
 demo-offline: ## Run examples/demos/offline: start from files, and from the last known good store while the control plane is down
 	$(GO) run ./examples/demos/offline
+
+.PHONY: demo-serve
+demo-serve: ## Run internal/etcdtest/demo: publish a type of one's own to etcd, serve it by two daemons and a relay, kill processes; fail if anything is lost
+	cd internal/etcdtest && $(GO) run ./demo
 
 .PHONY: load-server
 load-server: ## Put a server under load while everything about it changes; print calls, failures, p99
@@ -98,6 +102,10 @@ soak: ## Run a client for SOAKTIME (5m) with churn and disconnections; nothing m
 .PHONY: crash-lkg
 crash-lkg: ## Kill N (200) processes that write a last known good store; no generation may be damaged or lost
 	$(GO) test -count=1 -v -run '^TestCrash$$' ./framework/lkg -lkg.crashes $(N)
+
+.PHONY: crash
+crash: ## Kill or stop N (200) times a publisher, daemon or node of etcd; no commit may be lost, and no part of one be seen; print the gaps
+	cd internal/etcdtest && $(GO) run ./crash -n $(N)
 
 .PHONY: hostile
 hostile: ## Attack the client with bad content; print memory, CPU and delays; fails where a bound is missed

@@ -10,7 +10,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if etcdtest.IsNode() {
+	if etcdtest.IsChild() {
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

@@ -30,9 +30,9 @@ type Options struct {
 	DefaultLimits bool  // do not raise the limits of transactions and requests
 }
 
-// IsNode runs a node and reports true if this process was started as one. Programs and test mains call it first.
+// isNode runs a node and reports true if this process was started as one.
 // A node ends with its standard input.
-func IsNode() bool {
+func isNode() bool {
 	text := os.Getenv(nodeEnv)
 	if text == "" {
 		return false
