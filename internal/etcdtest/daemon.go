@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -23,6 +24,10 @@ const daemonEnv = "XDSFORGE_XDSD"
 // and test mains call it first.
 func IsChild(types ...func(xdsforge.Registrar)) bool {
 	if os.Getenv(daemonEnv) != "" {
+		go func() { // the end of the parent
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}()
 		xdsd.Main(types...)
 	}
 	return isNode()
@@ -44,6 +49,9 @@ func StartDaemon(ctx context.Context, args ...string) (*Daemon, error) {
 	args = append(args, "-listen", "127.0.0.1:0", "-http", "127.0.0.1:0")
 	d := &Daemon{cmd: exec.CommandContext(context.WithoutCancel(ctx), self, args...)} //nolint:gosec // this program itself
 	d.cmd.Env = append(os.Environ(), daemonEnv+"=1")
+	if _, err := d.cmd.StdinPipe(); err != nil { // it closes with this process
+		return nil, err
+	}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

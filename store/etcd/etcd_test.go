@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
@@ -154,6 +155,28 @@ func TestInbox(t *testing.T) {
 	}
 	if events, _, _ := b.take(); len(events) != 0 {
 		t.Errorf("second take = %d events; want none", len(events))
+	}
+}
+
+// A response with events may have the revision of the store in its header, while more events follow.
+func TestInboxStopsAtTheLastEvent(t *testing.T) {
+	watch := make(chan clientv3.WatchResponse, 2)
+	watch <- clientv3.WatchResponse{
+		Header: &etcdserverpb.ResponseHeader{Revision: 5000},
+		Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte("a"), ModRevision: 1000}}},
+	}
+	close(watch)
+	b := newInbox(5)
+	b.drain(watch)
+	if _, revision, err := b.take(); revision != 1000 || !errors.Is(err, errWatchEnded) {
+		t.Errorf("revision = %d, %v; want that of the last event, 1000, and the end of the watch", revision, err)
+	}
+	watch = make(chan clientv3.WatchResponse, 1)
+	watch <- clientv3.WatchResponse{Header: &etcdserverpb.ResponseHeader{Revision: 6000}}
+	close(watch)
+	b.drain(watch)
+	if _, revision, _ := b.take(); revision != 6000 {
+		t.Errorf("revision = %d after a progress notification; want 6000", revision)
 	}
 }
 

@@ -24,7 +24,11 @@ func newInbox(revision int64) *inbox {
 // drain reads a watch until it ends.
 func (b *inbox) drain(watch clientv3.WatchChan) {
 	for r := range watch {
-		b.put(r.Events, r.Header.GetRevision(), r.Err())
+		var revision int64 // of the header: it may be later than the events, of which more follow
+		if r.IsProgressNotify() {
+			revision = r.Header.GetRevision()
+		}
+		b.put(r.Events, revision, r.Err())
 		if r.Err() != nil {
 			return
 		}

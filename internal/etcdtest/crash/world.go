@@ -227,6 +227,8 @@ func (w *world) compare(ctx context.Context) error {
 // report prints the gaps.
 func (w *world) report(out io.Writer, rounds int) {
 	fmt.Fprintf(out, "%d faults, %d transactions acknowledged, none lost, none seen in part\n", rounds, w.progress.acks)
+	st := w.store.Status()
+	fmt.Fprintf(out, "the store reader left a node %d times, and read all resources %d times\n", st.Switches, st.Lists)
 	fmt.Fprintf(out, "%-28s %7s %20s %16s %16s\n", "fault", "times", "publisher waits", "store reader", "client")
 	for _, f := range faults() {
 		if g := w.gaps[f.name]; g != nil {
