@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "a5077b465a49ed36",
+		Sum:        "6d23c4f918678a02",
 	})
 }

@@ -40,6 +40,8 @@ var _ func(*resource.DecodeContext, []*routev3.RouteAction_HashPolicy) ([]HashPo
 
 var _ func(*resource.DecodeContext, bool) (bool, error) = autoHostRewrite // hook of field AutoHostRewrite
 
+var _ func(*resource.DecodeContext, string) (string, error) = hostRewrite // hook of field HostRewrite
+
 var _ func(*resource.DecodeContext, string) ([]uint32, error) = retryCodes // hook of field Codes
 
 var _ func(*resource.DecodeContext, *routev3.RetryPolicy_RetryBackOff) (BackOff, error) = retryBackOff // hook of field BackOff
@@ -190,6 +192,11 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 		v.AddError(p.Field("route.auto_host_rewrite.value"), err)
 	} else {
 		s.AutoHostRewrite = x
+	}
+	if x, err := hostRewrite(dc, m.GetRoute().GetHostRewriteLiteral()); err != nil {
+		v.AddError(p.Field("route.host_rewrite_literal"), err)
+	} else {
+		s.HostRewrite = x
 	}
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
 		v.AddError(p.Field("typed_per_filter_config"), err)

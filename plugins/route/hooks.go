@@ -88,6 +88,14 @@ func totalWeight(dc *resource.DecodeContext, clusters []WeightedCluster, total *
 // trustedServer is the bootstrap's server feature that lets a server rewrite authorities (A81).
 const trustedServer = "trusted_xds_server"
 
+// hostRewrite returns the route's authority if the server is trusted, and else "" (A111).
+func hostRewrite(dc *resource.DecodeContext, authority string) (string, error) { //nolint:unparam // the type of a hook
+	if dc.Server == nil || !dc.Server.HasFeature(trustedServer) {
+		return "", nil
+	}
+	return authority, nil
+}
+
 // autoHostRewrite returns the route's setting if the server is trusted, and else false
 // (A81).
 func autoHostRewrite(dc *resource.DecodeContext, rewrite bool) (bool, error) { //nolint:unparam // the type of a hook

@@ -69,6 +69,16 @@ func TestAutoHostRewriteIsForTrustedServers(t *testing.T) {
 	}
 }
 
+func TestHostRewriteIsForTrustedServers(t *testing.T) {
+	text := one(`match { prefix: "" } route { cluster: "c" host_rewrite_literal: "proxy.example" }`)
+	if got := first(decode(t, text)).HostRewrite; got != "" {
+		t.Errorf("a server that is not trusted sets the authority %q (A111)", got)
+	}
+	if got := first(decode(t, text, plugincase.Trusted())).HostRewrite; got != "proxy.example" {
+		t.Errorf("a trusted server sets the authority %q; want proxy.example (A111)", got)
+	}
+}
+
 func TestRetry(t *testing.T) {
 	u := decode(t, `virtual_hosts { domains: "*" retry_policy { retry_on: "unavailable, cancelled,5xx,cancelled" }
 		routes { match { prefix: "/a" } route { cluster: "c" } }

@@ -90,6 +90,9 @@ type Route struct {
 	// Whether to rewrite the call's authority to the endpoint's hostname. It is false unless
 	// the server is trusted (A81).
 	AutoHostRewrite bool
+	// The authority of the calls. Empty means that the route does not rewrite it. It is empty
+	// unless the server is trusted (A111).
+	HostRewrite string
 	// The overrides of HTTP filters, by filter name (A39).
 	Overrides map[string]FilterOverride
 }
@@ -291,6 +294,7 @@ func (s Route) Equal(o Route) bool {
 		convert.EqualPointers(s.Retry, o.Retry, RetryPolicy.Equal) &&
 		convert.EqualValues(s.HashPolicies, o.HashPolicies) &&
 		s.AutoHostRewrite == o.AutoHostRewrite &&
+		s.HostRewrite == o.HostRewrite &&
 		convert.EqualValues(s.Overrides, o.Overrides)
 }
 

@@ -358,6 +358,7 @@ type wireRouteAction struct {
 	ClusterHeader             string
 	WeightedClusters          wireWeightedCluster
 	ClusterSpecifierPlugin    string
+	HostRewriteLiteral        string
 	AutoHostRewrite           wireBoolValue
 	RetryPolicy               wireRetryPolicy
 	setRetryPolicy            bool
@@ -400,7 +401,7 @@ func (m *wireRouteAction) parse(r *wire.Reader) {
 		case 6<<3 | wire.Len:
 			// host_rewrite_literal
 			m.whichHostRewriteSpecifier = 6
-			r.Skip()
+			m.HostRewriteLiteral = r.String()
 		case 7<<3 | wire.Len:
 			// auto_host_rewrite
 			if m.whichHostRewriteSpecifier != 7 {
@@ -479,6 +480,13 @@ func (m *wireRouteAction) GetClusterSpecifierPlugin() string {
 
 func (m *wireRouteAction) hasClusterSpecifierPlugin() bool {
 	return m != nil && m.whichClusterSpecifier == 37
+}
+
+func (m *wireRouteAction) GetHostRewriteLiteral() string {
+	if m == nil || m.whichHostRewriteSpecifier != 6 {
+		return ""
+	}
+	return m.HostRewriteLiteral
 }
 
 func (m *wireRouteAction) GetAutoHostRewrite() *wireBoolValue {

@@ -133,6 +133,11 @@ func messageDecodeRoute(dc *resource.DecodeContext, meta *resource.Meta, p *reso
 	} else {
 		s.AutoHostRewrite = x
 	}
+	if x, err := hostRewrite(dc, m.GetRoute().GetHostRewriteLiteral()); err != nil {
+		v.AddError(p.Field("route.host_rewrite_literal"), err)
+	} else {
+		s.HostRewrite = x
+	}
 	if x, err := overrides(dc, m.GetTypedPerFilterConfig()); err != nil {
 		v.AddError(p.Field("typed_per_filter_config"), err)
 	} else {

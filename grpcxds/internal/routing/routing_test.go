@@ -165,6 +165,12 @@ func TestAuthority(t *testing.T) {
 	w.route(routes, plugincase.Trusted())
 	check("rewritten")
 	check("mine", grpc.CallAuthority("mine"))
+	const literal = `routes { match { prefix: "" } route { cluster: "a" host_rewrite_literal: "proxy.example" } }`
+	w.route(literal)
+	check("a") // the server is not trusted
+	w.route(literal, plugincase.Trusted())
+	check("proxy.example")
+	check("mine", grpc.CallAuthority("mine"))
 }
 
 func TestWaiting(t *testing.T) {

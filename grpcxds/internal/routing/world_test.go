@@ -77,6 +77,9 @@ func (p clusterPicker) Pick(i balancer.PickInfo) (balancer.PickResult, error) {
 	if call.AutoHostRewrite {
 		r.Metadata = metadata.Pairs(":authority", "rewritten")
 	}
+	if call.Authority != nil {
+		r.Metadata = call.Authority
+	}
 	return r, nil
 }
 

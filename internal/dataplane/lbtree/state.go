@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc/attributes"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/load"
@@ -98,6 +99,9 @@ type Call struct {
 	// AutoHostRewrite sets the call's authority to the hostname of the endpoint. The route asks for
 	// it, and comes from a trusted server (gRFC A81).
 	AutoHostRewrite bool
+	// Authority has the call's authority as metadata, if the route rewrites it (gRFC A111). Else it is nil. It is
+	// immutable.
+	Authority metadata.MD
 }
 
 type callKey struct{}

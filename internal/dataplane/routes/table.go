@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"google.golang.org/grpc/metadata"
+
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
@@ -142,10 +144,11 @@ func (b *builder[P, T]) add(name string, weight uint32, index int, overrides map
 		b.table.clusters[name] = f
 	}
 	b.plan.total += weight
-	b.plan.targets = append(b.plan.targets, Target[T]{
-		Own: own, weight: weight, ref: f,
-		Call: &lbtree.Call{Cluster: name, AutoHostRewrite: b.plan.Route.AutoHostRewrite},
-	})
+	call := &lbtree.Call{Cluster: name, AutoHostRewrite: b.plan.Route.AutoHostRewrite}
+	if authority := b.plan.Route.HostRewrite; authority != "" {
+		call.Authority = metadata.Pairs(":authority", authority)
+	}
+	b.plan.targets = append(b.plan.targets, Target[T]{Own: own, weight: weight, ref: f, Call: call})
 }
 
 // IsFor reports whether the table of another configuration would be equal. A nil table is equal to none.

@@ -21,9 +21,9 @@ import (
 type Port[R Routing] struct {
 	config  *Config
 	backend Backend[R]
-	name   string // of the Listener
-	lis    net.Listener
-	addr   netip.AddrPort
+	name    string // of the Listener
+	lis     net.Listener
+	addr    netip.AddrPort
 
 	opened time.Time
 	// reported is the newest mode; nil: there is none yet.

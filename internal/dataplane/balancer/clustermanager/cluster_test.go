@@ -273,6 +273,9 @@ func TestAuthority(t *testing.T) {
 		{"host.example", lbtree.Call{}, nil, "test"},
 		{"", lbtree.Call{AutoHostRewrite: true}, nil, "test"},
 		{"host.example", lbtree.Call{AutoHostRewrite: true}, []grpc.CallOption{grpc.CallAuthority("mine")}, "mine"},
+		{"host.example", lbtree.Call{Authority: metadata.Pairs(":authority", "proxy.example")}, nil, "proxy.example"},
+		{"", lbtree.Call{Authority: metadata.Pairs(":authority", "proxy.example")}, nil, "proxy.example"},
+		{"", lbtree.Call{Authority: metadata.Pairs(":authority", "proxy.example")}, []grpc.CallOption{grpc.CallAuthority("mine")}, "mine"},
 	} {
 		w := newWorld(t)
 		l := locality("x", 0, 1, b)

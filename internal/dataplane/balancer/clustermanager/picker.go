@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/balancer"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -50,9 +51,31 @@ func (p *routePicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) 
 		if c == nil {
 			return p.pickRouted(info)
 		}
+		if c.Authority != nil {
+			return p.pickAuthority(c, info)
+		}
 		name = c.Cluster
 	}
 	return p.pick(name, info)
+}
+
+// pickAuthority picks for a call, and sets the authority of its route (A111).
+func (p *routePicker) pickAuthority(c *lbtree.Call, info balancer.PickInfo) (balancer.PickResult, error) {
+	r, err := p.pick(c.Cluster, info)
+	if err == nil && c.Authority != nil {
+		setAuthority(&r, c.Authority)
+	}
+	return r, err
+}
+
+// setAuthority adds an authority to the metadata that gRPC sends. authority is shared.
+func setAuthority(r *balancer.PickResult, authority metadata.MD) {
+	if r.Metadata == nil {
+		r.Metadata = authority
+		return
+	}
+	r.Metadata = maps.Clone(r.Metadata)
+	maps.Copy(r.Metadata, authority)
 }
 
 // pick picks with a child.
@@ -78,7 +101,7 @@ func (p *routePicker) pickRouted(info balancer.PickInfo) (balancer.PickResult, e
 		return balancer.PickResult{}, err
 	}
 	info.Ctx = lbtree.WithCall(info.Ctx, c)
-	r, err := p.pick(c.Cluster, info)
+	r, err := p.pickAuthority(c, info)
 	if err != nil {
 		release()
 		return r, err
@@ -204,12 +227,7 @@ func (p *clusterPicker) rewrite(info balancer.PickInfo, a *account, r *balancer.
 	if c == nil || !c.AutoHostRewrite {
 		return
 	}
-	if r.Metadata == nil {
-		r.Metadata = a.authority
-		return
-	}
-	r.Metadata = maps.Clone(r.Metadata)
-	maps.Copy(r.Metadata, a.authority)
+	setAuthority(r, a.authority)
 }
 
 // drop counts a dropped call.
