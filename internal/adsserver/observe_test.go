@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -96,8 +97,8 @@ func TestEveryStreamCounts(t *testing.T) {
 // An observer learns that a client has everything, also if no response tells it.
 func TestChangedWithoutAResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		changes := 0
-		m, c := newCore(t, Config{Changed: func() { changes++ }})
+		var changes atomic.Int64
+		m, c := newCore(t, Config{Changed: func() { changes.Add(1) }})
 		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
 		n := newNaive(t, c, true)
 		n.change(clusterURL, []string{"a"}, nil)
@@ -106,10 +107,10 @@ func TestChangedWithoutAResponse(t *testing.T) {
 		n.connect() // with the version that it has
 		synctest.Wait()
 		wantAccepted(t, c, clusterURL, "has not received")
-		before := changes
+		before := changes.Load()
 		n.read()
 		wantAccepted(t, c, clusterURL, "")
-		if changes == before {
+		if changes.Load() == before {
 			t.Error("the observer is not called")
 		}
 	})

@@ -16,11 +16,11 @@ func (p *parser) reading(n *node, name string) (done func()) {
 	done = func() { p.key = last }
 	for _, field := range []string{"name", "cluster_name", "clusterName"} {
 		if name == "" {
-			name = n.field(field).text()
+			name = textOf(n.Get(field))
 		}
 	}
 	if parsed, err := p.dir.parseName(name); err == nil {
-		p.key = claimed(source.Key{Type: urlPrefix + envelope.MessageName(n.field("@type").text()), Name: parsed.String()})
+		p.key = claimed(source.Key{Type: urlPrefix + envelope.MessageName(textOf(n.Get("@type"))), Name: parsed.String()})
 	}
 	return done
 }

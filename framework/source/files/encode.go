@@ -1,13 +1,14 @@
 package files
 
 import (
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/source/document"
 )
 
 // An encoder writes a node as JSON with one key or value on each line, so that a line in an error of
@@ -17,33 +18,32 @@ type encoder struct {
 	lines []position // of each line
 }
 
-// encode writes a node, apart from the members with the given keys.
+// encode writes a node.
 func (e *encoder) encode(n *node) {
-	e.newLine(n.at)
-	switch {
-	case n.scalar != "":
-		e.json = append(e.json, n.scalar...)
-	case n.list:
+	e.newLine(at(n))
+	switch n.Kind {
+	case document.Sequence:
 		e.json = append(e.json, '[')
-		for i, item := range n.items {
+		for i, item := range n.Values {
 			if i > 0 {
 				e.json = append(e.json, ',')
 			}
 			e.encode(item)
 		}
 		e.json = append(e.json, ']')
-	default:
+	case document.Mapping:
 		e.json = append(e.json, '{')
-		for i, m := range n.members {
+		for i, key := range n.Keys {
 			if i > 0 {
 				e.json = append(e.json, ',')
 			}
-			e.newLine(m.at)
-			key, _ := json.Marshal(m.key) // texts always marshal
-			e.json = append(append(e.json, key...), ':')
-			e.encode(m.value)
+			e.newLine(at(key))
+			e.json = append(append(e.json, key.Text...), ':')
+			e.encode(n.Values[i])
 		}
 		e.json = append(e.json, '}')
+	default:
+		e.json = append(e.json, n.Text...)
 	}
 }
 
@@ -66,7 +66,7 @@ func unmarshal(n *node, m proto.Message) error {
 	if line > 0 && line <= len(e.lines) {
 		return failure(e.lines[line-1], "%s", text)
 	}
-	return failure(n.at, "%s", text)
+	return failure(at(n), "%s", text)
 }
 
 // lineInError finds the position in the errors of packages protojson and prototext.
@@ -87,25 +87,25 @@ func splitError(err error) (line, column int, text string) {
 
 // find returns the position of a path such as "endpoints[3].health_status", or of the deepest part of
 // it that the node has. Keys may be in the lower camel case of JSON.
-func (n *node) find(path string) position {
-	at := n.at
+func find(n *node, path string) position {
+	where := at(n)
 	for path != "" {
 		var part string
 		if i := strings.IndexAny(path, ".["); i == 0 && path[0] == '[' {
 			end := strings.IndexByte(path, ']')
 			if end < 0 {
-				return at
+				return where
 			}
 			part, path = path[1:end], strings.TrimPrefix(path[end+1:], ".")
 			i, err := strconv.Atoi(part)
-			if err != nil || i < 0 || i >= len(n.items) {
-				if n = n.field(strings.Trim(part, `"`)); n == nil {
-					return at
+			if err != nil || n.Kind != document.Sequence || i < 0 || i >= len(n.Values) {
+				if n = n.Get(strings.Trim(part, `"`)); n == nil {
+					return where
 				}
 			} else {
-				n = n.items[i]
+				n = n.Values[i]
 			}
-			at = n.at
+			where = at(n)
 			continue
 		} else if i < 0 {
 			part, path = path, ""
@@ -113,17 +113,17 @@ func (n *node) find(path string) position {
 			part, path = path[:i], strings.TrimPrefix(path[i:], ".")
 		}
 		next := (*node)(nil)
-		for _, m := range n.members {
-			if m.key == part || m.key == camel(part) {
-				next, at = m.value, m.at
+		for i, key := range n.Keys {
+			if k := key.String(); k == part || k == camel(part) {
+				next, where = n.Values[i], at(key)
 			}
 		}
 		if next == nil {
-			return at
+			return where
 		}
 		n = next
 	}
-	return at
+	return where
 }
 
 // camel returns the JSON name of a field.

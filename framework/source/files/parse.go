@@ -13,6 +13,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/source/document"
 	"github.com/xdsforge/xdsforge/internal/envelope"
 )
 
@@ -68,14 +69,14 @@ func (d *Dir) parse(name string, data []byte) (list []source.Resource, broken ma
 }
 
 // fail records an error. An error with a position of its own keeps it.
-func (p *parser) fail(at position, err error) {
-	if positioned, ok := errors.AsType[*positionError](err); ok {
-		at = positioned.at
+func (p *parser) fail(where position, err error) {
+	if positioned, ok := errors.AsType[*document.Error](err); ok {
+		where = position{positioned.Line, positioned.Column}
 	}
-	if at.line == 0 {
+	if where.line == 0 {
 		err = fmt.Errorf("%s: %w", p.name, err)
 	} else {
-		err = fmt.Errorf("%s:%d:%d: %w", p.name, at.line, at.column, err)
+		err = fmt.Errorf("%s:%d:%d: %w", p.name, where.line, where.column, err)
 	}
 	if p.key.Name != "" {
 		p.broken[p.key] = joined(p.broken[p.key], err)
@@ -96,27 +97,27 @@ func (p *parser) documents(docs []*node, err error) error {
 
 // node reads a resource, a list of resources, or a DiscoveryResponse.
 func (p *parser) node(n *node) {
-	url := n.field("@type").text()
-	switch list := n.field("resources"); {
-	case n.list:
-		for _, item := range n.items {
+	url := textOf(n.Get("@type"))
+	switch list := n.Get("resources"); {
+	case n.Kind == document.Sequence:
+		for _, item := range n.Values {
 			p.node(item)
 		}
-	case n.scalar == "null":
-	case n.scalar != "":
-		p.fail(n.at, errors.New("must be a resource, a list of resources, or a DiscoveryResponse"))
+	case isNull(n):
+	case n.Kind == document.Scalar:
+		p.fail(at(n), errors.New("must be a resource, a list of resources, or a DiscoveryResponse"))
 	case list != nil && (url == "" || url == responseURL):
-		if !list.list {
-			p.fail(list.at, errors.New("resources; must be a list"))
+		if list.Kind != document.Sequence {
+			p.fail(at(list), errors.New("resources; must be a list"))
 			return
 		}
-		for _, item := range list.items {
+		for _, item := range list.Values {
 			p.node(item)
 		}
 	case url == wrapperURL:
 		p.wrapper(n)
 	case url == "":
-		p.fail(n.at, errors.New(`"@type"; must be the type URL of the resource`))
+		p.fail(at(n), errors.New(`"@type"; must be the type URL of the resource`))
 	default:
 		p.resource(n, n, &discoveryv3.Resource{})
 	}
@@ -124,21 +125,16 @@ func (p *parser) node(n *node) {
 
 // wrapper reads a resource in an envoy.service.discovery.v3.Resource.
 func (p *parser) wrapper(n *node) {
-	inner := n.field("resource")
+	inner := n.Get("resource")
 	if inner == nil {
-		p.fail(n.at, errors.New("resource; must be set"))
+		p.fail(at(n), errors.New("resource; must be set"))
 		return
 	}
-	outer := &node{at: n.at}
-	for _, m := range n.members {
-		if m.key != "@type" && m.key != "resource" {
-			outer.members = append(outer.members, m)
-		}
-	}
-	defer p.reading(inner, n.field("name").text())()
+	outer := n.Without(n.Get("@type")).Without(inner)
+	defer p.reading(inner, textOf(n.Get("name")))()
 	w := new(discoveryv3.Resource)
 	if err := unmarshal(outer, w); err != nil {
-		p.fail(n.at, err)
+		p.fail(at(n), err)
 		return
 	}
 	p.resource(n, inner, w)
@@ -146,18 +142,18 @@ func (p *parser) wrapper(n *node) {
 
 // resource reads the resource of a node. Errors that are not about a field are at the outer one.
 func (p *parser) resource(outer, n *node, w *discoveryv3.Resource) {
-	url := n.field("@type").text()
+	url := textOf(n.Get("@type"))
 	if !p.dir.serves(url) {
 		return
 	}
 	defer p.reading(n, w.GetName())()
 	body := new(anypb.Any)
 	if err := unmarshal(n, body); err != nil {
-		p.fail(n.at, err)
+		p.fail(at(n), err)
 		return
 	}
 	w.Resource = body
-	p.add(w, outer.at, n)
+	p.add(w, at(outer), n)
 }
 
 // text reads a DiscoveryResponse in text.
@@ -197,7 +193,7 @@ func (p *parser) response(r *discoveryv3.DiscoveryResponse) error {
 }
 
 // add validates a resource and adds it. The node has the positions of its fields, and may be nil.
-func (p *parser) add(w *discoveryv3.Resource, at position, n *node) {
+func (p *parser) add(w *discoveryv3.Resource, where position, n *node) {
 	r, err := p.dir.validate(w)
 	if err == nil {
 		p.resources = append(p.resources, r)
@@ -212,11 +208,11 @@ func (p *parser) add(w *discoveryv3.Resource, at position, n *node) {
 	}
 	invalid, ok := errors.AsType[*resource.ValidationError](err)
 	if !ok || n == nil {
-		p.fail(at, err)
+		p.fail(where, err)
 		return
 	}
 	for _, v := range invalid.Violations {
-		p.fail(n.find(v.Path), errors.New(v.String()))
+		p.fail(find(n, v.Path), errors.New(v.String()))
 	}
 }
 

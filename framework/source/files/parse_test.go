@@ -14,6 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/framework/source/document"
 	"github.com/xdsforge/xdsforge/plugins/builtin"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 	"github.com/xdsforge/xdsforge/registry"
@@ -137,7 +138,11 @@ func TestErrors(t *testing.T) {
 		{"syntax.yaml", checkout + "  : :\n- x", "syntax.yaml:"},
 		{"syntax.json", "{\n \"a\": [1,}\n", "syntax.json:2:"},
 		{"trailing.json", cart + "\n{}", "trailing.json:6:1: the file must have one value"},
-		{"merge.yaml", checkout + "<<: {a: b}\n", "merge.yaml:6:1: key; must be a text"},
+		{"merge.yaml", checkout + "<<: [7]\n", "merge.yaml:6:6: a merge key needs a mapping"},
+		{"merged.yaml", checkout + "<<: {colour: red}\n", "merged.yaml:6:6: unknown field \"colour\""},
+		{"key.yaml", checkout + "? [a]\n: b\n", "key.yaml:6:3: a key must be text"},
+		{"deep.yaml", strings.Repeat("[", document.MaxDepth+2) + strings.Repeat("]", document.MaxDepth+2), "deep.yaml:1:202: the values are nested deeper than 200 levels"},
+		{"deep.json", strings.Repeat("[", document.MaxDepth+2) + strings.Repeat("]", document.MaxDepth+2), "deep.json:1:202: the values are nested deeper than 200 levels"},
 		{"resources.yaml", "resources: {}\n", "resources.yaml:1:12: resources; must be a list"},
 		{"wrapper.yaml", "\"@type\": " + wrapperURL + "\nname: x\n", "wrapper.yaml:1:1: resource; must be set"},
 		{"name.yaml", strings.Replace(checkout, "name: checkout", "name: ''", 1), "name.yaml:1:1: name; must be set"},

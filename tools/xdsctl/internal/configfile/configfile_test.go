@@ -12,6 +12,8 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/source/document"
 )
 
 func read(t testing.TB, name, text string) []Item {
@@ -159,8 +161,8 @@ func TestBounds(t *testing.T) {
 	}
 	for _, tt := range []struct{ name, file, text, rule string }{
 		{"aliases", "a.yaml", laughs, "more than 4000000 values"},
-		{"depth of YAML", "a.yaml", strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2), "deeper than 200 levels"},
-		{"depth of JSON", "a.json", strings.Repeat("[", maxDepth+2) + strings.Repeat("]", maxDepth+2), "deeper than 200 levels"},
+		{"depth of YAML", "a.yaml", strings.Repeat("[", document.MaxDepth+2) + strings.Repeat("]", document.MaxDepth+2), "deeper than 200 levels"},
+		{"depth of JSON", "a.json", strings.Repeat("[", document.MaxDepth+2) + strings.Repeat("]", document.MaxDepth+2), "deeper than 200 levels"},
 		{"a cycle", "a.yaml", "a: &a [*a]", ""},
 		{"cut off", "a.json", `{"a": [`, "unexpected end of the file"},
 		{"a list", "a.yaml", "[]", "must be a mapping"},

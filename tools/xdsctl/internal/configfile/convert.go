@@ -2,13 +2,14 @@ package configfile
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/xdsforge/xdsforge/framework/source/document"
 )
 
 // maxProblems is the limit of syntax errors of one message. protojson stops at each of them, and the
@@ -38,15 +39,15 @@ func (e *emitter) line(at, value *node, text string) {
 }
 
 func (e *emitter) node(n *node) {
-	switch n.kind {
-	case mapping:
+	switch n.Kind {
+	case document.Mapping:
 		e.line(n, n, "{")
 		e.fields(n)
 		e.line(n, n, "}")
-	case sequence:
+	case document.Sequence:
 		e.line(n, n, "[")
 		first := true
-		for _, v := range n.values {
+		for _, v := range n.Values {
 			if e.skip[v] {
 				continue
 			}
@@ -58,17 +59,17 @@ func (e *emitter) node(n *node) {
 		}
 		e.line(n, n, "]")
 	default:
-		e.line(n, n, n.text)
+		e.line(n, n, n.Text)
 	}
 }
 
 // fields writes the fields of a mapping. Of an unknown message, it writes only the type.
 func (e *emitter) fields(n *node) {
-	typ := n.get("@type")
-	only := typ != nil && typ.kind == scalar && e.isUnknown(typ)
+	typ := n.Get("@type")
+	only := typ != nil && typ.Kind == document.Scalar && e.isUnknown(typ)
 	first := true
-	for i, k := range n.keys {
-		v := n.values[i]
+	for i, k := range n.Keys {
+		v := n.Values[i]
 		if e.skip[v] || only && v != typ {
 			continue
 		}
@@ -76,7 +77,7 @@ func (e *emitter) fields(n *node) {
 			e.line(k, v, ",")
 		}
 		first = false
-		e.line(k, v, k.text+":")
+		e.line(k, v, k.Text+":")
 		e.node(v)
 	}
 }
@@ -85,7 +86,7 @@ func (e *emitter) isUnknown(typ *node) bool {
 	if e.types == nil {
 		return false
 	}
-	if _, err := e.types.FindMessageByURL(typ.str()); err == nil {
+	if _, err := e.types.FindMessageByURL(typ.String()); err == nil {
 		return false
 	}
 	e.unknown = append(e.unknown, typ)
@@ -106,7 +107,7 @@ func (t *Types) unmarshal(n *node, m proto.Message) (problems []Problem, unknown
 			return problems, e.unknown
 		}
 		text, at := e.locate(n, err)
-		problems = append(problems, Problem{Line: at.at.line, Column: at.at.column, Path: n.pathOf(at.value), Rule: text})
+		problems = append(problems, Problem{Line: at.at.Line, Column: at.at.Column, Path: n.PathOf(at.value), Rule: text})
 		if at.value == n || skip[at.value] || len(problems) == maxProblems {
 			return problems, e.unknown
 		}
@@ -128,33 +129,10 @@ func (e *emitter) locate(n *node, err error) (string, token) {
 	return strings.TrimPrefix(text, "proto: "), at
 }
 
-// pathOf returns the path of a value below n.
-func (n *node) pathOf(value *node) string {
-	path, _ := n.find(value)
-	return strings.TrimPrefix(path, ".")
-}
-
-func (n *node) find(value *node) (path string, ok bool) {
-	if n == value {
-		return "", true
-	}
-	for i, v := range n.values {
-		rest, ok := v.find(value)
-		if !ok {
-			continue
-		}
-		if n.kind == sequence {
-			return fmt.Sprintf("[%d]%s", i, rest), true
-		}
-		return "." + n.key(i) + rest, true
-	}
-	return "", false
-}
-
 // syntax returns a problem for an error of a parser.
 func syntax(err error) Problem {
-	if at, ok := errors.AsType[*syntaxError](err); ok {
-		return Problem{Line: at.line, Column: at.column, Rule: at.text}
+	if at, ok := errors.AsType[*document.Error](err); ok {
+		return Problem{Line: at.Line, Column: at.Column, Rule: at.Text}
 	}
 	return Problem{Rule: err.Error()}
 }

@@ -8,6 +8,8 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/source/document"
 )
 
 const (
@@ -22,16 +24,16 @@ var errorAt = regexp.MustCompile(`^proto: (?:syntax error )?(\(line \d+:\d+\))`)
 
 // document returns the contents of a document.
 func (r Reader) document(doc *node) []Item {
-	if doc.kind != mapping {
-		return []Item{{node: doc, Problems: []Problem{{Line: doc.line, Column: doc.column, Rule: "must be a mapping: a response, a resource or a bootstrap"}}}}
+	if doc.Kind != document.Mapping {
+		return []Item{{node: doc, Problems: []Problem{{Line: doc.Line, Column: doc.Column, Rule: "must be a mapping: a response, a resource or a bootstrap"}}}}
 	}
-	if doc.get("@type") == nil && doc.get("xds_servers", "authorities") != nil {
+	if doc.Get("@type") == nil && doc.Get("xds_servers", "authorities") != nil {
 		return []Item{bootstrapItem(doc)}
 	}
 	name := r.nameOf(doc)
 	if name == "" {
 		return []Item{{node: doc, Problems: []Problem{{
-			Line: doc.line, Column: doc.column, Path: "@type", Rule: "must be the type of the message; or name it by --type",
+			Line: doc.Line, Column: doc.Column, Path: "@type", Rule: "must be the type of the message; or name it by --type",
 		}}}}
 	}
 	return r.resource(doc, name, "")
@@ -40,14 +42,14 @@ func (r Reader) document(doc *node) []Item {
 // nameOf returns the name of the message of a document: as it says, as the caller says, or by its
 // fields.
 func (r Reader) nameOf(doc *node) string {
-	has := func(names ...string) bool { return doc.get(names...) != nil }
-	switch typ := doc.get("@type"); {
+	has := func(names ...string) bool { return doc.Get(names...) != nil }
+	switch typ := doc.Get("@type"); {
 	case typ != nil:
-		return MessageName(typ.str())
+		return MessageName(typ.String())
 	case r.Message != "":
 		return r.Message
 	case has("resources"):
-		if list := doc.get("resources"); list.kind == sequence && len(list.values) > 0 && list.values[0].get("@type") == nil && list.values[0].get("resource") != nil {
+		if list := doc.Get("resources"); list.Kind == document.Sequence && len(list.Values) > 0 && list.Values[0].Get("@type") == nil && list.Values[0].Get("resource") != nil {
 			return deltaName
 		}
 		return responseName
@@ -77,18 +79,18 @@ func (r Reader) resource(n *node, name, path string) []Item {
 	typ, err := r.Types.FindMessageByURL(name)
 	if err != nil {
 		at := n
-		if t := n.get("@type"); t != nil {
+		if t := n.Get("@type"); t != nil {
 			at = t
 		}
 		item.Problems = []Problem{{
-			Line: at.line, Column: at.column, Path: path, Warning: true,
+			Line: at.Line, Column: at.Column, Path: path, Warning: true,
 			Rule: fmt.Sprintf("the message %s is unknown, so that nothing of it is checked; give its descriptor set by --descriptor-set", name),
 		}}
 		return []Item{item}
 	}
 	body := n
-	if t := n.get("@type"); t != nil {
-		body = n.without(t)
+	if t := n.Get("@type"); t != nil {
+		body = n.Without(t)
 	}
 	m := typ.New().Interface()
 	item.problems(r.Types, body, m)
@@ -97,7 +99,7 @@ func (r Reader) resource(n *node, name, path string) []Item {
 	}
 	value, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		item.Problems = append(item.Problems, Problem{Line: n.line, Column: n.column, Rule: err.Error()})
+		item.Problems = append(item.Problems, Problem{Line: n.Line, Column: n.Column, Rule: err.Error()})
 		return []Item{item}
 	}
 	item.Resource = &anypb.Any{TypeUrl: urlPrefix + name, Value: value}
@@ -110,8 +112,8 @@ func (i *Item) problems(t *Types, n *node, m proto.Message) {
 	i.Problems = append(i.Problems, problems...)
 	for _, u := range unknown {
 		i.Problems = append(i.Problems, Problem{
-			Line: u.line, Column: u.column, Path: n.pathOf(u), Warning: true,
-			Rule: fmt.Sprintf("the message %s is unknown, so that its fields are not checked; give its descriptor set by --descriptor-set", MessageName(u.str())),
+			Line: u.Line, Column: u.Column, Path: n.PathOf(u), Warning: true,
+			Rule: fmt.Sprintf("the message %s is unknown, so that its fields are not checked; give its descriptor set by --descriptor-set", MessageName(u.String())),
 		})
 	}
 }
@@ -127,9 +129,9 @@ func (i *Item) failed() bool {
 
 // response returns the resources of a response, each read separately.
 func (r Reader) response(n *node, name, path string) []Item {
-	list := n.get("resources")
-	if list == nil || list.kind != sequence {
-		list = &node{kind: sequence}
+	list := n.Get("resources")
+	if list == nil || list.Kind != document.Sequence {
+		list = &node{Kind: document.Sequence}
 	}
 	var m proto.Message = new(discoveryv3.DiscoveryResponse)
 	if name == deltaName {
@@ -137,9 +139,9 @@ func (r Reader) response(n *node, name, path string) []Item {
 	}
 	head := Item{Path: path, node: n}
 	rest := n
-	for _, drop := range []*node{n.get("@type"), n.get("resources")} {
-		if drop != nil && (drop == list || drop.kind == scalar) {
-			rest = rest.without(drop)
+	for _, drop := range []*node{n.Get("@type"), n.Get("resources")} {
+		if drop != nil && (drop == list || drop.Kind == document.Scalar) {
+			rest = rest.Without(drop)
 		}
 	}
 	head.problems(r.Types, rest, m)
@@ -151,7 +153,7 @@ func (r Reader) response(n *node, name, path string) []Item {
 	if sotw, ok := m.(*discoveryv3.DiscoveryResponse); ok {
 		version = sotw.GetVersionInfo()
 	}
-	for i, v := range list.values {
+	for i, v := range list.Values {
 		at := join(path, fmt.Sprintf("resources[%d]", i))
 		for _, item := range r.element(v, name, at) {
 			if item.Version == "" {
@@ -168,31 +170,31 @@ func (r Reader) element(v *node, name, at string) []Item {
 	if name == deltaName {
 		return r.wrapper(v, at)
 	}
-	typ := v.get("@type")
+	typ := v.Get("@type")
 	if typ == nil {
-		return []Item{{Path: at, node: v, Problems: []Problem{{Line: v.line, Column: v.column, Path: at, Rule: `must have "@type", as each Any`}}}}
+		return []Item{{Path: at, node: v, Problems: []Problem{{Line: v.Line, Column: v.Column, Path: at, Rule: `must have "@type", as each Any`}}}}
 	}
-	return r.resource(v, MessageName(typ.str()), at)
+	return r.resource(v, MessageName(typ.String()), at)
 }
 
 // wrapper returns the resource in an envoy.service.discovery.v3.Resource.
 func (r Reader) wrapper(n *node, path string) []Item {
-	inner := n.get("resource")
+	inner := n.Get("resource")
 	head, m := Item{Path: path, node: n}, new(discoveryv3.Resource)
 	rest := n
-	for _, drop := range []*node{n.get("@type"), inner} {
+	for _, drop := range []*node{n.Get("@type"), inner} {
 		if drop != nil {
-			rest = rest.without(drop)
+			rest = rest.Without(drop)
 		}
 	}
 	head.problems(r.Types, rest, m)
-	if inner == nil || inner.get("@type") == nil {
-		head.Problems = append(head.Problems, Problem{Line: n.line, Column: n.column, Path: join(path, "resource"), Rule: `must be set, with "@type"`})
+	if inner == nil || inner.Get("@type") == nil {
+		head.Problems = append(head.Problems, Problem{Line: n.Line, Column: n.Column, Path: join(path, "resource"), Rule: `must be set, with "@type"`})
 	}
 	if head.failed() {
 		return []Item{head}
 	}
-	items := r.resource(inner, MessageName(inner.get("@type").str()), join(path, "resource"))
+	items := r.resource(inner, MessageName(inner.Get("@type").String()), join(path, "resource"))
 	for i := range items {
 		items[i].Name, items[i].Version = m.GetName(), m.GetVersion()
 	}

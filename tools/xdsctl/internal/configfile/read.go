@@ -12,7 +12,15 @@ import (
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/framework/source/document"
 )
+
+// MaxSize is the limit of a file in bytes.
+const MaxSize = 64 << 20
+
+// A node is a value of a file.
+type node = document.Node
 
 // A Problem is an error at a position. Line and Column are 0 if the file has no positions.
 type Problem struct {
@@ -46,8 +54,8 @@ func (i *Item) Position(path string) (line, column int) {
 	if i.node == nil {
 		return 0, 0
 	}
-	n := i.node.at(path)
-	return n.line, n.column
+	n := i.node.At(path)
+	return n.Line, n.Column
 }
 
 // PositionOf returns the line and column of the first value with this text.
@@ -55,10 +63,10 @@ func (i *Item) PositionOf(text string) (line, column int) {
 	if i.node == nil {
 		return 0, 0
 	}
-	if n := i.node.holding(text); n != nil {
-		return n.line, n.column
+	if n := i.node.Holding(text); n != nil {
+		return n.Line, n.Column
 	}
-	return i.node.line, i.node.column
+	return i.node.Line, i.node.Column
 }
 
 // A Format is a syntax of files.
@@ -124,9 +132,9 @@ func (r Reader) ReadFile(path string) ([]Item, error) {
 	}
 	var docs []*node
 	if format == JSON {
-		docs, err = parseJSON(data)
+		docs, err = document.ParseJSON(data)
 	} else {
-		docs, err = parseYAML(bytes.NewReader(data))
+		docs, err = document.ParseYAML(bytes.NewReader(data))
 	}
 	var items []Item
 	for _, doc := range docs {
@@ -201,8 +209,8 @@ func textProblem(err error, name string) Problem {
 
 // OwnName returns the name in the message, as the file has it; "" if there is none.
 func (i *Item) OwnName() string {
-	if n := i.node.get("name", "cluster_name", "clusterName"); n != nil && n.kind == scalar {
-		return n.str()
+	if n := i.node.Get("name", "cluster_name", "clusterName"); n != nil && n.Kind == document.Scalar {
+		return n.String()
 	}
 	return ""
 }

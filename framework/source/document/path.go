@@ -1,4 +1,4 @@
-package configfile
+package document
 
 import (
 	"strconv"
@@ -8,20 +8,20 @@ import (
 // maxDescent is the limit of levels that a path may leave out, such as the one of an Any.
 const maxDescent = 3
 
-// at returns the node of a field path, or that of its last part that the file has. The path has the
+// At returns the node of a field path, or that of its last part that the file has. The path has the
 // field names of protobuf. The file may have those of JSON.
-func (n *node) at(path string) (found *node) {
+func (n *Node) At(path string) (found *Node) {
 	for path != "" {
 		var step string
 		step, path = nextStep(path)
-		var next *node
+		var next *Node
 		switch i, err := strconv.Atoi(strings.Trim(step, "[]")); {
 		case step[0] == '[' && err == nil:
-			if n.kind == sequence && i >= 0 && i < len(n.values) {
-				next = n.values[i]
+			if n.Kind == Sequence && i >= 0 && i < len(n.Values) {
+				next = n.Values[i]
 			}
 		case step[0] == '[':
-			next = n.get(strings.Trim(step, `[]"`))
+			next = n.Get(strings.Trim(step, `[]"`))
 		default:
 			next = n.descend(step, jsonName(step), maxDescent)
 		}
@@ -35,11 +35,11 @@ func (n *node) at(path string) (found *node) {
 
 // descend returns the value of a key, here or in a mapping below. A decoder's path may leave out the
 // field that wraps a message.
-func (n *node) descend(name, camel string, depth int) *node {
-	if v := n.get(name, camel); v != nil || depth == 0 || n.kind != mapping {
+func (n *Node) descend(name, camel string, depth int) *Node {
+	if v := n.Get(name, camel); v != nil || depth == 0 || n.Kind != Mapping {
 		return v
 	}
-	for _, v := range n.values {
+	for _, v := range n.Values {
 		if found := v.descend(name, camel, depth-1); found != nil {
 			return found
 		}
@@ -82,16 +82,16 @@ func jsonName(name string) string {
 	return strings.Join(parts, "")
 }
 
-// holding returns the first scalar with the given text.
-func (n *node) holding(text string) *node {
-	if n.kind == scalar {
-		if n.str() == text {
+// Holding returns the first scalar with the given text.
+func (n *Node) Holding(text string) *Node {
+	if n.Kind == Scalar {
+		if n.String() == text {
 			return n
 		}
 		return nil
 	}
-	for _, v := range n.values {
-		if found := v.holding(text); found != nil {
+	for _, v := range n.Values {
+		if found := v.Holding(text); found != nil {
 			return found
 		}
 	}

@@ -1,96 +1,20 @@
-package configfile
+package document
 
 import (
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
 
-// The limits of a file.
-const (
-	// MaxSize is the limit of a file in bytes.
-	MaxSize = 64 << 20
-	// maxNodes is the limit of values in a document. Aliases count at each use.
-	maxNodes = 4_000_000
-	// maxDepth is the limit of nested values. Protobuf has a limit of its own.
-	maxDepth = 200
-)
-
-// A kind is the form of a node.
-type kind uint8
-
-const (
-	scalar kind = iota
-	mapping
-	sequence
-)
-
-// A node is a value of a YAML or JSON file.
-type node struct {
-	kind         kind
-	line, column int
-	text         string // of a scalar: its JSON
-	keys         []*node
-	values       []*node // of a mapping or sequence
-}
-
-// A syntaxError is an error at a position.
-type syntaxError struct {
-	line, column int
-	text         string
-}
-
-func (e *syntaxError) Error() string { return e.text }
-
-func (n *node) fail(format string, args ...any) error {
-	return &syntaxError{n.line, n.column, fmt.Sprintf(format, args...)}
-}
-
-// key returns the text of the i-th key.
-func (n *node) key(i int) string { return n.keys[i].str() }
-
-// str returns the text of a string scalar, and the JSON of another one.
-func (n *node) str() string {
-	if s, err := strconv.Unquote(n.text); err == nil && n.text[0] == '"' {
-		return s
-	}
-	return n.text
-}
-
-// get returns the value of the first key that is one of the names.
-func (n *node) get(names ...string) *node {
-	if n == nil || n.kind != mapping {
-		return nil
-	}
-	for i := range n.keys {
-		if slices.Contains(names, n.key(i)) {
-			return n.values[i]
-		}
-	}
-	return nil
-}
-
-// without returns a copy of a mapping without a value.
-func (n *node) without(value *node) *node {
-	out := *n
-	out.keys, out.values = nil, nil
-	for i, v := range n.values {
-		if v != value {
-			out.keys, out.values = append(out.keys, n.keys[i]), append(out.values, v)
-		}
-	}
-	return &out
-}
-
-// parseYAML returns the documents of a YAML file.
-func parseYAML(data io.Reader) ([]*node, error) {
-	var docs []*node
+// ParseYAML returns the documents of a YAML file, without empty ones. With an error, which is an [*Error],
+// it returns those before the error. Merge keys are resolved, and aliases share their nodes.
+func ParseYAML(data io.Reader) ([]*Node, error) {
+	var docs []*Node
 	dec := yaml.NewDecoder(data)
 	for {
 		var doc yaml.Node
@@ -103,12 +27,12 @@ func parseYAML(data io.Reader) ([]*node, error) {
 		if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
 			continue
 		}
-		c := converter{left: maxNodes, aliased: make(map[*yaml.Node]aliased)}
+		c := converter{left: MaxValues, aliased: make(map[*yaml.Node]aliased)}
 		n, err := c.node(doc.Content[0], 0)
 		if err != nil {
 			return docs, err
 		}
-		if n.kind == scalar && n.text == "null" { // an empty document
+		if n.Kind == Scalar && n.Text == "null" { // an empty document
 			continue
 		}
 		docs = append(docs, n)
@@ -127,7 +51,7 @@ func yamlError(err error) error {
 	default:
 		_, _ = fmt.Sscanf(text, "line %d:", &line)
 	}
-	return &syntaxError{max(line, 1), max(column, 1), text}
+	return &Error{max(line, 1), max(column, 1), text}
 }
 
 // A converter converts the nodes of a YAML document. All aliases of a node share one result.
@@ -138,12 +62,12 @@ type converter struct {
 
 // aliased is the result of an alias, and the number of its values.
 type aliased struct {
-	node *node
+	node *Node
 	size int
 }
 
 // alias converts the node of an alias, once.
-func (c *converter) alias(target *yaml.Node, depth int) (*node, error) {
+func (c *converter) alias(target *yaml.Node, depth int) (*Node, error) {
 	if known, ok := c.aliased[target]; ok {
 		c.left -= known.size
 		return known.node, nil
@@ -156,29 +80,29 @@ func (c *converter) alias(target *yaml.Node, depth int) (*node, error) {
 	return n, err
 }
 
-func (c *converter) node(y *yaml.Node, depth int) (*node, error) {
-	n := &node{line: y.Line, column: y.Column}
+func (c *converter) node(y *yaml.Node, depth int) (*Node, error) {
+	n := &Node{Line: y.Line, Column: y.Column}
 	c.left--
 	if c.left < 0 {
-		return nil, n.fail("the document has more than %d values, with aliases counted at each use", maxNodes)
+		return nil, n.fail("the document has more than %d values, with aliases counted at each use", MaxValues)
 	}
-	if depth > maxDepth {
-		return nil, n.fail("the values are nested deeper than %d levels", maxDepth)
+	if depth > MaxDepth {
+		return nil, n.fail("the values are nested deeper than %d levels", MaxDepth)
 	}
 	switch y.Kind {
 	case yaml.AliasNode:
 		return c.alias(y.Alias, depth)
 	case yaml.MappingNode:
-		n.kind = mapping
+		n.Kind = Mapping
 		return n, c.mapping(n, y, depth)
 	case yaml.SequenceNode:
-		n.kind = sequence
+		n.Kind = Sequence
 		for _, item := range y.Content {
 			v, err := c.node(item, depth+1)
 			if err != nil {
 				return nil, err
 			}
-			n.values = append(n.values, v)
+			n.Values = append(n.Values, v)
 		}
 		return n, nil
 	default:
@@ -187,8 +111,8 @@ func (c *converter) node(y *yaml.Node, depth int) (*node, error) {
 	}
 }
 
-func (c *converter) mapping(n *node, y *yaml.Node, depth int) error {
-	var merged []*node
+func (c *converter) mapping(n *Node, y *yaml.Node, depth int) error {
+	var merged []*Node
 	for i := 0; i+1 < len(y.Content); i += 2 {
 		k, v := y.Content[i], y.Content[i+1]
 		value, err := c.node(v, depth+1)
@@ -199,11 +123,11 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) error {
 			merged = append(merged, value)
 			continue
 		}
-		key := &node{line: k.Line, column: k.Column, text: quote(k.Value)}
+		key := &Node{Line: k.Line, Column: k.Column, Text: quote(k.Value)}
 		if k.Kind != yaml.ScalarNode {
 			return key.fail("a key must be text")
 		}
-		n.keys, n.values = append(n.keys, key), append(n.values, value)
+		n.Keys, n.Values = append(n.Keys, key), append(n.Values, value)
 	}
 	for _, m := range merged {
 		if err := n.merge(m); err != nil {
@@ -214,11 +138,11 @@ func (c *converter) mapping(n *node, y *yaml.Node, depth int) error {
 }
 
 // merge adds the keys of another mapping, or of a list of mappings, that n does not have.
-func (n *node) merge(other *node) error {
-	switch other.kind {
-	case sequence:
-		for _, m := range other.values {
-			if m.kind != mapping {
+func (n *Node) merge(other *Node) error {
+	switch other.Kind {
+	case Sequence:
+		for _, m := range other.Values {
+			if m.Kind != Mapping {
 				return m.fail("a merge key needs a mapping")
 			}
 			if err := n.merge(m); err != nil {
@@ -226,10 +150,10 @@ func (n *node) merge(other *node) error {
 			}
 		}
 		return nil
-	case mapping:
-		for i, k := range other.keys {
-			if n.get(other.key(i)) == nil {
-				n.keys, n.values = append(n.keys, k), append(n.values, other.values[i])
+	case Mapping:
+		for i, k := range other.Keys {
+			if n.Get(other.Key(i)) == nil {
+				n.Keys, n.Values = append(n.Keys, k), append(n.Values, other.Values[i])
 			}
 		}
 		return nil
@@ -239,47 +163,47 @@ func (n *node) merge(other *node) error {
 }
 
 // scalar sets the JSON of a YAML scalar.
-func (n *node) scalar(y *yaml.Node) error {
+func (n *Node) scalar(y *yaml.Node) error {
 	switch y.ShortTag() {
 	case "!!null":
-		n.text = "null"
+		n.Text = "null"
 		return nil
 	case "!!bool":
 		var b bool
 		err := y.Decode(&b)
-		n.text = strconv.FormatBool(b)
+		n.Text = strconv.FormatBool(b)
 		return n.wrap(err)
 	case "!!int":
 		return n.integer(y)
 	case "!!float":
 		var f float64
 		err := y.Decode(&f)
-		n.text = floatJSON(f)
+		n.Text = floatJSON(f)
 		return n.wrap(err)
 	case "!!binary":
 		clean := strings.Join(strings.Fields(y.Value), "")
 		_, err := base64.StdEncoding.DecodeString(clean)
-		n.text = quote(clean)
+		n.Text = quote(clean)
 		return n.wrap(err)
 	default:
-		n.text = quote(y.Value)
+		n.Text = quote(y.Value)
 		return nil
 	}
 }
 
-func (n *node) integer(y *yaml.Node) error {
+func (n *Node) integer(y *yaml.Node) error {
 	var i int64
 	if err := y.Decode(&i); err == nil {
-		n.text = strconv.FormatInt(i, 10)
+		n.Text = strconv.FormatInt(i, 10)
 		return nil
 	}
 	var u uint64
 	err := y.Decode(&u)
-	n.text = strconv.FormatUint(u, 10)
+	n.Text = strconv.FormatUint(u, 10)
 	return n.wrap(err)
 }
 
-func (n *node) wrap(err error) error {
+func (n *Node) wrap(err error) error {
 	if err == nil {
 		return nil
 	}

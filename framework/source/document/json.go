@@ -1,4 +1,4 @@
-package configfile
+package document
 
 import (
 	"bytes"
@@ -23,17 +23,18 @@ func quote(s string) string {
 	return string(bytes.TrimSuffix(b.Bytes(), []byte("\n")))
 }
 
-// parseJSON returns the documents of a JSON file. encoding/json reads the tokens, because YAML reads
+// ParseJSON returns the values of a JSON file. With an error, which is an [*Error], it returns those before the
+// error. encoding/json reads the tokens, because YAML reads
 // the escapes of some JSON texts differently.
-func parseJSON(data []byte) ([]*node, error) {
-	p := jsonParser{dec: json.NewDecoder(bytes.NewReader(data)), data: data, left: maxNodes}
+func ParseJSON(data []byte) ([]*Node, error) {
+	p := jsonParser{dec: json.NewDecoder(bytes.NewReader(data)), data: data, left: MaxValues}
 	p.dec.UseNumber()
 	for i, c := range data {
 		if c == '\n' {
 			p.lines = append(p.lines, i+1)
 		}
 	}
-	var docs []*node
+	var docs []*Node
 	for {
 		n, err := p.value(0)
 		if errors.Is(err, io.EOF) {
@@ -54,32 +55,36 @@ type jsonParser struct {
 }
 
 // at returns an empty node at an offset.
-func (p *jsonParser) at(offset int) *node {
+func (p *jsonParser) at(offset int) *Node {
 	line := sort.SearchInts(p.lines, offset+1)
 	start := 0
 	if line > 0 {
 		start = p.lines[line-1]
 	}
-	return &node{line: line + 1, column: utf8.RuneCount(p.data[start:min(offset, len(p.data))]) + 1}
+	return &Node{Line: line + 1, Column: utf8.RuneCount(p.data[start:min(offset, len(p.data))]) + 1}
 }
 
 // next returns the position of the next token.
-func (p *jsonParser) next() *node {
-	offset := int(p.dec.InputOffset())
-	for offset < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,:"), p.data[offset]) >= 0 {
-		offset++
-	}
-	return p.at(offset)
+func (p *jsonParser) next() *Node {
+	return p.at(p.skip(int(p.dec.InputOffset())))
 }
 
-func (p *jsonParser) value(depth int) (*node, error) {
+// skip returns the offset of the first byte that is neither space nor punctuation between values.
+func (p *jsonParser) skip(offset int) int {
+	for offset < len(p.data) && strings.IndexByte(" \t\r\n,:", p.data[offset]) >= 0 {
+		offset++
+	}
+	return offset
+}
+
+func (p *jsonParser) value(depth int) (*Node, error) {
 	n := p.next()
 	p.left--
 	if p.left < 0 {
-		return nil, n.fail("the document has more than %d values", maxNodes)
+		return nil, n.fail("the document has more than %d values", MaxValues)
 	}
-	if depth > maxDepth {
-		return nil, n.fail("the values are nested deeper than %d levels", maxDepth)
+	if depth > MaxDepth {
+		return nil, n.fail("the values are nested deeper than %d levels", MaxDepth)
 	}
 	token, err := p.dec.Token()
 	if err != nil {
@@ -89,38 +94,38 @@ func (p *jsonParser) value(depth int) (*node, error) {
 	case json.Delim:
 		return n, p.container(n, t, depth)
 	case string:
-		n.text = quote(t)
+		n.Text = quote(t)
 	case json.Number:
-		n.text = t.String()
+		n.Text = t.String()
 	case bool:
-		n.text = map[bool]string{true: "true", false: "false"}[t]
+		n.Text = map[bool]string{true: "true", false: "false"}[t]
 	default:
-		n.text = "null"
+		n.Text = "null"
 	}
 	return n, nil
 }
 
-func (p *jsonParser) container(n *node, open json.Delim, depth int) error {
-	n.kind = sequence
+func (p *jsonParser) container(n *Node, open json.Delim, depth int) error {
+	n.Kind = Sequence
 	if open == '{' {
-		n.kind = mapping
+		n.Kind = Mapping
 	}
 	for p.dec.More() {
-		if n.kind == mapping {
+		if n.Kind == Mapping {
 			key := p.next()
 			token, err := p.dec.Token()
 			if err != nil {
 				return p.err(err, depth+1)
 			}
 			text, _ := token.(string) // encoding/json accepts no other key
-			key.text = quote(text)
-			n.keys = append(n.keys, key)
+			key.Text = quote(text)
+			n.Keys = append(n.Keys, key)
 		}
 		v, err := p.value(depth + 1)
 		if err != nil {
 			return err
 		}
-		n.values = append(n.values, v)
+		n.Values = append(n.Values, v)
 	}
 	if _, err := p.dec.Token(); err != nil {
 		return p.err(err, depth+1)
@@ -145,9 +150,14 @@ func (p *jsonParser) err(err error, depth int) error {
 // culprit returns the offset of the character that an error names. encoding/json returns the offset
 // after it within a value, and its own offset between values.
 func (p *jsonParser) culprit(err *json.SyntaxError) int {
-	before := max(int(err.Offset)-1, 0)
-	if before < len(p.data) && strings.HasPrefix(err.Error(), "invalid character "+strconv.QuoteRune(rune(p.data[before]))) {
+	isCulprit := func(offset int) bool {
+		return offset < len(p.data) && strings.HasPrefix(err.Error(), "invalid character "+strconv.QuoteRune(rune(p.data[offset])))
+	}
+	if before := max(int(err.Offset)-1, 0); isCulprit(before) {
 		return before
+	}
+	if next := p.skip(int(err.Offset)); isCulprit(next) {
+		return next
 	}
 	return int(err.Offset)
 }
