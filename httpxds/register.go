@@ -3,6 +3,7 @@ package httpxds
 import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
+	"github.com/xdsforge/xdsforge/httpxds/internal/builtin"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
 
@@ -15,7 +16,7 @@ import (
 // work with those alone, because they add their built-in filters.
 func Register(r resource.Registrar) {
 	standard.Register(r)
-	for _, f := range builtin() {
+	for _, f := range builtin.Filters() {
 		r.Fill(&f)
 	}
 	r.Fill(certprovider.FileWatcher())

@@ -9,14 +9,9 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/builtin"
 	"github.com/xdsforge/xdsforge/httpxds/internal/server"
-	"github.com/xdsforge/xdsforge/internal/extensions/router"
 )
-
-// builtin returns the filters that each server has.
-func builtin() []httpfilter.Filter {
-	return []httpfilter.Filter{{HTTPFilter: router.Filter()}}
-}
 
 // logger returns the first of own, the Env's logger and slog.Default() that is set.
 func (e *opened) logger(own *slog.Logger) *slog.Logger {
@@ -46,7 +41,7 @@ func (e *opened) share() (*serverShare, error) {
 // (gRFC A39).
 func newServerShare(all *resource.Set) (*serverShare, error) {
 	running := make(map[string]httpfilter.Filter)
-	for _, f := range builtin() {
+	for _, f := range builtin.Filters() {
 		running[f.Config] = f
 	}
 	for x := range all.Extensions() {

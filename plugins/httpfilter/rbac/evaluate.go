@@ -23,6 +23,22 @@ type Call struct {
 	TLS bool
 	// Certificate is the peer's certificate. It is nil if the peer sent none.
 	Certificate *x509.Certificate
+	// HTTP has the headers of a request that is not a gRPC call. Method is then its path, and Metadata is not used.
+	HTTP *Request
+}
+
+// A Request has the headers of an HTTP request.
+type Request struct {
+	// Verb is the method, such as "GET".
+	Verb string
+	// Target is the path with the query.
+	Target string
+	// Authority is the host that the request names.
+	Authority string
+	// Scheme is "http" or "https".
+	Scheme string
+	// Values returns the values of another header. Names are in lower case.
+	Values func(name string) []string
 }
 
 // Evaluate reports whether the rules allow a call. It also returns the first policy, by
@@ -91,6 +107,9 @@ func (r *request) matches(x rule) bool {
 
 // header returns the value of a header as rules see it, and whether it is present (A41).
 func (r *request) header(name string) (value string, there bool) {
+	if r.HTTP != nil {
+		return r.HTTP.header(name)
+	}
 	switch name {
 	case ":method":
 		return "POST", true // gRPC accepts no other method
@@ -113,6 +132,22 @@ func (r *request) header(name string) (value string, there bool) {
 	default:
 		return strings.Join(values, ","), true
 	}
+}
+
+// header returns the value of a header and whether it is present, as Envoy does.
+func (r *Request) header(name string) (value string, there bool) {
+	switch name {
+	case ":method":
+		return r.Verb, true
+	case ":path":
+		return r.Target, true
+	case ":authority", "host":
+		return r.Authority, true
+	case ":scheme":
+		return r.Scheme, true
+	}
+	values := r.Values(name)
+	return strings.Join(values, ","), len(values) > 0
 }
 
 // encoded returns binary values in base64, as they are on the wire.
