@@ -127,7 +127,7 @@ func local(r *http.Request, p *plan) *http.Response {
 		resp = newResponse(d.Status, d.Body)
 	} else {
 		resp = newResponse(p.Redirect.Status, "")
-		resp.Header.Set("Location", location(r, p))
+		resp.Header.Set("Location", location(r, p.route, p.Redirect))
 	}
 	change(resp.Header, p.Headers.Response, r)
 	return resp
@@ -148,8 +148,8 @@ func newResponse(status int, body string) *http.Response {
 }
 
 // location returns the URL of a redirect.
-func location(r *http.Request, p *plan) string {
-	d, scheme := p.Redirect, schemeOf(r)
+func location(r *http.Request, t *route.Route, d *route.Redirect) string {
+	scheme := schemeOf(r)
 	host := hostOf(r)
 	name, port, err := net.SplitHostPort(host)
 	if err != nil {
@@ -170,7 +170,7 @@ func location(r *http.Request, p *plan) string {
 	path := pathOf(r)
 	if d.Path != "" {
 		path = d.Path
-	} else if to := rewrittenPath(p.route, &d.Rewrite, path); to != "" {
+	} else if to := rewrittenPath(t, &d.Rewrite, path); to != "" {
 		path = to
 	}
 	if r.URL.RawQuery != "" && !d.StripQuery && !strings.Contains(path, "?") {

@@ -68,6 +68,9 @@ func newServerShare(all *resource.Set) (*serverShare, error) {
 	if err != nil {
 		return nil, err
 	}
+	if types, err = types.Extend(resource.HTTP); err != nil {
+		return nil, err
+	}
 	s := &serverShare{types: types}
 	s.filters, err = server.NewRegistry(list)
 	return s, err

@@ -89,6 +89,44 @@ func (s *site) describes() {
 	}
 }
 
+// The server itself responds to redirects and direct responses, and changes the headers of routes. Query parameters match.
+func TestRouteActions(t *testing.T) {
+	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Handler", "h")
+		_, _ = io.WriteString(w, "handler "+r.Header.Get("X-Request")) // the client reports errors
+	})
+	s := newSite(t, h, "", nil)
+	s.listen(chain("one", `route_config { name: "r" virtual_hosts { name: "v" domains: "*"
+		response_headers_to_add { header { key: "x-host" value: "v" } }
+		routes { match { prefix: "/old" } redirect { prefix_rewrite: "/new" response_code: PERMANENT_REDIRECT } }
+		routes { match { prefix: "/secure" } redirect { https_redirect: true host_redirect: "b.example" strip_query: true } }
+		routes { match { path: "/status" } direct_response { status: 418 body { inline_string: "teapot" } } }
+		routes { match { prefix: "/" query_parameters { name: "debug" present_match: true } } direct_response { status: 202 } }
+		routes { match { prefix: "/" } non_forwarding_action {} response_headers_to_remove: "x-handler"
+			request_headers_to_add { header { key: "x-request" value: "%REQ(:METHOD)%" } } } } }`))
+	s.serving("")
+	for _, tt := range []struct {
+		path, body, location string
+		code                 int
+	}{
+		{"/old/a?b=c", "", "http://" + s.addr + "/new/a?b=c", 308},
+		{"/secure/a?b=c", "", "https://b.example/secure/a", 301},
+		{"/status", "teapot", "", 418},
+		{"/x?debug", "", "", 202},
+		{"/x?debug2", "handler GET", "", 200},
+	} {
+		c := http1.client(t)
+		c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		a, err := s.do(c, http.MethodGet, tt.path)
+		if err != nil || a.code != tt.code || a.body != tt.body || a.header.Get("Location") != tt.location {
+			t.Errorf("%s: %d %q to %q, %v; want %d %q to %q", tt.path, a.code, a.body, a.header.Get("Location"), err, tt.code, tt.body, tt.location)
+		}
+		if a.header.Get("X-Host") != "v" || a.header.Get("X-Handler") != "" {
+			t.Errorf("%s: the headers are %v; want x-host and no x-handler", tt.path, a.header)
+		}
+	}
+}
+
 // A handler for forwarding serves the routes of clusters.
 func TestForwarding(t *testing.T) {
 	forward := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "forwarded") })

@@ -170,7 +170,7 @@ func hostOf(r *http.Request) string {
 
 // schemeOf returns the scheme of a request. The scheme xds, which http.Transport.RegisterProtocol allows, is http to others.
 func schemeOf(r *http.Request) string {
-	if r.URL.Scheme == "https" {
+	if r.URL.Scheme == "https" || r.TLS != nil { // requests of servers have no URL with a scheme
 		return "https"
 	}
 	return "http"

@@ -35,7 +35,8 @@ func (r *routing) Release() { r.set.Release() }
 
 // Compile implements [server.Backend]. All filter chains of an update have one set of filters.
 func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
-	p.Judge(list, b.served, "one that the server serves")
+	local := localRoutes(list)
+	p.Judge(list, func(t *route.Route) bool { return local[t] || b.served(t) }, "one that the server serves")
 	set := b.instances.Begin()
 	defer set.Release() // each routing keeps it
 	out := make([]*routing, 0, len(list))
@@ -78,7 +79,7 @@ func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) 
 		h := &u.VirtualHosts[i]
 		for j := range h.Routes {
 			t := &h.Routes[j]
-			handler, shared := b.action(t)
+			handler, shared := b.action(t, h.HTTP(j))
 			plain := shared && len(h.Overrides)+len(t.Overrides) == 0
 			_, served := t.Action.(route.NonForwarding)
 			if plain && common[served] != nil {
@@ -110,20 +111,6 @@ func (b *backend) served(t *route.Route) bool {
 	}
 }
 
-// action returns the handler of a route's action. It is shared if other routes with the same kind of action have the
-// same handler.
-func (b *backend) action(t *route.Route) (handler http.Handler, shared bool) {
-	switch t.Action.(type) {
-	case route.NonForwarding:
-		return b.config.Handler, true
-	default:
-		if b.served(t) {
-			return b.config.Forward, true
-		}
-		return http.HandlerFunc(unavailable), false
-	}
-}
-
 // unavailable is the handler of requests that fail because of the configuration.
 func unavailable(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusServiceUnavailable) }
 
@@ -139,17 +126,17 @@ func (r *routing) handler(req *http.Request) http.Handler {
 	if h == nil {
 		return http.HandlerFunc(notFound)
 	}
-	t := h.Match(req.URL.Path, headers{req})
-	if t == nil {
+	i := h.MatchHTTP(req.URL.Path, headers{req})
+	if i < 0 {
 		return http.HandlerFunc(notFound)
 	}
-	return r.handlers[t]
+	return r.handlers[&h.Routes[i]]
 }
 
 // headers are the headers of a request, for routes.
 type headers struct{ *http.Request }
 
-// Values implements [route.Headers].
+// Values implements [route.HTTPRequest].
 func (h headers) Values(name string) []string {
 	switch name {
 	case ":method":
@@ -168,4 +155,13 @@ func (h headers) Values(name string) []string {
 	}
 }
 
-var _ route.Headers = headers{}
+// Query implements [route.HTTPRequest].
+func (h headers) Query(name string) (string, bool) {
+	values, ok := h.URL.Query()[name]
+	if !ok {
+		return "", false
+	}
+	return values[0], true
+}
+
+var _ route.HTTPRequest = headers{}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/server"
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // The default limits of connections. A template of the program can set others.
@@ -29,6 +30,10 @@ type Config struct {
 	Forward http.Handler
 	// Filters are the HTTP filters that run.
 	Filters *Registry
+	// Location returns the URL of a redirect.
+	Location func(*http.Request, *route.Route, *route.Redirect) string
+	// Change applies changes of headers. The request has the values that they refer to.
+	Change func(http.Header, []route.HeaderChange, *http.Request)
 	// EscapedSlashes accepts paths with an escaped slash or backslash.
 	EscapedSlashes bool
 	// Template has settings of net/http.
