@@ -132,7 +132,7 @@ func (s *Server) updateHealth() {
 func (s *Server) countEnd(client string, err error) {
 	var limit *adsserver.LimitError
 	var stale *adsserver.StaleError
-	reason := ""
+	var reason string
 	switch {
 	case errors.As(err, &limit):
 		reason = limit.Option

@@ -40,7 +40,7 @@ func operate(ctx context.Context, s *serve.Server, clients, operators net.Listen
 	g := grpc.NewServer(append(serve.ServerOptions(), grpc.Creds(credentials.NewTLS(&tls.Config{
 		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: roots,
 	})))...)
-	s.Register(g)
+	s.Register(g) //nolint:contextcheck // streams have contexts of their own
 	s.RegisterHealth(g)
 	go func() { _ = g.Serve(clients) }()
 	defer g.Stop()
@@ -49,7 +49,7 @@ func operate(ctx context.Context, s *serve.Server, clients, operators net.Listen
 	defer pages.Close()
 
 	<-ctx.Done()
-	drain, cancel := context.WithTimeout(context.Background(), time.Minute)
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	return s.Drain(drain, 30*time.Second)
 }

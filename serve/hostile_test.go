@@ -234,7 +234,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 		commit(round + 1)
 		newest(round + 1)
 	}
-	if grown := int64(heap()) - int64(before); grown > 32<<20 { //nolint:gosec // sizes
+	if grown := int64(heap()) - int64(before); grown > 32<<20 {
 		t.Errorf("the heap has grown by %d MiB after %d MiB of changes for each client, want at most 32", grown>>20, changes*names*1000>>20)
 	}
 }

@@ -62,7 +62,7 @@ func (l Limits) withDefaults() (Limits, error) {
 	} {
 		switch {
 		case *f.value < 0:
-			errs = append(errs, fmt.Errorf("Limits.%s = %d; must not be negative", f.name, *f.value))
+			errs = append(errs, fmt.Errorf("WithLimits: Limits.%s = %d; must not be negative", f.name, *f.value))
 		case *f.value == 0:
 			*f.value = f.def
 		}

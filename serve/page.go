@@ -142,7 +142,8 @@ func (s *Server) status(node string, behind bool, now time.Time) *status {
 		if behind && current || !strings.Contains(c.Node, node) {
 			continue
 		}
-		if out.Selected++; len(out.Clients) < maxRows {
+		out.Selected++
+		if len(out.Clients) < maxRows {
 			out.Clients = append(out.Clients, clientRow(&c, now))
 		}
 	}

@@ -101,13 +101,15 @@ func TestStatusPageIsGuarded(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "http://x/", http.NoBody)
 		r.Host = host
 		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
+		h.ServeHTTP(w, r)
+		if w.Code != want {
 			t.Errorf("host %s: %d, want %d", host, w.Code, want)
 		}
 	}
 	r := httptest.NewRequest(http.MethodPost, "http://localhost/", http.NoBody)
 	w := httptest.NewRecorder()
-	if h.ServeHTTP(w, r); w.Code != http.StatusMethodNotAllowed {
+	h.ServeHTTP(w, r)
+	if w.Code != http.StatusMethodNotAllowed {
 		t.Errorf("POST: %d, want %d", w.Code, http.StatusMethodNotAllowed)
 	}
 }

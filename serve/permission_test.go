@@ -28,7 +28,7 @@ func ca(t testing.TB) *testca.CA {
 	return c
 }
 
-func allow(client string, types, authorities string) serve.Permission {
+func allow(client, types, authorities string) serve.Permission {
 	return serve.Permission{Clients: []string{client}, Types: []string{types}, Authorities: []string{authorities}}
 }
 
@@ -36,7 +36,7 @@ func allow(client string, types, authorities string) serve.Permission {
 func errorsOf(list []*discoveryv3.ResourceError) string {
 	byName := make(map[string]codes.Code)
 	for _, e := range list {
-		byName[e.GetResourceName().GetName()] = codes.Code(e.GetErrorDetail().GetCode()) //nolint:gosec // a code
+		byName[e.GetResourceName().GetName()] = codes.Code(e.GetErrorDetail().GetCode())
 	}
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(byName)) {

@@ -163,8 +163,10 @@ func (s *Server) Close() error {
 	for _, g := range s.stop(adsserver.ErrClosed) {
 		g.cancel(adsserver.ErrClosed)
 	}
-	errs := []error{s.metrics()}
-	for _, c := range s.cores() {
+	cores := s.cores()
+	errs := make([]error, 0, 1+len(cores))
+	errs = append(errs, s.metrics())
+	for _, c := range cores {
 		errs = append(errs, c.Close())
 	}
 	return errors.Join(errs...)

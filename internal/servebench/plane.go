@@ -147,7 +147,7 @@ func (p *plane) Publish(c Change, _ *struct{}) error {
 }
 
 // Prepare creates resources, which Fill publishes.
-func (p *plane) Prepare(c Change, _ *struct{}) error {
+func (p *plane) Prepare(c Change, _ *struct{}) error { //nolint:unparam // the form of package net/rpc
 	p.prepared = make(map[string]*endpointv3.ClusterLoadAssignment, c.Count)
 	for i := range c.Count {
 		p.prepared[nameOf(i)] = assignment(i, c.Version)

@@ -39,7 +39,7 @@ func (p *plane) relay(upstream string) (*grpc.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := serve.New(types, map[string]source.Source{"": r})
+	s, err := serve.New(types, map[string]source.Source{"": r}, serve.WithLimits(serve.Limits{ClientStreams: 100_000, ClientNames: 100_000_000}))
 	if err != nil {
 		return nil, err
 	}

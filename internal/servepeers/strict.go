@@ -63,8 +63,7 @@ func (s *strict) run(ctx context.Context) {
 		} else {
 			err = s.followWhole(ctx, client)
 		}
-		var rule *ruleError
-		if errors.As(err, &rule) {
+		if _, ok := errors.AsType[*ruleError](err); ok {
 			s.violate(err)
 			return
 		}

@@ -85,7 +85,7 @@ func (w *world) start(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	w.grpc = grpc.NewServer(serve.ServerOptions()...)
-	w.server.Register(w.grpc)
+	w.server.Register(w.grpc) //nolint:contextcheck // streams have contexts of their own
 	go func() { _ = w.grpc.Serve(listener) }()
 	return nil
 }

@@ -52,10 +52,17 @@ type coreGuest struct {
 	delta bool
 }
 
-func (g coreGuest) Context() context.Context               { return g.ctx }
+// Context implements [Guest].
+func (g coreGuest) Context() context.Context { return g.ctx }
+
+// Open implements [Guest].
 func (g coreGuest) Open([]byte) (*adsserver.Stream, error) { return g.core.Open(g.delta) }
-func (coreGuest) Request(int) error                        { return nil }
-func (coreGuest) Leave(error)                              {}
+
+// Request implements [Guest].
+func (coreGuest) Request(int) error { return nil }
+
+// Leave implements [Guest].
+func (coreGuest) Leave(error) {}
 
 // serve serves a stream.
 func serve(ss grpc.ServerStream, host Host, m Method) error {
