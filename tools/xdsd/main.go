@@ -43,6 +43,8 @@ const usage = `xdsd serves resources by ADS.
   xdsd history -store URL              list the last commits
   xdsd rollback -store URL REVISION    return to the resources of a revision
 
+  xdsd import -upstream BOOTSTRAP DIR  write the resources of a control plane to the files of a folder
+
 xdsd COMMAND -h lists the flags. Exit codes: 0 success, 1 usage, 2 rejected resources or a conflict, 3 something is unreachable.
 `
 
@@ -128,6 +130,8 @@ func (a *app) run(ctx context.Context, args []string) error {
 		return a.history(ctx, args[1:])
 	case "rollback":
 		return a.rollback(ctx, args[1:])
+	case "import":
+		return a.importTo(ctx, args[1:])
 	}
 	return a.serve(ctx, args)
 }

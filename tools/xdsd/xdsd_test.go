@@ -235,3 +235,52 @@ func get(t *testing.T, url string, v any) {
 		t.Fatal(err)
 	}
 }
+
+// The resources of a control plane become files, with everything that they refer to. The files can be served.
+func TestImport(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "all.yaml", clusterYAML("checkout", "ROUND_ROBIN")+`---
+"@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+cluster_name: checkout
+---
+"@type": type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment
+cluster_name: nobody-refers-to-it
+`)
+	d := start(t, dir)
+	d.expect(t, "is live")
+	upstream := filepath.Join(t.TempDir(), "bootstrap.json")
+	if err := os.WriteFile(upstream, []byte(d.bootstrap()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, stderr strings.Builder
+	target := filepath.Join(t.TempDir(), "imported")
+	if code := Run(t.Context(), []string{"import", "-upstream", upstream, "-name", "envoy.config.cluster.v3.Cluster=checkout", target}, &out, &stderr); code != exitOK {
+		t.Fatalf("import ends with %d: %s", code, stderr.String())
+	}
+	if !strings.HasPrefix(out.String(), "2 resources are in ") {
+		t.Errorf("output = %q; want the cluster and its endpoints", out.String())
+	}
+	for _, file := range []string{"Cluster/checkout.json", "ClusterLoadAssignment/checkout.json"} {
+		if _, err := os.Stat(filepath.Join(target, file)); err != nil {
+			t.Error(err)
+		}
+	}
+	out.Reset()
+	if code := Run(t.Context(), []string{"-check", target}, &out, &stderr); code != exitOK || out.String() != "2 resources are accepted\n" {
+		t.Errorf("a check of the files ends with %d: %s%s", code, out.String(), stderr.String())
+	}
+	if code := Run(t.Context(), []string{"import", "-upstream", upstream, target}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "must be empty") {
+		t.Errorf("import to a folder with files ends with %d: %s", code, stderr.String())
+	}
+	out.Reset()
+	if code := Run(t.Context(), []string{"import", "-upstream", upstream, target + "2"}, &out, &stderr); code != exitOK || !strings.HasPrefix(out.String(), "2 resources are in ") {
+		t.Errorf("import of all clusters ends with %d: %s%s", code, out.String(), stderr.String())
+	}
+	delta := strings.Replace(d.bootstrap(), `"channel_creds"`, `"server_features": ["xds.transport.delta"], "channel_creds"`, 1)
+	if err := os.WriteFile(upstream, []byte(delta), 0o600); err != nil { // it can answer for missing names
+		t.Fatal(err)
+	}
+	if code := Run(t.Context(), []string{"import", "-upstream", upstream, "-name", "envoy.config.cluster.v3.Cluster=nosuch", target + "3"}, &out, &stderr); code != exitRejected || !strings.Contains(stderr.String(), "does not exist") {
+		t.Errorf("import of a missing cluster ends with %d: %s", code, stderr.String())
+	}
+}
