@@ -24,6 +24,7 @@ type exchange struct {
 	to        *routes.Target[target]
 	call      *lbtree.Call
 	retries   uint32
+	sent      *onceBody               // nil: the body can be read again, or there is none
 	cancel    context.CancelCauseFunc // of the time limit; nil: none
 	timer     *time.Timer             // of the time limit of a stream
 

@@ -8,7 +8,7 @@ import (
 // TestPitfall9 expects routes to read headers of requests without an allocation.
 func TestPitfall9(t *testing.T) {
 	r := &http.Request{Header: http.Header{"X-User": {"1"}}}
-	m := maker{&table{canonical: make(map[string]string)}}
+	m := maker{table: &table{canonical: make(map[string]string)}}
 	m.read("x-user")
 	v := &view{table: m.table, request: r}
 	if n := testing.AllocsPerRun(100, func() { _ = v.Values("x-user") }); n > 0 {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"strings"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -159,4 +160,69 @@ func newReverseProxy(target string, opts ...httpxds.Option) (*httputil.ReversePr
 		r.SetXForwarded()
 		r.Out.Host = r.In.Host
 	}}, nil
+}
+
+// TestClusterHeader expects a header to choose among the clusters that the program allows.
+func TestClusterHeader(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("a", "", serve(t, named("a")))
+	w.cluster("secret", "", serve(t, named("secret")))
+	w.routes(`routes { match { prefix: "" } route { cluster_header: "X-Cluster" } }`)
+	choose := func(name string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("X-Cluster", name) }
+	}
+	rt := w.transport(httpxds.WithHeaderClusters("a"))
+	until(t, func() (bool, string) { // the configuration does not wait for the cluster
+		body, err := get(t, rt, "http://svc/", choose("a"))
+		return body == "a HTTP/1.1", fmt.Sprint(body, err)
+	})
+	var e *httpxds.Error
+	if body, err := get(t, rt, "http://svc/", choose("secret")); !errors.As(err, &e) || e.Reason != httpxds.NoRoute {
+		t.Errorf("%q, %v for a cluster that the program does not allow", body, err)
+	}
+	if body, err := get(t, w.transport(), "http://svc/", choose("a")); !errors.As(err, &e) || e.Reason != httpxds.NoRoute {
+		t.Errorf("%q, %v without an allowed cluster", body, err)
+	}
+}
+
+// closing records whether it was closed.
+type closing struct {
+	io.Reader
+	closed chan struct{}
+}
+
+func (c closing) Close() error {
+	select {
+	case <-c.closed:
+	default:
+		close(c.closed)
+	}
+	return nil
+}
+
+// TestBodyIsClosed expects the body of a request to be closed, also if it was not read or if there is no endpoint.
+func TestBodyIsClosed(t *testing.T) {
+	w := newWorld(t)
+	w.cluster("c", "", serve(t, named("a")))
+	w.cluster("empty", "")
+	w.routes(`routes { match { prefix: "/empty" } route { cluster: "empty" } } routes { match { prefix: "/d" } direct_response { status: 200 } } %s`, to("c"))
+	rt := w.transport()
+	for _, path := range []string{"/", "/d", "/empty"} {
+		for _, size := range []int{0, 1, 1 << 20} {
+			body := closing{strings.NewReader(strings.Repeat("x", size)), make(chan struct{})}
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc"+path, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if resp, err := rt.RoundTrip(r); err == nil {
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+			}
+			select {
+			case <-body.closed:
+			case <-soon(t).Done():
+				t.Errorf("%s: a body of %d bytes is not closed", path, size)
+			}
+		}
+	}
 }

@@ -22,6 +22,7 @@ type settings struct {
 	base      *http.Transport
 	logger    *slog.Logger
 	gateway   bool
+	clusters  []string                      // that headers may name
 	targets   func(*url.URL) (string, bool) // of a Hosts
 	fallback  http.RoundTripper             // of a Hosts
 }
@@ -74,6 +75,15 @@ func WithProtocol(p Protocol) Option {
 			return fmt.Errorf("WithProtocol: protocol = %d; must be Auto, HTTP1 or HTTP2", p)
 		}
 		s.protocol = p
+		return nil
+	})
+}
+
+// WithHeaderClusters sets the clusters that a header of a request may name, where the route says cluster_header. Requests with
+// another name fail. Without the option, all requests of such routes fail.
+func WithHeaderClusters(names ...string) Option {
+	return clientOption(func(s *settings) error {
+		s.clusters = names
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
@@ -69,12 +70,16 @@ func rewound(r *http.Request) *http.Request {
 	return out
 }
 
-// A onceBody is the body of a request without GetBody. Until it is read, the request can be sent again, so closing it has no
-// effect then.
+// A onceBody is the body of a request without GetBody. Until it is read, the request can be sent again. Closing it before has
+// an effect only when the request has a response.
 type onceBody struct {
 	body    io.ReadCloser
 	touched atomic.Bool
-	ended   func() // called at the end of the body; nil: nothing
+
+	mu     sync.Mutex
+	final  bool // the request is not sent again
+	closed bool
+	ended  func() // called at the end of the body; nil: nothing
 }
 
 // Read implements [io.Reader].
@@ -90,10 +95,22 @@ func (b *onceBody) Read(p []byte) (int, error) {
 
 // Close implements [io.Closer].
 func (b *onceBody) Close() error {
-	if b.touched.Load() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	if b.final || b.touched.Load() {
 		return b.body.Close()
 	}
 	return nil
+}
+
+// commit says that the request is not sent again.
+func (b *onceBody) commit() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.final = true; b.closed {
+		_ = b.body.Close() // the request has a response
+	}
 }
 
 // replayable returns the request to send. If its body cannot be read twice, it has a body that records whether it was read.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
+	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
 // RoundTrip implements [http.RoundTripper]. It routes the request by its path, headers and query, chooses a cluster and an
@@ -61,8 +63,11 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: err}
 		}
-		to := p.Choose()
+		to, err := choose(p, v)
 		switch {
+		case err != nil:
+			closeBody(r)
+			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: err}
 		case to == nil && p.Own.Direct == nil && p.Own.Redirect == nil:
 			closeBody(r)
 			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: errNoAction}
@@ -78,6 +83,22 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return x.run(r, v)
 	}
+}
+
+var errNotNamed = errors.New("the header of cluster_header names no cluster of WithHeaderClusters")
+
+// choose returns the cluster of a request, or nil if its route has a response of its own.
+func choose(p *routes.Plan[plan, target], v *view) (*routes.Target[target], error) {
+	a, ok := p.Route.Action.(route.ClusterHeader)
+	if !ok {
+		return p.Choose(), nil
+	}
+	if values := v.Values(strings.ToLower(a.Name)); len(values) > 0 {
+		if to := p.Named(values[0]); to != nil {
+			return to, nil
+		}
+	}
+	return nil, errNotNamed
 }
 
 var errNoAction = errors.New("the action of the route is not supported")
@@ -107,6 +128,9 @@ func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 		closeBody(r)
 		return nil, x.ended(r.Context(), err)
 	}
+	if x.sent != nil {
+		x.sent.commit()
+	}
 	if x.body == http.NoBody {
 		x.end()
 		resp.Body = http.NoBody
@@ -124,7 +148,9 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 		return nil, x.fail(NoRoute, "", err)
 	}
 	ctx := lbtree.WithCall(r.Context(), x.call)
-	ctx, out = x.limit(ctx, replayable(out))
+	out = replayable(out)
+	x.sent, _ = out.Body.(*onceBody)
+	ctx, out = x.limit(ctx, out)
 	for {
 		resp, err := x.attempt(ctx, out)
 		if err != nil && ctx.Err() != nil || !x.wants(v, resp, err) {

@@ -37,12 +37,18 @@ type target struct {
 // compile derives the table of a configuration.
 func (t *Transport) compile(c *xdsconfig.Config) *table {
 	out := &table{canonical: make(map[string]string)}
-	out.Table = routes.Compile(c, &t.refs, routes.Settings{Where: t.where, NodeID: t.env.Config().Node().GetId()}, maker{out})
+	out.Table = routes.Compile(c, &t.refs, routes.Settings{Where: t.where, NodeID: t.env.Config().Node().GetId()}, maker{out, t.settings.clusters})
 	return out
 }
 
 // A maker makes the HTTP parts of a table.
-type maker struct{ table *table }
+type maker struct {
+	table    *table
+	clusters []string // that headers may name
+}
+
+// HeaderClusters implements [routes.Maker].
+func (m maker) HeaderClusters() []string { return m.clusters }
 
 // Plan implements [routes.Maker].
 func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
@@ -59,6 +65,9 @@ func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
 		m.read(p.route.HashPolicies[i].Header)
 	}
 	m.read(p.Rewrite.HostHeader)
+	if a, ok := p.route.Action.(route.ClusterHeader); ok {
+		m.read(strings.ToLower(a.Name))
+	}
 	return p, nil
 }
 
@@ -84,6 +93,8 @@ func (maker) Action(r *route.Route) error {
 	switch r.Action.(type) {
 	case nil: // a redirect or a direct response
 		return nil
+	case route.ClusterHeader:
+		return errors.New("its action, cluster_header, needs httpxds.WithHeaderClusters")
 	case route.NonForwarding:
 		return errors.New("its action, non_forwarding_action, is for servers (A36)")
 	default:

@@ -99,6 +99,9 @@ func (*maker) Target(s settings, _ int, overrides map[string]route.FilterOverrid
 	return s.chain.Override(overrides)
 }
 
+// HeaderClusters implements [routes.Maker]. gRPC ignores routes whose cluster a header names (A28).
+func (*maker) HeaderClusters() []string { return nil }
+
 // Action implements [routes.Maker].
 func (*maker) Action(r *route.Route) error {
 	if _, ok := r.Action.(route.NonForwarding); ok {

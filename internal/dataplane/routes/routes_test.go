@@ -37,6 +37,8 @@ func (maker) Action(r *route.Route) error {
 	return errors.New("unsupported route action")
 }
 
+func (maker) HeaderClusters() []string { return nil }
+
 // subscriptions records the clusters that are subscribed to.
 type subscriptions struct{ names []string }
 

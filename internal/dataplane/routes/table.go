@@ -73,6 +73,8 @@ type Maker[P, T any] interface {
 	// Action reports whether requests of a route whose action is not a cluster are supported. The error is the reason why
 	// they are not.
 	Action(r *route.Route) error
+	// HeaderClusters returns the clusters that headers of requests may name. Without any, Action decides about such routes.
+	HeaderClusters() []string
 }
 
 // Compile derives the table of a configuration with a virtual host. The caller must release it.
@@ -118,10 +120,17 @@ func (b *builder[P, T]) build() {
 		}
 	case route.Specifier:
 		b.add(xdsconfig.PluginTarget(a.Name), 1, 0, nil)
-	default:
-		if err := b.maker.Action(r); err != nil {
-			b.fail(err)
+	case route.ClusterHeader:
+		for _, name := range b.maker.HeaderClusters() {
+			b.add(name, 0, 0, nil)
 		}
+	default:
+	}
+	if len(b.plan.targets) > 0 || b.plan.Err != nil {
+		return
+	}
+	if err := b.maker.Action(r); err != nil {
+		b.fail(err)
 	}
 }
 
@@ -199,6 +208,15 @@ func (p *Plan[P, T]) Choose() *Target[T] {
 		at -= t.weight
 		return false
 	})
+	return &p.targets[i]
+}
+
+// Named returns the target of a cluster that a header names, or nil.
+func (p *Plan[P, T]) Named(cluster string) *Target[T] {
+	i := slices.IndexFunc(p.targets, func(t Target[T]) bool { return t.Call.Cluster == cluster })
+	if i < 0 {
+		return nil
+	}
 	return &p.targets[i]
 }
 
