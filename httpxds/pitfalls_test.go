@@ -204,6 +204,7 @@ func TestPitfall6(t *testing.T) {
 			return
 		}
 		defer c.Close()
+		<-time.NewTimer(50 * time.Millisecond).C // longer than the limit of the route
 		_, _ = rw.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 		_ = rw.Flush()
 		_, _ = io.Copy(c, rw)

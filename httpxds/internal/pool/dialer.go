@@ -52,7 +52,7 @@ func NewDialer(base *http.Transport, p Protocol) *Dialer {
 		t.DialContext, t.DialTLSContext = d.dialRaw, d.dialTLS
 		t.Protocols = new(http.Protocols)
 		t.Protocols.SetHTTP1(Protocol(i) != HTTP2)
-		t.Protocols.SetHTTP2(true) // NewClientConn needs it for any HTTP/2, also without TLS
+		t.Protocols.SetHTTP2(true) // http.Transport disables it for custom dialers
 		t.Protocols.SetUnencryptedHTTP2(Protocol(i) == HTTP2)
 		d.transports[i] = t
 	}
