@@ -31,13 +31,13 @@ func interceptor(t testing.TB, f *httpfilter.Filter, c config.Config) httpfilter
 }
 
 // create creates the interceptor of a configuration. The interceptor sees no messages.
-func create(t testing.TB, f *httpfilter.Filter, config, override any) (httpfilter.ClientBefore, error) {
+func create(t testing.TB, f *httpfilter.Filter, c, override any) (httpfilter.ClientBefore, error) {
 	t.Helper()
 	instance, err := f.NewClient(httpfilter.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, err := instance.Interceptor(config, override)
+	i, err := instance.Interceptor(c, override)
 	before, _ := i.(httpfilter.ClientBefore)
 	return before, err
 }

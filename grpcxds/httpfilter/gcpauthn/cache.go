@@ -18,7 +18,7 @@ type cache struct {
 	fetches sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
-	limit   uint64
+	limit   int
 	byName  map[string]*list.Element
 	byUsage list.List // of *credential, the one that was used last in front
 }
@@ -47,13 +47,13 @@ func (c *cache) get(audience string) *credential {
 func (c *cache) resize(limit uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.limit = min(limit, maxCache)
+	c.limit = int(min(limit, maxCache)) //nolint:gosec // at most maxCache
 	c.evict()
 }
 
 // evict removes the credentials that were not used for the longest time. Calls that have one keep it. mu is held.
 func (c *cache) evict() {
-	for uint64(c.byUsage.Len()) > c.limit {
+	for c.byUsage.Len() > c.limit {
 		e := c.byUsage.Back()
 		delete(c.byName, e.Value.(*credential).audience)
 		c.byUsage.Remove(e)

@@ -63,7 +63,7 @@ func (c *credential) token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	valid := now.Before(c.until)
 	if c.pending == nil && !now.Before(c.until.Add(-refresh)) && !now.Before(c.retryAt) {
-		c.fetch()
+		c.fetch() //nolint:contextcheck // other calls wait for it, too
 	}
 	value, pending, failed := c.value, c.pending, c.failed
 	c.mu.Unlock()

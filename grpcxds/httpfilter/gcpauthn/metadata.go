@@ -25,7 +25,7 @@ func metadataServer(base string) TokenSource {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	return func(ctx context.Context, audience string) (Token, error) {
 		address := base + "/computeMetadata/v1/instance/service-accounts/default/identity?audience=" + url.QueryEscape(audience)
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 		if err != nil {
 			return Token{}, err
 		}
@@ -34,7 +34,7 @@ func metadataServer(base string) TokenSource {
 		if err != nil {
 			return Token{}, err
 		}
-		defer resp.Body.Close() //nolint:errcheck // it was only read
+		defer resp.Body.Close()
 		if resp.StatusCode != http.StatusOK {
 			return Token{}, status.Error(codeOf(resp.StatusCode), "the metadata server returned "+resp.Status)
 		}

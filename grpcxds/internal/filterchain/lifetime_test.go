@@ -46,14 +46,14 @@ func (w *wrapper) NewStream(ctx context.Context, _ *httpfilter.ClientCall, next 
 
 func (w *wrapper) Close() { *w.events = append(*w.events, "end "+w.text) }
 
-func owners(t *testing.T, events *[]string, fail *error) *filterchain.Registry {
+func owners(t *testing.T, events *[]string, fail error) *filterchain.Registry {
 	t.Helper()
 	r, err := filterchain.New([]httpfilter.Filter{
 		{
 			HTTPFilter: &resource.HTTPFilter{Config: "a.Owner", Override: "a.Owner", Sides: resource.ClientSide},
 			NewClient: func(h httpfilter.Host) (httpfilter.ClientInstance, error) {
-				if *fail != nil {
-					return nil, *fail
+				if fail != nil {
+					return nil, fail
 				}
 				*events = append(*events, "create "+h.Name+" for "+h.Target)
 				return &owner{events, h}, nil
@@ -70,8 +70,7 @@ func owners(t *testing.T, events *[]string, fail *error) *filterchain.Registry {
 // Instances survive updates. Interceptors end with their configuration and its last call.
 func TestLifetimes(t *testing.T) {
 	var events []string
-	var fail error
-	r := owners(t, &events, &fail)
+	r := owners(t, &events, nil)
 	want := func(step string, want ...string) {
 		t.Helper()
 		if !slices.Equal(events, want) {
@@ -123,8 +122,7 @@ func TestLifetimes(t *testing.T) {
 
 // An instance that cannot be created makes calls fail, unless its filter is disabled.
 func TestNoInstance(t *testing.T) {
-	fail := errors.New("no channel")
-	r := owners(t, new([]string), &fail)
+	r := owners(t, new([]string), errors.New("no channel"))
 	var holder filterchain.ClientHolder
 	set := holder.Begin()
 	defer set.Release()
@@ -145,7 +143,7 @@ func TestNoInstance(t *testing.T) {
 // A list that has only functions has nothing to close, and calls pass it without a stream.
 func TestPlainChains(t *testing.T) {
 	var events []string
-	r := owners(t, &events, new(error))
+	r := owners(t, &events, nil)
 	var holder filterchain.ClientHolder
 	set := holder.Begin()
 	plain := []listener.HTTPFilter{{Name: "p", Message: "a.Plain", Config: "1"}}

@@ -72,7 +72,7 @@ func (f *filtered) start(ctx context.Context) (grpc.ClientStream, error) {
 	if !f.enter() {
 		return nil, f.err
 	}
-	defer f.leave()
+	defer f.leave() //nolint:contextcheck // recording metrics does not wait
 	return f.next(0, nil)(ctx)
 }
 
@@ -114,7 +114,7 @@ func (f *filtered) begin(ctx context.Context, opts []grpc.CallOption) (grpc.Clie
 	ctx, f.cancel = context.WithCancel(ctx)
 	f.uses++
 	f.mu.Unlock()
-	defer f.leave()
+	defer f.leave() //nolint:contextcheck // recording metrics does not wait
 	return f.open(ctx, withOptions(f.opts, slices.Concat(f.filters.Options(), opts)))
 }
 
@@ -185,7 +185,7 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 	f := &filteredStream{ctx: ctx}
 	f.filtered = newFiltered(x, desc, opts, func(inner context.Context, opts []grpc.CallOption) (grpc.ClientStream, error) {
 		inner = c.checkOrder(inner)
-		opts = append(opts, grpc.OnFinish(func(err error) {
+		opts = append(opts, grpc.OnFinish(func(err error) { //nolint:contextcheck // recording metrics does not wait
 			if err != nil && cc.GetState() == connectivity.Shutdown {
 				f.end(err) // the program need not receive any more
 			}
@@ -195,12 +195,12 @@ func (c *Interceptors) filterStream(ctx context.Context, x call, desc *grpc.Stre
 		}
 		return newReplay(inner, x.tries, opts, open)
 	})
-	f.enter() // so that release sees unwatch
-	f.unwatch = context.AfterFunc(ctx, func() { f.end(status.FromContextError(ctx.Err()).Err()) })
-	f.leave()
+	f.enter()                                                                                      // so that release sees unwatch
+	f.unwatch = context.AfterFunc(ctx, func() { f.end(status.FromContextError(ctx.Err()).Err()) }) //nolint:contextcheck // recording metrics does not wait
+	f.leave()                                                                                      //nolint:contextcheck // recording metrics does not wait
 	s, err := f.start(ctx)
 	if err != nil {
-		f.end(err)
+		f.end(err) //nolint:contextcheck // recording metrics does not wait
 		return nil, err
 	}
 	f.stream = s

@@ -32,7 +32,7 @@ func (c *Interceptors) filterUnary(ctx context.Context, x call, req, reply any, 
 		err = exchange(s, req, reply)
 		f.fill(s)
 	}
-	f.end(err)
+	f.end(err) //nolint:contextcheck // recording metrics does not wait
 	return err
 }
 

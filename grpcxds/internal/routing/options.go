@@ -16,13 +16,13 @@ func withOptions(opts, added []grpc.CallOption) []grpc.CallOption {
 		return opts
 	}
 	all := slices.Concat(opts, added)
-	var both jointCredentials
+	both := make(jointCredentials, 0, 2)
 	for i, o := range all {
 		c, ok := o.(grpc.PerRPCCredsCallOption)
 		switch {
 		case !ok || c.Creds == nil:
 		case i < len(opts):
-			both = jointCredentials{c.Creds}
+			both = append(both[:0], c.Creds)
 		default:
 			both = append(both, c.Creds)
 		}

@@ -157,7 +157,7 @@ func respond(ctx context.Context, in *wrapperspb.StringValue) (*wrapperspb.Strin
 // service is a service with a unary method and a stream.
 var service = grpc.ServiceDesc{
 	ServiceName: "p.S", HandlerType: (*any)(nil),
-	Methods: []grpc.MethodDesc{{MethodName: "Unary", Handler: func(srv any, ctx context.Context, dec func(any) error, i grpc.UnaryServerInterceptor) (any, error) { //nolint:revive // grpc's signature
+	Methods: []grpc.MethodDesc{{MethodName: "Unary", Handler: func(srv any, ctx context.Context, dec func(any) error, i grpc.UnaryServerInterceptor) (any, error) {
 		in := new(wrapperspb.StringValue)
 		if err := dec(in); err != nil {
 			return nil, err
