@@ -56,20 +56,18 @@ func derive(m *protogen.Message, depth int, find func(string) (*protogen.Message
 		}
 	}
 	for _, f := range m.Fields {
-		if f.Desc.IsMap() && f.Message.Fields[1].Message != nil && len(derive(f.Message.Fields[1].Message, depth, find, path, "", append(slices.Clone(above), f.Message.Fields[1].Message))) > 0 && !slices.Contains(above, f.Message.Fields[1].Message) {
-			out = append(out, Rule{Comment: join(path, string(f.Desc.Name())) + ": the rules of the messages in the map are not expressed; write them in a struct for `each`"})
+		name, of := string(f.Desc.Name()), f.Message
+		if f.Desc.IsMap() {
+			name, of = name+".value", f.Message.Fields[1].Message
 		}
-		if f.Message == nil || f.Desc.IsMap() || slices.Contains(above, f.Message) || len(path) == depth || f.Message.Desc.ParentFile().Package() == "google.protobuf" {
-			continue
-		}
-		if skipped(f, find) {
+		if of == nil || slices.Contains(above, of) || len(path) == depth || of.Desc.ParentFile().Package() == "google.protobuf" || skipped(f, find) {
 			continue
 		}
 		inner := ""
-		if !f.Desc.IsList() {
-			inner = join(path, string(f.Desc.Name()))
+		if !f.Desc.IsList() && !f.Desc.IsMap() {
+			inner = join(path, name)
 		}
-		out = append(out, derive(f.Message, depth, find, append(slices.Clone(path), string(f.Desc.Name())), inner, append(slices.Clone(above), f.Message))...)
+		out = append(out, derive(of, depth, find, append(slices.Clone(path), name), inner, append(slices.Clone(above), of))...)
 	}
 	return out
 }
@@ -83,7 +81,7 @@ func skipped(f *protogen.Field, find func(string) (*protogen.Message, error)) bo
 		visit = func(rules protoreflect.Message) {
 			each(rules, func(name string, _ protoreflect.FieldDescriptor, v protoreflect.Value) {
 				switch name {
-				case "repeated", "items", "message":
+				case "repeated", "items", "map", "values", "message":
 					visit(v.Message())
 				case "skip":
 					skip = skip || v.Bool()
@@ -121,9 +119,16 @@ type deriver struct {
 }
 
 // add adds a rule about the field. A member of a oneof is only required if it is chosen.
+// A message that is an element is always there.
 func (d *deriver) add(args string) {
-	if args == "required: true" && d.field != nil && d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic() {
-		return
+	if args == "required: true" && d.field != nil {
+		switch {
+		case d.field.Oneof != nil && !d.field.Oneof.Desc.IsSynthetic(), d.element && d.field.Message != nil:
+			return
+		case d.element:
+			d.skip("required", true)
+			return
+		}
 	}
 	when, present := "", d.present
 	if d.empty {
@@ -351,6 +356,10 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 		d.add("matches: " + strconv.Quote(v.String()))
 	case text && (name == "prefix" || name == "suffix" || name == "contains" || name == "not_contains"):
 		d.add(name + ": " + strconv.Quote(v.String()))
+	case text && (name == "uri" || name == "ip_with_prefixlen"):
+		if v.Bool() {
+			d.add("as: " + map[string]string{"uri": "url", "ip_with_prefixlen": "cidr"}[name])
+		}
 	case text && name == "well_known_regex":
 		strict := rules.Descriptor().Fields().ByName("strict")
 		pattern := map[protoreflect.EnumNumber]string{1: headerName, 2: headerValue}[v.Enum()]
@@ -363,6 +372,11 @@ func (d *deriver) constraint(name string, fd protoreflect.FieldDescriptor, v pro
 	case name == "items":
 		inner := *d
 		inner.element, inner.empty, inner.out = true, false, nil
+		inner.fieldRules(v.Message())
+		d.out = append(d.out, inner.out...)
+	case d.field.Desc.IsMap() && (name == "keys" || name == "values"):
+		part := d.field.Message.Fields[map[string]int{"keys": 0, "values": 1}[name]]
+		inner := deriver{why: d.why, field: part, at: d.at + "." + string(part.Desc.Name()), present: d.present, enum: part.Enum, element: true}
 		inner.fieldRules(v.Message())
 		d.out = append(d.out, inner.out...)
 	default:

@@ -154,6 +154,10 @@ func (c *constraints) read(rules protoreflect.Message) {
 			c.parts[name] = v.String()
 		case "pattern":
 			c.pattern = v.String()
+		case "uri":
+			c.pattern = "^http:"
+		case "ip_with_prefixlen":
+			c.pattern = "/8$"
 		case "well_known_regex":
 			c.pattern = map[protoreflect.EnumNumber]string{1: headerName, 2: headerValue}[v.Enum()]
 		case "const":
@@ -196,7 +200,7 @@ func (c *constraints) fits(s string) bool {
 // text returns a valid text, or an empty one if none is found.
 func (c *constraints) text() string {
 	built := c.parts["prefix"] + c.parts["contains"] + c.parts["suffix"]
-	candidates := append(append([]string{built}, c.in...), "a", "example", "/", "1", "A", "a.b", "http://example.com/", "a:1", "1.2.3.4", strings.Repeat("a", c.least))
+	candidates := append(append([]string{built}, c.in...), "a", "example", "/", "1", "A", "a.b", "http://example.com/", "a:1", "1.2.3.4", "10.0.0.0/8", strings.Repeat("a", c.least))
 	for _, s := range candidates {
 		if s != "" && c.fits(s) {
 			return s

@@ -213,7 +213,7 @@ func hookMapping() Mapping {
 }
 
 func ruleMapping(kinds []Key) Mapping {
-	keys := []Key{{Name: "at", Kind: KindPath, Doc: "The path of the value; by default the current message. A path with an upper-case first letter leads through Go fields. Its rule is checked after decoding."}}
+	keys := []Key{{Name: "at", Kind: KindPath, Doc: "The path of the value; by default the current message. Behind a map, `.key` leads to its keys and `.value` to its values. A path with an upper-case first letter leads through Go fields. Its rule is checked after decoding."}}
 	keys = append(append(keys, kinds...), []Key{
 		{Name: "from", Kind: KindChoice, Choices: []string{"annotations"}, Group: "kind", Doc: "`annotations`: all rules of the message's annotations for protoc-gen-validate and protovalidate, and of the messages in it."},
 		{Name: "when", Kind: KindMapping, Of: "when", Doc: "The condition of the rule. Its paths start where `at` starts. A repeated field in both paths is the same element."},

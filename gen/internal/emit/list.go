@@ -120,6 +120,9 @@ func (f *Func) Each(m any, p model.Path, at Place, paths bool, body func(x jen.C
 // unless that is empty.
 func (f *Func) loop(index, element string, m any, list model.Path, at Place, item string, body []jen.Code) jen.Code {
 	elements := f.Get(m, list)
+	if list.Last().Part != nil {
+		return f.mapLoop(f.mapKey(), element, elements, at.Child(list.InViolation()), item, body)
+	}
 	if f.inPlace(list.Leaf()) {
 		elements = f.Src("wire.Each($)", elements)
 	}

@@ -57,7 +57,7 @@ func (e *emitter) findNeeds() map[string]needs {
 		}
 	}
 	for _, c := range e.pkg.GoChecks {
-		g.add("validateUpdate", reports().or(contextNeeds(c.When)))
+		g.add("validateUpdate", reports().or(contextNeeds(c.When)).or(needs{dc: usesContext(c.Rule)}))
 	}
 	all := make(map[string]needs)
 	for name := range g.own {
@@ -135,7 +135,7 @@ func (e *emitter) addOneof(g callGraph, o *model.Oneof) {
 func addScope(g callGraph, s *model.Scope) {
 	g.add(s.Func, needs{})
 	for _, c := range s.Checks {
-		g.add(s.Func, reports().or(contextNeeds(c.When.Context)).or(needs{dc: c.Rule == nil}))
+		g.add(s.Func, reports().or(contextNeeds(c.When.Context)).or(needs{dc: usesContext(c.Rule)}))
 	}
 	for _, u := range s.Under {
 		g.add(s.Func, contextNeeds(u.When.Context), u.Scope.Func)

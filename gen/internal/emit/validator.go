@@ -17,6 +17,15 @@ type Condition interface {
 	Broken(f *Func, x *jen.Statement) (broken, shown jen.Code)
 }
 
+// A ContextUser is a rule that can use the DecodeContext.
+type ContextUser interface{ UsesContext() bool }
+
+// usesContext reports whether the code of a rule, or of the hook in its place, uses the DecodeContext.
+func usesContext(r model.Rule) bool {
+	u, ok := r.(ContextUser)
+	return r == nil || ok && u.UsesContext()
+}
+
 // A Coder writes all code of a check of the message m.
 type Coder interface {
 	Code(f *Func, m string, c *model.Check, conds []jen.Code) []jen.Code
@@ -102,12 +111,34 @@ func (f *Func) condition(r Condition, m string, c *model.Check, conds []jen.Code
 		broken, shown := r.Broken(f, value)
 		return []jen.Code{f.If(init, f.And(append(conds, guard, broken)...), f.Violation(f.Here().Below(p), shown, text))}
 	}
+	if p.Last().Part != nil {
+		return f.When(conds, f.entries(r, m, p, text))
+	}
 	return f.When(conds, f.nested(func(index, element string) []jen.Code {
 		item := f.pathName()
 		broken, shown := r.Broken(f, f.Scalar(jen.Id(element), p))
 		body := f.If(nil, broken, f.Violation(Place{variable: item}, shown, text))
 		return []jen.Code{f.loop(index, element, m, p, f.Here(), item, []jen.Code{body})}
 	}))
+}
+
+// entries writes a check of the keys or values of a map. The path of an entry is only built for a
+// violation.
+func (f *Func) entries(r Condition, m string, p model.Path, text string) []jen.Code {
+	return f.nested(func(_, element string) []jen.Code {
+		key := f.mapKey()
+		entry, x := key+", "+element, jen.Id(element)
+		if p.Last().Key() {
+			entry, x = key, jen.Id(key)
+		}
+		broken, shown := r.Broken(f, f.Scalar(x, p))
+		if shown == nil || p.Last().Key() {
+			shown = jen.Nil() // the path has the key
+		}
+		path := f.Src("$.Field(convert.Entry($, $))", f.Here().variable, jen.Lit(p.InViolation()), key)
+		return []jen.Code{f.Src("for $ := range convert.Sorted($) {\n$\n}", entry, f.Get(m, p),
+			f.If(nil, broken, f.Src("v.Add($, $, $)", path, shown, jen.Lit(text))))}
+	})
 }
 
 // operand declares x, the value at a path. guard is the condition that there is a value,

@@ -8,7 +8,13 @@ import (
 )
 
 // RuleText is the whole text of a check's violation: "wording when condition (why)".
-func RuleText(c *model.Check) string { return withReason(c.Rule.Wording(), c.Stated, c.Why) }
+func RuleText(c *model.Check) string {
+	text := c.Rule.Wording()
+	if len(c.Path.Steps) > 0 && c.Path.Last().Key() {
+		text = "key " + text
+	}
+	return withReason(text, c.Stated, c.Why)
+}
 
 // GoRuleText is [RuleText] for a rule about Go fields.
 func GoRuleText(c *model.GoCheck) string {

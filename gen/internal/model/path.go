@@ -18,6 +18,8 @@ type Step struct {
 	Field *protogen.Field // nil: a oneof
 	Oneof *protogen.Oneof
 	Pick  *Pick // of a repeated message, take the first element that fits
+	// Part is the field of the entries of a map, key or value, that the step leads to.
+	Part *protogen.Field
 }
 
 // Pick chooses one element of a repeated message.
@@ -27,12 +29,28 @@ type Pick struct {
 }
 
 // Repeated reports whether the step leads to any number of values.
-func (s Step) Repeated() bool { return s.Field != nil && s.Field.Desc.IsList() && s.Pick == nil }
+func (s Step) Repeated() bool {
+	return s.Part != nil || s.Field != nil && s.Field.Desc.IsList() && s.Pick == nil
+}
+
+// Leaf is the field of the values that the step leads to, or nil.
+func (s Step) Leaf() *protogen.Field {
+	if s.Part != nil {
+		return s.Part
+	}
+	return s.Field
+}
+
+// Key reports whether the step leads to the keys of a map.
+func (s Step) Key() bool { return s.Part != nil && s.Part.Desc.Number() == 1 }
 
 // Name is the step's name in protobuf.
 func (s Step) Name() string {
-	if s.Field == nil {
+	switch {
+	case s.Field == nil:
 		return string(s.Oneof.Desc.Name())
+	case s.Part != nil:
+		return string(s.Field.Desc.Name() + "." + s.Part.Desc.Name())
 	}
 	return string(s.Field.Desc.Name())
 }
@@ -44,6 +62,16 @@ func (p Path) String() string {
 		names[i] = s.Name()
 	}
 	return strings.Join(names, ".")
+}
+
+// InViolation is the path as violations have it, without indexes: the entries of a map stand for their
+// keys and values.
+func (p Path) InViolation() string {
+	steps := slices.Clone(p.Steps)
+	for i := range steps {
+		steps[i].Part = nil
+	}
+	return Path{Steps: steps}.String()
 }
 
 // Last is the last step; the path must not be empty.
@@ -62,7 +90,7 @@ func (p Path) Leaf() *protogen.Field {
 	if len(p.Steps) == 0 {
 		return nil
 	}
-	return p.Last().Field
+	return p.Last().Leaf()
 }
 
 // Message is the message that the path leads to, or nil.
@@ -103,7 +131,7 @@ func (p Path) Split() (head, rest Path, ok bool) {
 	for i, s := range p.Steps {
 		if s.Repeated() {
 			head = Path{From: p.From, Steps: p.Steps[:i+1]}
-			return head, Path{From: s.Field.Message, Steps: p.Steps[i+1:]}, true
+			return head, Path{From: s.Leaf().Message, Steps: p.Steps[i+1:]}, true
 		}
 	}
 	return Path{}, p, false

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -12,10 +13,20 @@ import (
 
 // path resolves t from a message. It may end in a oneof.
 func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
+	return b.resolve(t, from, false)
+}
+
+// rulePath is [builder.path] for a path that may lead to the keys or values of maps.
+func (b *builder) rulePath(t descriptor.Text, from *protogen.Message) (Path, bool) {
+	return b.resolve(t, from, true)
+}
+
+func (b *builder) resolve(t descriptor.Text, from *protogen.Message, maps bool) (Path, bool) {
 	p := Path{From: from}
 	at := from
 	names := strings.Split(t.Value, ".")
-	for i, name := range names {
+	for i := 0; i < len(names); i++ {
+		name := names[i]
 		f, o := fieldOf(at, name)
 		switch {
 		case f == nil && o == nil:
@@ -25,35 +36,51 @@ func (b *builder) path(t descriptor.Text, from *protogen.Message) (Path, bool) {
 			b.bag.AddHint(t.Pos, diag.Unreachable, "remove it: its members are fields of "+Short(at), "%s in %s is a oneof", name, Short(at))
 			return p, false
 		}
-		p.Steps = append(p.Steps, Step{Field: f, Oneof: o})
+		step := Step{Field: f, Oneof: o}
+		if maps && i < len(names)-1 && f.Desc.IsMap() {
+			if step.Part, _ = fieldOf(f.Message, names[i+1]); step.Part != nil {
+				i++
+			}
+		}
+		p.Steps = append(p.Steps, step)
 		if i == len(names)-1 {
 			break
 		}
-		if f.Message == nil || f.Desc.IsMap() || classOf(f) == Any {
-			hint := ""
-			switch classOf(f) {
-			case Any:
-				hint = "name its message in `any`, and its fields in a struct"
-			case Map:
-				hint = "name a struct for its values in `each`"
-			default:
-			}
-			b.bag.AddHint(t.Pos, diag.Unreachable, hint, "%s in %s is %s, so it has no field %q", name, Short(at), classOf(f), names[i+1])
+		leaf := step.Leaf()
+		if leaf.Message == nil || leaf.Desc.IsMap() || classOf(leaf) == Any {
+			b.bag.AddHint(t.Pos, diag.Unreachable, unreachableHint(leaf, maps), "%s in %s is %s, so it has no field %q", step.Name(), Short(at), classOf(leaf), names[i+1])
 			return p, false
 		}
-		at = f.Message
+		at = leaf.Message
 	}
 	return p, true
+}
+
+// unreachableHint is the hint for a path through a field that paths cannot pass.
+func unreachableHint(f *protogen.Field, maps bool) string {
+	switch class := classOf(f); {
+	case class == Any:
+		return "name its message in `any`, and its fields in a struct"
+	case class == Map && maps:
+		return fmt.Sprintf("%[1]s.key is its keys, %[1]s.value its values", f.Desc.Name())
+	case class == Map:
+		return "name a struct for its values in `each`"
+	}
+	return ""
 }
 
 // fieldPath is [builder.path] to a field, not to a oneof.
 func (b *builder) fieldPath(t descriptor.Text, from *protogen.Message) (Path, bool) {
 	p, ok := b.path(t, from)
-	if ok && p.Oneof() != nil {
+	return p, ok && b.notOneof(t, p)
+}
+
+func (b *builder) notOneof(t descriptor.Text, p Path) bool {
+	if p.Oneof() != nil {
 		b.bag.Add(t.Pos, diag.WrongShape, "%s is a oneof of protobuf; name one of its members", t.Value)
-		return p, false
+		return false
 	}
-	return p, ok
+	return true
 }
 
 // single checks that a path leads through no repeated field. It may lead to one.
@@ -142,7 +169,7 @@ func (b *builder) cond(d *descriptor.Cond, from *protogen.Message) (tests []loca
 	ok = b.once(slices.Concat(d.Present, d.Absent))
 	add := func(kind TestKind, texts []descriptor.Text) {
 		for _, t := range texts {
-			p, fine := b.path(t, from)
+			p, fine := b.rulePath(t, from)
 			ok = ok && fine
 			if fine {
 				b.pkg.Uses.presence(p)
@@ -171,8 +198,8 @@ func contextOf(d *descriptor.Cond) Context {
 
 // equals resolves a path and the value it must have.
 func (b *builder) equals(pair descriptor.Pair, from *protogen.Message) (Test, bool) {
-	p, ok := b.fieldPath(pair.Key, from)
-	if !ok {
+	p, ok := b.rulePath(pair.Key, from)
+	if !ok || !b.notOneof(pair.Key, p) {
 		return Test{}, false
 	}
 	if p.ToList() {

@@ -2,6 +2,7 @@ package model
 
 import (
 	"slices"
+	"strings"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -202,7 +203,7 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	p := Path{From: root.Message}
 	if d.At.Given() {
 		var ok bool
-		if p, ok = b.path(d.At, root.Message); !ok {
+		if p, ok = b.rulePath(d.At, root.Message); !ok {
 			return
 		}
 	}
@@ -212,6 +213,10 @@ func (b *builder) rule(root *Scope, d *descriptor.Rule, kind RuleKind) {
 	}
 	tests, context, ok := b.cond(d.When, root.Message)
 	if !ok {
+		return
+	}
+	if reach := rule.Reach(); p.ToList() && p.Last().Part != nil && (reach == ReachField || p.Last().Key() && reach != ReachElement) {
+		b.bag.Add(d.At.Pos, diag.RuleShape, "a rule of this kind cannot check the keys or values of the map %s", strings.TrimSuffix(d.At.Value, "."+string(p.Leaf().Desc.Name())))
 		return
 	}
 	c := &Check{Rule: rule, Path: p, Why: d.Why.Value}

@@ -102,7 +102,7 @@ func (b *builder) validateHook(root *Scope, d *descriptor.Hook) {
 	p := Path{From: root.Message}
 	if d.At.Given() {
 		var ok bool
-		if p, ok = b.fieldPath(d.At, root.Message); !ok {
+		if p, ok = b.rulePath(d.At, root.Message); !ok || !b.notOneof(d.At, p) {
 			return
 		}
 		if p.Message() == nil {

@@ -53,6 +53,9 @@ func (u Uses) read(p Path) {
 		if s.Field != nil {
 			u.field(s.Field)
 		}
+		if s.Part != nil {
+			u.field(s.Part)
+		}
 	}
 }
 

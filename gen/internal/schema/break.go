@@ -16,6 +16,9 @@ type Broken struct {
 	Shown string // the value in a violation, behind its path; empty if it is not shown
 }
 
+// A Wrong is a rule about texts that knows one that breaks it.
+type Wrong interface{ Wrong() string }
+
 // Break returns a value that breaks the rule of a check about a field of the message itself. It is false
 // if it knows none. The value is not the only one that breaks the rule.
 func Break(c *model.Check) (Broken, bool) {
@@ -28,6 +31,9 @@ func Break(c *model.Check) (Broken, bool) {
 			return Broken{Shown: ` = ""`}, r.Present()
 		}
 		return Broken{}, r.Present() && (p.Oneof() != nil || p.Leaf().Oneof == nil)
+	}
+	if r, ok := c.Rule.(Wrong); ok && !p.ToList() {
+		return Broken{r.Wrong(), fmt.Sprintf(" = %q", r.Wrong())}, true
 	}
 	r, ok := c.Rule.(Value)
 	if !ok || p.Class() == model.Map {

@@ -51,9 +51,21 @@ func value(c *model.Check, r Value) (object, bool) {
 		return nil, false
 	}
 	if c.Elements {
-		return below(c.Path.Steps, object{"items": s}, false), true
+		s, ok := elements(c.Path, s)
+		return below(c.Path.Steps, s, false), ok
 	}
 	return below(c.Path.Steps, s, !zero && !c.Path.Presence()), true
+}
+
+// elements returns the schema of a list or map for a schema of its elements at a path.
+func elements(p model.Path, s object) (object, bool) {
+	switch last := p.Last(); {
+	case last.Part == nil:
+		return object{"items": s}, true
+	case last.Key():
+		return object{"propertyNames": s}, p.Class() == model.String // other keys are quoted
+	}
+	return object{"additionalProperties": s}, true
 }
 
 // Present returns the schema of messages with a value at a path. It is false if a value in the path is

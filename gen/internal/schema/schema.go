@@ -91,7 +91,7 @@ func (w *writer) scope(s *model.Scope, at []model.Step, wrap func(object)) {
 			if inner, ok = when(c.When, inner); ok {
 				wrap(inner)
 				path := model.Path{Steps: slices.Concat(at, c.Path.Steps)}
-				w.rules = append(w.rules, path.String()+"; "+emit.RuleText(c))
+				w.rules = append(w.rules, path.InViolation()+"; "+emit.RuleText(c))
 			}
 		}
 	}

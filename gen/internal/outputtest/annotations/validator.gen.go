@@ -10,6 +10,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	ratelimitv3 "github.com/envoyproxy/go-control-plane/envoy/config/ratelimit/v3"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
 
 // validate checks the rules about one RateLimitServiceConfig.
@@ -113,6 +114,10 @@ func validate(m *ratelimitv3.RateLimitServiceConfig, v *resource.Violations) {
 		q := p.Item("grpc_service.google_grpc.call_credentials", i)
 		validateGrpcServiceGoogleGrpcCallCredentials(&q, x, v)
 	}
+	for key, x := range convert.Sorted(m.GetGrpcService().GetGoogleGrpc().GetChannelArgs().GetArgs()) {
+		q := p.Field(convert.Entry("grpc_service.google_grpc.channel_args.args", key))
+		validateGrpcServiceGoogleGrpcChannelArgsArgsValue(&q, x, v)
+	}
 	for i, x := range m.GetGrpcService().GetInitialMetadata() {
 		q := p.Item("grpc_service.initial_metadata", i)
 		validateGrpcServiceInitialMetadata(&q, x, v)
@@ -142,6 +147,14 @@ func validateGrpcServiceGoogleGrpcCallCredentials(p *resource.Path, m *corev3.Gr
 	}
 	if x := m.GetStsService().GetSubjectTokenType(); m.GetStsService() != nil && utf8.RuneCountInString(x) < 1 {
 		v.Add(p.Field("sts_service.subject_token_type"), x, "must not be empty when grpc_service.google_grpc.call_credentials.sts_service is set (PGV)")
+	}
+}
+
+// validateGrpcServiceGoogleGrpcChannelArgsArgsValue checks the rules about one
+// GrpcService.GoogleGrpc.ChannelArgs.Value.
+func validateGrpcServiceGoogleGrpcChannelArgsArgsValue(p *resource.Path, m *corev3.GrpcService_GoogleGrpc_ChannelArgs_Value, v *resource.Violations) {
+	if m.GetValueSpecifier() == nil {
+		v.Add(p.Field("value_specifier"), nil, "must be set (PGV)")
 	}
 }
 

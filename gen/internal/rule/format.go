@@ -1,0 +1,78 @@
+package rule
+
+import (
+	"github.com/dave/jennifer/jen"
+
+	"github.com/xdsforge/xdsforge/gen/internal/descriptor"
+	"github.com/xdsforge/xdsforge/gen/internal/emit"
+	"github.com/xdsforge/xdsforge/gen/internal/model"
+)
+
+// A format is a form that a text can have.
+type format struct {
+	name    string // in descriptors
+	wording string
+	valid   string // the call that checks a text
+	pattern string // matches all such texts, and others; empty: there is none
+	wrong   string // a text that has not the form
+	context bool   // the call needs the DecodeContext
+	zero    bool   // an empty text has the form
+}
+
+func formats() []format {
+	return []format{
+		{name: "regexp", wording: "must be a regular expression (RE2) within the limits of a resource", valid: "convert.IsRegexp(dc, $)", wrong: "(", context: true, zero: true},
+		{name: "cidr", wording: "must be an IP address with a prefix length, such as 10.0.0.0/8", valid: "convert.IsCIDR($)", pattern: "^[0-9A-Fa-f:.]+/[0-9]{1,3}$", wrong: "10.0.0.0"},
+		{name: "url", wording: "must be an absolute URL, such as https://example.com/path", valid: "convert.IsURL($)", pattern: "^[A-Za-z][A-Za-z0-9+.-]*:", wrong: "a"},
+		{name: "duration", wording: "must be a duration, such as 1m30s", valid: "convert.IsDuration($)", pattern: "^[-+]?(0|([0-9.]+(ns|us|µs|μs|ms|s|m|h))+)$", wrong: "1"},
+		{name: "host_port", wording: "must be a host and a port from 1 to 65535, such as db.example:443", valid: "convert.IsHostPort($)", pattern: "^[^/ ]+:[0-9]+$", wrong: "a"},
+	}
+}
+
+// As is the rule that a text has the form of another value.
+func (kinds) As() model.RuleKind {
+	choices := make([]string, 0, len(formats()))
+	examples := make([]model.RuleExample, 0, len(formats()))
+	for _, f := range formats() {
+		choices = append(choices, f.name)
+		examples = append(examples, model.RuleExample{Rule: "{at: text, as: " + f.name + "}", Wording: f.wording})
+	}
+	return model.RuleKind{
+		Keys:     []descriptor.Key{{Name: "as", Kind: descriptor.KindChoice, Choices: choices, Group: "kind", Doc: "The text must be such a value. `regexp`: a regular expression of Go (RE2). `cidr`: an IP address and a prefix length. `url`: an absolute URL. `duration`: a duration of Go, such as 1m30s. `host_port`: an IP address or DNS name, and a port. Of a list, each element is checked."}},
+		Examples: examples,
+		GoFields: true,
+		Build: func(a *model.RuleArgs) (model.Rule, bool) {
+			for _, f := range formats() {
+				if f.name == a.Arg("as").Value {
+					return f, a.Fits(a.Class() == model.String, "a string")
+				}
+			}
+			return nil, false
+		},
+	}
+}
+
+// Reach implements [model.Rule].
+func (format) Reach() model.Reach { return model.ReachElement }
+
+// Wording implements [model.Rule].
+func (r format) Wording() string { return r.wording }
+
+// UsesContext implements [emit.ContextUser].
+func (r format) UsesContext() bool { return r.context }
+
+// Broken implements [emit.Condition].
+func (r format) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) {
+	return f.Src("!"+r.valid, x), x
+}
+
+// Wrong implements [schema.Wrong].
+func (r format) Wrong() string { return r.wrong }
+
+// Schema implements [schema.Value]. JSON Schema knows other regular expressions.
+func (r format) Schema(model.Path) (valid map[string]any, zero bool) {
+	if r.pattern == "" {
+		return nil, false
+	}
+	return map[string]any{"pattern": r.pattern}, r.zero
+}
