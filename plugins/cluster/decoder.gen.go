@@ -88,7 +88,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 	} else {
 		u.LBPolicy = x
 	}
-	u.MaxRequests = pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests().or(1024)
+	u.MaxRequests = pickMaxRequests(m.GetCircuitBreakers().GetThresholds()).GetMaxRequests().Or(1024)
 	if x := m.GetOutlierDetection(); x != nil {
 		q := p.Field("outlier_detection")
 		u.OutlierDetection = new(decodeOutlierDetection(dc, &q, x, v))
@@ -196,7 +196,7 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wir
 	} else {
 		s.MaxEjectionTime = x
 	}
-	s.MaxEjectionPercent = m.GetMaxEjectionPercent().or(10)
+	s.MaxEjectionPercent = m.GetMaxEjectionPercent().Or(10)
 	s.SuccessRate = decodeSuccessRate(m)
 	s.FailurePercentage = decodeFailurePercentage(m)
 	return s
@@ -205,10 +205,10 @@ func decodeOutlierDetection(dc *resource.DecodeContext, p *resource.Path, m *wir
 // decodeSuccessRate reads one SuccessRate.
 func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 	return SuccessRate{
-		Enforcement:   m.GetEnforcingSuccessRate().or(100),
-		StdevFactor:   m.GetSuccessRateStdevFactor().or(1900),
-		MinimumHosts:  m.GetSuccessRateMinimumHosts().or(5),
-		RequestVolume: m.GetSuccessRateRequestVolume().or(100),
+		Enforcement:   m.GetEnforcingSuccessRate().Or(100),
+		StdevFactor:   m.GetSuccessRateStdevFactor().Or(1900),
+		MinimumHosts:  m.GetSuccessRateMinimumHosts().Or(5),
+		RequestVolume: m.GetSuccessRateRequestVolume().Or(100),
 	}
 }
 
@@ -216,9 +216,9 @@ func decodeSuccessRate(m *wireOutlierDetection) SuccessRate {
 func decodeFailurePercentage(m *wireOutlierDetection) FailurePercentage {
 	return FailurePercentage{
 		Enforcement:   m.GetEnforcingFailurePercentage().GetValue(),
-		Threshold:     m.GetFailurePercentageThreshold().or(85),
-		MinimumHosts:  m.GetFailurePercentageMinimumHosts().or(5),
-		RequestVolume: m.GetFailurePercentageRequestVolume().or(50),
+		Threshold:     m.GetFailurePercentageThreshold().Or(85),
+		MinimumHosts:  m.GetFailurePercentageMinimumHosts().Or(5),
+		RequestVolume: m.GetFailurePercentageRequestVolume().Or(50),
 	}
 }
 

@@ -42,7 +42,7 @@ func (m *wireCircuitBreakers) GetThresholds() []wireCircuitBreakersThresholds {
 // envoy.config.cluster.v3.CircuitBreakers.Thresholds that the decoder reads.
 type wireCircuitBreakersThresholds struct {
 	Priority       corev3.RoutingPriority
-	MaxRequests    wireUInt32Value
+	MaxRequests    wire.Wrapper[uint32]
 	setMaxRequests bool
 }
 
@@ -56,7 +56,7 @@ func (m *wireCircuitBreakersThresholds) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// max_requests
 			m.setMaxRequests = true
-			m.MaxRequests.parse(r)
+			wire.UInt32Value(r, &m.MaxRequests)
 		default:
 			r.Skip()
 		}
@@ -71,7 +71,7 @@ func (m *wireCircuitBreakersThresholds) GetPriority() corev3.RoutingPriority {
 	return m.Priority
 }
 
-func (m *wireCircuitBreakersThresholds) GetMaxRequests() *wireUInt32Value {
+func (m *wireCircuitBreakersThresholds) GetMaxRequests() *wire.Wrapper[uint32] {
 	if m == nil || !m.setMaxRequests {
 		return nil
 	}
@@ -410,23 +410,23 @@ type wireOutlierDetection struct {
 	setInterval                       bool
 	BaseEjectionTime                  durationpb.Duration
 	setBaseEjectionTime               bool
-	MaxEjectionPercent                wireUInt32Value
+	MaxEjectionPercent                wire.Wrapper[uint32]
 	setMaxEjectionPercent             bool
-	EnforcingSuccessRate              wireUInt32Value
+	EnforcingSuccessRate              wire.Wrapper[uint32]
 	setEnforcingSuccessRate           bool
-	SuccessRateMinimumHosts           wireUInt32Value
+	SuccessRateMinimumHosts           wire.Wrapper[uint32]
 	setSuccessRateMinimumHosts        bool
-	SuccessRateRequestVolume          wireUInt32Value
+	SuccessRateRequestVolume          wire.Wrapper[uint32]
 	setSuccessRateRequestVolume       bool
-	SuccessRateStdevFactor            wireUInt32Value
+	SuccessRateStdevFactor            wire.Wrapper[uint32]
 	setSuccessRateStdevFactor         bool
-	FailurePercentageThreshold        wireUInt32Value
+	FailurePercentageThreshold        wire.Wrapper[uint32]
 	setFailurePercentageThreshold     bool
-	EnforcingFailurePercentage        wireUInt32Value
+	EnforcingFailurePercentage        wire.Wrapper[uint32]
 	setEnforcingFailurePercentage     bool
-	FailurePercentageMinimumHosts     wireUInt32Value
+	FailurePercentageMinimumHosts     wire.Wrapper[uint32]
 	setFailurePercentageMinimumHosts  bool
-	FailurePercentageRequestVolume    wireUInt32Value
+	FailurePercentageRequestVolume    wire.Wrapper[uint32]
 	setFailurePercentageRequestVolume bool
 	MaxEjectionTime                   durationpb.Duration
 	setMaxEjectionTime                bool
@@ -447,39 +447,39 @@ func (m *wireOutlierDetection) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// max_ejection_percent
 			m.setMaxEjectionPercent = true
-			m.MaxEjectionPercent.parse(r)
+			wire.UInt32Value(r, &m.MaxEjectionPercent)
 		case 6<<3 | wire.Len:
 			// enforcing_success_rate
 			m.setEnforcingSuccessRate = true
-			m.EnforcingSuccessRate.parse(r)
+			wire.UInt32Value(r, &m.EnforcingSuccessRate)
 		case 7<<3 | wire.Len:
 			// success_rate_minimum_hosts
 			m.setSuccessRateMinimumHosts = true
-			m.SuccessRateMinimumHosts.parse(r)
+			wire.UInt32Value(r, &m.SuccessRateMinimumHosts)
 		case 8<<3 | wire.Len:
 			// success_rate_request_volume
 			m.setSuccessRateRequestVolume = true
-			m.SuccessRateRequestVolume.parse(r)
+			wire.UInt32Value(r, &m.SuccessRateRequestVolume)
 		case 9<<3 | wire.Len:
 			// success_rate_stdev_factor
 			m.setSuccessRateStdevFactor = true
-			m.SuccessRateStdevFactor.parse(r)
+			wire.UInt32Value(r, &m.SuccessRateStdevFactor)
 		case 16<<3 | wire.Len:
 			// failure_percentage_threshold
 			m.setFailurePercentageThreshold = true
-			m.FailurePercentageThreshold.parse(r)
+			wire.UInt32Value(r, &m.FailurePercentageThreshold)
 		case 17<<3 | wire.Len:
 			// enforcing_failure_percentage
 			m.setEnforcingFailurePercentage = true
-			m.EnforcingFailurePercentage.parse(r)
+			wire.UInt32Value(r, &m.EnforcingFailurePercentage)
 		case 19<<3 | wire.Len:
 			// failure_percentage_minimum_hosts
 			m.setFailurePercentageMinimumHosts = true
-			m.FailurePercentageMinimumHosts.parse(r)
+			wire.UInt32Value(r, &m.FailurePercentageMinimumHosts)
 		case 20<<3 | wire.Len:
 			// failure_percentage_request_volume
 			m.setFailurePercentageRequestVolume = true
-			m.FailurePercentageRequestVolume.parse(r)
+			wire.UInt32Value(r, &m.FailurePercentageRequestVolume)
 		case 21<<3 | wire.Len:
 			// max_ejection_time
 			m.setMaxEjectionTime = true
@@ -505,63 +505,63 @@ func (m *wireOutlierDetection) GetBaseEjectionTime() *durationpb.Duration {
 	return &m.BaseEjectionTime
 }
 
-func (m *wireOutlierDetection) GetMaxEjectionPercent() *wireUInt32Value {
+func (m *wireOutlierDetection) GetMaxEjectionPercent() *wire.Wrapper[uint32] {
 	if m == nil || !m.setMaxEjectionPercent {
 		return nil
 	}
 	return &m.MaxEjectionPercent
 }
 
-func (m *wireOutlierDetection) GetEnforcingSuccessRate() *wireUInt32Value {
+func (m *wireOutlierDetection) GetEnforcingSuccessRate() *wire.Wrapper[uint32] {
 	if m == nil || !m.setEnforcingSuccessRate {
 		return nil
 	}
 	return &m.EnforcingSuccessRate
 }
 
-func (m *wireOutlierDetection) GetSuccessRateMinimumHosts() *wireUInt32Value {
+func (m *wireOutlierDetection) GetSuccessRateMinimumHosts() *wire.Wrapper[uint32] {
 	if m == nil || !m.setSuccessRateMinimumHosts {
 		return nil
 	}
 	return &m.SuccessRateMinimumHosts
 }
 
-func (m *wireOutlierDetection) GetSuccessRateRequestVolume() *wireUInt32Value {
+func (m *wireOutlierDetection) GetSuccessRateRequestVolume() *wire.Wrapper[uint32] {
 	if m == nil || !m.setSuccessRateRequestVolume {
 		return nil
 	}
 	return &m.SuccessRateRequestVolume
 }
 
-func (m *wireOutlierDetection) GetSuccessRateStdevFactor() *wireUInt32Value {
+func (m *wireOutlierDetection) GetSuccessRateStdevFactor() *wire.Wrapper[uint32] {
 	if m == nil || !m.setSuccessRateStdevFactor {
 		return nil
 	}
 	return &m.SuccessRateStdevFactor
 }
 
-func (m *wireOutlierDetection) GetFailurePercentageThreshold() *wireUInt32Value {
+func (m *wireOutlierDetection) GetFailurePercentageThreshold() *wire.Wrapper[uint32] {
 	if m == nil || !m.setFailurePercentageThreshold {
 		return nil
 	}
 	return &m.FailurePercentageThreshold
 }
 
-func (m *wireOutlierDetection) GetEnforcingFailurePercentage() *wireUInt32Value {
+func (m *wireOutlierDetection) GetEnforcingFailurePercentage() *wire.Wrapper[uint32] {
 	if m == nil || !m.setEnforcingFailurePercentage {
 		return nil
 	}
 	return &m.EnforcingFailurePercentage
 }
 
-func (m *wireOutlierDetection) GetFailurePercentageMinimumHosts() *wireUInt32Value {
+func (m *wireOutlierDetection) GetFailurePercentageMinimumHosts() *wire.Wrapper[uint32] {
 	if m == nil || !m.setFailurePercentageMinimumHosts {
 		return nil
 	}
 	return &m.FailurePercentageMinimumHosts
 }
 
-func (m *wireOutlierDetection) GetFailurePercentageRequestVolume() *wireUInt32Value {
+func (m *wireOutlierDetection) GetFailurePercentageRequestVolume() *wire.Wrapper[uint32] {
 	if m == nil || !m.setFailurePercentageRequestVolume {
 		return nil
 	}
@@ -891,37 +891,4 @@ func (m *wireLocalityLbEndpoints) GetLbEndpoints() []wireLbEndpoint {
 		return nil
 	}
 	return m.LbEndpoints
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) or(x uint32) uint32 {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

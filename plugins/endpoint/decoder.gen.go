@@ -132,7 +132,7 @@ func decodeEndpoint(s *Endpoint, dc *resource.DecodeContext, p *resource.Path, m
 	validateEndpoint(p, m, v)
 	s.address = convert.ViewHostPort(dc, p.Field("endpoint.address"), m.GetEndpoint().GetAddress().socket(), v)
 	s.Health = decodeHealth(m.GetHealthStatus())
-	s.Weight = m.GetLoadBalancingWeight().or(1)
+	s.Weight = m.GetLoadBalancingWeight().Or(1)
 	if x := decodeDetails(dc, p, m, v); x.isSet() {
 		s.Details = new(x)
 	}

@@ -365,7 +365,7 @@ type wireLbEndpoint struct {
 	Endpoint               wireEndpoint
 	HealthStatus           corev3.HealthStatus
 	Metadata               *corev3.Metadata
-	LoadBalancingWeight    wireUInt32Value
+	LoadBalancingWeight    wire.Wrapper[uint32]
 	setLoadBalancingWeight bool
 	whichHostIdentifier    int32 // the number of the member that is set
 }
@@ -396,7 +396,7 @@ func (m *wireLbEndpoint) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			m.LoadBalancingWeight.parse(r)
+			wire.UInt32Value(r, &m.LoadBalancingWeight)
 		default:
 			r.Skip()
 		}
@@ -425,7 +425,7 @@ func (m *wireLbEndpoint) GetMetadata() *corev3.Metadata {
 	return m.Metadata
 }
 
-func (m *wireLbEndpoint) GetLoadBalancingWeight() *wireUInt32Value {
+func (m *wireLbEndpoint) GetLoadBalancingWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setLoadBalancingWeight {
 		return nil
 	}
@@ -440,7 +440,7 @@ type wireLocalityLbEndpoints struct {
 	Metadata                  *corev3.Metadata
 	LbEndpoints               []wireLbEndpoint
 	LedsClusterLocalityConfig *endpointv3.LedsClusterLocalityConfig
-	LoadBalancingWeight       wireUInt32Value
+	LoadBalancingWeight       wire.Wrapper[uint32]
 	setLoadBalancingWeight    bool
 	Priority                  uint32
 	whichLbConfig             int32 // the number of the member that is set
@@ -477,7 +477,7 @@ func (m *wireLocalityLbEndpoints) parse(r *wire.Reader) {
 		case 3<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			m.LoadBalancingWeight.parse(r)
+			wire.UInt32Value(r, &m.LoadBalancingWeight)
 		case 5<<3 | wire.Varint:
 			// priority
 			m.Priority = r.Uint32()
@@ -516,7 +516,7 @@ func (m *wireLocalityLbEndpoints) GetLedsClusterLocalityConfig() *endpointv3.Led
 	return m.LedsClusterLocalityConfig
 }
 
-func (m *wireLocalityLbEndpoints) GetLoadBalancingWeight() *wireUInt32Value {
+func (m *wireLocalityLbEndpoints) GetLoadBalancingWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setLoadBalancingWeight {
 		return nil
 	}
@@ -566,37 +566,4 @@ func (m *wireFractionalPercent) GetDenominator() typev3.FractionalPercent_Denomi
 		return 0
 	}
 	return m.Denominator
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) or(x uint32) uint32 {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

@@ -50,7 +50,7 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireLbEndpoint, v *resour
 	}
 	u.Hostname = m.GetEndpoint().GetHostname()
 	u.Health = decodeHealth(m.GetHealthStatus())
-	u.Weight = m.GetLoadBalancingWeight().or(1)
+	u.Weight = m.GetLoadBalancingWeight().Or(1)
 }
 
 // decodeHealth reads one Health; any other number is HealthUnhealthy.

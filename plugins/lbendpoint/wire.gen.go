@@ -203,7 +203,7 @@ func (m *wireEndpointAdditionalAddress) GetAddress() *wireAddress {
 type wireLbEndpoint struct {
 	Endpoint               wireEndpoint
 	HealthStatus           corev3.HealthStatus
-	LoadBalancingWeight    wireUInt32Value
+	LoadBalancingWeight    wire.Wrapper[uint32]
 	setLoadBalancingWeight bool
 	whichHostIdentifier    int32 // the number of the member that is set
 }
@@ -231,7 +231,7 @@ func (m *wireLbEndpoint) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// load_balancing_weight
 			m.setLoadBalancingWeight = true
-			m.LoadBalancingWeight.parse(r)
+			wire.UInt32Value(r, &m.LoadBalancingWeight)
 		default:
 			r.Skip()
 		}
@@ -253,42 +253,9 @@ func (m *wireLbEndpoint) GetHealthStatus() corev3.HealthStatus {
 	return m.HealthStatus
 }
 
-func (m *wireLbEndpoint) GetLoadBalancingWeight() *wireUInt32Value {
+func (m *wireLbEndpoint) GetLoadBalancingWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setLoadBalancingWeight {
 		return nil
 	}
 	return &m.LoadBalancingWeight
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) or(x uint32) uint32 {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

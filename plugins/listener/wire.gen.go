@@ -283,7 +283,7 @@ func (m *wireFilterChain) GetName() string {
 // wireFilterChainMatch has the fields of envoy.config.listener.v3.FilterChainMatch that
 // the decoder reads.
 type wireFilterChainMatch struct {
-	DestinationPort          wireUInt32Value
+	DestinationPort          wire.Wrapper[uint32]
 	setDestinationPort       bool
 	PrefixRanges             []*corev3.CidrRange
 	DirectSourcePrefixRanges []*corev3.CidrRange
@@ -302,7 +302,7 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 		case 8<<3 | wire.Len:
 			// destination_port
 			m.setDestinationPort = true
-			m.DestinationPort.parse(r)
+			wire.UInt32Value(r, &m.DestinationPort)
 		case 3<<3 | wire.Len:
 			// prefix_ranges
 			x := wire.Scratch(&m.PrefixRanges, r)
@@ -344,7 +344,7 @@ func (m *wireFilterChainMatch) parse(r *wire.Reader) {
 	r.Leave(outer)
 }
 
-func (m *wireFilterChainMatch) GetDestinationPort() *wireUInt32Value {
+func (m *wireFilterChainMatch) GetDestinationPort() *wire.Wrapper[uint32] {
 	if m == nil || !m.setDestinationPort {
 		return nil
 	}
@@ -412,7 +412,7 @@ type wireListener struct {
 	message               *listenerv3.Listener
 	Address               *corev3.Address
 	FilterChains          []wireFilterChain
-	UseOriginalDst        wireBoolValue
+	UseOriginalDst        wire.Wrapper[bool]
 	setUseOriginalDst     bool
 	DefaultFilterChain    wireFilterChain
 	setDefaultFilterChain bool
@@ -435,7 +435,7 @@ func (m *wireListener) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// use_original_dst
 			m.setUseOriginalDst = true
-			m.UseOriginalDst.parse(r)
+			wire.BoolValue(r, &m.UseOriginalDst)
 		case 25<<3 | wire.Len:
 			// default_filter_chain
 			m.setDefaultFilterChain = true
@@ -469,7 +469,7 @@ func (m *wireListener) GetFilterChains() []wireFilterChain {
 	return m.FilterChains
 }
 
-func (m *wireListener) GetUseOriginalDst() *wireBoolValue {
+func (m *wireListener) GetUseOriginalDst() *wire.Wrapper[bool] {
 	if m == nil || !m.setUseOriginalDst {
 		return nil
 	}
@@ -754,56 +754,4 @@ func (m *wireRds) GetRouteConfigName() string {
 		return ""
 	}
 	return m.RouteConfigName
-}
-
-// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
-type wireBoolValue struct {
-	Value bool
-}
-
-func (m *wireBoolValue) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Bool()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireBoolValue) GetValue() bool {
-	if m == nil {
-		return false
-	}
-	return m.Value
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

@@ -150,7 +150,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	}
 	validateRoute(dc, p, m, v)
 	s.Path = decodePath(dc, p, m, v)
-	s.CaseSensitive = m.GetMatch().GetCaseSensitive().or(true)
+	s.CaseSensitive = m.GetMatch().GetCaseSensitive().Or(true)
 	s.Headers = wire.List[matcher.Header, wireHeaderMatcher](dc.Arena(), len(m.GetMatch().GetHeaders()))
 	for i, x := range wire.Each(m.GetMatch().GetHeaders()) {
 		q := p.Item("match.headers", i)
@@ -252,7 +252,7 @@ func decodeRetryPolicy(dc *resource.DecodeContext, p *resource.Path, m *wireRetr
 	} else {
 		s.Codes = x
 	}
-	s.MaxRetries = m.GetNumRetries().or(1)
+	s.MaxRetries = m.GetNumRetries().Or(1)
 	if x, err := retryBackOff(dc, m.GetRetryBackOff()); err != nil {
 		v.AddError(p.Field("retry_back_off"), err)
 	} else {
@@ -305,7 +305,7 @@ func decodeWeightedClusters(dc *resource.DecodeContext, meta *resource.Meta, p *
 			s.Clusters = append(s.Clusters, y)
 		}
 	}
-	if x, err := totalWeight(dc, s.Clusters, m.GetTotalWeight().proto()); err != nil {
+	if x, err := totalWeight(dc, s.Clusters, wire.Wrapped(wrapperspb.UInt32)(m.GetTotalWeight())); err != nil {
 		v.AddError(*p, err)
 	} else {
 		s.Total = x

@@ -8,7 +8,6 @@ import (
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // wireHeaderMatcher has the fields of envoy.config.route.v3.HeaderMatcher that the decoder
@@ -184,7 +183,7 @@ func (*wireNonForwardingAction) parse(r *wire.Reader) {
 // reads.
 type wireRetryPolicy struct {
 	RetryOn       string
-	NumRetries    wireUInt32Value
+	NumRetries    wire.Wrapper[uint32]
 	setNumRetries bool
 	RetryBackOff  *routev3.RetryPolicy_RetryBackOff
 }
@@ -199,7 +198,7 @@ func (m *wireRetryPolicy) parse(r *wire.Reader) {
 		case 2<<3 | wire.Len:
 			// num_retries
 			m.setNumRetries = true
-			m.NumRetries.parse(r)
+			wire.UInt32Value(r, &m.NumRetries)
 		case 8<<3 | wire.Len:
 			// retry_back_off
 			wire.Unmarshal(r, &m.RetryBackOff)
@@ -217,7 +216,7 @@ func (m *wireRetryPolicy) GetRetryOn() string {
 	return m.RetryOn
 }
 
-func (m *wireRetryPolicy) GetNumRetries() *wireUInt32Value {
+func (m *wireRetryPolicy) GetNumRetries() *wire.Wrapper[uint32] {
 	if m == nil || !m.setNumRetries {
 		return nil
 	}
@@ -359,7 +358,7 @@ type wireRouteAction struct {
 	WeightedClusters          wireWeightedCluster
 	ClusterSpecifierPlugin    string
 	HostRewriteLiteral        string
-	AutoHostRewrite           wireBoolValue
+	AutoHostRewrite           wire.Wrapper[bool]
 	RetryPolicy               wireRetryPolicy
 	setRetryPolicy            bool
 	HashPolicy                []*routev3.RouteAction_HashPolicy
@@ -406,11 +405,11 @@ func (m *wireRouteAction) parse(r *wire.Reader) {
 			// auto_host_rewrite
 			if m.whichHostRewriteSpecifier != 7 {
 				if m.whichHostRewriteSpecifier != 0 {
-					m.AutoHostRewrite = wireBoolValue{}
+					m.AutoHostRewrite = wire.Wrapper[bool]{}
 				}
 				m.whichHostRewriteSpecifier = 7
 			}
-			m.AutoHostRewrite.parse(r)
+			wire.BoolValue(r, &m.AutoHostRewrite)
 		case 29<<3 | wire.Len:
 			// host_rewrite_header
 			m.whichHostRewriteSpecifier = 29
@@ -489,7 +488,7 @@ func (m *wireRouteAction) GetHostRewriteLiteral() string {
 	return m.HostRewriteLiteral
 }
 
-func (m *wireRouteAction) GetAutoHostRewrite() *wireBoolValue {
+func (m *wireRouteAction) GetAutoHostRewrite() *wire.Wrapper[bool] {
 	if m == nil || m.whichHostRewriteSpecifier != 7 {
 		return nil
 	}
@@ -613,7 +612,7 @@ type wireRouteMatch struct {
 	Prefix             string
 	Path               string
 	SafeRegex          wireRegexMatcher
-	CaseSensitive      wireBoolValue
+	CaseSensitive      wire.Wrapper[bool]
 	setCaseSensitive   bool
 	RuntimeFraction    *corev3.RuntimeFractionalPercent
 	Headers            []wireHeaderMatcher
@@ -657,7 +656,7 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// case_sensitive
 			m.setCaseSensitive = true
-			m.CaseSensitive.parse(r)
+			wire.BoolValue(r, &m.CaseSensitive)
 		case 9<<3 | wire.Len:
 			// runtime_fraction
 			wire.Unmarshal(r, &m.RuntimeFraction)
@@ -705,7 +704,7 @@ func (m *wireRouteMatch) GetSafeRegex() *wireRegexMatcher {
 	return &m.SafeRegex
 }
 
-func (m *wireRouteMatch) GetCaseSensitive() *wireBoolValue {
+func (m *wireRouteMatch) GetCaseSensitive() *wire.Wrapper[bool] {
 	if m == nil || !m.setCaseSensitive {
 		return nil
 	}
@@ -831,7 +830,7 @@ func (m *wireVirtualHost) GetRetryPolicy() *wireRetryPolicy {
 // decoder reads.
 type wireWeightedCluster struct {
 	Clusters       []wireWeightedClusterClusterWeight
-	TotalWeight    wireUInt32Value
+	TotalWeight    wire.Wrapper[uint32]
 	setTotalWeight bool
 }
 
@@ -846,7 +845,7 @@ func (m *wireWeightedCluster) parse(r *wire.Reader) {
 		case 3<<3 | wire.Len:
 			// total_weight
 			m.setTotalWeight = true
-			m.TotalWeight.parse(r)
+			wire.UInt32Value(r, &m.TotalWeight)
 		default:
 			r.Skip()
 		}
@@ -861,7 +860,7 @@ func (m *wireWeightedCluster) GetClusters() []wireWeightedClusterClusterWeight {
 	return m.Clusters
 }
 
-func (m *wireWeightedCluster) GetTotalWeight() *wireUInt32Value {
+func (m *wireWeightedCluster) GetTotalWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setTotalWeight {
 		return nil
 	}
@@ -872,7 +871,7 @@ func (m *wireWeightedCluster) GetTotalWeight() *wireUInt32Value {
 // envoy.config.route.v3.WeightedCluster.ClusterWeight that the decoder reads.
 type wireWeightedClusterClusterWeight struct {
 	Name                 string
-	Weight               wireUInt32Value
+	Weight               wire.Wrapper[uint32]
 	setWeight            bool
 	TypedPerFilterConfig map[string]*anypb.Any
 }
@@ -887,7 +886,7 @@ func (m *wireWeightedClusterClusterWeight) parse(r *wire.Reader) {
 		case 2<<3 | wire.Len:
 			// weight
 			m.setWeight = true
-			m.Weight.parse(r)
+			wire.UInt32Value(r, &m.Weight)
 		case 10<<3 | wire.Len:
 			// typed_per_filter_config
 			var key string
@@ -921,7 +920,7 @@ func (m *wireWeightedClusterClusterWeight) GetName() string {
 	return m.Name
 }
 
-func (m *wireWeightedClusterClusterWeight) GetWeight() *wireUInt32Value {
+func (m *wireWeightedClusterClusterWeight) GetWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setWeight {
 		return nil
 	}
@@ -1101,77 +1100,4 @@ func (m *wireInt64Range) GetEnd() int64 {
 		return 0
 	}
 	return m.End
-}
-
-// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
-type wireBoolValue struct {
-	Value bool
-}
-
-func (m *wireBoolValue) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Bool()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireBoolValue) or(x bool) bool {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireBoolValue) GetValue() bool {
-	if m == nil {
-		return false
-	}
-	return m.Value
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) proto() *wrapperspb.UInt32Value {
-	if m == nil {
-		return nil
-	}
-	return &wrapperspb.UInt32Value{Value: m.Value}
-}
-
-func (m *wireUInt32Value) or(x uint32) uint32 {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

@@ -169,7 +169,7 @@ type wireCertificateValidationContext struct {
 	Crl                              wireDataSource
 	setCrl                           bool
 	AllowExpiredCertificate          bool
-	MaxVerifyDepth                   wireUInt32Value
+	MaxVerifyDepth                   wire.Wrapper[uint32]
 	setMaxVerifyDepth                bool
 }
 
@@ -205,7 +205,7 @@ func (m *wireCertificateValidationContext) parse(r *wire.Reader) {
 		case 16<<3 | wire.Len:
 			// max_verify_depth
 			m.setMaxVerifyDepth = true
-			m.MaxVerifyDepth.parse(r)
+			wire.UInt32Value(r, &m.MaxVerifyDepth)
 		default:
 			r.Skip()
 		}
@@ -262,7 +262,7 @@ func (m *wireCertificateValidationContext) GetAllowExpiredCertificate() bool {
 	return m.AllowExpiredCertificate
 }
 
-func (m *wireCertificateValidationContext) GetMaxVerifyDepth() *wireUInt32Value {
+func (m *wireCertificateValidationContext) GetMaxVerifyDepth() *wire.Wrapper[uint32] {
 	if m == nil || !m.setMaxVerifyDepth {
 		return nil
 	}
@@ -547,30 +547,4 @@ func (m *wireTlsSessionTicketKeys) GetKeys() []wireDataSource {
 		return nil
 	}
 	return m.Keys
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

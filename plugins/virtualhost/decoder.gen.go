@@ -44,7 +44,7 @@ func decodeRoute(s *Route, dc *resource.DecodeContext, meta *resource.Meta, p *r
 	validateRoute(p, m, v)
 	s.Name = m.GetName()
 	s.Path = decodePath(m)
-	s.CaseSensitive = m.GetMatch().GetCaseSensitive().or(true)
+	s.CaseSensitive = m.GetMatch().GetCaseSensitive().Or(true)
 	s.Action = decodeAction(dc, meta, p, m, v)
 }
 

@@ -281,7 +281,7 @@ type wireRouteMatch struct {
 	Prefix             string
 	Path               string
 	SafeRegex          wireRegexMatcher
-	CaseSensitive      wireBoolValue
+	CaseSensitive      wire.Wrapper[bool]
 	setCaseSensitive   bool
 	RuntimeFraction    wireRuntimeFractionalPercent
 	setRuntimeFraction bool
@@ -326,7 +326,7 @@ func (m *wireRouteMatch) parse(r *wire.Reader) {
 		case 4<<3 | wire.Len:
 			// case_sensitive
 			m.setCaseSensitive = true
-			m.CaseSensitive.parse(r)
+			wire.BoolValue(r, &m.CaseSensitive)
 		case 9<<3 | wire.Len:
 			// runtime_fraction
 			m.setRuntimeFraction = true
@@ -375,7 +375,7 @@ func (m *wireRouteMatch) GetSafeRegex() *wireRegexMatcher {
 	return &m.SafeRegex
 }
 
-func (m *wireRouteMatch) GetCaseSensitive() *wireBoolValue {
+func (m *wireRouteMatch) GetCaseSensitive() *wire.Wrapper[bool] {
 	if m == nil || !m.setCaseSensitive {
 		return nil
 	}
@@ -500,7 +500,7 @@ func (m *wireWeightedCluster) GetClusters() []wireWeightedClusterClusterWeight {
 // envoy.config.route.v3.WeightedCluster.ClusterWeight that the decoder reads.
 type wireWeightedClusterClusterWeight struct {
 	Name      string
-	Weight    wireUInt32Value
+	Weight    wire.Wrapper[uint32]
 	setWeight bool
 }
 
@@ -514,7 +514,7 @@ func (m *wireWeightedClusterClusterWeight) parse(r *wire.Reader) {
 		case 2<<3 | wire.Len:
 			// weight
 			m.setWeight = true
-			m.Weight.parse(r)
+			wire.UInt32Value(r, &m.Weight)
 		default:
 			r.Skip()
 		}
@@ -529,7 +529,7 @@ func (m *wireWeightedClusterClusterWeight) GetName() string {
 	return m.Name
 }
 
-func (m *wireWeightedClusterClusterWeight) GetWeight() *wireUInt32Value {
+func (m *wireWeightedClusterClusterWeight) GetWeight() *wire.Wrapper[uint32] {
 	if m == nil || !m.setWeight {
 		return nil
 	}
@@ -561,63 +561,4 @@ func (m *wireRegexMatcher) GetRegex() string {
 		return ""
 	}
 	return m.Regex
-}
-
-// wireBoolValue has the fields of google.protobuf.BoolValue that the decoder reads.
-type wireBoolValue struct {
-	Value bool
-}
-
-func (m *wireBoolValue) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Bool()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireBoolValue) or(x bool) bool {
-	if m == nil {
-		return x
-	}
-	return m.Value
-}
-
-func (m *wireBoolValue) GetValue() bool {
-	if m == nil {
-		return false
-	}
-	return m.Value
-}
-
-// wireUInt32Value has the fields of google.protobuf.UInt32Value that the decoder reads.
-type wireUInt32Value struct {
-	Value uint32
-}
-
-func (m *wireUInt32Value) parse(r *wire.Reader) {
-	outer := r.Enter()
-	for r.Next() {
-		switch r.Tag() {
-		case 1<<3 | wire.Varint:
-			// value
-			m.Value = r.Uint32()
-		default:
-			r.Skip()
-		}
-	}
-	r.Leave(outer)
-}
-
-func (m *wireUInt32Value) GetValue() uint32 {
-	if m == nil {
-		return 0
-	}
-	return m.Value
 }

@@ -81,7 +81,7 @@ func (f *Func) expr(d *model.Field) *jen.Statement {
 	x := f.Get("m", p)
 	if v, plain := d.Value.(model.Plain); plain && d.Default != nil && v.Wrapper {
 		if f.views != nil {
-			return f.Src("$.or($)", x, f.Literal(*d.Default))
+			return f.Src("$.Or($)", x, f.Literal(*d.Default))
 		}
 		return f.Src("convert.Or($, $)", x, f.Literal(*d.Default))
 	}

@@ -27,7 +27,7 @@ func (e *emitter) findViews() *views {
 	v := &views{names: make(map[protoreflect.FullName]string)}
 	var add func(m *protogen.Message)
 	add = func(m *protogen.Message) {
-		if slices.Contains(v.messages, m) || model.Native(m) != "" || e.whole(m) {
+		if slices.Contains(v.messages, m) || model.Native(m) != "" || model.IsWrapper(m) || e.whole(m) {
 			return
 		}
 		v.messages = append(v.messages, m)
@@ -81,8 +81,11 @@ func (e *emitter) view(m *protogen.Message) *jen.Statement { return e.Src("*$", 
 
 // viewType is [emitter.view] without the pointer.
 func (e *emitter) viewType(m *protogen.Message) *jen.Statement {
-	if !e.viewed(m) {
+	switch {
+	case !e.viewed(m):
 		return e.ident(m.GoIdent)
+	case model.IsWrapper(m):
+		return e.Src("wire.Wrapper[$]", e.held(m.Fields[0]))
 	}
 	return jen.Id(e.views.names[m.Desc.FullName()])
 }
@@ -116,14 +119,14 @@ func (f *Func) asked(m jen.Code, p model.Path) jen.Code {
 		return x
 	case leaf.Desc.IsMap():
 		if value := leaf.Message.Fields[1].Message; value != nil && f.viewed(value) {
-			return f.Src("wire.MessageMap($, ($).proto)", x, f.view(value))
+			return f.Src("wire.MessageMap($, $)", x, f.proto(value))
 		}
 	case !p.ToList():
 		return f.askedMessage(x, leaf.Message)
 	case model.Native(leaf.Message) != "":
 		return f.Src("wire.Pointers($)", x)
 	case f.viewed(leaf.Message):
-		return f.Src("wire.Messages($, ($).proto)", x, f.view(leaf.Message))
+		return f.Src("wire.Messages($, $)", x, f.proto(leaf.Message))
 	}
 	return x
 }
@@ -138,10 +141,22 @@ func (f *Func) encoded(m string, p model.Path) jen.Code {
 
 // askedMessage is the message x, of type m, as a hook is given it.
 func (f *Func) askedMessage(x jen.Code, m *protogen.Message) jen.Code {
-	if !f.viewed(m) {
+	switch {
+	case !f.viewed(m):
 		return x
+	case model.IsWrapper(m):
+		return f.Src("$($)", f.proto(m), x)
 	}
 	return f.Src("$.proto()", x)
+}
+
+// proto is the function from the view of a message to the message.
+func (e *emitter) proto(m *protogen.Message) jen.Code {
+	if !model.IsWrapper(m) {
+		return e.Src("($).proto", e.view(m))
+	}
+	create := strings.TrimSuffix(m.GoIdent.GoName, "Value")
+	return e.Src("wire.Wrapped($)", e.qual(string(m.GoIdent.GoImportPath), create))
 }
 
 // An UnsupportedError is about a field that a decoder of the kind `wire` cannot

@@ -92,6 +92,8 @@ func (e *emitter) fill(m *protogen.Message, x string) jen.Code {
 	switch name := model.Native(m); {
 	case name != "":
 		return e.Src("wire."+name+"(r, $)", x)
+	case e.viewed(m) && model.IsWrapper(m):
+		return e.Src("wire."+string(m.Desc.Name())+"(r, $)", x)
 	case e.viewed(m):
 		return e.Src("$.parse(r)", x)
 	}
@@ -118,7 +120,7 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	switch {
 	case e.pointed(f) && e.viewed(f.Message):
 		out = append(out, e.Src("if $ == nil {\n$ = new($)\n}", here, here, e.viewType(f.Message)))
-	case !e.viewed(f.Message):
+	case !e.viewed(f.Message) || model.IsWrapper(f.Message):
 		x = "&" + x
 	}
 	return append(out, e.fill(f.Message, x))

@@ -22,14 +22,8 @@ func (e *emitter) viewOf(m *protogen.Message) []jen.Code {
 	if hooked || len(e.pkg.Late) > 0 && m == e.pkg.Message {
 		field("message $", e.message(m))
 	}
-	switch {
-	case uses.Has(m.Desc, model.Wrapped):
-		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn &$ {Value: m.Value}\n}", e.message(m), e.ident(m.GoIdent))
-	case hooked:
+	if hooked {
 		method("proto() $ {\nif m == nil {\nreturn nil\n}\nreturn m.message\n}", e.message(m))
-	}
-	if uses.Has(m.Desc, model.Default) {
-		method("or(x $) $ {\nif m == nil {\nreturn x\n}\nreturn m.Value\n}", e.held(m.Fields[0]), e.held(m.Fields[0]))
 	}
 	for _, f := range m.Fields {
 		if uses.Has(f.Desc, model.Encoded) {

@@ -124,10 +124,10 @@ func wrappers() map[protoreflect.FullName]Class {
 	}
 }
 
-func isWrapper(f *protogen.Field) bool {
-	if f == nil || f.Message == nil {
-		return false
-	}
-	_, ok := wrappers()[f.Message.Desc.FullName()]
+func isWrapper(f *protogen.Field) bool { return f != nil && f.Message != nil && IsWrapper(f.Message) }
+
+// IsWrapper reports whether a message is one of google.protobuf's wrappers of scalars.
+func IsWrapper(m *protogen.Message) bool {
+	_, ok := wrappers()[m.Desc.FullName()]
 	return ok
 }

@@ -20,9 +20,7 @@ const (
 	Member                   // which member of the oneof is set
 	Encoded                  // the field's message as bytes
 	Whole                    // hooks are given the message
-	Wrapped                  // hooks are given the wrapper
 	Socket                   // a conversion reads the message as an address
-	Default                  // the value of the wrapper has a default
 )
 
 // Uses are the uses by full name. The builder notes them as it resolves paths, and views
@@ -80,9 +78,8 @@ func (u Uses) member(o *protogen.Oneof) { u.add(o.Desc, Read|Member) }
 func (u Uses) hooked(m *protogen.Message) {
 	switch {
 	case m == nil || Native(m) != "":
-	case m.Desc.ParentFile().Path() == "google/protobuf/wrappers.proto":
+	case IsWrapper(m):
 		u.field(m.Fields[0])
-		u.add(m.Desc, Wrapped)
 	default:
 		u.add(m.Desc, Whole)
 	}
@@ -185,10 +182,6 @@ func (u Uses) fieldUses(f *Field, of *protogen.Message) {
 		return
 	case Converted:
 		u.conversion(v.Conversion, f.element().Message())
-	case Plain:
-		if v.Wrapper && f.Default != nil {
-			u.add(f.Paths[0].Message().Desc, Default)
-		}
 	}
 	for _, p := range f.Paths {
 		if f.Optional || f.Default != nil {

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "dad8a8faac084a4e",
+		Sum:        "d452b41e9ffe202f",
 	})
 }

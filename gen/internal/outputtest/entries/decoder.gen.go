@@ -17,12 +17,9 @@ func peekName(body []byte) (string, error) {
 var _ func(*resource.DecodeContext, resource.Path, *testpb.Box, *resource.Violations) = checkBox // hook that validates Box
 
 func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
-	r := dc.Read(messageName, body)
-	defer dc.Done(messageName)
-	m := new(wireTable)
-	m.parse(&r)
-	if !r.OK() {
-		return nil, dc.Unreadable(messageName, body, (*testpb.Table)(nil))
+	m := new(testpb.Table)
+	if err := dc.Unmarshal(body, m); err != nil {
+		return nil, err
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
@@ -35,6 +32,6 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 }
 
 // decode reads the fields of the update.
-func (u *Update) decode(m *wireTable) {
+func (u *Update) decode(m *testpb.Table) {
 	u.Counts = m.GetCounts()
 }

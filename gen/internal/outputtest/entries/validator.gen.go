@@ -9,12 +9,11 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
-	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 	"github.com/xdsforge/xdsforge/gen/testdata/testpb"
 )
 
 // validate checks the rules about one Table.
-func validate(dc *resource.DecodeContext, m *wireTable, v *resource.Violations) {
+func validate(dc *resource.DecodeContext, m *testpb.Table, v *resource.Violations) {
 	var p resource.Path // the message itself
 	for key := range convert.Sorted(m.GetCounts()) {
 		if !rulePattern1.MatchString(key) {
@@ -56,7 +55,7 @@ func validate(dc *resource.DecodeContext, m *wireTable, v *resource.Violations) 
 	var seen convert.Set[string]
 	for key, x := range convert.Sorted(m.GetParts()) {
 		q := p.Field(convert.Entry("parts", key))
-		for j, y := range wire.Each(x.GetParts()) {
+		for j, y := range x.GetParts() {
 			r := q.Item("parts", j)
 			if seen.Before(y.GetId()) {
 				v.Add(r.Field("id"), y.GetId(), "must be unique in the resource")
@@ -67,7 +66,7 @@ func validate(dc *resource.DecodeContext, m *wireTable, v *resource.Violations) 
 		q := p.Field(convert.Entry("parts", key))
 		validatePartsValue(&q, x, v)
 	}
-	for i, x := range wire.Each(m.GetTables()) {
+	for i, x := range m.GetTables() {
 		q := p.Item("tables", i)
 		validateTables(&q, x, v)
 	}
@@ -78,28 +77,28 @@ func validate(dc *resource.DecodeContext, m *wireTable, v *resource.Violations) 
 }
 
 // validatePartsValue checks the rules about one Part.
-func validatePartsValue(p *resource.Path, m *wirePart, v *resource.Violations) {
+func validatePartsValue(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if m.GetId() == "" {
 		v.Add(p.Field("id"), "", "must be set")
 	}
 	if x := m.GetSize(); m.GetId() != "" && x > 5 {
 		v.Add(p.Field("size"), x, "must be at most 5 when parts.value.id is set")
 	}
-	for i, x := range wire.Each(m.GetParts()) {
+	for i, x := range m.GetParts() {
 		q := p.Item("parts", i)
 		validatePartsValueParts(&q, x, v)
 	}
 }
 
 // validatePartsValueParts checks the rules about one Part.
-func validatePartsValueParts(p *resource.Path, m *wirePart, v *resource.Violations) {
+func validatePartsValueParts(p *resource.Path, m *testpb.Part, v *resource.Violations) {
 	if x := m.GetId(); !rulePattern2.MatchString(x) {
 		v.Add(p.Field("id"), x, "must match \"^i\"")
 	}
 }
 
 // validateTables checks the rules about one Table.
-func validateTables(p *resource.Path, m *wireTable, v *resource.Violations) {
+func validateTables(p *resource.Path, m *testpb.Table, v *resource.Violations) {
 	for key := range convert.Sorted(m.GetCounts()) {
 		if utf8.RuneCountInString(key) < 2 {
 			v.Add(p.Field(convert.Entry("counts", key)), nil, "key must have at least 2 characters")
@@ -108,11 +107,11 @@ func validateTables(p *resource.Path, m *wireTable, v *resource.Violations) {
 }
 
 // validateBoxesValue checks the rules about one Box.
-func validateBoxesValue(dc *resource.DecodeContext, p *resource.Path, m *wireBox, v *resource.Violations) {
+func validateBoxesValue(dc *resource.DecodeContext, p *resource.Path, m *testpb.Box, v *resource.Violations) {
 	if convert.Count(m.GetLabel() != "", m.GetPart() != nil) != 1 {
 		v.Add(*p, nil, "must have exactly one of label, part set")
 	}
-	checkBox(dc, *p, m.proto(), v)
+	checkBox(dc, *p, m, v)
 }
 
 var rulePattern1 = regexp.MustCompile("^[a-z]*$")
