@@ -35,7 +35,8 @@ func checkWrapper[T bool | int32 | int64 | uint32 | uint64 | float32 | float64 |
 		t.Errorf("%T: a nil view has the value %v and the default %v", message, m.GetValue(), m.Or(other))
 	}
 	r = wire.Read([]byte{1<<3 | 7})
-	if read(&r, new(wire.Wrapper[T])); r.OK() {
+	read(&r, new(wire.Wrapper[T]))
+	if r.OK() {
 		t.Errorf("%T: a malformed message is read", message)
 	}
 }

@@ -60,7 +60,7 @@ func (f *Func) open(m *protogen.Message, typed bool, at Place, x jen.Code, name 
 	if !f.viewed(m) {
 		return []jen.Code{f.Src("$ := new($)\nif convert.Open"+kind+"(dc, $, $, $, v) {\n$\n}", name, f.viewType(m), f.path(at), x, name, body)}
 	}
-	parse := f.Src("$.parse(&in)", name)
+	parse := f.fill(m, "&in", name)
 	if f.pkg.Strict {
 		parse = f.Src("if in.Check($) {\n$\n}", f.none(m), parse)
 	}

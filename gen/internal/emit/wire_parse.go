@@ -87,24 +87,24 @@ func (e *emitter) fieldCase(f *protogen.Field, typ string, body ...jen.Code) jen
 	return e.Src("case $<<3|wire."+typ+":\n// $\n$", int(f.Desc.Number()), string(f.Desc.Name()), body)
 }
 
-// fill reads the message, of which x is the address, that the reader is at.
-func (e *emitter) fill(m *protogen.Message, x string) jen.Code {
+// fill reads the message, of which x is the address, that the reader r is at.
+func (e *emitter) fill(m *protogen.Message, r, x string) jen.Code {
 	switch name := model.Native(m); {
 	case name != "":
-		return e.Src("wire."+name+"(r, $)", x)
+		return e.Src("wire."+name+"($, $)", r, x)
 	case e.viewed(m) && model.IsWrapper(m):
-		return e.Src("wire."+string(m.Desc.Name())+"(r, $)", x)
+		return e.Src("wire."+string(m.Desc.Name())+"($, $)", r, x)
 	case e.viewed(m):
-		return e.Src("$.parse(r)", x)
+		return e.Src("$.parse($)", x, r)
 	}
-	return e.Src("wire.Unmarshal(r, $)", x)
+	return e.Src("wire.Unmarshal($, $)", r, x)
 }
 
 // parseMessage reads one message, or one element of a repeated message.
 func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	here := "m." + f.GoName
 	if f.Desc.IsList() {
-		return []jen.Code{e.Src("x := wire."+e.listOf(f)+"(&$, r)\n$", here, e.fill(f.Message, "x"))}
+		return []jen.Code{e.Src("x := wire."+e.listOf(f)+"(&$, r)\n$", here, e.fill(f.Message, "r", "x"))}
 	}
 	var out []jen.Code
 	if o := member(f); o != nil {
@@ -123,7 +123,7 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	case !e.viewed(f.Message) || model.IsWrapper(f.Message):
 		x = "&" + x
 	}
-	return append(out, e.fill(f.Message, x))
+	return append(out, e.fill(f.Message, "r", x))
 }
 
 // listOf is the function of package wire that adds an element to a list: its room is
@@ -154,9 +154,9 @@ func (e *emitter) parseMap(f *protogen.Field) jen.Code {
 		case m == nil:
 			return e.Src("var $ $", name, e.held(f)), e.Src("$ = $", name, e.readScalar(f))
 		case model.Native(m) == "" && !e.viewed(m):
-			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, "&"+name)
+			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, "r", "&"+name)
 		default:
-			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, name)
+			return e.Src("$ := new($)", name, e.viewType(m)), e.fill(m, "r", name)
 		}
 	}
 	keyDecl, keyRead := read(key, "key")
