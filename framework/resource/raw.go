@@ -2,11 +2,15 @@ package resource
 
 import (
 	"fmt"
+	"iter"
+	"log/slog"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
 	"github.com/xdsforge/xdsforge/internal/printable"
 )
 
@@ -14,6 +18,41 @@ import (
 type RawUpdate[M proto.Message] struct {
 	Meta
 	message M
+}
+
+// about returns nil for a nil update.
+func (u *RawUpdate[M]) about() *Meta {
+	if u == nil {
+		return nil
+	}
+	return &u.Meta
+}
+
+// Name returns the resource's canonical name.
+func (u *RawUpdate[M]) Name() xdstp.Name { return u.about().Name() }
+
+// Version returns the version in which the client first received these bytes.
+func (u *RawUpdate[M]) Version() string { return u.about().Version() }
+
+// Raw returns the encoded message as received.
+func (u *RawUpdate[M]) Raw() []byte { return u.about().Raw() }
+
+// Server returns the entry of the bootstrap file for the server that sent the resource.
+func (u *RawUpdate[M]) Server() *bootstrap.Server { return u.about().Server() }
+
+// Refs yields nothing, because no field of the message is known to name a resource.
+func (u *RawUpdate[M]) Refs() iter.Seq[Ref] { return u.about().Refs() }
+
+// LogValue returns the update's name, version and server for logs.
+func (u *RawUpdate[M]) LogValue() slog.Value {
+	if u == nil {
+		return slog.StringValue("<nil>")
+	}
+	server := ""
+	if s := u.Server(); s != nil {
+		server = s.URI()
+	}
+	return printable.Resource(u.Name().String(), u.Version(), server)
 }
 
 // Message returns the message. The caller must not change it. A nil update has none.

@@ -24,7 +24,25 @@ func TestRawString(t *testing.T) {
 	if got := fmt.Sprintf("%+v", u); strings.Contains(got, "hunter2") || !strings.Contains(got, `version "7" {9 bytes}`) {
 		t.Errorf("the update prints as %s", got)
 	}
+	if got := u.LogValue().String(); strings.Contains(got, "hunter2") || !strings.Contains(got, "version=7") {
+		t.Errorf("the update is logged as %s", got)
+	}
+}
+
+// A raw update that no decoder created has zero values.
+func TestRawLiterals(t *testing.T) {
 	var none *resource.RawUpdate[*corev3.Node]
+	for _, u := range []*resource.RawUpdate[*corev3.Node]{none, new(resource.RawUpdate[*corev3.Node])} {
+		if u.Name().String() != "" || u.Version() != "" || len(u.Raw()) > 0 || u.Server() != nil {
+			t.Errorf("the update has the name %q, version %q, %d bytes and server %v", u.Name(), u.Version(), len(u.Raw()), u.Server())
+		}
+		for ref := range u.Refs() {
+			t.Errorf("the update refers to %v", ref)
+		}
+		if text := u.LogValue().String(); text == "" {
+			t.Error("the update is logged as nothing")
+		}
+	}
 	if got := none.String(); got != "<nil>" || none.Message() != nil {
 		t.Errorf("a nil update prints as %s", got)
 	}

@@ -33,14 +33,11 @@ func LogValue(u resource.Update) slog.Value {
 	if _, ok := pointee(u); !ok {
 		return slog.StringValue("<nil>")
 	}
-	attrs := []slog.Attr{
-		slog.String("name", printable.Text(u.Name().String(), printable.Quoted)),
-		slog.String("version", printable.Text(u.Version(), printable.Short)),
-	}
+	server := ""
 	if s := u.Server(); s != nil {
-		attrs = append(attrs, slog.String("server", s.URI()))
+		server = s.URI()
 	}
-	return slog.GroupValue(attrs...)
+	return printable.Resource(u.Name().String(), u.Version(), server)
 }
 
 // MarshalJSON is the MarshalJSON method of generated updates of the named message. The result has

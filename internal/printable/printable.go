@@ -2,6 +2,7 @@ package printable
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -92,3 +93,13 @@ func (e *printedError) Unwrap() error { return e.err }
 
 // Value is Text of fmt.Sprint(v), with the limit [Quoted].
 func Value(v any) string { return Text(fmt.Sprint(v), Quoted) }
+
+// Resource returns the name, version and server of a resource for logs. There is no server if it is
+// empty.
+func Resource(name, version, server string) slog.Value {
+	attrs := []slog.Attr{slog.String("name", Text(name, Quoted)), slog.String("version", Text(version, Short))}
+	if server != "" {
+		attrs = append(attrs, slog.String("server", server))
+	}
+	return slog.GroupValue(attrs...)
+}
