@@ -105,7 +105,10 @@ func (b *bench) disturb(r *rand.Rand) {
 		b.do(func() { m.connector.request() })
 		return
 	}
-	open := slices.DeleteFunc(slices.Clone(b.channel.subConns), func(s *subConn) bool { return s.closed })
+	b.channel.mu.Lock()
+	open := slices.Clone(b.channel.subConns)
+	b.channel.mu.Unlock()
+	open = slices.DeleteFunc(open, func(s *subConn) bool { return s.closed })
 	if len(open) == 0 {
 		b.do(b.policy.ExitIdle)
 		return

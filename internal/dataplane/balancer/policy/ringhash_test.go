@@ -3,6 +3,7 @@ package policy
 import (
 	"errors"
 	"slices"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/balancer"
@@ -18,6 +19,7 @@ import (
 type channel struct {
 	balancer.ClientConn
 
+	mu       sync.Mutex // guards subConns, because timers of pick_first create some
 	subConns []*subConn
 }
 
@@ -39,6 +41,8 @@ func (s *subConn) RegisterHealthListener(l func(balancer.SubConnState)) { s.heal
 
 func (c *channel) NewSubConn(addrs []resolver.Address, o balancer.NewSubConnOptions) (balancer.SubConn, error) {
 	s := &subConn{addr: addrs[0].Addr, listener: o.StateListener}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.subConns = append(c.subConns, s)
 	return s, nil
 }
