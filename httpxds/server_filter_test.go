@@ -267,8 +267,10 @@ func TestLifetimesOfFilters(t *testing.T) {
 	}
 	release()
 	check(t, <-result)
-	c.CloseIdleConnections()
-	s.until("the first interceptor is closed", func() bool { return f.closed.Load() == 1 })
+	s.until("the first interceptor is closed", func() bool {
+		c.CloseIdleConnections() // the connection becomes idle after its response
+		return f.closed.Load() == 1
+	})
 	listen("bad")
 	s.until("requests fail because a filter cannot run", func() bool { return s.get("/").code == http.StatusServiceUnavailable })
 	check(t, s.Close())

@@ -174,10 +174,11 @@ func (s *site) do(c *http.Client, method, path string, change ...func(*http.Requ
 	return answer{res.StatusCode, res.Header, string(text)}, errors.Join(err, res.Body.Close())
 }
 
-// get returns the status of a GET request on a new connection.
+// get returns the response to a GET request on a connection of its own, which ends with the response.
 func (s *site) get(path string, change ...func(*http.Request)) answer {
 	s.Helper()
-	a, err := s.do(http1.client(s), http.MethodGet, path, change...)
+	once := func(r *http.Request) { r.Close = true } // an idle connection would keep its generation
+	a, err := s.do(http1.client(s), http.MethodGet, path, append(change, once)...)
 	check(s, err)
 	return a
 }
