@@ -71,6 +71,7 @@ func Stateless(create func(config, override any) (Middleware, error)) func(Host)
 
 type stateless func(config, override any) (Middleware, error)
 
+// Interceptor implements [ServerInstance].
 func (s stateless) Interceptor(u Use) (ServerInterceptor, error) {
 	m, err := s(u.Config, u.Override)
 	if m == nil || err != nil {
@@ -79,4 +80,5 @@ func (s stateless) Interceptor(u Use) (ServerInterceptor, error) {
 	return m, nil
 }
 
+// Close implements [ServerInstance].
 func (stateless) Close() {}

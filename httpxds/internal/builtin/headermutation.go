@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/writer"
@@ -22,8 +23,8 @@ func headerMutation() httpfilter.Filter {
 				if err != nil {
 					return nil, err
 				}
-				c.Request = append(c.Request[:len(c.Request):len(c.Request)], o.Request...)
-				c.Response = append(c.Response[:len(c.Response):len(c.Response)], o.Response...)
+				c.Request = append(slices.Clip(c.Request), o.Request...)
+				c.Response = append(slices.Clip(c.Response), o.Response...)
 			}
 			return mutate(c), nil
 		}),

@@ -60,7 +60,8 @@ func (l *limits) release(scope string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b := l.buckets[scope]; b != nil {
-		if b.uses--; b.uses == 0 {
+		b.uses--
+		if b.uses == 0 {
 			delete(l.buckets, scope)
 		}
 	}

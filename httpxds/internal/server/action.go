@@ -75,7 +75,7 @@ func (b *backend) changes(c *route.HeaderChanges, next http.Handler) http.Handle
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		original := r
 		if len(c.Request) > 0 {
-			changed := *r //nolint:govet // a shallow copy, as http.Request.WithContext makes
+			changed := *r
 			changed.Header = r.Header.Clone()
 			b.config.Change(changed.Header, c.Request, original)
 			r = &changed

@@ -134,7 +134,7 @@ func (s *Server) Serve(lis net.Listener, name string) error {
 		_ = s.http.Serve(b.lobby) // it ends with the lobby
 	})
 	defer handing.Wait()
-	defer b.lobby.Close() //nolint:errcheck // it cannot fail
+	defer b.lobby.Close()
 	return port.Serve()
 }
 

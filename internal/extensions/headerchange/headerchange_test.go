@@ -47,7 +47,8 @@ func TestActions(t *testing.T) {
 	if _, ok := headerchange.Option(resource.Path{}, &option{Header: &corev3.HeaderValue{Key: "x"}}, &v); ok {
 		t.Error("an empty value is kept; want it only with keep_empty_value")
 	}
-	if headerchange.Option(resource.Path{}, &option{Header: &corev3.HeaderValue{Key: "x", Value: "a\r\nb: c"}}, &v); v.Err() == nil {
+	headerchange.Option(resource.Path{}, &option{Header: &corev3.HeaderValue{Key: "x", Value: "a\r\nb: c"}}, &v)
+	if v.Err() == nil {
 		t.Error("a value with a line break is accepted")
 	}
 }
