@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// progress compares what was acknowledged with what readers have.
+// progress compares the acknowledged transactions with those that readers have.
 type progress struct {
 	mu           sync.Mutex
 	acknowledged uint32
@@ -126,7 +126,7 @@ func (p *progress) more(ctx context.Context, n int) error {
 	return p.until(ctx, "further acknowledgement", func() bool { return p.acks >= want })
 }
 
-// caughtUp waits until all readers have what is acknowledged now.
+// caughtUp waits until all readers have the transactions that are acknowledged now.
 func (p *progress) caughtUp(ctx context.Context) error {
 	p.mu.Lock()
 	want := p.acknowledged

@@ -165,7 +165,7 @@ func (s *stage) killLeader(ctx context.Context) error {
 	return nil
 }
 
-// verify compares everything that was acknowledged with what the clients have.
+// verify compares the acknowledged policies with those of the clients.
 func (s *stage) verify(ctx context.Context) error {
 	s.Chapter("Was anything lost?")
 	want := all(100)

@@ -1,6 +1,6 @@
-// Command demo tells the story of a control plane of several processes: a resource type of one's own is published to a store in
-// etcd, two daemons serve it to typed clients and gRPC channels, and processes are killed. It fails if anything is lost, or
-// if more than the differences are sent.
+// Command demo tells the story of a control plane of several processes. It publishes a resource type of one's own to a
+// store in etcd. Two daemons serve it to typed clients and gRPC channels, and processes are killed. The command fails if
+// anything is lost, or if more than the differences are sent.
 package main
 
 import (
