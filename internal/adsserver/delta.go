@@ -81,14 +81,9 @@ func (s *substream) subscribesTo(collection string) bool {
 	return slices.ContainsFunc(s.lists, func(l listSub) bool { return l.list.name == collection })
 }
 
-// holds reports whether the client has a content from an earlier stream. It is asked once for each
-// name.
+// holds reports whether the client has a content from an earlier stream.
 func (s *substream) holds(x *content) bool {
-	if s.initial == nil {
-		return false
-	}
 	version, ok := s.initial[x.name]
-	delete(s.initial, x.name)
 	return ok && x.err == nil && source.SameVersion(version, x.version)
 }
 
@@ -131,6 +126,7 @@ func (s *substream) changes() (batch []*content) {
 		case p.stamp == x.stamp && !p.flags.has(resend):
 			continue
 		case delta && s.holds(x):
+			delete(s.initial, x.name)
 			s.has(p, x)
 			continue
 		}
@@ -141,6 +137,7 @@ func (s *substream) changes() (batch []*content) {
 			s.puts = true
 			break
 		}
+		delete(s.initial, x.name) // not before: a resource that waits for the next response may be removed first
 		s.has(p, x)
 		batch = appendOnce(batch, x)
 	}

@@ -35,6 +35,10 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// TestResourceRemovedBeforeItsResponse has a client reconnect with an older version of a resource that does
+// not fit into the first response and is then removed. The client must learn of the removal.
+func TestResourceRemovedBeforeItsResponse(t *testing.T) { runModel(t, 717352, true) }
+
 const (
 	glob      = "xdstp://a/envoy.config.cluster.v3.Cluster/dir/"
 	otherGlob = "xdstp://b/envoy.config.cluster.v3.Cluster/dir/"
