@@ -65,7 +65,7 @@ func (s Scaffold) Files(ctx context.Context) ([]File, error) {
 	}
 	sortFiles(files)
 	i := slices.IndexFunc(files, func(f File) bool { return filepath.Base(f.Path) == "resource.yaml" })
-	cases, err := d.cases(ctx, files[i], index, d.minimal)
+	cases, err := d.cases(ctx, files[i], index)
 	return append(files, cases...), err
 }
 

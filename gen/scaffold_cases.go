@@ -7,6 +7,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 
 	"google.golang.org/protobuf/compiler/protogen"
 
@@ -16,49 +17,66 @@ import (
 	"github.com/xdsforge/xdsforge/gen/internal/schema"
 )
 
-// cases returns test cases for the rules about fields of the message itself. Each breaks one rule. A field
-// with several rules has none, because one value could break more than one of them.
-func (d *draft) cases(ctx context.Context, descriptor File, index *protoindex.Index, minimal map[string]any) ([]File, error) {
+// cases returns test cases for the rules about fields of the message itself. For each rule, one case
+// breaks it and no other. For each of these fields, one case breaks no rule, unless the value is in the case
+// without violations. A rule for which no such value is known has no case.
+func (d *draft) cases(ctx context.Context, descriptor File, index *protoindex.Index) ([]File, error) {
 	path := filepath.Join(filepath.Dir(descriptor.Path), d.Package, "resource.yaml") // in a folder with the package's name
 	in := Input{Descriptors: []Descriptor{{Path: path, Data: descriptor.Data}}, Index: index}
 	packages, err := eachModel(ctx, in, func(_ *unit, pkg *model.Package) (*model.Package, error) { return pkg, nil })
 	if err != nil || packages[0].Update.Rules == nil {
 		return nil, err
 	}
-	checks := slices.DeleteFunc(packages[0].Update.Rules.Checks, func(c *model.Check) bool { return len(c.Path.Steps) == 0 })
-	rules := make(map[string]int) // by field
-	for _, c := range checks {
-		rules[c.Path.Steps[0].Name()]++
+	fields := make(map[string][]*model.Check)
+	for _, c := range packages[0].Update.Rules.Checks {
+		if len(c.Path.Steps) > 0 {
+			fields[c.Path.Steps[0].Name()] = append(fields[c.Path.Steps[0].Name()], c)
+		}
 	}
 	var out []File
-	for _, c := range checks {
-		name := c.Path.Steps[0].Name()
-		bad, ok := schema.Break(c)
-		if !ok || rules[name] > 1 || name == d.NameField {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if name == d.NameField {
 			continue
 		}
-		resource := maps.Clone(minimal)
-		delete(resource, name)
-		for _, f := range alternatives(c.Path.Last()) {
-			delete(resource, string(f.Desc.Name()))
+		checks, wrong := fields[name], 0
+		for i, c := range checks {
+			bad, ok := schema.Break(c, slices.Concat(checks[:i], checks[i+1:]))
+			if !ok {
+				continue
+			}
+			wrong++
+			file, want := "wrong_"+name, name+bad.Shown+"; "+emit.RuleText(c)
+			if wrong > 1 {
+				file += strconv.Itoa(wrong)
+			}
+			out = append(out, d.testCase(descriptor, file, fmt.Sprintf("A value of %s that breaks its rule.", name), c, bad.JSON, want))
 		}
-		if bad.JSON != nil {
-			resource[name] = bad.JSON
+		if good, ok := schema.Keep(checks); ok && wrong > 0 && good != d.minimal[name] {
+			out = append(out, d.testCase(descriptor, "right_"+name, fmt.Sprintf("A value of %s that breaks no rule.", name), checks[0], good, "ok"))
 		}
-		text, err := json.Marshal(resource)
-		if err != nil {
-			return nil, fmt.Errorf("gen: %w", err)
-		}
-		title := fmt.Sprintf("A value of %s that breaks its rule.\n", name)
-		if d.NameField == "" {
-			title += "-- name --\nexample\n"
-		}
-		out = append(out, File{
-			Path: filepath.Join(filepath.Dir(descriptor.Path), "testdata", "wrong_"+name+".txtar"),
-			Data: fmt.Appendf(nil, "%s-- resource.json --\n%s\n-- want --\n%s%s; %s\n", title, text, name, bad.Shown, emit.RuleText(c)),
-		})
 	}
 	return out, nil
+}
+
+// testCase returns a test case whose resource has a value in the field of a check, none if it is nil.
+func (d *draft) testCase(descriptor File, file, title string, c *model.Check, value any, want string) File {
+	resource := maps.Clone(d.minimal)
+	name := c.Path.Steps[0].Name()
+	delete(resource, name)
+	for _, f := range alternatives(c.Path.Last()) {
+		delete(resource, string(f.Desc.Name()))
+	}
+	if value != nil {
+		resource[name] = value
+	}
+	text, _ := json.Marshal(resource) // texts, numbers, maps and slices
+	if d.NameField == "" {
+		title += "\n-- name --\nexample"
+	}
+	return File{
+		Path: filepath.Join(filepath.Dir(descriptor.Path), "testdata", file+".txtar"),
+		Data: fmt.Appendf(nil, "%s\n-- resource.json --\n%s\n-- want --\n%s\n", title, text, want),
+	}
 }
 
 // alternatives are the members of the oneof that a step leads to, or that its field is in.

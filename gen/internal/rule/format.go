@@ -14,18 +14,19 @@ type format struct {
 	wording string
 	valid   string // the call that checks a text
 	pattern string // matches all such texts, and others; empty: there is none
-	wrong   string // a text that has not the form
+	right   string // a text that has the form
+	wrong   string // and one that has not
 	context bool   // the call needs the DecodeContext
 	zero    bool   // an empty text has the form
 }
 
 func formats() []format {
 	return []format{
-		{name: "regexp", wording: "must be a regular expression (RE2) within the limits of a resource", valid: "convert.IsRegexp(dc, $)", wrong: "(", context: true, zero: true},
-		{name: "cidr", wording: "must be an IP address with a prefix length, such as 10.0.0.0/8", valid: "convert.IsCIDR($)", pattern: "^[0-9A-Fa-f:.]+/[0-9]{1,3}$", wrong: "10.0.0.0"},
-		{name: "url", wording: "must be an absolute URL, such as https://example.com/path", valid: "convert.IsURL($)", pattern: "^[A-Za-z][A-Za-z0-9+.-]*:", wrong: "a"},
-		{name: "duration", wording: "must be a duration, such as 1m30s", valid: "convert.IsDuration($)", pattern: "^[-+]?(0|([0-9.]+(ns|us|µs|μs|ms|s|m|h))+)$", wrong: "1"},
-		{name: "host_port", wording: "must be a host and a port from 1 to 65535, such as db.example:443", valid: "convert.IsHostPort($)", pattern: "^[^/ ]+:[0-9]+$", wrong: "a"},
+		{name: "regexp", wording: "must be a regular expression (RE2) within the limits of a resource", valid: "convert.IsRegexp(dc, $)", right: "a|b", wrong: "(", context: true, zero: true},
+		{name: "cidr", wording: "must be an IP address with a prefix length, such as 10.0.0.0/8", valid: "convert.IsCIDR($)", pattern: "^[0-9A-Fa-f:.]+/[0-9]{1,3}$", right: "10.0.0.0/8", wrong: "10.0.0.0"},
+		{name: "url", wording: "must be an absolute URL, such as https://example.com/path", valid: "convert.IsURL($)", pattern: "^[A-Za-z][A-Za-z0-9+.-]*:", right: "https://example.com/path", wrong: "a"},
+		{name: "duration", wording: "must be a duration, such as 1m30s", valid: "convert.IsDuration($)", pattern: "^[-+]?(0|([0-9.]+(ns|us|µs|μs|ms|s|m|h))+)$", right: "1m30s", wrong: "1"},
+		{name: "host_port", wording: "must be a host and a port from 1 to 65535, such as db.example:443", valid: "convert.IsHostPort($)", pattern: "^[^/ ]+:[0-9]+$", right: "db.example:443", wrong: "a"},
 	}
 }
 
@@ -66,8 +67,8 @@ func (r format) Broken(f *emit.Func, x *jen.Statement) (broken, shown jen.Code) 
 	return f.Src("!"+r.valid, x), x
 }
 
-// Wrong implements [schema.Wrong].
-func (r format) Wrong() string { return r.wrong }
+// Texts implements [schema.Example].
+func (r format) Texts() (right, wrong string) { return r.right, r.wrong }
 
 // Schema implements [schema.Value]. JSON Schema knows other regular expressions.
 func (r format) Schema(model.Path) (valid map[string]any, zero bool) {
