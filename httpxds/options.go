@@ -34,7 +34,7 @@ func (o clientOption) client(s *settings) error { return o(s) }
 // An EnvOption is the result of [WithEnv].
 type EnvOption struct{ env *xdsforge.Env }
 
-func (o EnvOption) client(s *settings) error {
+func (o EnvOption) client(s *settings) error { //nolint:unparam // as the interface says
 	s.env = o.env
 	return nil
 }
@@ -106,7 +106,7 @@ func WithLogger(l *slog.Logger) LoggerOption { return LoggerOption{l} }
 // A LoggerOption is the result of [WithLogger].
 type LoggerOption struct{ logger *slog.Logger }
 
-func (o LoggerOption) client(s *settings) error {
+func (o LoggerOption) client(s *settings) error { //nolint:unparam // as the interface says
 	s.logger = o.logger
 	return nil
 }

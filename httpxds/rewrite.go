@@ -156,7 +156,7 @@ func location(r *http.Request, t *route.Route, d *route.Redirect) string {
 		name, port = host, ""
 	}
 	if d.Scheme != "" && d.Scheme != scheme && (port == "80" && scheme == "http" || port == "443" && scheme == "https") {
-		host, port = name, "" // the default port of the scheme before
+		host = name // without the default port of the scheme before
 	}
 	if d.Host != "" {
 		host, name = d.Host, d.Host

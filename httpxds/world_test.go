@@ -65,8 +65,8 @@ func (w *world) hosts(format string, args ...any) {
 }
 
 // to returns a route for all requests.
-func to(cluster string) string {
-	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q } }`, cluster)
+func to(name string) string {
+	return fmt.Sprintf(`routes { match { prefix: "" } route { cluster: %q } }`, name)
 }
 
 // cluster sets a cluster of endpoints with further settings.

@@ -54,6 +54,13 @@ func WithBootstrap(c *bootstrap.Config) Option { return func(s *checked) { s.con
 // store of etcd has.
 func WithReferences() Option { return func(s *checked) { s.references = true } }
 
+type checked struct {
+	Store
+	types      *resource.Set
+	config     *bootstrap.Config
+	references bool
+}
+
 // NewChecked returns a store that decodes all resources before it commits a transaction to s. A
 // resource of a type that the set lacks is rejected. The error of a rejected transaction is a
 // [*Rejected].
@@ -87,13 +94,6 @@ func (c *checked) existence(ctx context.Context) func(k Key) (bool, error) {
 		}
 	}
 	return nil
-}
-
-type checked struct {
-	Store
-	types      *resource.Set
-	config     *bootstrap.Config
-	references bool
 }
 
 var errUnreadable = errors.New("publish: WithReferences; must be used with a store that has a method Get or Lookup")

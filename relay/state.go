@@ -22,7 +22,7 @@ func (r *Relay) follow(ctx context.Context) {
 	}()
 	stale := false
 	for ev := range r.client.FollowEvents(ctx) {
-		switch ev.Kind { //nolint:exhaustive // no other kind tells about the reachability of servers
+		switch ev.Kind { // no other kind tells about the reachability of servers
 		case status.EventLost, status.EventClosed, status.EventConnected, status.EventFellBack, status.EventReturned:
 		default:
 			if !stale {

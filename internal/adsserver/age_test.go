@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,10 +21,10 @@ const staleName = "xdstp://stale/envoy.config.cluster.v3.Cluster/a"
 // begin to use it later. Other streams continue. Once the source is live again, streams may use it.
 func TestMaxStaleness(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		states := 0
+		var states atomic.Int64
 		stale := source.NewMemory()
 		_, c := newCore(t, Config{
-			MaxStaleness: time.Minute, Authorities: map[string]source.Source{"stale": stale}, State: func() { states++ },
+			MaxStaleness: time.Minute, Authorities: map[string]source.Source{"stale": stale}, State: func() { states.Add(1) },
 		})
 		byName, byGlob, other, late := newNaive(t, c, true), newNaive(t, c, true), newNaive(t, c, true), newNaive(t, c, true)
 		byName.change(clusterURL, []string{staleName}, nil)
@@ -46,7 +47,7 @@ func TestMaxStaleness(t *testing.T) {
 		stale.SetState(source.State{Kind: source.Down, Err: errors.New("lost"), Since: time.Now().Add(-50 * time.Second)})
 		pass(9 * time.Second)
 		streams("after 59 s", 4)
-		before := states
+		before := states.Load()
 		pass(2 * time.Second)
 		streams("after 61 s", 2)
 		for _, n := range []*naive{byName, byGlob} {
@@ -55,7 +56,7 @@ func TestMaxStaleness(t *testing.T) {
 				t.Errorf("the stream ended with %v, want the age of the source", err)
 			}
 		}
-		if states == before {
+		if states.Load() == before {
 			t.Error("the end of the time was not reported")
 		}
 		if f := c.Feeds(); len(f) != 2 || f[0].Expired || !f[1].Expired || !strings.Contains((&StaleError{Authority: "stale", Max: time.Minute}).Error(), `"stale"`) {

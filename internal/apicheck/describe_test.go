@@ -136,7 +136,7 @@ func TestClassify(t *testing.T) {
 		"plugins/cluster.Update":            promised,
 		"framework/internal/ads.Machine":    hidden,
 		"internal/prose.New":                hidden,
-		"examples/demos/channel.Chapter":           hidden,
+		"examples/demos/channel.Chapter":    hidden,
 		"tools/xdsgen.Main":                 hidden,
 		"gen/outputtest/testpb/opaquepb.M":  hidden,
 		"grpcxds/internal.Exported":         hidden,

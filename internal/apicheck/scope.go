@@ -44,11 +44,11 @@ func exemptTrees() []string {
 
 // exemptNames are single names outside the promise.
 func exemptNames() []string {
-	names := []string{
+	var names []string
+	for _, name := range []string{
 		"Source", "Base", "NewBase", "Descriptor", "Describe", "Observation", "CollectionObservation", "CollectionState", "MemberState",
-	}
-	for i, name := range names {
-		names[i] = "framework/resource." + name
+	} {
+		names = append(names, "framework/resource."+name)
 	}
 	for _, plugin := range []string{"cluster", "endpoint", "listener", "route"} {
 		for _, name := range []string{"Put", "Delete", "AddTo"} { // they have types of package publish

@@ -37,7 +37,7 @@ const maxKeyFile = 4 << 10
 
 // readKey returns the content of a file, without a newline at its end.
 func readKey(path string) ([]byte, error) {
-	f, err := os.Open(path) //nolint:gosec // the bootstrap names the file
+	f, err := os.Open(path) // the bootstrap names the file
 	if err != nil {
 		return nil, err
 	}

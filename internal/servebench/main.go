@@ -9,6 +9,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -51,18 +52,15 @@ func main() {
 		if *serve != "" {
 			return servePlane(ctx, *serve, *upstream)
 		}
-		var rows []Row
-		if !*relay {
-			var err error
-			if rows, err = measure(ctx, *clients, *rounds); err != nil {
-				return err
-			}
+		rows, err := relayed(ctx, *clients, *rounds)
+		if err != nil || *relay {
+			return errors.Join(err, report(rows, *out))
 		}
-		more, err := relayed(ctx, *clients, *rounds)
+		direct, err := measure(ctx, *clients, *rounds)
 		if err != nil {
 			return err
 		}
-		return report(append(rows, more...), *out)
+		return report(append(direct, rows...), *out)
 	})
 }
 

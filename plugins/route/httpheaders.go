@@ -83,7 +83,10 @@ func (d httpDecoder) changes(p *resource.Path, m changesOf) HeaderChanges {
 }
 
 func (d httpDecoder) list(p *resource.Path, field string, removed []string, added []*corev3.HeaderValueOption) []HeaderChange {
-	var out []HeaderChange
+	if len(removed)+len(added) == 0 {
+		return nil
+	}
+	out := make([]HeaderChange, 0, len(removed)+len(added))
 	for i, name := range removed {
 		out = append(out, HeaderChange{Name: d.name(p.Item(field+"remove", i), name), Action: RemoveHeader})
 	}

@@ -22,6 +22,7 @@ import (
 // A ControlPlane serves listeners, routes, clusters and endpoints on a port of 127.0.0.1, also invalid
 // ones. Programs that publish for others use a store of package publish, which rejects those.
 type ControlPlane struct {
+	ctx    context.Context //nolint:containedctx // of commits, which do not wait
 	types  *resource.Set
 	store  *source.Memory
 	opts   []serve.Option
@@ -41,14 +42,15 @@ func NewControlPlane(opts ...serve.Option) (*ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{types: types, store: source.NewMemory(), opts: opts, addr: "127.0.0.1:0", rejections: make(chan source.Rejection, 10)}
+	c := &ControlPlane{ctx: context.Background(), types: types, store: source.NewMemory(), opts: opts, addr: "127.0.0.1:0", rejections: make(chan source.Rejection, 10)}
 	c.store.OnReport(func(r source.Rejection) {
 		select {
 		case c.rejections <- r:
 		default: // the story has enough of them
 		}
 	})
-	return c, c.Restart()
+	err = c.Restart()
+	return c, err
 }
 
 // Restart serves the same resources on the same port again after Stop.
@@ -56,7 +58,7 @@ func (c *ControlPlane) Restart() (err error) {
 	if c.server, err = serve.New(c.types, map[string]source.Source{"": c.store}, c.opts...); err != nil {
 		return err
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", c.addr)
+	listener, err := new(net.ListenConfig).Listen(c.ctx, "tcp", c.addr)
 	if err != nil {
 		return errors.Join(err, c.server.Close())
 	}
@@ -90,7 +92,7 @@ func (c *ControlPlane) Set(resources map[string]proto.Message) error {
 		}
 		tx.Put(source.Resource{Key: key(m, name), Body: body})
 	}
-	_, err := c.store.Commit(context.Background(), tx)
+	_, err := c.store.Commit(c.ctx, tx)
 	return err
 }
 
@@ -104,7 +106,7 @@ func (c *ControlPlane) SetText(name string, m proto.Message, format string, args
 
 // Delete removes a resource of the type of a message.
 func (c *ControlPlane) Delete(m proto.Message, name string) error {
-	_, err := c.store.Commit(context.Background(), new(source.Tx).Delete(key(m, name)))
+	_, err := c.store.Commit(c.ctx, new(source.Tx).Delete(key(m, name)))
 	return err
 }
 

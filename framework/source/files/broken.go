@@ -1,6 +1,8 @@
 package files
 
 import (
+	"maps"
+
 	rpcstatus "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 
@@ -49,9 +51,7 @@ func (f *file) keep(old *file) {
 		broken[r.Key] = joined("the file has errors, so that its last valid version stays in use", f.err)
 	}
 	for _, from := range []map[source.Key]string{old.broken, f.broken} {
-		for k, text := range from {
-			broken[k] = text
-		}
+		maps.Copy(broken, from)
 	}
 	for _, r := range old.resources {
 		delete(broken, r.Key)

@@ -422,7 +422,7 @@ func TestRelativeURI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
+		t.Cleanup(func() { _ = d.Close() })
 		if want := filepath.Join(parent, "my files"); d.path != want {
 			t.Errorf("%s opens %s, want %s", uri, d.path, want)
 		}

@@ -47,7 +47,7 @@ func (c *cache) get(audience string) *credential {
 func (c *cache) resize(limit uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.limit = int(min(limit, maxCache)) //nolint:gosec // at most maxCache
+	c.limit = int(min(limit, maxCache))
 	c.evict()
 }
 

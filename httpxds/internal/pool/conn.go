@@ -98,7 +98,7 @@ func (s *SubConn) dialed(c *conn, err error) {
 		return
 	case s.state == connectivity.Shutdown:
 		s.mu.Unlock()
-		_ = c.ClientConn.Close() // no request has it
+		_ = c.Close() // no request has it
 		s.finish()
 		return
 	}
