@@ -39,7 +39,10 @@ func extraTypes() []string {
 
 // exemptTrees are packages outside the promise, with all packages below them.
 func exemptTrees() []string {
-	return []string{"framework/client", "framework/lkg", "framework/runtime", "framework/source", "grpcxds/httpfilter", "httpxds", "publish", "relay", "serve"}
+	return []string{
+		"framework/client", "framework/lkg", "framework/runtime", "framework/source", "grpcxds/httpfilter", "httpxds",
+		"plugins/httpfilter/cors", "plugins/httpfilter/headermutation", "plugins/httpfilter/localratelimit", "publish", "relay", "serve",
+	}
 }
 
 // exemptNames are single names outside the promise.
