@@ -47,10 +47,11 @@ func exemptTrees() []string {
 
 // exemptNames are single names outside the promise.
 func exemptNames() []string {
-	var names []string
-	for _, name := range []string{
+	seams := []string{
 		"Source", "Base", "NewBase", "Descriptor", "Describe", "Observation", "CollectionObservation", "CollectionState", "MemberState",
-	} {
+	}
+	names := make([]string, 0, 21)
+	for _, name := range seams {
 		names = append(names, "framework/resource."+name)
 	}
 	for _, plugin := range []string{"cluster", "endpoint", "listener", "route"} {

@@ -47,7 +47,7 @@ func (c *conn) OpenStream(ctx context.Context, method string) (transport.Stream,
 	if err != nil {
 		return nil, err
 	}
-	keep := context.AfterFunc(c.ctx, func() { st.Close(errClosed) })
+	keep := context.AfterFunc(c.ctx, func() { st.Close(errClosed) }) //nolint:contextcheck // the stream ends with either
 	context.AfterFunc(ctx, func() {
 		keep()
 		st.Close(context.Cause(ctx))
