@@ -113,7 +113,7 @@ func (im *importer) want(list []source.Interest) {
 
 // Apply implements [source.Sink].
 func (im *importer) Apply(c source.Change) error {
-	var refs []source.Interest
+	refs := make([]source.Interest, 0, len(c.Put))
 	im.mu.Lock()
 	for _, k := range c.Delete {
 		delete(im.has, k)
@@ -228,8 +228,8 @@ func (a *app) writeFile(dir string, r *source.Resource) error {
 		name = name[:maxFileName-17] + "-" + source.Version(&source.Resource{Body: []byte(r.Name)})
 	}
 	dir = filepath.Join(dir, r.Type[strings.LastIndexAny(r.Type, "./")+1:])
-	if err := os.MkdirAll(dir, 0o750); err != nil {
+	if err := os.MkdirAll(dir, 0o750); err != nil { //nolint:gosec // no separator and no dot is left in the type
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, name+suffix), data, 0o600)
+	return os.WriteFile(filepath.Join(dir, name+suffix), data, 0o600) //nolint:gosec // likewise, the name is escaped
 }
