@@ -306,14 +306,14 @@ func TestPitfall12(t *testing.T) {
 		}
 		read(w, r)
 	})
-	rt := single(t, addr, `timeout { seconds: 1 }`, httpxds.WithProtocol(httpxds.HTTP2))
+	rt := single(t, addr, `timeout { seconds: 3 }`, httpxds.WithProtocol(httpxds.HTTP2))
 	if body, err := get(t, rt, "http://svc/"); !errors.As(err, new(*httpxds.Error)) || !strings.Contains(err.Error(), "timeout") {
 		t.Errorf("a response without an end: %q, %v; want the time limit", body, err)
 	}
 	pr, pw := io.Pipe()
 	go func() {
 		for range 4 {
-			timer := time.NewTimer(300 * time.Millisecond) // together longer than the limit
+			timer := time.NewTimer(900 * time.Millisecond) // together longer than the limit
 			<-timer.C
 			_, _ = io.WriteString(pw, "x")
 		}
@@ -390,7 +390,7 @@ func TestPerTryTimeout(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "fast")
 	})
-	rt := single(t, addr, `timeout {} retry_policy { retry_on: "reset" per_try_timeout { seconds: 1 } }`)
+	rt := single(t, addr, `timeout {} retry_policy { retry_on: "reset" per_try_timeout { seconds: 3 } }`)
 	if body, err := get(t, rt, "http://svc/"); body != "fast" || err != nil {
 		t.Errorf("%q, %v; want the response of the second attempt", body, err)
 	}
