@@ -54,19 +54,19 @@ func TestHTTPSettings(t *testing.T) {
 
 // TestHTTPErrors expects the violations to name the fields that are not supported.
 func TestHTTPErrors(t *testing.T) {
-	for text, want := range map[string]string{
-		`type: STATIC`:       "load_assignment; must be set",
-		`type: ORIGINAL_DST`: "must be one of STATIC, STRICT_DNS, LOGICAL_DNS, EDS",
-		static + ` connect_timeout { nanos: -1 }`:   "connect_timeout",
-		static + options + `"\032\002\032\000" } }`: "must choose HTTP/1 or HTTP/2",
+	for _, test := range []struct{ text, want string }{
+		{`type: STATIC`, "load_assignment; must be set"},
+		{`type: ORIGINAL_DST`, "must be one of STATIC, STRICT_DNS, LOGICAL_DNS, EDS"},
+		{static + ` connect_timeout { nanos: -1 }`, "connect_timeout"},
+		{static + options + `"\032\002\032\000" } }`, "must choose HTTP/1 or HTTP/2"},
 	} {
 		m := new(clusterv3.Cluster)
-		if err := prototext.Unmarshal([]byte(`name: "c" `+text), m); err != nil {
+		if err := prototext.Unmarshal([]byte(`name: "c" `+test.text), m); err != nil {
 			t.Fatal(err)
 		}
 		_, err := plugincase.Decode(t, cluster.Type(), m, plugincase.Profile(resource.HTTP))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s:\n%v, want %q", text, err, want)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s:\n%v, want %q", test.text, err, test.want)
 		}
 	}
 }
