@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkRoundTrip measures a POST through a Transport beside one through http.Transport. The route has a time limit, so the
-// plain client has one too. make bench-http runs it with the two alternating.
+// plain client has one too. make bench-http measures more cases, with the two alternating.
 func BenchmarkRoundTrip(b *testing.B) {
 	for protocol, name := range map[httpxds.Protocol]string{httpxds.HTTP1: "http1", httpxds.HTTP2: "h2c"} {
 		w := newWorld(b)
