@@ -46,6 +46,20 @@ func TestChannel(t *testing.T) {
 	start(t, install(t, "lbpolicy", replace)).await(t, `answered by 127\.0\.0\.1:`+port+"\n")
 }
 
+// TestHTTP runs a server and a client of HTTP, and of Connect, which retries its first call.
+func TestHTTP(t *testing.T) {
+	for name, want := range map[string]struct{ port, output string }{
+		"http":    {"8080", "/api/carts: 200 OK, the handler of /carts\n/api/metrics: 403 Forbidden, not from here\n.* no route of .* takes /carts"},
+		"connect": {"8081", "hello, Connect\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			port := reserve(t)
+			dir := install(t, name, func(text string) string { return strings.ReplaceAll(text, want.port, port) })
+			start(t, dir).await(t, want.output)
+		})
+	}
+}
+
 // TestControlPlane expects the error of the invalid cluster, and a control plane that serves.
 func TestControlPlane(t *testing.T) {
 	port := reserve(t)
@@ -63,7 +77,7 @@ func TestTests(t *testing.T) {
 
 // TestSize allows a program 80 lines in one file, and only imports that other modules may import.
 func TestSize(t *testing.T) {
-	names := []string{"channel", "controlplane", "lbpolicy", "server"}
+	names := []string{"channel", "connect", "controlplane", "http", "lbpolicy", "server"}
 	for name := range outputs {
 		names = append(names, name)
 	}
@@ -129,6 +143,9 @@ func copyModule(t *testing.T, name string, edit func(string) string) (dir string
 		}
 	}
 	for _, file := range []string{"go.mod", "go.sum"} { // the versions of this repository, which need no network
+		if _, err := os.Stat(filepath.Join(name, file)); err == nil {
+			continue // the example is a module
+		}
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)
