@@ -59,12 +59,7 @@ func (m *Memory) Commit(ctx context.Context, tx *Tx) (Revision, error) {
 	if err := tx.Check(); err != nil {
 		return 0, err
 	}
-	operations := make([]Operation, len(tx.operations)) // versions are digests: computed without the lock
-	for i, o := range tx.operations {
-		if operations[i] = o; !o.Delete && o.Version == "" {
-			operations[i].Version = Version(&o.Resource)
-		}
-	}
+	operations := versioned(tx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {
@@ -74,6 +69,59 @@ func (m *Memory) Commit(ctx context.Context, tx *Tx) (Revision, error) {
 		return 0, err
 	}
 	m.revision++
+	m.apply(operations)
+	return m.revision, nil
+}
+
+// CommitAt applies a transaction without conditions, for Sources that fill a Memory from a store. The memory
+// then has a revision and an epoch of that store. With another epoch than before, the sessions report
+// everything again. A revision that is lower than before is ignored within an epoch.
+func (m *Memory) CommitAt(ctx context.Context, tx *Tx, epoch string, revision Revision) error {
+	if err := tx.Check(); err != nil {
+		return err
+	}
+	operations := versioned(tx)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("source: commit: %w", context.Cause(ctx))
+	}
+	if epoch == m.epoch {
+		revision = max(revision, m.revision)
+	} else {
+		m.begin(epoch)
+	}
+	m.revision = revision
+	m.apply(operations)
+	return nil
+}
+
+// begin starts another epoch.
+func (m *Memory) begin(epoch string) {
+	m.epoch = epoch
+	for s := range m.sessions {
+		s.complete = s.complete[:0:0]
+		for i := range s.wanted {
+			s.complete = append(s.complete, i)
+			m.note(i, s.pending)
+		}
+	}
+}
+
+// versioned returns the operations of a transaction with versions. Versions are digests: they are computed
+// without the lock.
+func versioned(tx *Tx) []Operation {
+	operations := make([]Operation, len(tx.operations))
+	for i, o := range tx.operations {
+		if operations[i] = o; !o.Delete && o.Version == "" {
+			operations[i].Version = Version(&o.Resource)
+		}
+	}
+	return operations
+}
+
+// apply applies the operations of a commit.
+func (m *Memory) apply(operations []Operation) {
 	for i := range operations {
 		if o := &operations[i]; o.Delete {
 			m.delete(o.Key)
@@ -84,7 +132,6 @@ func (m *Memory) Commit(ctx context.Context, tx *Tx) (Revision, error) {
 	for s := range m.sessions {
 		s.wake()
 	}
-	return m.revision, nil
 }
 
 // SetState sets the state of all sessions, for Sources that fill a Memory. The zero State holds new

@@ -71,6 +71,21 @@ func (s *memorySession) Settled(applied uint64) bool {
 	return len(s.pending)+len(s.complete) == 0 && s.changes == applied
 }
 
+// Reached reports whether the sink has applied everything up to a revision, if it has applied this number of
+// changes. An empty epoch is that of the memory. Revisions of another epoch do not compare: Reached is true.
+// Servers wait for that before they answer a client that has seen the revision elsewhere.
+func (s *memorySession) Reached(epoch string, revision, applied uint64) bool {
+	s.memory.mu.Lock()
+	defer s.memory.mu.Unlock()
+	if s.memory.state.Kind == 0 {
+		return false
+	}
+	if epoch != "" && epoch != s.memory.epoch {
+		return true
+	}
+	return uint64(s.memory.revision) >= revision && len(s.pending)+len(s.complete) == 0 && s.changes == applied
+}
+
 // note adds the keys of all resources of an interest.
 func (m *Memory) note(i Interest, keys map[Key]struct{}) {
 	if i == (Interest{}) {

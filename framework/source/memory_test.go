@@ -345,3 +345,38 @@ func TestMemoryTellsItsState(t *testing.T) {
 		}
 	})
 }
+
+// A Memory that is filled from a store has its epoch and revision. Another epoch reports everything again.
+func TestCommitAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		r, _ := open(t, m, "a", "b")
+		at := func(epoch string, revision Revision, tx *Tx) {
+			t.Helper()
+			if err := m.CommitAt(t.Context(), tx, epoch, revision); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		last := func() Change { return r.changes[len(r.changes)-1] }
+		at("one", 7, new(Tx).Put(res("a", "1")).Put(res("b", "1")))
+		if c := last(); c.Epoch != "one" || c.Revision != 7 || len(c.Put) != 2 {
+			t.Errorf("change = %+v, want revision 7 of epoch one with both resources", c)
+		}
+		at("one", 9, new(Tx).Put(res("a", "2")))
+		if c := last(); c.Revision != 9 || len(c.Put) != 1 {
+			t.Errorf("change = %+v, want revision 9 with one resource", c)
+		}
+		at("one", 5, new(Tx).Put(res("a", "3")))
+		if c := last(); c.Revision != 9 {
+			t.Errorf("revision = %d after a lower one, want 9", c.Revision)
+		}
+		at("two", 3, new(Tx).Delete(Key{clusterURL, "b"}))
+		if c := last(); c.Epoch != "two" || c.Revision != 3 || len(c.Put) != 1 || len(c.Delete) != 1 || len(c.Complete) != 2 {
+			t.Errorf("change = %+v, want everything again at revision 3 of epoch two", c)
+		}
+		if err := m.CommitAt(t.Context(), new(Tx).Put(Resource{}), "two", 4); err == nil {
+			t.Error("a resource without a name is accepted")
+		}
+	})
+}

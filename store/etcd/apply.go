@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"context"
+	"strconv"
 	"strings"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -142,6 +143,10 @@ func (f *follower) invalid(ctx context.Context, err error) {
 	f.store.options.Logger.WarnContext(ctx, "store has an invalid value; the resource stays as it was", "error", err.Error())
 }
 
+// epochOf identifies the history of a head for readers. A backup that is restored has the old epoch in a new
+// cluster.
+func epochOf(h head) string { return h.epoch + "." + strconv.FormatUint(h.cluster, 36) }
+
 // commit applies changes to the memory in one step.
 func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) error {
 	tx := new(source.Tx)
@@ -153,10 +158,8 @@ func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) er
 	for i := range b.puts {
 		tx.Put(b.puts[i].Resource)
 	}
-	if len(tx.Operations()) > 0 {
-		if _, err := f.memory.Commit(ctx, tx); err != nil {
-			return err
-		}
+	if err := f.memory.CommitAt(ctx, tx, epochOf(h), source.Revision(h.generation)); err != nil { //nolint:gosec // not negative
+		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
