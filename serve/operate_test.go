@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -35,6 +36,41 @@ func end(s deltaStream) (err error) {
 		_, err = s.Recv()
 	}
 	return err
+}
+
+// With WithCoalesce, a client gets the changes of a period in one response.
+func TestCoalesce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil, serve.WithCoalesce(time.Second))
+		s := b.open("a")
+		responses := make(chan string, 10)
+		go func() {
+			for {
+				r, err := s.Recv()
+				if err != nil {
+					return
+				}
+				var c clusterv3.Cluster
+				if len(r.GetResources()) == 1 && r.GetResources()[0].GetResource().UnmarshalTo(&c) == nil {
+					responses <- c.GetEdsClusterConfig().GetServiceName()
+				}
+			}
+		}()
+		pass(time.Second)
+		for i := range 10 {
+			b.put(b.main, "a", fmt.Sprint(i))
+			pass(190 * time.Millisecond)
+		}
+		pass(time.Second)
+		close(responses)
+		var got []string
+		for name := range responses {
+			got = append(got, name)
+		}
+		if want := []string{"0", "5", "9"}; !slices.Equal(got, want) {
+			t.Errorf("the client receives %q of ten changes in two seconds, want %q", got, want)
+		}
+	})
 }
 
 // Draining ends the streams one after the other within the spread, and admits no more.

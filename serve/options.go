@@ -20,6 +20,7 @@ type settings struct {
 	pick        func(*corev3.Node) string
 	views       map[string]source.Source
 	staleness   time.Duration
+	coalesce    time.Duration
 	load        func(LoadReport)
 	interval    time.Duration
 	meters      metric.MeterProvider
@@ -90,6 +91,23 @@ func WithMaxStaleness(d time.Duration) Option {
 			return fmt.Errorf("WithMaxStaleness = %v; must be above zero", d)
 		}
 		s.staleness = d
+		return nil
+	}
+}
+
+// maxCoalesce is the limit of [WithCoalesce].
+const maxCoalesce = time.Minute
+
+// WithCoalesce sends the changes of resources to each client at most once in d, at most a minute. The first
+// change after a pause is sent at once; later ones are combined. Answers to requests do not wait. With many
+// clients and frequent changes, the server needs less CPU. The default sends each change at once, and combines
+// the changes that a client has not read.
+func WithCoalesce(d time.Duration) Option {
+	return func(s *settings) error {
+		if d <= 0 || d > maxCoalesce {
+			return fmt.Errorf("WithCoalesce = %v; must be above zero and at most %v", d, maxCoalesce)
+		}
+		s.coalesce = d
 		return nil
 	}
 }

@@ -36,7 +36,11 @@ func (f *feed) Apply(ch source.Change) error {
 			c.complete(f, k, i.Name)
 		}
 	}
-	c.wake()
+	if len(ch.Complete) > 0 {
+		c.wake() // somebody waits for an answer
+	} else {
+		c.pace()
+	}
 	c.timers.arm(c)
 	c.mu.Unlock()
 	c.config.Changed()
@@ -176,7 +180,7 @@ func (c *Core) learn(e *entry) {
 func (c *Core) wake() {
 	for i, st := range c.touched {
 		c.touched[i] = nil
-		st.touched = false
+		st.touched, st.going = false, true
 		select {
 		case st.ready <- struct{}{}:
 		default:

@@ -28,6 +28,9 @@ type Config struct {
 	Rejected func(source.Rejection)
 	// State, if not nil, is called after each change of the state of a source. It must return at once.
 	State func()
+	// Coalesce is the least time between two rounds of responses that changes of resources cause. The first
+	// change after a pause is sent at once. Answers to requests do not wait. Zero sends each change at once.
+	Coalesce time.Duration
 	// EndOnDown ends all streams when Source is down. Otherwise they are served further.
 	EndOnDown bool
 	// Changed, if not nil, is called after each event that may interest an observer: requests,

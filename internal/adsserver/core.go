@@ -41,6 +41,7 @@ type Core struct {
 	now         int64              // the time of the event; 0: not read yet
 	versionText string             // "" after a change
 	expired     int                // feeds that are too old
+	rounds      rounds
 }
 
 // A feed is the use of one source.
@@ -117,6 +118,7 @@ func (c *Core) Close() error {
 	c.closed = true
 	c.end(ErrClosed)
 	c.timers.stop()
+	c.rounds.stop()
 	for _, f := range c.feeds {
 		f.stopExpiry()
 	}

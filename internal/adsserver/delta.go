@@ -52,7 +52,9 @@ func (s *substream) initialVersions(r *request) {
 		if s.initial == nil {
 			s.initial = make(map[string]string, len(r.initial))
 		}
-		s.initial[canonical(string(pair[0]))] = string(pair[1])
+		name, version := canonical(string(pair[0])), string(pair[1])
+		s.initial[name] = version
+		s.stream.behind.of(s.stream.core, name, version)
 	}
 	if s.initial != nil {
 		s.gone = true

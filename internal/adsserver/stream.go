@@ -30,6 +30,9 @@ type Stream struct {
 	begun   bool
 	err     error // the stream has ended
 	touched bool  // in core.touched
+	late    bool  // in core.rounds.late
+	going   bool  // builds responses until there are none, though it is late
+	behind  behind
 	nonce   uint64
 	kinds   []*substream // in the order of their ranks
 
@@ -168,6 +171,9 @@ func (st *Stream) handle(r *request) (rejection source.Rejection, from *feed, er
 	if err == nil {
 		err = st.outdated()
 	}
+	if first && !st.delta {
+		st.lagOf(r.version)
+	}
 	return rejection, from, err
 }
 
@@ -203,8 +209,14 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		c.mu.Lock()
 		err := st.err
 		var pieces [][]byte
-		if err == nil && !c.held {
+		var again <-chan time.Time
+		switch {
+		case err != nil || c.held || st.late && !st.going:
+		case st.behind.waits():
+			again = st.behind.next()
+		default:
 			pieces = st.build()
+			st.going = pieces != nil
 			c.flush() // removals may end interests
 			c.now = 0
 		}
@@ -218,6 +230,7 @@ func (st *Stream) Next(ctx context.Context) ([][]byte, error) {
 		}
 		select {
 		case <-st.ready:
+		case <-again:
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
