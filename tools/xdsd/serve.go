@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,8 @@ type serveFlags struct {
 	cert, key, clientCA           string
 	permissions                   string
 	authorities                   authorityFlag
-	staleness, drain              time.Duration
+	hosts                         listFlag
+	staleness, drain, coalesce    time.Duration
 	check                         bool
 }
 
@@ -48,11 +50,27 @@ func (f authorityFlag) Set(s string) error {
 	return nil
 }
 
+// A listFlag is a flag with texts that commas separate.
+type listFlag []string
+
+// String implements [flag.Value].
+func (f *listFlag) String() string { return strings.Join(*f, ",") }
+
+// Set implements [flag.Value].
+func (f *listFlag) Set(s string) error {
+	*f = strings.Split(s, ",")
+	if slices.Contains(*f, "") {
+		return errors.New("must be texts with commas between them")
+	}
+	return nil
+}
+
 func (f *serveFlags) parse(a *app, args []string) error {
 	f.authorities = make(authorityFlag)
 	s := flag.NewFlagSet("", flag.ContinueOnError)
 	s.StringVar(&f.listen, "listen", "127.0.0.1:18000", "serve at this `address`; port 0 chooses a free one")
-	s.StringVar(&f.http, "http", "", "serve /healthz and /status at this `address`")
+	s.StringVar(&f.http, "http", "", "serve /healthz, /status and a page with the status at this `address`")
+	s.Var(&f.hosts, "http-hosts", "the `names` besides IP addresses and localhost under which browsers reach -http: NAME,NAME…")
 	s.StringVar(&f.store, "store", "", "serve the store at this `URL`: etcd://HOST:PORT,…/TENANT")
 	s.StringVar(&f.upstream, "upstream", "", "relay the control planes of this bootstrap `file`")
 	s.Var(f.authorities, "authority", "serve the names of an authority from another source, as `NAME=SOURCE`: a folder, etcd://… or upstream:FILE; may be repeated")
@@ -61,6 +79,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.StringVar(&f.clientCA, "client-ca", "", "demand certificates of clients, which the certificates in this PEM `file` have signed")
 	s.StringVar(&f.permissions, "permissions", "", "restrict clients to types and authorities by this JSON `file`")
 	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
+	s.DurationVar(&f.coalesce, "coalesce", 0, "send changes to each client at most once in this `time`; 0 sends each at once")
 	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
 	s.BoolVar(&f.check, "check", false, "only check the files of the folder; exit code 2 if one is rejected")
 	rest, err := a.parse(s, args, 0, 1, "[DIR]")
@@ -164,7 +183,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, origin
 		g.Stop()
 	}()
 	if f.http != "" {
-		h := &http.Server{Handler: a.handler(s, origins), ReadHeaderTimeout: 10 * time.Second}
+		h := &http.Server{Handler: a.handler(s, origins, f.hosts), ReadHeaderTimeout: 10 * time.Second}
 		httpLis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.http)
 		if err != nil {
 			return &exitError{exitUnreachable, err}
@@ -190,6 +209,9 @@ func (f *serveFlags) options() ([]serve.Option, error) {
 	var options []serve.Option
 	if f.staleness != 0 {
 		options = append(options, serve.WithMaxStaleness(f.staleness))
+	}
+	if f.coalesce != 0 {
+		options = append(options, serve.WithCoalesce(f.coalesce))
 	}
 	if f.permissions != "" {
 		data, err := os.ReadFile(f.permissions)

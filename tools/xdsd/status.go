@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/xdsforge/xdsforge/internal/webguard"
 	"github.com/xdsforge/xdsforge/serve"
 	"github.com/xdsforge/xdsforge/store/etcd"
 )
@@ -32,15 +33,24 @@ type storeStatus struct {
 	Sums      map[string]uint64 `json:"sums"`
 }
 
-// handler serves the health and the status of the daemon.
-func (a *app) handler(s *serve.Server, origins []*origin) http.Handler {
+// handler serves the health and the status of the daemon. Browsers reach the status by IP addresses, localhost
+// and the given hosts.
+func (a *app) handler(s *serve.Server, origins []*origin, hosts []string) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Healthy(); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		}
 	})
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+	page := s.StatusHandler(hosts...)
+	mux.Handle("GET /{$}", page)
+	mux.Handle("GET /page.css", page)
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
+		webguard.Secure(w.Header())
+		if code, reason := webguard.Refusal(r, hosts, "the names of -http-hosts"); code != 0 {
+			http.Error(w, reason, code)
+			return
+		}
 		out := struct {
 			Sources []sourceStatus `json:"sources"`
 			Clients []serve.Client `json:"clients"`

@@ -236,6 +236,39 @@ func get(t *testing.T, url string, v any) {
 	}
 }
 
+// The status is refused to pages of other sites, whose names resolve to the address of the daemon.
+func TestStatusHosts(t *testing.T) {
+	d := start(t, "-http-hosts", "xds.example.com", t.TempDir())
+	root := strings.TrimSuffix(d.status, "status")
+	for _, x := range []struct {
+		path, host string
+		code       int
+	}{
+		{"status", "", http.StatusOK},
+		{"status", "localhost:1", http.StatusOK},
+		{"status", "xds.example.com", http.StatusOK},
+		{"status", "evil.example.com", http.StatusMisdirectedRequest},
+		{"", "", http.StatusOK},
+		{"page.css", "", http.StatusOK},
+		{"", "evil.example.com", http.StatusMisdirectedRequest},
+		{"healthz", "balancer.example.com", http.StatusOK},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, root+x.path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = x.host
+		resp, err := new(http.Client).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != x.code {
+			t.Errorf("GET /%s with host %q returns %d, want %d", x.path, x.host, resp.StatusCode, x.code)
+		}
+	}
+}
+
 // The resources of a control plane become files, with everything that they refer to. The files can be served.
 func TestImport(t *testing.T) {
 	dir := t.TempDir()
