@@ -68,7 +68,7 @@ func TestErrorsOfATransaction(t *testing.T) {
 		`source: condition on "envoy.config.cluster.v3.Cluster" "": name = ""; must be the name of one resource`: new(Tx).If(Key{clusterURL, ""}, 0),
 		`operation 1, "Cluster" "a": type; must be a type URL, such as`:                                          new(Tx).Delete(Key{"Cluster", "a"}),
 		`operation 1, "" "a": type; must be a type URL, such as`:                                                 new(Tx).Delete(Key{"type.googleapis.com/", "a"}),
-		`name; must be UTF-8`: new(Tx).Delete(Key{clusterURL, "\xff"}),
+		`name; must be UTF-8`:                                         new(Tx).Delete(Key{clusterURL, "\xff"}),
 		`alias: name = ""; must be the name of one resource`:          new(Tx).Put(res("a", "1", "")),
 		`body; must be nil if the resource has an error`:              put(func(r *Resource) { r.Err = new(rpcstatus.Status) }),
 		`TTL = -1ns; must not be negative`:                            put(func(r *Resource) { r.TTL = -1 }),
