@@ -34,8 +34,11 @@ func (s *substream) buildGone() [][]byte {
 		names := slices.Concat(s.removals(), s.forgotten())
 		empty, wildcard := s.emptyLists()
 		names = append(names, empty...)
-		if len(names) == 0 && !wildcard {
+		switch {
+		case wildcard == nil && len(names) == 0:
 			return nil
+		case wildcard != nil && len(names) > 0: // it gets a response without names, which is the next one
+			wildcard.told, s.gone = false, true
 		}
 		slices.Sort(names)
 		var b []byte
@@ -48,7 +51,7 @@ func (s *substream) buildGone() [][]byte {
 	}
 	s.gone = false
 	_ = s.removals() // the protocol cannot say so
-	if _, wildcard := s.emptyLists(); wildcard {
+	if _, wildcard := s.emptyLists(); wildcard != nil {
 		return s.finish(nil, nil)
 	}
 	return nil

@@ -210,9 +210,9 @@ func (s *substream) forgotten() (names []string) {
 }
 
 // emptyLists returns the names of globs that were not answered and have no members: that is an empty
-// collection (xRFC TP1). It reports whether a wildcard is empty, which only an empty response can
-// say.
-func (s *substream) emptyLists() (names []string, wildcard bool) {
+// collection (xRFC TP1). It also returns the wildcard if that is empty, which only an empty response
+// can say.
+func (s *substream) emptyLists() (names []string, wildcard *listSub) {
 	for i := range s.lists {
 		p := &s.lists[i]
 		if p.told || !p.list.complete {
@@ -223,7 +223,7 @@ func (s *substream) emptyLists() (names []string, wildcard bool) {
 			continue
 		}
 		if p.list.name == source.Wildcard {
-			wildcard = true
+			wildcard = p
 		} else {
 			names = append(names, p.list.name)
 		}

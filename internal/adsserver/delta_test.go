@@ -136,3 +136,20 @@ func TestBehindSince(t *testing.T) {
 		}
 	})
 }
+
+// Only a response without names says that a wildcard is empty, so that it is not one about an empty glob.
+func TestEmptyWildcardBesideAnEmptyGlob(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, c := newCore(t, Config{})
+		n := newNaive(t, c, true)
+		n.change(clusterURL, []string{source.Wildcard, glob + "*"}, nil)
+		synctest.Wait()
+		var removed [][]string
+		for _, r := range n.readDelta(t) {
+			removed = append(removed, r.GetRemovedResources())
+		}
+		if len(removed) != 2 || !slices.Equal(removed[0], []string{glob + "*"}) || len(removed[1]) != 0 {
+			t.Errorf("the responses remove %q, want one with the glob and one without names", removed)
+		}
+	})
+}
