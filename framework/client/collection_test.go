@@ -64,6 +64,12 @@ func newThingsWith(t *testing.T, features []any, opts ...option) (*client.Client
 			t.Errorf("the client broke the protocol: %q", v)
 		}
 	})
+	return thingsOf(t, s, features, opts...), s
+}
+
+// thingsOf returns a client of things of one control plane.
+func thingsOf(t *testing.T, s *memoryads.Server, features []any, opts ...option) *client.Client {
+	t.Helper()
 	types, err := resource.NewSet(things)
 	if err != nil {
 		t.Fatal(err)
@@ -75,7 +81,7 @@ func newThingsWith(t *testing.T, features []any, opts ...option) (*client.Client
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return c, s
+	return c
 }
 
 // A collector records the events of a collection as text.

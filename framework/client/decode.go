@@ -37,12 +37,17 @@ type decoded struct {
 	// without a name. removed is the number of removals, which are not in total.
 	total, valid, invalid, removed int
 	partial                        bool // resources missing from results may exist nevertheless
+	delta                          bool
 	// left is the number of resources that were not decoded because nobody watched them, at a
 	// generation of the watches. The reader does not decode more of them after last.
 	left       int
 	generation uint64
 	last       bool
 }
+
+// named reports whether a delta response has only resources that are watched. A server may send the
+// other ones as members of a wildcard.
+func (d *decoded) named() bool { return d.delta && d.left == 0 && len(d.results) > 0 }
 
 // of returns the results that belong to an authority, and their positions. Nil positions mean that it
 // has all results.
@@ -108,6 +113,7 @@ func (d *decoded) apply(l *loop, ses *session) {
 		results, at := d.of(l.client, u.authorityScope)
 		u.machine.Received(&authority.Response{
 			Server: u.server, Type: d.typ, Results: results, Unchanged: d.unchanged, Version: d.version, Partial: d.partial,
+			Elsewhere: len(results) == 0 && d.named(),
 		}, l.now)
 		l.authority(u.authorityScope)
 		d.record(results, at)

@@ -51,7 +51,7 @@ func (s *stream) more(w *scratch, t *resource.Descriptor) (d decoded, ok bool) {
 	w.resources = len(w.results)
 	s.session.updates(w, t, w.fresh[news:])
 	d = s.session.conclude(w, t)
-	d.partial = d.partial || s.delta
+	d.partial, d.delta = d.partial || s.delta, s.delta
 	d.generation, d.left = generation, len(w.left)
 	ok = s.absences(w, t)
 	d.results, d.fresh, d.unchanged = w.results, w.fresh, w.unchanged

@@ -45,15 +45,33 @@ func (a *asked) spell(name string) bool {
 func (a *asked) drop(name string) { delete(a.names, name) }
 
 // answer notes that the client has received a response that has some resources and speaks
-// of other names. Each response speaks of the wildcard, and a resource of its glob.
-func (a *asked) answer(has, others []string) {
+// of other names. A resource answers its glob. Each response answers the wildcard, but not
+// one in delta that is only about xdstp names and globs that the client asks for.
+func (a *asked) answer(has, others []string, delta bool) {
+	elsewhere := delta && a.elsewhere(slices.Concat(has, others))
 	for asked, answered := range a.names {
 		covered := func(name string) bool { return covers(asked, name) }
-		named := slices.Contains(has, asked) || slices.Contains(others, asked)
-		if answered.IsZero() && (asked == wildcard || named || slices.ContainsFunc(has, covered)) {
+		named := slices.Contains(has, asked) || slices.Contains(others, asked) || asked == wildcard && !elsewhere
+		if answered.IsZero() && (named || slices.ContainsFunc(has, covered)) {
 			a.names[asked] = time.Now()
 		}
 	}
+}
+
+// elsewhere reports whether there are names, and the client asks for all of them, but not
+// by the wildcard.
+func (a *asked) elsewhere(names []string) bool {
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool {
+		if !strings.HasPrefix(name, "xdstp:") {
+			return true
+		}
+		for asked := range a.names {
+			if asked == name || covers(asked, name) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // reopen counts collections as unanswered.

@@ -152,6 +152,6 @@ func (p *delta) note(h *holdings, t *deltaType, r *discoveryv3.DeltaDiscoveryRes
 	return func() {
 		t.received[nonce] = time.Now()
 		has, errors := called(about)
-		t.asked.answer(has, append(errors, others...))
+		t.asked.answer(has, append(errors, others...), true)
 	}
 }

@@ -122,6 +122,33 @@ func TestDeltaWildcardAndGlob(t *testing.T) {
 	})
 }
 
+// A client may repeat the wildcard after an answer to a glob, but not after its own answer.
+func TestDeltaWildcardRepeated(t *testing.T) {
+	const glob, member = "xdstp://x/test.Wild/dir/*", "xdstp://x/test.Wild/dir/a"
+	begin := func(h *hand) {
+		h.Set(wild, plain(member)...)
+		h.send(&change{Node: node(), TypeUrl: wild, ResourceNamesSubscribe: []string{glob}})
+		h.send(&change{TypeUrl: wild, ResourceNamesSubscribe: []string{"*"}})
+		h.told("a member of the glob", []string{member + "=" + member})
+		pass(time.Second) // the next request does not cross the response
+		h.send(&change{TypeUrl: wild, ResourceNamesSubscribe: []string{"*"}})
+	}
+	inDelta(t, func(h *hand) {
+		begin(h)
+		h.quiet()
+		h.blamed("")
+	})
+	inDelta(t, func(h *hand) {
+		begin(h)
+		h.Set(wild, plain("a")...)
+		h.told("everything", []string{"a=a"})
+		pass(time.Second)
+		h.send(&change{TypeUrl: wild, ResourceNamesSubscribe: []string{"*"}})
+		h.told("everything again", []string{"a=a"})
+		h.blamed(`"*" is subscribed to again, although it is answered`)
+	})
+}
+
 func TestDeltaAliasesAndErrors(t *testing.T) {
 	inDelta(t, func(h *hand) {
 		h.Set(part, Resource{Name: "a", Aliases: []string{"alias"}, Body: []byte("1")}, Resource{Name: "e", Error: &rpcstatus.Status{Code: 5}})

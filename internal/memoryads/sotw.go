@@ -141,7 +141,8 @@ func (p *sotw) note(t *sotwType, r *discoveryv3.DiscoveryResponse, about []*Reso
 			t.owed = time.Now()
 		}
 		t.received = nonce
-		t.asked.answer(called(about))
+		has, others := called(about)
+		t.asked.answer(has, others, false)
 	}
 }
 

@@ -124,6 +124,22 @@ func (m *Machine) answered(c *record, state State, err *resource.Error) {
 	}
 }
 
+// answerWildcard decides whether a response answers the wildcard. A store answers with a member. A
+// response of a live server answers it even if it is empty, but not if it is only about resources
+// of other authorities (ADR 230). The server may still have merged an empty wildcard into such a
+// response, so the machine repeats the wildcard once. After half of the timer, any response answers.
+func (m *Machine) answerWildcard(t *typeRecords, resp *Response) {
+	c, ok := t.find(resource.Wildcard)
+	switch {
+	case !ok || c.asked&(1<<resp.Server) == 0:
+	case m.isStore(resp.Server) && !resp.hasMember(c):
+	case !resp.Elsewhere || c.extras != nil && c.extras.halfOver:
+		m.answered(c, Acked, nil)
+	case c.timer != 0:
+		m.late(c)
+	}
+}
+
 // arrive notifies the watchers of collections that became usable with the current response.
 func (m *Machine) arrive() {
 	for i, c := range m.arrived {

@@ -32,7 +32,8 @@ import (
 //	response TYPE [version=V]       with "NAME=CONTENT", "NAME=(CONTENT, ttl DURATION, alias NAME)",
 //	                                "NAME=(invalid, REASON)", "NAME=removed", "NAME=(error, CODE)",
 //	                                "NAME=(heartbeat, ttl DURATION)" or "NAME=(unchanged, SERVER)" for each resource,
-//	                                and "partial" if other resources may exist
+//	                                and "partial" if other resources may exist; or "elsewhere" alone if all resources
+//	                                belong to other authorities
 //	stale TYPE NAME...              the server no longer has the resources
 //	ended [ERROR]                   the server's stream ended; without an error, it had a response
 //	healthy, idle                   the server is reachable; the client has no subscriptions there
@@ -121,7 +122,7 @@ func options(args []datadriven.CmdArg) (values map[string]string, rest []datadri
 	values = make(map[string]string)
 	for _, a := range args {
 		switch a.Key {
-		case "server", "by", "version", "since", "partial":
+		case "server", "by", "version", "since", "partial", "elsewhere":
 			values[a.Key] = strings.Join(a.Vals, ", ")
 		default:
 			rest = append(rest, a)
@@ -237,6 +238,7 @@ func (r *rig) respond(server int, args []datadriven.CmdArg, opts map[string]stri
 	r.t.Helper()
 	ev := &Response{Server: server, Type: typeNamed(args[0].Key), Version: opts["version"]}
 	_, ev.Partial = opts["partial"]
+	_, ev.Elsewhere = opts["elsewhere"]
 	var keys []string
 	for _, a := range args[1:] {
 		key := fmt.Sprint(server, args[0].Key, a.Key)

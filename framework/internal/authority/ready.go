@@ -35,6 +35,9 @@ type Response struct {
 	// Partial means that resources missing from Results may exist nevertheless: in the delta
 	// protocol, and if some resources have unreadable names.
 	Partial bool
+	// Elsewhere means that the response is about watched resources of other authorities only. Such
+	// a delta response answers no wildcard.
+	Elsewhere bool
 }
 
 // A Result is the part of a response for one resource: valid with an Update, rejected with an Err,

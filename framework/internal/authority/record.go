@@ -65,6 +65,7 @@ type extras struct {
 	members    []*record // of a collection; nil otherwise
 	response   uint64    // for which Wants last counted members
 	promised   int       // new members that response will add
+	halfOver   bool      // half of the armed does-not-exist timer of a collection is over
 
 	rejected   string // the last rejected version
 	rejectedAt time.Time

@@ -104,9 +104,7 @@ func (m *Machine) Received(resp *Response, now time.Time) {
 	if m.responses == 0 {
 		m.responses++ // 0 is for records that no response has mentioned
 	}
-	if c, ok := t.find(resource.Wildcard); ok && c.asked&(1<<resp.Server) != 0 && (!m.isStore(resp.Server) || resp.hasMember(c)) {
-		m.answered(c, Acked, nil)
-	}
+	m.answerWildcard(t, resp)
 	m.mentioned = 0
 	m.ready.Notices = slices.Grow(m.ready.Notices, len(resp.Results))
 	m.unchanged(t, resp.Unchanged, resp.Version)

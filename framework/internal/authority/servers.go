@@ -91,6 +91,9 @@ func (m *Machine) await(r *record) {
 		return
 	}
 	m.timers.start(r, m.clock.read(m.now), m.wait())
+	if r.extras != nil {
+		r.extras.halfOver = false
+	}
 }
 
 // wait returns the time in which the server in use must send a resource.
@@ -132,6 +135,9 @@ func (m *Machine) Tick(now time.Time) {
 		}
 		m.timers.halved++
 		m.late(t.record)
+		if t.record.isCollection() {
+			t.record.own().halfOver = true
+		}
 	}
 	for !m.clock.standing() {
 		t, ok := m.timers.next()
