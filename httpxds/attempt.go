@@ -25,8 +25,12 @@ type exchange struct {
 	call      *lbtree.Call
 	retries   uint32
 	sent      *onceBody               // nil: the body can be read again, or there is none
-	cancel    context.CancelCauseFunc // of the time limit; nil: none
-	timer     *time.Timer             // of the time limit of a stream
+	cancel    context.CancelCauseFunc // of the time limits; nil: none
+	limit     *timeLimit              // of the route; nil: none
+
+	// The next two are parts, so that they need no memory of their own.
+	view   view
+	picked lbtree.CallContext
 
 	// The fields below are those of the last attempt with a response.
 	body    io.ReadCloser
@@ -35,28 +39,6 @@ type exchange struct {
 	failure error // for the account of the endpoint
 	load    any   // the endpoint's load report, or nil
 	over    atomic.Bool
-}
-
-// errTimeout is the cause of the end of a request by a time limit of its route.
-var errTimeout = errors.New("the time limit of the route has passed")
-
-// limit applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
-// has no known length starts at the end of the body. Upgraded connections have none.
-func (x *exchange) limit(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
-	d := x.plan.Timeout
-	if d == 0 || r.Header["Upgrade"] != nil {
-		return ctx, r.WithContext(ctx)
-	}
-	body, isStream := r.Body.(*onceBody)
-	if isStream && r.ContentLength <= 0 {
-		ctx, cancel := context.WithCancelCause(ctx)
-		x.cancel = cancel
-		body.ended = func() { x.timer = time.AfterFunc(d, func() { cancel(errTimeout) }) }
-		return ctx, r.WithContext(ctx)
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d, errTimeout)
-	x.cancel = func(error) { cancel() }
-	return ctx, r.WithContext(ctx)
 }
 
 // maxReplays is the limit of sendings of one attempt of which nothing was written, or which the server refused to process.

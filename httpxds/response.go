@@ -46,12 +46,7 @@ func (x *exchange) end() {
 		return
 	}
 	x.finish()
-	if x.timer != nil {
-		x.timer.Stop()
-	}
-	if x.cancel != nil {
-		x.cancel(nil)
-	}
+	x.stop()
 	x.to.Release()
 }
 

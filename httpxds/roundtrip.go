@@ -54,7 +54,8 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 			closeBody(r)
 			return nil, err
 		}
-		v := &view{table, r, t.id}
+		x := &exchange{transport: t, view: view{table, r, t.id}}
+		v := &x.view
 		p, err := table.HTTPPlan(pathOf(r), v)
 		if err == nil {
 			err = p.Err
@@ -77,7 +78,7 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 		case !to.Acquire():
 			continue // another table has replaced this one
 		}
-		x := &exchange{transport: t, plan: &p.Own, to: to, call: to.Call}
+		x.plan, x.to, x.call = &p.Own, to, to.Call
 		if len(p.Own.route.HashPolicies) > 0 {
 			x.call = routes.Hashed(p.Own.route.HashPolicies, t.id, to.Call, v)
 		}
@@ -121,9 +122,7 @@ func closeBody(r *http.Request) {
 func (x *exchange) run(r *http.Request, v *view) (*http.Response, error) {
 	resp, err := x.attempts(r, v)
 	if err != nil {
-		if x.cancel != nil {
-			x.cancel(nil)
-		}
+		x.stop()
 		x.to.Release()
 		closeBody(r)
 		return nil, x.ended(r.Context(), err)
@@ -147,10 +146,11 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	if err != nil {
 		return nil, x.fail(NoRoute, "", err)
 	}
-	ctx := lbtree.WithCall(r.Context(), x.call)
+	x.picked = lbtree.CallContext{Context: r.Context(), Call: x.call}
+	ctx := context.Context(&x.picked)
 	out = replayable(out)
 	x.sent, _ = out.Body.(*onceBody)
-	ctx, out = x.limit(ctx, out)
+	ctx, out = x.limited(ctx, out)
 	for {
 		resp, err := x.attempt(ctx, out)
 		if err != nil && ctx.Err() != nil || !x.wants(v, resp, err) {

@@ -47,6 +47,7 @@ type Transport struct {
 	refs     routes.Refs
 	trees    lbtree.Trees
 	state    atomic.Pointer[state]
+	limits   timeLimits
 	latest   atomic.Pointer[lbtree.State]
 	served   bool // the LB tree has a configuration; the watcher's goroutine owns it
 	status   targetstatus.Target

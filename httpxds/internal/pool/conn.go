@@ -24,7 +24,8 @@ type conn struct {
 	secure      bool // TLS
 	multiplexed bool // HTTP/2
 
-	// busy counts the calls of RoundTrip. The state hook may run before RoundTrip has the response of a request that is over.
+	// busy counts the leases before their response. The state hook may run before RoundTrip has the response of a request
+	// that is over.
 	busy atomic.Int64
 
 	// The fields below are guarded by owner.mu.
@@ -35,7 +36,6 @@ type conn struct {
 
 // RoundTrip implements [http.RoundTripper]. The connection must be reserved.
 func (c *conn) RoundTrip(r *http.Request) (*http.Response, error) {
-	c.busy.Add(1)
 	resp, err := c.ClientConn.RoundTrip(r)
 	c.busy.Add(-1)
 	if c.owner.draining.Load() {
@@ -147,12 +147,23 @@ func (s *SubConn) offer(c *conn) {
 	}
 }
 
-// reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed.
+// Release ends a lease without a request.
+func (c *conn) Release() {
+	c.busy.Add(-1)
+	c.ClientConn.Release()
+	if c.owner.draining.Load() {
+		c.closeUnused()
+	}
+}
+
+// reserve reserves the connection for a request. If it returns false, the connection has no room, or is closed. It does not
+// call Reserve of a connection that has room for all leases, because that is slow.
 func (c *conn) reserve() bool {
-	if c.Reserve() == nil {
+	if n := c.busy.Add(1); c.multiplexed && n <= int64(c.Available()) || c.Reserve() == nil {
 		c.raw.requests.Add(1)
 		return true
 	}
+	c.busy.Add(-1)
 	if c.Err() != nil {
 		c.owner.lost(c)
 		return false

@@ -111,7 +111,21 @@ func WithCall(ctx context.Context, c *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, c)
 }
 
-// CallOf returns the Call of a context from [WithCall], or nil.
+// A CallContext carries a Call to the pickers, as the result of [WithCall] does. It can be a part of another value.
+type CallContext struct {
+	context.Context //nolint:containedctx // it is a context
+	Call            *Call
+}
+
+// Value implements [context.Context].
+func (c *CallContext) Value(key any) any {
+	if key == (callKey{}) {
+		return c.Call
+	}
+	return c.Context.Value(key)
+}
+
+// CallOf returns the Call of a context from [WithCall], or of a [CallContext]. It is nil if there is none.
 func CallOf(ctx context.Context) *Call {
 	c, _ := ctx.Value(callKey{}).(*Call)
 	return c

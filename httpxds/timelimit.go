@@ -1,0 +1,104 @@
+package httpxds
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// errTimeout is the cause of the end of a request by a time limit of its route.
+var errTimeout = errors.New("the time limit of the route has passed")
+
+// limited applies the time limit of the route. It includes retries and the response, as in Envoy. That of a request whose body
+// has no known length starts at the end of the body. Upgraded connections have none.
+func (x *exchange) limited(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
+	d := x.plan.Timeout
+	if d == 0 || r.Header["Upgrade"] != nil {
+		return ctx, r
+	}
+	ctx, x.cancel = context.WithCancelCause(ctx)
+	if body, ok := r.Body.(*onceBody); ok && r.ContentLength <= 0 {
+		limit := &timeLimit{cancel: x.cancel}
+		x.limit = limit
+		body.ended = func() { limit.start(d) }
+	} else {
+		x.limit = x.transport.limits.take(x.cancel)
+		x.limit.start(d)
+	}
+	return ctx, r.WithContext(ctx)
+}
+
+// stop ends the time limits of the request.
+func (x *exchange) stop() {
+	if x.limit != nil {
+		x.transport.limits.put(x.limit)
+		x.limit = nil
+	}
+	if x.cancel != nil {
+		x.cancel(nil)
+	}
+}
+
+// A timeLimit cancels a request after a time. It costs less than context.WithTimeout because requests share timers.
+type timeLimit struct {
+	shared bool // it can be used for another request
+
+	mu     sync.Mutex
+	timer  *time.Timer // nil: not started
+	cancel context.CancelCauseFunc
+	over   bool
+}
+
+// start starts the time, unless the request has ended.
+func (l *timeLimit) start(d time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.over:
+	case l.timer == nil:
+		l.timer = time.AfterFunc(d, l.expire)
+	default:
+		l.timer.Reset(d)
+	}
+}
+
+func (l *timeLimit) expire() {
+	l.mu.Lock()
+	cancel := l.cancel
+	l.mu.Unlock()
+	cancel(errTimeout)
+}
+
+// end stops the time. It reports whether it had started and had not passed.
+func (l *timeLimit) end() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over, l.cancel = true, ended
+	return l.timer != nil && l.timer.Stop()
+}
+
+// ended is the cancel function of a time limit whose request has ended.
+func ended(error) {}
+
+// timeLimits keeps the time limits that no request uses. Only those whose timer was stopped can be used again, because
+// expire does not run for them any more.
+type timeLimits struct{ unused sync.Pool }
+
+func (p *timeLimits) take(cancel context.CancelCauseFunc) *timeLimit {
+	l, ok := p.unused.Get().(*timeLimit)
+	if !ok {
+		return &timeLimit{cancel: cancel, shared: true}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cancel, l.over = cancel, false
+	return l
+}
+
+func (p *timeLimits) put(l *timeLimit) {
+	if l.end() && l.shared {
+		p.unused.Put(l)
+	}
+}
