@@ -1,0 +1,52 @@
+package httpxds
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestTimeLimitsAreUsedAgain expects a time limit to cancel the request that has it, and no earlier one.
+func TestTimeLimitsAreUsedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all timeLimits
+		begin := func() (*timeLimit, context.Context) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			return all.take(cancel), ctx
+		}
+		first, ctx := begin()
+		first.start(time.Second)
+		time.Sleep(time.Second / 2)
+		all.put(first)
+		time.Sleep(time.Second)
+		if ctx.Err() != nil {
+			t.Errorf("a request that had ended was canceled by its time limit: %v", context.Cause(ctx))
+		}
+		second, ctx := begin()
+		second.start(time.Second)
+		time.Sleep(time.Second / 2)
+		if synctest.Wait(); ctx.Err() != nil {
+			t.Errorf("a request was canceled before its time limit: %v", context.Cause(ctx))
+		}
+		time.Sleep(time.Second)
+		if synctest.Wait(); context.Cause(ctx) != errTimeout { //nolint:errorlint // the cause itself
+			t.Errorf("the cause of the end is %v; want the time limit", context.Cause(ctx))
+		}
+		all.put(second)
+		if third, _ := begin(); third == second {
+			t.Error("a time limit that has passed is used again; want a new one")
+		}
+	})
+}
+
+// TestTimeLimitOfAStream expects a request body that ends after the response not to start the time.
+func TestTimeLimitOfAStream(t *testing.T) {
+	l := &timeLimit{cancel: func(error) { t.Error("a request that had ended was canceled") }}
+	if l.end() {
+		t.Error("a time limit that has not started can be used again; want that it cannot")
+	}
+	if l.start(time.Hour); l.timer != nil {
+		t.Error("the time starts after the request has ended")
+	}
+}
