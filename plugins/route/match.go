@@ -105,24 +105,27 @@ func lower(c byte) byte {
 	return c
 }
 
-// matchHeader matches the headers that A28 exposes to routes. It ignores binary headers. A
-// call without a content type has gRPC's.
-func matchHeader(m *matcher.Header, headers Headers) bool {
-	if strings.HasSuffix(m.Name, "-bin") {
-		return m.Match("", false)
+// matchHeader matches one header of a call.
+func matchHeader(m *matcher.Header, headers Headers) bool { return m.Match(headerValue(m.Name, headers)) }
+
+// headerValue returns a header that A28 exposes to routes, and whether it is there. Binary headers are not exposed. A call
+// without a content type has gRPC's.
+func headerValue(name string, headers Headers) (value string, there bool) {
+	if strings.HasSuffix(name, "-bin") {
+		return "", false
 	}
 	var values []string
 	if headers != nil {
-		values = headers.Values(m.Name)
+		values = headers.Values(name)
 	}
 	switch {
 	case len(values) == 1:
-		return m.Match(values[0], true)
+		return values[0], true
 	case len(values) > 1:
-		return m.Match(strings.Join(values, ","), true)
-	case m.Name == "content-type":
-		return m.Match("application/grpc", true)
+		return strings.Join(values, ","), true
+	case name == "content-type":
+		return "application/grpc", true
 	default:
-		return m.Match("", false)
+		return "", false
 	}
 }

@@ -91,26 +91,6 @@ func TestRouteSteps(t *testing.T) {
 	}
 }
 
-func TestMatchTexts(t *testing.T) {
-	for match, want := range map[string]string{
-		`prefix: "/a"`: `prefix "/a"`,
-		`path: "/a" case_sensitive { value: false }`:                                               `path "/a" in any case`,
-		`safe_regex { regex: "/a.*" }`:                                                             `path ~ "/a.*"`,
-		`prefix: "" headers { name: "h" present_match: true }`:                                     `prefix "", h is present`,
-		`prefix: "" headers { name: "h" present_match: false }`:                                    `prefix "", h is absent`,
-		`prefix: "" headers { name: "h" present_match: true invert_match: true }`:                  `prefix "", h is absent`,
-		`prefix: "" headers { name: "h" range_match { start: 1 end: 5 } }`:                         `prefix "", h in [1, 5)`,
-		`prefix: "" headers { name: "h" string_match { prefix: "A" ignore_case: true } }`:          `prefix "", h starts with "a" in any case`,
-		`prefix: "" headers { name: "h" string_match { exact: "A" } invert_match: true }`:          `prefix "", h not = "A"`,
-		`prefix: "" runtime_fraction { default_value { numerator: 5 denominator: TEN_THOUSAND } }`: `prefix "", 0.05 % of the calls`,
-	} {
-		u := decodeRoutes(t, `name: "r" virtual_hosts { domains: "*" routes { match { `+match+` } route { cluster: "c" } } }`)
-		if got := matchText(&u.VirtualHosts[0].Routes[0]); got != want {
-			t.Errorf("%s: %s; want %s", match, got, want)
-		}
-	}
-}
-
 // aggregate returns an aggregate cluster of others.
 func aggregate(t *testing.T, name string, of ...string) status.Resource {
 	t.Helper()

@@ -216,10 +216,12 @@ func (e *explanation) routes(u *listener.Update) *route.Update {
 func (e *explanation) match(h *route.VirtualHost) *route.Route {
 	for i := range h.Routes {
 		r := &h.Routes[i]
-		step := RouteStep{Number: i, Name: r.Name, Match: matchText(r)}
-		step.Reason = passedOver(r, e.Call)
+		step := RouteStep{Number: i, Name: r.Name, Match: r.Conditions()}
+		step.Reason = r.Mismatch(e.Call.Method, route.Metadata(e.Call.Headers))
 		switch {
 		case step.Reason != "":
+		case r.PerMillion != nil && *r.PerMillion == 0:
+			step.Reason = "its share of the calls is 0"
 		case r.PerMillion != nil && *r.PerMillion < 1_000_000:
 			step.PerMillion = *r.PerMillion
 			step.Reason = fmt.Sprintf("takes %s of the calls; the others go on", share(uint64(*r.PerMillion), 1_000_000))

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"google.golang.org/grpc/codes"
@@ -171,4 +172,12 @@ func policyText(p *dataplane.Policy) string {
 		}
 	}
 	return p.Name
+}
+
+// share returns a part of a whole in percent.
+func share(part, whole uint64) string {
+	if whole == 0 {
+		return "0 %"
+	}
+	return strconv.FormatFloat(float64(part)*100/float64(whole), 'g', 4, 64) + " %"
 }

@@ -119,10 +119,10 @@ func (r *run) findRoute() (problem string, err error) {
 	left := uint32(million)
 	for i := range h.Routes {
 		x := &h.Routes[i]
-		s := Step{Number: i, Name: x.Name, Match: matchText(x)}
+		s := Step{Number: i, Name: x.Name, Match: x.Conditions()}
 		if left == 0 {
 			s.Verdict = NotReached
-		} else if s.Reason = reason(x, r.result.Call); s.Reason != "" {
+		} else if s.Reason = x.Mismatch(r.result.Call.Method, r.result.Call.Headers); s.Reason != "" {
 			s.Verdict = PassedOver
 		} else {
 			s.Verdict, s.PerMillion = Taken, left
