@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/internal/extensions/faultheader"
 	config "github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 )
 
@@ -94,11 +95,11 @@ func (i *injector) delay(md metadata.MD) time.Duration {
 	}
 	wait, share := d.Duration, d.PerMillion
 	if d.FromHeaders {
-		ms, ok := number(md, delayHeader)
+		ms, ok := faultheader.Number(md[delayHeader])
 		if !ok {
 			return 0
 		}
-		wait, share = time.Duration(ms)*time.Millisecond, lower(md, delayShareHeader, d.Unit, share)
+		wait, share = time.Duration(ms)*time.Millisecond, faultheader.Lower(md[delayShareHeader], d.Unit, share)
 	}
 	if !i.chosen(share) {
 		return 0
@@ -117,7 +118,7 @@ func (i *injector) abort(md metadata.MD) codes.Code {
 		if code = codeOf(md); code == pass {
 			return pass
 		}
-		share = lower(md, abortShareHeader, a.Unit, share)
+		share = faultheader.Lower(md[abortShareHeader], a.Unit, share)
 	}
 	if !i.chosen(share) {
 		return pass

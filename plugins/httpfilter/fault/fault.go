@@ -7,6 +7,7 @@ import (
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
+	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 )
@@ -18,6 +19,16 @@ type Config struct {
 	Abort *Abort // nil aborts no call
 	// MaxActive is the limit of concurrent calls with a fault. Nil means no limit.
 	MaxActive *uint32
+	// Only limits faults to some requests. Only profile HTTP reads it. Nil means all requests.
+	Only *Selection
+}
+
+// A Selection selects requests. They must match all conditions.
+type Selection struct {
+	// Cluster is the cluster of the requests. If it is empty, they may have any.
+	Cluster string
+	// Headers match headers of the requests.
+	Headers []matcher.Header
 }
 
 // A Delay delays calls.
@@ -40,6 +51,9 @@ type Abort struct {
 	// x-envoy-fault-abort-grpc-request and x-envoy-fault-abort-request set it.
 	Code        uint32
 	FromHeaders bool
+	// Status is the HTTP status of the configuration, from which Code is derived. It is 0 if the configuration has a gRPC
+	// status code.
+	Status uint32
 	// Unit is the number of calls per million that correspond to one in the header
 	// x-envoy-fault-abort-request-percentage. The header can lower PerMillion. Unit is 0
 	// unless FromHeaders is set.
@@ -56,7 +70,7 @@ func Filter() *resource.HTTPFilter {
 	}
 }
 
-func parse(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
+func parse(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 	m := new(faultv3.HTTPFault)
 	if err := c.Unmarshal(m); err != nil {
 		return nil, err
@@ -70,7 +84,27 @@ func parse(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 	if m.GetMaxActiveFaults() != nil {
 		out.MaxActive = &m.MaxActiveFaults.Value
 	}
+	if dc != nil && dc.Types.Profile() == resource.HTTP {
+		readHTTP(dc, &out, m, &v)
+	}
 	return out, v.Err()
+}
+
+// readHTTP reads the fields that gRPC ignores (A33).
+func readHTTP(dc *resource.DecodeContext, out *Config, m *faultv3.HTTPFault, v *resource.Violations) {
+	var root *resource.Path
+	if m.GetUpstreamCluster() != "" || len(m.GetHeaders()) > 0 {
+		out.Only = &Selection{Cluster: m.GetUpstreamCluster()}
+	}
+	for i, h := range m.GetHeaders() {
+		out.Only.Headers = append(out.Only.Headers, convert.Header(dc, root.Item("headers", i), h, v))
+	}
+	if len(m.GetDownstreamNodes()) > 0 {
+		v.Add(root.Field("downstream_nodes"), len(m.GetDownstreamNodes()), "must not be set, because it is not supported")
+	}
+	if m.GetResponseRateLimit() != nil {
+		v.Add(root.Field("response_rate_limit"), nil, "must not be set, because it is not supported")
+	}
 }
 
 func readDelay(p resource.Path, m *commonfaultv3.FaultDelay, v *resource.Violations) *Delay {
@@ -101,7 +135,7 @@ func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *
 		if e.HttpStatus < 200 || e.HttpStatus > 599 {
 			v.Add(p.Field("http_status"), e.HttpStatus, "must be between 200 and 599 (A33)")
 		}
-		a.Code = CodeOf(e.HttpStatus)
+		a.Code, a.Status = CodeOf(e.HttpStatus), e.HttpStatus
 	case *faultv3.FaultAbort_GrpcStatus:
 		if a.Code = e.GrpcStatus; a.Code > 16 {
 			v.Add(p.Field("grpc_status"), a.Code, "must be a gRPC status code (A33)")

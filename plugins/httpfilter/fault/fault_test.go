@@ -1,9 +1,11 @@
 package fault
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
@@ -57,5 +59,42 @@ func TestCodeOf(t *testing.T) {
 		if got := CodeOf(status); got != want {
 			t.Errorf("CodeOf(%d) = %d; want %d", status, got, want)
 		}
+	}
+}
+
+// Profile HTTP reads the fields that select requests, and rejects the fields that it does not support. Other profiles ignore
+// both (A33).
+func TestFieldsOfHTTP(t *testing.T) {
+	types, err := new(resource.Set).Extend(resource.HTTP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &faultv3.HTTPFault{
+		UpstreamCluster: "c",
+		Headers:         []*routev3.HeaderMatcher{{Name: "X-A", HeaderMatchSpecifier: &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}}},
+	}
+	read := func(dc *resource.DecodeContext) (Config, error) {
+		t.Helper()
+		a, err := anypb.New(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := resource.OpenTypedConfig(a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := parse(dc, c)
+		return out.(Config), err
+	}
+	http := &resource.DecodeContext{Types: types}
+	if c, err := read(http); err != nil || c.Only == nil || c.Only.Cluster != "c" || len(c.Only.Headers) != 1 || !c.Only.Headers[0].Match("", true) || c.Only.Headers[0].Match("", false) {
+		t.Errorf("profile HTTP reads %+v, %v; want cluster c and a matcher of a header that is present", c, err)
+	}
+	m.DownstreamNodes, m.ResponseRateLimit = []string{"n"}, new(commonfaultv3.FaultRateLimit)
+	if _, err := read(http); err == nil || !strings.Contains(err.Error(), "downstream_nodes") || !strings.Contains(err.Error(), "response_rate_limit") {
+		t.Errorf("profile HTTP: error %v; want the two fields that are not supported", err)
+	}
+	if c, err := read(&resource.DecodeContext{}); err != nil || c.Only != nil {
+		t.Errorf("profile GRPC reads %+v, %v; want nothing", c, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 // TestVerdicts reads configurations as JSON, at the edges of the ranges that A33 allows.
 func TestVerdicts(t *testing.T) {
 	code := func(c uint32) Config { return Config{Abort: &Abort{Code: c}} }
+	status := func(s, c uint32) Config { return Config{Abort: &Abort{Code: c, Status: s}} }
 	for text, want := range map[string]struct {
 		config Config
 		err    string
@@ -21,10 +22,10 @@ func TestVerdicts(t *testing.T) {
 		`{"delay": {}}`:                   {Config{}, "delay; must have exactly one of fixed_delay, header_delay set (A33)"},
 		`{"abort": {}}`:                   {Config{}, "abort; must have exactly one of http_status, grpc_status, header_abort set (A33)"},
 		`{"abort": {"http_status": 199}}`: {Config{}, "abort.http_status = 199; must be between 200 and 599 (A33)"},
-		`{"abort": {"http_status": 200}}`: {code(2), ""},
-		`{"abort": {"http_status": 599}}`: {code(2), ""},
+		`{"abort": {"http_status": 200}}`: {status(200, 2), ""},
+		`{"abort": {"http_status": 599}}`: {status(599, 2), ""},
 		`{"abort": {"http_status": 600}}`: {Config{}, "abort.http_status = 600; must be between 200 and 599 (A33)"},
-		`{"abort": {"http_status": 404}}`: {code(12), ""},
+		`{"abort": {"http_status": 404}}`: {status(404, 12), ""},
 		`{"abort": {"grpc_status": 0}}`:   {code(0), ""},
 		`{"abort": {"grpc_status": 16}}`:  {code(16), ""},
 		`{"abort": {"grpc_status": 17}}`:  {Config{}, "abort.grpc_status = 17; must be a gRPC status code (A33)"},
