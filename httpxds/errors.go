@@ -26,6 +26,8 @@ const (
 	Connect
 	// Reset: the connection failed after the request was assigned to it.
 	Reset
+	// Filtered: an HTTP filter has ended the request with an error.
+	Filtered
 )
 
 // String returns a few words, such as "no route".
@@ -45,6 +47,8 @@ func (r Reason) String() string {
 		return "connection failed"
 	case Reset:
 		return "connection reset"
+	case Filtered:
+		return "ended by an HTTP filter"
 	default:
 		return "unknown reason"
 	}

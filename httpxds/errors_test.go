@@ -23,6 +23,7 @@ func TestError(t *testing.T) {
 		{&httpxds.Error{Reason: httpxds.Overflow}, "httpxds: overflow"},
 		{&httpxds.Error{Reason: httpxds.Timeout}, "httpxds: timeout"},
 		{&httpxds.Error{Reason: httpxds.Connect}, "httpxds: connection failed"},
+		{&httpxds.Error{Reason: httpxds.Filtered}, "httpxds: ended by an HTTP filter"},
 		{
 			&httpxds.Error{Reason: httpxds.Reset, Route: "r", Cluster: "c", Endpoint: "10.0.0.1:80", Err: io.ErrUnexpectedEOF},
 			`httpxds: route "r": cluster "c": endpoint "10.0.0.1:80": connection reset: unexpected EOF`,

@@ -2,13 +2,13 @@ package httpxds
 
 import (
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
 
@@ -124,26 +124,12 @@ func change(h http.Header, list []route.HeaderChange, r *http.Request) {
 func local(r *http.Request, p *plan) *http.Response {
 	var resp *http.Response
 	if d := p.Direct; d != nil {
-		resp = newResponse(d.Status, d.Body)
+		resp = reply.To(r, d.Status, d.Body)
 	} else {
-		resp = newResponse(p.Redirect.Status, "")
+		resp = reply.New(p.Redirect.Status, "")
 		resp.Header.Set("Location", location(r, p.route, p.Redirect))
 	}
 	change(resp.Header, p.Headers.Response, r)
-	return resp
-}
-
-// newResponse returns a response that no endpoint has sent.
-func newResponse(status int, body string) *http.Response {
-	resp := &http.Response{
-		StatusCode: status, Status: strconv.Itoa(status) + " " + http.StatusText(status),
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		Header: make(http.Header), Body: http.NoBody, ContentLength: int64(len(body)),
-	}
-	if body != "" {
-		resp.Header.Set("Content-Type", "text/plain")
-		resp.Body = io.NopCloser(strings.NewReader(body))
-	}
 	return resp
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -34,15 +35,15 @@ func (t *Transport) gatewayResponse(err error) *http.Response {
 	switch e.Reason {
 	case NoRoute:
 		if errors.Is(err, routes.ErrNoRoute) {
-			return newResponse(http.StatusNotFound, "")
+			return reply.New(http.StatusNotFound, "")
 		}
-		return newResponse(http.StatusServiceUnavailable, e.Error())
+		return reply.New(http.StatusServiceUnavailable, e.Error())
 	case Timeout:
-		return newResponse(http.StatusGatewayTimeout, e.Error())
+		return reply.New(http.StatusGatewayTimeout, e.Error())
 	case Connect, Reset:
-		return newResponse(http.StatusBadGateway, e.Error())
+		return reply.New(http.StatusBadGateway, e.Error())
 	default:
-		return newResponse(http.StatusServiceUnavailable, e.Error())
+		return reply.New(http.StatusServiceUnavailable, e.Error())
 	}
 }
 
@@ -72,18 +73,30 @@ func (t *Transport) roundTrip(r *http.Request) (*http.Response, error) {
 		case to == nil && p.Own.Direct == nil && p.Own.Redirect == nil:
 			closeBody(r)
 			return nil, &Error{Reason: NoRoute, Route: nameOf(p), Err: errNoAction}
-		case to == nil:
+		case to == nil && p.Own.chain == nil:
 			closeBody(r)
 			return local(r, &p.Own), nil
-		case !to.Acquire():
+		case to != nil && !to.Acquire():
 			continue // another table has replaced this one
+		case to != nil && to.Own.chain == nil:
+			return x.start(r, p, to)
+		case !table.filters.Acquire():
+			if to != nil {
+				to.Release()
+			}
+			continue
 		}
-		x.plan, x.to, x.call = &p.Own, to, to.Call
-		if len(p.Own.route.HashPolicies) > 0 {
-			x.call = routes.Hashed(p.Own.route.HashPolicies, t.id, to.Call, v)
-		}
-		return x.run(r, v)
+		return (&routed{transport: t, table: table, plan: p, to: to}).run(r)
 	}
+}
+
+// start sends a request to a cluster that was acquired, and releases the cluster at the end.
+func (x *exchange) start(r *http.Request, p *routes.Plan[plan, target], to *routes.Target[target]) (*http.Response, error) {
+	x.plan, x.to, x.call = &p.Own, to, to.Call
+	if len(p.Own.route.HashPolicies) > 0 {
+		x.call = routes.Hashed(p.Own.route.HashPolicies, x.transport.id, to.Call, &x.view)
+	}
+	return x.run(r, &x.view)
 }
 
 var errNotNamed = errors.New("the header of cluster_header names no cluster of WithHeaderClusters")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/httpxds/internal/server"
 	dataserver "github.com/xdsforge/xdsforge/internal/dataplane/server"
@@ -57,7 +58,7 @@ func newServer(o *serverSettings, e *opened) (*Server, error) {
 	if _, err := s.listenerName("127.0.0.1:80"); err != nil { // any address
 		return nil, err
 	}
-	share, err := e.share()
+	share, err := e.share(resource.ServerSide)
 	if err != nil {
 		return nil, err
 	}

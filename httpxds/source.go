@@ -4,12 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
-	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/plane"
 	"github.com/xdsforge/xdsforge/registry"
@@ -57,21 +54,4 @@ func retain(env *xdsforge.Env) (*environment.Env, error) {
 		types, err := reg.Freeze()
 		return environment.Settings{Config: config, Types: types, Logger: slog.Default()}, err
 	})
-}
-
-// clientTypes returns the types for HTTP clients: those of the Env in profile HTTP, without extensions that do not run on HTTP clients.
-// Resources that need them are rejected (gRFC A39).
-func clientTypes(all *resource.Set) (*resource.Set, error) {
-	return all.Keep(func(x resource.Extension) bool {
-		if _, ok := x.(*resource.CertificateProvider); ok {
-			return false // it only reads configurations
-		}
-		names, err := resource.ExtensionNames(x)
-		return err == nil && (!strings.HasPrefix(names[0], "HTTP filter ") || slices.Contains(clientFilters(), names[0]))
-	}).Extend(resource.HTTP)
-}
-
-// clientFilters returns the HTTP filters that run on clients, as resource.ExtensionNames has them.
-func clientFilters() []string {
-	return []string{"HTTP filter envoy.extensions.filters.http.router.v3.Router"}
 }

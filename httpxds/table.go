@@ -7,6 +7,9 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
+	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
+	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
+	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
 	"github.com/xdsforge/xdsforge/plugins/route"
@@ -18,6 +21,16 @@ type table struct {
 	// canonical has the names of headers that routes read, in lower case, and as http.Header has them. Looking them up here
 	// saves an allocation for each request.
 	canonical map[string]string
+	// filters has the lifetimes of the HTTP filters. It is nil if there are none.
+	filters *filters.Set[httpfilter.ClientInstance]
+}
+
+// Release releases the clusters and the filters of the table.
+func (t *table) Release() {
+	t.Table.Release()
+	if t.filters != nil {
+		t.filters.Release()
+	}
 }
 
 // IsFor reports whether the table of another configuration would be equal. A nil table is equal to none.
@@ -27,24 +40,32 @@ func (t *table) IsFor(c *xdsconfig.Config) bool { return t != nil && t.Table.IsF
 type plan struct {
 	*route.HTTPRoute
 	route *route.Route
+	chain http.RoundTripper // the HTTP filters; nil: none
+	at    filterlist.Position
 }
 
 // A target is the HTTP part of a cluster of a route.
 type target struct {
 	headers *route.HeaderChanges // of a weighted cluster; nil: none
+	chain   http.RoundTripper    // the HTTP filters; nil: none
 }
 
 // compile derives the table of a configuration.
 func (t *Transport) compile(c *xdsconfig.Config) *table {
 	out := &table{canonical: make(map[string]string)}
-	out.Table = routes.Compile(c, &t.refs, routes.Settings{Where: t.where, NodeID: t.env.Config().Node().GetId()}, maker{out, t.settings.clusters})
+	m := maker{table: out, clusters: t.settings.clusters, filters: t.newFilters(c.Listener.API.Filters)}
+	if m.filters != nil {
+		out.filters = m.filters.Set
+	}
+	out.Table = routes.Compile(c, &t.refs, routes.Settings{Where: t.where, NodeID: t.env.Config().Node().GetId()}, m)
 	return out
 }
 
 // A maker makes the HTTP parts of a table.
 type maker struct {
 	table    *table
-	clusters []string // that headers may name
+	clusters []string       // that headers may name
+	filters  *clientFilters // nil: none
 }
 
 // HeaderClusters implements [routes.Maker].
@@ -52,7 +73,7 @@ func (m maker) HeaderClusters() []string { return m.clusters }
 
 // Plan implements [routes.Maker].
 func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
-	p := plan{h.HTTP(index), &h.Routes[index]}
+	p := plan{HTTPRoute: h.HTTP(index), route: &h.Routes[index], at: filterlist.Position{VirtualHost: h, Route: index}}
 	if p.HTTPRoute == nil {
 		return p, errors.New("was not read in profile HTTP")
 	}
@@ -68,7 +89,18 @@ func (m maker) Plan(h *route.VirtualHost, index int) (plan, error) {
 	if a, ok := p.route.Action.(route.ClusterHeader); ok {
 		m.read(strings.ToLower(a.Name))
 	}
-	return p, nil
+	var err error
+	p.chain, err = m.chain(p.at)
+	return p, err
+}
+
+// chain returns the HTTP filters of a position, or nil if there are none.
+func (m maker) chain(at filterlist.Position) (http.RoundTripper, error) {
+	if m.filters == nil {
+		return nil, nil //nolint:nilnil // there is no filter
+	}
+	list, err := m.filters.Interceptors(at)
+	return chain(list), err
 }
 
 // reads records that values of headers are read.
@@ -81,11 +113,16 @@ func (m maker) reads(list []matcher.Header) {
 func (m maker) read(name string) { m.table.canonical[name] = http.CanonicalHeaderKey(name) }
 
 // Target implements [routes.Maker].
-func (maker) Target(p plan, index int, _ map[string]route.FilterOverride) (target, error) {
-	if p.Clusters == nil {
-		return target{}, nil
+func (m maker) Target(p plan, index int, overrides map[string]route.FilterOverride) (out target, err error) {
+	if p.Clusters != nil {
+		out.headers = &p.Clusters[index]
 	}
-	return target{&p.Clusters[index]}, nil
+	if out.chain = p.chain; len(overrides) > 0 {
+		at := p.at
+		at.Overrides, at.Cluster = overrides, index
+		out.chain, err = m.chain(at)
+	}
+	return out, err
 }
 
 // Action implements [routes.Maker].

@@ -18,10 +18,13 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/resolver"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/pool"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
+	"github.com/xdsforge/xdsforge/internal/dataplane/filters"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/internal/dataplane/targetstatus"
@@ -40,19 +43,22 @@ type Transport struct {
 	settings *settings
 	env      *opened
 	scope    *environment.Scope
-	watcher  *xdsconfig.Watcher
-	tree     *pool.Tree
-	lb       balancer.Balancer
-	logger   *slog.Logger
-	refs     routes.Refs
-	trees    lbtree.Trees
-	state    atomic.Pointer[state]
-	limits   timeLimits
-	latest   atomic.Pointer[lbtree.State]
-	served   bool // the LB tree has a configuration; the watcher's goroutine owns it
-	status   targetstatus.Target
-	unlist   func() // from the targets of the Env
-	close    func()
+	share    *share
+	// instances has the HTTP filters in use.
+	instances filters.Holder[httpfilter.ClientInstance]
+	watcher   *xdsconfig.Watcher
+	tree      *pool.Tree
+	lb        balancer.Balancer
+	logger    *slog.Logger
+	refs      routes.Refs
+	trees     lbtree.Trees
+	state     atomic.Pointer[state]
+	limits    timeLimits
+	latest    atomic.Pointer[lbtree.State]
+	served    bool // the LB tree has a configuration; the watcher's goroutine owns it
+	status    targetstatus.Target
+	unlist    func() // from the targets of the Env
+	close     func()
 }
 
 var _ http.RoundTripper = (*Transport)(nil)
@@ -103,18 +109,18 @@ func newTransport(e *opened, target string, s *settings) (*Transport, error) {
 		return nil, err
 	}
 	authority := cmp.Or(s.authority, authorityOf(u))
-	types, err := clientTypes(e.Types())
+	share, err := e.share(resource.ClientSide)
 	if err != nil {
 		return nil, err
 	}
-	scope, err := e.Acquire(scopePrefix+target, types)
+	scope, err := e.Acquire(scopePrefix+target, share.types)
 	if err != nil {
 		return nil, err
 	}
 	t := &Transport{
 		id:     rand.Uint64(),
 		target: target, where: fmt.Sprintf("target %q, authority %q", target, authority),
-		settings: s, env: e, scope: scope, logger: cmp.Or(s.logger, e.Logger(), slog.Default()),
+		settings: s, env: e, scope: scope, share: share, logger: cmp.Or(s.logger, e.Logger(), slog.Default()),
 	}
 	t.state.Store(&state{over: make(chan struct{})})
 	t.tree = pool.NewTree(s.dialer(), t.resolve)

@@ -59,9 +59,15 @@ func (w *world) routes(format string, args ...any) {
 // hosts sets the parts of the RouteConfiguration of the target.
 func (w *world) hosts(format string, args ...any) {
 	w.Helper()
+	w.filtered("", format, args...)
+}
+
+// filtered sets the HTTP filters of the target before the router, and the parts of its RouteConfiguration.
+func (w *world) filtered(filters, format string, args ...any) {
+	w.Helper()
 	w.set(new(listenerv3.Listener), `name: "svc" api_listener { api_listener {
 		[type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager] { route_config { %s }
-		http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, fmt.Sprintf(format, args...))
+		%s http_filters { name: "router" typed_config { [type.googleapis.com/envoy.extensions.filters.http.router.v3.Router] {} } } } } }`, fmt.Sprintf(format, args...), filters)
 }
 
 // to returns a route for all requests.

@@ -7,20 +7,25 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 )
 
-// A Filter is an HTTP filter that runs. A terminal filter, which only ends a list, needs no NewServer.
+// A Filter is an HTTP filter that runs. At least one of NewServer and NewClient is set, according to the sides that HTTPFilter
+// supports. A terminal filter, which only ends a list, needs neither.
 type Filter struct {
 	// HTTPFilter reads and validates the configuration.
 	*resource.HTTPFilter
 	// NewServer creates the instance for an entry of a Listener's list of filters. The instance lives as long as the
 	// list of that filter chain has an entry with the same name and message, whatever its configuration.
 	NewServer func(Host) (ServerInstance, error)
+	// NewClient creates the instance for an entry of the list of filters of a client's Listener.
+	NewClient func(Host) (ClientInstance, error)
 }
 
 // A Host tells an instance where it runs.
 type Host struct {
 	// Name is the name of the filter in its list.
 	Name string
-	// Logger is the logger of the server.
+	// Target is the target of the client. It is empty on servers.
+	Target string
+	// Logger is the logger of the server or the client.
 	Logger *slog.Logger
 }
 
@@ -37,11 +42,12 @@ type ServerInstance interface {
 type Use struct {
 	// Config is the result of Parse.
 	Config any
-	// Override is the result of ParseOverride for the most specific of route and virtual host, or nil if there is
-	// none.
+	// Override is the result of ParseOverride for the most specific of weighted cluster, route and virtual host, or nil
+	// if there is none. Servers have no weighted clusters.
 	Override any
 	// Scope identifies the place of the configuration across updates. It is empty for the list of filters itself, and
-	// otherwise has the names of the virtual host and of the route that override the configuration.
+	// otherwise has the names of the virtual host and of the route that override the configuration, and the index of the
+	// weighted cluster.
 	Scope string
 }
 

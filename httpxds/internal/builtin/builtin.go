@@ -1,4 +1,4 @@
-// Package builtin has the HTTP filters that every HTTP server can run.
+// Package builtin has the HTTP filters that every HTTP server or client can run.
 package builtin
 
 import (
@@ -11,7 +11,7 @@ import (
 
 // Filters returns the filters.
 func Filters() []httpfilter.Filter {
-	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbacFilter(), corsFilter(), headerMutation(), rateLimit()}
+	return []httpfilter.Filter{{HTTPFilter: router.Filter()}, rbacFilter(), corsFilter(), headerMutation(), rateLimit(), faultFilter()}
 }
 
 // read returns a configuration as the parsing half of a filter has it.

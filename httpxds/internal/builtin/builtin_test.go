@@ -71,18 +71,28 @@ func TestBucketsEnd(t *testing.T) {
 
 // A filter rejects the configuration of another one.
 func TestConfigurationsOfOtherFilters(t *testing.T) {
+	wrong := httpfilter.Use{Config: 1, Override: 1}
 	for _, f := range Filters() {
-		if f.Terminal {
-			continue
+		if f.NewServer != nil {
+			instance, err := f.NewServer(httpfilter.Host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i, err := instance.Interceptor(wrong); err == nil {
+				t.Errorf("%s of servers accepts a number as its configuration: %v", f.Config, i)
+			}
+			instance.Close()
 		}
-		instance, err := f.NewServer(httpfilter.Host{})
-		if err != nil {
-			t.Fatal(err)
+		if f.NewClient != nil {
+			instance, err := f.NewClient(httpfilter.Host{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i, err := instance.Interceptor(wrong); err == nil {
+				t.Errorf("%s of clients accepts a number as its configuration: %v", f.Config, i)
+			}
+			instance.Close()
 		}
-		if i, err := instance.Interceptor(httpfilter.Use{Config: 1, Override: 1}); err == nil {
-			t.Errorf("%s accepts a number as its configuration: %v", f.Config, i)
-		}
-		instance.Close()
 	}
 }
 

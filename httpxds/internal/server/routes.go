@@ -48,9 +48,7 @@ func (b *backend) Compile(list []server.Routes, p *server.Problems) []*routing {
 			out = append(out, &routing{set: set, err: one.Err})
 			continue
 		}
-		out = append(out, b.compile(&chainFilters{
-			backend: b, set: set, id: ids[i], list: one.FilterChain.Manager().Filters, made: make(map[place]httpfilter.ServerInterceptor),
-		}, one.Update, p))
+		out = append(out, b.compile(b.newChainFilters(set, ids[i], one.FilterChain.Manager().Filters), one.Update, p))
 	}
 	return out
 }
@@ -73,7 +71,7 @@ func chainIDs(list []server.Routes) []any {
 
 // compile creates the handler of each route. Routes without overrides share theirs.
 func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) *routing {
-	out := &routing{set: c.set, update: u, handlers: make(map[*route.Route]http.Handler)}
+	out := &routing{set: c.Set, update: u, handlers: make(map[*route.Route]http.Handler)}
 	common := make(map[bool]http.Handler) // for served routes and for others
 	for i := range u.VirtualHosts {
 		h := &u.VirtualHosts[i]
@@ -86,7 +84,7 @@ func (b *backend) compile(c *chainFilters, u *route.Update, p *server.Problems) 
 				out.handlers[t] = common[served]
 				continue
 			}
-			wrapped, err := c.wrap(h, i, j, handler)
+			wrapped, err := wrap(c, h, i, j, handler)
 			if err != nil {
 				p.Add("%v", err)
 				wrapped = http.HandlerFunc(unavailable)

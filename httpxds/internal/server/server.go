@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
 	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -29,7 +30,7 @@ type Config struct {
 	// Forward serves the requests of routes that name clusters. Nil: such requests fail.
 	Forward http.Handler
 	// Filters are the HTTP filters that run.
-	Filters *Registry
+	Filters *filterlist.Registry
 	// Location returns the URL of a redirect.
 	Location func(*http.Request, *route.Route, *route.Redirect) string
 	// Change applies changes of headers. The request has the values that they refer to.

@@ -19,7 +19,7 @@ func Filter() *resource.HTTPFilter {
 	return &resource.HTTPFilter{
 		Config:   "envoy.extensions.filters.http.header_mutation.v3.HeaderMutation",
 		Override: "envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute",
-		Sides:    resource.ServerSide,
+		Sides:    resource.ServerSide | resource.ClientSide,
 		Parse: func(_ *resource.DecodeContext, c resource.TypedConfig) (any, error) {
 			m := new(headermutationv3.HeaderMutation)
 			if err := c.Unmarshal(m); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/httpxds/httpfilter"
 	"github.com/xdsforge/xdsforge/httpxds/internal/builtin"
-	"github.com/xdsforge/xdsforge/httpxds/internal/server"
+	"github.com/xdsforge/xdsforge/httpxds/internal/filterlist"
 )
 
 // logger returns the first of own, the Env's logger and slog.Default() that is set.
@@ -18,28 +18,28 @@ func (e *opened) logger(own *slog.Logger) *slog.Logger {
 	return cmp.Or(own, e.Logger(), slog.Default())
 }
 
-// A serverShare is the state that the servers of an Env share, in addition to that of all data planes.
-type serverShare struct {
+// A share is the state that the servers or the clients of an Env have in common, in addition to that of all data planes.
+type share struct {
 	types   *resource.Set // the types of the Env, with exactly the HTTP filters that run here
-	filters *server.Registry
+	filters *filterlist.Registry
 }
 
-// serverKey is the key of the attachment.
-type serverKey struct{}
+// shareKey is the key of the attachment of a side.
+type shareKey struct{ resource.Side }
 
-// share returns the state of the servers. The first call creates it.
-func (e *opened) share() (*serverShare, error) {
-	s, err := e.Attach(serverKey{}, func() (io.Closer, error) { return newServerShare(e.Types()) })
+// share returns the state of the servers or the clients. The first call creates it.
+func (e *opened) share(side resource.Side) (*share, error) {
+	s, err := e.Attach(shareKey{side}, func() (io.Closer, error) { return newShare(e.Types(), side) })
 	if err != nil {
 		return nil, fmt.Errorf("httpxds: %w", err)
 	}
-	return s.(*serverShare), nil
+	return s.(*share), nil
 }
 
-// newServerShare combines the filters of the Env with the built-in ones. A filter that runs only in gRPC parses the
+// newShare combines the filters of the Env with the built-in ones. A filter that runs only in gRPC parses the
 // configuration of a built-in one, if there is one for the same message. Otherwise resources that need it are rejected
 // (gRFC A39).
-func newServerShare(all *resource.Set) (*serverShare, error) {
+func newShare(all *resource.Set, side resource.Side) (*share, error) {
 	running := make(map[string]httpfilter.Filter)
 	for _, f := range builtin.Filters() {
 		running[f.Config] = f
@@ -71,8 +71,8 @@ func newServerShare(all *resource.Set) (*serverShare, error) {
 	if types, err = types.Extend(resource.HTTP); err != nil {
 		return nil, err
 	}
-	s := &serverShare{types: types}
-	s.filters, err = server.NewRegistry(list)
+	s := &share{types: types}
+	s.filters, err = filterlist.NewRegistry(side, list)
 	return s, err
 }
 
@@ -92,4 +92,4 @@ func filterMessage(x resource.Extension) (message string, ok bool) {
 }
 
 // Close implements [io.Closer]. The filters end with their requests.
-func (*serverShare) Close() error { return nil }
+func (*share) Close() error { return nil }
