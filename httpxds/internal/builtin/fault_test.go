@@ -66,7 +66,8 @@ func TestFaults(t *testing.T) {
 		"code of gRPC":            {fault.Config{Abort: &fault.Abort{PerMillion: all, Code: 14}}, 0, nil, 0, 503, ""},
 		"no headers":              {headers, 0, nil, 0, 299, ""},
 		"headers": {
-			headers, 0, http.Header{"X-Envoy-Fault-Abort-Request": {"404"}, "X-Envoy-Fault-Delay-Request": {"53"}},
+			headers, 0,
+			http.Header{"X-Envoy-Fault-Abort-Request": {"404"}, "X-Envoy-Fault-Delay-Request": {"53"}},
 			53 * time.Millisecond, 404, "",
 		},
 		"status that is none":      {headers, 0, http.Header{"X-Envoy-Fault-Abort-Request": {"600"}}, 0, 299, ""},
