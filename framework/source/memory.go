@@ -20,7 +20,8 @@ type Memory struct {
 	types    map[string]*memoryType // by type URL
 	sessions map[*memorySession]struct{}
 	state    State
-	states   int // so far
+	states   int  // so far
+	used     bool // the state was Live or Stale since it was set to zero
 	report   func(Rejection)
 }
 
@@ -47,6 +48,7 @@ func NewMemory() *Memory {
 	return &Memory{
 		state:    State{Kind: Live},
 		states:   1,
+		used:     true,
 		epoch:    strconv.FormatInt(time.Now().UnixNano(), 36),
 		types:    make(map[string]*memoryType),
 		sessions: make(map[*memorySession]struct{}),
@@ -134,8 +136,9 @@ func (m *Memory) apply(operations []Operation) {
 	}
 }
 
-// SetState sets the state of all sessions, for Sources that fill a Memory. The zero State holds new
-// sessions back: they report nothing until there is another state.
+// SetState sets the state of all sessions, for Sources that fill a Memory. The zero State holds sessions
+// back: they report nothing until the memory is Live or Stale. A memory that is Down before that has not
+// been filled yet, so it cannot tell which resources exist.
 func (m *Memory) SetState(s State) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -144,6 +147,7 @@ func (m *Memory) SetState(s State) {
 	}
 	m.state = s
 	m.states++
+	m.used = s.Kind == Live || s.Kind == Stale || s.Kind != 0 && m.used
 	for s := range m.sessions {
 		s.notify()
 	}

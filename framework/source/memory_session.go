@@ -77,7 +77,7 @@ func (s *memorySession) Settled(applied uint64) bool {
 func (s *memorySession) Reached(epoch string, revision, applied uint64) bool {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	if s.memory.state.Kind == 0 {
+	if !s.memory.used {
 		return false
 	}
 	if epoch != "" && epoch != s.memory.epoch {
@@ -150,11 +150,11 @@ func (s *memorySession) run(ctx context.Context) {
 			return
 		case <-s.ready:
 		}
-		state, changed := s.newState()
+		state, changed, used := s.newState()
 		if changed {
 			s.sink.State(state)
 		}
-		if state.Kind == 0 {
+		if !used {
 			continue
 		}
 		if c, ok := s.change(); ok && s.sink.Apply(c) != nil {
@@ -163,13 +163,13 @@ func (s *memorySession) run(ctx context.Context) {
 	}
 }
 
-// newState returns the state, and whether it has to be reported.
-func (s *memorySession) newState() (state State, changed bool) {
+// newState returns the state, whether it has to be reported, and whether the resources may be.
+func (s *memorySession) newState() (state State, changed, used bool) {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
 	changed = s.memory.states != s.states && s.memory.state.Kind != 0
 	s.states = s.memory.states
-	return s.memory.state, changed
+	return s.memory.state, changed, s.memory.used
 }
 
 // change returns all that is to be reported. The resources are in the order of their keys.

@@ -380,3 +380,30 @@ func TestCommitAt(t *testing.T) {
 		}
 	})
 }
+
+// A Memory that is Down before it was filled does not know which resources exist. One that was in use reports the
+// resources that it has.
+func TestDownBeforeTheFirstUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		m.SetState(State{})
+		r, _ := open(t, m, "a", "b")
+		m.SetState(State{Kind: Down, Err: errors.New("no route")})
+		late, _ := open(t, m, "a")
+		synctest.Wait()
+		if len(r.changes) > 0 || len(late.changes) > 0 || len(late.states) != 1 {
+			t.Errorf("sessions of a memory that was not filled report %v and %v, want only that it is down", r.changes, late.changes)
+		}
+		commit(t, m, new(Tx).Put(res("a", "1")))
+		m.SetState(State{Kind: Live})
+		synctest.Wait()
+		if fmt.Sprint(r.names()) != "[a]" || len(r.known) != 2 || fmt.Sprint(late.names()) != "[a]" {
+			t.Errorf("sessions have %v and %v once the memory is live, want a", r.names(), late.names())
+		}
+		m.SetState(State{Kind: Down, Err: errors.New("no route")})
+		last, _ := open(t, m, "a", "b")
+		if fmt.Sprint(last.names()) != "[a]" || len(last.known) != 2 {
+			t.Errorf("a session of a memory that was in use has %v, want a", last.names())
+		}
+	})
+}
