@@ -77,7 +77,7 @@ func TestCrash(t *testing.T) {
 				t.Fatalf("crash %d: resource %d has revision %q, and resource 0 has %q", n, i, got, first)
 			}
 		}
-		temporary(t, s.dir.list(), 0)
+		temporary(t, s.dir.List(), 0)
 		generations += revision - last
 		last = revision
 		must(t, s.Close())
@@ -92,8 +92,8 @@ func listing(t *testing.T, path string) []string {
 	t.Helper()
 	d, err := openDirectory(path)
 	must(t, err)
-	defer func() { must(t, d.close()) }()
-	return d.list()
+	defer func() { must(t, d.Close()) }()
+	return d.List()
 }
 
 // crash starts a process that writes, kills it at a random moment after its first generation, and returns

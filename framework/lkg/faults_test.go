@@ -19,6 +19,8 @@ import (
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/xdsforge/xdsforge/internal/durable"
 )
 
 // sample returns the content of a file.
@@ -70,7 +72,7 @@ func TestDamagedFiles(t *testing.T) {
 		want         error
 	}{
 		"encrypted, without a key": {sample(t, key), nil, errSealed},
-		"another key":              {sample(t, key), []byte("fedcba9876543210"), errWrongKey},
+		"another key":              {sample(t, key), []byte("fedcba9876543210"), durable.ErrKey},
 		"not encrypted, but a key": {sample(t, nil), key, errNotSealed},
 	} {
 		if _, err := decodeGeneration(row.content, row.key); !errors.Is(err, row.want) {
@@ -145,7 +147,7 @@ func (l *lockedLog) String() string {
 
 // A faultyFile fails after some bytes, or when it is synced.
 type faultyFile struct {
-	file
+	durable.File
 	room    int
 	err     error
 	syncErr error
@@ -153,35 +155,39 @@ type faultyFile struct {
 
 func (f *faultyFile) Write(b []byte) (int, error) {
 	if len(b) > f.room {
-		n, _ := f.file.Write(b[:f.room])
+		n, _ := f.File.Write(b[:f.room])
 		return n, f.err
 	}
-	return f.file.Write(b)
+	return f.File.Write(b)
 }
 
 func (f *faultyFile) Sync() error {
 	if f.syncErr != nil {
 		return f.syncErr
 	}
-	return f.file.Sync()
+	return f.File.Sync()
 }
 
 // A write that fails leaves the previous generation and no temporary file. The log has one line. The
 // next write succeeds.
 func TestFailedWrites(t *testing.T) {
-	for name, fault := range map[string]func(f file) (file, error){
-		"full disk":           func(f file) (file, error) { return &faultyFile{file: f, room: 20, err: syscall.ENOSPC}, nil },
-		"failed sync":         func(f file) (file, error) { return &faultyFile{file: f, room: 1 << 20, syncErr: syscall.EIO}, nil },
-		"read-only directory": func(f file) (file, error) { _ = f.Close(); return nil, syscall.EROFS },
+	for name, fault := range map[string]func(f durable.File) (durable.File, error){
+		"full disk": func(f durable.File) (durable.File, error) {
+			return &faultyFile{File: f, room: 20, err: syscall.ENOSPC}, nil
+		},
+		"failed sync": func(f durable.File) (durable.File, error) {
+			return &faultyFile{File: f, room: 1 << 20, syncErr: syscall.EIO}, nil
+		},
+		"read-only directory": func(f durable.File) (durable.File, error) { _ = f.Close(); return nil, syscall.EROFS },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log lockedLog
 			o := Options{Dir: safeDir(t), Quiet: time.Millisecond, MaxDelay: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 			keep(t, o, put("a", "1"))
 			s := openStore(t, o)
-			create, broken := s.dir.create, true
+			create, broken := s.dir.Create, true
 			var mu sync.Mutex
-			s.dir.create = func(name string) (file, error) {
+			s.dir.Create = func(name string) (durable.File, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				f, err := create(name)
@@ -190,7 +196,7 @@ func TestFailedWrites(t *testing.T) {
 				}
 				f, faultErr := fault(f)
 				if faultErr != nil {
-					_ = s.dir.root.Remove(name)
+					_ = s.dir.Remove(name)
 				}
 				return f, faultErr
 			}
@@ -219,7 +225,7 @@ func TestFailedWrites(t *testing.T) {
 func temporary(t *testing.T, names []string, want int) (n int) {
 	t.Helper()
 	for _, name := range names {
-		if strings.HasPrefix(name, tempPrefix) {
+		if strings.HasPrefix(name, "tmp-") {
 			n++
 		}
 	}
@@ -233,8 +239,8 @@ func temporary(t *testing.T, names []string, want int) (n int) {
 func TestReadOnlyDirectory(t *testing.T) {
 	o := Options{Dir: safeDir(t)}
 	keep(t, o, put("a", "1"))
-	must(t, os.Remove(o.Dir+"/"+lockName))
-	must(t, os.Mkdir(o.Dir+"/"+lockName, 0o700)) // as root, permissions have no effect
+	must(t, os.Remove(o.Dir+"/"+"lock"))
+	must(t, os.Mkdir(o.Dir+"/"+"lock", 0o700)) // as root, permissions have no effect
 	s := openStore(t, o)
 	if s.Status().ReadOnly == nil {
 		t.Error("the store has the lock")
@@ -295,7 +301,7 @@ func TestSecrets(t *testing.T) {
 		}})}},
 		{Put, Resource{Type: clusterType, Name: "broken", Body: []byte{0xff}}},
 		{Put, Resource{Type: clusterType, Name: "cut", Body: []byte{0x0a, 5, 1}}},
-		{Put, Resource{Type: secretType, Name: "by type", Body: body(&tlsv3.Secret{Name: "by type"})}},
+		{Put, Resource{Type: "envoy.extensions.transport_sockets.tls.v3.Secret", Name: "by type", Body: body(&tlsv3.Secret{Name: "by type"})}},
 		{Put, Resource{Type: endpointType, Name: "in an Any", Body: body(&endpointv3.ClusterLoadAssignment{Endpoints: []*endpointv3.LocalityLbEndpoints{{
 			Metadata: &corev3.Metadata{TypedFilterMetadata: map[string]*anypb.Any{"x": config}},
 		}}})}},

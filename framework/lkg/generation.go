@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/durable"
 )
 
 // A generation is all resources of an authority at one time. One file has one generation: magic,
@@ -45,7 +47,6 @@ var (
 	errChecksum   = errors.New("the checksum does not match: the file is damaged")
 	errSealed     = errors.New("the file is encrypted, and no key is set")
 	errNotSealed  = errors.New("the file is not encrypted, although a key is set")
-	errWrongKey   = errors.New("authentication failed: the file is damaged, or the key is another one")
 	errRecords    = errors.New("the records are malformed")
 	errHeader     = errors.New("the header is malformed")
 	errHeaderSize = fmt.Errorf("the header exceeds %d bytes", maxHeader)
@@ -66,13 +67,13 @@ func (g *generation) encode(key []byte) ([]byte, error) {
 		h.Types = position(types, h.Types, r.Type)
 		h.Servers = position(servers, h.Servers, r.Server)
 	}
-	var s *sealer
+	var s *durable.Sealer
 	if len(key) > 0 {
 		var err error
-		if s, err = newSealer(key); err != nil {
+		if s, err = durable.NewSealer(key, magic); err != nil {
 			return nil, err
 		}
-		h.Salt = s.salt
+		h.Salt = s.Salt
 	}
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -89,7 +90,7 @@ func (g *generation) encode(key []byte) ([]byte, error) {
 		b = g.resources[i].append(b, types, servers)
 	}
 	if s != nil {
-		return s.seal(b, start), nil
+		return s.Seal(b, start), nil
 	}
 	sum := sha256.Sum256(b)
 	return append(b, sum[:]...), nil
@@ -160,7 +161,7 @@ func decodeGeneration(b, key []byte) (*generation, error) {
 	case !sealed && len(key) > 0:
 		return nil, errNotSealed
 	case sealed:
-		plain, err := open(b, start, key, g.header.Salt)
+		plain, err := durable.Unseal(b, start, key, g.header.Salt, magic)
 		if err != nil {
 			return nil, err
 		}

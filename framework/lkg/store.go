@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/durable"
 )
 
 // ErrOtherNode is in the error of a directory that belongs to another node.
@@ -28,7 +30,7 @@ type Store struct {
 	ended chan struct{}
 	now   func() time.Time
 
-	secrets secrets // belongs to the goroutine that writes
+	secrets durable.Secrets // belongs to the goroutine that writes
 }
 
 // Open opens a directory and reads the newest intact generation of each authority. A directory that
@@ -47,14 +49,14 @@ func Open(o Options, node Node) (*Store, error) {
 	s := &Store{
 		options: o, node: node, dir: dir, authorities: make(map[string]*authority),
 		wake: make(chan struct{}, 1), done: make(chan struct{}), ended: make(chan struct{}),
-		now: time.Now, secrets: newSecrets(),
+		now: time.Now, secrets: durable.NewSecrets(),
 	}
-	if err := dir.acquire(); err != nil {
+	if err := dir.Acquire(); err != nil {
 		s.readOnly = err
 		o.Logger.Warn("the last known good store is read-only", "dir", o.Dir, "error", err)
 	}
 	if err := s.load(); err != nil {
-		_ = dir.close()
+		_ = dir.Close()
 		return nil, err
 	}
 	go s.run()
@@ -63,7 +65,7 @@ func Open(o Options, node Node) (*Store, error) {
 
 // load reads the newest intact generation of each authority.
 func (s *Store) load() error {
-	for _, name := range s.dir.list() {
+	for _, name := range s.dir.List() {
 		prefix, _, ok := parseName(name)
 		if !ok || s.loaded(prefix) {
 			continue
@@ -114,7 +116,7 @@ func (s *Store) loadNewest(prefix string) error {
 
 // read reads a file and checks that it is the one that its name says.
 func (s *Store) read(name, prefix string) (g *generation, size int64, err error) {
-	b, err := s.dir.read(name, fileLimit(s.options.MaxBytes))
+	b, err := s.dir.Read(name, fileLimit(s.options.MaxBytes))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -211,5 +213,5 @@ func (s *Store) Close() error {
 	s.mu.Unlock()
 	close(s.done)
 	<-s.ended
-	return s.dir.close()
+	return s.dir.Close()
 }

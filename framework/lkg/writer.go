@@ -198,7 +198,7 @@ func (s *Store) omitSecrets(g *generation, entries []*entry) (omitted int) {
 	for i, e := range entries {
 		if e.secret == unchecked {
 			e.secret = isPublic
-			if s.secrets.in(&g.resources[i]) {
+			if s.secrets.In(g.resources[i].Type, g.resources[i].Body) {
 				e.secret = isSecret
 			}
 		}
@@ -213,7 +213,7 @@ func (s *Store) omitSecrets(g *generation, entries []*entry) (omitted int) {
 
 // writeFile writes a generation with the next sequence number, and removes the oldest ones.
 func (s *Store) writeFile(prefix string, g *generation, last uint64) (size int64, err error) {
-	err = s.dir.acquire()
+	err = s.dir.Acquire()
 	s.mu.Lock()
 	s.readOnly = err
 	s.mu.Unlock()
@@ -228,7 +228,7 @@ func (s *Store) writeFile(prefix string, g *generation, last uint64) (size int64
 	if err != nil {
 		return 0, err
 	}
-	if err := s.dir.write(fileName(prefix, g.header.Sequence), content); err != nil {
+	if err := s.dir.Write(fileName(prefix, g.header.Sequence), content); err != nil {
 		return 0, err
 	}
 	s.dir.prune(prefix, s.options.Keep)

@@ -1,4 +1,4 @@
-package lkg
+package durable
 
 import (
 	"github.com/cncf/xds/go/udpa/annotations"
@@ -16,19 +16,21 @@ const secretType = "envoy.extensions.transport_sockets.tls.v3.Secret"
 // count as secret.
 const maxNesting = 32
 
-// secrets finds resources with a value in a field with the option udpa.annotations.sensitive.
-type secrets struct {
+// Secrets finds resources with a value in a field with the option udpa.annotations.sensitive. It is not safe for
+// concurrent use.
+type Secrets struct {
 	fields   map[protoreflect.FullName]bool // whether a field has the option
 	messages map[protoreflect.FullName]bool // whether a message may lead to such a field
 }
 
-func newSecrets() secrets {
-	return secrets{fields: make(map[protoreflect.FullName]bool), messages: make(map[protoreflect.FullName]bool)}
+// NewSecrets returns a search.
+func NewSecrets() Secrets {
+	return Secrets{fields: make(map[protoreflect.FullName]bool), messages: make(map[protoreflect.FullName]bool)}
 }
 
 // mayHold reports whether an encoded message has a marked field, or a message of a type that is known
 // only by its content. It allocates nothing, so that few resources have to be decoded.
-func (s *secrets) mayHold(m protoreflect.MessageDescriptor, b []byte) bool {
+func (s *Secrets) mayHold(m protoreflect.MessageDescriptor, b []byte) bool {
 	if !s.leads(m) {
 		return false
 	}
@@ -73,7 +75,7 @@ func isOpen(m protoreflect.MessageDescriptor) bool {
 }
 
 // leads reports whether a message, or one in its fields, has a marked field or is open.
-func (s *secrets) leads(m protoreflect.MessageDescriptor) bool {
+func (s *Secrets) leads(m protoreflect.MessageDescriptor) bool {
 	name := m.FullName()
 	if is, known := s.messages[name]; known {
 		return is
@@ -96,23 +98,23 @@ func (s *secrets) leads(m protoreflect.MessageDescriptor) bool {
 	return found
 }
 
-// in reports whether a resource contains a secret. A resource that cannot be read might.
-func (s *secrets) in(r *Resource) bool {
-	if r.Type == secretType {
+// In reports whether an encoded message, given by its full name, contains a secret. One that cannot be read might.
+func (s *Secrets) In(message string, body []byte) bool {
+	if message == secretType {
 		return true
 	}
-	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(r.Type))
+	t, err := protoregistry.GlobalTypes.FindMessageByName(protoreflect.FullName(message))
 	if err != nil {
 		return false // as in CSDS, only marked fields are secret
 	}
-	if !s.mayHold(t.Descriptor(), r.Body) {
+	if !s.mayHold(t.Descriptor(), body) {
 		return false
 	}
 	m := t.New()
-	return proto.Unmarshal(r.Body, m.Interface()) != nil || s.message(m, maxNesting)
+	return proto.Unmarshal(body, m.Interface()) != nil || s.message(m, maxNesting)
 }
 
-func (s *secrets) message(m protoreflect.Message, depth int) (found bool) {
+func (s *Secrets) message(m protoreflect.Message, depth int) (found bool) {
 	switch m.Descriptor().FullName() {
 	case "google.protobuf.Any":
 		return s.any(m, depth)
@@ -126,7 +128,7 @@ func (s *secrets) message(m protoreflect.Message, depth int) (found bool) {
 	return found
 }
 
-func (s *secrets) marked(fd protoreflect.FieldDescriptor) bool {
+func (s *Secrets) marked(fd protoreflect.FieldDescriptor) bool {
 	is, known := s.fields[fd.FullName()]
 	if !known {
 		is, _ = proto.GetExtension(fd.Options(), annotations.E_Sensitive).(bool)
@@ -136,7 +138,7 @@ func (s *secrets) marked(fd protoreflect.FieldDescriptor) bool {
 }
 
 // field looks at the messages in a field.
-func (s *secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, depth int) (found bool) {
+func (s *Secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, depth int) (found bool) {
 	switch {
 	case fd.IsMap():
 		if fd.MapValue().Message() == nil {
@@ -160,7 +162,7 @@ func (s *secrets) field(fd protoreflect.FieldDescriptor, v protoreflect.Value, d
 	return s.message(v.Message(), depth)
 }
 
-func (s *secrets) any(m protoreflect.Message, depth int) bool {
+func (s *Secrets) any(m protoreflect.Message, depth int) bool {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil {
@@ -170,7 +172,7 @@ func (s *secrets) any(m protoreflect.Message, depth int) bool {
 	return depth == 0 || proto.Unmarshal(m.Get(value).Bytes(), inner.Interface()) != nil || s.message(inner, depth-1)
 }
 
-func (s *secrets) typedStruct(m protoreflect.Message, depth int) bool {
+func (s *Secrets) typedStruct(m protoreflect.Message, depth int) bool {
 	url, value := m.Descriptor().Fields().ByName("type_url"), m.Descriptor().Fields().ByName("value")
 	t, err := protoregistry.GlobalTypes.FindMessageByURL(m.Get(url).String())
 	if err != nil || !m.Has(value) {

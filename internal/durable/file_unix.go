@@ -1,6 +1,6 @@
 //go:build unix && !solaris && !aix
 
-package lkg
+package durable
 
 import (
 	"io/fs"

@@ -1,6 +1,6 @@
 //go:build !unix || solaris || aix
 
-package lkg
+package durable
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// lock fails: without a lock, the store only reads.
+// lock fails: without a lock, a directory is only read.
 func lock(*os.File) error { return errors.ErrUnsupported }
 
 func owner(fs.FileInfo) (uid int, ok bool) { return 0, false }

@@ -1,0 +1,3 @@
+// Package durable has the parts that stores of resources on disk share: a directory that only its user can write
+// to, files that a crash leaves whole, encryption, and a search for secrets.
+package durable
