@@ -89,6 +89,10 @@ func (r *Relay) Open(ctx context.Context, sink source.Sink) (source.Session, err
 	return s, nil
 }
 
+// OnDemand reports true: a relay has only the resources that somebody wants, so a state directory of a server cannot
+// keep them.
+func (r *Relay) OnDemand() bool { return true }
+
 var errClosed = errors.New("relay: closed")
 
 // Close ends all upstream subscriptions. Sessions keep their resources and are [source.Down].

@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/statedir"
 )
 
 type settings struct {
@@ -21,6 +22,8 @@ type settings struct {
 	views       map[string]source.Source
 	staleness   time.Duration
 	coalesce    time.Duration
+	stateDir    string // "": none
+	stateKey    []byte
 	load        func(LoadReport)
 	interval    time.Duration
 	meters      metric.MeterProvider
@@ -108,6 +111,28 @@ func WithCoalesce(d time.Duration) Option {
 			return fmt.Errorf("WithCoalesce = %v; must be above zero and at most %v", d, maxCoalesce)
 		}
 		s.coalesce = d
+		return nil
+	}
+}
+
+// WithStateDir keeps the resources of the sources in a directory, so that the server can start while its sources
+// cannot be reached: it then serves the resources that it had, with the same versions, and the sources are stale
+// until they have reported their resources. With a key of at least 16 random bytes, the files are encrypted and
+// authenticated; without a key, resources with secrets are not written. The directory must belong to the user of the
+// process, and nobody else may write to it; it is created if it does not exist. A server writes all resources of a
+// source after they have not changed for 2 s, at the latest after 30 s.
+//
+// The option does not apply to a relay, which has only the resources that clients want. Give the client of the relay
+// a store: xdsforge.WithLastKnownGood.
+func WithStateDir(dir string, key []byte) Option {
+	return func(s *settings) error {
+		if dir == "" {
+			return errors.New(`WithStateDir = ""; must name a directory`)
+		}
+		if n := len(key); n > 0 && n < statedir.MinKey {
+			return fmt.Errorf("WithStateDir: key = %d bytes; must have at least %d", n, statedir.MinKey)
+		}
+		s.stateDir, s.stateKey = dir, key
 		return nil
 	}
 }

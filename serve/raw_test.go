@@ -7,6 +7,7 @@ import (
 	"crypto/x509/pkix"
 	"net"
 	"net/url"
+	"sync"
 	"testing"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -36,12 +37,19 @@ type bench struct {
 	server     *serve.Server
 	ca         *testca.CA // nil: no TLS
 	listener   *bufconn.Listener
+	stop       func()
 }
 
 // newBench starts a server. With a CA, its clients need certificates.
 func newBench(t *testing.T, ca *testca.CA, opts ...serve.Option) *bench {
 	t.Helper()
-	b := &bench{t: t, main: source.NewMemory(), east: source.NewMemory(), ca: ca, listener: bufconn.Listen(1 << 20)}
+	return newBenchOf(t, source.NewMemory(), ca, opts...)
+}
+
+// newBenchOf starts a server with a main source.
+func newBenchOf(t *testing.T, main *source.Memory, ca *testca.CA, opts ...serve.Option) *bench {
+	t.Helper()
+	b := &bench{t: t, main: main, east: source.NewMemory(), ca: ca, listener: bufconn.Listen(1 << 20)}
 	var err error
 	if b.server, err = serve.New(types(t), map[string]source.Source{"": b.main, "east": b.east}, opts...); err != nil {
 		t.Fatal(err)
@@ -61,11 +69,14 @@ func newBench(t *testing.T, ca *testca.CA, opts ...serve.Option) *bench {
 	b.server.RegisterHealth(g)
 	done := make(chan struct{})
 	go func() { defer close(done); _ = g.Serve(b.listener) }()
-	t.Cleanup(func() {
+	b.stop = sync.OnceFunc(func() {
 		g.Stop()
 		<-done
-		_ = b.server.Close()
+		if err := b.server.Close(); err != nil {
+			t.Error(err)
+		}
 	})
+	t.Cleanup(b.stop)
 	return b
 }
 

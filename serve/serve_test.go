@@ -183,9 +183,13 @@ func TestMisuse(t *testing.T) {
 			return serve.New(types(t), memory, serve.WithLimits(serve.Limits{Names: -1}))
 		},
 		"WithMaxStaleness = 0s": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithMaxStaleness(0)) },
-		"WithCoalesce = 0s":    func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithCoalesce(0)) },
-		"at most 1m0s":         func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithCoalesce(time.Hour)) },
-		"pick is nil":           func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithViews(nil, nil)) },
+		`WithStateDir = ""`:     func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithStateDir("", nil)) },
+		"key = 5 bytes": func() (*serve.Server, error) {
+			return serve.New(types(t), memory, serve.WithStateDir(t.TempDir(), []byte("short")))
+		},
+		"WithCoalesce = 0s": func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithCoalesce(0)) },
+		"at most 1m0s":      func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithCoalesce(time.Hour)) },
+		"pick is nil":       func() (*serve.Server, error) { return serve.New(types(t), memory, serve.WithViews(nil, nil)) },
 		`view "x" is nil`: func() (*serve.Server, error) {
 			return serve.New(types(t), memory, serve.WithViews(func(*corev3.Node) string { return "" }, map[string]source.Source{"x": nil}))
 		},

@@ -15,6 +15,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/adsserver"
 	"github.com/xdsforge/xdsforge/internal/adsserver/adsgrpc"
+	"github.com/xdsforge/xdsforge/internal/statedir"
 )
 
 // A Server serves discovery streams. [New] makes one. It is safe for concurrent use.
@@ -33,8 +34,9 @@ type Server struct {
 	refused map[string]uint64
 	health  *health.Server // nil: not registered
 
-	healthMu sync.Mutex   // of updateHealth
-	metrics  func() error // ends the export of metrics
+	healthMu sync.Mutex    // of updateHealth
+	metrics  func() error  // ends the export of metrics
+	state    *statedir.Dir // nil: there is none
 	loads    loads
 }
 
@@ -71,7 +73,9 @@ func New(types *resource.Set, sources map[string]source.Source, opts ...Option) 
 		s.policy = newPolicy(s.settings.permissions, types)
 	}
 	s.types = s.typesOf(types)
-	err = s.connect(sources)
+	if sources, err = s.keep(sources); err == nil {
+		err = s.connect(sources)
+	}
 	if err == nil {
 		err = s.export()
 	}
@@ -168,6 +172,9 @@ func (s *Server) Close() error {
 	errs = append(errs, s.metrics())
 	for _, c := range cores {
 		errs = append(errs, c.Close())
+	}
+	if s.state != nil {
+		errs = append(errs, s.state.Close())
 	}
 	return errors.Join(errs...)
 }

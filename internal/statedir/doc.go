@@ -1,0 +1,11 @@
+// Package statedir keeps the resources of sources in a directory, so that a server can start while its sources
+// cannot be reached.
+//
+// [Dir.Source] wraps a source. The wrapper records all resources of the source, and writes them as one file once
+// they have not changed for a while. After a restart, sessions get the resources of the file, and are stale. When
+// the source has reported its resources for everything that a session wants, one change leads from the old
+// resources to the new ones. Versions, epoch and revision are those of the source, so that clients receive only
+// the differences.
+//
+// The file has a checksum, or, with a key, is encrypted and authenticated. A damaged file is ignored.
+package statedir
