@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,8 @@ type serveFlags struct {
 	listen, http, store, upstream string
 	cert, key, clientCA           string
 	permissions                   string
+	stateDir, stateKey            string
+	stateSecret                   []byte // the content of stateKey
 	authorities                   authorityFlag
 	hosts                         listFlag
 	staleness, drain, coalesce    time.Duration
@@ -78,6 +81,8 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.StringVar(&f.key, "key", "", "the key of -cert, a PEM `file`")
 	s.StringVar(&f.clientCA, "client-ca", "", "demand certificates of clients, which the certificates in this PEM `file` have signed")
 	s.StringVar(&f.permissions, "permissions", "", "restrict clients to types and authorities by this JSON `file`")
+	s.StringVar(&f.stateDir, "state-dir", "", "keep the resources in this `directory`, to start while the sources cannot be reached")
+	s.StringVar(&f.stateKey, "state-key", "", "encrypt -state-dir with the content of this `file`, at least 16 random bytes; without it, secrets are not kept")
 	s.DurationVar(&f.staleness, "max-staleness", 0, "end streams if a source is stale for longer than this `time`; 0 serves for ever")
 	s.DurationVar(&f.coalesce, "coalesce", 0, "send changes to each client at most once in this `time`; 0 sends each at once")
 	s.DurationVar(&f.drain, "drain", 0, "at the end, spread the end of streams over this `time`")
@@ -101,12 +106,17 @@ func (f *serveFlags) parse(a *app, args []string) error {
 		return fmt.Errorf("sources = %q; must be one of DIR, -store and -upstream; use -authority for others", given)
 	case len(given) == 0 && len(f.authorities) == 0:
 		return errors.New("no source; must be DIR, -store, -upstream or -authority")
+	case f.stateKey != "" && f.stateDir == "":
+		return errors.New("-state-key; must be used with -state-dir")
 	case f.check && len(rest) == 0:
 		return errors.New("-check; must be used with DIR")
 	case len(given) == 1:
 		f.authorities[""] = given[0]
 	}
-	return nil
+	if f.stateKey != "" {
+		f.stateSecret, err = os.ReadFile(f.stateKey)
+	}
+	return err
 }
 
 // serve serves until ctx ends.
@@ -133,13 +143,13 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		}
 	}()
 	for authority, spec := range f.authorities {
-		o, err := a.open(authority, spec) //nolint:contextcheck // a source ends with Close
+		o, err := a.open(authority, spec, &f) //nolint:contextcheck // a source ends with Close
 		if err != nil {
 			return err
 		}
 		origins, sources[authority] = append(origins, o), o.source
 	}
-	serverOptions, err := f.options()
+	serverOptions, err := f.options(a)
 	if err != nil {
 		return err
 	}
@@ -205,8 +215,11 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, origin
 }
 
 // options returns the options of the ADS server.
-func (f *serveFlags) options() ([]serve.Option, error) {
-	var options []serve.Option
+func (f *serveFlags) options(a *app) ([]serve.Option, error) {
+	options := []serve.Option{serve.WithLogger(a.logger())}
+	if f.stateDir != "" {
+		options = append(options, serve.WithStateDir(filepath.Join(f.stateDir, "serve"), f.stateSecret))
+	}
 	if f.staleness != 0 {
 		options = append(options, serve.WithMaxStaleness(f.staleness))
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/framework/source/files"
 	"github.com/xdsforge/xdsforge/relay"
@@ -39,12 +42,12 @@ func (o *origin) close() {
 }
 
 // open opens a source: "etcd://…", "upstream:FILE", or a folder.
-func (a *app) open(authority, spec string) (*origin, error) {
+func (a *app) open(authority, spec string, f *serveFlags) (*origin, error) {
 	o := &origin{authority: authority, name: spec}
 	var err error
 	switch path, upstream := strings.CutPrefix(spec, "upstream:"); {
 	case upstream:
-		err = a.openUpstream(o, path)
+		err = a.openUpstream(o, path, f)
 	case strings.HasPrefix(spec, "etcd://"):
 		if o.store, err = a.openStore(spec, ""); err == nil {
 			o.source, o.closers = o.store, append(o.closers, o.store)
@@ -73,12 +76,19 @@ func (a *app) openStore(url, author string) (*etcd.Store, error) {
 	return etcd.Open(options)
 }
 
-func (a *app) openUpstream(o *origin, path string) error {
+// openUpstream opens a relay. It has only the resources that clients want, so its client keeps them as the last known
+// good ones, in a directory of the authority.
+func (a *app) openUpstream(o *origin, path string, f *serveFlags) error {
 	config, err := bootstrap.LoadFile(path)
 	if err != nil {
 		return err
 	}
-	c, err := xdsforge.New(xdsforge.WithBootstrap(config), xdsforge.WithTypeSet(a.types))
+	options := []xdsforge.Option{xdsforge.WithBootstrap(config), xdsforge.WithTypeSet(a.types)}
+	if f.stateDir != "" {
+		dir := filepath.Join(f.stateDir, "upstream-"+url.PathEscape(o.authority))
+		options = append(options, xdsforge.WithLastKnownGood(lkg.Options{Dir: dir, Key: f.stateSecret, Logger: a.logger()}))
+	}
+	c, err := xdsforge.New(options...)
 	if err != nil {
 		return err
 	}

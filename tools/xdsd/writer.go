@@ -21,8 +21,8 @@ func (w *syncWriter) Write(p []byte) (int, error) {
 	return w.w.Write(p)
 }
 
-// A lines is a log handler for people: a record is one line. It leaves out rejected files, which the command prints
-// itself.
+// A lines is a log handler for people: a record is one line. It leaves out rejected files and states of sources, which
+// the command prints itself.
 type lines struct {
 	slog.Handler
 	app *app
@@ -35,7 +35,8 @@ func (l *lines) Enabled(_ context.Context, level slog.Level) bool { return level
 
 // Handle implements [slog.Handler].
 func (l *lines) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "file rejected" {
+	switch r.Message {
+	case "file rejected", "a source of resources is not live", "a source of resources is live again":
 		return nil
 	}
 	var b strings.Builder

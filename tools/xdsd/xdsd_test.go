@@ -236,6 +236,46 @@ func get(t *testing.T, url string, v any) {
 	}
 }
 
+// A daemon that starts while its source cannot be reached serves what the last one had. That holds for a relay, too.
+func TestStateDir(t *testing.T) {
+	dir, state := filepath.Join(t.TempDir(), "config"), filepath.Join(t.TempDir(), "state")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "c.yaml", clusterYAML("checkout", "ROUND_ROBIN"))
+	key := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(key, []byte("0123456789abcdef"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	upstream := filepath.Join(t.TempDir(), "bootstrap.json")
+	relayState := filepath.Join(t.TempDir(), "relay")
+	t.Run("sources live", func(t *testing.T) {
+		d := start(t, dir, "-state-dir", state, "-state-key", key)
+		d.expect(t, "is live")
+		if err := os.WriteFile(upstream, []byte(d.bootstrap()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		relay := start(t, "-upstream", upstream, "-state-dir", relayState)
+		if _, err := cluster.Get(ctx, relay.client(t), "checkout"); err != nil {
+			t.Error(err)
+		}
+	})
+	d := start(t, "-store", "etcd://127.0.0.1:1", "-state-dir", state, "-state-key", key) // nothing listens there
+	if _, err := cluster.Get(ctx, d.client(t), "checkout"); err != nil {
+		t.Error(err)
+	}
+	relay := start(t, "-upstream", upstream, "-state-dir", relayState) // upstream has the address of the first daemon
+	if _, err := cluster.Get(ctx, relay.client(t), "checkout"); err != nil {
+		t.Error(err)
+	}
+	var out, stderr strings.Builder
+	if code := Run(t.Context(), []string{dir, "-state-key", key}, &out, &stderr); code != exitUsage || !strings.Contains(stderr.String(), "-state-dir") {
+		t.Errorf("-state-key alone ends with %d: %s", code, stderr.String())
+	}
+}
+
 // The status is refused to pages of other sites, whose names resolve to the address of the daemon.
 func TestStatusHosts(t *testing.T) {
 	d := start(t, "-http-hosts", "xds.example.com", t.TempDir())
