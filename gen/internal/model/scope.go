@@ -84,7 +84,7 @@ func (c Cond) key() string {
 	if c.Xdstp != nil {
 		fmt.Fprint(&k, *c.Xdstp)
 	}
-	k.WriteString(c.Profile)
+	k.WriteString(c.Profile + " " + c.Side)
 	return k.String()
 }
 

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "74fda5aa807b01ea",
+		Sum:        "5b22218b5493f40d",
 	})
 }

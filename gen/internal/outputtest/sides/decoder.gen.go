@@ -29,6 +29,7 @@ func decode(dc *resource.DecodeContext, body []byte) (*Update, error) {
 	}
 	u := &Update{meta: dc.Meta(body)}
 	v := new(resource.Violations)
+	validate(dc, m, v)
 	u.decode(dc, m, v)
 	if err := v.Err(); err != nil {
 		return nil, err

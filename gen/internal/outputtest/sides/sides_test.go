@@ -72,6 +72,16 @@ func TestRulesOfSides(t *testing.T) {
 	}
 }
 
+// Rules about the elements of one list can be about different sides.
+func TestRulesOfElements(t *testing.T) {
+	for want, aliases := range map[string][]string{"<nil>": nil, "parts[0].aliases; must have at most 1 element": {"a", "b"}} {
+		m := &testpb.Thing{Name: "n", Parts: []*testpb.Part{{Id: "p", Aliases: aliases}}}
+		if _, err := decodeIn(t, resource.GRPC, m); fmt.Sprint(err) != want {
+			t.Errorf("%v: %v; want %s", aliases, err, want)
+		}
+	}
+}
+
 // Sides hold below a struct, and until another struct says its own.
 func TestSides(t *testing.T) {
 	part := &testpb.Part{Id: "p"}
