@@ -177,3 +177,13 @@ func TestProtovalidate(t *testing.T) {
 		t.Errorf("minimal message %v", v)
 	}
 }
+
+// TestMinimalNumber checks that a number within two bounds is always the same one.
+func TestMinimalNumber(t *testing.T) {
+	c := constraints{bounds: map[string]float64{"gte": 20, "lte": 30}}
+	for range 100 {
+		if got := c.number(0); got != 20 {
+			t.Fatalf("number %v; want 20", got)
+		}
+	}
+}

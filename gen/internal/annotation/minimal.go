@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -222,7 +223,8 @@ func (c *constraints) holds(f float64) bool {
 // number returns a valid number, or otherwise if none is found.
 func (c *constraints) number(otherwise float64) float64 {
 	candidates := []float64{0, 1, 2}
-	for _, b := range c.bounds {
+	for _, name := range slices.Sorted(maps.Keys(c.bounds)) {
+		b := c.bounds[name]
 		candidates = append(candidates, b, b+1, b-1)
 	}
 	for _, s := range c.in {
