@@ -2,6 +2,7 @@ package gen
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -29,7 +30,7 @@ import (
 // The schema accepts the resources of all test cases that the decoders accept. It rejects those that
 // break a rule which the schema has.
 func TestResourceSchema(t *testing.T) {
-	accepted, rejected := 0, 0
+	accepted, rejected, evaluated := 0, 0, 0
 	for _, pattern := range []string{"internal/outputtest/*/resource.yaml", "../plugins/*/resource.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
@@ -43,26 +44,26 @@ func TestResourceSchema(t *testing.T) {
 			}
 			in.Descriptors = append(in.Descriptors, Descriptor{Path: path, Data: data})
 		}
-		checks, err := eachModel(t.Context(), in, func(u *unit, pkg *model.Package) (func() (int, int), error) {
+		checks, err := eachModel(t.Context(), in, func(u *unit, pkg *model.Package) (func() (int, int, int), error) {
 			s, err := schema.Of(pkg, u.index.Comments())
-			return func() (int, int) { return checkCases(t, filepath.Dir(u.in.Path), pkg, s) }, err
+			return func() (int, int, int) { return checkCases(t, filepath.Dir(u.in.Path), pkg, s) }, err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, check := range checks {
-			yes, no := check()
-			accepted, rejected = accepted+yes, rejected+no
+			yes, no, violations := check()
+			accepted, rejected, evaluated = accepted+yes, rejected+no, evaluated+violations
 		}
 	}
-	t.Logf("%d cases are valid, %d break a rule of the schema", accepted, rejected)
-	if accepted < 40 || rejected < 30 {
-		t.Errorf("%d valid cases and %d that break a rule; want more", accepted, rejected)
+	t.Logf("%d cases are valid, %d break a rule of the schema; an evaluation finds %d violations", accepted, rejected, evaluated)
+	if accepted < 40 || rejected < 30 || evaluated < 30 {
+		t.Errorf("%d valid cases, %d that break a rule, %d violations; want more", accepted, rejected, evaluated)
 	}
 }
 
 // checkCases compares the verdicts about the cases of one type.
-func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema) (accepted, rejected int) {
+func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema) (accepted, rejected, evaluated int) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(s.JSON))
 	if err != nil {
@@ -93,6 +94,13 @@ func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema
 			path, _, _ = strings.Cut(path, " = ")
 			return slices.Contains(s.Rules, index.ReplaceAllString(path, "")+"; "+text)
 		})
+		verdict := evaluate(t, pkg, resource)
+		for _, v := range verdict {
+			if !slices.Contains(want, v) {
+				t.Errorf("%s: an evaluation reports %s; the decoder reports\n%s", file, v, strings.Join(want, "\n"))
+			}
+		}
+		evaluated += len(verdict)
 		switch valid := len(want) == 1 && want[0] == "ok"; {
 		case valid && err != nil:
 			t.Errorf("%s is valid, but the schema rejects it: %v\n%s", file, err, resource)
@@ -104,7 +112,23 @@ func checkCases(t *testing.T, folder string, pkg *model.Package, s schema.Schema
 			rejected++
 		}
 	}
-	return accepted, rejected
+	return accepted, rejected, evaluated
+}
+
+// evaluate returns the violations of a resource that package schema finds without the decoder.
+func evaluate(t *testing.T, pkg *model.Package, resource []byte) []string {
+	t.Helper()
+	var out []string
+	message := make(map[string]any)
+	if err := json.Unmarshal(resource, &message); err != nil {
+		t.Fatal(err)
+	}
+	if pkg.Update.Rules != nil {
+		for _, v := range schema.Evaluate(pkg.Update.Rules, message).Violations {
+			out = append(out, v.Text)
+		}
+	}
+	return out
 }
 
 // readCase returns the resource of a case with the names of the proto file, and the lines of its want.

@@ -30,14 +30,16 @@
 //
 // xdsgen new starts a package for the message with the given full name, in the
 // given folder or the current one. It writes a descriptor with every field of the
-// message as a comment, a file for hooks, a doc.go with the line above, a test, a test
-// case without violations, and others that each break one rule. The new package
-// generates and passes its tests. The command replaces no
+// message as a comment, a file for hooks, a doc.go with the line above, a test, and
+// test cases. The new package generates and passes its tests. The command replaces no
 // file. -go sets the Go package of the message, if it does not follow from its name.
 //
 // The descriptor has the rules of the message's annotations for protoc-gen-validate
 // and protovalidate, and of the messages in it down to the third level. An annotation
 // that no rule expresses is a comment.
+//
+// One test case has no violation and only the required fields. For each field with
+// rules, further cases each break one rule, and one case has a valid value.
 //
 // xdsgen explain describes the generated code: every field with its Go type and
 // source path, the rules, and the hooks that must be written.

@@ -51,6 +51,7 @@ func TestScripts(t *testing.T) {
 				e.Setenv(name, os.Getenv(name))
 			}
 			e.Setenv("GOPROXY", "off")
+			e.Setenv("GOFLAGS", "-vet=off -ldflags=-w") // less work, which scripts with many packages notice
 			if err := writeSet(filepath.Join(e.WorkDir, "set.binpb")); err != nil {
 				return err
 			}

@@ -11,6 +11,9 @@ import (
 	"github.com/xdsforge/xdsforge/gen"
 )
 
+// mostTaken is the number of existing files that an error lists.
+const mostTaken = 5
+
 // scaffold starts a package for the message that is the first argument, in the
 // folder that is the second.
 func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) {
@@ -36,7 +39,11 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 		}
 	}
 	if len(taken) > 0 {
-		return false, fmt.Errorf("would replace %s", strings.Join(taken, ", "))
+		more := ""
+		if n := len(taken) - mostTaken; n > 0 {
+			taken, more = taken[:mostTaken], fmt.Sprintf(" and %d more", n)
+		}
+		return false, fmt.Errorf("would replace %s%s", strings.Join(taken, ", "), more)
 	}
 	if err := os.MkdirAll(filepath.Join(folder, "testdata"), 0o755); err != nil { //nolint:gosec // source code
 		return false, err
@@ -44,9 +51,15 @@ func (o *options) scaffold(ctx context.Context, stdout io.Writer) (bool, error) 
 	if err := writeAll(files); err != nil {
 		return false, err
 	}
+	cases := 0
 	for _, f := range files {
-		fmt.Fprintln(stdout, f.Path)
+		if filepath.Ext(f.Path) == ".txtar" {
+			cases++
+		} else {
+			fmt.Fprintln(stdout, f.Path)
+		}
 	}
+	fmt.Fprintf(stdout, "%s (test cases: %d)\n", filepath.Join(folder, "testdata"), cases)
 	if folder = filepath.ToSlash(filepath.Clean(folder)); folder != "." && !filepath.IsAbs(folder) {
 		folder = "./" + folder
 	}

@@ -18,6 +18,15 @@ func Minimal(m *protogen.Message, find func(string) (*protogen.Message, error)) 
 	return minimal(m, find, AllDepth)
 }
 
+// Some returns a value of a field in JSON's form, or of one of its elements, without regard to its rules. A
+// message in it has no violations.
+func Some(f *protogen.Field, find func(string) (*protogen.Message, error)) any {
+	if f.Desc.IsMap() {
+		f = f.Message.Fields[1]
+	}
+	return zero(f, find, AllDepth)
+}
+
 func minimal(m *protogen.Message, find func(string) (*protogen.Message, error), depth int) map[string]any {
 	out := make(map[string]any)
 	for _, s := range sources() {
@@ -37,7 +46,7 @@ func minimal(m *protogen.Message, find func(string) (*protogen.Message, error), 
 			if o.Desc.IsSynthetic() || !s.requiredOneof(o) {
 				continue
 			}
-			f := o.Fields[0]
+			f := o.Fields[max(0, slices.IndexFunc(o.Fields, func(f *protogen.Field) bool { return f.Message == nil }))] // a short one
 			rules := s.fieldRules(f, find)
 			v, ok := value(f, rules, find, depth)
 			if !ok {
@@ -54,6 +63,12 @@ func zero(f *protogen.Field, find func(string) (*protogen.Message, error), depth
 	switch {
 	case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.Duration":
 		return "1s"
+	case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.Timestamp":
+		return "2006-01-02T15:04:05Z"
+	case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.ListValue":
+		return []any{}
+	case f.Message != nil && f.Message.Desc.FullName() == "google.protobuf.FieldMask":
+		return ""
 	case f.Message != nil && isWrapper(f.Message):
 		return scalarZero(f.Message.Fields[0])
 	case f.Message != nil:
@@ -85,7 +100,11 @@ func value(f *protogen.Field, rules protoreflect.Message, find func(string) (*pr
 	}
 	switch {
 	case f.Desc.IsMap():
-		return nil, false
+		key := "example"
+		if f.Message.Fields[0].Desc.Kind() != protoreflect.StringKind {
+			key = "1"
+		}
+		return map[string]any{key: zero(f.Message.Fields[1], find, depth)}, c.least > 0
 	case f.Desc.IsList():
 		items := max(c.least, 0)
 		one := zero(f, find, depth)
@@ -147,7 +166,7 @@ func (c *constraints) read(rules protoreflect.Message) {
 			c.required = v.Bool()
 		case "ignore_empty":
 			c.ignoreEmpty = v.Bool()
-		case "min_len", "min_bytes", "min_items", "len", "len_bytes":
+		case "min_len", "min_bytes", "min_items", "min_pairs", "len", "len_bytes":
 			c.least = length(v)
 		case "max_len", "max_bytes":
 			c.most = length(v)
