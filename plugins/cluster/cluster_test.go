@@ -10,9 +10,12 @@ import (
 
 	_ "github.com/cncf/xds/go/udpa/type/v1" // for prototext
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3" // for prototext
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/tlscontext"
@@ -158,6 +161,38 @@ func TestOverrideHosts(t *testing.T) {
 	} {
 		if got := decode(t, eds+text).OverrideHosts; got != want {
 			t.Errorf("%s: %+v; want %+v", text, got, want)
+		}
+	}
+}
+
+// The idle timeout is 1 h, unless the HttpProtocolOptions have another one (A75).
+func TestIdleTimeout(t *testing.T) {
+	options := func(text string) string {
+		return eds + `upstream_config { typed_config { [type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions] { ` + text + ` } } }`
+	}
+	for text, want := range map[string]time.Duration{
+		eds:         time.Hour,
+		options(``): time.Hour,
+		options(`common_http_protocol_options {}`):                                                    time.Hour,
+		options(`common_http_protocol_options { max_headers_count { value: 3 } }`):                    time.Hour,
+		options(`common_http_protocol_options { idle_timeout { seconds: 90 } }`):                      90 * time.Second,
+		options(`common_http_protocol_options { idle_timeout { } }`):                                  0,
+		options(`explicit_http_config {} common_http_protocol_options { idle_timeout { nanos: 5 } }`): 5,
+	} {
+		if got := decode(t, text).IdleTimeout; got != want {
+			t.Errorf("%s: %v; want %v", text, got, want)
+		}
+	}
+	for text, value := range map[string][]byte{"a cut field": {0x0a, 5}, "a cut timeout": {0x0a, 2, 0x0a, 9}} {
+		m := new(clusterv3.Cluster)
+		if err := prototext.Unmarshal([]byte(eds), m); err != nil {
+			t.Fatal(err)
+		}
+		m.UpstreamConfig = &corev3.TypedExtensionConfig{TypedConfig: &anypb.Any{
+			TypeUrl: "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions", Value: value,
+		}}
+		if u, err := plugincase.Decode(t, cluster.Type(), m); err == nil {
+			t.Errorf("%s: %+v; want an error", text, u)
 		}
 	}
 }

@@ -18,6 +18,6 @@ func TestConformance(t *testing.T) {
 		},
 		NameField:  "name",
 		Descriptor: "resource.yaml",
-		Sum:        "8c681c6f9bdaaf43",
+		Sum:        "0fc521f3e994b6ec",
 	})
 }

@@ -25,6 +25,8 @@ var _ func(*resource.DecodeContext, []byte, clusterv3.Cluster_LbPolicy, []byte, 
 
 var _ func(*resource.DecodeContext, *corev3.HealthStatusSet) (HostStatuses, error) = overrideHosts // hook of field OverrideHosts
 
+var _ func(*resource.DecodeContext, []byte) (time.Duration, error) = idleTimeout // hook of field IdleTimeout
+
 var _ func(*resource.DecodeContext, []byte) (string, error) = transportSocket // hook of field TransportSocket
 
 var _ func(*resource.DecodeContext, string) (bool, error) = httpProxy // hook of field HTTPProxy
@@ -97,6 +99,11 @@ func (u *Update) decode(dc *resource.DecodeContext, m *wireCluster, v *resource.
 		v.AddError(p.Field("common_lb_config.override_host_status"), err)
 	} else {
 		u.OverrideHosts = x
+	}
+	if x, err := idleTimeout(dc, m.encodedUpstreamConfig()); err != nil {
+		v.AddError(p.Field("upstream_config"), err)
+	} else {
+		u.IdleTimeout = x
 	}
 	if x, err := transportSocket(dc, m.encodedTransportSocket()); err != nil {
 		v.AddError(p.Field("transport_socket"), err)

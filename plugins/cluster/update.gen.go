@@ -37,6 +37,9 @@ type Update struct {
 	OutlierDetection *OutlierDetection
 	// The health statuses that keep a session on its endpoint (A55).
 	OverrideHosts HostStatuses
+	// The time for which a session that makes no calls keeps its connection (A75). Default 1
+	// h.
+	IdleTimeout time.Duration
 	// The full name of the message that configures the transport socket. Empty means none. In
 	// profile Envoy it can name a message that the TLS field does not describe.
 	TransportSocket string
@@ -202,6 +205,7 @@ func (u *Update) Equal(o *Update) bool {
 		u.MaxRequests == o.MaxRequests &&
 		convert.EqualPointers(u.OutlierDetection, o.OutlierDetection, OutlierDetection.Equal) &&
 		convert.EqualValues(u.OverrideHosts, o.OverrideHosts) &&
+		convert.EqualValues(u.IdleTimeout, o.IdleTimeout) &&
 		u.TransportSocket == o.TransportSocket &&
 		u.HTTPProxy == o.HTTPProxy &&
 		convert.EqualValues(u.TLS, o.TLS) &&

@@ -103,6 +103,7 @@ type wireCluster struct {
 	LrsServer                 wireConfigSource
 	setLrsServer              bool
 	LrsReportEndpointMetrics  []string
+	bytesUpstreamConfig       []byte
 	whichClusterDiscoveryType int32 // the number of the member that is set
 	whichLbConfig             int32 // the number of the member that is set
 }
@@ -197,6 +198,10 @@ func (m *wireCluster) parse(r *wire.Reader) {
 		case 57<<3 | wire.Len:
 			// lrs_report_endpoint_metrics
 			*wire.Element(&m.LrsReportEndpointMetrics, r) = r.String()
+		case 48<<3 | wire.Len:
+			// upstream_config
+			m.bytesUpstreamConfig = wire.Encoded(r, m.bytesUpstreamConfig, (*corev3.TypedExtensionConfig)(nil))
+			r.Skip()
 		default:
 			r.Skip()
 		}
@@ -318,6 +323,13 @@ func (m *wireCluster) GetLrsReportEndpointMetrics() []string {
 		return nil
 	}
 	return m.LrsReportEndpointMetrics
+}
+
+func (m *wireCluster) encodedUpstreamConfig() []byte {
+	if m == nil {
+		return nil
+	}
+	return m.bytesUpstreamConfig
 }
 
 func (m *wireCluster) hasClusterDiscoveryType() bool {

@@ -55,6 +55,11 @@ func (u *Update) messageDecode(dc *resource.DecodeContext, m *clusterv3.Cluster,
 	} else {
 		u.OverrideHosts = x
 	}
+	if x, err := idleTimeout(dc, convert.Encoded(m.GetUpstreamConfig())); err != nil {
+		v.AddError(p.Field("upstream_config"), err)
+	} else {
+		u.IdleTimeout = x
+	}
 	if x, err := transportSocket(dc, convert.Encoded(m.GetTransportSocket())); err != nil {
 		v.AddError(p.Field("transport_socket"), err)
 	} else {
