@@ -6,10 +6,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/internal/extensions/metadata"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
-	"github.com/xdsforge/xdsforge/internal/extensions/statefulsession"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/statefulsession"
 )
 
 // Register registers the built-in extensions. If the program registers another extension

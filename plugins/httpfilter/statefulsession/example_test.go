@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"github.com/xdsforge/xdsforge/framework/resource"
-	"github.com/xdsforge/xdsforge/internal/extensions/statefulsession"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/statefulsession"
 )
 
 func ExampleFilter() {
