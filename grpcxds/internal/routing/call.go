@@ -27,6 +27,7 @@ var unaryDesc grpc.StreamDesc
 // A call is a call with a route. The function that begins it ends it.
 type call struct {
 	tries   *tries  // nil: the call is not retried
+	plan    *plan   // nil: none was chosen
 	to      *target // whose cluster the call keeps; nil: none
 	cancel  context.CancelFunc
 	filters *httpfilter.ClientCall
@@ -67,7 +68,7 @@ func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.Stre
 			if !p.Own.chain.Acquire() {
 				continue // another table has replaced this one
 			}
-			x := call{chain: p.Own.chain, blocked: status.Error(codes.Unavailable, p.Err.Error())}
+			x := call{plan: p, chain: p.Own.chain, blocked: status.Error(codes.Unavailable, p.Err.Error())}
 			ctx, err = x.pass(ctx, p, method, desc, &headers)
 			if err == nil && !x.chain.Messages() {
 				err = x.blocked
@@ -82,7 +83,7 @@ func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.Stre
 			to.Release()
 			continue
 		}
-		x := call{to: to, chain: to.Own}
+		x := call{plan: p, to: to, chain: to.Own}
 		if p.Own.retry != nil {
 			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts)}
 		}
@@ -111,7 +112,28 @@ func (c *call) pass(ctx context.Context, p *plan, method string, desc *grpc.Stre
 	if err != nil {
 		return ctx, err
 	}
+	if next != ctx {
+		c.settle(next)
+	}
 	return next, nil
+}
+
+// settle acquires the cluster that a filter has chosen among those of the route, and then releases the first one (A60).
+// If another table has removed the cluster meanwhile, the call keeps the first one.
+func (c *call) settle(ctx context.Context) {
+	if c.to == nil {
+		return
+	}
+	chosen := lbtree.CallOf(ctx)
+	if chosen == nil || chosen.Cluster == c.to.Call.Cluster {
+		return
+	}
+	if to := c.plan.Named(chosen.Cluster); to != nil && to.Acquire() {
+		c.to.Release()
+		c.to = to
+		return
+	}
+	chosen.Cluster = c.to.Call.Cluster
 }
 
 // cluster returns the name of the call's cluster for filters. It is empty if there is none, or a cluster specifier

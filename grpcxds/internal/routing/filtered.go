@@ -115,6 +115,7 @@ func (f *filtered) begin(ctx context.Context, opts []grpc.CallOption) (grpc.Clie
 	f.uses++
 	f.mu.Unlock()
 	defer f.leave() //nolint:contextcheck // recording metrics does not wait
+	f.settle(ctx)
 	return f.open(ctx, withOptions(f.opts, slices.Concat(f.filters.Options(), opts)))
 }
 

@@ -102,6 +102,11 @@ type Call struct {
 	// Authority has the call's authority as metadata, if the route rewrites it (gRFC A111). Else it is nil. It is
 	// immutable.
 	Authority metadata.MD
+	// Clusters are the clusters of the call's route. A filter may choose another one of them (gRFC A60). It is nil if a
+	// plugin chooses the cluster.
+	Clusters []string
+	// Affinity binds the call to the endpoint of its session (gRFC A55). Nil: the call has no session.
+	Affinity *Affinity
 }
 
 type callKey struct{}

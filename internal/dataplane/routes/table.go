@@ -126,11 +126,29 @@ func (b *builder[P, T]) build() {
 		}
 	default:
 	}
+	b.nameClusters()
 	if len(b.plan.targets) > 0 || b.plan.Err != nil {
 		return
 	}
 	if err := b.maker.Action(r); err != nil {
 		b.fail(err)
+	}
+}
+
+// nameClusters gives the calls of all targets the names of the route's clusters, unless a plugin or a header chooses the
+// cluster.
+func (b *builder[P, T]) nameClusters() {
+	switch b.plan.Route.Action.(type) {
+	case route.Cluster, route.WeightedClusters:
+	default:
+		return
+	}
+	names := make([]string, 0, len(b.plan.targets))
+	for i := range b.plan.targets {
+		names = append(names, b.plan.targets[i].Call.Cluster)
+	}
+	for i := range b.plan.targets {
+		b.plan.targets[i].Call.Clusters = names
 	}
 }
 
@@ -211,7 +229,7 @@ func (p *Plan[P, T]) Choose() *Target[T] {
 	return &p.targets[i]
 }
 
-// Named returns the target of a cluster that a header names, or nil.
+// Named returns the target of a cluster, or nil if the route does not have it.
 func (p *Plan[P, T]) Named(cluster string) *Target[T] {
 	i := slices.IndexFunc(p.targets, func(t Target[T]) bool { return t.Call.Cluster == cluster })
 	if i < 0 {

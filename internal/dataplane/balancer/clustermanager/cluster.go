@@ -2,6 +2,7 @@ package clustermanager
 
 import (
 	"errors"
+	"slices"
 
 	"google.golang.org/grpc/balancer"
 
@@ -44,6 +45,10 @@ type leafCluster struct {
 	interval serial.Timer      // of outlier detection
 	labels   map[string]string // of all calls
 
+	hasSessions bool // there was a call of a session
+	sweep       serial.Timer
+	grouped     [][]lbtree.Locality // the priorities, and the draining endpoints that sessions may use
+
 	config xdsconfig.Cluster
 	counts dropCounts
 	child  balancer.State
@@ -58,6 +63,7 @@ func newLeafCluster(tree *lbtree.Env, name string, report lbtree.Report) *leafCl
 	if tree.State.TLS != nil {
 		c.tls = tree.State.TLS.Cluster()
 	}
+	c.bindSessions()
 	c.outlier.Detected = func(method, unenforced string) { c.env.State.Metrics.Outlier(c.name, method, unenforced) }
 	c.batch.Report = c.publish
 	c.priorities = newPriorities(tree.Loop,
@@ -86,6 +92,7 @@ func (c *leafCluster) Update(config xdsconfig.Cluster) {
 		}
 		c.targets = nil
 		c.interval.Stop()
+		c.updateHosts()
 		c.priorities.Update(nil)
 	})
 }
@@ -139,13 +146,16 @@ func (c *leafCluster) apply(u *cluster.Update) {
 			ids[i] = append(ids[i], l.ID)
 		}
 	}
+	c.dialer.drains = u.OverrideHosts.Draining
 	all := c.dialer.priorities(priorities)
 	names := c.names.assign(ids)
 	c.targets = make(map[string]lbtree.Target, len(names))
 	for i, name := range names {
 		c.targets[name] = lbtree.Target{Policy: u.LBPolicy, Localities: all[i]}
 	}
-	c.count(u, all, &c.dialer.changed)
+	c.grouped = append(slices.Clip(all), c.dialer.draining)
+	c.count(u, c.grouped, &c.dialer.changed)
+	c.updateHosts()
 	c.priorities.Update(names)
 }
 
@@ -183,7 +193,7 @@ func (c *leafCluster) publish() {
 	}
 	c.report(balancer.State{ConnectivityState: c.child.ConnectivityState, Picker: &clusterPicker{
 		name: c.name, note: c.config.Note, drops: c.config.Drops, breaker: c.breaker, most: c.config.Update.MaxRequests,
-		load: c.load.cluster, child: c.child, find: c.tree.Labels, labels: c.labels, dropped: c.counts.drops, refused: &c.counts.refused,
+		load: c.load.cluster, child: c.child, conn: c.conn, find: c.tree.Labels, labels: c.labels, dropped: c.counts.drops, refused: &c.counts.refused,
 	}})
 }
 
@@ -194,6 +204,7 @@ func (c *leafCluster) ExitIdle() { c.priorities.ExitIdle() }
 func (c *leafCluster) Close() {
 	c.batch.Close()
 	c.interval.Stop()
+	c.endSessions()
 	c.priorities.Close()
 	c.load.end()
 	if c.breaker != nil {

@@ -191,6 +191,8 @@ func (v *endpointsView) endpoint(e *endpoint.Endpoint, ejected map[string]bool) 
 	}
 	if usable(e.Health) {
 		d.Ejected = ejected[lbtree.KeyOf(d.Addresses)]
+	}
+	if len(d.Addresses) > 0 {
 		if a := v.addresses[d.Addresses[0]].account; a != nil {
 			d.Calls = a.calls.Load()
 		}

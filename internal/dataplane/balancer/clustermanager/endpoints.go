@@ -45,7 +45,11 @@ type dialer struct {
 	proxied bool
 	http    cluster.HTTPSettings // zero for gRPC channels
 	// plain are the attributes of addresses without a hostname and a proxy.
-	plain   *attributes.Attributes
+	plain *attributes.Attributes
+	// drains says that sessions may stay on draining endpoints (A55). draining has these.
+	drains   bool
+	draining []lbtree.Locality
+
 	last    map[localityKey][]lbtree.Endpoint
 	next    map[localityKey][]lbtree.Endpoint
 	changed changes
@@ -55,6 +59,7 @@ type dialer struct {
 type localityKey struct {
 	endpoint.LocalityID
 	priority uint32
+	draining bool // the draining endpoints of the locality
 }
 
 // changes are the differences between the endpoints of two configurations. An endpoint may be in both
@@ -85,12 +90,16 @@ func (d *dialer) withHTTP(s cluster.HTTPSettings) *dialer {
 	return d
 }
 
-// priorities returns the localities of all priorities.
+// priorities returns the localities of all priorities. It sets draining, too.
 func (d *dialer) priorities(from [][]*endpoint.Locality) [][]lbtree.Locality {
 	d.last, d.next, d.changed = d.next, make(map[localityKey][]lbtree.Endpoint), changes{}
 	out := make([][]lbtree.Locality, len(from))
+	d.draining = nil
 	for i, localities := range from {
-		out[i] = d.localities(localities)
+		out[i] = d.localities(localities, false)
+		if d.drains {
+			d.draining = append(d.draining, d.localities(localities, true)...)
+		}
 	}
 	for _, gone := range d.last {
 		d.changed.removed = append(d.changed.removed, gone...)
@@ -99,18 +108,18 @@ func (d *dialer) priorities(from [][]*endpoint.Locality) [][]lbtree.Locality {
 	return out
 }
 
-// localities returns the localities of a priority with their usable endpoints. It omits localities
-// without usable endpoints.
-func (d *dialer) localities(from []*endpoint.Locality) []lbtree.Locality {
+// localities returns the localities of a priority with their usable endpoints, or with the draining ones. It omits
+// localities without such endpoints.
+func (d *dialer) localities(from []*endpoint.Locality, draining bool) []lbtree.Locality {
 	out := make([]lbtree.Locality, 0, len(from))
 	for _, l := range from {
-		key := localityKey{l.ID, l.Priority}
+		key := localityKey{l.ID, l.Priority, draining}
 		r := reuse{dialer: d, last: d.last[key]}
 		to := lbtree.Locality{ID: l.ID, Weight: max(l.Weight, 1), Endpoints: make([]lbtree.Endpoint, 0, len(l.Endpoints))}
 		var room []resolver.Address
 		for i := range l.Endpoints {
 			e := &l.Endpoints[i]
-			if !usable(e.Health) {
+			if draining && e.Health != endpoint.HealthDraining || !draining && !usable(e.Health) {
 				continue
 			}
 			if unchanged := r.find(e); unchanged != nil {

@@ -33,9 +33,10 @@ type connection struct {
 	listener func(balancer.SubConnState)
 	health   func(balancer.SubConnState)
 	shut     bool
+	connects int
 }
 
-func (c *connection) Connect()                                             {}
+func (c *connection) Connect()                                             { c.connects++ }
 func (c *connection) Shutdown()                                            { c.shut = true }
 func (c *connection) RegisterHealthListener(l func(balancer.SubConnState)) { c.health = l }
 

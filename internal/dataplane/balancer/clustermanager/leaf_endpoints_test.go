@@ -46,7 +46,7 @@ func TestUsableEndpoints(t *testing.T) {
 		}},
 		{Weight: 6, Endpoints: []endpoint.Endpoint{e("unhealthy", endpoint.HealthUnhealthy), e("other", 77)}},
 		{Weight: 7},
-	})
+	}, false)
 	if len(got) != 1 || got[0].Weight != 5 || len(got[0].Endpoints) != 2 ||
 		got[0].Endpoints[0].Key() != "unknown" || got[0].Endpoints[1].Key() != "healthy" || got[0].Endpoints[1].Weight != 2 {
 		t.Errorf("to pick from: %+v; must be unknown and healthy of the first locality", got)
@@ -67,8 +67,8 @@ func TestAddresses(t *testing.T) {
 	l.Endpoints[2].Details = &endpoint.Details{Metadata: map[string]resource.Metadatum{
 		"envoy.http11_proxy_transport_socket.proxy_address": {Value: netip.MustParseAddrPort("10.0.0.1:3128")},
 	}}
-	first := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
-	again := newDialer(tls, true).localities([]*endpoint.Locality{l})[0].Endpoints
+	first := newDialer(tls, true).localities([]*endpoint.Locality{l}, false)[0].Endpoints
+	again := newDialer(tls, true).localities([]*endpoint.Locality{l}, false)[0].Endpoints
 	for i := range first {
 		for j, a := range first[i].Addresses {
 			if !a.Equal(again[i].Addresses[j]) {
@@ -85,7 +85,7 @@ func TestAddresses(t *testing.T) {
 	if a := security.ThroughProxies(first[2].Addresses)[0]; a.Addr != "10.0.0.1:3128" || first[2].Addresses[0].Addr != "d" {
 		t.Errorf("%v, of %v; must lead through the proxy", a, first[2].Addresses[0])
 	}
-	if a := newDialer(nil, false).localities([]*endpoint.Locality{l})[0].Endpoints[2].Addresses[0]; a.Addr != "d" || a.Attributes != nil {
+	if a := newDialer(nil, false).localities([]*endpoint.Locality{l}, false)[0].Endpoints[2].Addresses[0]; a.Addr != "d" || a.Attributes != nil {
 		t.Errorf("%v; must lead to the endpoint, as the cluster wants no proxies", a)
 	}
 }

@@ -45,23 +45,21 @@ var errNoRoute = errors.New("the call has no route; use a channel of grpcxds")
 
 // Pick implements [balancer.Picker].
 func (p *routePicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	name := p.cluster
-	if name == "" {
-		c := lbtree.CallOf(info.Ctx)
-		if c == nil {
-			return p.pickRouted(info)
-		}
-		if c.Authority != nil {
-			return p.pickAuthority(c, info)
-		}
-		name = c.Cluster
+	c := lbtree.CallOf(info.Ctx)
+	switch {
+	case p.cluster != "":
+		return p.pick(p.cluster, c, info)
+	case c == nil:
+		return p.pickRouted(info)
+	case c.Authority != nil:
+		return p.pickAuthority(c, info)
 	}
-	return p.pick(name, info)
+	return p.pick(c.Cluster, c, info)
 }
 
 // pickAuthority picks for a call, and sets the authority of its route (A111).
 func (p *routePicker) pickAuthority(c *lbtree.Call, info balancer.PickInfo) (balancer.PickResult, error) {
-	r, err := p.pick(c.Cluster, info)
+	r, err := p.pick(c.Cluster, c, info)
 	if err == nil && c.Authority != nil {
 		setAuthority(&r, c.Authority)
 	}
@@ -78,17 +76,34 @@ func setAuthority(r *balancer.PickResult, authority metadata.MD) {
 	maps.Copy(r.Metadata, authority)
 }
 
-// pick picks with a child.
-func (p *routePicker) pick(name string, info balancer.PickInfo) (balancer.PickResult, error) {
+// pick picks with a child for a call, or nil.
+func (p *routePicker) pick(name string, c *lbtree.Call, info balancer.PickInfo) (balancer.PickResult, error) {
 	s, ok := p.children[name]
 	if !ok {
 		return balancer.PickResult{}, p.withTarget(clusterError(name, errUnknown, nil))
 	}
-	r, err := (*s.picker.Load()).Pick(info)
+	picker := *s.picker.Load()
+	if c != nil && c.Affinity != nil {
+		if leaf, ok := picker.(*clusterPicker); ok {
+			picker = boundPicker{leaf, c.Affinity}
+		}
+	}
+	r, err := picker.Pick(info)
 	if err != nil {
 		return balancer.PickResult{}, p.withTarget(err)
 	}
 	return r, nil
+}
+
+// A boundPicker picks for a call of a session.
+type boundPicker struct {
+	*clusterPicker
+	affinity *lbtree.Affinity
+}
+
+// Pick implements [balancer.Picker].
+func (p boundPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	return p.pick(info, p.affinity)
 }
 
 // pickRouted routes a call that no interceptor has routed, and picks.
@@ -159,8 +174,9 @@ type clusterPicker struct {
 	load    *load.Cluster    // nil: load is not reported
 	dropped []*atomic.Uint64 // a counter for each of drops
 	refused *atomic.Uint64   // counts calls above most
-	// child picks the endpoint.
+	// child picks the endpoint, unless the call has a session.
 	child balancer.State
+	conn  *clusterConn
 	// find finds the telemetry of a call, which gets labels before the call has an endpoint.
 	find   labels.Finder
 	labels map[string]string
@@ -170,24 +186,38 @@ const million = 1_000_000
 
 // Pick implements [balancer.Picker].
 func (p *clusterPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
+	return p.pick(info, nil)
+}
+
+// pick picks for a call that may have a session.
+func (p *clusterPicker) pick(info balancer.PickInfo, session *lbtree.Affinity) (balancer.PickResult, error) {
 	update := p.find.In(info.Ctx)
 	if update != nil {
 		update(p.labels)
 	}
 	// A waiting call is picked for again. Each call must be considered for dropping only once.
-	if p.child.ConnectivityState == connectivity.Ready {
+	considered := session != nil && session.Considered
+	if p.child.ConnectivityState == connectivity.Ready && !considered {
 		for i := range p.drops {
 			if d := &p.drops[i]; rand.Uint32N(million) < d.PerMillion {
 				p.dropped[i].Add(1)
 				return balancer.PickResult{}, p.drop(d.Category, "dropped, as the control plane demands", false)
 			}
 		}
+		considered = true
 	}
 	if !p.breaker.Start(p.most) {
 		p.refused.Add(1)
 		return balancer.PickResult{}, p.drop("", "too many calls are in flight", true)
 	}
-	r, err := p.child.Picker.Pick(info)
+	var r balancer.PickResult
+	var err error
+	if session == nil {
+		r, err = p.child.Picker.Pick(info)
+	} else {
+		r, err = p.conn.pickFor(session, info, p.child.Picker)
+		session.Considered = considered && errors.Is(err, balancer.ErrNoSubConnAvailable)
+	}
 	if err != nil {
 		p.breaker.End()
 		return r, p.explain(err)

@@ -39,6 +39,7 @@ type clusterConn struct {
 	mu        sync.Mutex
 	addresses map[string]*address
 	stray     *account // for addresses outside the cluster
+	sessions  sessions
 }
 
 // An address is an address of the cluster's endpoints or of a subchannel. The mutex of the clusterConn
@@ -50,11 +51,15 @@ type address struct {
 
 // NewSubConn makes a subchannel with the account of its address.
 func (c *clusterConn) NewSubConn(addrs []resolver.Address, opts balancer.NewSubConnOptions) (balancer.SubConn, error) {
-	s := &subConn{conn: c}
-	listener := opts.StateListener
+	s := &subConn{conn: c, policy: opts.StateListener}
 	opts.StateListener = func(state balancer.SubConnState) {
-		s.connected(state)
-		listener(state)
+		replaced := s.connected(state)
+		if s.policy != nil {
+			s.policy(state)
+		}
+		if replaced != nil {
+			replaced.end()
+		}
 	}
 	if c.proxied.Load() {
 		opts.CredsBundle = security.ProxyBundle(c.options) //nolint:staticcheck // nothing else reaches one subchannel
@@ -202,8 +207,12 @@ type subConn struct {
 	address string
 	next    *subConn // to the same address
 	linked  bool     // to its address
+	now     connectivity.State
+	owned   bool // by sessions, and not by a policy
 
 	// The loop owns the fields below.
+	// policy is the listener of the policy that owns the subchannel; nil: none does.
+	policy func(balancer.SubConnState)
 	// state is the last state of the connection, with the error of the last attempt until one succeeds.
 	state   balancer.SubConnState
 	ejected bool
@@ -254,17 +263,20 @@ func (s *subConn) reportHealth() {
 	}
 }
 
-// connected handles a new state of the connection. Health belongs to one connection only.
-func (s *subConn) connected(state balancer.SubConnState) {
+// connected handles a new state of the connection. Health belongs to one connection only. It returns a subchannel of
+// sessions that this one replaces, or nil.
+func (s *subConn) connected(state balancer.SubConnState) (replaced *subConn) {
 	s.registration++
 	s.listener, s.health = nil, nil
 	last := s.state.ConnectionError
 	if s.state = state; state.ConnectionError == nil && state.ConnectivityState != connectivity.Ready {
 		s.state.ConnectionError = last
 	}
+	replaced = s.conn.observe(s, state.ConnectivityState)
 	if state.ConnectivityState == connectivity.Shutdown {
 		s.conn.forget(s)
 	}
+	return replaced
 }
 
 // UpdateAddresses implements [balancer.SubConn].
@@ -273,8 +285,25 @@ func (s *subConn) UpdateAddresses(addrs []resolver.Address) {
 	s.SubConn.UpdateAddresses(security.ThroughProxies(addrs)) //nolint:staticcheck // policies may still do so
 }
 
-// Shutdown implements [balancer.SubConn].
+// Shutdown implements [balancer.SubConn], for policies. A session may keep the subchannel.
 func (s *subConn) Shutdown() {
+	if !s.conn.keep(s) {
+		s.end()
+	}
+}
+
+// end shuts the subchannel down.
+func (s *subConn) end() {
 	s.conn.forget(s)
 	s.SubConn.Shutdown()
+}
+
+// disown ends the notifications of the policy that has shut the subchannel down.
+func (s *subConn) disown() {
+	policy := s.policy
+	s.registration++
+	s.policy, s.listener, s.health = nil, nil, nil
+	if policy != nil {
+		policy(balancer.SubConnState{ConnectivityState: connectivity.Shutdown})
+	}
 }

@@ -1,0 +1,288 @@
+package clustermanager
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/balancer"
+	"google.golang.org/grpc/connectivity"
+
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
+	"github.com/xdsforge/xdsforge/internal/dataplane/xdsconfig"
+	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/plugins/endpoint"
+)
+
+// A sessionStage is a cluster on a channel, with sessions.
+type sessionStage struct {
+	*stage
+	t      *testing.T
+	config xdsconfig.Cluster
+}
+
+const sessionIdle = 10 * time.Minute
+
+// inSession runs a test in a bubble of synctest. The cluster has the addresses, all of them ready.
+func inSession(t *testing.T, test func(*sessionStage), addrs ...string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		s := &sessionStage{stage: newStage(t), t: t, config: leafConfig(cluster.EDS{}, addrs...)}
+		s.config.Update.OverrideHosts = cluster.HostStatuses{Unknown: true, Healthy: true, Draining: true}
+		s.config.Update.IdleTimeout = sessionIdle
+		s.update()
+		for _, addr := range addrs {
+			s.become(addr, connectivity.Ready)
+		}
+		test(s)
+	})
+}
+
+// update passes a copy of the configuration to the cluster.
+func (s *sessionStage) update() {
+	c := s.config
+	u := *c.Update
+	c.Update, c.Localities = &u, slices.Clone(c.Localities)
+	for i := range c.Localities {
+		c.Localities[i].Endpoints = slices.Clone(c.Localities[i].Endpoints)
+	}
+	s.do(func() { s.cluster.Update(c) })
+}
+
+// drain changes the health status of an endpoint.
+func (s *sessionStage) drain(i int, h endpoint.Health) {
+	s.config.Localities[0].Endpoints[i].Health = h
+	s.update()
+}
+
+// open returns the open connections to an address.
+func (s *sessionStage) open(addr string) []*connection {
+	s.channel.mu.Lock()
+	defer s.channel.mu.Unlock()
+	var open []*connection
+	for _, c := range s.channel.made {
+		if c.addr == addr && !c.shut {
+			open = append(open, c)
+		}
+	}
+	return open
+}
+
+// become changes the state of the newest connection to an address.
+func (s *sessionStage) become(addr string, state connectivity.State) {
+	s.t.Helper()
+	open := s.open(addr)
+	if len(open) == 0 {
+		s.t.Fatalf("there is no connection to %s", addr)
+	}
+	c := open[len(open)-1]
+	s.do(func() { c.listener(balancer.SubConnState{ConnectivityState: state}) })
+	if state == connectivity.Ready && c.health != nil {
+		s.do(func() { c.health(balancer.SubConnState{ConnectivityState: state}) })
+	}
+}
+
+// pick picks for a call of a session, and returns the address. A call that waits has "waits".
+func (s *sessionStage) pick(a *lbtree.Affinity) string {
+	r, err := s.last.Picker.(*clusterPicker).pick(balancer.PickInfo{Ctx: s.t.Context()}, a)
+	defer s.do(func() {})
+	switch {
+	case errors.Is(err, balancer.ErrNoSubConnAvailable):
+		return "waits"
+	case err != nil:
+		return err.Error()
+	}
+	r.Done(balancer.DoneInfo{BytesSent: true})
+	return r.SubConn.(*connection).addr
+}
+
+// first makes the first call of a session, which starts the sessions of the cluster.
+func (s *sessionStage) first(addr string) {
+	s.t.Helper()
+	a := &lbtree.Affinity{Addresses: []string{addr}}
+	if got := s.pick(a); got != "waits" {
+		s.t.Fatalf("before the sessions of a cluster have started, a call is sent to %s; want it to wait", got)
+	}
+	s.expect("the first call", addr, addr)
+}
+
+// expect makes a call of a session.
+func (s *sessionStage) expect(when, addr, want string) {
+	s.t.Helper()
+	a := &lbtree.Affinity{Addresses: strings.Split(addr, ",")}
+	if got := s.pick(a); got != want {
+		s.t.Errorf("%s: a session on %s is sent to %s; want %s", when, addr, got, want)
+	} else if got != "waits" && !strings.HasPrefix(got, "cluster") && a.Used() != got {
+		s.t.Errorf("%s: the endpoint of the call is %q; want %q", when, a.Used(), got)
+	}
+}
+
+// A session keeps the subchannel that the policy shuts down, until it is idle. The policy is notified as by gRPC.
+func TestKeptSubchannel(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		s.drain(0, endpoint.HealthDraining)
+		s.drain(1, endpoint.HealthDraining)
+		if n, m := len(s.open("a")), len(s.open("b")); n != 1 || m != 0 {
+			t.Fatalf("the draining endpoints have %d and %d connections; want 1 for the session, and 0", n, m)
+		}
+		s.expect("draining", "a", "a")
+		time.Sleep(sessionIdle - time.Second)
+		s.expect("before the idle timeout", "a", "a")
+		time.Sleep(sessionIdle - time.Second)
+		synctest.Wait()
+		if len(s.open("a")) != 1 {
+			t.Error("the connection was closed before the idle timeout after the last call")
+		}
+		time.Sleep(minSweep + 2*time.Second)
+		synctest.Wait()
+		if len(s.open("a")) != 0 {
+			t.Error("the connection is open after the idle timeout")
+		}
+		s.expect("after the idle timeout", "a", "waits")
+		waiting := s.last.Picker
+		s.become("a", connectivity.Connecting)
+		if s.last.Picker == waiting {
+			t.Error("the state of the session's connection has changed, and the calls that wait have no new picker")
+		}
+		s.expect("connecting", "a", "waits")
+		s.become("a", connectivity.Ready)
+		s.expect("connected again", "a", "a")
+		s.become("a", connectivity.Idle)
+		before := s.open("a")[0].connects
+		s.expect("disconnected", "a", "waits")
+		if n := s.open("a")[0].connects; n != before+1 {
+			t.Errorf("a call connects the idle connection %d times; want once", n-before)
+		}
+		s.become("a", connectivity.TransientFailure)
+		s.expect("not reachable", "a", "c")
+	}, "a", "b", "c")
+}
+
+// A connection of a session ends when its endpoint is removed or may not be used, and when the cluster is removed.
+func TestEndOfKeptSubchannel(t *testing.T) {
+	for name, end := range map[string]func(s *sessionStage){
+		"removed endpoint":   func(s *sessionStage) { s.config.Localities[0].Endpoints = s.config.Localities[0].Endpoints[1:]; s.update() },
+		"unhealthy endpoint": func(s *sessionStage) { s.drain(0, endpoint.HealthUnhealthy) },
+		"other statuses":     func(s *sessionStage) { s.config.Update.OverrideHosts.Draining = false; s.update() },
+		"removed cluster":    func(s *sessionStage) { s.do(func() { s.cluster.Update(xdsconfig.Cluster{Err: errors.New("removed")}) }) },
+	} {
+		inSession(t, func(s *sessionStage) {
+			s.first("a")
+			s.drain(0, endpoint.HealthDraining)
+			if len(s.open("a")) != 1 {
+				t.Fatalf("%s: the session has no connection", name)
+			}
+			end(s)
+			if len(s.open("a")) != 0 {
+				t.Errorf("%s: the connection is open", name)
+			}
+		}, "a", "b")
+	}
+}
+
+// The subchannel of the policy replaces that of the sessions when it is ready, and not before.
+func TestReplacedSubchannel(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		s.drain(0, endpoint.HealthDraining)
+		s.drain(0, endpoint.HealthHealthy)
+		if n := len(s.open("a")); n != 2 {
+			t.Fatalf("the endpoint has %d connections; want 2, of the session and of the policy", n)
+		}
+		s.become("a", connectivity.Connecting)
+		s.expect("while the policy connects", "a", "a")
+		s.become("a", connectivity.Ready)
+		if n := len(s.open("a")); n != 1 {
+			t.Errorf("the endpoint has %d connections; want only that of the policy", n)
+		}
+		s.expect("after the policy has connected", "a", "a")
+	}, "a", "b")
+}
+
+// A shorter idle timeout applies to the connections that sessions have.
+func TestShorterIdleTimeout(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		s.drain(0, endpoint.HealthDraining)
+		s.config.Update.IdleTimeout = time.Second
+		s.update()
+		time.Sleep(minSweep + time.Second)
+		synctest.Wait()
+		if len(s.open("a")) != 0 {
+			t.Error("the connection is open after the shorter idle timeout")
+		}
+	}, "a", "b")
+}
+
+// Without sessions, the policy's subchannels to draining endpoints end.
+func TestDrainingWithoutSessions(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.drain(0, endpoint.HealthDraining)
+		if len(s.open("a")) != 0 {
+			t.Error("the connection to the draining endpoint is open")
+		}
+	}, "a", "b")
+}
+
+// A session prefers a ready address, then connects an idle one, then waits for one that connects.
+func TestAddressesOfASession(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		s.expect("all are ready", "b,a", "b")
+		s.become("b", connectivity.Idle)
+		s.expect("the second is ready", "b,a", "a")
+		s.become("a", connectivity.TransientFailure)
+		s.expect("the first is idle", "b,a", "waits")
+		s.become("b", connectivity.TransientFailure)
+		s.expect("none is usable", "b,a", "c")
+		s.expect("none is known", "x,y", "c")
+		s.become("a", connectivity.Ready)
+		s.become("b", connectivity.Ready)
+		s.config.Localities[0].Endpoints[1].Health = endpoint.HealthHealthy
+		s.config.Update.OverrideHosts.Unknown = false
+		s.update()
+		s.expect("the status of the first is not one of the cluster's", "a,b", "b")
+	}, "a", "b", "c")
+}
+
+// Calls to draining endpoints count in the load of their locality, and a waiting call is considered for dropping once.
+func TestLoadOfSessions(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		store := load.NewStore(nil)
+		s.cluster.tree.State.Loads = stores{store: store}
+		s.config.Update.LoadReports = serverAt(t, "a")
+		s.config.Localities[0].ID = endpoint.LocalityID{Region: "r"}
+		s.drain(0, endpoint.HealthDraining)
+		s.become("b", connectivity.Ready) // of the new locality
+		a := &lbtree.Affinity{Addresses: []string{"a"}}
+		if got := s.pick(a); got != "waits" || !a.Considered {
+			t.Fatalf("the first call is sent to %s, and was considered for dropping: %t; want it to wait, and true", got, a.Considered)
+		}
+		s.config.Drops = []endpoint.Drop{{Category: "all", PerMillion: million}}
+		s.update()
+		if got := s.pick(a); got != "waits" { // for the connection
+			t.Fatalf("a call that was considered for dropping is sent to %s; want it to wait", got)
+		}
+		s.become("a", connectivity.Ready)
+		if got := s.pick(a); got != "a" || a.Considered {
+			t.Errorf("the call is sent to %s, and considered: %t; want a, and false for the next attempt", got, a.Considered)
+		}
+		var calls uint64
+		for _, c := range store.Totals() {
+			for _, l := range c.GetUpstreamLocalityStats() {
+				if l.GetLocality().GetRegion() == "r" {
+					calls += l.GetTotalIssuedRequests()
+				}
+			}
+		}
+		if calls != 1 {
+			t.Errorf("the load of the locality has %d calls; want 1", calls)
+		}
+	}, "a", "b")
+}
