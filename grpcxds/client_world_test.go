@@ -112,8 +112,9 @@ func (p *plane) endpoints(service string, backends ...*backend) {
 
 // A backend responds with its name.
 type backend struct {
-	name string
-	port int
+	name   string
+	port   int
+	server *grpc.Server
 }
 
 func newBackend(t testing.TB, name string, opts ...grpc.ServerOption) *backend {
@@ -123,11 +124,18 @@ func newBackend(t testing.TB, name string, opts ...grpc.ServerOption) *backend {
 		t.Fatal(err)
 	}
 	b := &backend{name: name, port: l.Addr().(*net.TCPAddr).Port}
+	b.start(t, l, opts...)
+	return b
+}
+
+// start serves on a socket until the end of the test.
+func (b *backend) start(t testing.TB, l net.Listener, opts ...grpc.ServerOption) {
+	t.Helper()
 	serve := grpc.UnknownServiceHandler(func(_ any, s grpc.ServerStream) error { return b.serve(s) })
 	s := grpc.NewServer(append(opts, serve)...)
+	b.server = s
 	go func() { _ = s.Serve(l) }()
 	t.Cleanup(s.Stop)
-	return b
 }
 
 // serve answers every message.

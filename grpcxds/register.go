@@ -7,6 +7,7 @@ import (
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/statefulsession"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
 	"github.com/xdsforge/xdsforge/plugins/standard"
 )
@@ -28,5 +29,6 @@ func Register(r resource.Registrar) {
 	r.Fill(rbac.Filter())
 	r.Fill(fault.Filter())
 	r.Fill(gcpauthn.Filter(nil))
+	r.Fill(statefulsession.Filter())
 	r.Fill(certprovider.FileWatcher())
 }
