@@ -165,7 +165,12 @@ func TestFiltersOfAnEnv(t *testing.T) {
 // TestOnlyRunningFiltersAreRead expects channels and servers not to know filters that cannot run.
 // Otherwise they would accept a resource without running its filter (A39).
 func TestOnlyRunningFiltersAreRead(t *testing.T) {
-	e := envOf(t, standard.Register, Register)
+	e := envOf(t, standard.Register, Register, func(r resource.Registrar) {
+		r.Extend(&resource.HTTPFilter{
+			Config: "acme.OnlyRead", Sides: resource.ClientSide,
+			Parse: func(*resource.DecodeContext, resource.TypedConfig) (any, error) { return struct{}{}, nil },
+		})
+	})
 	opened, err := (&source{env: e}).open()
 	if err != nil {
 		t.Fatal(err)
@@ -173,13 +178,13 @@ func TestOnlyRunningFiltersAreRead(t *testing.T) {
 	defer opened.Release()
 	const prefix = "envoy.extensions.filters.http."
 	for message, want := range map[string]bool{
-		"router.v3.Router": true, "rbac.v3.RBAC": true, "fault.v3.HTTPFault": true,
-		"gcp_authn.v3.GcpAuthnFilterConfig": true, "stateful_session.v3.StatefulSession": false,
+		prefix + "router.v3.Router": true, prefix + "rbac.v3.RBAC": true, prefix + "fault.v3.HTTPFault": true,
+		prefix + "gcp_authn.v3.GcpAuthnFilterConfig": true, prefix + "stateful_session.v3.StatefulSession": true, "acme.OnlyRead": false,
 	} {
-		if _, got := opened.types.HTTPFilter(prefix + message); got != want {
+		if _, got := opened.types.HTTPFilter(message); got != want {
 			t.Errorf("%s: %v; want %v", message, got, want)
 		}
-		if _, got := e.Types().HTTPFilter(prefix + message); !got {
+		if _, got := e.Types().HTTPFilter(message); !got {
 			t.Errorf("%s: clients of the Env do not know it", message)
 		}
 	}
