@@ -2,7 +2,6 @@ package resource
 
 import (
 	"iter"
-	"slices"
 	"unsafe"
 
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
@@ -55,18 +54,6 @@ type source struct {
 	server  *bootstrap.Server
 }
 
-// metaRefs are the resources to which a resource refers. Most resources refer to none or one.
-type metaRefs struct {
-	first Ref
-	more  *moreRefs // nil without further refs
-}
-
-// moreRefs are the refs after the first one.
-type moreRefs struct {
-	list  []Ref
-	known map[Ref]struct{} // of list, if it is long
-}
-
 // Name returns the resource's canonical name. All methods return zero values for a nil Meta.
 func (m *Meta) Name() xdstp.Name {
 	if m == nil {
@@ -97,52 +84,6 @@ func (m *Meta) Server() *bootstrap.Server {
 		return nil
 	}
 	return m.source.server
-}
-
-// Refs yields the resources to which this one refers.
-func (m *Meta) Refs() iter.Seq[Ref] {
-	return func(yield func(Ref) bool) {
-		if m == nil || m.refs == nil || !yield(m.refs.first) || m.refs.more == nil {
-			return
-		}
-		slices.Values(m.refs.more.list)(yield)
-	}
-}
-
-// fewRefs is the number of refs up to which addRef scans instead of using a map. Most updates have
-// fewer. A control plane may send many.
-const fewRefs = 32
-
-// addRef records r unless it is known.
-func (m *Meta) addRef(r Ref) {
-	switch {
-	case m.refs == nil:
-		m.refs = &metaRefs{first: r}
-	case m.refs.first == r:
-	case m.refs.more == nil:
-		m.refs.more = &moreRefs{list: []Ref{r}}
-	default:
-		m.refs.more.add(r)
-	}
-}
-
-func (m *moreRefs) add(r Ref) {
-	if m.known == nil && len(m.list) >= fewRefs {
-		m.known = make(map[Ref]struct{}, 2*fewRefs)
-		for _, old := range m.list {
-			m.known[old] = struct{}{}
-		}
-	}
-	if m.known == nil {
-		if !slices.Contains(m.list, r) {
-			m.list = append(m.list, r)
-		}
-		return
-	}
-	if _, ok := m.known[r]; !ok {
-		m.known[r] = struct{}{}
-		m.list = append(m.list, r)
-	}
 }
 
 // State is the state of a resource at one moment (gRFC A88).
