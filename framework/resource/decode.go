@@ -56,7 +56,12 @@ func (dc *DecodeContext) Read(message string, body []byte) wire.Reader {
 }
 
 // Reader returns a reader of a part of the resource. The limits of the resource apply.
-func (dc *DecodeContext) Reader(part []byte) wire.Reader { return dc.budget().Within(part) }
+func (dc *DecodeContext) Reader(part []byte) wire.Reader {
+	if dc == nil || dc.arena == nil {
+		return dc.budget().Within(part)
+	}
+	return dc.arena.Read(part, dc.budget())
+}
 
 // Arena returns the arena of the update that [DecodeContext.Read] began. It allocates the update's
 // slices and strings.

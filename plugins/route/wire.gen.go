@@ -759,7 +759,7 @@ func (m *wireVirtualHost) parse(r *wire.Reader) {
 			*wire.Element(&m.Domains, r) = r.String()
 		case 3<<3 | wire.Len:
 			// routes
-			x := wire.Element(&m.Routes, r)
+			x := wire.Scratch(&m.Routes, r)
 			x.parse(r)
 		case 15<<3 | wire.Len:
 			// typed_per_filter_config

@@ -100,11 +100,12 @@ func (b *block[T]) slice(n, want int) []T {
 	return out
 }
 
-// again is [block.slice] for reused memory.
+// again is [block.slice] for reused memory. New memory is twice as large as the last, so that the
+// next resource finds enough.
 func (b *block[T]) again(n, want int) []T {
 	used := len(b.scratch)
 	if n > cap(b.scratch)-used {
-		b.scratch, used = make([]T, 0, max(n, min(want, maxElements))), 0
+		b.scratch, used = make([]T, 0, max(n, min(max(want, 2*used), maxElements))), 0
 	}
 	b.given += n
 	b.scratch = b.scratch[:used+n]

@@ -164,3 +164,57 @@ func TestTextBeyondBuffer(t *testing.T) {
 		t.Errorf("texts are %q; want %q", got, want)
 	}
 }
+
+// The lists of views of a resource are allocated once, even if they are many and short.
+func TestScratchIsReused(t *testing.T) {
+	body := outers(slices.Repeat([]int{1}, 300)...)
+	a := new(wire.Arena)
+	var pool wire.Pool
+	allocations := func() float64 {
+		return testing.AllocsPerRun(1, func() {
+			r := a.Read(body, nil)
+			for r.Next() {
+				var list []inner
+				first := r.Enter()
+				for r.Next() {
+					wire.Scratch(&list, &r)
+					r.Skip()
+				}
+				r.Leave(first)
+			}
+			pool.Put(a) // the arena stays usable
+		})
+	}
+	allocations()
+	if got := allocations(); got > 2 { // the pool takes some
+		t.Errorf("a resource like the last one takes %v allocations; want none for its views", got)
+	}
+}
+
+// Values that hooks get keep their content when the arena decodes another resource.
+func TestNewIsNotReused(t *testing.T) {
+	a := new(wire.Arena)
+	var pool wire.Pool
+	var kept []*inner
+	for range 3 {
+		r := a.Read(nil, nil)
+		for range 5 {
+			x := wire.New[inner](&r)
+			if *x != (inner{}) {
+				t.Fatalf("new value is %v", *x)
+			}
+			x.Number = uint64(len(kept))
+			kept = append(kept, x)
+		}
+		pool.Put(a)
+	}
+	for i, x := range kept {
+		if x.Number != uint64(i) {
+			t.Errorf("value %d is %d", i, x.Number)
+		}
+	}
+	r := new(wire.Budget).Within(nil)
+	if x := wire.New[inner](&r); *x != (inner{}) || r.OK() {
+		t.Errorf("value beyond the budget is %v, and the reader is OK: %t", *x, r.OK())
+	}
+}

@@ -1,7 +1,6 @@
 package emit
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -120,30 +119,21 @@ func (e *emitter) parseMessage(f *protogen.Field) []jen.Code {
 	switch {
 	case e.pointed(f) && e.viewed(f.Message):
 		out = append(out, e.Src("if $ == nil {\n$ = new($)\n}", here, here, e.viewType(f.Message)))
+	case e.given(f):
+		out = append(out, e.Src("if $ == nil {\n$ = wire.New[$](r)\n}", here, here, e.viewType(f.Message)))
 	case !e.viewed(f.Message) || model.IsWrapper(f.Message):
 		x = "&" + x
 	}
 	return append(out, e.fill(f.Message, "r", x))
 }
 
-// listOf is the function of package wire that adds an element to a list: its room is
-// used again unless hooks may be given a part of it.
+// listOf returns the function of package wire that adds an element to a list. The memory of
+// elements that hooks may keep is not reused.
 func (e *emitter) listOf(f *protogen.Field) string {
-	if e.given(f.Message, nil) {
+	if e.given(f) {
 		return "Element"
 	}
 	return "Scratch"
-}
-
-// given reports whether a message that is held by value contains a value that hooks get by
-// address.
-func (e *emitter) given(m *protogen.Message, seen []*protogen.Message) bool {
-	if model.Native(m) != "" {
-		return true
-	}
-	return !slices.Contains(seen, m) && slices.ContainsFunc(m.Fields, func(f *protogen.Field) bool {
-		return e.isRead(f) && f.Message != nil && single(f) && !e.pointed(f) && e.given(f.Message, append(seen, m))
-	})
 }
 
 // parseMap reads one entry of a map.

@@ -21,6 +21,7 @@ const (
 	Encoded                  // the field's message as bytes
 	Whole                    // hooks are given the message
 	Socket                   // a conversion reads the message as an address
+	Given                    // hooks get the well-known type, and may keep it
 )
 
 // Uses are the uses by full name. The builder notes them as it resolves paths, and views
@@ -77,7 +78,9 @@ func (u Uses) member(o *protogen.Oneof) { u.add(o.Desc, Read|Member) }
 // hooked notes that a hook is given a message.
 func (u Uses) hooked(m *protogen.Message) {
 	switch {
-	case m == nil || Native(m) != "":
+	case m == nil:
+	case Native(m) != "":
+		u.add(m.Desc, Given)
 	case IsWrapper(m):
 		u.field(m.Fields[0])
 	default:
@@ -111,6 +114,8 @@ func (u Uses) asked(p Path) {
 		}
 	case leaf != nil && leaf.Desc.IsMap():
 		u.hooked(leaf.Message.Fields[1].Message)
+	case leaf != nil && leaf.Message != nil && Native(leaf.Message) != "":
+		u.add(leaf.Desc, Given)
 	case leaf != nil:
 		u.hooked(leaf.Message)
 	}
