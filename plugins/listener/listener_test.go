@@ -61,7 +61,7 @@ func TestClient(t *testing.T) {
 		t.Fatalf("filters = %+v", f)
 	}
 	config, ok := f[0].Config.(fault.Config)
-	if !ok || config.Delay != nil || *config.Abort != (fault.Abort{PerMillion: 1_000_000, Code: 14}) || *config.MaxActive != 2 {
+	if !ok || config.Delay != nil || *config.Abort != (fault.Abort{PerMillion: 1_000_000, Code: 14, Status: 503}) || *config.MaxActive != 2 {
 		t.Errorf("the fault is %+v", f[0].Config)
 	}
 	if !slices.Equal(refs(u), []string{"r"}) {
