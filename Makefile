@@ -36,7 +36,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline demo-serve ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline demo-serve demo-web ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -66,6 +66,10 @@ demo-offline: ## Run examples/demos/offline: start from files, and from the last
 .PHONY: demo-serve
 demo-serve: ## Run internal/etcdtest/demo: publish a type of one's own to etcd, serve it by two daemons and a relay, kill processes; fail if anything is lost
 	cd internal/etcdtest && $(GO) run ./demo
+
+.PHONY: demo-web
+demo-web: ## Run internal/connectpeer/demo: a reverse proxy that two authorities configure, before HTTP and Connect; fail unless all is seen
+	cd internal/connectpeer && $(GO) run ./demo
 
 .PHONY: load-server
 load-server: ## Put a server under load while everything about it changes; print calls, failures, p99

@@ -1,3 +1,3 @@
-// Package connectpeer tests that clients and handlers of Connect work with package httpxds. It is a module of its own, because
-// nothing else needs Connect.
+// Package connectpeer tests that clients and handlers of Connect work with package httpxds. The commands bench and demo below
+// it use Connect, too. It is a module of its own, because little else needs Connect.
 package connectpeer

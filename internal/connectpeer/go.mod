@@ -6,11 +6,15 @@ require (
 	connectrpc.com/connect v1.21.1
 	github.com/envoyproxy/go-control-plane/envoy v1.40.0
 	github.com/xdsforge/xdsforge v0.0.0
+	go.uber.org/goleak v1.3.0
 )
 
 require (
 	github.com/envoyproxy/go-control-plane v0.14.0 // indirect
 	github.com/envoyproxy/go-control-plane/ratelimit v0.1.0 // indirect
+	github.com/fatih/color v1.19.0 // indirect
+	github.com/mattn/go-colorable v0.1.14 // indirect
+	github.com/mattn/go-isatty v0.0.20 // indirect
 )
 
 require (
