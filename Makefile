@@ -36,7 +36,7 @@ help: ## List the targets
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  \033[1m%-18s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: all
-all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-status demo-offline demo-serve demo-web ## Everything that must pass before a change lands
+all: check-generate check-api lint test demo demo-http demo-server demo-grpc demo-session demo-status demo-offline demo-serve demo-web ## Everything that must pass before a change lands
 
 .PHONY: demo
 demo: ## Run the quickstart: two control planes, three authorities, typed updates
@@ -49,6 +49,10 @@ demo-http: ## Run examples/httplb: measure how an http.Client spreads its reques
 .PHONY: demo-grpc
 demo-grpc: ## Run examples/demos/channel: a gRPC channel of two control planes, with all that befalls it
 	$(GO) run ./examples/demos/channel
+
+.PHONY: demo-session
+demo-session: ## Run examples/demos/session: sessions that stay on their server while it drains and the routes change
+	$(GO) run ./examples/demos/session
 
 .PHONY: demo-server
 demo-server: ## Run examples/demos/server: a gRPC server with TLS and RBAC by xDS, reconfigured under calls
@@ -146,6 +150,10 @@ peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
 	$(GO) run ./internal/rpcbench
+
+.PHONY: bench-filters
+bench-filters: ## Measure filters that see messages, and session affinity, beside interceptors that do the same
+	$(GO) run ./internal/rpcbench -filters
 
 .PHONY: bench-http
 bench-http: ## Measure requests of an HTTP client of httpxds beside http.Transport, Connect calls too; fails where a bound is missed
