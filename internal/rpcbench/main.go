@@ -6,6 +6,7 @@
 //	go run ./internal/rpcbench -scale 5
 //	go run ./internal/rpcbench -channels 1000
 //	go run ./internal/rpcbench -telemetry
+//	go run ./internal/rpcbench -filters
 //	go run ./internal/rpcbench -check
 //
 // The channels take turns. The result is the median of the ratios of our turns to
@@ -34,6 +35,7 @@ func main() {
 	large := flag.Int("scale", 0, "instead, measure the first call to a target of 1,000 clusters, this often")
 	several := flag.Int("channels", 0, "instead, measure as many channels, each to a target of its own")
 	observed := flag.Bool("telemetry", false, "instead, measure the cost of metrics, traces and logs, beside grpc-go's xDS with its OpenTelemetry plugin")
+	filtered := flag.Bool("filters", false, "instead, measure the cost of filters that see messages, beside interceptors that do the same")
 	check := flag.Bool("check", false, "fail if a bound is missed")
 	kind := flag.String("open", "", "be the process that makes these channels (used by the program itself)")
 	one := flag.String("first", "", "be one that makes this first call (used by the program itself)")
@@ -51,6 +53,8 @@ func main() {
 		run = func(ctx context.Context) error { return verdict(*check, open(ctx, *kind, *several)) }
 	case *observed:
 		run = func(ctx context.Context) error { return verdict(*check, telemetry(ctx, *pairs, *calls)) }
+	case *filtered:
+		run = func(ctx context.Context) error { return filters(ctx, *pairs, *calls) }
 	case *several > 0:
 		run = func(ctx context.Context) error { return verdict(*check, channels(ctx, *several, *check)) }
 	case *large > 0:

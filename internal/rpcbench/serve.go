@@ -66,7 +66,7 @@ func serve(ctx context.Context) error {
 		return err
 	}
 	port := l.Addr().(*net.TCPAddr).Port
-	if err := errors.Join(configure(plane, port), enlarge(plane, port), multiply(plane)); err != nil {
+	if err := errors.Join(configure(plane, port), filterTargets(plane), enlarge(plane, port), multiply(plane)); err != nil {
 		return err
 	}
 	return process.Serve(&served{plane, Addresses{fmt.Sprintf("127.0.0.1:%d", port), plane.Addr()}})
