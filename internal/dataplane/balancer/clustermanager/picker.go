@@ -83,27 +83,17 @@ func (p *routePicker) pick(name string, c *lbtree.Call, info balancer.PickInfo) 
 		return balancer.PickResult{}, p.withTarget(clusterError(name, errUnknown, nil))
 	}
 	picker := *s.picker.Load()
-	if c != nil && c.Affinity != nil {
-		if leaf, ok := picker.(*clusterPicker); ok {
-			picker = boundPicker{leaf, c.Affinity}
-		}
+	var r balancer.PickResult
+	var err error
+	if leaf, ok := picker.(*clusterPicker); ok && c != nil && c.Affinity != nil {
+		r, err = leaf.pick(info, c.Affinity)
+	} else {
+		r, err = picker.Pick(info)
 	}
-	r, err := picker.Pick(info)
 	if err != nil {
 		return balancer.PickResult{}, p.withTarget(err)
 	}
 	return r, nil
-}
-
-// A boundPicker picks for a call of a session.
-type boundPicker struct {
-	*clusterPicker
-	affinity *lbtree.Affinity
-}
-
-// Pick implements [balancer.Picker].
-func (p boundPicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
-	return p.pick(info, p.affinity)
 }
 
 // pickRouted routes a call that no interceptor has routed, and picks.

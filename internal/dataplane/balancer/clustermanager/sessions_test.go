@@ -286,3 +286,19 @@ func TestLoadOfSessions(t *testing.T) {
 		}
 	}, "a", "b")
 }
+
+// A pick for a session does not allocate.
+func TestSessionPickDoesNotAllocate(t *testing.T) {
+	inSession(t, func(s *sessionStage) {
+		s.first("a")
+		a := &lbtree.Affinity{Addresses: []string{"b", "a"}}
+		p, info := s.last.Picker.(*clusterPicker), balancer.PickInfo{Ctx: t.Context()}
+		if n := testing.AllocsPerRun(100, func() {
+			if r, err := p.pick(info, a); err == nil {
+				r.Done(balancer.DoneInfo{BytesSent: true})
+			}
+		}); n != 0 {
+			t.Errorf("a pick for a session allocates %v times; want 0", n)
+		}
+	}, "a", "b")
+}
