@@ -62,8 +62,12 @@ func (x *exchange) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer] for the body of the response.
+// Close implements [io.Closer] for the body of the response. It first cancels the request: closing the body of an HTTP/2
+// response otherwise waits until the body of the request was read.
 func (x *exchange) Close() error {
+	if x.cancel != nil {
+		x.cancel(nil)
+	}
 	err := x.body.Close()
 	x.end()
 	return err

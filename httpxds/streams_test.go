@@ -1,6 +1,7 @@
 package httpxds_test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -46,6 +47,45 @@ func TestStreamLimit(t *testing.T) {
 	for range requests {
 		if err := <-results; err != nil {
 			t.Errorf("%v, after %d of %d requests have arrived", err, arrived.Load(), requests)
+		}
+	}
+}
+
+// TestCloseDuringTheRequest expects the end of a response to end its request, although the body of the request has no end and
+// ignores Close, as in a reverse proxy.
+func TestCloseDuringTheRequest(t *testing.T) {
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "early")
+		if r.URL.Path == "/long" {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}
+	})
+	for _, settings := range []string{"timeout {}", "timeout { seconds: 3600 }"} {
+		rt := single(t, addr, settings, httpxds.WithProtocol(httpxds.HTTP2))
+		for _, path := range []string{"/", "/long"} {
+			body, unblock := io.Pipe()
+			defer unblock.Close()
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc"+path, once{body})
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := rt.RoundTrip(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(resp.Body, make([]byte, len("early"))); err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+			if path == "/" {
+				if _, err := io.Copy(io.Discard, resp.Body); err != nil {
+					t.Errorf("%s: %v", path, err)
+				}
+			}
+			_ = resp.Body.Close()
+			if err := r.Context().Err(); err != nil {
+				t.Errorf("%s with %s: Close has waited for the body of the request: %v", path, settings, err)
+			}
 		}
 	}
 }

@@ -15,15 +15,18 @@ var errTimeout = errors.New("the time limit of the route has passed")
 // has no known length starts at the end of the body. Upgraded connections have none.
 func (x *exchange) limited(ctx context.Context, r *http.Request) (context.Context, *http.Request) {
 	d := x.plan.Timeout
-	if d == 0 || r.Header["Upgrade"] != nil {
+	body, isStream := r.Body.(*onceBody)
+	if d == 0 && !isStream || r.Header["Upgrade"] != nil {
 		return ctx, r
 	}
 	ctx, x.cancel = context.WithCancelCause(ctx)
-	if body, ok := r.Body.(*onceBody); ok && r.ContentLength <= 0 {
+	switch {
+	case d == 0: // the context ends a body that does not end by itself
+	case isStream && r.ContentLength <= 0:
 		limit := &timeLimit{cancel: x.cancel}
 		x.limit = limit
 		body.ended = func() { limit.start(d) }
-	} else {
+	default:
 		x.limit = x.transport.limits.take(x.cancel)
 		x.limit.start(d)
 	}
