@@ -1,6 +1,7 @@
 package httpxds_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/xdsforge/xdsforge/framework/status/dataplane"
 	"github.com/xdsforge/xdsforge/httpxds"
@@ -138,6 +140,41 @@ func TestForwarding(t *testing.T) {
 	}
 	if a := s.get("/own"); a.body != "/own " {
 		t.Errorf("a request of the server itself gets %d %q", a.code, a.body)
+	}
+}
+
+// A handler for forwarding can read the body of an HTTP/1.1 request after its response has begun.
+func TestForwardingInBothDirections(t *testing.T) {
+	forward := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for part := make([]byte, 1); ; {
+			n, err := r.Body.Read(part)
+			if n > 0 {
+				_, _ = io.WriteString(w, "read ") // the client reports errors
+				_ = http.NewResponseController(w).Flush()
+			}
+			if err != nil {
+				return
+			}
+		}
+	})
+	s := newSite(t, http.HandlerFunc(echo), "", nil, httpxds.WithForwarding(forward))
+	s.listen(chain("one", hosts(`routes { match { prefix: "/" } route { cluster: "c" } }`)))
+	s.serving("")
+	c, err := (&net.Dialer{}).DialContext(s.ctx, "tcp", s.addr)
+	check(t, err)
+	defer func() { _ = c.Close() }()
+	check(t, c.SetDeadline(time.Now().Add(30*time.Second)))
+	_, err = io.WriteString(c, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n")
+	check(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	check(t, err)
+	defer func() { _ = resp.Body.Close() }()
+	_, err = io.ReadFull(resp.Body, make([]byte, len("read ")))
+	check(t, err)
+	_, err = io.WriteString(c, "1\r\nb\r\n0\r\n\r\n")
+	check(t, err)
+	if rest, err := io.ReadAll(resp.Body); string(rest) != "read " || err != nil {
+		t.Errorf("after the second part of the request, the response has %q, %v; want another part", rest, err)
 	}
 }
 

@@ -41,7 +41,7 @@ func (b *backend) action(t *route.Route, x *route.HTTPRoute) (handler http.Handl
 	case own:
 		handler = b.config.Handler
 	case b.served(t):
-		handler = b.config.Forward
+		handler = b.forward
 	default:
 		return http.HandlerFunc(unavailable), false
 	}
@@ -49,6 +49,16 @@ func (b *backend) action(t *route.Route, x *route.HTTPRoute) (handler http.Handl
 		return b.changes(&x.Headers, handler), false
 	}
 	return handler, shared
+}
+
+// fullDuplex returns a handler that may read the body of an HTTP/1.1 request after its response has begun, as HTTP/2 always
+// allows. A proxy needs that: otherwise net/http closes the body while the proxy still sends it, and the endpoint's connection
+// breaks with the response.
+func fullDuplex(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // an error means that the writer of a filter does not support it
+		next.ServeHTTP(w, r)
+	})
 }
 
 // direct returns the handler of a direct response.

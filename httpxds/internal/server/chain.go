@@ -18,12 +18,13 @@ type backend struct {
 	lobby     *server.Lobby
 	protocols []string // for ALPN
 	instances filters.Holder[httpfilter.ServerInstance]
+	forward   http.Handler // of the routes to clusters
 }
 
 var _ server.Backend[*routing] = (*backend)(nil)
 
 func newBackend(c *Config, addr net.Addr, protocols []string) *backend {
-	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols}
+	return &backend{config: c, lobby: server.NewLobby(addr), protocols: protocols, forward: fullDuplex(c.Forward)}
 }
 
 // A chain serves the connections of one filter chain in one generation.
