@@ -18,7 +18,7 @@ CLIENTS       ?= 1000
 
 # The modules of this repository. test, lint, tidy, generate and check-generate run in each one
 # and stop at the first failure.
-MODULES       := . internal/connectpeer examples/thirdparty examples/connect store/etcd tools/xdsctl tools/xdsd internal/promcheck internal/etcdtest
+MODULES       := . internal/connectpeer examples/thirdparty examples/connect store/etcd tools/xdsctl tools/xdsd internal/promcheck internal/etcdtest internal/connectconformance
 in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir: $(1)" && $(1)); done
 
 # The modules that have descriptors.
@@ -146,6 +146,10 @@ bench-serve: ## Measure an ADS server beside go-control-plane's linear cache wit
 .PHONY: peers-serve
 peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's libgrpc++-dev, g++): changes, a NACK, a restart
 	$(GO) run ./internal/servepeers
+
+.PHONY: conformance-connect
+conformance-connect: ## Run the conformance tests of Connect (4,661 cases) through a reverse proxy of httpxds; fails unless all but the known ones pass
+	cd internal/connectconformance && $(GO) run .
 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own
