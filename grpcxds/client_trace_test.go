@@ -71,14 +71,7 @@ func (o *observed) tree(t *testing.T) string {
 func TestOneCallWithRetriesIsOneCallInTelemetry(t *testing.T) {
 	p := newPlane(t)
 	b, failures := failTwice(t, func(i grpc.StreamServerInterceptor) *backend { return newBackend(t, "b", grpc.StreamInterceptor(i)) })
-	p.listener("svc", rds("r"))
-	p.routes("r", hosts("svc", retried("c")))
 	p.cluster("c", "c", b)
-	ours, option := observe()
-	if _, err := call(soon(t), newChannel(t, newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry())), "xds:///svc", option), "/p.S/M"); err != nil {
-		t.Fatal(err)
-	}
-	failures.Store(2)
 	native, option := observe()
 	cc, err := grpc.NewClient(fmt.Sprintf("passthrough:///127.0.0.1:%d", b.port), option, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultServiceConfig(`{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.001s", "maxBackoff": "0.01s",
@@ -90,8 +83,22 @@ func TestOneCallWithRetriesIsOneCallInTelemetry(t *testing.T) {
 	if _, err := call(soon(t), cc, "/p.S/M"); err != nil {
 		t.Fatal(err)
 	}
-	got, want := ours.tree(t), native.tree(t)
-	if got != want || strings.Count(got, "Attempt.p.S.M under Sent.p.S.M")+strings.Count(got, "Attempt.p.S/M under Sent.p.S/M") != 3 {
-		t.Errorf("telemetry\n%s\nwith native retries\n%s", got, want)
+	want := native.tree(t)
+	env := newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry()))
+	for who, routes := range map[string]string{
+		"gRPC": retried("c"), "interceptors": `routes { match { path: "/other/M" } route { cluster: "c" } }` + retried("c"),
+	} {
+		p.listener(who, fmt.Sprintf(`route_config { %s }`, hosts("*", routes)))
+		failures.Store(2)
+		ours, option := observe()
+		cc := newChannel(t, env, "xds:///"+who, option)
+		if _, err := call(soon(t), cc, "/p.S/M"); err != nil {
+			t.Fatal(err)
+		}
+		got := ours.tree(t)
+		if got != want || strings.Count(got, "Attempt.p.S.M under Sent.p.S.M")+strings.Count(got, "Attempt.p.S/M under Sent.p.S/M") != 3 {
+			t.Errorf("telemetry, when the retries are those of %s\n%s\nwithout xDS\n%s", who, got, want)
+		}
+		_ = cc.Close()
 	}
 }

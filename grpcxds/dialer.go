@@ -37,7 +37,8 @@ type Dialer struct {
 	// the channel is made (gRFC A27). Channels and servers with the same bootstrap share it.
 	Env *xdsforge.Env
 	// DisableRetries disables retries, including those that the control plane configures (gRFC
-	// A44). Give grpc.WithDisableRetry as well, which interceptors cannot see.
+	// A44). grpc.WithDisableRetry disables only those that gRPC makes: transparent ones, and those of virtual hosts whose
+	// routes have the same retry policy.
 	DisableRetries bool
 	// Logger is where the channel logs. Nil is the logger of Env, or slog.Default() if Env has
 	// none. The xDS client of the channel uses the logger of Env.

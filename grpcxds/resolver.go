@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc/resolver"
+	"google.golang.org/grpc/serviceconfig"
 
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
@@ -60,8 +62,9 @@ type xdsResolver struct {
 	scope     *environment.Scope
 	watcher   *xdsconfig.Watcher
 	settings  routing.Settings
-	state     resolver.State // the common part of all configurations
-	delivered bool           // the LB policy has received a configuration
+	state     resolver.State             // the common part of all configurations
+	retries   *serviceconfig.ParseResult // the service config of the table; has a retry policy if gRPC retries its calls
+	delivered bool                       // the LB policy has received a configuration
 	latest    atomic.Pointer[lbtree.State]
 	table     *routing.Table // the table that calls use; nil: none
 	trees     lbtree.Trees
@@ -133,12 +136,16 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 	}
 	if err == nil || r.delivered {
 		state := r.state
+		state.ServiceConfig = r.serviceConfig(table)
 		newest := r.policyState(c, table, err)
 		r.latest.Store(newest)
 		state.Attributes = lbtree.WithState(nil, newest)
 		if failed := r.cc.UpdateState(state); failed != nil {
 			r.target.Rejected(failed)
 			r.logger.Warn("the LB policy rejected its configuration", "target", r.settings.Where, "error", printable.Error(failed))
+		}
+		if state.ServiceConfig == r.state.ServiceConfig {
+			r.interceptors.RetryHere()
 		}
 		r.delivered = true
 	}
@@ -149,6 +156,26 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 		r.interceptors.Set(table, err)
 	}
 	r.table = table
+}
+
+// serviceConfig returns the service config of a table, or of none. If possible, it has the retry policy of the table, so
+// that gRPC retries the calls. With metrics, the interceptors retry, because gRPC does not record the metrics of retries
+// (gRFC A96).
+func (r *xdsResolver) serviceConfig(t *routing.Table) *serviceconfig.ParseResult {
+	switch {
+	case t == nil:
+		return r.state.ServiceConfig
+	case t == r.table:
+		return r.retries
+	}
+	r.retries = r.state.ServiceConfig
+	if r.resolverOnly || r.settings.Metrics != nil {
+		return r.retries
+	}
+	if method := r.interceptors.RetryNatively(t); method != "" {
+		r.retries = r.cc.ParseServiceConfig(strings.TrimSuffix(clustermanager.ServiceConfig, "}") + `,"methodConfig":[` + method + `]}`)
+	}
+	return r.retries
 }
 
 // cluster returns the newest resource of a cluster, for filters.

@@ -47,6 +47,7 @@ func (c *call) end(err error) {
 	}
 	c.chain.Release()
 	if c.tries != nil {
+		c.tries.Picking()
 		c.tries.record()
 	}
 }
@@ -84,10 +85,12 @@ func (c *Interceptors) begin(ctx context.Context, method string, desc *grpc.Stre
 			continue
 		}
 		x := call{plan: p, to: to, chain: to.Own}
-		if p.Own.retry != nil {
-			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts)}
+		routed := info(ctx, p, to, &headers)
+		if p.Own.retry != nil && !s.table.native {
+			x.tries = &tries{retry: p.Own.retry, metrics: s.table.metrics, method: methodLabel(method, opts), gate: &c.gate, call: *routed}
+			x.tries.call.Attempts, routed = x.tries, &x.tries.call
 		}
-		ctx, err = x.pass(lbtree.WithCall(ctx, info(ctx, p, to, &headers)), p, method, desc, &headers)
+		ctx, err = x.pass(lbtree.WithCall(ctx, routed), p, method, desc, &headers)
 		return ctx, x, err
 	}
 }

@@ -57,7 +57,7 @@ func TestHash(t *testing.T) {
 // has sent a delay (gRFC A6).
 func TestBackOff(t *testing.T) {
 	const ms = time.Millisecond
-	tr := &tries{retry: &retry{pause: route.BackOff{Base: 25 * ms, Max: 250 * ms}}}
+	tr := &tries{gate: new(gate), retry: &retry{pause: route.BackOff{Base: 25 * ms, Max: 250 * ms}}}
 	check := func(want time.Duration, values ...string) {
 		t.Helper()
 		md := metadata.MD{}
@@ -93,7 +93,7 @@ func TestBackOff(t *testing.T) {
 // The trailer of an attempt applies only to the next attempt. An attempt that reaches no server has
 // no trailer.
 func TestTrailersAreOfOneAttempt(t *testing.T) {
-	tr := &tries{retry: &retry{codes: 1 << codes.Unavailable, max: 2, pause: route.BackOff{Base: time.Millisecond, Max: time.Millisecond}}}
+	tr := &tries{gate: new(gate), retry: &retry{codes: 1 << codes.Unavailable, max: 2, pause: route.BackOff{Base: time.Millisecond, Max: time.Millisecond}}}
 	attempts := 0
 	err := unary(tr, t.Context(), nil, func(_ context.Context, opts []grpc.CallOption) error {
 		attempts++

@@ -8,7 +8,10 @@
 //
 // # Retries
 //
-// This package retries calls, so grpc-go sees several calls. The caller gets the result of the last
+// grpc-go retries calls if all routes of the virtual host have the same retry policy, because its service config can
+// express that. Its own options, statistics and channelz apply then.
+//
+// Otherwise this package retries calls, so grpc-go sees several calls. The caller gets the result of the last
 // attempt and sees nothing of the others. grpc.OnFinish is called once. Statistics handlers and
 // binary logs see every attempt as a call.
 //
@@ -18,8 +21,8 @@
 //     are copied. After any other message, there are no retries.
 //   - A call that load balancing drops (A32) is not retried.
 //
-// grpc-go does not tell interceptors about grpc.WithDisableRetry, so it does not disable these
-// retries. [Interceptors].DisableRetries does.
+// grpc-go does not tell interceptors about grpc.WithDisableRetry, so it does not disable the retries of this package.
+// [Interceptors].DisableRetries disables both.
 package routing
 
 import (
@@ -51,6 +54,7 @@ type Interceptors struct {
 	pending atomic.Pointer[func() error]
 	refs    routes.Refs
 	filters filterchain.ClientHolder
+	gate    gate
 
 	checked   atomic.Bool // the first call has begun; see orderCheck
 	misplaced atomic.Pointer[func()]

@@ -53,6 +53,7 @@ func newReplay(ctx context.Context, t *tries, opts []grpc.CallOption, open func(
 			r.limit = m.MaxRetryRPCBufferSize
 		}
 	}
+	t.enter()
 	for {
 		s, err := r.begin() //nolint:contextcheck // it has ctx
 		if err == nil {
@@ -74,7 +75,11 @@ func (r *replay) begin() (grpc.ClientStream, error) {
 	attempt := r.attempt
 	r.mu.Unlock()
 	ended := grpc.OnFinish(func(err error) { r.attemptEnded(attempt, err) })
-	return r.open(r.tries.attempt(r.ctx), append(slices.Clip(r.opts), ended))
+	s, err := r.open(r.tries.attempt(r.ctx), append(slices.Clip(r.opts), ended))
+	if err != nil {
+		r.tries.Picking()
+	}
+	return s, err
 }
 
 // attemptEnded finishes the call when its last attempt ends, even if the program does not read the
@@ -83,6 +88,7 @@ func (r *replay) attemptEnded(attempt int, err error) {
 	r.mu.Lock()
 	if r.attempt == attempt {
 		r.over, r.overErr = true, err
+		r.tries.Picking()
 	}
 	last := r.over && (r.committed || r.ctx.Err() != nil)
 	r.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/telemetry"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -50,13 +51,34 @@ type tries struct {
 	made    atomic.Uint32 // as retries, but for any goroutine
 	waited  atomic.Int64  // nanoseconds between attempts
 	paused  uint32        // back-offs since the server's last pushback
+
+	call    lbtree.Call // of all attempts
+	gate    *gate
+	entered atomic.Bool // the attempt is in the gate
+	stopped bool        // gRPC retries calls now, so that there are no further attempts
+}
+
+// enter begins an attempt. It returns false if gRPC retries calls: then an attempt must be the last one.
+func (t *tries) enter() bool {
+	if t.stopped = t.stopped || !t.gate.enter(); t.stopped {
+		return false
+	}
+	t.entered.Store(true)
+	return true
+}
+
+// Picking implements [lbtree.Attempts]: the attempt leaves the gate, if it has not done so.
+func (t *tries) Picking() {
+	if t.entered.Swap(false) {
+		t.gate.leave()
+	}
 }
 
 // wants reports whether to retry after an attempt that ended with err before a header. Calls that
 // load balancing drops are not retried (A32).
 func (t *tries) wants(err error) bool {
 	var d interface{ Dropped() bool }
-	if errors.As(err, &d) && d.Dropped() {
+	if errors.As(err, &d) && d.Dropped() || t.stopped {
 		return false
 	}
 	return err != nil && t.retries < t.max && t.codes>>status.Code(err)&1 == 1
@@ -80,6 +102,9 @@ func (t *tries) again(ctx context.Context, err error, trailer metadata.MD) error
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
 	case <-timer.C:
+	}
+	if !t.enter() {
+		return err
 	}
 	t.retries++
 	t.made.Add(1)
@@ -139,8 +164,10 @@ func unary(t *tries, ctx context.Context, opts []grpc.CallOption, invoke func(co
 	opts, finish := splitFinish(opts)
 	var header, trailer metadata.MD
 	opts = append(opts, grpc.Header(&header), grpc.Trailer(&trailer))
+	t.enter()
 	for {
 		err := invoke(t.attempt(ctx), opts)
+		t.Picking()
 		if err != nil && header == nil {
 			if err = t.again(ctx, err, trailer); err == nil {
 				trailer = nil // an attempt that reaches no server does not set it

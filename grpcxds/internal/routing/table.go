@@ -32,6 +32,8 @@ type Table struct {
 	*routes.Table[settings, *filterchain.ClientChain]
 	filters *filterchain.ClientSet
 	metrics *telemetry.Target
+	retry   *retry // of all routes; nil: they differ, or have none
+	native  bool   // gRPC retries the calls
 }
 
 type (
@@ -59,7 +61,11 @@ func (c *Interceptors) Compile(config *xdsconfig.Config, s Settings) *Table {
 	if m.err == nil {
 		m.list, m.err = m.list.Override(config.VirtualHost.Overrides)
 	}
-	return &Table{routes.Compile(config, &c.refs, routes.Settings{Where: s.Where, NodeID: s.NodeID}, m), set, s.Metrics}
+	t := &Table{Table: routes.Compile(config, &c.refs, routes.Settings{Where: s.Where, NodeID: s.NodeID}, m), filters: set, metrics: s.Metrics}
+	if m.uniform {
+		t.retry = m.retry
+	}
+	return t
 }
 
 // Release releases the clusters and the filters of the table.
@@ -78,6 +84,22 @@ type maker struct {
 	config       *xdsconfig.Config
 	list         *filterchain.ClientChain // the filters of the virtual host
 	err          error                    // why there is no list
+
+	planned bool   // there is a plan
+	uniform bool   // all plans have the retry policy of the first one
+	retry   *retry // of the first plan
+}
+
+// compare notes the retry policy of another plan.
+func (m *maker) compare(r *retry) {
+	switch {
+	case !m.planned:
+		m.planned, m.uniform, m.retry = true, true, r
+	case r == nil || m.retry == nil:
+		m.uniform = m.uniform && r == m.retry
+	default:
+		m.uniform = m.uniform && *r == *m.retry
+	}
 }
 
 // Plan implements [routes.Maker].
@@ -87,6 +109,7 @@ func (m *maker) Plan(h *route.VirtualHost, index int) (settings, error) {
 	if !m.interceptors.noRetry {
 		s.retry = newRetry(h.RetryFor(r))
 	}
+	m.compare(s.retry)
 	err := m.err
 	if err == nil {
 		s.chain, err = m.list.Override(r.Overrides)

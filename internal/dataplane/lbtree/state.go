@@ -105,8 +105,17 @@ type Call struct {
 	// Clusters are the clusters of the call's route. A filter may choose another one of them (gRFC A60). It is nil if a
 	// plugin chooses the cluster.
 	Clusters []string
+	// Attempts, if not nil, learns when load balancing begins for an attempt of the call.
+	Attempts Attempts
 	// Affinity binds the call to the endpoint of its session (gRFC A55). Nil: the call has no session.
 	Affinity *Affinity
+}
+
+// Attempts are the attempts of a call, if not gRPC makes them.
+type Attempts interface {
+	// Picking is called when a picker sees the current attempt, maybe repeatedly. By then, gRPC has read its service
+	// config for the attempt.
+	Picking()
 }
 
 type callKey struct{}

@@ -206,3 +206,19 @@ func BenchmarkClusterPick(b *testing.B) {
 		r.Done(balancer.DoneInfo{})
 	}
 }
+
+// seenAttempts counts the calls of Picking.
+type seenAttempts int
+
+func (s *seenAttempts) Picking() { *s++ }
+
+// The picker of a channel notifies the attempts of a call, whatever happens to it.
+func TestPickersSeeAttempts(t *testing.T) {
+	for _, cluster := range []string{"", "below a plugin"} {
+		seen := new(seenAttempts)
+		p := &routePicker{cluster: cluster}
+		if _, err := p.Pick(balancer.PickInfo{Ctx: lbtree.WithCall(t.Context(), &lbtree.Call{Cluster: "c", Attempts: seen})}); err == nil || *seen != 1 {
+			t.Errorf("cluster %q: %v, and the attempts were notified %d times; want an error, and once", cluster, err, *seen)
+		}
+	}
+}

@@ -46,6 +46,9 @@ var errNoRoute = errors.New("the call has no route; use a channel of grpcxds")
 // Pick implements [balancer.Picker].
 func (p *routePicker) Pick(info balancer.PickInfo) (balancer.PickResult, error) {
 	c := lbtree.CallOf(info.Ctx)
+	if c != nil && c.Attempts != nil {
+		c.Attempts.Picking()
+	}
 	switch {
 	case p.cluster != "":
 		return p.pick(p.cluster, c, info)
