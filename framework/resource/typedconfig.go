@@ -98,8 +98,10 @@ func (c TypedConfig) Unmarshal(m proto.Message) error {
 // The bytes are guaranteed to be well-formed. Only m's type is used. It returns the errors of
 // [TypedConfig.Unmarshal].
 func (c TypedConfig) Encoded(m proto.Message) ([]byte, error) {
-	if c.Fields == nil && c.Message == string(m.ProtoReflect().Descriptor().FullName()) && wire.Check(c.encoded, m) {
-		return c.encoded, nil
+	if c.Fields == nil && c.Message == string(m.ProtoReflect().Descriptor().FullName()) {
+		if r := c.budget.Within(c.encoded); r.Check(m) {
+			return c.encoded, nil
+		}
 	}
 	message := m.ProtoReflect().New().Interface()
 	if err := c.Unmarshal(message); err != nil {

@@ -10,7 +10,8 @@ import (
 
 // Check reports whether all of b is a valid encoding of a message of m's type: nested messages, the
 // depth of nesting, and UTF-8 in strings. Only m's type is used. Messages in an Any are not
-// checked.
+// checked. It is slow: [Budget.Within] and [Reader.Check] are faster, because a budget keeps the rules
+// of types.
 func Check(b []byte, m proto.Message) bool {
 	r := Read(b)
 	return r.Check(m)
@@ -19,59 +20,81 @@ func Check(b []byte, m proto.Message) bool {
 // Check is [Check] of the message that r would enter. It reads nothing.
 func (r *Reader) Check(m proto.Message) bool {
 	ahead := *r
-	ahead.check(m.ProtoReflect().Descriptor())
+	r.budget.plan(m).check(&ahead)
 	return ahead.OK() || r.fail()
 }
 
-// check goes through a message.
-func (r *Reader) check(m protoreflect.MessageDescriptor) {
-	outer := r.Enter()
-	r.fields(m.Fields())
+// check checks the message that r would enter.
+func (p *plan) check(r *Reader) {
+	p.once.Do(p.build)
+	outer := p.enter(r)
+	for r.Next() {
+		if r.tag&7 != Len {
+			r.Skip()
+			continue
+		}
+		switch one := p.of(protowire.Number(r.tag >> 3)); one.content { //nolint:gosec // 29 bits
+		case anyBytes:
+			r.Bytes()
+		case utf8Text:
+			if !utf8.Valid(r.Bytes()) {
+				r.fail()
+			}
+		case fields:
+			one.child.check(r)
+		default:
+			r.packed(one.content)
+		}
+	}
 	r.Leave(outer)
 }
 
-// fields checks the fields of the entered message.
-func (r *Reader) fields(fields protoreflect.FieldDescriptors) {
-	for r.Next() {
-		number, typ := protowire.DecodeTag(uint64(r.tag))
-		r.value(fields.ByNumber(number), typ)
-	}
-}
+// A content is what the value of a field must be if its wire type is Len.
+type content uint8
 
-// value checks the value of a field; nil is an unknown one.
-func (r *Reader) value(f protoreflect.FieldDescriptor, typ protowire.Type) {
-	if f == nil || typ != protowire.BytesType {
-		r.Skip()
-		return
-	}
-	switch kind := f.Kind(); {
-	case kind == protoreflect.StringKind:
-		if b := r.Bytes(); enforcesUTF8(f) && !utf8.Valid(b) {
-			r.fail()
+const (
+	anyBytes content = iota // also of unknown fields
+	utf8Text
+	fields // of a message, or of an entry of a map
+	packedVarints
+	packedFixed32
+	packedFixed64
+)
+
+// contentOf returns the content of a field.
+func contentOf(f protoreflect.FieldDescriptor) content {
+	switch f.Kind() {
+	case protoreflect.StringKind:
+		if enforcesUTF8(f) {
+			return utf8Text
 		}
-	case kind == protoreflect.MessageKind && f.IsMap():
-		outer := r.Inside()
-		r.fields(f.Message().Fields())
-		r.Leave(outer)
-	case kind == protoreflect.MessageKind:
-		r.check(f.Message())
-	case f.IsList():
-		r.packed(kind)
+		return anyBytes
+	case protoreflect.MessageKind:
+		return fields
+	case protoreflect.BytesKind, protoreflect.GroupKind:
+		return anyBytes
+	}
+	if !f.IsList() {
+		return anyBytes // an unknown field, by its wire type
+	}
+	switch f.Kind() {
+	case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		return packedFixed32
+	case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		return packedFixed64
 	default:
-		r.Skip()
+		return packedVarints
 	}
 }
 
 // packed checks packed scalars.
-func (r *Reader) packed(kind protoreflect.Kind) {
+func (r *Reader) packed(c content) {
 	outer := r.Inside()
 	for r.More() {
-		switch kind {
-		case protoreflect.BytesKind, protoreflect.GroupKind: // not packed: the value itself
-			r.at = len(r.b)
-		case protoreflect.FloatKind, protoreflect.Fixed32Kind, protoreflect.Sfixed32Kind:
+		switch c {
+		case packedFixed32:
 			r.Fixed32()
-		case protoreflect.DoubleKind, protoreflect.Fixed64Kind, protoreflect.Sfixed64Kind:
+		case packedFixed64:
 			r.Fixed64()
 		default:
 			r.varint()

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// Costs computes the memory that [proto.Unmarshal] takes for encoded messages. The zero value is
-// ready. It is safe for concurrent use.
-type Costs struct{ plans sync.Map } // of *plan, by protoreflect.FullName
+// Costs computes the memory that [proto.Unmarshal] takes for encoded messages, and has the rules of
+// [Check]. The zero value is ready. It is safe for concurrent use.
+type Costs struct{ plans sync.Map } // of *plan, by protoreflect.MessageDescriptor
 
 // Messages spends the memory for unmarshalling encoded into m, and for the value that is made of m.
 // It reports whether the budget allows it. Only m's type is used.
@@ -25,12 +25,21 @@ func (b *Budget) Messages(encoded []byte, m proto.Message) bool {
 
 // messages is [Budget.Messages] for a message at a place in the encoded resource.
 func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
-	if b.costs == nil {
+	r := Read(encoded)
+	size := b.plan(m).cost(&r) + int64(len(encoded))
+	return b.charge(b.size.take(made*size, size/2), Excess{Count: 1, Size: int(made * size), at: at})
+}
+
+// plan returns the plan of a message. It builds a new one if b is nil.
+func (b *Budget) plan(m proto.Message) *plan {
+	d := m.ProtoReflect().Descriptor()
+	switch {
+	case b == nil:
+		return new(Costs).plan(d)
+	case b.costs == nil:
 		b.costs = new(Costs)
 	}
-	r := Read(encoded)
-	size := b.costs.plan(m.ProtoReflect().Descriptor()).cost(&r) + int64(len(encoded))
-	return b.charge(b.size.take(made*size, size/2), Excess{Count: 1, Size: int(made * size), at: at})
+	return b.costs.plan(d)
 }
 
 // made is how many times a message counts that protobuf unmarshals: once for itself, and
@@ -38,22 +47,24 @@ func (b *Budget) messages(encoded []byte, m proto.Message, at int) bool {
 // a response share, because the message does not outlive the resource's decoding.
 const made = 2
 
-// A plan describes how to count the memory of a message.
+// A plan describes how to count the memory of a message and how to check it.
 type plan struct {
 	costs *Costs
 	size  int64 // of the empty message
 	desc  protoreflect.MessageDescriptor
+	entry bool // it is an entry of a map
 
 	once   sync.Once
 	fields []part // by number, where that is low
 	others map[protowire.Number]part
 }
 
-// A part describes how to count the memory of a field's value.
+// A part describes how to count the memory of a field's value and how to check it.
 type part struct {
-	kind  partKind
-	each  int64 // of each occurrence
-	child *plan // of a message
+	kind    partKind
+	content content
+	each    int64 // of each occurrence
+	child   *plan // of a message
 }
 
 type partKind uint8
@@ -77,10 +88,10 @@ const (
 )
 
 func (c *Costs) plan(d protoreflect.MessageDescriptor) *plan {
-	if p, ok := c.plans.Load(d.FullName()); ok {
+	if p, ok := c.plans.Load(d); ok {
 		return p.(*plan)
 	}
-	p, _ := c.plans.LoadOrStore(d.FullName(), &plan{costs: c, desc: d, size: sizeOfMessage(d)})
+	p, _ := c.plans.LoadOrStore(d, &plan{costs: c, desc: d, size: sizeOfMessage(d), entry: d.IsMapEntry()})
 	return p.(*plan)
 }
 
@@ -102,11 +113,16 @@ func sizeOfMessage(d protoreflect.MessageDescriptor) int64 {
 
 // build fills in the plan of the fields.
 func (p *plan) build() {
-	p.fields, p.others = make([]part, lowestFields), make(map[protowire.Number]part)
 	list := p.desc.Fields()
+	highest := protowire.Number(0)
+	for i := range list.Len() {
+		highest = max(highest, list.Get(i).Number())
+	}
+	p.fields, p.others = make([]part, min(highest+1, lowestFields)), make(map[protowire.Number]part)
 	for i := range list.Len() {
 		f := list.Get(i)
 		one := p.part(f)
+		one.content = contentOf(f)
 		if n := f.Number(); n < lowestFields {
 			p.fields[n] = one
 		} else {
@@ -165,14 +181,14 @@ func (p *plan) cost(r *Reader) int64 {
 
 // enter enters the message. Entries of maps do not count as nested messages.
 func (p *plan) enter(r *Reader) Outer {
-	if p.desc.IsMapEntry() {
+	if p.entry {
 		return r.Inside()
 	}
 	return r.Enter()
 }
 
 func (p *plan) of(number protowire.Number) part {
-	if number < lowestFields {
+	if int(number) < len(p.fields) {
 		return p.fields[number]
 	}
 	return p.others[number]

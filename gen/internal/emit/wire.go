@@ -25,17 +25,17 @@ func (e *emitter) readMessage() []jen.Code {
 	if !e.viewed(m) {
 		return []jen.Code{e.Src("m := new($)\n$", e.ident(m.GoIdent), e.unmarshal("m"))}
 	}
-	none, failed := e.none(m), e.Src("!r.OK()")
+	none, parse := e.none(m), e.Src("m.parse(&r)")
 	if e.pkg.Strict {
-		failed = e.Src("!wire.Check(body, $) || !r.OK()", none)
+		parse = e.Src("if r.Check($) {\nm.parse(&r)\n}", none)
 	}
 	out := []jen.Code{e.Src(`r := dc.Read(messageName, body)
 		defer dc.Done(messageName)
 		m := new($)
-		m.parse(&r)
-		if $ {
+		$
+		if !r.OK() {
 			return nil, dc.Unreadable(messageName, body, $)
-		}`, e.viewType(m), failed, none)}
+		}`, e.viewType(m), parse, none)}
 	for _, name := range e.pkg.Late {
 		out = append(out, e.Src("if $ {\nm.message = new($)\n$\n}", e.profile(name), e.ident(m.GoIdent), e.unmarshal("m.message")))
 	}
