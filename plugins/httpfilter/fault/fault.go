@@ -3,13 +3,13 @@ package fault
 import (
 	"time"
 
-	commonfaultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/fault/v3"
 	faultv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/fault/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
 	"github.com/xdsforge/xdsforge/framework/matcher"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/runtime/convert"
+	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
 // A Config selects calls to delay and calls to abort. Each selection is independent of the
@@ -71,21 +71,28 @@ func Filter() *resource.HTTPFilter {
 }
 
 func parse(dc *resource.DecodeContext, c resource.TypedConfig) (any, error) {
-	m := new(faultv3.HTTPFault)
-	if err := c.Unmarshal(m); err != nil {
+	b, err := c.Encoded((*faultv3.HTTPFault)(nil))
+	if err != nil {
 		return nil, err
 	}
+	var m faultView
+	r := wire.Read(b)
+	m.parse(&r)
 	var v resource.Violations
 	var root *resource.Path
 	out := Config{
-		Delay: readDelay(root.Field("delay"), m.GetDelay(), &v),
-		Abort: readAbort(root.Field("abort"), m.GetAbort(), &v),
+		Delay: readDelay(root.Field("delay"), &m.delay, &v),
+		Abort: readAbort(root.Field("abort"), &m.abort, &v),
 	}
-	if m.GetMaxActiveFaults() != nil {
-		out.MaxActive = &m.MaxActiveFaults.Value
+	if m.limited {
+		out.MaxActive = new(m.maxActives.Value)
 	}
 	if dc != nil && dc.Types.Profile() == resource.HTTP {
-		readHTTP(dc, &out, m, &v)
+		whole := new(faultv3.HTTPFault)
+		if err := c.Unmarshal(whole); err != nil {
+			return nil, err
+		}
+		readHTTP(dc, &out, whole, &v)
 	}
 	return out, v.Err()
 }
@@ -107,41 +114,41 @@ func readHTTP(dc *resource.DecodeContext, out *Config, m *faultv3.HTTPFault, v *
 	}
 }
 
-func readDelay(p resource.Path, m *commonfaultv3.FaultDelay, v *resource.Violations) *Delay {
-	if m == nil {
+func readDelay(p resource.Path, m *delayView, v *resource.Violations) *Delay {
+	if !m.set {
 		return nil
 	}
-	d := &Delay{PerMillion: convert.PerMillion(p.Field("percentage"), m.GetPercentage(), v)}
-	switch s := m.GetFaultDelaySecifier().(type) {
-	case *commonfaultv3.FaultDelay_FixedDelay:
-		if d.Duration = convert.Duration(p.Field("fixed_delay"), s.FixedDelay, v); d.Duration < 0 {
+	d := &Delay{PerMillion: convert.PerMillion(p.Field("percentage"), &m.percentage, v)}
+	switch m.member {
+	case fixedDelay:
+		if d.Duration = convert.Duration(p.Field("fixed_delay"), m.fixed, v); d.Duration < 0 {
 			v.Add(p.Field("fixed_delay"), d.Duration, "must be at least 0s (A33)")
 		}
-	case *commonfaultv3.FaultDelay_HeaderDelay_:
-		d.FromHeaders, d.Unit = true, unit(m.GetPercentage())
+	case headerDelay:
+		d.FromHeaders, d.Unit = true, unit(&m.percentage)
 	default:
 		v.Add(p, nil, "must have exactly one of fixed_delay, header_delay set (A33)")
 	}
 	return d
 }
 
-func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *Abort {
-	if m == nil {
+func readAbort(p resource.Path, m *abortView, v *resource.Violations) *Abort {
+	if !m.set {
 		return nil
 	}
-	a := &Abort{PerMillion: convert.PerMillion(p.Field("percentage"), m.GetPercentage(), v)}
-	switch e := m.GetErrorType().(type) {
-	case *faultv3.FaultAbort_HttpStatus:
-		if e.HttpStatus < 200 || e.HttpStatus > 599 {
-			v.Add(p.Field("http_status"), e.HttpStatus, "must be between 200 and 599 (A33)")
+	a := &Abort{PerMillion: convert.PerMillion(p.Field("percentage"), &m.percentage, v)}
+	switch m.member {
+	case httpStatus:
+		if m.status < 200 || m.status > 599 {
+			v.Add(p.Field("http_status"), m.status, "must be between 200 and 599 (A33)")
 		}
-		a.Code, a.Status = CodeOf(e.HttpStatus), e.HttpStatus
-	case *faultv3.FaultAbort_GrpcStatus:
-		if a.Code = e.GrpcStatus; a.Code > 16 {
+		a.Code, a.Status = CodeOf(m.status), m.status
+	case grpcStatus:
+		if a.Code = m.status; a.Code > 16 {
 			v.Add(p.Field("grpc_status"), a.Code, "must be a gRPC status code (A33)")
 		}
-	case *faultv3.FaultAbort_HeaderAbort_:
-		a.FromHeaders, a.Unit = true, unit(m.GetPercentage())
+	case headerAbort:
+		a.FromHeaders, a.Unit = true, unit(&m.percentage)
 	default:
 		v.Add(p, nil, "must have exactly one of http_status, grpc_status, header_abort set (A33)")
 	}
@@ -149,7 +156,7 @@ func readAbort(p resource.Path, m *faultv3.FaultAbort, v *resource.Violations) *
 }
 
 // unit returns the number per million that corresponds to one of a fraction's denominator.
-func unit(m *typev3.FractionalPercent) uint32 {
+func unit(m *percentView) uint32 {
 	switch m.GetDenominator() {
 	case typev3.FractionalPercent_MILLION:
 		return 1
