@@ -38,6 +38,25 @@ func assignmentOf100() proto.Message {
 	return a
 }
 
+// richRoutes returns 50 virtual hosts of 5 routes with a fraction, a retry policy and two weighted clusters.
+func richRoutes() (proto.Message, error) {
+	var hosts strings.Builder
+	for i := range 50 {
+		fmt.Fprintf(&hosts, "virtual_hosts { name: 'host-%d' domains: 'host-%[1]d.example.com' ", i)
+		for j := range 5 {
+			fmt.Fprintf(&hosts, `routes {
+				match { prefix: "/service-%[2]d/" runtime_fraction { default_value { numerator: 50 } runtime_key: "key" } }
+				route {
+					weighted_clusters { clusters { name: "a-%[1]d-%[2]d" weight { value: 30 } } clusters { name: "b-%[1]d-%[2]d" weight { value: 70 } } }
+					retry_policy { retry_on: "unavailable,cancelled" num_retries { value: 3 } retry_back_off { base_interval { nanos: 50000000 } max_interval { seconds: 1 } } }
+					max_stream_duration { max_stream_duration { seconds: 30 } } } } `, i, j)
+		}
+		hosts.WriteString("} ")
+	}
+	rc := new(routev3.RouteConfiguration)
+	return rc, controlplane.Parse(rc, "name: 'routes' %s", hosts.String())
+}
+
 // messages are those that are decoded.
 func messages() (tls, routes, api proto.Message, err error) {
 	const types = "type.googleapis.com/envoy."
@@ -89,6 +108,10 @@ func decodeRows(context.Context) (rows []Row, err error) {
 	if err != nil {
 		return nil, err
 	}
+	rich, err := richRoutes()
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range []struct {
 		name    string
 		typ     resource.Type
@@ -99,6 +122,7 @@ func decodeRows(context.Context) (rows []Row, err error) {
 		{"an assignment of 100 endpoints", endpoint.Type(), assignmentOf100(), 0.25, 20},
 		{"a cluster with wrr_locality and TLS", cluster.Type(), tls, 0.5, 30},
 		{"50 virtual hosts of 5 routes", route.Type(), routes, 0.7, 2500},
+		{"50 virtual hosts of 5 rich routes", route.Type(), rich, 0.7, 5000},
 		{"an API listener, fault and router", listener.Type(), api, 0.45, 20},
 	} {
 		body, err := proto.Marshal(d.message)
