@@ -118,14 +118,14 @@ func readDelay(p resource.Path, m *delayView, v *resource.Violations) *Delay {
 	if !m.set {
 		return nil
 	}
-	d := &Delay{PerMillion: convert.PerMillion(p.Field("percentage"), &m.percentage, v)}
+	d := &Delay{PerMillion: m.percentage.perMillion(p.Field("percentage"), v)}
 	switch m.member {
 	case fixedDelay:
 		if d.Duration = convert.Duration(p.Field("fixed_delay"), m.fixed, v); d.Duration < 0 {
 			v.Add(p.Field("fixed_delay"), d.Duration, "must be at least 0s (A33)")
 		}
 	case headerDelay:
-		d.FromHeaders, d.Unit = true, unit(&m.percentage)
+		d.FromHeaders, d.Unit = true, unit(m.percentage)
 	default:
 		v.Add(p, nil, "must have exactly one of fixed_delay, header_delay set (A33)")
 	}
@@ -136,7 +136,7 @@ func readAbort(p resource.Path, m *abortView, v *resource.Violations) *Abort {
 	if !m.set {
 		return nil
 	}
-	a := &Abort{PerMillion: convert.PerMillion(p.Field("percentage"), &m.percentage, v)}
+	a := &Abort{PerMillion: m.percentage.perMillion(p.Field("percentage"), v)}
 	switch m.member {
 	case httpStatus:
 		if m.status < 200 || m.status > 599 {
@@ -148,7 +148,7 @@ func readAbort(p resource.Path, m *abortView, v *resource.Violations) *Abort {
 			v.Add(p.Field("grpc_status"), a.Code, "must be a gRPC status code (A33)")
 		}
 	case headerAbort:
-		a.FromHeaders, a.Unit = true, unit(&m.percentage)
+		a.FromHeaders, a.Unit = true, unit(m.percentage)
 	default:
 		v.Add(p, nil, "must have exactly one of http_status, grpc_status, header_abort set (A33)")
 	}
@@ -156,7 +156,7 @@ func readAbort(p resource.Path, m *abortView, v *resource.Violations) *Abort {
 }
 
 // unit returns the number per million that corresponds to one of a fraction's denominator.
-func unit(m *percentView) uint32 {
+func unit(m percentView) uint32 {
 	switch m.GetDenominator() {
 	case typev3.FractionalPercent_MILLION:
 		return 1

@@ -4,6 +4,8 @@ import (
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/runtime/convert"
 	"github.com/xdsforge/xdsforge/framework/runtime/wire"
 )
 
@@ -128,6 +130,12 @@ func (m *percentView) parse(r *wire.Reader) {
 		}
 	}
 	r.Leave(outer)
+}
+
+// perMillion returns the fraction in parts of a million. It copies the fraction, because the conversion moves
+// its argument to the heap.
+func (m percentView) perMillion(p resource.Path, v *resource.Violations) uint32 {
+	return convert.PerMillion(p, &m, v)
 }
 
 // GetNumerator returns the field of that name.
