@@ -275,3 +275,56 @@ func TestDescribeEnds(t *testing.T) {
 		t.Errorf("%d trees are listed after Close", n)
 	}
 }
+
+// A priority that only tries to connect is not in use, because its time is over. One that failed first is not in use
+// because of the failure.
+func TestDescribePriorityThatDoesNotConnect(t *testing.T) {
+	for failed, want := range map[bool]string{false: "not connected after 10s", true: "failed; its endpoints have the errors"} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDisplay(t)
+			defer d.manager.Close()
+			d.set(map[string]xdsconfig.Cluster{"web": leafOf(wrrOf("round_robin"), 1)})
+			_, _ = d.pick("web")
+			d.connection("10.0.0.1:80", connectivity.Connecting, nil)
+			if failed {
+				d.connection("10.0.0.1:80", connectivity.TransientFailure, errors.New("refused"))
+			}
+			<-time.NewTimer(failover).C
+			synctest.Wait()
+			d.connection("10.0.0.2:80", connectivity.Connecting, nil)
+			d.connection("10.0.0.2:80", connectivity.Ready, nil)
+			_, clusters, err := d.manager.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p := clusters[0].Leaves[0].Priorities; p[0].Reason != want || !p[1].InUse {
+				t.Errorf("after a failure = %t, the priorities are %v and %v; want the second in use, the first with %q", failed, p[0], p[1], want)
+			}
+		})
+	}
+}
+
+// An endpoint has the best state of its addresses, and of equal states that of the first address.
+func TestDescribeAddresses(t *testing.T) {
+	failed := func(text string) addressView {
+		return addressView{connected: true, best: balancer.SubConnState{ConnectivityState: connectivity.TransientFailure, ConnectionError: errors.New(text)}}
+	}
+	connecting := addressView{connected: true, best: balancer.SubConnState{ConnectivityState: connectivity.Connecting}}
+	e := endpoint.New("10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80")
+	for _, test := range []struct {
+		addresses map[string]addressView
+		state     string
+		err       string
+	}{
+		{map[string]addressView{"10.0.0.1:80": failed("first"), "10.0.0.2:80": failed("second")}, "TRANSIENT_FAILURE", "first"},
+		{map[string]addressView{"10.0.0.2:80": failed("second"), "10.0.0.3:80": failed("third")}, "TRANSIENT_FAILURE", "second"},
+		{map[string]addressView{"10.0.0.1:80": failed("first"), "10.0.0.2:80": connecting}, "CONNECTING", ""},
+		{map[string]addressView{"10.0.0.1:80": connecting, "10.0.0.2:80": failed("second")}, "CONNECTING", ""},
+		{nil, "", ""},
+	} {
+		v := endpointsView{addresses: test.addresses}
+		if d := v.endpoint(&e, nil); d.State != test.state || d.Err != test.err {
+			t.Errorf("with %v the endpoint is %v; want state %q and error %q", test.addresses, d, test.state, test.err)
+		}
+	}
+}
