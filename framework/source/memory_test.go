@@ -221,6 +221,23 @@ func TestMemoryAliasesFollowTheirResource(t *testing.T) {
 	})
 }
 
+// A resource that ends leaves the other members of its collection and the other resources of its alias in place.
+func TestMemoryKeepsTheOtherResources(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := NewMemory()
+		commit(t, m, new(Tx).Put(res(member+"1", "1", member+"x")).Put(res(member+"2", "2", member+"x")))
+		commit(t, m, new(Tx).Delete(Key{clusterURL, member + "1"}))
+		for _, interest := range []string{member + "*", member + "x"} {
+			late, _ := open(t, m, interest)
+			wantNames(t, late, member+"2")
+		}
+		commit(t, m, new(Tx).Delete(Key{clusterURL, member + "2"}))
+		if k := m.types[clusterURL]; len(k.held)+len(k.collections)+len(k.aliases) != 0 {
+			t.Errorf("the memory keeps %v, %v and %v of deleted resources", k.held, k.collections, k.aliases)
+		}
+	})
+}
+
 func TestConditions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := NewMemory()

@@ -68,6 +68,7 @@ func TestErrorsOfATransaction(t *testing.T) {
 		`source: condition on "envoy.config.cluster.v3.Cluster" "": name = ""; must be the name of one resource`: new(Tx).If(Key{clusterURL, ""}, 0),
 		`operation 1, "Cluster" "a": type; must be a type URL, such as`:                                          new(Tx).Delete(Key{"Cluster", "a"}),
 		`operation 1, "" "a": type; must be a type URL, such as`:                                                 new(Tx).Delete(Key{"type.googleapis.com/", "a"}),
+		`must be envoy.config.cluster.v3.Cluster, the requested type`:                                            new(Tx).Delete(Key{clusterURL, "xdstp://a/other.Type/a"}),
 		`name; must be UTF-8`:                                         new(Tx).Delete(Key{clusterURL, "\xff"}),
 		`alias: name = ""; must be the name of one resource`:          new(Tx).Put(res("a", "1", "")),
 		`body; must be nil if the resource has an error`:              put(func(r *Resource) { r.Err = new(rpcstatus.Status) }),

@@ -69,6 +69,12 @@ func TestTally(t *testing.T) {
 		if got := tally.State(); got != test.want {
 			t.Errorf("%v come to %v, want %v", test.children, got, test.want)
 		}
+		for _, s := range test.children {
+			tally.Remove(s)
+		}
+		if got := tally.State(); got != failure {
+			t.Errorf("the state is %v after %v have ended, want %v", got, test.children, failure)
+		}
 	}
 	in := func(s connectivity.State) balancer.State { return balancer.State{ConnectivityState: s} }
 	if got := lbtree.Sticky(in(failure), in(connecting)); got.ConnectivityState != failure {
