@@ -1,0 +1,197 @@
+package adsserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/source"
+)
+
+// With another epoch of the source, its resources are those of the first change. Other sources keep theirs.
+func TestAnotherEpoch(t *testing.T) {
+	for _, delta := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			other := source.NewMemory()
+			m, c := newCore(t, Config{Authorities: map[string]source.Source{"stale": other}})
+			commit(t, other, new(source.Tx).Put(put(clusterURL, staleName, "1")))
+			commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")).Put(put(clusterURL, "c", "1")))
+			n := newNaive(t, c, delta)
+			n.change(clusterURL, []string{"a", "b", staleName}, nil)
+			synctest.Wait()
+			n.read()
+			tx := new(source.Tx).Put(put(clusterURL, "b", "2")).Delete(key(clusterURL, "a")).Delete(key(clusterURL, "c"))
+			if err := m.CommitAt(t.Context(), tx, "another", 1); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			n.read()
+			want := map[string]string{"b": "b=2", staleName: staleName + "=1"}
+			if got := n.of(clusterURL).has; !maps.Equal(got, want) {
+				t.Errorf("delta = %t: the client has %q after another epoch, want %q", delta, got, want)
+			}
+		})
+	}
+}
+
+// The version of the state of the world has the epoch and the revision of the only source. With several sources it has
+// the sum of their revisions.
+func TestVersionOfTheStateOfTheWorld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, authorities := range []map[string]source.Source{nil, {"stale": source.NewMemory()}} {
+			m, c := newCore(t, Config{Authorities: authorities})
+			n := newNaive(t, c, false)
+			n.change(clusterURL, []string{"a", staleName}, nil)
+			commit(t, m, new(source.Tx).Put(put(clusterURL, "x", "1")))
+			if err := m.CommitAt(t.Context(), new(source.Tx).Put(put(clusterURL, "a", "1")), "epoch", 40); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			want := "epoch-14" // 40 in base 36
+			if s, ok := authorities["stale"].(*source.Memory); ok {
+				commit(t, s, new(source.Tx).Put(put(clusterURL, staleName, "1")))
+				want = "all-15"
+			}
+			n.read()
+			if got := n.of(clusterURL).whole; got != want {
+				t.Errorf("with %d further sources, the version is %q, want %q", len(authorities), got, want)
+			}
+		}
+	})
+}
+
+// A main source that is down ends all streams if the configuration says so. One of another authority ends none.
+func TestEndOnDown(t *testing.T) {
+	for _, end := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			other := source.NewMemory()
+			m, c := newCore(t, Config{EndOnDown: end, Authorities: map[string]source.Source{"stale": other}})
+			n := newNaive(t, c, true)
+			synctest.Wait()
+			other.SetState(source.State{Kind: source.Down, Err: errors.New("lost")})
+			m.SetState(source.State{Kind: source.Stale, Err: errors.New("late")})
+			synctest.Wait()
+			if open := c.OpenStreams(); open != 1 {
+				t.Errorf("EndOnDown = %t: %d streams are open beside another source that is down, want 1", end, open)
+			}
+			m.SetState(source.State{Kind: source.Down, Err: errors.New("unmounted")})
+			synctest.Wait()
+			ended, cancel := context.WithCancelCause(t.Context())
+			cancel(errors.New("nothing to read"))
+			want := "nothing to read"
+			if end {
+				want = "unmounted"
+			}
+			if _, err := n.stream.Next(ended); err == nil || err.Error() != want {
+				t.Errorf("EndOnDown = %t: the stream returns %v, want %q", end, err, want)
+			}
+		})
+	}
+}
+
+// Tests of clients refuse streams, cut them, and hold responses back.
+func TestFaults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		refused := errors.New("refused")
+		c.Refuse(refused)
+		if _, err := c.Open(true); !errors.Is(err, refused) {
+			t.Errorf("Open = %v while streams are refused", err)
+		}
+		c.Refuse(nil)
+		n := newNaive(t, c, true)
+		c.Hold(true)
+		n.change(clusterURL, []string{"a"}, nil)
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")))
+		if got := n.read(); len(got) != 0 {
+			t.Errorf("the stream sends %q while responses are held", got)
+		}
+		c.Hold(false)
+		n.read()
+		if got := n.of(clusterURL).has["a"]; got != "a=1" {
+			t.Errorf("the client has %q after Hold, want a", got)
+		}
+		cut := errors.New("cut")
+		c.Cut(cut)
+		if _, err := n.stream.Next(t.Context()); !errors.Is(err, cut) || c.OpenStreams() != 0 {
+			t.Errorf("the stream returns %v after a cut, and %d are open", err, c.OpenStreams())
+		}
+	})
+}
+
+// A stream lags from the first change on that its client has not accepted.
+func TestLags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{})
+		late, later, current := newNaive(t, c, true), newNaive(t, c, true), newNaive(t, c, true)
+		for _, n := range []*naive{late, later, current} {
+			n.change(clusterURL, []string{"a", "b"}, nil)
+		}
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")))
+		for _, n := range []*naive{late, later, current} {
+			n.read()
+		}
+		if got, want := c.Lags(), map[string]Lag{clusterURL: {}}; !maps.Equal(got, want) {
+			t.Errorf("lags = %v when all clients are current, want %v", got, want)
+		}
+		begin := time.Now()
+		for _, value := range []string{"2", "3"} {
+			pass(time.Second)
+			commit(t, m, new(source.Tx).Put(put(clusterURL, "a", value)))
+			current.read()
+			if value == "2" {
+				later.read()
+			}
+		}
+		if got, want := c.Lags()[clusterURL], (Lag{Streams: 2, Since: begin.Add(time.Second)}); got.Streams != 2 || !got.Since.Equal(want.Since) {
+			t.Errorf("lag = %v, want %v", got, want)
+		}
+		late.read()
+		if got, want := c.Lags()[clusterURL], (Lag{Streams: 1, Since: begin.Add(2 * time.Second)}); got.Streams != 1 || !got.Since.Equal(want.Since) {
+			t.Errorf("lag = %v after one client has read, want %v", got, want)
+		}
+	})
+}
+
+// Clients cannot make the server count more types than the bound.
+func TestCountsAreBounded(t *testing.T) {
+	_, c := newCore(t, Config{})
+	for i := range maxCounts + 2 {
+		c.countsOf(fmt.Sprint("t/", i)).Requests++
+	}
+	all := c.Counts()
+	if n := len(all); n != maxCounts+1 || all[""].Requests != 2 || all[fmt.Sprint("t/", maxCounts-1)].Requests != 1 {
+		t.Errorf("%d types are counted, and %d requests of others; want %d and 2", n, all[""].Requests, maxCounts+1)
+	}
+}
+
+// A set serves its types and their list collections, by type URLs.
+func TestTypesOf(t *testing.T) {
+	plain := &resource.Descriptor{Name: "test.Plain", Complete: true, PeekName: func([]byte) (string, error) { return "", nil }}
+	wrapped := &resource.Descriptor{Name: "test.Wrapped", Collection: "test.List"}
+	for _, d := range []*resource.Descriptor{plain, wrapped} {
+		d.NewShard = func() resource.Shard { return nil }
+		d.Decode = func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.New("unused") }
+	}
+	set, err := resource.NewSet(plain, wrapped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	find := TypesOf(set)
+	for url, want := range map[string]struct{ ok, complete, wrapped, peeks bool }{
+		"host/test.Plain":   {ok: true, complete: true, peeks: true},
+		"host/test.Wrapped": {ok: true, wrapped: true},
+		"host/test.List":    {ok: true, wrapped: true},
+		"host/test.Other":   {},
+		"test.Plain":        {complete: true, peeks: true},
+	} {
+		if y, ok := find(url); ok != want.ok || y.Complete != want.complete || y.Wrapped != want.wrapped || (y.PeekName != nil) != want.peeks {
+			t.Errorf("%s: ok = %t, type = %+v, want %+v", url, ok, y, want)
+		}
+	}
+}
