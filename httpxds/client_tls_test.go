@@ -17,9 +17,10 @@ import (
 	"github.com/xdsforge/xdsforge/internal/testca"
 )
 
-// TestClientTLS expects connections with the roots of the bootstrap's certificate providers, HTTP/2 by ALPN, and no request to
-// a server with another name.
-func TestClientTLS(t *testing.T) {
+// tlsWorld returns a world with a server of HTTP/1.1 and HTTP/2 that is called server.example, and its address. upstream returns
+// the settings of a cluster whose servers must have a name.
+func tlsWorld(t *testing.T) (w *world, addr string, upstream func(name string) string) {
+	t.Helper()
 	ca, err := testca.New("test")
 	if err != nil {
 		t.Fatal(err)
@@ -38,17 +39,25 @@ func TestClientTLS(t *testing.T) {
 	s.StartTLS()
 	t.Cleanup(s.Close)
 
-	w := newWorld(t)
+	w = newWorld(t)
 	config, err := bootstrap.Parse([]byte(strings.TrimSuffix(string(w.plane.BootstrapJSON()), "}") + fmt.Sprintf(`,
 		"certificate_providers": {"files": {"plugin_name": "file_watcher", "config": {"ca_certificate_file": %q}}}}`, roots)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.env = w.plane.Env(xdsforge.WithBootstrap(config), xdsforge.WithTypes(httpxds.Register))
-	for name, san := range map[string]string{"good": "server.example", "bad": "other.example"} {
-		w.cluster(name, fmt.Sprintf(`transport_socket { name: "tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
-			common_tls_context { validation_context { ca_certificate_provider_instance { instance_name: "files" } match_subject_alt_names { exact: %q } } } } } }`, san), s.Listener.Addr().String())
+	return w, s.Listener.Addr().String(), func(name string) string {
+		return fmt.Sprintf(`transport_socket { name: "tls" typed_config { [type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext] {
+			common_tls_context { validation_context { ca_certificate_provider_instance { instance_name: "files" } match_subject_alt_names { exact: %q } } } } } }`, name)
 	}
+}
+
+// TestClientTLS expects connections with the roots of the bootstrap's certificate providers, HTTP/2 by ALPN, and no request to
+// a server with another name.
+func TestClientTLS(t *testing.T) {
+	w, addr, upstream := tlsWorld(t)
+	w.cluster("good", upstream("server.example"), addr)
+	w.cluster("bad", upstream("other.example"), addr)
 	w.routes(`routes { match { prefix: "/bad" } route { cluster: "bad" } } %s`, to("good"))
 	for _, tt := range []struct {
 		protocol httpxds.Protocol

@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -200,28 +202,61 @@ func (c closing) Close() error {
 	return nil
 }
 
-// TestBodyIsClosed expects the body of a request to be closed, also if it was not read or if there is no endpoint.
+// TestBodyIsClosed expects the body of a request to be closed, also if it was not read or if the request was not sent.
 func TestBodyIsClosed(t *testing.T) {
 	w := newWorld(t)
 	w.cluster("c", "", serve(t, named("a")))
 	w.cluster("empty", "")
-	w.routes(`routes { match { prefix: "/empty" } route { cluster: "empty" } } routes { match { prefix: "/d" } direct_response { status: 200 } } %s`, to("c"))
-	rt := w.transport()
-	for _, path := range []string{"/", "/d", "/empty"} {
+	w.routes(`routes { match { prefix: "/sent" } route { cluster: "c" } } routes { match { prefix: "/empty" } route { cluster: "empty" } }
+		routes { match { prefix: "/direct" } direct_response { status: 200 } } routes { match { prefix: "/header" } route { cluster_header: "x" } }
+		routes { match { prefix: "/unsupported" } non_forwarding_action {} }`)
+	rt, ended := w.transport(httpxds.WithBase(&http.Transport{ExpectContinueTimeout: time.Minute})), w.transport()
+	if err := ended.Close(); err != nil {
+		t.Fatal(err)
+	}
+	hosts, err := httpxds.NewHosts(httpxds.WithEnv(w.env), httpxds.WithTargets(func(u *url.URL) (string, bool) { return "invalid\x00", u.Path == "/invalid" }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hosts.Close() })
+	for name, test := range map[string]struct {
+		rt   http.RoundTripper
+		path string
+		edit func(*http.Request)
+		fail bool
+	}{
+		"sent":                  {rt: rt, path: "/sent"},
+		"answered unread":       {rt: rt, path: "/sent", edit: func(r *http.Request) { r.Header.Set("Expect", "100-continue") }},
+		"direct response":       {rt: rt, path: "/direct"},
+		"no endpoint":           {rt: rt, path: "/empty", fail: true},
+		"no route":              {rt: rt, path: "/other", fail: true},
+		"no cluster":            {rt: rt, path: "/header", fail: true},
+		"an unsupported action": {rt: rt, path: "/unsupported", fail: true},
+		"a closed Transport":    {rt: ended, path: "/sent", fail: true},
+		"no target":             {rt: hosts, path: "/sent", fail: true},
+		"an invalid target":     {rt: hosts, path: "/invalid", fail: true},
+	} {
 		for _, size := range []int{0, 1, 1 << 20} {
 			body := closing{strings.NewReader(strings.Repeat("x", size)), make(chan struct{})}
-			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc"+path, body)
+			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc"+test.path, body)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if resp, err := rt.RoundTrip(r); err == nil {
+			if test.edit != nil {
+				test.edit(r)
+			}
+			resp, err := test.rt.RoundTrip(r)
+			if err == nil {
 				_, _ = io.Copy(io.Discard, resp.Body)
 				_ = resp.Body.Close()
+			}
+			if (err != nil) != test.fail {
+				t.Errorf("%s: the error is %v, want one = %t", name, err, test.fail)
 			}
 			select {
 			case <-body.closed:
 			case <-soon(t).Done():
-				t.Errorf("%s: a body of %d bytes is not closed", path, size)
+				t.Errorf("%s: a body of %d bytes is not closed", name, size)
 			}
 		}
 	}

@@ -118,16 +118,22 @@ func serveGoAway(c net.Conn, refused *atomic.Int64) {
 	}
 }
 
-// TestPitfall2 expects HTTP/2 with a dialer of the program.
+// TestPitfall2 expects a connection with TLS to negotiate HTTP/2 although the program has a dialer of its own, for which
+// http.Transport disables HTTP/2.
 func TestPitfall2(t *testing.T) {
+	w, addr, upstream := tlsWorld(t)
+	w.cluster("c", upstream("server.example"), addr)
+	w.routes("%s", to("c"))
 	var dials atomic.Int64
 	base := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		dials.Add(1)
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}
-	rt := single(t, serve(t, named("a")), "", httpxds.WithProtocol(httpxds.HTTP2), httpxds.WithBase(base))
-	if body, err := get(t, rt, "http://svc/"); body != "a HTTP/2.0" || dials.Load() != 1 {
-		t.Errorf("%q, %v after %d dials; want HTTP/2 by the program's dialer", body, err, dials.Load())
+	for i, protocol := range []httpxds.Protocol{httpxds.Auto, httpxds.HTTP2} {
+		rt := w.transport(httpxds.WithProtocol(protocol), httpxds.WithBase(base))
+		if body, err := get(t, rt, "http://svc/"); body != "tls HTTP/2.0" || dials.Load() != int64(i+1) {
+			t.Errorf("protocol %d: %q, %v after %d dials; want HTTP/2 by the program's dialer", protocol, body, err, dials.Load())
+		}
 	}
 }
 
