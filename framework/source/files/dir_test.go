@@ -3,7 +3,9 @@ package files
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -394,6 +396,49 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// A directory at its limits is used. Its files may be nested, up to the limit of depth.
+func TestAtTheLimits(t *testing.T) {
+	deep := strings.Repeat("d/", maxDepth)
+	for _, test := range []struct {
+		options Options
+		file    string
+		down    string
+	}{
+		{Options{}, deep + "b.yaml", ""},
+		{Options{}, deep + "d/b.yaml", "nested more than 32 directories deep"},
+		{Options{MaxFiles: 2, MaxBytes: int64(len(resourceFile("a", "b")))}, "b.yaml", ""},
+		{Options{MaxFiles: 2, MaxBytes: int64(len(resourceFile("a", "b"))) - 1}, "b.yaml", "MaxBytes"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, test.options, map[string]string{"a.yaml": resourceFile("a"), test.file: resourceFile("b")})
+			pass(3 * time.Second)
+			if test.down != "" {
+				w.wantDown(test.down)
+				return
+			}
+			w.want("a", "b")
+		})
+	}
+}
+
+// A file is complete when nothing was written to it for exactly the quiet time. Further looks commit nothing.
+func TestQuietTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Options{Quiet: 10 * time.Second, Poll: time.Second}, map[string]string{"a.yaml": resourceFile("a")})
+		pass(10*time.Second - 1)
+		if n := w.changes(); n != 0 {
+			t.Errorf("%d changes before the quiet time is over", n)
+		}
+		pass(1)
+		w.want("a")
+		applied := w.dir.applied
+		pass(time.Minute)
+		if w.dir.applied != applied {
+			t.Error("the directory is read again without a change")
+		}
+	})
+}
+
 func TestCheckOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{CheckOwner: true}, map[string]string{"a.yaml": resourceFile("a"), "b.yaml": resourceFile("b")})
@@ -408,6 +453,26 @@ func TestCheckOwner(t *testing.T) {
 		pass(3 * time.Second)
 		w.wantDown("must not be writable")
 	})
+}
+
+// Files of root and of the user of the process are allowed. Only root can make a file of another user.
+func TestOwners(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.yaml")
+	must(t, os.WriteFile(path, nil, 0o600))
+	for _, p := range []string{path, string(filepath.Separator)} {
+		if err := checkOwner(p); err != nil {
+			t.Errorf("checkOwner rejects a file of root or of the user: %v", err)
+		}
+	}
+	if os.Geteuid() == 0 {
+		must(t, os.Chown(path, 12345, -1))
+		if err := checkOwner(path); err == nil || !strings.Contains(err.Error(), "owner = 12345; must be 0") {
+			t.Errorf("checkOwner of a file of another user = %v", err)
+		}
+	}
+	if err := checkOwner(path + ".missing"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("checkOwner of a missing file = %v", err)
+	}
 }
 
 // TestRelativeURI expects a path without a slash at its begin to be relative to the working directory.

@@ -1,7 +1,9 @@
 package files
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -122,6 +124,70 @@ func TestBrokenResourceOfABinaryFile(t *testing.T) {
 	key := source.Key{Type: body.GetTypeUrl(), Name: "bad"}
 	if err == nil || len(broken) != 1 || !strings.Contains(broken[key], "eds_cluster_config") {
 		t.Errorf("errors of resources = %q, %v; want one of the cluster", broken, err)
+	}
+	if want := `x.pb: "envoy.config.cluster.v3.Cluster" "bad": `; err != nil && !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("error = %v, want the name of the resource instead of a position: %s", err, want)
+	}
+	nameless, err := proto.Marshal(&discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{{TypeUrl: body.GetTypeUrl()}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := d.parse("x.pb", nameless); err == nil || !strings.HasPrefix(err.Error(), "x.pb: name; must be set") {
+		t.Errorf("error of a resource without a name = %v", err)
+	}
+}
+
+// The position of a violation is that of the deepest part of its path that the file has.
+func TestFind(t *testing.T) {
+	docs, err := readYAML([]byte("a:\n  camelCase:\n    - x: 1\n    - y:\n        z: 2\n  m: {k.l: 3}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]position{
+		"":                       {1, 1},
+		"other":                  {1, 1},
+		"a":                      {1, 1},
+		"a.camel_case":           {2, 3},
+		"a.camel_case[0]":        {3, 7},
+		"a.camel_case[1].y":      {4, 7},
+		"a.camel_case[1].y.z":    {5, 9},
+		"a.camel_case[1].y.none": {4, 7},
+		"a.camel_case[2]":        {2, 3},
+		"a.camel_case[-1].y":     {2, 3},
+		"a.camel_case[1":         {2, 3},
+		`a.m["k.l"]`:             {6, 12},
+		`a.m["none"]`:            {6, 3},
+	} {
+		if got := find(docs[0], path); got != want {
+			t.Errorf("find(%q) = %v, want %v", path, got, want)
+		}
+	}
+}
+
+// A file may have list collections of its types, and no value at all. Other scalars are no resources.
+func TestValues(t *testing.T) {
+	for name, test := range map[string]struct{ content, want string }{
+		"null.yaml":  {"null\n", ""},
+		"empty.yaml": {"", ""},
+		"tilde.yaml": {"---\n~\n---\n" + checkout, ""},
+		"text.yaml":  {"text\n", "text.yaml:1:1: must be a resource"},
+	} {
+		if _, problem := parseFile(t, standardTypes(t), name, test.content); !strings.HasPrefix(problem, test.want) || problem != "" && test.want == "" {
+			t.Errorf("%s: error %q, want %q", name, problem, test.want)
+		}
+	}
+	types, err := resource.NewSet(&resource.Descriptor{
+		Name: "test.Thing", Collection: "test.List", NewShard: func() resource.Shard { return nil },
+		Decode: func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.New("unused") },
+	}, &resource.Descriptor{
+		Name: "test.Other", NewShard: func() resource.Shard { return nil },
+		Decode: func(*resource.DecodeContext, []byte) (resource.Update, error) { return nil, errors.New("unused") },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := typesOf(types), map[string]bool{"test.Thing": true, "test.List": true, "test.Other": true}; !maps.Equal(got, want) {
+		t.Errorf("types = %v, want %v", got, want)
 	}
 }
 
