@@ -209,7 +209,60 @@ func TestSharedBytes(t *testing.T) {
 		if len(all[0]) != 3 || len(all[1]) != 2 || len(all[2]) != 2 || &all[1][0][0] != &all[2][0][0] {
 			t.Errorf("the streams get %d, %d and %d pieces; want each resource for the first, and one buffer for the others", len(all[0]), len(all[1]), len(all[2]))
 		}
+		h := &c.types[clusterURL].shared
+		if len(h.joints) != 1 || len(h.seen) != 1 {
+			t.Errorf("%d buffers and %d digests are kept, want 1 and 1", len(h.joints), len(h.seen))
+		}
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "2")))
+		if len(h.joints)+len(h.seen) != 0 {
+			t.Errorf("%d buffers and %d digests are kept after a change, want none", len(h.joints), len(h.seen))
+		}
 	})
+}
+
+// Clients that need ever other batches do not make the shared buffers grow.
+func TestSharedBuffersAreBounded(t *testing.T) {
+	_, c := newCore(t, Config{})
+	k := c.kindOf(clusterURL)
+	h := &k.shared
+	a := put(clusterURL, "a", "1")
+	first := newContent(&a, 1)
+	encode := func(stamp uint64) int {
+		pieces, _ := h.encode(k, true, []*content{first, newContent(&a, stamp)})
+		return len(pieces)
+	}
+	for i := range uint64(maxSeen) {
+		encode(2 + i)
+	}
+	if n := len(h.seen); n != maxSeen {
+		t.Errorf("%d digests are kept, want %d", n, maxSeen)
+	}
+	encode(2 + maxSeen)
+	if n := len(h.seen); n != 1 {
+		t.Errorf("%d digests are kept after one more than the bound, want 1", n)
+	}
+	for i := range uint64(maxJoints) {
+		second := newContent(&a, 2+i)
+		h.encode(k, true, []*content{first, second})
+		h.encode(k, true, []*content{first, second})
+	}
+	if n := len(h.joints); n != maxJoints {
+		t.Errorf("%d buffers are kept, want %d", n, maxJoints)
+	}
+	last := []*content{first, newContent(&a, 2+maxJoints)}
+	h.encode(k, true, last)
+	h.encode(k, true, last)
+	if n := len(h.joints); n != 1 || h.bytes != len(h.joints[digestOf(last, true)].bytes) {
+		t.Errorf("%d buffers of %d bytes are kept after one more than the bound, want 1 with its bytes", n, h.bytes)
+	}
+	h.bytes = maxJointBytes - 2*len(first.field(k, true)) // room for exactly one more
+	other := []*content{first, newContent(&a, 9_999_999)}
+	for range 2 {
+		h.encode(k, true, other)
+	}
+	if n := len(h.joints); n != 2 {
+		t.Errorf("%d buffers are kept at the bound of bytes, want 2", n)
+	}
 }
 
 // Nothing remains of what nobody subscribes to any longer.

@@ -13,28 +13,52 @@ import (
 	"github.com/xdsforge/xdsforge/framework/source"
 )
 
-// With another epoch of the source, its resources are those of the first change. Other sources keep theirs.
+// A scripted is a source whose changes the test passes to the sink of its only session.
+type scripted struct{ sink source.Sink }
+
+func (s *scripted) Open(_ context.Context, sink source.Sink) (source.Session, error) {
+	s.sink = sink
+	return s, nil
+}
+
+func (*scripted) Want(_, _ []source.Interest) {}
+
+func (*scripted) Report(source.Rejection) {}
+
+// With another epoch of a source, its resources are those of the first change. Other sources keep theirs.
 func TestAnotherEpoch(t *testing.T) {
 	for _, delta := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
+			var s scripted
 			other := source.NewMemory()
-			m, c := newCore(t, Config{Authorities: map[string]source.Source{"stale": other}})
+			c, err := New(Config{Source: &s, Authorities: map[string]source.Source{"stale": other}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
 			commit(t, other, new(source.Tx).Put(put(clusterURL, staleName, "1")))
-			commit(t, m, new(source.Tx).Put(put(clusterURL, "a", "1")).Put(put(clusterURL, "b", "1")).Put(put(clusterURL, "c", "1")))
 			n := newNaive(t, c, delta)
 			n.change(clusterURL, []string{"a", "b", staleName}, nil)
 			synctest.Wait()
-			n.read()
-			tx := new(source.Tx).Put(put(clusterURL, "b", "2")).Delete(key(clusterURL, "a")).Delete(key(clusterURL, "c"))
-			if err := m.CommitAt(t.Context(), tx, "another", 1); err != nil {
-				t.Fatal(err)
+			both := []source.Interest{{Type: clusterURL, Name: "a"}, {Type: clusterURL, Name: "b"}}
+			apply := func(epoch string, want map[string]string, puts ...source.Resource) {
+				t.Helper()
+				for i := range puts {
+					puts[i].Version = source.Version(&puts[i])
+				}
+				if err := s.sink.Apply(source.Change{Epoch: epoch, Revision: 1, Put: puts, Complete: both}); err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				n.read()
+				want[staleName] = staleName + "=1"
+				if got := n.of(clusterURL).has; !maps.Equal(got, want) {
+					t.Errorf("delta = %t: the client has %q in epoch %s, want %q", delta, got, epoch, want)
+				}
 			}
-			synctest.Wait()
-			n.read()
-			want := map[string]string{"b": "b=2", staleName: staleName + "=1"}
-			if got := n.of(clusterURL).has; !maps.Equal(got, want) {
-				t.Errorf("delta = %t: the client has %q after another epoch, want %q", delta, got, want)
-			}
+			apply("1", map[string]string{"a": "a=1", "b": "b=1"}, put(clusterURL, "a", "1"), put(clusterURL, "b", "1"))
+			apply("1", map[string]string{"a": "a=2", "b": "b=1"}, put(clusterURL, "a", "2"))
+			apply("2", map[string]string{"b": "b=2"}, put(clusterURL, "b", "2"))
 		})
 	}
 }
