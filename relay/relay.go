@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/xdsforge/xdsforge"
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/environment"
@@ -33,6 +35,11 @@ type Relay struct {
 	parked    map[*upstream]struct{} // not subscribed upstream, because of the limit
 	state     source.State
 	rejected  uint64
+
+	servers    map[authority]*bootstrap.Server               // in use
+	entries    map[string]*bootstrap.Server                  // the same, by key
+	loads      map[context.Context]map[string]*load.Reporter // by stream and key of the server
+	unreported uint64
 }
 
 var _ source.Source = (*Relay)(nil)
@@ -58,7 +65,7 @@ func New(c *xdsforge.Client, opts ...Option) (*Relay, error) {
 	r := &Relay{
 		client: scope, types: scope.Types(), lists: make(map[string]*resource.Descriptor), options: o, memory: source.NewMemory(),
 		upstreams: make(map[source.Interest]*upstream), lingering: make(map[*upstream]struct{}), parked: make(map[*upstream]struct{}),
-		state: source.State{Kind: source.Live},
+		state: source.State{Kind: source.Live}, loads: make(map[context.Context]map[string]*load.Reporter),
 	}
 	for _, t := range r.types.All() {
 		if t.Collection != "" {
@@ -103,6 +110,12 @@ func (r *Relay) Close() error {
 		for _, u := range r.upstreams {
 			u.end()
 		}
+		for _, reporters := range r.loads {
+			for _, x := range reporters {
+				x.Close()
+			}
+		}
+		clear(r.loads)
 		r.setState(source.State{Kind: source.Down, Err: errClosed})
 	}
 	r.mu.Unlock()
@@ -118,6 +131,8 @@ type Status struct {
 	Lingering     int          // of those, without a downstream subscription
 	Waiting       int          // downstream names that wait for the limit of WithMaxSubscriptions
 	Rejections    uint64       // NACKs of downstream clients
+	// UnreportedLoad counts the clusters in load reports whose authority had no server in use.
+	UnreportedLoad uint64
 }
 
 // Status returns the state of the relay.
@@ -126,6 +141,7 @@ func (r *Relay) Status() Status {
 	defer r.mu.Unlock()
 	return Status{
 		State: r.state, Subscriptions: r.active, Lingering: len(r.lingering), Waiting: len(r.parked), Rejections: r.rejected,
+		UnreportedLoad: r.unreported,
 	}
 }
 

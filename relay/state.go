@@ -57,6 +57,7 @@ func (r *Relay) judge(s status.Snapshot) (stale bool) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.route(&s)
 	if r.closed || r.state.Kind == next.Kind {
 		return stale
 	}

@@ -26,6 +26,8 @@ type LoadReport struct {
 	Identity Identity
 	Address  string // of the network
 	Clusters []*endpointv3.ClusterStats
+	// Stream is the same for all reports of a stream, and ends with it.
+	Stream context.Context //nolint:containedctx // identifies the stream
 }
 
 // A LoadTotal is the load of a cluster in all reports of all clients so far.
@@ -110,7 +112,7 @@ const allClusters = "envoy.lrs.supports_send_all_clusters"
 // receive receives the reports of a stream until it ends, and returns why.
 func (l loadService) receive(stream loadstatsv3.LoadReportingService_StreamLoadStatsServer, g *guest) error {
 	limits := &l.server.settings.limits
-	report := LoadReport{Identity: g.identity, Address: g.address}
+	report := LoadReport{Identity: g.identity, Address: g.address, Stream: g.ctx}
 	for first := true; ; first = false {
 		r, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -67,22 +67,28 @@ func (m *metric) take(value float64) {
 type tally struct {
 	cpu, memory, application metric
 	named                    map[string]metric
+	foreign                  map[string]metric // of reporters, by names without the prefix of gRFC A85
 }
 
 func (t *tally) empty() bool {
-	return t.cpu.calls == 0 && t.memory.calls == 0 && t.application.calls == 0 && len(t.named) == 0
+	return t.cpu.calls == 0 && t.memory.calls == 0 && t.application.calls == 0 && len(t.named) == 0 && len(t.foreign) == 0
 }
 
-func (t *tally) addNamed(name string, m metric) {
-	sum, known := t.named[name]
-	if !known && (len(t.named) >= maxNamed || !utf8.ValidString(name)) {
+func (t *tally) addNamed(name string, m metric) { addTo(&t.named, name, m) }
+
+func (t *tally) addForeign(name string, m metric) { addTo(&t.foreign, name, m) }
+
+// addTo adds to a sum in a map, unless the map is full.
+func addTo(sums *map[string]metric, name string, m metric) {
+	sum, known := (*sums)[name]
+	if !known && (len(*sums) >= maxNamed || !utf8.ValidString(name)) {
 		return
 	}
-	if t.named == nil {
-		t.named = make(map[string]metric)
+	if *sums == nil {
+		*sums = make(map[string]metric)
 	}
 	sum.add(m)
-	t.named[name] = sum
+	(*sums)[name] = sum
 }
 
 // count adds the metrics that the propagation selects.
@@ -122,6 +128,9 @@ func (t *tally) add(o *tally) {
 	t.application.add(o.application)
 	for name, m := range o.named {
 		t.addNamed(name, m)
+	}
+	for name, m := range o.foreign {
+		t.addForeign(name, m)
 	}
 }
 

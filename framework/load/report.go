@@ -73,19 +73,17 @@ func (r *Delta) add(e *clusterEntry) {
 		ClusterName: e.cluster, ClusterServiceName: e.service,
 		LoadReportInterval: durationpb.New(r.at.Sub(e.since)),
 	}
-	all := *e.drops.Load()
-	for _, category := range slices.Sorted(maps.Keys(all)) {
-		d := all[category]
+	byCategory := make(map[string]uint64)
+	for category, d := range *e.drops.Load() {
 		total := d.sum(dropped)
 		delta.drops[d] = total
-		n := total - d.reported
-		stats.TotalDroppedRequests += n
-		if n > 0 && category != "" {
-			stats.DroppedRequests = append(stats.DroppedRequests,
-				&endpointv3.ClusterStats_DroppedRequests{Category: category, DroppedCount: n})
-		}
+		byCategory[category] = total - d.reported
 	}
 	byID := make(map[LocalityID]*load)
+	if e.others != nil {
+		e.others.report(byCategory, byID)
+	}
+	dropStats(stats, byCategory)
 	for _, l := range e.localities {
 		t := l.totals()
 		l.harvest()
@@ -159,6 +157,9 @@ func (r *Delta) Commit() {
 
 func (c *clusterDelta) commit(at time.Time) {
 	c.entry.since = at
+	if c.entry.others != nil {
+		c.entry.others.offered = nil
+	}
 	for d, total := range c.drops {
 		d.reported = total
 	}
@@ -177,7 +178,7 @@ func (e *clusterEntry) reported() bool {
 			return false
 		}
 	}
-	return len(e.localities) == 0
+	return len(e.localities) == 0 && e.others.reported()
 }
 
 // load is the load of a locality in one report.
@@ -212,8 +213,14 @@ func (s *load) stats(id LocalityID) *endpointv3.UpstreamLocalityStats {
 	for _, name := range slices.Sorted(maps.Keys(s.metrics.named)) {
 		sum := s.metrics.named[name]
 		m.LoadMetricStats = append(m.LoadMetricStats, &endpointv3.EndpointLoadMetricStats{
-			MetricName:                    "named_metrics." + name, // gRFC A85
+			MetricName:                    namedPrefix + name, // gRFC A85
 			NumRequestsFinishedWithMetric: sum.calls, TotalMetricValue: sum.total,
+		})
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.metrics.foreign)) {
+		sum := s.metrics.foreign[name]
+		m.LoadMetricStats = append(m.LoadMetricStats, &endpointv3.EndpointLoadMetricStats{
+			MetricName: name, NumRequestsFinishedWithMetric: sum.calls, TotalMetricValue: sum.total,
 		})
 	}
 	return m

@@ -43,6 +43,7 @@ type clusterEntry struct {
 	categories sync.Mutex
 	drops      atomic.Pointer[map[string]*drops]
 	localities map[localityKey]*localityEntry
+	others     *others // of reporters; nil: there are none
 }
 
 // leave records that a handle was released. The mutex is held.
@@ -88,7 +89,17 @@ type LocalityID struct {
 func (s *Store) Cluster(cluster, service string) *Cluster {
 	s.mu.Lock()
 	wasEmpty := len(s.clusters) == 0
-	key := clusterKey{text(cluster), text(service)}
+	e := s.entry(clusterKey{text(cluster), text(service)})
+	e.users++
+	s.mu.Unlock()
+	if wasEmpty {
+		s.filled()
+	}
+	return &Cluster{store: s, entry: e}
+}
+
+// entry returns the entry of a cluster, which it creates if needed. The mutex is held.
+func (s *Store) entry(key clusterKey) *clusterEntry {
 	e, ok := s.clusters[key]
 	if !ok {
 		s.sweep()
@@ -96,12 +107,7 @@ func (s *Store) Cluster(cluster, service string) *Cluster {
 		e.drops.Store(&map[string]*drops{})
 		s.clusters[key] = e
 	}
-	e.users++
-	s.mu.Unlock()
-	if wasEmpty {
-		s.filled()
-	}
-	return &Cluster{store: s, entry: e}
+	return e
 }
 
 // sweep removes unused clusters, unreported, if there are too many. It then sets the limit to twice

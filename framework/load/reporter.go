@@ -1,0 +1,210 @@
+package load
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+)
+
+// Bounds of the load that reporters of a store add. Load beyond a limit is not counted.
+const (
+	maxReported   = 10_000 // clusters of a reporter
+	maxLocalities = 1_000  // of a cluster, of all reporters
+)
+
+// A Reporter adds the load reports of another client to a store, which reports the sums. A relay has one for each
+// stream of load reports. It is safe for concurrent use.
+type Reporter struct {
+	store    *Store
+	clusters map[*clusterEntry]map[LocalityID]uint64 // calls in progress; nil after Close
+	closed   bool
+}
+
+// Reporter returns a reporter of another client. Close it when the client is gone.
+func (s *Store) Reporter() *Reporter {
+	return &Reporter{store: s, clusters: make(map[*clusterEntry]map[LocalityID]uint64)}
+}
+
+// Add adds a report: its calls, drops and endpoint metrics since the last one. Calls in progress replace those of the
+// last report. Load of single endpoints is not added.
+func (r *Reporter) Add(stats []*endpointv3.ClusterStats) {
+	s := r.store
+	s.mu.Lock()
+	wasEmpty := len(s.clusters) == 0
+	if !r.closed {
+		for _, c := range stats {
+			r.add(c)
+		}
+	}
+	filled := wasEmpty && len(s.clusters) > 0
+	s.mu.Unlock()
+	if filled {
+		s.filled()
+	}
+}
+
+// add adds the report of a cluster. The store's mutex is held.
+func (r *Reporter) add(c *endpointv3.ClusterStats) {
+	key := clusterKey{text(c.GetClusterName()), text(c.GetClusterServiceName())}
+	e := r.store.clusters[key]
+	if e == nil || r.clusters[e] == nil {
+		if len(r.clusters) >= maxReported {
+			return
+		}
+		e = r.store.entry(key)
+		e.users++
+		r.clusters[e] = make(map[LocalityID]uint64)
+	}
+	if e.others == nil {
+		e.others = &others{drops: make(map[string]uint64), localities: make(map[LocalityID]*load), running: make(map[LocalityID]uint64)}
+	}
+	o := e.others
+	rest := c.GetTotalDroppedRequests()
+	for _, d := range c.GetDroppedRequests() {
+		category, n := text(d.GetCategory()), min(d.GetDroppedCount(), rest)
+		if _, known := o.drops[category]; known || len(o.drops) < maxCategories {
+			o.drops[category] += n
+			rest -= n
+		}
+	}
+	if rest > 0 {
+		o.drops[""] += rest
+	}
+	running := r.clusters[e]
+	for _, l := range c.GetUpstreamLocalityStats() {
+		id := LocalityID{text(l.GetLocality().GetRegion()), text(l.GetLocality().GetZone()), text(l.GetLocality().GetSubZone())}
+		sum := o.localities[id]
+		if sum == nil {
+			if len(o.localities) >= maxLocalities {
+				continue
+			}
+			sum = new(load)
+			o.localities[id] = sum
+		}
+		sum.issued += l.GetTotalIssuedRequests()
+		sum.succeeded += l.GetTotalSuccessfulRequests()
+		sum.failed += l.GetTotalErrorRequests()
+		sum.metrics.addReport(l)
+		o.running[id] += l.GetTotalRequestsInProgress() - running[id]
+		running[id] = l.GetTotalRequestsInProgress()
+	}
+}
+
+// Close ends the use of the reporter: its calls in progress are gone. The load that it has added is reported.
+func (r *Reporter) Close() {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e, running := range r.clusters {
+		for id, n := range running {
+			if e.others.running[id] -= n; e.others.running[id] == 0 {
+				delete(e.others.running, id)
+			}
+		}
+		e.leave()
+	}
+	r.clusters, r.closed = nil, true
+}
+
+// others is the load of a cluster that reporters have added and that was not sent yet. The store's mutex guards it.
+type others struct {
+	drops      map[string]uint64 // by category
+	localities map[LocalityID]*load
+	running    map[LocalityID]uint64 // calls in progress of all reporters
+	offered    *others               // the part of the current delta; nil: there is none
+}
+
+// offer moves everything to the part of the current delta, and returns it.
+func (o *others) offer() *others {
+	if o.offered == nil {
+		o.offered = &others{drops: make(map[string]uint64), localities: make(map[LocalityID]*load)}
+	}
+	for category, n := range o.drops {
+		o.offered.drops[category] += n
+	}
+	for id, l := range o.localities {
+		if o.offered.localities[id] == nil {
+			o.offered.localities[id] = new(load)
+		}
+		o.offered.localities[id].merge(l)
+	}
+	clear(o.drops)
+	clear(o.localities)
+	return o.offered
+}
+
+// reported reports whether everything was sent.
+func (o *others) reported() bool {
+	return o == nil || len(o.drops) == 0 && len(o.localities) == 0 && o.offered == nil
+}
+
+// merge adds the load of another sum.
+func (s *load) merge(o *load) {
+	s.issued += o.issued
+	s.succeeded += o.succeeded
+	s.failed += o.failed
+	s.metrics.add(&o.metrics)
+}
+
+// prefix of the names of metrics that come from named_metrics (gRFC A85).
+const namedPrefix = "named_metrics."
+
+// addReport adds the endpoint metrics of a report. Names without the prefix of gRFC A85 keep their form.
+func (t *tally) addReport(l *endpointv3.UpstreamLocalityStats) {
+	for _, x := range []struct {
+		sum *metric
+		of  *endpointv3.UnnamedEndpointLoadMetricStats
+	}{{&t.cpu, l.GetCpuUtilization()}, {&t.memory, l.GetMemUtilization()}, {&t.application, l.GetApplicationUtilization()}} {
+		if finite(x.of.GetTotalMetricValue()) {
+			x.sum.add(metric{x.of.GetNumRequestsFinishedWithMetric(), x.of.GetTotalMetricValue()})
+		}
+	}
+	for _, m := range l.GetLoadMetricStats() {
+		if !finite(m.GetTotalMetricValue()) {
+			continue
+		}
+		sum := metric{m.GetNumRequestsFinishedWithMetric(), m.GetTotalMetricValue()}
+		if name, ok := strings.CutPrefix(m.GetMetricName(), namedPrefix); ok {
+			t.addNamed(name, sum)
+		} else {
+			t.addForeign(m.GetMetricName(), sum)
+		}
+	}
+}
+
+func finite(v float64) bool { return !math.IsInf(v, 0) && !math.IsNaN(v) }
+
+// dropStats adds the drops by category to stats.
+func dropStats(stats *endpointv3.ClusterStats, byCategory map[string]uint64) {
+	for _, category := range slices.Sorted(maps.Keys(byCategory)) {
+		n := byCategory[category]
+		stats.TotalDroppedRequests += n
+		if n > 0 && category != "" {
+			stats.DroppedRequests = append(stats.DroppedRequests,
+				&endpointv3.ClusterStats_DroppedRequests{Category: category, DroppedCount: n})
+		}
+	}
+}
+
+// report adds what is not sent yet to the sums of a report. Until the delta is committed, the next one has it again.
+func (o *others) report(byCategory map[string]uint64, byID map[LocalityID]*load) {
+	offered := o.offer()
+	for category, n := range offered.drops {
+		byCategory[category] += n
+	}
+	of := func(id LocalityID) *load {
+		if byID[id] == nil {
+			byID[id] = new(load)
+		}
+		return byID[id]
+	}
+	for id, l := range offered.localities {
+		of(id).merge(l)
+	}
+	for id, n := range o.running {
+		of(id).inProgress += n
+	}
+}

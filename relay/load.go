@@ -1,0 +1,129 @@
+package relay
+
+import (
+	"context"
+	"strings"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"github.com/xdsforge/xdsforge/framework/bootstrap"
+	"github.com/xdsforge/xdsforge/framework/load"
+	"github.com/xdsforge/xdsforge/framework/status"
+	"github.com/xdsforge/xdsforge/framework/xdstp"
+	"github.com/xdsforge/xdsforge/serve"
+)
+
+// AddLoad adds a load report of a downstream client to the reports that the relay's own client sends upstream (LRS).
+// Use it as the function of [serve.WithLoad]:
+//
+//	serve.New(types, map[string]source.Source{"": r}, serve.WithLoad(30*time.Second, r.AddLoad))
+//
+// Upstream receives the sums of all clients: calls, drops and endpoint metrics by cluster and locality, under the node of
+// the relay. The load of a cluster goes to the server in use of the authority of its name. Load of an authority without a
+// server in use is not reported.
+func (r *Relay) AddLoad(x serve.LoadReport) {
+	if x.Stream == nil || x.Stream.Err() != nil {
+		return
+	}
+	summary, err := status.Snapshot{}, error(nil)
+	if !r.routed(x.Clusters) {
+		if summary, err = r.client.Summary(x.Stream); err != nil {
+			return // the stream or the client has ended
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return
+	}
+	if len(summary.Authorities) > 0 {
+		r.route(&summary)
+	}
+	byServer := make(map[string][]*endpointv3.ClusterStats)
+	for _, c := range x.Clusters {
+		if server := r.servers[authorityOf(c.GetClusterName())]; server != nil {
+			byServer[server.Key()] = append(byServer[server.Key()], c)
+		} else {
+			r.unreported++
+		}
+	}
+	for key, clusters := range byServer {
+		if reporter := r.reporter(x.Stream, key); reporter != nil {
+			reporter.Add(clusters)
+		}
+	}
+}
+
+// routed reports whether the servers of all clusters are known.
+func (r *Relay) routed(clusters []*endpointv3.ClusterStats) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range clusters {
+		if r.servers[authorityOf(c.GetClusterName())] == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// reporter returns the reporter of a stream to a server, or nil if the client is closed. r.mu is held.
+func (r *Relay) reporter(stream context.Context, key string) *load.Reporter {
+	reporters := r.loads[stream]
+	if reporters == nil {
+		reporters = make(map[string]*load.Reporter)
+		r.loads[stream] = reporters
+		context.AfterFunc(stream, func() { r.endLoad(stream) })
+	}
+	if reporters[key] == nil {
+		store, err := r.client.LoadStore(r.entries[key])
+		if err != nil {
+			return nil
+		}
+		reporters[key] = store.Reporter()
+	}
+	return reporters[key]
+}
+
+// endLoad ends the load of a stream.
+func (r *Relay) endLoad(stream context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range r.loads[stream] {
+		x.Close()
+	}
+	delete(r.loads, stream)
+}
+
+// An authority is that of a name: of an xdstp name, or of all old-style names.
+type authority struct {
+	name string
+	old  bool
+}
+
+func authorityOf(name string) authority {
+	if strings.HasPrefix(name, "xdstp:") {
+		if n, err := xdstp.Parse(name); err == nil {
+			return authority{name: n.Authority()}
+		}
+	}
+	return authority{old: true}
+}
+
+// route notes the servers in use, for load reports. Load of servers that are not in use any longer ends. r.mu is held.
+func (r *Relay) route(s *status.Snapshot) {
+	r.servers, r.entries = make(map[authority]*bootstrap.Server), make(map[string]*bootstrap.Server)
+	for i := range s.Authorities {
+		if a := &s.Authorities[i]; a.Active != nil && !a.Stored {
+			r.servers[authority{a.Name, a.OldStyle}] = a.Active
+			r.entries[a.Active.Key()] = a.Active
+		}
+	}
+	for _, reporters := range r.loads {
+		for key, x := range reporters {
+			if r.entries[key] == nil {
+				x.Close()
+				delete(reporters, key)
+			}
+		}
+	}
+}
