@@ -25,6 +25,7 @@ type naive struct {
 	stream *Stream
 	types  map[string]*naiveType
 	log    []string
+	older  func(name, had, body string) // called with each resource that replaces another one, if it is not nil
 }
 
 // A naiveType is what a client knows of one type.
@@ -41,6 +42,7 @@ type naiveType struct {
 	whole   string          // version of the state of the world
 	asked   bool            // on this stream
 	seen    map[string]bool // received on this stream
+	naive   *naive
 }
 
 func newNaive(t testing.TB, c *Core, delta bool) *naive {
@@ -55,7 +57,7 @@ func (n *naive) of(url string) *naiveType {
 		y = &naiveType{
 			url: url, names: make(map[string]bool), has: make(map[string]string), version: make(map[string]string),
 			errors: make(map[string]string), gone: make(map[string]bool), again: make(map[string]bool), aliases: make(map[string][]string),
-			seen: make(map[string]bool),
+			seen: make(map[string]bool), naive: n,
 		}
 		n.types[url] = y
 	}
@@ -245,6 +247,9 @@ func (n *naive) takeDelta(r *discoveryv3.DeltaDiscoveryResponse, problem string)
 }
 
 func (y *naiveType) put(name, body string) {
+	if had, ok := y.has[name]; ok && y.naive.older != nil {
+		y.naive.older(name, had, body)
+	}
 	y.has[name] = body
 	y.seen[name] = true
 	delete(y.errors, name)
@@ -262,12 +267,17 @@ func (y *naiveType) fail(e *discoveryv3.ResourceError) {
 func (n *naive) takeWhole(r *discoveryv3.DiscoveryResponse, problem string) {
 	n.t.Helper()
 	y := n.of(r.GetTypeUrl())
+	var before map[string]string
 	if t, _ := AnyType(y.url); t.Complete {
+		before = maps.Clone(y.has)
 		clear(y.has)
 		clear(y.errors)
 	}
 	for _, a := range r.GetResources() {
 		name, body := n.named(a)
+		if had, ok := before[name]; ok && n.older != nil {
+			n.older(name, had, body)
+		}
 		if y.wants(name, false) {
 			y.put(name, body)
 		}
