@@ -44,12 +44,16 @@ func Start(ctx context.Context, dir string, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	scheme := "http://"
+	if o.TLS != "" {
+		scheme = "https://"
+	}
 	var initial []string
 	for i := range o.Nodes {
 		name := fmt.Sprintf("node%d", i)
 		peer := "http://" + addrs[2*i]
 		initial = append(initial, name+"="+peer)
-		c.nodes = append(c.nodes, &process{config: node{Name: name, Dir: filepath.Join(dir, name), Client: "http://" + addrs[2*i+1], Peer: peer, Options: o}})
+		c.nodes = append(c.nodes, &process{config: node{Name: name, Dir: filepath.Join(dir, name), Client: scheme + addrs[2*i+1], Peer: peer, Options: o}})
 	}
 	waits := make([]func() error, 0, o.Nodes)
 	for _, p := range c.nodes { // all at once: a node is ready once a majority runs
@@ -125,9 +129,15 @@ func (p *process) start(ctx context.Context) (wait func() error, err error) {
 func (c *Cluster) Endpoints() []string {
 	list := make([]string, 0, len(c.nodes))
 	for _, p := range c.nodes {
-		list = append(list, strings.TrimPrefix(p.config.Client, "http://"))
+		list = append(list, p.addr())
 	}
 	return list
+}
+
+// addr returns the client address of a node.
+func (p *process) addr() string {
+	_, addr, _ := strings.Cut(p.config.Client, "://")
+	return addr
 }
 
 // Kill kills a node.
@@ -177,7 +187,7 @@ func (c *Cluster) Leader(ctx context.Context) (int, error) {
 				continue
 			}
 			tryCtx, cancel := context.WithTimeout(ctx, 2*time.Second)
-			r, err := cl.Status(tryCtx, strings.TrimPrefix(p.config.Client, "http://"))
+			r, err := cl.Status(tryCtx, p.addr())
 			cancel()
 			if err == nil && r.Leader == r.Header.MemberId {
 				return i, nil

@@ -8,8 +8,10 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"path/filepath"
 	"time"
 
+	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
@@ -28,6 +30,8 @@ type Options struct {
 	Nodes         int   // default 1
 	Quota         int64 // bytes; default 8 GiB
 	DefaultLimits bool  // do not raise the limits of transactions and requests
+	// TLS is a directory with ca.pem, cert.pem and key.pem, of the nodes and of the clients. Clients need a certificate.
+	TLS string
 }
 
 // isNode runs a node and reports true if this process was started as one.
@@ -66,6 +70,11 @@ func (n *node) run(ctx context.Context) error {
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{*client}, []url.URL{*client}
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{*peer}, []url.URL{*peer}
 	c.InitialCluster = n.Initial
+	if dir := n.Options.TLS; dir != "" {
+		c.ClientTLSInfo = transport.TLSInfo{
+			CertFile: filepath.Join(dir, "cert.pem"), KeyFile: filepath.Join(dir, "key.pem"), TrustedCAFile: filepath.Join(dir, "ca.pem"), ClientCertAuth: true,
+		}
+	}
 	if !n.Options.DefaultLimits {
 		c.MaxTxnOps, c.MaxRequestBytes = 1024, 16<<20
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/xdsforge/xdsforge/framework/source"
 	"github.com/xdsforge/xdsforge/internal/printable"
+	"github.com/xdsforge/xdsforge/internal/tlsfiles"
 )
 
 // Options set up a [Store]. Endpoints is required.
@@ -19,7 +20,8 @@ type Options struct {
 	// Tenant names the set of resources. Default "default". At most 256 bytes of UTF-8.
 	Tenant string
 	// TLS is the configuration of connections. Without it, connections are plaintext.
-	TLS *tls.Config
+	TLS   *tls.Config
+	files tlsfiles.Files // of TLS; they are read again when they change
 	// Username and Password authenticate the store to etcd.
 	Username, Password string
 	// Author is the name of the publisher in the history. At most 256 bytes.

@@ -8,8 +8,10 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/tlsfiles"
 	"github.com/xdsforge/xdsforge/publish"
 )
 
@@ -17,6 +19,7 @@ import (
 // after use.
 type Store struct {
 	options Options
+	files   *tlsfiles.Reader // of TLS; nil: there are none
 	keys    keys
 	dialing chan struct{}    // has a token while the client is being created
 	client  *clientv3.Client // of all endpoints, for commits and reads; see connect
@@ -45,6 +48,12 @@ func Open(o Options) (*Store, error) {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
 	s := &Store{options: o, keys: keysOf(o.Tenant), writing: make(chan struct{}, 1), dialing: make(chan struct{}, 1)}
+	if o.files != (tlsfiles.Files{}) {
+		var err error
+		if s.files, err = tlsfiles.Open(o.files, s.badFiles); err != nil {
+			return nil, fmt.Errorf("etcd: %w", err)
+		}
+	}
 	s.ctx, s.cancel = context.WithCancelCause(context.Background())
 	s.follow = newFollower(s)
 	return s, nil
@@ -69,11 +78,15 @@ func (s *Store) connect(ctx context.Context) error {
 
 // dial returns a client of endpoints. It waits for the nodes if there is a user.
 func (s *Store) dial(endpoints ...string) (*clientv3.Client, error) {
-	c, err := clientv3.New(clientv3.Config{
+	config := clientv3.Config{
 		Endpoints: endpoints, TLS: s.options.TLS, Username: s.options.Username, Password: s.options.Password,
 		DialTimeout: s.options.Timeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 		MaxCallSendMsgSize: maxSend, Context: s.ctx, Logger: zap.NewNop(),
-	})
+	}
+	if s.files != nil {
+		config.DialOptions = append(config.DialOptions, grpc.WithTransportCredentials(&reloading{config: s.options.TLS.Clone(), files: s.files}))
+	}
+	c, err := clientv3.New(config)
 	if err != nil {
 		return nil, err
 	}

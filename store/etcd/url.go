@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/xdsforge/xdsforge/internal/tlsfiles"
 )
 
 // ParseURL returns the options in a URL such as
@@ -16,7 +18,8 @@ import (
 //	etcd://10.0.0.1:2379,10.0.0.2:2379/tenant?ca=/etc/xds/ca.pem&user=xds&password-file=/etc/xds/password
 //
 // The tenant is optional. The parameters are ca, cert and key, which are files in PEM and turn TLS on, tls=true, server-name, user,
-// password-file, timeout, txn-operations and txn-bytes. The URL is not valid with others.
+// password-file, timeout, txn-operations and txn-bytes. The URL is not valid with others. When the files of TLS change, the store uses
+// them for its next connections.
 func ParseURL(s string) (Options, error) {
 	var o Options
 	rest, ok := strings.CutPrefix(s, "etcd://")
@@ -114,6 +117,7 @@ func (p *parameters) tls(o *Options) {
 		return
 	}
 	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: name}
+	o.files = tlsfiles.Files{Certificate: cert, Key: key, CA: ca}
 	if ca != "" {
 		o.TLS.RootCAs = x509.NewCertPool()
 		if data := p.file(ca); data != nil && !o.TLS.RootCAs.AppendCertsFromPEM(data) {

@@ -3,7 +3,6 @@ package xdsd
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/xdsforge/xdsforge/framework/source"
+	"github.com/xdsforge/xdsforge/internal/tlsfiles"
 	"github.com/xdsforge/xdsforge/serve"
 )
 
@@ -132,7 +132,7 @@ func (a *app) serve(ctx context.Context, args []string) error {
 		}
 		return err
 	}
-	options, err := f.serverOptions()
+	options, err := f.serverOptions(a)
 	if err != nil {
 		return err
 	}
@@ -240,8 +240,8 @@ func (f *serveFlags) options(a *app) ([]serve.Option, error) {
 	return options, nil
 }
 
-// serverOptions returns the options of the gRPC server.
-func (f *serveFlags) serverOptions() ([]grpc.ServerOption, error) {
+// serverOptions returns the options of the gRPC server. Each handshake uses the newest valid files.
+func (f *serveFlags) serverOptions(a *app) ([]grpc.ServerOption, error) {
 	options := serve.ServerOptions()
 	if f.cert == "" && f.key == "" && f.clientCA == "" {
 		return options, nil
@@ -249,20 +249,19 @@ func (f *serveFlags) serverOptions() ([]grpc.ServerOption, error) {
 	if f.cert == "" || f.key == "" {
 		return nil, errors.New("-cert and -key; must be set together, and with -client-ca")
 	}
-	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
+	files, err := tlsfiles.Open(tlsfiles.Files{Certificate: f.cert, Key: f.key, CA: f.clientCA}, func(err error) {
+		a.print("files of TLS cannot be used; the last valid ones stay in use: %v", err)
+	})
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}}
-	if f.clientCA != "" {
-		data, err := os.ReadFile(f.clientCA)
-		if err != nil {
-			return nil, err
+	c := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		m := files.Current()
+		now := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: m.Certificates, NextProtos: []string{"h2"}}
+		if m.CA != nil {
+			now.ClientCAs, now.ClientAuth = m.CA, tls.RequireAndVerifyClientCert
 		}
-		c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-		if !c.ClientCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("-client-ca = %s; must have certificates in PEM", f.clientCA)
-		}
-	}
+		return now, nil
+	}}
 	return append(options, grpc.Creds(credentials.NewTLS(c))), nil
 }
