@@ -26,6 +26,10 @@
 // A resource that upstream removes or denies is removed or denied downstream. Each downstream client
 // decides on its own whether it uses the resource further (gRFC A88).
 //
+// # Load reports
+//
+// [Relay.AddLoad] adds the load reports of downstream clients to those that the relay's client sends upstream.
+//
 // # Differences from a direct connection
 //
 // Clients receive no aliases and no TTL of resources: the relay ends resources whose TTL expires. Resources of one

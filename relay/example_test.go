@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -32,7 +33,7 @@ func serveRelay(types *resource.Set, upstream *bootstrap.Config, listener net.Li
 		return err
 	}
 	defer r.Close()
-	s, err := serve.New(types, map[string]source.Source{"": r})
+	s, err := serve.New(types, map[string]source.Source{"": r}, serve.WithLoad(30*time.Second, r.AddLoad))
 	if err != nil {
 		return err
 	}
