@@ -40,12 +40,7 @@ func (s *substream) buildGone() [][]byte {
 		case wildcard != nil && len(names) > 0: // it gets a response without names, which is the next one
 			wildcard.told, s.gone = false, true
 		}
-		slices.Sort(names)
-		var b []byte
-		for _, n := range slices.Compact(names) {
-			b = appendString(b, deltaRemoved, n)
-		}
-		return s.finish([][]byte{b}, nil)
+		return s.finish([][]byte{s.appendRemoved(names)}, nil)
 	case s.kind.Complete:
 		return s.buildWhole()
 	}
@@ -55,6 +50,21 @@ func (s *substream) buildGone() [][]byte {
 		return s.finish(nil, nil)
 	}
 	return nil
+}
+
+// appendRemoved returns the encoding of removed names, up to the limit of a response. The others are owed.
+func (s *substream) appendRemoved(names []string) (b []byte) {
+	slices.Sort(names)
+	names = slices.Compact(names)
+	for i, n := range names {
+		if i > 0 && len(b)+len(n) > s.stream.core.config.Limits.ResponseBytes {
+			s.owed = append(s.owed, names[i:]...)
+			s.gone = true
+			break
+		}
+		b = appendString(b, deltaRemoved, n)
+	}
+	return b
 }
 
 // buildBeats returns a response with heartbeats, or nil.

@@ -59,7 +59,7 @@ type Limits struct {
 	NameBytes     int // length of a name. Default 8192, the limit of xdstp names.
 	TotalBytes    int // sum of the lengths of all names of a stream. Default 16 MiB.
 	Types         int // types of a stream. Default 100.
-	ResponseBytes int // of a response of the delta protocol with several resources. Default 4 MiB minus 64 kB.
+	ResponseBytes int // of a response of the delta protocol with several resources or removals. Default 4 MiB minus 64 kB.
 }
 
 func (l Limits) withDefaults() Limits {

@@ -154,7 +154,7 @@ func (s *substream) changes() (batch []*content) {
 
 // removals returns the names that do not exist, or no longer, each once.
 func (s *substream) removals() (names []string) {
-	names, s.owed = s.owed, nil
+	names, s.owed = slices.DeleteFunc(s.owed, s.returned), nil
 	s.sortDirty()
 	ended := false
 	for _, e := range s.dirty {
@@ -187,6 +187,15 @@ func (s *substream) removals() (names []string) {
 	}
 	s.dirty = shrink(s.dirty)
 	return names
+}
+
+// returned reports whether a name whose removal is owed exists again, so that the client has it or receives it.
+func (s *substream) returned(name string) bool {
+	if l := s.kind.collections[name]; l != nil && slices.ContainsFunc(l.members, func(e *entry) bool { return e.content != nil }) {
+		return true
+	}
+	e := s.kind.entries[name]
+	return e != nil && e.content != nil && s.find(e) != nil
 }
 
 // forgotten returns the names of initial versions that do not exist any longer, once everything

@@ -1,6 +1,7 @@
 package adsserver
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -150,6 +151,30 @@ func TestEmptyWildcardBesideAnEmptyGlob(t *testing.T) {
 		}
 		if len(removed) != 2 || !slices.Equal(removed[0], []string{glob + "*"}) || len(removed[1]) != 0 {
 			t.Errorf("the responses remove %q, want one with the glob and one without names", removed)
+		}
+	})
+}
+
+// Removals beyond the limit of a response are sent in several ones. A resource that exists again meanwhile is not removed.
+func TestRemovalsAreDivided(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, c := newCore(t, Config{Limits: Limits{ResponseBytes: 100}})
+		n := newNaive(t, c, true)
+		var missing []string
+		for i := range 50 {
+			missing = append(missing, fmt.Sprintf("name-%02d", i))
+		}
+		n.change(clusterURL, missing, nil)
+		synctest.Wait()
+		n.next("")
+		y := n.of(clusterURL)
+		if told := len(y.gone); told == 0 || told > 12 {
+			t.Errorf("the first response has %d of 50 removals, want some and at most 12", told)
+		}
+		commit(t, m, new(source.Tx).Put(put(clusterURL, "name-49", "1")))
+		n.read()
+		if len(y.gone) != 49 || y.has["name-49"] != "name-49=1" {
+			t.Errorf("the client is told that %d names do not exist, and has %v; want 49 and name-49", len(y.gone), y.has)
 		}
 	})
 }

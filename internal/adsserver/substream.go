@@ -15,7 +15,7 @@ type substream struct {
 	lists    []listSub         // subscribed collections
 	dirty    []*entry          // that may have something to send, in any order
 	beats    []*entry          // with a heartbeat to send
-	owed     []string          // delta: removals to send of names that are not subscribed to
+	owed     []string          // delta: removals to send: of names that are not subscribed to, and those beyond the limit of a response
 	waiting  int               // subscriptions of which not everything is known
 	puts     bool              // dirty may have an entry with content
 	gone     bool              // dirty may have an entry without content, or a list is not answered
