@@ -61,7 +61,7 @@ func TestNothingIsLostOrCountedTwice(t *testing.T) {
 	var done atomic.Bool
 	go func() { wg.Wait(); done.Store(true) }()
 	var got sums
-	for i := 0; !s.Empty() || !done.Load(); i++ {
+	for i := 0; !done.Load() || !s.Empty(); i++ { // in this order: load may come after the store was empty
 		if delta := s.Delta(load.ClusterFilter{All: true}, time.Now()); i%3 > 0 {
 			got.add(delta.Stats)
 			delta.Commit()
