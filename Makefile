@@ -147,6 +147,10 @@ bench-serve: ## Measure an ADS server beside go-control-plane's linear cache wit
 peers-serve: ## Serve channels of grpc-go, grpc-js (npm) and gRPC C++ (Debian's libgrpc++-dev, g++): changes, a NACK, a restart
 	$(GO) run ./internal/servepeers
 
+.PHONY: peers-http
+peers-http: ## Let nginx (Debian's nginx-light), Node, curl and h2spec talk to HTTP clients and servers of httpxds, under changes
+	$(GO) run ./internal/httppeers
+
 .PHONY: conformance-connect
 conformance-connect: ## Run the conformance tests of Connect (4,661 cases) through a reverse proxy of httpxds; fails unless all but the known ones pass
 	cd internal/connectconformance && $(GO) run .
