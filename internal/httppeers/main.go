@@ -54,6 +54,6 @@ func tell(ctx context.Context, dir string, f func(context.Context, *world) (stri
 	if err != nil {
 		return "", err
 	}
-	defer w.close() //nolint:contextcheck // it ends all parts
+	defer w.close()
 	return f(ctx, w)
 }

@@ -101,7 +101,8 @@ func node(ctx context.Context, w *world, args ...string) (*exec.Cmd, io.Reader, 
 	if err != nil {
 		return nil, nil, err
 	}
-	return c, out, c.Start()
+	err = c.Start()
+	return c, out, err
 }
 
 // nodeServer sends requests to servers of Node.

@@ -147,13 +147,13 @@ func (w *world) site(ctx context.Context) (*site, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.closing = append(w.closing, func() { _ = server.Close() })
+	w.closing = append(w.closing, func() { _ = server.Close() }) //nolint:contextcheck // it ends all parts
 	lis, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	s := &site{w, lis.Addr().String()}
-	go func() { _ = server.Serve(lis) }() // it ends with close
+	go func() { _ = server.Serve(lis) }() //nolint:contextcheck // it ends with close
 	if err := s.listen("first"); err != nil {
 		return nil, err
 	}
