@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/xdsforge/xdsforge/httpxds/internal/reply"
-	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
 	"github.com/xdsforge/xdsforge/internal/dataplane/routes"
 	"github.com/xdsforge/xdsforge/plugins/route"
 )
@@ -159,8 +158,7 @@ func (x *exchange) attempts(r *http.Request, v *view) (*http.Response, error) {
 	if err != nil {
 		return nil, x.fail(NoRoute, "", err)
 	}
-	x.picked = lbtree.CallContext{Context: r.Context(), Call: x.call}
-	ctx := context.Context(&x.picked)
+	ctx := x.picked.With(r.Context(), x.call)
 	out = replayable(out)
 	x.sent, _ = out.Body.(*onceBody)
 	ctx, out = x.limited(ctx, out)

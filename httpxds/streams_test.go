@@ -65,7 +65,7 @@ func TestCloseDuringTheRequest(t *testing.T) {
 		rt := single(t, addr, settings, httpxds.WithProtocol(httpxds.HTTP2))
 		for _, path := range []string{"/", "/long"} {
 			body, unblock := io.Pipe()
-			defer unblock.Close()
+			t.Cleanup(func() { _ = unblock.Close() })
 			r, err := http.NewRequestWithContext(soon(t), http.MethodPost, "http://svc"+path, once{body})
 			if err != nil {
 				t.Fatal(err)

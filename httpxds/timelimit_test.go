@@ -17,20 +17,22 @@ func TestTimeLimitsAreUsedAgain(t *testing.T) {
 		}
 		first, ctx := begin()
 		first.start(time.Second)
-		time.Sleep(time.Second / 2)
+		<-time.NewTimer(time.Second / 2).C
 		all.put(first)
-		time.Sleep(time.Second)
+		<-time.NewTimer(time.Second).C
 		if ctx.Err() != nil {
 			t.Errorf("a request that had ended was canceled by its time limit: %v", context.Cause(ctx))
 		}
 		second, ctx := begin()
 		second.start(time.Second)
-		time.Sleep(time.Second / 2)
-		if synctest.Wait(); ctx.Err() != nil {
+		<-time.NewTimer(time.Second / 2).C
+		synctest.Wait()
+		if ctx.Err() != nil {
 			t.Errorf("a request was canceled before its time limit: %v", context.Cause(ctx))
 		}
-		time.Sleep(time.Second)
-		if synctest.Wait(); context.Cause(ctx) != errTimeout { //nolint:errorlint // the cause itself
+		<-time.NewTimer(time.Second).C
+		synctest.Wait()
+		if context.Cause(ctx) != errTimeout { //nolint:errorlint // the cause itself
 			t.Errorf("the cause of the end is %v; want the time limit", context.Cause(ctx))
 		}
 		all.put(second)
@@ -46,7 +48,8 @@ func TestTimeLimitOfAStream(t *testing.T) {
 	if l.end() {
 		t.Error("a time limit that has not started can be used again; want that it cannot")
 	}
-	if l.start(time.Hour); l.timer != nil {
+	l.start(time.Hour)
+	if l.timer != nil {
 		t.Error("the time starts after the request has ended")
 	}
 }

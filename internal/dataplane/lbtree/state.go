@@ -131,6 +131,12 @@ type CallContext struct {
 	Call            *Call
 }
 
+// With sets the parts, and returns the context.
+func (c *CallContext) With(ctx context.Context, call *Call) context.Context {
+	c.Context, c.Call = ctx, call
+	return c
+}
+
 // Value implements [context.Context].
 func (c *CallContext) Value(key any) any {
 	if key == (callKey{}) {
