@@ -62,15 +62,23 @@ func (s *sessionStage) drain(i int, h endpoint.Health) {
 
 // open returns the open connections to an address.
 func (s *sessionStage) open(addr string) []*connection {
-	s.channel.mu.Lock()
-	defer s.channel.mu.Unlock()
 	var open []*connection
-	for _, c := range s.channel.made {
-		if c.addr == addr && !c.shut {
-			open = append(open, c)
+	s.loop.Do(func() { // which shuts connections down
+		s.channel.mu.Lock()
+		defer s.channel.mu.Unlock()
+		for _, c := range s.channel.made {
+			if c.addr == addr && !c.shut {
+				open = append(open, c)
+			}
 		}
-	}
+	})
 	return open
+}
+
+// picker returns the newest picker.
+func (s *sessionStage) picker() (p *clusterPicker) {
+	s.loop.Do(func() { p, _ = s.last.Picker.(*clusterPicker) })
+	return p
 }
 
 // become changes the state of the newest connection to an address.
@@ -89,7 +97,7 @@ func (s *sessionStage) become(addr string, state connectivity.State) {
 
 // pick picks for a call of a session, and returns the address. A call that waits has "waits".
 func (s *sessionStage) pick(a *lbtree.Affinity) string {
-	r, err := s.last.Picker.(*clusterPicker).pick(balancer.PickInfo{Ctx: s.t.Context()}, a)
+	r, err := s.picker().pick(balancer.PickInfo{Ctx: s.t.Context()}, a)
 	defer s.do(func() {})
 	switch {
 	case errors.Is(err, balancer.ErrNoSubConnAvailable):
@@ -145,18 +153,23 @@ func TestKeptSubchannel(t *testing.T) {
 			t.Error("the connection is open after the idle timeout")
 		}
 		s.expect("after the idle timeout", "a", "waits")
-		waiting := s.last.Picker
+		waiting := s.picker()
 		s.become("a", connectivity.Connecting)
-		if s.last.Picker == waiting {
+		if s.picker() == waiting {
 			t.Error("the state of the session's connection has changed, and the calls that wait have no new picker")
 		}
 		s.expect("connecting", "a", "waits")
 		s.become("a", connectivity.Ready)
 		s.expect("connected again", "a", "a")
 		s.become("a", connectivity.Idle)
-		before := s.open("a")[0].connects
+		connects := func(c *connection) (n int) {
+			s.loop.Do(func() { n = c.connects })
+			return n
+		}
+		owned := s.open("a")[0]
+		before := connects(owned)
 		s.expect("disconnected", "a", "waits")
-		if n := s.open("a")[0].connects; n != before+1 {
+		if n := connects(owned); n != before+1 {
 			t.Errorf("a call connects the idle connection %d times; want once", n-before)
 		}
 		s.become("a", connectivity.TransientFailure)
@@ -292,7 +305,7 @@ func TestSessionPickDoesNotAllocate(t *testing.T) {
 	inSession(t, func(s *sessionStage) {
 		s.first("a")
 		a := &lbtree.Affinity{Addresses: []string{"b", "a"}}
-		p, info := s.last.Picker.(*clusterPicker), balancer.PickInfo{Ctx: t.Context()}
+		p, info := s.picker(), balancer.PickInfo{Ctx: t.Context()}
 		if n := testing.AllocsPerRun(100, func() {
 			if r, err := p.pick(info, a); err == nil {
 				r.Done(balancer.DoneInfo{BytesSent: true})
