@@ -1,13 +1,16 @@
 package grpcxds_test
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -17,6 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/statefulsession"
 	"github.com/xdsforge/xdsforge/internal/loopback"
 )
 
@@ -362,4 +366,65 @@ func TestSessionOfAnEndpointWithAddresses(t *testing.T) {
 		}
 	}
 	w.expect("with a cookie, when another address is in use", w.calls(5, m, cookie), "first:5")
+}
+
+// Sessions stay on their endpoints, and none of their calls fails, while endpoints drain, return and change their
+// priorities, and while the routes and the filter change.
+func TestSessionsUnderChanges(t *testing.T) {
+	w := newAffinityWorld(t, cookieState(session), to("c"))
+	all := []string{"0HEALTHY", "1HEALTHY", "2HEALTHY", "3HEALTHY"}
+	w.has("c", "HEALTHY, UNKNOWN, DRAINING", w.in("a", 0, all...))
+	w.reaches(m, "0", "1", "2", "3")
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	var calls sync.WaitGroup
+	made := make(chan struct{}, 100)
+	for i := range 8 {
+		calls.Go(func() {
+			s := new(statefulsession.Session)
+			first := ""
+			for ctx.Err() == nil {
+				who, err := call(s.Join(ctx), w.cc, m)
+				if ctx.Err() != nil {
+					return
+				}
+				if err != nil || first != "" && who != first {
+					t.Errorf("session %d on %q: %q, %v", i, first, who, err)
+					cancel()
+					return
+				}
+				first = who
+				select {
+				case made <- struct{}{}:
+				default:
+				}
+			}
+		})
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := 0; i < 150 && ctx.Err() == nil; i++ {
+		var localities [2][]string
+		for j, e := range all {
+			if j > 0 && random.IntN(2) == 0 { // endpoint 0 takes new sessions
+				e = e[:1] + "DRAINING"
+			}
+			at := random.IntN(2)
+			if j == 0 {
+				at = 0
+			}
+			localities[at] = append(localities[at], e)
+		}
+		w.endpointsOf("c", w.in("a", 0, localities[0]...), w.in("b", 1, localities[1]...))
+		if i%10 == 0 {
+			w.routed(cookieState(session+fmt.Sprintf(` ttl { seconds: %d }`, 1000+i)), to("c"))
+		}
+		for range 20 {
+			select {
+			case <-made:
+			case <-ctx.Done():
+			}
+		}
+	}
+	cancel()
+	calls.Wait()
 }
