@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	"google.golang.org/grpc"
 	channelzpb "google.golang.org/grpc/channelz/grpc_channelz_v1"
 	channelz "google.golang.org/grpc/channelz/service"
@@ -170,5 +171,18 @@ func TestChangesDoNotMultiplyAttempts(t *testing.T) {
 	}
 	if n := seen.most(); n != 5 {
 		t.Errorf("a call had %d attempts; want 5, as the policy has", n)
+	}
+}
+
+// gRPC does not retry calls that load balancing refuses. A retry would wait until the call ends.
+func TestRefusedCallsAreNotRetriedByGRPC(t *testing.T) {
+	p := newPlane(t)
+	p.set("c", new(clusterv3.Cluster), `name: "c" type: EDS eds_cluster_config { eds_config { ads {} } } circuit_breakers { thresholds { max_requests { value: 0 } } }`)
+	p.endpoints("c", newBackend(t, "b"))
+	p.listener("svc", fmt.Sprintf(`route_config { %s }`, hosts("*", `retry_policy { retry_on: "unavailable" num_retries { value: 4 }
+		retry_back_off { base_interval { seconds: 1000 } } } `+to("c"))))
+	cc := newChannel(t, newEnv(t, fmt.Sprintf(`{"node": {"id": "n"}, "xds_servers": [%s]}`, p.entry())), "xds:///svc")
+	if _, err := call(soon(t), cc, "/p.S/M"); status.Code(err) != codes.Unavailable {
+		t.Errorf("a refused call: %v; want UNAVAILABLE at once", err)
 	}
 }
