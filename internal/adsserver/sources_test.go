@@ -96,10 +96,13 @@ func TestEndOnDown(t *testing.T) {
 			other := source.NewMemory()
 			m, c := newCore(t, Config{EndOnDown: end, Authorities: map[string]source.Source{"stale": other}})
 			n := newNaive(t, c, true)
+			n.change(clusterURL, []string{"a"}, nil)
 			synctest.Wait()
+			n.read()
 			other.SetState(source.State{Kind: source.Down, Err: errors.New("lost")})
 			m.SetState(source.State{Kind: source.Stale, Err: errors.New("late")})
 			synctest.Wait()
+			pass(time.Hour) // without MaxStaleness, a source may be stale for ever
 			if open := c.OpenStreams(); open != 1 {
 				t.Errorf("EndOnDown = %t: %d streams are open beside another source that is down, want 1", end, open)
 			}
@@ -113,6 +116,14 @@ func TestEndOnDown(t *testing.T) {
 			}
 			if _, err := n.stream.Next(ended); err == nil || err.Error() != want {
 				t.Errorf("EndOnDown = %t: the stream returns %v, want %q", end, err, want)
+			}
+			if _, err := c.Open(true); (err != nil) != end {
+				t.Errorf("EndOnDown = %t: Open returns %v while the source is down", end, err)
+			}
+			m.SetState(source.State{Kind: source.Stale})
+			synctest.Wait()
+			if _, err := c.Open(true); err != nil {
+				t.Errorf("EndOnDown = %t: Open returns %v while the source is stale", end, err)
 			}
 		})
 	}
