@@ -28,6 +28,7 @@ func build(p *problems, spec Spec, o options) *Config {
 		clientTemplate: spec.ClientDefaultListenerTemplate,
 		serverTemplate: spec.ServerListenerTemplate,
 		providers:      make(map[string]CertificateProvider, len(spec.CertificateProviders)),
+		services:       buildGRPCServices(p, spec.AllowedGRPCServices, o),
 		keys:           make(map[string]bool),
 		options:        o,
 		lastKnownGood:  buildLastKnownGood(p, spec.LastKnownGood),
@@ -139,7 +140,7 @@ func buildServer(p *problems, path string, spec ServerSpec, o options) *Server {
 		s.channelCreds = supported[0]
 	case len(spec.ChannelCreds) == 0 && isLocal(s.uri):
 	case !slices.ContainsFunc(spec.ChannelCreds, func(c CredsSpec) bool { return c.Type == "" }):
-		p.add(channel, credsTypes(spec.ChannelCreds), "must have a type that is supported: "+strings.Join(slices.Sorted(slices.Values(o.channelCreds)), ", "))
+		p.add(channel, credsTypes(spec.ChannelCreds), "must have a type that is supported: "+o.channelTypes())
 	}
 	s.key = serverKey(s)
 	return s

@@ -20,6 +20,7 @@ type Config struct {
 	clientTemplate string
 	serverTemplate string // "" if not set
 	providers      map[string]CertificateProvider
+	services       map[string]*Server // allowed_grpc_services, by target
 	keys           map[string]bool // of all servers
 	options        options         // that it was read with
 	lastKnownGood  *LastKnownGood  // nil if not set

@@ -16,6 +16,7 @@ func decodeSpec(p *problems, data []byte, federation bool) Spec {
 		Node:                   decodeNode(o),
 		ServerListenerTemplate: o.stringValue("server_listener_resource_name_template"),
 		LastKnownGood:          decodeLastKnownGood(o),
+		AllowedGRPCServices:    decodeGRPCServices(o),
 	}
 	if federation {
 		s.ClientDefaultListenerTemplate = o.stringValue("client_default_listener_resource_name_template")

@@ -50,6 +50,7 @@ func (c *Config) key() string {
 		ClientTemplate, ServerTemplate string
 		Providers                      []provider
 		ChannelCreds, CallCreds        []string
+		Services                       []string       `json:",omitempty"`
 		LastKnownGood                  *LastKnownGood `json:",omitempty"`
 	}{
 		Federation: c.federation, Node: node, Servers: serverKeys(c.servers),
@@ -64,6 +65,9 @@ func (c *Config) key() string {
 	for _, name := range slices.Sorted(maps.Keys(c.providers)) {
 		p := c.providers[name]
 		content.Providers = append(content.Providers, provider{name, p.PluginName, canonicalJSON(p.Config)})
+	}
+	for _, target := range slices.Sorted(maps.Keys(c.services)) {
+		content.Services = append(content.Services, target, c.services[target].key)
 	}
 	text, _ := json.Marshal(content) // strings always marshal
 	digest := sha256.Sum256(text)

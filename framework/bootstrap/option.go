@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"os"
 	"slices"
+	"strings"
 )
 
 // The environment variables that this package reads when it loads a configuration.
@@ -26,6 +27,11 @@ type options struct {
 	federation   bool
 	channelCreds []string
 	callCreds    []string
+}
+
+// channelTypes returns the supported types of channel credentials for people.
+func (o options) channelTypes() string {
+	return strings.Join(slices.Sorted(slices.Values(o.channelCreds)), ", ")
 }
 
 type optionFunc func(*options)

@@ -24,6 +24,8 @@ type Spec struct {
 	ServerListenerTemplate string `json:"server_listener_resource_name_template,omitempty"`
 	// CertificateProviders are the plugin instances that resources may name (A29).
 	CertificateProviders map[string]CertificateProvider `json:"certificate_providers,omitempty"`
+	// AllowedGRPCServices are the services that resources of untrusted servers may name, by target (A102).
+	AllowedGRPCServices map[string]GRPCServiceSpec `json:"allowed_grpc_services,omitempty"`
 	// LastKnownGood sets up the last known good store. It is the field xdsforge.last_known_good of the
 	// file. Nil means that there is no store, unless the program sets one up.
 	LastKnownGood *LastKnownGood `json:"-"`
