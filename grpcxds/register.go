@@ -4,6 +4,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/certprovider"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/extauthz"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter/rbac"
@@ -30,5 +31,6 @@ func Register(r resource.Registrar) {
 	r.Fill(fault.Filter())
 	r.Fill(gcpauthn.Filter(nil))
 	r.Fill(statefulsession.Filter())
+	r.Fill(extauthz.Filter())
 	r.Fill(certprovider.FileWatcher())
 }

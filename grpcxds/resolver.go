@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/resolver"
 	"google.golang.org/grpc/serviceconfig"
 
-	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/routing"
 	"github.com/xdsforge/xdsforge/internal/dataplane/balancer/clustermanager"
 	"github.com/xdsforge/xdsforge/internal/dataplane/lbtree"
@@ -93,9 +92,11 @@ func (r *xdsResolver) start(t resolver.Target, o resolver.BuildOptions) (err err
 	if r.scope, err = r.env.acquire(target); err != nil {
 		return err
 	}
+	host := r.env.host(r.service)
+	host.Target, host.Logger, host.Cluster = target, r.logger, r.cluster
 	r.settings = routing.Settings{
 		Filters: r.env.chains, NodeID: r.env.Config().Node().GetId(),
-		Host:    httpfilter.Host{Target: target, Logger: r.logger, Cluster: r.cluster},
+		Host:    host,
 		Metrics: r.env.Calls(target),
 		Where:   fmt.Sprintf("grpcxds: target %q, authority %q", target, o.Authority),
 	}

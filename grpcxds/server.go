@@ -103,6 +103,7 @@ func (s *Server) open(c *ServerConfig, e *opened, opts []grpc.ServerOption) erro
 		Options:        append([]grpc.ServerOption{grpc.UnknownServiceHandler(s.unknown)}, opts...),
 		Register:       s.register,
 		Chains:         e.chains,
+		Host:           e.host(false),
 		HandshakeLimit: server.DefaultHandshakeLimit,
 	}
 	return nil

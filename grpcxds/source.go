@@ -12,6 +12,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
+	"github.com/xdsforge/xdsforge/grpcxds/internal/sidechannel"
 	"github.com/xdsforge/xdsforge/internal/environment"
 	"github.com/xdsforge/xdsforge/internal/plane"
 	"github.com/xdsforge/xdsforge/registry"
@@ -19,8 +20,11 @@ import (
 
 // A source finds the Env of a channel or server. It is not safe for concurrent use.
 type source struct {
-	env    *xdsforge.Env     // nil: the default one for config
+	env    *xdsforge.Env     // nil: inner, or the default one for config
+	inner  *environment.Env  // the Env of a channel to a service
 	config *bootstrap.Config // nil: the environment variables name it when it is first needed
+	// service marks the channel to a service that a resource names (gRFC A102).
+	service bool
 }
 
 // An opened is an Env with a reference. Release returns the reference.
@@ -45,6 +49,10 @@ func (s *source) open() (*opened, error) {
 }
 
 func (s *source) retain() (*environment.Env, error) {
+	if s.inner != nil {
+		s.inner.Retain()
+		return s.inner, nil
+	}
 	if s.env != nil {
 		e := environment.Of(s.env)
 		if e == nil {
@@ -127,8 +135,9 @@ func (e *opened) acquire(scope string) (*environment.Scope, error) {
 // shared is the state that the channels and servers of an Env share, in addition to xDS clients.
 type shared struct {
 	*plane.Plane
-	types  *resource.Set // the types of the Env, without extensions that cannot run
-	chains *filterchain.Registry
+	types    *resource.Set // the types of the Env, without extensions that cannot run
+	chains   *filterchain.Registry
+	services *sidechannel.Cache
 }
 
 // sharedKey is the key of the attachment.
@@ -149,7 +158,10 @@ func shareOf(e *environment.Env) (*shared, error) {
 // newShared registers the running halves of an Env's extensions. It leaves out filters and certificate providers that
 // only read configurations. Resources that need them are rejected (gRFC A39).
 func newShared(e *environment.Env, p *plane.Plane) (s *shared, err error) {
-	s = &shared{Plane: p, types: e.Types().Keep(complete)}
+	s = &shared{
+		Plane: p, types: e.Types().Keep(complete),
+		services: sidechannel.New(serviceDialer{e, p.Providers}.dial),
+	}
 	var filters []httpfilter.Filter
 	for x := range s.types.Extensions() {
 		switch x := x.(type) {
@@ -176,5 +188,8 @@ func complete(x resource.Extension) bool {
 	}
 }
 
-// Close implements [io.Closer]. The Plane is closed separately.
-func (*shared) Close() error { return nil }
+// Close implements [io.Closer]. The Plane is closed separately, and later.
+func (s *shared) Close() error {
+	s.services.Close()
+	return nil
+}

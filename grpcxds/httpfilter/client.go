@@ -57,8 +57,8 @@ func (f ClientBefore) NewStream(ctx context.Context, call *ClientCall, next Clie
 type ClientCall struct {
 	// Method is the full method name, "/package.Service/Method".
 	Method string
-	// Metadata is the outgoing metadata that the route was matched with. Filters must not change it. To send other
-	// metadata, return a context that has it.
+	// Metadata is the outgoing metadata of the call: that which the route was matched with, or that of SetMetadata.
+	// Filters must not change the map.
 	Metadata metadata.MD
 	// Cluster is the name of the cluster that the call was routed to. It is empty if a cluster specifier plugin chooses
 	// it, and if the route has no usable action.
@@ -69,6 +69,13 @@ type ClientCall struct {
 
 	ending
 	options []grpc.CallOption
+}
+
+// SetMetadata replaces the outgoing metadata for the later filters and for the attempts. The filter passes the result to
+// next, or returns it. It must not change md any more.
+func (c *ClientCall) SetMetadata(ctx context.Context, md metadata.MD) context.Context {
+	c.Metadata = md
+	return metadata.NewOutgoingContext(ctx, md)
 }
 
 // AddOptions adds options to the attempts of the call. A [ClientBefore] uses it; others pass options to next. Call

@@ -6,6 +6,10 @@ import (
 	"slices"
 	"sync"
 
+	"go.opentelemetry.io/otel/metric"
+	"google.golang.org/grpc"
+
+	"github.com/xdsforge/xdsforge/framework/grpcservice"
 	"github.com/xdsforge/xdsforge/framework/resource"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
 )
@@ -31,6 +35,13 @@ type Host struct {
 	// Cluster returns the newest resource of a cluster of the channel, such as [ClientCall].Cluster, or the reason why
 	// there is none. It is nil on servers.
 	Cluster func(name string) (*cluster.Update, error)
+	// Channel returns the channel to a service that a configuration names (gRFC A102). Filters share it: the last release
+	// closes it. Its calls have the time limit, headers and credentials of the service, and not the headers of the context.
+	// An instance keeps the channel across updates if its new interceptor takes it before the old one releases it. Channel
+	// returns an error on the channel to a service.
+	Channel func(s *grpcservice.Service) (cc grpc.ClientConnInterface, release func(), err error)
+	// Meter makes instruments. It is never nil.
+	Meter metric.Meter
 	// Logger is the logger of the channel or server. It is never nil.
 	Logger *slog.Logger
 }

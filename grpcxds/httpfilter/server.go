@@ -2,6 +2,7 @@ package httpfilter
 
 import (
 	"context"
+	"crypto/x509"
 	"net"
 
 	"google.golang.org/grpc"
@@ -55,17 +56,27 @@ func (f ServerBefore) Handle(ctx context.Context, call *ServerCall, stream grpc.
 type ServerCall struct {
 	// Method is the full method name, "/package.Service/Method".
 	Method string
-	// Metadata is the incoming metadata, with ":authority". Filters must not change it.
+	// Metadata is the incoming metadata, with ":authority", or that of SetMetadata. Filters must not change the map.
 	Metadata metadata.MD
 	// Local and Remote are the addresses of the connection.
 	Local, Remote net.Addr
 	// AuthInfo is the result of the connection's handshake. It is nil if there is none.
 	AuthInfo credentials.AuthInfo
+	// LocalCertificate returns the newest certificate of the server, or nil. It is nil if the control plane did not configure
+	// TLS.
+	LocalCertificate func() *x509.Certificate
 	// ClientStreams and ServerStreams report whether the client and the server may send any number of messages.
 	// A unary call has neither. A call of an unregistered method has both.
 	ClientStreams, ServerStreams bool
 
 	ending
+}
+
+// SetMetadata replaces the incoming metadata for the later filters and for the handler. The filter passes the result to
+// next, or returns it. It must not change md any more.
+func (c *ServerCall) SetMetadata(ctx context.Context, md metadata.MD) context.Context {
+	c.Metadata = md
+	return metadata.NewIncomingContext(ctx, md)
 }
 
 // ServerFunc returns the NewServer of a filter that keeps nothing between updates. f creates the interceptor of a

@@ -26,6 +26,7 @@ import (
 	"github.com/xdsforge/xdsforge/framework/client"
 	"github.com/xdsforge/xdsforge/framework/lkg"
 	"github.com/xdsforge/xdsforge/framework/resource"
+	"github.com/xdsforge/xdsforge/framework/transport/grpctransport"
 )
 
 // An Env combines a bootstrap, types, connections and xDS clients. The mutex of the process guards
@@ -68,6 +69,15 @@ func (e *Env) Config() *bootstrap.Config { return e.settings.Config }
 
 // Types returns the types and extensions.
 func (e *Env) Types() *resource.Set { return e.settings.Types }
+
+// Credentials returns the transport that has the credentials of services (gRFC A102): that of the settings if it is
+// gRPC's, or a new one.
+func (e *Env) Credentials() *grpctransport.Transport {
+	if t, ok := e.settings.Transport.(*grpctransport.Transport); ok {
+		return t
+	}
+	return grpctransport.New()
+}
 
 // Logger returns the logger, or nil.
 func (e *Env) Logger() *slog.Logger { return e.settings.Logger }

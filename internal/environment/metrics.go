@@ -26,6 +26,9 @@ type metrics struct {
 	retired    telemetry.Values // the counters of closed clients: counters never shrink
 }
 
+// Meter returns the meter for HTTP filters. Without metrics, it records nothing.
+func (e *Env) Meter() metric.Meter { return e.settings.Calls.Meter() }
+
 // Calls returns the metrics of the channels of a target, or nil.
 func (e *Env) Calls(target string) *telemetry.Target { return e.settings.Calls.Of(target) }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
 )
 
 // latencyBounds are the bucket boundaries of latencies in gRFC A66, in seconds.
@@ -20,6 +21,7 @@ func latencyBounds() []float64 {
 // Calls has the instruments of channels: retries (gRFC A96) and outlier detection (gRFC A91). Its methods
 // are safe for concurrent use.
 type Calls struct {
+	meter                metric.Meter
 	retries              metric.Int64Histogram
 	delay                metric.Float64Histogram
 	enforced, unenforced metric.Int64Counter
@@ -29,7 +31,7 @@ type Calls struct {
 func NewCalls(provider metric.MeterProvider) (*Calls, error) {
 	m := provider.Meter(Name)
 	var errs [4]error
-	c := new(Calls)
+	c := &Calls{meter: m}
 	c.retries, errs[0] = m.Int64Histogram("grpc.client.call.retries", metric.WithUnit("{retry}"), metric.WithExplicitBucketBoundaries(1, 2, 3, 4, 5),
 		metric.WithDescription("Retries of a call; calls without retries are not recorded (gRFC A96)."))
 	c.delay, errs[1] = m.Float64Histogram("grpc.client.call.retry_delay", metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(latencyBounds()...),
@@ -42,6 +44,14 @@ func NewCalls(provider metric.MeterProvider) (*Calls, error) {
 		return nil, fmt.Errorf("creating the metrics of channels: %w", err)
 	}
 	return c, nil
+}
+
+// Meter returns the meter of the instruments. For nil Calls, it is one that records nothing.
+func (c *Calls) Meter() metric.Meter {
+	if c == nil {
+		return noop.Meter{}
+	}
+	return c.meter
 }
 
 // Of returns the metrics of a target. It returns nil, which records nothing, for nil Calls.

@@ -6,6 +6,7 @@ import (
 	"github.com/xdsforge/xdsforge/internal/extensions/lbpolicy"
 	"github.com/xdsforge/xdsforge/internal/extensions/metadata"
 	"github.com/xdsforge/xdsforge/internal/extensions/router"
+	"github.com/xdsforge/xdsforge/plugins/httpfilter/extauthz"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/fault"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/gcpauthn"
 	"github.com/xdsforge/xdsforge/plugins/httpfilter/rbac"
@@ -19,6 +20,7 @@ func Register(r resource.Registrar) {
 	r.Fill(fault.Filter())
 	r.Fill(rbac.Filter())
 	r.Fill(gcpauthn.Filter())
+	r.Fill(extauthz.Filter(nil))
 	r.Fill(statefulsession.Filter())
 	r.Fill(gcpauthn.Metadata())
 	r.Fill(metadata.Address())

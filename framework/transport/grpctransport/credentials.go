@@ -65,6 +65,17 @@ func (t *Transport) credentials(server *bootstrap.Server) (dialCredentials, erro
 	return d, nil
 }
 
+// ServiceCredentials returns the credentials of a channel to a service that the bootstrap allows resources to name (gRFC
+// A102), from the same registry as those of control planes. The options have the call credentials. release frees the
+// credentials after the channel was closed.
+func (t *Transport) ServiceCredentials(service *bootstrap.Server) (b credentials.Bundle, opts []grpc.DialOption, release func(), err error) {
+	d, err := t.credentials(service)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("grpctransport: service %s: %w", service.URI(), err)
+	}
+	return d.bundle, d.options, d.release, nil
+}
+
 func newCallCredentials(c bootstrap.Creds) (credentials.PerRPCCredentials, error) {
 	if c.Type() != "jwt_token_file" {
 		return nil, errors.New("is not known; the only one is jwt_token_file")

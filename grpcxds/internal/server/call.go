@@ -50,7 +50,7 @@ func (s *chainServer) unary(ctx context.Context, req any, info *grpc.UnaryServer
 	if way.filters.Idle() && way.end == nil {
 		return handler(ctx, req)
 	}
-	call := newCall(ctx, info.FullMethod)
+	call := s.newCall(ctx, info.FullMethod)
 	defer func() { call.Done(err) }()
 	if way.filters.Messages() {
 		return s.filterUnary(ctx, way, call, req, handler)
@@ -73,7 +73,7 @@ func (s *chainServer) stream(srv any, ss grpc.ServerStream, info *grpc.StreamSer
 	if way.filters.Idle() && way.end == nil {
 		return handler(srv, ss)
 	}
-	call := newCall(ctx, info.FullMethod)
+	call := s.newCall(ctx, info.FullMethod)
 	call.ClientStreams, call.ServerStreams = info.IsClientStream, info.IsServerStream
 	defer func() { call.Done(err) }()
 	if way.filters.Messages() {
@@ -98,8 +98,8 @@ func (s *chainServer) logDenial(ctx context.Context, method string, err error) {
 }
 
 // newCall returns the call for the filters.
-func newCall(ctx context.Context, method string) *httpfilter.ServerCall {
-	call := &httpfilter.ServerCall{Method: method}
+func (s *chainServer) newCall(ctx context.Context, method string) *httpfilter.ServerCall {
+	call := &httpfilter.ServerCall{Method: method, LocalCertificate: s.certificate}
 	call.Metadata, _ = metadata.FromIncomingContext(ctx)
 	if p, ok := peer.FromContext(ctx); ok {
 		call.Local, call.Remote, call.AuthInfo = p.LocalAddr, p.Addr, p.AuthInfo

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/x509"
 	"log/slog"
 	"net"
 	"sync"
@@ -18,6 +19,7 @@ type chainServer struct {
 	*grpc.Server
 	lobby          *server.Lobby
 	tls            *security.Server
+	certificate    func() *x509.Certificate // nil without TLS
 	logger         *slog.Logger
 	handshakes     *handshakes
 	handshakeLimit time.Duration
@@ -36,6 +38,9 @@ func (b *backend) Chain(o server.Opening[*routing]) server.Chain[*routing] {
 	s := &chainServer{
 		lobby: server.NewLobby(o.Addr), tls: o.TLS, logger: b.config.Logger,
 		handshakes: newHandshakes(), handshakeLimit: b.config.HandshakeLimit, stopped: make(chan struct{}),
+	}
+	if o.TLS != nil {
+		s.certificate = o.TLS.Certificate
 	}
 	s.stopping = sync.OnceFunc(func() { close(s.stopped) })
 	s.Server = grpc.NewServer(append([]grpc.ServerOption{

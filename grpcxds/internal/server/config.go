@@ -11,6 +11,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/xdsforge/xdsforge/grpcxds/httpfilter"
 	"github.com/xdsforge/xdsforge/grpcxds/internal/filterchain"
 	"github.com/xdsforge/xdsforge/internal/dataplane/server"
 )
@@ -34,6 +35,8 @@ type Config struct {
 	Register func(grpc.ServiceRegistrar)
 	// Chains makes the chains of HTTP filters.
 	Chains *filterchain.Registry
+	// Host is the host of all filters, without name and logger.
+	Host httpfilter.Host
 	// HandshakeLimit is the time that a draining filter chain waits for handshakes.
 	HandshakeLimit time.Duration
 }

@@ -94,7 +94,8 @@ func served(r *route.Route) bool {
 
 // compile makes the filters of each route.
 func (r compiler) compile(c *Config, chain *listener.FilterChain, u *route.Update) *routing {
-	host := httpfilter.Host{Logger: c.Logger}
+	host := c.Host
+	host.Logger = c.Logger
 	filters, err := c.Chains.Server(r.set, identity(chain), host, chain.Manager().Filters)
 	if err != nil {
 		return &routing{err: r.fail(err)}

@@ -33,6 +33,20 @@ func (p *Providers) Server(c *tlscontext.Server) *Server {
 	}
 }
 
+// Certificate returns the newest certificate of the server, or nil while there is none. It does not wait.
+func (s *Server) Certificate() *x509.Certificate {
+	if s.identity == nil || s.identity.err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	m, err := s.identity.KeyMaterial(ctx)
+	if err != nil || len(m.Certs) == 0 {
+		return nil
+	}
+	return m.Certs[0].Leaf
+}
+
 // Close releases the providers. Handshakes that still wait for one may fail.
 func (s *Server) Close() {
 	if s != nil {

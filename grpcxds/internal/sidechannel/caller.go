@@ -1,0 +1,76 @@
+package sidechannel
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/xdsforge/xdsforge/framework/grpcservice"
+)
+
+// A caller calls a service with the time limit, the headers and the token of its configuration. The headers of the call
+// that causes a call are not sent.
+type caller struct {
+	cc      grpc.ClientConnInterface
+	timeout time.Duration
+	headers metadata.MD
+	options []grpc.CallOption
+}
+
+func newCaller(cc grpc.ClientConnInterface, s *grpcservice.Service) *caller {
+	c := &caller{cc: cc, timeout: s.Timeout, headers: metadata.MD{}}
+	s.EachHeader(func(name, value string) { c.headers.Append(name, value) })
+	if t := s.Token(); t != "" {
+		c.options = []grpc.CallOption{grpc.PerRPCCredentials(accessToken{"authorization": "Bearer " + t})}
+	}
+	return c
+}
+
+// start returns the context of a call.
+func (c *caller) start(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = metadata.NewOutgoingContext(ctx, c.headers)
+	if c.timeout > 0 {
+		return context.WithTimeout(ctx, c.timeout)
+	}
+	return context.WithCancel(ctx)
+}
+
+// Invoke implements [grpc.ClientConnInterface].
+func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
+	ctx, cancel := c.start(ctx)
+	defer cancel()
+	return c.cc.Invoke(ctx, method, args, reply, append(c.options[:len(c.options):len(c.options)], opts...)...)
+}
+
+// NewStream implements [grpc.ClientConnInterface].
+func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	ctx, cancel := c.start(ctx)
+	all := append(c.options[:len(c.options):len(c.options)], grpc.OnFinish(func(error) { cancel() }))
+	s, err := c.cc.NewStream(ctx, desc, method, append(all, opts...)...)
+	if err != nil {
+		cancel()
+	}
+	return s, err
+}
+
+// An accessToken has the headers of a call with an access token (A102).
+type accessToken map[string]string
+
+// GetRequestMetadata implements [credentials.PerRPCCredentials]. It sends the token only over a connection that is known
+// to have privacy and integrity.
+func (t accessToken) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
+	info, _ := credentials.RequestInfoFromContext(ctx)
+	common, ok := info.AuthInfo.(interface {
+		GetCommonAuthInfo() credentials.CommonAuthInfo
+	})
+	if !ok || common.GetCommonAuthInfo().SecurityLevel != credentials.PrivacyAndIntegrity {
+		return nil, nil
+	}
+	return t, nil
+}
+
+// RequireTransportSecurity implements [credentials.PerRPCCredentials]. Calls over other connections go without the token.
+func (accessToken) RequireTransportSecurity() bool { return false }
