@@ -59,6 +59,9 @@ func (s *Service) readChannel(dc *resource.DecodeContext, p resource.Path, m *co
 		if !known {
 			continue
 		}
+		if kind == "" {
+			return // they are invalid
+		}
 		server, err := bootstrap.NewServer(bootstrap.ServerSpec{URI: m.GetTargetUri(), ChannelCreds: []bootstrap.CredsSpec{{Type: kind}}}, bootstrap.WithChannelCreds(kind))
 		if err != nil {
 			v.AddError(item, err)
@@ -66,7 +69,7 @@ func (s *Service) readChannel(dc *resource.DecodeContext, p resource.Path, m *co
 		s.Server = server
 		return
 	}
-	v.Add(p.Field(field), fmt.Sprintf("%d entries", len(list)), "must have a supported type: GoogleDefaultCredentials, InsecureCredentials, TlsCredentials or XdsCredentials (A102)")
+	v.Add(p.Field(field), len(list), "must list a supported type: GoogleDefaultCredentials, InsecureCredentials, TlsCredentials or XdsCredentials (A102)")
 }
 
 // readPlugin reads channel credentials, unless their type is unknown. It returns their type in the bootstrap.
@@ -156,7 +159,7 @@ func (s *Service) readCalls(dc *resource.DecodeContext, p resource.Path, list []
 			continue
 		}
 		if token := m.GetToken(); token == "" || len(token) > maxToken || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			v.Add(item.Field("token"), fmt.Sprintf("%d bytes", len(token)), fmt.Sprintf("must be a token of 1 to %d printable ASCII characters (A102)", maxToken))
+			v.Add(item.Field("token"), len(token), fmt.Sprintf("must be a token of 1 to %d printable ASCII characters (A102)", maxToken))
 			continue
 		}
 		s.token = m.GetToken() // calls send one authorization header
@@ -165,7 +168,7 @@ func (s *Service) readCalls(dc *resource.DecodeContext, p resource.Path, list []
 
 func tooMany(p resource.Path, n int, v *resource.Violations) bool {
 	if n > maxPlugins {
-		v.Add(p, fmt.Sprintf("%d entries", n), fmt.Sprintf("must have at most %d", maxPlugins))
+		v.Add(p, n, fmt.Sprintf("must have at most %d entries", maxPlugins))
 	}
 	return n > maxPlugins
 }

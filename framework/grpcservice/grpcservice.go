@@ -104,7 +104,7 @@ func checkTarget(target string, known func(scheme string) bool) string {
 
 func (s *Service) readMetadata(p resource.Path, list []*corev3.HeaderValue, v *resource.Violations) {
 	if len(list) > maxMetadata {
-		v.Add(p.Field("initial_metadata"), fmt.Sprintf("%d entries", len(list)), fmt.Sprintf("must have at most %d", maxMetadata))
+		v.Add(p.Field("initial_metadata"), len(list), fmt.Sprintf("must have at most %d entries", maxMetadata))
 		return
 	}
 	for i, m := range list {

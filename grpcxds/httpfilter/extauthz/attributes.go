@@ -22,7 +22,7 @@ func (a *authorizer) request(method string, md metadata.MD) *authv3.AttributeCon
 	return &authv3.AttributeContext_Request{
 		Time: timestamppb.Now(),
 		Http: &authv3.AttributeContext_HttpRequest{
-			Method: "POST", Path: method, Size: -1, Protocol: "HTTP/2", HeaderMap: a.config.Headers.Headers(md),
+			Method: "POST", Path: valid(method), Size: -1, Protocol: "HTTP/2", HeaderMap: a.config.Headers.Headers(md),
 		},
 	}
 }
@@ -57,13 +57,17 @@ func destination(call *httpfilter.ServerCall) *authv3.AttributeContext_Peer {
 func principal(c *x509.Certificate) string {
 	switch {
 	case len(c.URIs) > 0:
-		return c.URIs[0].String()
+		return valid(c.URIs[0].String())
 	case len(c.DNSNames) > 0:
-		return c.DNSNames[0]
+		return valid(c.DNSNames[0])
 	default:
-		return c.Subject.String()
+		return valid(c.Subject.String())
 	}
 }
+
+// valid returns a text that a message may have. Otherwise, a client could make the check fail, and FailureModeAllow would
+// allow its call.
+func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // encode returns a certificate as PEM in the encoding of URLs. Spaces are %20, as Envoy has them.
 func encode(c *x509.Certificate) string {
@@ -82,5 +86,5 @@ func address(a net.Addr) *corev3.Address {
 			Address: ap.Addr().Unmap().String(), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(ap.Port())},
 		}}}
 	}
-	return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: a.String()}}}
+	return &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: valid(a.String())}}}
 }

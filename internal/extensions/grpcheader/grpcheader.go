@@ -4,6 +4,7 @@ package grpcheader
 
 import (
 	"encoding/base64"
+	"strconv"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -19,7 +20,7 @@ type Header struct{ Name, Value string }
 type Error struct{ Path, Value, Rule string }
 
 // Error returns "path = value; rule".
-func (e *Error) Error() string { return e.Path + " = " + e.Value + "; " + e.Rule }
+func (e *Error) Error() string { return e.Path + " = " + strconv.Quote(e.Value) + "; " + e.Rule }
 
 // The rules of names and values.
 const (
@@ -77,7 +78,7 @@ func (h Header) Message() *corev3.HeaderValue {
 
 func binary(name string) bool { return strings.HasSuffix(name, "-bin") }
 
-// clip returns a text for an error. The parts of errors escape it.
+// clip returns a text for an error.
 func clip(s string) string {
 	const limit = 120
 	if len(s) > limit {
