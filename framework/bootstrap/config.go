@@ -21,9 +21,9 @@ type Config struct {
 	serverTemplate string // "" if not set
 	providers      map[string]CertificateProvider
 	services       map[string]*Server // allowed_grpc_services, by target
-	keys           map[string]bool // of all servers
-	options        options         // that it was read with
-	lastKnownGood  *LastKnownGood  // nil if not set
+	keys           map[string]bool    // of all servers
+	options        options            // that it was read with
+	lastKnownGood  *LastKnownGood     // nil if not set
 }
 
 // Authority is the configuration of one authority (gRFC A47).

@@ -134,7 +134,7 @@ func TestTrusted(t *testing.T) {
 		if (s.TLS == nil) != (tt.tls == nil) || s.TLS != nil && (s.TLS.Roots != tt.tls.Roots || s.TLS.Identity != tt.tls.Identity) {
 			t.Errorf("%s: TLS %+v; want %+v", tt.inner, s.TLS, tt.tls)
 		}
-		if text, err := json.Marshal(s); err != nil || strings.Contains(string(text)+fmt.Sprint(s), "secret") {
+		if text, err := json.Marshal(s); err != nil || strings.Contains(string(text)+s.String(), "secret") {
 			t.Errorf("%s: printed as %s, %v; want no token", tt.inner, text, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package extauthz_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -122,7 +123,7 @@ func TestPeers(t *testing.T) {
 			}
 			text, err := url.PathUnescape(s.GetCertificate())
 			block, _ := pem.Decode([]byte(text))
-			if err != nil || (block != nil && string(block.Bytes) == string(leaf.Raw)) != include || strings.ContainsAny(s.GetCertificate(), "+ \n/=") || d.GetCertificate() != "" {
+			if err != nil || (block != nil && bytes.Equal(block.Bytes, leaf.Raw)) != include || strings.ContainsAny(s.GetCertificate(), "+ \n/=") || d.GetCertificate() != "" {
 				t.Errorf("include %t: the certificate is %q, %v", include, s.GetCertificate(), err)
 			}
 		}

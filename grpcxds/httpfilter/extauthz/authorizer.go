@@ -51,7 +51,7 @@ type verdict struct {
 // trailers are those of the decision, if there is one.
 func (a *authorizer) authorize(ctx context.Context, cluster string, attributes func() *authv3.AttributeContext) (verdict, error) {
 	if n := a.config.EnabledPerMillion; n < perMillion && rand.Uint32N(perMillion) >= n {
-		a.metrics.disabled(cluster)
+		a.metrics.disabled(ctx, cluster)
 		if a.config.DenyAtDisable {
 			return verdict{}, a.failed("the configuration denies calls that are not checked")
 		}
@@ -59,7 +59,7 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 	}
 	d, err := a.check(ctx, attributes())
 	if err != nil {
-		a.metrics.failed(cluster)
+		a.metrics.failed(ctx, cluster)
 		switch {
 		case ctx.Err() != nil:
 			return verdict{}, status.FromContextError(ctx.Err()).Err()
@@ -69,14 +69,14 @@ func (a *authorizer) authorize(ctx context.Context, cluster string, attributes f
 		return verdict{}, a.failed(printable.Error(err).Error())
 	}
 	if !d.Allowed {
-		a.metrics.denied(cluster)
+		a.metrics.denied(ctx, cluster)
 		text := "extauthz: the authorization server denies the call"
 		if d.Message != "" {
 			text += ": " + printable.Text(d.Message, printable.Quoted)
 		}
 		return verdict{Decision: d}, status.Error(codes.Code(d.Code), text)
 	}
-	a.metrics.allowed(cluster)
+	a.metrics.allowed(ctx, cluster)
 	return verdict{Decision: d}, nil
 }
 

@@ -172,8 +172,8 @@ func TestChanges(t *testing.T) {
 		request := metadata.Pairs("x-user", "mallory", "x-secret", "s", "x-other", "o")
 		header := metadata.Pairs("x-a", "old", "x-a", "older", "x-b", "old")
 		got := call(t.Context(), w.parse(""), exchange{request: request, header: header})
-		want := fmt.Sprint(metadata.Pairs("x-user", "bob", "x-other", "o", "x-bin", "\x00"))
-		if got.err != nil || fmt.Sprint(got.request) != want || fmt.Sprint(got.metadataOfFilters) != want {
+		want := metadata.Pairs("x-user", "bob", "x-other", "o", "x-bin", "\x00").String()
+		if got.err != nil || got.request.String() != want || got.metadataOfFilters.String() != want {
 			t.Errorf("%s: %v, request %v, of later filters %v; want %s", side, got.err, got.request, got.metadataOfFilters, want)
 		}
 		if values(got.header, "x-a") != "new" || values(got.header, "x-b") != "old,new" {

@@ -42,18 +42,18 @@ func newMetrics(m metric.Meter, side, target string) (*metrics, error) {
 	return out, errors.Join(errs[:]...)
 }
 
-func (m *metrics) allowed(cluster string)  { m.add(allowedCalls, cluster) }
-func (m *metrics) denied(cluster string)   { m.add(deniedCalls, cluster) }
-func (m *metrics) disabled(cluster string) { m.add(disabledCalls, cluster) }
-func (m *metrics) failed(cluster string)   { m.add(failedCalls, cluster) }
+func (m *metrics) allowed(ctx context.Context, cluster string)  { m.add(ctx, allowedCalls, cluster) }
+func (m *metrics) denied(ctx context.Context, cluster string)   { m.add(ctx, deniedCalls, cluster) }
+func (m *metrics) disabled(ctx context.Context, cluster string) { m.add(ctx, disabledCalls, cluster) }
+func (m *metrics) failed(ctx context.Context, cluster string)   { m.add(ctx, failedCalls, cluster) }
 
-func (m *metrics) add(result int, cluster string) {
+func (m *metrics) add(ctx context.Context, result int, cluster string) {
 	switch {
 	case m == nil:
 	case m.target == "":
-		m.results[result].Add(context.Background(), 1)
+		m.results[result].Add(ctx, 1)
 	default:
-		m.results[result].Add(context.Background(), 1, m.label(cluster))
+		m.results[result].Add(ctx, 1, m.label(cluster))
 	}
 }
 

@@ -92,12 +92,13 @@ func (c *Cache) drop(k key, ch *channel) {
 	}
 	c.mu.Unlock()
 	if last {
-		ch.close()
+		ch.end()
 	}
 }
 
-func (ch *channel) close() {
-	_ = ch.ClientConn.Close() // it is closed once
+// end closes the channel and frees its credentials.
+func (ch *channel) end() {
+	_ = ch.Close() // it is closed once
 	ch.release()
 }
 
@@ -115,6 +116,6 @@ func (c *Cache) Close() {
 	c.open, c.closed = nil, true
 	c.mu.Unlock()
 	for _, ch := range open {
-		ch.close()
+		ch.end()
 	}
 }

@@ -2,6 +2,7 @@ package sidechannel
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -42,14 +43,14 @@ func (c *caller) start(ctx context.Context) (context.Context, context.CancelFunc
 func (c *caller) Invoke(ctx context.Context, method string, args, reply any, opts ...grpc.CallOption) error {
 	ctx, cancel := c.start(ctx)
 	defer cancel()
-	return c.cc.Invoke(ctx, method, args, reply, append(c.options[:len(c.options):len(c.options)], opts...)...)
+	return c.cc.Invoke(ctx, method, args, reply, slices.Concat(c.options, opts)...)
 }
 
 // NewStream implements [grpc.ClientConnInterface].
 func (c *caller) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	ctx, cancel := c.start(ctx)
-	all := append(c.options[:len(c.options):len(c.options)], grpc.OnFinish(func(error) { cancel() }))
-	s, err := c.cc.NewStream(ctx, desc, method, append(all, opts...)...)
+	end := []grpc.CallOption{grpc.OnFinish(func(error) { cancel() })}
+	s, err := c.cc.NewStream(ctx, desc, method, slices.Concat(c.options, end, opts)...)
 	if err != nil {
 		cancel()
 	}

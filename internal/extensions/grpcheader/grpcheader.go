@@ -4,6 +4,7 @@ package grpcheader
 
 import (
 	"encoding/base64"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -116,7 +117,7 @@ func (c Change) Apply(md map[string][]string) {
 	switch {
 	case c.Action == corev3.HeaderValueOption_APPEND_IF_EXISTS_OR_ADD,
 		c.Action == corev3.HeaderValueOption_ADD_IF_ABSENT && !there:
-		md[c.Name] = append(values[:len(values):len(values)], c.Value)
+		md[c.Name] = append(slices.Clip(values), c.Value)
 	case c.Action == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
 		c.Action == corev3.HeaderValueOption_OVERWRITE_IF_EXISTS && there:
 		md[c.Name] = []string{c.Value}

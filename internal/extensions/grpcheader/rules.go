@@ -59,7 +59,10 @@ func (r *Rules) allow(name string) (bool, error) {
 // A disallowed is the name of a header that a service must not change.
 type disallowed string
 
-func (d disallowed) Error() string        { return clip(string(d)) + ": " + ErrDisallowed.Error() }
+// Error implements error.
+func (d disallowed) Error() string { return clip(string(d)) + ": " + ErrDisallowed.Error() }
+
+// Is is for [errors.Is].
 func (d disallowed) Is(target error) bool { return target == ErrDisallowed } //nolint:errorlint // it is this error
 
 // Changes reads the changes that the rules allow. If a change is invalid, it returns an [*Error], even if the rules do not
