@@ -49,14 +49,11 @@ func (s *serviceTLS) config(ctx context.Context, authority string) (*tls.Config,
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{RootCAs: m.Roots, ServerName: s.serverName, MinVersion: tls.VersionTLS12}
+	c := &tls.Config{RootCAs: m.Roots, MinVersion: tls.VersionTLS12}
 	if m.SPIFFEBundleMap != nil {
-		host := s.serverName
-		if host == "" {
-			host = authority
-			if h, _, err := net.SplitHostPort(authority); err == nil {
-				host = h
-			}
+		host := authority
+		if h, _, err := net.SplitHostPort(authority); err == nil {
+			host = h
 		}
 		v := verifier{material: m, usage: x509.ExtKeyUsageServerAuth, names: func(leaf *x509.Certificate) error { return leaf.VerifyHostname(host) }}
 		c.InsecureSkipVerify, c.VerifyConnection = true, v.verify
@@ -76,7 +73,7 @@ func (*serviceTLS) ServerHandshake(net.Conn) (net.Conn, credentials.AuthInfo, er
 	return nil, nil, errors.New("security: these credentials are for clients only")
 }
 
-// Info implements [credentials.TransportCredentials].
+// Info implements [credentials.TransportCredentials]. The server name becomes the authority of the channel.
 func (s *serviceTLS) Info() credentials.ProtocolInfo {
 	return credentials.ProtocolInfo{SecurityProtocol: "tls", ServerName: s.serverName} //nolint:staticcheck // credentials still use it
 }
