@@ -163,10 +163,10 @@ func (r *xdsResolver) deliver(c *xdsconfig.Config, err error) {
 // that gRPC retries the calls. With metrics, the interceptors retry, because gRPC does not record the metrics of retries
 // (gRFC A96).
 func (r *xdsResolver) serviceConfig(t *routing.Table) *serviceconfig.ParseResult {
-	switch {
-	case t == nil:
+	switch t {
+	case nil:
 		return r.state.ServiceConfig
-	case t == r.table:
+	case r.table:
 		return r.retries
 	}
 	r.retries = r.state.ServiceConfig

@@ -25,7 +25,7 @@ func idleTimeout(dc *resource.DecodeContext, extension []byte) (time.Duration, e
 	config, err := protocolOptionsIn(dc, extension)
 	switch {
 	case dc.Types.Profile() != resource.GRPC && (err != nil || config == nil):
-		return defaultIdleTimeout, nil
+		return defaultIdleTimeout, nil //nolint:nilerr // such messages are for proxies
 	case err != nil:
 		v.AddError(p, err)
 	case config == nil:

@@ -103,7 +103,8 @@ func (s *stage) drain(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if fresh++; c.server == "one" {
+		fresh++
+		if c.server == "one" {
 			fresh = 0 // the update has not arrived
 		}
 	}

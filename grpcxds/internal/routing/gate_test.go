@@ -17,8 +17,10 @@ import (
 func TestGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := new(gate)
-		if !g.enter() || !g.enter() {
-			t.Fatal("attempts cannot enter an open gate")
+		for range 2 {
+			if !g.enter() {
+				t.Fatal("an attempt cannot enter an open gate")
+			}
 		}
 		closed := make(chan bool, 1)
 		go func() { closed <- g.close(time.Second) }()

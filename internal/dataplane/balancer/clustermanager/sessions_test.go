@@ -60,6 +60,12 @@ func (s *sessionStage) drain(i int, h endpoint.Health) {
 	s.update()
 }
 
+// pass advances time until all goroutines are idle again.
+func (s *sessionStage) pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
+
 // open returns the open connections to an address.
 func (s *sessionStage) open(addr string) []*connection {
 	var open []*connection
@@ -140,15 +146,13 @@ func TestKeptSubchannel(t *testing.T) {
 			t.Fatalf("the draining endpoints have %d and %d connections; want 1 for the session, and 0", n, m)
 		}
 		s.expect("draining", "a", "a")
-		time.Sleep(sessionIdle - time.Second)
+		s.pass(sessionIdle - time.Second)
 		s.expect("before the idle timeout", "a", "a")
-		time.Sleep(sessionIdle - time.Second)
-		synctest.Wait()
+		s.pass(sessionIdle - time.Second)
 		if len(s.open("a")) != 1 {
 			t.Error("the connection was closed before the idle timeout after the last call")
 		}
-		time.Sleep(minSweep + 2*time.Second)
-		synctest.Wait()
+		s.pass(minSweep + 2*time.Second)
 		if len(s.open("a")) != 0 {
 			t.Error("the connection is open after the idle timeout")
 		}
@@ -180,10 +184,18 @@ func TestKeptSubchannel(t *testing.T) {
 // A connection of a session ends when its endpoint is removed or may not be used, and when the cluster is removed.
 func TestEndOfKeptSubchannel(t *testing.T) {
 	for name, end := range map[string]func(s *sessionStage){
-		"removed endpoint":   func(s *sessionStage) { s.config.Localities[0].Endpoints = s.config.Localities[0].Endpoints[1:]; s.update() },
+		"removed endpoint": func(s *sessionStage) {
+			s.config.Localities[0].Endpoints = s.config.Localities[0].Endpoints[1:]
+			s.update()
+		},
 		"unhealthy endpoint": func(s *sessionStage) { s.drain(0, endpoint.HealthUnhealthy) },
-		"other statuses":     func(s *sessionStage) { s.config.Update.OverrideHosts.Draining = false; s.update() },
-		"removed cluster":    func(s *sessionStage) { s.do(func() { s.cluster.Update(xdsconfig.Cluster{Err: errors.New("removed")}) }) },
+		"other statuses": func(s *sessionStage) {
+			s.config.Update.OverrideHosts.Draining = false
+			s.update()
+		},
+		"removed cluster": func(s *sessionStage) {
+			s.do(func() { s.cluster.Update(xdsconfig.Cluster{Err: errors.New("removed")}) })
+		},
 	} {
 		inSession(t, func(s *sessionStage) {
 			s.first("a")
@@ -225,8 +237,7 @@ func TestShorterIdleTimeout(t *testing.T) {
 		s.drain(0, endpoint.HealthDraining)
 		s.config.Update.IdleTimeout = time.Second
 		s.update()
-		time.Sleep(minSweep + time.Second)
-		synctest.Wait()
+		s.pass(minSweep + time.Second)
 		if len(s.open("a")) != 0 {
 			t.Error("the connection is open after the shorter idle timeout")
 		}
