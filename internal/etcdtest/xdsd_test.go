@@ -4,18 +4,24 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/xdsforge/xdsforge"
 	"github.com/xdsforge/xdsforge/framework/bootstrap"
 	"github.com/xdsforge/xdsforge/internal/etcdtest"
 	"github.com/xdsforge/xdsforge/plugins/cluster"
+	"github.com/xdsforge/xdsforge/store/etcd"
 	"github.com/xdsforge/xdsforge/tools/xdsd"
 )
 
@@ -116,4 +122,69 @@ func xdsClient(t *testing.T, addr string) *xdsforge.Client {
 	}
 	t.Cleanup(func() { _ = client.Close() })
 	return client
+}
+
+// A daemon raises an alarm if another one has other resources at the same revision, and ends it when they agree.
+func TestDrift(t *testing.T) {
+	c := startCluster(t, etcdtest.Options{})
+	target := "etcd://" + strings.Join(c.Endpoints(), ",") + "/drift"
+	o, err := etcd.ParseURL(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := store(t, o)
+	put(t, s, "a", "1")
+	r := open(t, s)
+	r.untilBody(t, key("a"), "1")
+	var mu sync.Mutex
+	wrong := true
+	peer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		d := s.Digest()
+		if wrong {
+			d.Sums[typeURL] ^= 1
+		}
+		_ = json.NewEncoder(w).Encode([]map[string]any{{"authority": "", "epoch": d.Epoch, "revision": d.Revision, "sums": d.Sums}}) // the daemon is gone
+	}))
+	defer peer.Close()
+
+	ctx, cancel := context.WithCancel(context.Background())
+	reader, out := io.Pipe()
+	lines := make(chan string, 100)
+	done := make(chan int, 1)
+	go func() {
+		done <- xdsd.Run(ctx, []string{"-store", target, "-listen=127.0.0.1:0", "-peers", peer.URL}, io.Discard, out)
+		_ = out.Close()
+	}()
+	printed := make(chan struct{})
+	go func() {
+		defer close(printed)
+		for scanner := bufio.NewScanner(reader); scanner.Scan(); {
+			lines <- scanner.Text()
+		}
+	}()
+	await := func(part string) {
+		t.Helper()
+		timer := time.NewTimer(limit)
+		defer timer.Stop()
+		for {
+			select {
+			case line := <-lines:
+				if strings.Contains(line, part) {
+					return
+				}
+			case <-timer.C:
+				t.Fatalf("no line contains %q", part)
+			}
+		}
+	}
+	await("drift: " + peer.URL + "/digests has other resources of authority \"\" at revision")
+	mu.Lock()
+	wrong = false
+	mu.Unlock()
+	await("the end of: drift: ")
+	cancel()
+	<-done
+	<-printed
 }

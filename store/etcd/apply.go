@@ -175,6 +175,7 @@ func (f *follower) commit(ctx context.Context, b *changes, h head, lists int) er
 	}
 	f.status.Revision, f.status.Epoch, f.status.Resources = h.generation, h.epoch, len(f.has)
 	f.status.Lists += lists
+	f.remember()
 	close(f.applied)
 	f.applied = make(chan struct{})
 	return nil

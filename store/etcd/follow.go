@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -30,6 +31,7 @@ type follower struct {
 	has      map[source.Key]has // the goroutine of run may read it without the mutex
 	status   Status
 	sums     map[string]uint64
+	recent   []Digest      // of the last revisions
 	applied  chan struct{} // closed when more is applied
 }
 
@@ -76,6 +78,31 @@ func (s *Store) Digest() Digest {
 	d := Digest{Epoch: f.status.Epoch, Revision: f.status.Revision, Sums: make(map[string]uint64, len(f.sums))}
 	maps.Copy(d.Sums, f.sums)
 	return d
+}
+
+// recentDigests is the limit of the result of [Store.Digests].
+const recentDigests = 64
+
+// Digests returns the digests of the last 64 revisions that the store has read, the oldest first. Processes read
+// revisions at different times, so that they compare those that both have.
+func (s *Store) Digests() []Digest {
+	f := s.follow
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.recent)
+}
+
+// remember keeps the digest of the revision that was read. f.mu is held.
+func (f *follower) remember() {
+	d := Digest{Epoch: f.status.Epoch, Revision: f.status.Revision, Sums: maps.Clone(f.sums)}
+	if n := len(f.recent); n > 0 && f.recent[n-1].Epoch == d.Epoch && f.recent[n-1].Revision == d.Revision {
+		f.recent[n-1] = d
+		return
+	}
+	if len(f.recent) == recentDigests {
+		f.recent = slices.Delete(f.recent, 0, 1)
+	}
+	f.recent = append(f.recent, d)
 }
 
 // OnReport sets a function that is called with each rejection of a client. It must return at once.

@@ -32,7 +32,7 @@ type serveFlags struct {
 	stateDir, stateKey            string
 	stateSecret                   []byte // the content of stateKey
 	authorities                   authorityFlag
-	hosts                         listFlag
+	hosts, peers                  listFlag
 	staleness, drain, coalesce    time.Duration
 	check                         bool
 }
@@ -77,6 +77,7 @@ func (f *serveFlags) parse(a *app, args []string) error {
 	s.StringVar(&f.store, "store", "", "serve the store at this `URL`: etcd://HOST:PORT,…/TENANT")
 	s.StringVar(&f.upstream, "upstream", "", "relay the control planes of this bootstrap `file`")
 	s.Var(f.authorities, "authority", "serve the names of an authority from another source, as `NAME=SOURCE`: a folder, etcd://… or upstream:FILE; may be repeated")
+	s.Var(&f.peers, "peers", "compare the resources of stores with those of the daemons at these `URLs` of -http: http://HOST:PORT,…")
 	s.StringVar(&f.cert, "cert", "", "serve with TLS, with the certificate in this PEM `file`")
 	s.StringVar(&f.key, "key", "", "the key of -cert, a PEM `file`")
 	s.StringVar(&f.clientCA, "client-ca", "", "demand certificates of clients, which the certificates in this PEM `file` have signed")
@@ -136,6 +137,10 @@ func (a *app) serve(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	peers, err := parsePeers(f.peers)
+	if err != nil {
+		return err
+	}
 	sources, origins := make(map[string]source.Source), []*origin(nil)
 	defer func() {
 		for _, o := range origins {
@@ -170,11 +175,16 @@ func (a *app) serve(ctx context.Context, args []string) error {
 			group.Go(func() { a.printProblems(ctx, o.dir) })
 		}
 	}
-	return a.listen(ctx, &f, s, origins, options)
+	d := &drift{app: a, origins: origins, alarms: make(map[string]string), silent: make(map[string]bool)}
+	for _, peer := range peers {
+		group.Go(func() { d.follow(ctx, peer) })
+	}
+	defer d.client.CloseIdleConnections()
+	return a.listen(ctx, &f, s, d, options)
 }
 
 // listen serves at the addresses of the flags until ctx ends.
-func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, origins []*origin, options []grpc.ServerOption) error {
+func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, d *drift, options []grpc.ServerOption) error {
 	lis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.listen)
 	if err != nil {
 		return &exitError{exitUnreachable, err}
@@ -193,7 +203,7 @@ func (a *app) listen(ctx context.Context, f *serveFlags, s *serve.Server, origin
 		g.Stop()
 	}()
 	if f.http != "" {
-		h := &http.Server{Handler: a.handler(s, origins, f.hosts), ReadHeaderTimeout: 10 * time.Second}
+		h := &http.Server{Handler: a.handler(s, d.origins, f.hosts, d), ReadHeaderTimeout: 10 * time.Second}
 		httpLis, err := new(net.ListenConfig).Listen(ctx, "tcp", f.http)
 		if err != nil {
 			return &exitError{exitUnreachable, err}

@@ -35,7 +35,7 @@ type storeStatus struct {
 
 // handler serves the health and the status of the daemon. Browsers reach the status by IP addresses, localhost
 // and the given hosts.
-func (a *app) handler(s *serve.Server, origins []*origin, hosts []string) http.Handler {
+func (a *app) handler(s *serve.Server, origins []*origin, hosts []string, d *drift) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if err := s.Healthy(); err != nil {
@@ -45,27 +45,34 @@ func (a *app) handler(s *serve.Server, origins []*origin, hosts []string) http.H
 	page := s.StatusHandler(hosts...)
 	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /page.css", page)
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, r *http.Request) {
-		webguard.Secure(w.Header())
-		if code, reason := webguard.Refusal(r, hosts, "the names of -http-hosts"); code != 0 {
-			http.Error(w, reason, code)
-			return
+	guarded := func(content func() any) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			webguard.Secure(w.Header())
+			if code, reason := webguard.Refusal(r, hosts, "the names of -http-hosts"); code != 0 {
+				http.Error(w, reason, code)
+				return
+			}
+			w.Header().Set("Content-Type", "application/json")
+			e := json.NewEncoder(w)
+			e.SetIndent("", "  ")
+			_ = e.Encode(content()) // the client is gone
 		}
+	}
+	mux.HandleFunc("GET /digests", guarded(func() any { return digests(origins) }))
+	mux.HandleFunc("GET /status", guarded(func() any {
 		out := struct {
 			Sources []sourceStatus `json:"sources"`
+			Drift   []string       `json:"drift,omitempty"`
 			Clients []serve.Client `json:"clients"`
-		}{}
+		}{Drift: d.list()}
 		for _, o := range origins {
 			out.Sources = append(out.Sources, o.status())
 		}
 		for c := range s.Clients() {
 			out.Clients = append(out.Clients, c)
 		}
-		w.Header().Set("Content-Type", "application/json")
-		e := json.NewEncoder(w)
-		e.SetIndent("", "  ")
-		_ = e.Encode(out) // the client is gone
-	})
+		return out
+	}))
 	return mux
 }
 
