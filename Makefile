@@ -24,6 +24,9 @@ in_modules     = @set -e; for dir in $(MODULES); do (cd $$dir && echo "== $$dir:
 # The modules that have descriptors.
 DESCRIPTORS   := . examples/thirdparty
 
+# The etcd of peers-etcd.
+ETCD          ?= etcd
+
 # Limits of exported top-level names: without the extra resource types; the part of these under
 # the promise of compatibility; the extra resource types. API_LIMITS=-enforce makes them count.
 API_LIMITS    ?= -enforce
@@ -154,6 +157,11 @@ peers-http: ## Let nginx (Debian's nginx-light), Node, curl and h2spec talk to H
 .PHONY: conformance-connect
 conformance-connect: ## Run the conformance tests of Connect (4,661 cases) through a reverse proxy of httpxds; fails unless all but the known ones pass
 	cd internal/connectconformance && $(GO) run .
+
+.PHONY: peers-etcd
+peers-etcd: ## Test the store with an installed etcd, ETCD (etcd of Debian's package etcd-server; 3.6.2 is the supported minimum)
+	@command -v $(ETCD) >/dev/null || { echo "$(ETCD) is not installed: apt-get install etcd-server, or ETCD=/path/to/etcd"; exit 1; }
+	cd internal/etcdtest && $(GO) test -count=1 -timeout 30m . -args -etcd $$(command -v $(ETCD))
 
 .PHONY: bench-rpc
 bench-rpc: ## Measure what a call costs beside grpc-go without xDS and with its own

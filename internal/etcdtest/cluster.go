@@ -94,6 +94,9 @@ func freeAddrs(ctx context.Context, n int) ([]string, error) {
 
 // start starts a node, and returns a function that waits until the node is ready.
 func (p *process) start(ctx context.Context) (wait func() error, err error) {
+	if p.config.Options.Binary != "" {
+		return p.startBinary(ctx)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err

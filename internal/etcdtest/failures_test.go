@@ -133,7 +133,7 @@ func TestCompaction(t *testing.T) {
 // The resources of a wiped store are kept until somebody commits to it.
 func TestWipedStore(t *testing.T) {
 	dir := t.TempDir()
-	c, err := etcdtest.Start(t.Context(), dir, etcdtest.Options{})
+	c, err := etcdtest.Start(t.Context(), dir, etcdtest.Options{Binary: *binary})
 	if err != nil {
 		t.Fatal(err)
 	}

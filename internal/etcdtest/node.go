@@ -30,6 +30,8 @@ type Options struct {
 	Nodes         int   // default 1
 	Quota         int64 // bytes; default 8 GiB
 	DefaultLimits bool  // do not raise the limits of transactions and requests
+	// Binary is an etcd to run instead of the one that this module links. Its nodes end with the thread that started them.
+	Binary string
 	// TLS is a directory with ca.pem, cert.pem and key.pem, of the nodes and of the clients. Clients need a certificate.
 	TLS string
 }

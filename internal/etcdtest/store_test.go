@@ -2,6 +2,7 @@ package etcdtest_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -23,9 +24,12 @@ func value(name, body string) source.Resource {
 	return source.Resource{Key: key(name), Body: []byte(body)}
 }
 
+var binary = flag.String("etcd", "", "path of an etcd to test with instead of the one that the tests link")
+
 // startCluster starts a cluster that ends with the test.
 func startCluster(t *testing.T, o etcdtest.Options) *etcdtest.Cluster {
 	t.Helper()
+	o.Binary = *binary
 	c, err := etcdtest.Start(t.Context(), t.TempDir(), o)
 	if err != nil {
 		t.Fatal(err)
